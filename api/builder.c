@@ -45,8 +45,8 @@ static enum slc_status divide_memory(struct slc_builder_options *build,
     uint64_t least = 0;
 
     for (; build->workers >= 1; build->workers--) {
-        build->beside_bytes = resident + build->workers * (uint64_t)WORKER_OVERHEAD_BYTES;
-        least = build->beside_bytes + slc_builder_memory_min(build, order);
+        build->caller_bytes = resident + build->workers * (uint64_t)WORKER_OVERHEAD_BYTES;
+        least = build->caller_bytes + slc_builder_memory_min(build, order);
         if (least <= budget) {
             break;
         }
@@ -54,7 +54,7 @@ static enum slc_status divide_memory(struct slc_builder_options *build,
     if (build->workers == 0) {
         return slc_fail_budget(err, budget, least + (UINT64_C(1) << 20), "building this store");
     }
-    build->memory_bytes = budget - build->beside_bytes;
+    build->memory_bytes = budget - build->caller_bytes;
     return SLC_OK;
 }
 

@@ -1,7 +1,7 @@
 /*
- * See convert/build/bucket_sort.h. The area holds two record arrays, between which the radix
- * sort moves, and the table of runs. Chunks are loaded in the order of their chain (newest first);
- * the first distribution takes them run by run in input order, and every step is stable.
+ * Sorts a bucket. The area holds two record arrays, between which the radix sort moves, and the
+ * table of runs. Chunks are loaded in the order of their chain (newest first); the first
+ * distribution reads them run by run in input order, and every step is stable.
  */
 #include "convert/build/bucket_sort.h"
 
@@ -14,11 +14,11 @@
 #include <string.h>
 
 enum {
-    /* Up to here shifting records costs less than counting digits. */
+    /* Up to this count, shifting records costs less than counting digits. */
     INSERTION_SORT_MAX = 16,
-    /* Of a digit at most: the ends of more groups would leave the level-1 cache. */
+    /* Limit of a digit: the ends of more groups would leave the level-1 cache. */
     DIGIT_BITS = 10,
-    /* How far ahead a group's memory is asked for in a distribution that exceeds the cache. */
+    /* Prefetch distance in a group's memory, for distributions that exceed the cache. */
     AHEAD_RECORDS = 8
 };
 
@@ -32,7 +32,7 @@ struct wide_record {
     double value;
 };
 
-/* A run and where its entries were loaded. */
+/* A run and the place of its loaded entries. */
 struct run_slot {
     uint64_t sequence;
     uint32_t first;
@@ -43,9 +43,9 @@ struct run_slot {
 _Static_assert(sizeof(struct narrow_record) == SLC_NARROW_RECORD_BYTES &&
                    sizeof(struct wide_record) == SLC_WIDE_RECORD_BYTES &&
                    sizeof(struct run_slot) == SLC_RUN_SLOT_BYTES,
-               "what slc_bucket_area_bytes counts");
+               "must match slc_bucket_area_bytes");
 
-/* Bits of a digit that leave about one record each (bucket_sort_tmpl.h, sort_groups). */
+/* Bits of a digit that leave about one record per value (bucket_sort_tmpl.h, sort_groups). */
 static unsigned digit_width(uint32_t count)
 {
     unsigned width = 31U - (unsigned)__builtin_clz(count | 4);
@@ -53,19 +53,17 @@ static unsigned digit_width(uint32_t count)
     return width < DIGIT_BITS ? width : DIGIT_BITS;
 }
 
-/*
- * The digit of the first distribution: the highest bits in which a bucket's keys can differ. How
- * often each value occurs is counted while records are loaded, at starts[value + 1].
- */
+/* The digit of the first distribution: the highest bits in which a bucket's keys can differ. Its
+ * values are counted while records are loaded, at starts[value + 1]. */
 struct first_digit {
     unsigned shift;
     unsigned mask;
     uint32_t starts[(1 << DIGIT_BITS) + 1];
 };
 
-/* The common case of slc_sort_settle, decided inline: neither zero nor infinite, whose bits stand
- * at the ends of all others. */
-static inline bool settled(const struct slc_sort_plan *plan, double value)
+/* Inline test for the common case of slc_sort_complete_value: the value is neither zero nor
+ * infinite, the two extremes of the bit patterns. */
+static inline bool is_final(const struct slc_sort_plan *plan, double value)
 {
     const uint64_t infinite = UINT64_C(0x7ff) << 52;
 
@@ -93,7 +91,7 @@ static inline bool settled(const struct slc_sort_plan *plan, double value)
 #undef NAME
 #undef KEY
 
-/* "(3, 1, 7)": the 1-based coordinates of a key, for messages. */
+/* Formats the 1-based coordinates of a key, "(3, 1, 7)", for messages. */
 static void describe_key(const struct slc_sort_plan *plan, uint64_t lo, uint64_t hi, char text[420])
 {
     uint64_t coords[SLC_MAX_ORDER];
@@ -135,22 +133,23 @@ enum slc_status slc_sort_combine(const struct slc_sort_plan *plan,
                           text);
 }
 
-enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
-                                uint64_t key_lo,
-                                uint64_t key_hi,
-                                double *value,
-                                bool *keep,
-                                struct slc_sort_counts *counts,
-                                struct slc_error *err)
+enum slc_status slc_sort_complete_value(const struct slc_sort_plan *plan,
+                                        uint64_t key_lo,
+                                        uint64_t key_hi,
+                                        double *value,
+                                        bool *keep,
+                                        struct slc_sort_counts *counts,
+                                        struct slc_error *err)
 {
     char text[420];
 
     if (!isfinite(*value)) {
         describe_key(plan, key_lo, key_hi, text);
-        return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_DUPLICATES,
-                              "the duplicates of coordinate %s (counting from 1) sum to %g, beyond "
-                              "the range of f64: scale the values, or take them otherwise",
-                              text, *value);
+        return slc_fail_field(
+            err, SLC_ERR_INPUT, SLC_FIELD_DUPLICATES,
+            "the duplicates of coordinate %s (counting from 1) sum to %g, beyond the range of f64: "
+            "scale the values, or choose another policy for duplicates",
+            text, *value);
     }
     if (plan->transforms != NULL) {
         const double before = *value;
@@ -160,13 +159,14 @@ enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
             describe_key(plan, key_lo, key_hi, text);
             return slc_fail_field(
                 err, SLC_ERR_INPUT, SLC_FIELD_TRANSFORM,
-                "the transform makes %g of the value %.17g at coordinate %s (counting from 1): "
+                "the transform yields %g for the value %.17g at coordinate %s (counting from 1): "
                 "log1p needs values above -1, and scale a smaller factor",
                 *value, before, text);
         }
     }
     if (plan->value == SLC_VALUE_F32) {
-        /* The largest value that rounds to a finite float: halfway to the next power of two. */
+        /* The smallest value that does not round to a finite float: halfway to the next power of
+         * two. */
         if (fabs(*value) >= 0x1.ffffffp127) {
             describe_key(plan, key_lo, key_hi, text);
             return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_VALUE,
@@ -188,7 +188,8 @@ enum slc_status slc_sort_check_chunk(const struct slc_sort_plan *plan,
 {
     return chunk->frame < plan->frame_count || chunk->frame == SLC_FRAME_FINAL
                ? SLC_OK
-               : slc_fail(err, SLC_ERR_DAMAGED, "a chunk of the spill file has keys of no width");
+               : slc_fail(err, SLC_ERR_DAMAGED,
+                          "a chunk of the spill file has an invalid key width");
 }
 
 void slc_sort_entries(const struct slc_sort_plan *plan,
@@ -212,7 +213,7 @@ void slc_sort_entries(const struct slc_sort_plan *plan,
 static struct first_digit choose_digit(const struct slc_sort_plan *plan,
                                        const struct slc_bucket *bucket)
 {
-    /* Whole keys share what first and last do. */
+    /* Whole keys share the common bits of first and last. */
     slc_u128 differ = slc_bucket_is_wide(plan, bucket) ? bucket->first ^ bucket->last
                                                        : bucket->last - bucket->first;
     unsigned width = digit_width((uint32_t)bucket->chain.entries);
@@ -226,8 +227,8 @@ static struct first_digit choose_digit(const struct slc_sort_plan *plan,
                                 .mask = (1U << width) - 1};
 }
 
-/* Whether keys are those of the bucket: sorting looks at no more bits than these differ in. `hi`:
- * NULL where they have no more than 64. */
+/* Checks the bounds of keys: sorting examines only the bits in which the bounds differ. `hi`: NULL
+ * if keys have at most 64 bits. */
 static bool
 are_within(const struct slc_bucket *bucket, const uint64_t *lo, const uint64_t *hi, uint32_t count)
 {
@@ -241,7 +242,7 @@ are_within(const struct slc_bucket *bucket, const uint64_t *lo, const uint64_t *
     return within;
 }
 
-/* False where a key is of another bucket, in a build that goes on with what it found. */
+/* False if a key of a resumed build is outside the bucket. */
 static bool load_records(const struct slc_sort_plan *plan,
                          const struct slc_bucket *bucket,
                          const struct slc_chunk *chunk,
@@ -274,7 +275,8 @@ static bool load_records(const struct slc_sort_plan *plan,
                 first->starts[digit_wide(&record, first->shift, first->mask) + 1]++;
             }
         } else {
-            /* The lower halves' difference is the keys' difference: that is below 2^64. */
+            /* The difference of the lower halves is the difference of the keys, because it is below
+             * 2^64. */
             for (uint32_t i = 0; i < count; i++) {
                 struct narrow_record record = {lo[i] - (uint64_t)bucket->first, values[i]};
 
@@ -286,7 +288,7 @@ static bool load_records(const struct slc_sort_plan *plan,
     return true;
 }
 
-/* The chunk at `link`, read ahead or fetched now. */
+/* Gets the chunk at `link`, read ahead or fetched now. */
 static enum slc_status next_chunk(const struct slc_sort_plan *plan,
                                   const struct slc_bucket_source *source,
                                   struct slc_chunk_link link,
@@ -308,8 +310,9 @@ static enum slc_status next_chunk(const struct slc_sort_plan *plan,
 
 static enum slc_status fail_bucket(struct slc_error *err)
 {
-    return slc_fail(err, SLC_ERR_DAMAGED,
-                    "the chunks of a bucket in the spill file are not those that were counted");
+    return slc_fail(
+        err, SLC_ERR_DAMAGED,
+        "the chunks of a bucket in the spill file do not match the entries that were counted");
 }
 
 /* Loads every chunk of the bucket, newest first, and lists the runs. */
@@ -382,7 +385,7 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
         slc_read_ahead_end(source->ahead, source->request);
     }
     SLC_TRY(status);
-    /* In place: the runs of a bucket may be as many as its entries. */
+    /* In place: a bucket may have as many runs as entries. */
     slc_heap_sort(slots, bucket->chain.runs, sizeof *slots, slot_less, NULL);
     if (wide) {
         sort_runs_wide(scratch, slots, bucket->chain.runs, records, &first);

@@ -1,7 +1,7 @@
 /*
- * Stable sorting and combining of records; included once per key width by bucket_sort.c, which
- * defines RECORD (a struct with lo, value, and hi where WIDE), WIDE (0 or 1), NAME(x) and
- * KEY(record), the whole key of a record of `bucket`.
+ * Stable sorting and combining of records. bucket_sort.c includes this file once per key width and
+ * defines RECORD (a struct with lo, value, and hi if WIDE), WIDE (0 or 1), NAME(x) and KEY(record),
+ * the whole key of a record of `bucket`.
  */
 
 static inline unsigned NAME(digit)(const RECORD *record, unsigned shift, unsigned mask)
@@ -36,7 +36,7 @@ static inline bool NAME(same)(const RECORD *a, const RECORD *b)
 #endif
 }
 
-/* Into `sorted`, which may be `records`. */
+/* Sorts into `sorted`, which may be `records`. */
 static void NAME(insertion_sort)(const RECORD *records, RECORD *sorted, size_t count)
 {
     size_t i, j;
@@ -51,7 +51,7 @@ static void NAME(insertion_sort)(const RECORD *records, RECORD *sorted, size_t c
     }
 }
 
-/* Position of the highest bit in which keys differ, plus one; 0 when all are equal. */
+/* Position of the highest bit in which keys differ, plus one; 0 if all are equal. */
 static unsigned NAME(differing_bits)(const RECORD *records, size_t count)
 {
     uint64_t lo = 0;
@@ -76,9 +76,9 @@ static unsigned NAME(differing_bits)(const RECORD *records, size_t count)
 static void NAME(sort)(RECORD *from, RECORD *other, uint32_t count, bool swap);
 
 /*
- * Sorts the groups of equal digits that a distribution left in `to`; starts[d] is where group d
- * ends. Where all are small, most have one record: one insertion sort over them all then moves few
- * and guesses well, which many short ones do not.
+ * Sorts the groups of equal digits in `to` after a distribution; starts[d] is the end of group d.
+ * If all groups are small, most have one record: a single insertion sort over all of them then
+ * moves little and predicts branches well, unlike many short ones.
  */
 static void NAME(sort_groups)(
     RECORD *to, RECORD *scratch, uint32_t count, const uint32_t *starts, unsigned mask, bool swap)
@@ -133,15 +133,15 @@ static void NAME(sort)(RECORD *from, RECORD *other, uint32_t count, bool swap)
     for (i = 0; i < count; i++) {
         other[starts[NAME(digit)(&from[i], shift, mask)]++] = from[i];
     }
-    /* Each start now stands where the next digit begins. */
+    /* Each start is now the start of the next digit. */
     NAME(sort_groups)(other, from, count, starts, mask, !swap);
 }
 
 /*
- * Sorts a bucket whose records were loaded into `from` in any order, and counted in `first`, and
- * belong in the order of `slots`: the first distribution takes them in that order, so they are
- * never copied for it alone. The result is in `to`. The pieces of the first distribution fit the
- * level-2 cache, and so does the memory beside them, as all pieces use the same.
+ * Sorts a bucket whose records were loaded into `from` in any order and counted in `first`; `slots`
+ * holds their input order. The first distribution reads them in that order, so no extra copy is
+ * needed. The result is in `to`. The pieces of the first distribution and their scratch memory,
+ * which all pieces share, fit the level-2 cache.
  */
 static void NAME(sort_runs)(RECORD *from,
                             const struct run_slot *slots,
@@ -175,11 +175,8 @@ static void NAME(sort_runs)(RECORD *from,
     }
 }
 
-/*
- * Combines equal neighbours of sorted `records` into columns (scratch of the same bytes): see
- * struct slc_sorted. The columns are written at or behind where no record is read any more: they
- * are apart.
- */
+/* Combines equal neighbours of sorted `records` into columns (in scratch of the same size), see
+ * struct slc_sorted. The columns do not overlap records that are still to be read. */
 static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
                                      const struct slc_bucket *bucket,
                                      const RECORD *records,
@@ -224,9 +221,10 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
             sorted->open_value = value;
             break;
         }
-        if (!settled(plan, value)) {
-            SLC_TRY(slc_sort_settle(plan, (uint64_t)KEY(first), (uint64_t)(KEY(first) >> 64),
-                                    &value, &keep, &sorted->counts, err));
+        if (!is_final(plan, value)) {
+            SLC_TRY(slc_sort_complete_value(plan, (uint64_t)KEY(first),
+                                            (uint64_t)(KEY(first) >> 64), &value, &keep,
+                                            &sorted->counts, err));
         }
 #if WIDE
         lo[out] = first->lo;

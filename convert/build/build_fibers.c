@@ -31,8 +31,8 @@ enum slc_status slc_build_fibers_start(struct slc_builder *builder, struct slc_e
         (options->run.mode >= builder->order || options->run.bits == 0 ||
          options->run.bits > SLC_FIBER_BITS_MAX)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "fibers of mode %u and %u bits: the tensor has modes 1 to %u, and 1 to %d "
-                        "bits are possible",
+                        "fibers of mode %u and %u bits: the tensor has modes 1 to %u, and the bits "
+                        "must be 1 to %d",
                         options->run.mode + 1, options->run.bits, builder->order,
                         SLC_FIBER_BITS_MAX);
     }
@@ -89,7 +89,7 @@ static void recount_chunk(struct slc_fiber_counts *counts,
     }
 }
 
-/* Counts one bucket's chunks; `recoders`: per frame, to coordinates. */
+/* Counts the chunks of one bucket; `recoders`: per frame, to coordinates. */
 static enum slc_status recount_bucket(struct slc_builder *builder,
                                       const struct slc_chain *chain,
                                       const struct slc_recoder *recoders,
@@ -104,12 +104,14 @@ static enum slc_status recount_bucket(struct slc_builder *builder,
 
         SLC_TRY(slc_spill_fetch(builder->spill, link, false, data, &chunk, err));
         if (chunk.frame >= builder->frames.count) {
-            return slc_fail(err, SLC_ERR_DAMAGED, "a chunk of the spill file has keys of no width");
-        }
-        /* Links that somebody else wrote may lead in a circle. */
-        if (chunk.count > left) {
             return slc_fail(err, SLC_ERR_DAMAGED,
-                            "the chunks of a bucket in the spill file are more than were counted");
+                            "a chunk of the spill file has an invalid key width");
+        }
+        /* Links written by another run may form a cycle. */
+        if (chunk.count > left) {
+            return slc_fail(
+                err, SLC_ERR_DAMAGED,
+                "the chunks of a bucket in the spill file hold more entries than were counted");
         }
         left -= chunk.count;
         recount_chunk(&builder->workers[0].fibers, &chunk, &recoders[chunk.frame]);
@@ -127,7 +129,7 @@ recount(struct slc_builder *builder, unsigned index_base, struct slc_error *err)
     enum slc_status status =
         recoders != NULL
             ? slc_buffer_create(&data, SLC_BUILD_FETCH_BYTES, SLC_PAGES_SMALL, err)
-            : slc_fail(err, SLC_ERR_MEMORY, "no memory for %u widths of keys", frames->count);
+            : slc_fail(err, SLC_ERR_MEMORY, "no memory for %u key frames", frames->count);
 
     slc_build_fibers_reset(builder);
     for (uint32_t i = 0; i < frames->count && status == SLC_OK; i++) {
@@ -147,7 +149,7 @@ recount(struct slc_builder *builder, unsigned index_base, struct slc_error *err)
     return status;
 }
 
-enum slc_status slc_build_fibers_settle(struct slc_builder *builder,
+enum slc_status slc_build_fibers_choose(struct slc_builder *builder,
                                         unsigned index_base,
                                         struct slc_fiber_report *report,
                                         struct slc_error *err)

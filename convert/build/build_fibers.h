@@ -1,20 +1,18 @@
-/*
- * The builder's side of keeping fibers together: counting while entries are pushed, the mode that
- * is assumed meanwhile, and the one that all entries lead to.
- */
+/* Keeping fibers together in the builder: counts entries while they are pushed, assumes a mode from
+ * the sample, and chooses the final mode from all entries. */
 #ifndef SLC_CONVERT_BUILD_FIBERS_H
 #define SLC_CONVERT_BUILD_FIBERS_H
 
 #include "convert/build/builder_internal.h"
 
-/* Errors: SLC_ERR_MEMORY; SLC_ERR_USAGE where the given run is not one of this tensor. */
+/* Errors: SLC_ERR_MEMORY; SLC_ERR_USAGE if the given run does not fit this tensor. */
 enum slc_status slc_build_fibers_start(struct slc_builder *builder,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* All workers counted nothing. */
+/* Clears the counts of all workers. */
 void slc_build_fibers_reset(struct slc_builder *builder);
 
-/* The run that buckets are formed by, from sampled rows as in slc_fiber_guess. */
+/* Chooses the fiber run that forms buckets, from sampled rows as in slc_fiber_guess. */
 enum slc_status slc_build_fibers_assume(struct slc_builder *builder,
                                         const uint64_t *rows,
                                         uint32_t count,
@@ -24,11 +22,11 @@ enum slc_status slc_build_fibers_assume(struct slc_builder *builder,
                                         struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The run of the store, when all entries lie in chunks; gives the memory of the counts back. Counts
- * made under another base than `index_base` are made again, from the chunks. Errors: as
+ * Chooses the fiber run of the store once all entries are in chunks, and frees the counts. Counts
+ * made under a base other than `index_base` are recomputed from the chunks. Errors: as
  * slc_spill_fetch, SLC_ERR_MEMORY.
  */
-enum slc_status slc_build_fibers_settle(struct slc_builder *builder,
+enum slc_status slc_build_fibers_choose(struct slc_builder *builder,
                                         unsigned index_base,
                                         struct slc_fiber_report *report,
                                         struct slc_error *err) SLC_NODISCARD;

@@ -1,7 +1,7 @@
 /*
- * The second half of the builder: gives the buckets (build_queue.c), under the keys of the store
- * (build_keys.c), to the pipeline that sorts and encodes them; splits those that are larger than a
- * sort area. Then the manifest.
+ * Second half of the builder: passes the buckets (build_queue.c), under the keys of the store
+ * (build_keys.c), to the pipeline that sorts and encodes them, splits those that are larger than a
+ * sort area, and writes the manifest.
  */
 #include "convert/build/builder.h"
 #include "convert/build/builder_internal.h"
@@ -31,44 +31,44 @@ struct finish {
     struct slc_writer *writer;
     struct slc_tiles *tiles;
     struct slc_output *output;
-    struct slc_build_progress *progress; /* NULL: the build cannot be resumed */
-    struct slc_writer_kept kept;         /* what an earlier run wrote */
-    struct slc_build_fact fact;          /* the last about no more than that */
+    struct slc_build_progress *progress; /* NULL: the build is not resumable */
+    struct slc_writer_kept kept;         /* written by an earlier run */
+    struct slc_build_fact fact;          /* the last one within the kept nonzeros */
     struct slc_builder_report *report;
 };
 
-/* With one more thread where areas stay large enough for every bucket then. */
+/* Plans with one more thread if areas still hold every bucket. */
 static struct slc_sort_memory
-plan_memory(const struct finish *finish, uint64_t wanted, bool spilled)
+plan_memory(const struct finish *finish, uint64_t needed, bool spilled)
 {
     const struct slc_builder *builder = finish->builder;
     const struct slc_builder_options *options = &builder->options;
     uint64_t resident = slc_spill_resident_bytes(builder->spill);
     unsigned most = slc_sort_workers(options, spilled);
-    struct slc_sort_memory plan = slc_sort_memory_plan(options, most, resident, wanted);
+    struct slc_sort_memory plan = slc_sort_memory_plan(options, most, resident, needed);
 
-    return plan.area_bytes >= wanted
+    return plan.area_bytes >= needed
                ? plan
-               : slc_sort_memory_plan(options, options->workers, resident, wanted);
+               : slc_sort_memory_plan(options, options->workers, resident, needed);
 }
 
-/* Divides memory: chunks that are still in memory stay there if sorting fits beside them. */
+/* Divides memory: chunks in memory stay there if sorting fits as well. */
 static enum slc_status divide_memory(struct finish *finish, bool regroup, struct slc_error *err)
 {
     struct slc_builder *builder = finish->builder;
-    uint64_t wanted = 0;
+    uint64_t needed = 0;
     enum slc_status status = SLC_OK;
 
     for (uint32_t i = 0; i < finish->queue.top->count; i++) {
-        wanted = slc_max_u64(wanted, finish->queue.top->buckets[i].area_bytes);
+        needed = slc_max_u64(needed, finish->queue.top->buckets[i].area_bytes);
     }
-    finish->memory = plan_memory(finish, wanted, slc_spill_written_bytes(builder->spill) > 0);
-    if (finish->memory.workers == 0 || finish->memory.area_bytes < wanted || regroup) {
+    finish->memory = plan_memory(finish, needed, slc_spill_written_bytes(builder->spill) > 0);
+    if (finish->memory.workers == 0 || finish->memory.area_bytes < needed || regroup) {
         uint64_t start = slc_clock_ns();
 
         status = slc_spill_shrink(builder->spill, err);
         finish->report->spill_seconds += slc_seconds_since(start);
-        finish->memory = plan_memory(finish, regroup ? UINT64_MAX : wanted, true);
+        finish->memory = plan_memory(finish, regroup ? UINT64_MAX : needed, true);
     }
     if (slc_spill_written_bytes(builder->spill) > 0) {
         finish->ahead = slc_ahead_memory_plan(&builder->options, &finish->memory,
@@ -78,8 +78,8 @@ static enum slc_status divide_memory(struct finish *finish, bool regroup, struct
     return status;
 }
 
-/* In the memory that rows were scattered to, if there is enough: its pages are there already. */
-static enum slc_status take_areas(struct finish *finish, struct slc_error *err)
+/* Reuses the memory of the scatter buffers if it is large enough: its pages are mapped already. */
+static enum slc_status allocate_areas(struct finish *finish, struct slc_error *err)
 {
     struct slc_buffer *scattered = &finish->builder->scatter_memory;
     uint64_t area_bytes = finish->memory.area_bytes;
@@ -97,7 +97,7 @@ static enum slc_status take_areas(struct finish *finish, struct slc_error *err)
         area_bytes >= SLC_BUILD_HUGE_AREA_BYTES ? SLC_PAGES_HUGE : SLC_PAGES_SMALL, err);
 }
 
-/* The block file, behind what an earlier run wrote of it where the build can be resumed. */
+/* Opens the block file, after the blocks of an earlier run if the build is resumable. */
 static enum slc_status
 open_writer(struct finish *finish, const char *path, const uint64_t *dims, struct slc_error *err)
 {
@@ -112,7 +112,7 @@ open_writer(struct finish *finish, const char *path, const uint64_t *dims, struc
                                                    builder->options.relabelled_modes,
                                                .codec = builder->options.codec,
                                                .block_bytes = builder->options.block_bytes,
-                                               /* Until the store is noted to be complete. */
+                                               /* Until the store is recorded as complete. */
                                                .keep_journal = true};
     enum slc_status status = SLC_OK;
 
@@ -120,7 +120,7 @@ open_writer(struct finish *finish, const char *path, const uint64_t *dims, struc
         return slc_writer_open(&options, &finish->writer, err);
     }
     finish->progress = slc_calloc(1, sizeof *finish->progress);
-    SLC_TRY(slc_check_memory(finish->progress != NULL, err, "to note how far the sort is"));
+    SLC_TRY(slc_check_memory(finish->progress != NULL, err, "to record the progress of the sort"));
     finish->progress->files = builder->options.files;
     finish->progress->folder = builder->folder.part;
     finish->progress->tag = slc_build_tag(builder);
@@ -132,14 +132,14 @@ open_writer(struct finish *finish, const char *path, const uint64_t *dims, struc
 }
 
 static enum slc_status
-take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct slc_error *err)
+allocate_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct slc_error *err)
 {
     struct slc_builder *builder = finish->builder;
 
     SLC_TRY(divide_memory(finish, regroup, err));
     unsigned workers = finish->memory.workers;
     assert(workers > 0);
-    SLC_TRY(take_areas(finish, err));
+    SLC_TRY(allocate_areas(finish, err));
     SLC_TRY(slc_buffer_create(&finish->chunk_memory, (size_t)workers * SLC_BUILD_FETCH_BYTES,
                               SLC_PAGES_SMALL, err));
     if (finish->ahead.buffers > 0) {
@@ -161,7 +161,7 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
     slc_free(path);
     if (status == SLC_OK && finish->progress != NULL) {
         status = slc_build_progress_load(finish->progress, finish->kept.nnz, &finish->fact, err);
-        /* Where buckets are put together, all of them are sorted once more. */
+        /* Merged buckets are all sorted again. */
         if (regroup) {
             finish->fact = (struct slc_build_fact){.buckets = 0};
         }
@@ -216,7 +216,7 @@ static enum slc_status split_front(struct finish *finish, uint32_t count, struct
     return slc_build_queue_push(&finish->queue, parts, part_count, err);
 }
 
-/* Buckets to the file, as many at a time as stand before one that has to be split. */
+/* Writes buckets to the file, each time up to the next one that must be split. */
 static enum slc_status write_buckets(struct finish *finish, struct slc_error *err)
 {
     struct slc_pipeline_options pipeline = {.plan = &finish->plan,
@@ -264,14 +264,14 @@ static void fill_report(struct finish *finish)
     slc_tiles_seconds(finish->tiles, &report->encode_seconds, &report->write_seconds);
 }
 
-/* Blocks stay where a later run can go on behind them. */
+/* Keeps blocks after which a later run can resume. */
 static void end_writer(struct finish *finish, enum slc_status status)
 {
     if (finish->writer != NULL && finish->progress != NULL &&
         slc_build_keeps(finish->builder, status)) {
         struct slc_error second = SLC_ERROR_INIT;
 
-        /* The first fault is what the caller hears of; a later run verifies what was kept. */
+        /* The caller gets the first fault; a later run verifies the kept blocks. */
         (void)!slc_writer_suspend(finish->writer, &second);
     } else {
         slc_writer_abandon(finish->writer);
@@ -312,8 +312,8 @@ enum slc_status slc_build_store(struct slc_builder *builder,
     bool regroup = false;
     enum slc_status status = slc_build_keys(builder, dims, &finish.plan, report, &regroup, err);
 
-    SLC_THEN(status, slc_build_queue_take(&finish.queue, builder, regroup, &report->buckets, err));
-    SLC_THEN(status, take_memory(&finish, regroup, dims, err));
+    SLC_THEN(status, slc_build_queue_fill(&finish.queue, builder, regroup, &report->buckets, err));
+    SLC_THEN(status, allocate_memory(&finish, regroup, dims, err));
     if (status == SLC_OK && regroup) {
         status = split_front(&finish, finish.queue.top->count, err);
     }
@@ -345,13 +345,10 @@ enum slc_status slc_build_store(struct slc_builder *builder,
     return status;
 }
 
-/*
- * What is no part of the finished store goes: memory, a spill file that has a name, and what names
- * it.
- */
-enum slc_status slc_build_drop_spill(struct slc_builder *builder, bool noted, struct slc_error *err)
+enum slc_status
+slc_build_drop_spill(struct slc_builder *builder, bool recorded, struct slc_error *err)
 {
-    enum slc_status status = slc_build_drop_commits(builder, noted, err);
+    enum slc_status status = slc_build_drop_commits(builder, recorded, err);
 
     slc_build_release_push_memory(builder);
     return status == SLC_OK && builder->options.resumable

@@ -1,4 +1,4 @@
-/* The keys of a store, when all entries have been pushed; see builder_internal.h. */
+/* Keys of a store, formed when all entries have been pushed. */
 #include "convert/build/builder_internal.h"
 
 #include "base/error/log.h"
@@ -7,7 +7,8 @@
 
 #include <inttypes.h>
 
-/* Every coordinate pushed against the base and the lengths; workers kept the ranges. */
+/* Checks the ranges of pushed coordinates, kept by the workers, against the base and the mode
+ * sizes. */
 static enum slc_status check_ranges(const struct slc_builder *builder,
                                     unsigned base,
                                     const uint64_t *dims,
@@ -27,7 +28,7 @@ static enum slc_status check_ranges(const struct slc_builder *builder,
             }
             if (w->largest[mode] - base >= dims[mode]) {
                 return slc_fail(err, SLC_ERR_INPUT,
-                                "index %" PRIu64 " occurs in mode %u, whose length is %" PRIu64
+                                "index %" PRIu64 " occurs in mode %u, whose size is %" PRIu64
                                 " with indices from %u",
                                 w->largest[mode], mode + 1, dims[mode], base);
             }
@@ -36,7 +37,7 @@ static enum slc_status check_ranges(const struct slc_builder *builder,
     return SLC_OK;
 }
 
-/* Whether buckets were cut for another base or another run, which is said. */
+/* Whether buckets were cut for another base or another run; logs the reason. */
 static bool must_regroup(const struct slc_builder *builder,
                          unsigned base,
                          const struct slc_builder_report *report)
@@ -49,19 +50,18 @@ static bool must_regroup(const struct slc_builder *builder,
     }
     if (base != builder->options.assumed_base) {
         slc_log(SLC_LOG_NOTE,
-                "indices start at %u, not at %u as the sample suggested: sorting again", base,
+                "indices start at %u, not at %u as assumed from the sample: sorting again", base,
                 builder->options.assumed_base);
         return true;
     }
     if (run->mode != assumed->mode || run->bits != assumed->bits) {
-        slc_log(SLC_LOG_NOTE, "fibers are kept together otherwise than the sample suggested: "
-                              "sorting again");
+        slc_log(SLC_LOG_NOTE, "the sample suggested other fibers to keep together: sorting again");
         return true;
     }
     return false;
 }
 
-/* From the keys of every frame to final ones. */
+/* Prepares the conversion of keys from every frame to final ones. */
 static enum slc_status
 make_recoders(const struct slc_builder *builder, struct slc_sort_plan *plan, struct slc_error *err)
 {
@@ -69,15 +69,15 @@ make_recoders(const struct slc_builder *builder, struct slc_sort_plan *plan, str
     enum slc_status status = SLC_OK;
 
     plan->recoders = slc_calloc(frames->count + (size_t)1, sizeof *plan->recoders);
-    SLC_TRY(slc_check_memory(plan->recoders != NULL, err, "for %u widths of keys", frames->count));
+    SLC_TRY(slc_check_memory(plan->recoders != NULL, err, "for %u key frames", frames->count));
     for (uint32_t i = 0; i < frames->count && status == SLC_OK; i++) {
         const struct slc_key_frame *frame = frames->list[i];
 
         if (frame->hopeless) {
-            /* Lengths that are within reach after all: they end where the base makes a bit. */
+            /* Mode sizes that would fit under the other base. */
             status = slc_fail(err, SLC_ERR_UNSUPPORTED,
-                              "indices from %u need more than %d bits together: state the index "
-                              "base and the lengths, so that no wrong one is tried",
+                              "indices from %u need more than %d bits in total: specify the index "
+                              "base and the mode sizes, so that no wrong base is tried",
                               (unsigned)frame->index_base, SLC_MAX_KEY_BITS);
         } else {
             status = slc_recoder_init(&plan->recoders[i], &frame->layout, frame->index_base,
@@ -104,9 +104,9 @@ enum slc_status slc_build_keys(struct slc_builder *builder,
     }
     SLC_THEN(status, check_ranges(builder, base, dims, err));
     if (plan->index_base != builder->options.assumed_base) {
-        slc_buffer_destroy(&builder->scatter_memory); /* counting once more takes memory, too */
+        slc_buffer_destroy(&builder->scatter_memory); /* counting again needs memory, too */
     }
-    SLC_THEN(status, slc_build_fibers_settle(builder, base, &report->fibers, err));
+    SLC_THEN(status, slc_build_fibers_choose(builder, base, &report->fibers, err));
     if (status == SLC_OK) {
         status =
             slc_key_layout_init_run(&plan->layout, builder->order, dims, report->fibers.run, err);

@@ -1,4 +1,4 @@
-/* The manifest of a store that was just built: its last file. */
+/* Writes the manifest, the last file of a new store. */
 #ifndef SLC_CONVERT_BUILD_MANIFEST_H
 #define SLC_CONVERT_BUILD_MANIFEST_H
 
@@ -9,13 +9,13 @@
 
 struct slc_build_manifest {
     const struct slc_files *files;
-    const char *folder; /* with the block file, blco.blk */
+    const char *folder; /* contains the block file, blco.blk */
     unsigned order;
     const uint64_t *dims;
     enum slc_codec codec;
     enum slc_duplicates duplicates;
     unsigned index_base;
-    /* As of struct slc_builder_options. */
+    /* As in struct slc_builder_options. */
     enum slc_status (*attach)(void *context,
                               const char *folder,
                               struct slc_manifest *manifest,
@@ -24,9 +24,8 @@ struct slc_build_manifest {
     const struct slc_builder_report *report; /* entries, duplicates, zeros and the summary */
 };
 
-/* Fills in the counts of `origin`, or adds those of what was appended last, and writes the
- * manifest. Errors: SLC_ERR_MEMORY, those of files.
- */
+/* Sets the counts of `origin`, or of the last append in it, and writes the manifest. Errors:
+ * SLC_ERR_MEMORY, those of files. */
 enum slc_status slc_build_manifest_write(const struct slc_build_manifest *built,
                                          struct slc_store_origin *origin,
                                          struct slc_error *err) SLC_NODISCARD;

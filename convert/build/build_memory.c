@@ -14,18 +14,19 @@ enum {
     /* A cache line: no two workers write to the same one. */
     AREA_ALIGN_BYTES = 64,
     SCATTER_BUFFER_BYTES_MIN = 4 << 10,
-    /* Chunks that stay in memory: enough rows that a chunk's header and runs do not weigh. */
+    /* Chunks that stay in memory: enough rows that the chunk's header and runs are negligible. */
     MEMORY_BUFFER_BYTES = 32 << 10,
-    /* A guess at what an entry takes in a chunk: text tensors take 6 to 14. */
+    /* Estimated bytes of an entry in a chunk: text tensors need 6 to 14. */
     CHUNK_ENTRY_BYTES = 16,
     /* Key tables, splitters, chains, the writer's index, paths, stacks of sorting threads. */
     SMALL_OBJECTS_BYTES = 1 * MIB,
     STACK_BYTES = 128 << 10,
-    /* Records whose first distribution stays near: more buckets cost the push as much again. */
+    /* Records whose first distribution stays in the cache: more buckets would slow down the push as
+     * much. */
     CACHE_BUCKET_ENTRIES = 256 << 10,
-    /* Fewer are filled before a bucket is taken than are worth a thread. */
+    /* Fewer buffers are full before a bucket starts than are worth a thread. */
     AHEAD_BUFFERS_MIN = 4,
-    /* A large bucket's chunks: more would only wait. */
+    /* The chunks of a large bucket: more buffers would stay unused. */
     AHEAD_BUFFERS_MAX = 64
 };
 
@@ -33,13 +34,11 @@ uint64_t slc_build_writer_bytes(uint64_t block_bytes)
 {
     const uint64_t target = block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : block_bytes;
 
-    /* Its block grows by whole tiles: at most one beyond the target (about 2.5 MiB). */
+    /* A block grows by whole tiles: at most one beyond the target (about 2.5 MiB). */
     return slc_max_u64(target, 3 * MIB) + 1 * MIB;
 }
 
-/*
- * An encoder for the longest keys there are: the lengths are not known when the budget is checked.
- */
+/* Memory of an encoder for the longest keys: mode sizes are unknown when the budget is checked. */
 static uint64_t encoder_bytes(enum slc_codec codec)
 {
     static const uint64_t dims[] = {UINT64_C(1) << 62, UINT64_C(1) << 62, 16};
@@ -57,7 +56,7 @@ uint64_t slc_build_fibers_bytes(const struct slc_builder_options *options, unsig
                                               : 0;
 }
 
-/* Everything but areas, for `workers` sorting threads. */
+/* Memory of `workers` sorting threads without areas. */
 static uint64_t sort_fixed_bytes(const struct slc_builder_options *options, unsigned workers)
 {
     uint64_t per_worker = encoder_bytes(options->codec) + SLC_BUILD_FETCH_BYTES + STACK_BYTES;
@@ -66,7 +65,7 @@ static uint64_t sort_fixed_bytes(const struct slc_builder_options *options, unsi
            workers * per_worker + (workers + UINT64_C(1)) * SLC_BUILD_STAGE_BYTES;
 }
 
-/* The state that a commit writes, which is put together and copied once (builder_resume.c). */
+/* Size of the state of a commit, which is built and copied once (builder_resume.c). */
 static uint64_t
 commit_bytes(const struct slc_builder_options *options, unsigned order, uint32_t buckets)
 {
@@ -75,7 +74,7 @@ commit_bytes(const struct slc_builder_options *options, unsigned order, uint32_t
     if (!options->resumable) {
         return 0;
     }
-    /* Twice: what grows is copied, and so is what gets a head. */
+    /* Twice: growing copies the state, and so does adding its header. */
     return 2 *
            ((UINT64_C(64) << 10) + slc_build_fibers_bytes(options, order) / options->workers / 2 +
             buckets * (chain + order * UINT64_C(8)));
@@ -86,7 +85,7 @@ push_fixed_bytes(const struct slc_builder_options *options, unsigned order, uint
 {
     return SMALL_OBJECTS_BYTES + slc_build_fibers_bytes(options, order) +
            commit_bytes(options, order, buckets) + (uint64_t)options->workers * STACK_BYTES +
-           /* Chains become buckets while the rest is still there. */
+           /* Chains become buckets while everything else still exists. */
            buckets * (uint64_t)(sizeof(struct slc_chain) + sizeof(struct slc_bucket));
 }
 
@@ -100,10 +99,8 @@ uint64_t slc_builder_memory_min(const struct slc_builder_options *options, unsig
     return slc_max_u64(push, sort);
 }
 
-/*
- * Whether so many entries are likely to stay in memory until they are sorted: then small buckets
- * and small chunks cost nothing but save cache misses; chunks that go to a disk must be large.
- */
+/* Whether this number of entries will probably stay in memory until they are sorted. Small buckets
+ * and chunks then cost nothing and save cache misses; chunks written to a disk must be large. */
 static bool stays_in_memory(const struct slc_builder_options *options, uint64_t entries)
 {
     return entries > 0 && entries <= options->memory_bytes / 2 / CHUNK_ENTRY_BYTES;
@@ -115,7 +112,7 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
                                             uint64_t entries)
 {
     struct slc_push_memory plan;
-    /* An entry never packs to more than its row, a run and a share of a chunk's header. */
+    /* An entry never packs to more than its row, a run and its part of a chunk's header. */
     uint64_t entry_bytes = 24 + 64;
     uint64_t memory = options->memory_bytes;
     uint64_t buffer = stays_in_memory(options, entries) ? MEMORY_BUFFER_BYTES : UINT32_MAX;
@@ -128,9 +125,9 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
         uint64_t buffers = count * SCATTER_BUFFER_BYTES_MIN;
 
         /*
-         * Most goes to the buffers: chunks are read back one by one, and large ones save more
-         * than what more of the stream would keep from the disk. The rest is a megabyte or more,
-         * as sorting asks for several.
+         * Most memory goes to the buffers: chunks are read back one by one, and large ones save
+         * more time than a larger stream would save by avoiding the disk. The rest is a MB or more,
+         * as sorting needs several.
          */
         plan.shape = slc_scatter_fit(options->workers, buckets,
                                      slc_min_u64(free_bytes / 4 * 3, count * buffer + MIB));
@@ -141,11 +138,11 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
     }
     rest -= plan.shape.entries > 0 ? slc_scatter_bytes(&plan.shape) : 0;
     if (entries > 0 && entries < UINT64_MAX / entry_bytes / 2) {
-        uint64_t wanted = entries * entry_bytes + UINT64_C(16) * SLC_BUILD_CHUNK_BYTES;
+        uint64_t needed = entries * entry_bytes + UINT64_C(16) * SLC_BUILD_CHUNK_BYTES;
 
-        rest = slc_min_u64(rest, wanted);
+        rest = slc_min_u64(rest, needed);
     }
-    /* The few segments that stay must leave room for the sort, which a large block may need. */
+    /* The few remaining segments must leave memory for the sort, which a large block may need. */
     most = sort_fixed_bytes(options, 1) + SLC_BUILD_AREA_BYTES_MIN;
     most = memory > most ? (memory - most) / SLC_SPILL_SEGMENTS_MIN : 0;
     segment = slc_min_u64(slc_min_u64(rest / 64, most), SLC_BUILD_SEGMENT_BYTES_MAX);
@@ -190,35 +187,35 @@ unsigned slc_sort_workers(const struct slc_builder_options *options, bool spille
 struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *options,
                                             unsigned workers,
                                             uint64_t resident_bytes,
-                                            uint64_t area_wanted)
+                                            uint64_t area_limit)
 {
     struct slc_sort_memory plan = {0, 0};
 
-    /* Any amount may be wanted: where rounding up would wrap, the largest multiple. */
-    area_wanted = area_wanted > UINT64_MAX - AREA_ALIGN_BYTES
-                      ? UINT64_MAX / AREA_ALIGN_BYTES * AREA_ALIGN_BYTES
-                      : slc_div_up_u64(area_wanted, AREA_ALIGN_BYTES) * AREA_ALIGN_BYTES;
-    /* Fewer workers where areas would get too small to be worth it. */
+    /* area_limit may be any number: use the largest multiple if rounding up would wrap. */
+    area_limit = area_limit > UINT64_MAX - AREA_ALIGN_BYTES
+                     ? UINT64_MAX / AREA_ALIGN_BYTES * AREA_ALIGN_BYTES
+                     : slc_div_up_u64(area_limit, AREA_ALIGN_BYTES) * AREA_ALIGN_BYTES;
+    /* Use fewer workers if areas would otherwise be too small. */
     for (; workers >= 1; workers--) {
         uint64_t taken = sort_fixed_bytes(options, workers) + resident_bytes;
         uint64_t area =
             options->memory_bytes > taken ? (options->memory_bytes - taken) / workers : 0;
-        uint64_t worth = slc_min_u64(area_wanted, 2 * SLC_BUILD_AREA_BYTES_MIN);
+        uint64_t worth = slc_min_u64(area_limit, 2 * SLC_BUILD_AREA_BYTES_MIN);
 
-        /* Areas lie one behind the other, and each begins with records. */
+        /* Areas are consecutive, and each begins with records. */
         area -= area % AREA_ALIGN_BYTES;
 
         worth = slc_max_u64(workers > 1 ? worth : 0, SLC_BUILD_AREA_BYTES_MIN);
         if (area >= worth) {
             plan.workers = workers;
-            plan.area_bytes = slc_min_u64(area, slc_max_u64(area_wanted, SLC_BUILD_AREA_BYTES_MIN));
+            plan.area_bytes = slc_min_u64(area, slc_max_u64(area_limit, SLC_BUILD_AREA_BYTES_MIN));
             break;
         }
     }
     if (plan.area_bytes >= SLC_BUILD_HUGE_AREA_BYTES) {
         uint64_t rounded = slc_buffer_footprint(plan.area_bytes, SLC_PAGES_HUGE);
 
-        /* Up where that still fits, else down. */
+        /* Round up if that still fits, else down. */
         if (plan.workers * rounded + sort_fixed_bytes(options, plan.workers) + resident_bytes >
             options->memory_bytes) {
             rounded -= slc_buffer_footprint(1, SLC_PAGES_HUGE);
@@ -247,13 +244,11 @@ struct slc_ahead_memory slc_ahead_memory_plan(const struct slc_builder_options *
     return plan;
 }
 
-/*
- * Buckets so that one fills about six tenths of a sort area, for samples are uneven; several per
- * worker where there is work to share; no more than the sample can place.
- */
-uint32_t slc_build_buckets_wanted(const struct slc_builder_options *options,
-                                  const struct slc_entries *sample,
-                                  uint64_t entries_expected)
+/* Chooses the number of buckets so that one fills about six tenths of a sort area, because samples
+ * are uneven; several per worker if there is enough work; no more than the sample can separate. */
+uint32_t slc_build_bucket_count(const struct slc_builder_options *options,
+                                const struct slc_entries *sample,
+                                uint64_t entries_expected)
 {
     uint64_t resident = (uint64_t)SLC_SPILL_SEGMENTS_MIN * SLC_BUILD_CHUNK_BYTES * 4;
     bool spilled = !stays_in_memory(options, entries_expected);
@@ -272,7 +267,7 @@ uint32_t slc_build_buckets_wanted(const struct slc_builder_options *options,
         bits += slc_bits_for_length(largest == UINT64_MAX ? largest : largest + 1);
     }
     if (entries_expected > 0) {
-        /* A record and its copy, with its share of a run. */
+        /* A record and its copy, with its part of a run. */
         uint64_t each = bits > 62 ? 50 : 34;
 
         buckets = entries_expected / (area / each * 6 / 10 + 1) + 1;

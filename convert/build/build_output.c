@@ -1,8 +1,7 @@
 /*
- * See convert/build/build_output.h.
- *
- * Tiles that lie within one bucket are encoded from where they are; one that spans buckets is
- * assembled in a stage. There is one stage more than workers, each of which may be encoding one.
+ * Turns sorted buckets into tiles. Tiles within one bucket are encoded in place; a tile that spans
+ * buckets is assembled in a stage. The number of stages exceeds that of workers by one, because
+ * each worker may be encoding one.
  */
 #include "convert/build/build_output.h"
 
@@ -18,7 +17,8 @@ struct stage {
     uint64_t hi[SLC_TILE_NNZ];
     double values[SLC_TILE_NNZ];
 };
-_Static_assert(sizeof(struct stage) == SLC_BUILD_STAGE_BYTES, "the memory of a stage is foreseen");
+_Static_assert(sizeof(struct stage) == SLC_BUILD_STAGE_BYTES,
+               "must match the planned memory of a stage");
 
 struct slc_output {
     const struct slc_sort_plan *plan;
@@ -32,20 +32,20 @@ struct slc_output {
     unsigned stage;
     uint32_t stage_nnz;
 
-    /* The coordinate that the next bucket may continue. */
+    /* The last coordinate, which the next bucket may continue. */
     bool open;
     uint64_t open_lo, open_hi;
     double open_value;
 
-    /* The call at hand. */
+    /* Arguments of the current call. */
     unsigned worker;
     uint32_t *borrowed;
 
     struct slc_sort_counts counts;
-    uint64_t nnz;     /* so far, those in the file already included */
-    uint64_t written; /* of those to come, in the file already, up to .. */
+    uint64_t nnz;     /* so far, including those already in the file */
+    uint64_t written; /* nonzeros to come that are already in the file, up to .. */
     slc_u128 last_key;
-    bool any;          /* a nonzero was appended, now or by an earlier run, the last with .. */
+    bool any;          /* a nonzero was appended, now or by an earlier run; the last one has .. */
     slc_u128 previous; /* .. this key */
     struct slc_build_progress *progress;
 };
@@ -98,19 +98,19 @@ void slc_output_destroy(struct slc_output *output)
     slc_free(output);
 }
 
-/* The stage is a complete tile; the next one is filled from now on. */
+/* Queues the stage as a complete tile and continues with the next stage. */
 static enum slc_status close_stage(struct slc_output *output, struct slc_error *err)
 {
     const struct stage *stage = stage_of(output);
-    bool one_upper = stage->hi[0] == stage->hi[output->stage_nnz - 1]; /* they ascend */
+    bool one_upper = stage->hi[0] == stage->hi[output->stage_nnz - 1]; /* keys ascend */
     struct slc_tile_source tile = {.nnz = output->stage_nnz,
                                    .key_lo = stage->lo,
                                    .key_hi = one_upper ? NULL : stage->hi,
                                    .upper = stage->hi[0],
                                    .values = stage->values};
 
-    SLC_TRY(slc_tiles_put(output->tiles, output->worker, &tile,
-                          &output->stage_borrowed[output->stage], err));
+    SLC_TRY(slc_tiles_queue(output->tiles, output->worker, &tile,
+                            &output->stage_borrowed[output->stage], err));
     output->stage = (output->stage + 1) % (output->workers + 1);
     output->stage_nnz = 0;
     return slc_tiles_release(output->tiles, output->worker, &output->stage_borrowed[output->stage],
@@ -142,17 +142,18 @@ static void stage_copy(struct slc_output *output,
 static enum slc_status fail_other(struct slc_error *err)
 {
     return slc_fail(err, SLC_ERR_DAMAGED,
-                    "what an earlier run wrote is not what the input gives now");
+                    "the input differs from the one that an earlier run wrote");
 }
 
-/* Leaves out what is in the file already: *left_out of `count` nonzeros. It ends with a tile. */
-static enum slc_status leave_out(struct slc_output *output,
-                                 const uint64_t *lo,
-                                 const uint64_t *hi,
-                                 uint64_t upper,
-                                 uint64_t count,
-                                 uint64_t *left_out,
-                                 struct slc_error *err)
+/* Skips nonzeros that are already in the file: *left_out of `count`. The skipped part ends with a
+ * tile. */
+static enum slc_status skip_written(struct slc_output *output,
+                                    const uint64_t *lo,
+                                    const uint64_t *hi,
+                                    uint64_t upper,
+                                    uint64_t count,
+                                    uint64_t *left_out,
+                                    struct slc_error *err)
 {
     const uint64_t n = slc_min_u64(count, output->written);
 
@@ -164,9 +165,9 @@ static enum slc_status leave_out(struct slc_output *output,
                : SLC_OK;
 }
 
-/* Keys ascend from one call to the next, but for what another run may have left. */
+/* Checks that keys ascend from one call to the next; state of another run may violate this. */
 static enum slc_status
-go_on(struct slc_output *output, slc_u128 first, slc_u128 last, struct slc_error *err)
+check_order(struct slc_output *output, slc_u128 first, slc_u128 last, struct slc_error *err)
 {
     if (output->any && first <= output->previous) {
         return fail_other(err);
@@ -186,34 +187,34 @@ static enum slc_status append_nonzeros(struct slc_output *output,
                                        struct slc_error *err)
 {
     uint64_t i = 0;
-    enum slc_status status = leave_out(output, lo, hi, upper, count, &i, err);
+    enum slc_status status = skip_written(output, lo, hi, upper, count, &i, err);
 
     output->nnz += count;
     if (i < count && status == SLC_OK) {
-        status = go_on(output, slc_key_join(lo[i], hi == NULL ? upper : hi[i]),
-                       slc_key_join(lo[count - 1], hi == NULL ? upper : hi[count - 1]), err);
+        status = check_order(output, slc_key_join(lo[i], hi == NULL ? upper : hi[i]),
+                             slc_key_join(lo[count - 1], hi == NULL ? upper : hi[count - 1]), err);
     }
     while (i < count && status == SLC_OK) {
         bool started = output->stage_nnz > 0;
-        uint32_t room = SLC_TILE_NNZ - output->stage_nnz;
-        uint32_t want = (uint32_t)slc_min_u64(room, count - i);
+        uint32_t capacity = SLC_TILE_NNZ - output->stage_nnz;
+        uint32_t needed = (uint32_t)slc_min_u64(capacity, count - i);
         const uint64_t *hi_at = hi == NULL ? NULL : hi + i;
         uint32_t fit =
             output->cutter.wide_modes == 0
-                ? want
-                : slc_tile_cutter_fit(&output->cutter, lo + i, hi_at, upper, want, started);
+                ? needed
+                : slc_tile_cutter_fit(&output->cutter, lo + i, hi_at, upper, needed, started);
 
-        if (!started && (fit == SLC_TILE_NNZ || fit < want)) {
+        if (!started && (fit == SLC_TILE_NNZ || fit < needed)) {
             struct slc_tile_source tile = {.nnz = fit,
                                            .key_lo = lo + i,
                                            .key_hi = hi_at,
                                            .upper = upper,
                                            .values = values + i};
 
-            status = slc_tiles_put(output->tiles, output->worker, &tile, output->borrowed, err);
+            status = slc_tiles_queue(output->tiles, output->worker, &tile, output->borrowed, err);
         } else {
             stage_copy(output, lo + i, hi_at, upper, values + i, fit);
-            if (fit == room || fit < want) {
+            if (fit == capacity || fit < needed) {
                 status = close_stage(output, err);
             }
         }
@@ -230,10 +231,10 @@ static enum slc_status close_open(struct slc_output *output, struct slc_error *e
         return SLC_OK;
     }
     output->open = false;
-    SLC_TRY(slc_sort_settle(output->plan, output->open_lo, output->open_hi, &output->open_value,
-                            &keep, &output->counts, err));
+    SLC_TRY(slc_sort_complete_value(output->plan, output->open_lo, output->open_hi,
+                                    &output->open_value, &keep, &output->counts, err));
     if (keep) {
-        /* One nonzero can complete a tile only in the stage, or be one in a tile of its own. */
+        /* One nonzero either completes a tile in the stage or is a tile of its own. */
         SLC_TRY(append_nonzeros(output, &output->open_lo, NULL, output->open_hi,
                                 &output->open_value, 1, err));
     }
@@ -305,7 +306,7 @@ enum slc_status slc_output_add(struct slc_output *output,
         output->open_value = sorted->open_value;
     }
     if (status == SLC_OK && bucket->completes > 0 && output->progress != NULL) {
-        status = close_open(output, err); /* the next bucket has none of it */
+        status = close_open(output, err); /* the next bucket does not contain this coordinate */
     }
     if (status == SLC_OK && bucket->completes > 0 && output->progress != NULL) {
         status = slc_build_progress_add(output->progress,

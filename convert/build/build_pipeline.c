@@ -1,13 +1,13 @@
 /*
- * See convert/build/build_pipeline.h. An area is free, taken (its bucket is being sorted), sorted,
- * or lent: cut into tiles, some of which are still to be encoded. All states are under the lock of
- * the tiles.
+ * Runs the sort and encoding of buckets. An area is free, taken (its bucket is being sorted),
+ * sorted, or lent: cut into tiles, and some of them are not encoded yet. The lock of the tiles
+ * protects all states.
  *
- * Sorted buckets are cut in key order, by whichever worker finds the next one sorted. A bucket that
- * could not be sorted is an error only when its turn to be cut comes: so the first one in key order
- * is reported, for any number of workers.
+ * Sorted buckets are cut in key order, by the worker that finds the next one sorted. A bucket that
+ * could not be sorted becomes an error only when its turn to be cut comes, so the first one in key
+ * order is reported, for any number of workers.
  *
- * The bucket after the one that was taken last is known, so that it can be read ahead.
+ * The bucket after the last one taken is known, so that it can be read ahead.
  */
 #include "convert/build/build_pipeline.h"
 
@@ -30,12 +30,12 @@ struct area {
 struct pipeline {
     const struct slc_pipeline_options *options;
     struct area *areas;
-    struct slc_read_ahead *ahead;     /* NULL: nothing is read ahead */
-    struct slc_bucket upcoming;       /* to be sorted next, unless `exhausted` */
-    struct slc_read_request *request; /* for its chunks */
+    struct slc_read_ahead *ahead;     /* NULL: no reading ahead */
+    struct slc_bucket upcoming;       /* the next one to be sorted, unless `exhausted` */
+    struct slc_read_request *request; /* for the chunks of `upcoming` */
     uint64_t next_sort;               /* ordinals of buckets */
     uint64_t next_cut;
-    bool cutting;   /* by one worker */
+    bool cutting;   /* by one worker at a time */
     bool exhausted; /* there is no upcoming bucket */
     uint64_t sort_ns;
 };
@@ -68,7 +68,7 @@ static bool all_free(const struct pipeline *pipeline)
     return true;
 }
 
-/* The area of the bucket that is to be cut next, if it is sorted. */
+/* The area of the next bucket to be cut if it is sorted. */
 static struct area *next_to_cut(const struct pipeline *pipeline)
 {
     for (unsigned i = 0; i < pipeline->options->workers; i++) {
@@ -81,7 +81,7 @@ static struct area *next_to_cut(const struct pipeline *pipeline)
     return NULL;
 }
 
-/* Cuts what is sorted and has its turn, unless another worker is at it. */
+/* Cuts sorted buckets whose turn it is, unless another worker is cutting. */
 static void cut_sorted(struct pipeline *pipeline, unsigned worker)
 {
     const struct slc_pipeline_options *options = pipeline->options;
@@ -123,11 +123,11 @@ static void look_ahead(struct pipeline *pipeline)
                                    options->entries);
     }
     if (pipeline->ahead != NULL) {
-        pipeline->request = slc_read_ahead_begin(pipeline->ahead, pipeline->upcoming.chain.last);
+        pipeline->request = slc_read_ahead_request(pipeline->ahead, pipeline->upcoming.chain.last);
     }
 }
 
-/* Sorts the upcoming bucket, if there is one, in a free area. */
+/* Sorts the upcoming bucket, if any, in a free area. */
 static bool sort_next(struct pipeline *pipeline, unsigned worker)
 {
     const struct slc_pipeline_options *options = pipeline->options;

@@ -1,8 +1,5 @@
-/*
- * Buckets to tiles in the file: a worker sorts the next bucket when it finds a free area, and
- * encodes the next tile when it finds none, so that reading the spill, sorting, encoding and
- * writing go on at the same time.
- */
+/* Buckets to tiles in the file: a worker sorts the next bucket if an area is free and otherwise
+ * encodes the next tile, so that reading the spill file, sorting, encoding and writing overlap. */
 #ifndef SLC_CONVERT_BUILD_PIPELINE_H
 #define SLC_CONVERT_BUILD_PIPELINE_H
 
@@ -19,25 +16,25 @@ struct slc_build_queue;
 
 struct slc_pipeline_options {
     const struct slc_sort_plan *plan;
-    unsigned workers; /* and areas */
+    unsigned workers; /* and number of areas */
     void *areas;      /* workers * area_bytes */
     uint64_t area_bytes;
     uint8_t *const *chunk_data; /* SLC_BUILD_FETCH_BYTES per worker */
-    uint8_t *ahead_memory;      /* ahead_buffers * ahead_bytes, in pages */
-    uint32_t ahead_buffers;     /* 0: nothing is read ahead */
+    uint8_t *ahead_memory;      /* ahead_buffers * ahead_bytes, page-aligned */
+    uint32_t ahead_buffers;     /* 0: no reading ahead */
     uint32_t ahead_bytes;
     struct slc_tiles *tiles;
     struct slc_output *output;
     struct slc_build_queue *queue;
     const struct slc_builder_options *builder; /* whose progress is called .. */
-    uint64_t entries;                          /* .. with so many in all */
+    uint64_t entries;                          /* .. with this total */
 };
 
 /*
- * Runs until no bucket that fits an area is next in the queue and everything is in the file, but
- * for what the output keeps for a tile that is not complete. *sort_seconds: of all workers, added
- * to what is there. Errors: of buckets that cannot be sorted the first in key order; otherwise the
- * first fault.
+ * Runs until the next bucket in the queue does not fit an area or the queue is empty, and
+ * everything is in the file except the nonzeros of an incomplete tile, which the output keeps.
+ * *sort_seconds: the time of all workers is added. Errors: the first bucket in key order that
+ * cannot be sorted; otherwise the first fault.
  */
 enum slc_status slc_pipeline_run(const struct slc_pipeline_options *options,
                                  double *sort_seconds,

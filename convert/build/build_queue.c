@@ -1,4 +1,4 @@
-/* Buckets still to be written; see builder_internal.h. */
+/* Buckets still to be written, in key order. */
 #include "convert/build/builder_internal.h"
 
 #include "base/memory/memory.h"
@@ -61,7 +61,7 @@ void slc_build_queue_clear(struct slc_build_queue *queue)
     }
 }
 
-/* The key of a splitter. False for one that the sample had and the lengths do not allow. */
+/* Computes the key of a splitter; false if the mode sizes exclude this sampled coordinate. */
 static bool splitter_key(const struct slc_builder *builder,
                          const struct slc_key_layout *layout,
                          uint32_t splitter,
@@ -79,7 +79,8 @@ static bool splitter_key(const struct slc_builder *builder,
     return true;
 }
 
-/* What keys the buckets hold, as far as splitters tell; all are possible in regrouped ones. */
+/* Sets the key bounds of the buckets, as far as splitters determine them; regrouped buckets may
+ * hold any key. */
 static void set_ranges(const struct slc_builder *builder,
                        const struct slc_key_layout *layout,
                        struct slc_bucket *buckets,
@@ -100,7 +101,7 @@ static void set_ranges(const struct slc_builder *builder,
     }
 }
 
-enum slc_status slc_build_queue_take(struct slc_build_queue *queue,
+enum slc_status slc_build_queue_fill(struct slc_build_queue *queue,
                                      struct slc_builder *builder,
                                      bool regroup,
                                      uint64_t *filled,

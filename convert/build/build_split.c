@@ -1,8 +1,5 @@
-/*
- * See convert/build/build_split.h. The sample comes from chunks spread evenly over each chain (its
- * marks), so that it covers sorted input, too. Cost: the entries are read, scattered and written
- * once.
- */
+/* Splits buckets. The sample comes from chunks spread evenly over each chain (its marks), so that
+ * it also covers sorted input. Cost: the entries are read, scattered and written once. */
 #include "convert/build/build_split.h"
 
 #include "base/memory/checked.h"
@@ -17,15 +14,15 @@
 
 enum {
     SAMPLE_MAX = 1 << 16,
-    /* Chunks read for the sample, at least one a chain. */
+    /* Chunks read for the sample, at least one per chain. */
     SAMPLE_CHUNKS = 512,
     PARTS_MIN = 4,
     PARTS_MAX = 1024,
-    /* Parts smaller than this per buffer would be written in small pieces. */
+    /* Smaller parts per buffer would be written in small pieces. */
     PART_BUFFER_BYTES_MIN = 8 << 10
 };
 
-/* An entry's place in the order of the sort. */
+/* Position of an entry in the sort order. */
 struct place {
     uint64_t lo, hi;
     uint64_t sequence;
@@ -41,13 +38,13 @@ struct split {
 
     uint32_t splitter_count;
     struct place *splitters;
-    bool *shared; /* the splitter lies within the entries of one coordinate */
+    bool *shared; /* the splitter is within the entries of one coordinate */
     uint64_t *key_lo, *key_hi;
 
     struct slc_scatter scatter;
     struct slc_chain *chains;
 
-    /* The next chunk to split: chains are followed by one worker at a time. */
+    /* Protects the next chunk to split: one worker at a time follows the chains. */
     pthread_mutex_t mutex;
     uint32_t bucket;
     struct slc_chunk_link link;
@@ -75,17 +72,17 @@ static bool place_less(const void *context, const void *a, const void *b)
     return compare_places(a, b) < 0;
 }
 
-/* Only of buckets that another run has left. */
+/* Only for buckets left by another run. */
 static enum slc_status fail_counts(struct slc_error *err)
 {
     return slc_fail(err, SLC_ERR_DAMAGED,
-                    "the spill file has not the entries that were counted for its buckets");
+                    "the entries in the spill file do not match the counts of its buckets");
 }
 
-/* Takes `want` entries of a chunk, evenly spread (all of them when it has no more). */
+/* Samples `needed` entries of a chunk, evenly spread (all of them if it has no more). */
 static uint32_t sample_chunk(const struct slc_sort_plan *plan,
                              const struct slc_chunk *chunk,
-                             uint32_t want,
+                             uint32_t needed,
                              struct place *places)
 {
     const uint8_t *cursor = chunk->runs;
@@ -95,9 +92,9 @@ static uint32_t sample_chunk(const struct slc_sort_plan *plan,
     uint32_t run_end = 0;
     uint32_t taken;
 
-    want = want < chunk->count ? want : chunk->count;
-    for (taken = 0; taken < want; taken++) {
-        uint32_t at = (uint32_t)((uint64_t)taken * chunk->count / want);
+    needed = needed < chunk->count ? needed : chunk->count;
+    for (taken = 0; taken < needed; taken++) {
+        uint32_t at = (uint32_t)((uint64_t)taken * chunk->count / needed);
         struct place *place = &places[taken];
 
         while (at >= run_end) {
@@ -113,7 +110,7 @@ static uint32_t sample_chunk(const struct slc_sort_plan *plan,
     return taken;
 }
 
-static enum slc_status take_sample(const struct split *split,
+static enum slc_status draw_sample(const struct split *split,
                                    struct place *places,
                                    uint32_t capacity,
                                    uint32_t *count,
@@ -125,29 +122,30 @@ static enum slc_status take_sample(const struct split *split,
     for (uint32_t b = 0; b < split->bucket_count; b++) {
         const struct slc_chain *chain = &split->buckets[b].chain;
         double share = (double)chain->entries / (double)split->entries;
-        uint32_t want = (uint32_t)(share * (capacity - split->bucket_count)) + 1;
+        uint32_t needed = (uint32_t)(share * (capacity - split->bucket_count)) + 1;
         unsigned chunks = (unsigned)(share * SAMPLE_CHUNKS) + 1;
 
         chunks = chunks < chain->mark_count ? chunks : chain->mark_count;
         for (unsigned i = 0; i < chunks; i++) {
             struct slc_chunk_link link = chain->marks[i * chain->mark_count / chunks];
             struct slc_chunk chunk;
-            uint32_t room = capacity - *count;
-            uint32_t each = want / chunks + 1;
+            uint32_t space = capacity - *count;
+            uint32_t each = needed / chunks + 1;
 
             SLC_TRY(slc_spill_fetch(plan->spill, link, false, split->options->chunk_data[0], &chunk,
                                     err));
             SLC_TRY(slc_sort_check_chunk(plan, &chunk, err));
-            *count += sample_chunk(plan, &chunk, each < room ? each : room, places + *count);
+            *count += sample_chunk(plan, &chunk, each < space ? each : space, places + *count);
         }
     }
     return SLC_OK;
 }
 
 /*
- * Splitters at even steps through the sorted sample. The first with a new coordinate cuts before
- * all entries of that coordinate; further ones with the same coordinate cut within it. So each part
- * but the first holds the entry its splitter was sampled from, and is smaller than the whole.
+ * Chooses splitters at even steps through the sorted sample. The first with a new coordinate cuts
+ * before all entries of that coordinate; further ones with the same coordinate cut within it. Each
+ * part but the first therefore contains the sampled entry of its splitter, and is smaller than the
+ * whole.
  */
 static void
 choose_splitters(struct split *split, const struct place *places, uint32_t count, uint32_t parts)
@@ -194,7 +192,7 @@ static uint32_t find_part(const struct split *split, const struct place *place)
     return low;
 }
 
-/* Entries begin .. begin + count - 1 of a chunk, which lie in one run. */
+/* Scatters entries begin .. begin + count - 1 of a chunk, all of one run. */
 static enum slc_status scatter_batch(struct split *split,
                                      unsigned worker,
                                      const struct slc_chunk *chunk,
@@ -249,7 +247,7 @@ static enum slc_status scatter_chunk(struct split *split,
     return SLC_OK;
 }
 
-/* The keys that a part may hold; of final keys, as all that is scattered here. */
+/* The key bounds of a part; all keys here are final ones. */
 static void part_keys(const struct split *split, uint32_t part, slc_u128 *first, slc_u128 *last)
 {
     bool end = part == split->splitter_count;
@@ -260,7 +258,7 @@ static void part_keys(const struct split *split, uint32_t part, slc_u128 *first,
                 : slc_key_join(split->key_lo[part], split->key_hi[part]);
 }
 
-/* Takes a chunk's entries off those that are left. The lock is held. */
+/* Subtracts a chunk's entries from the remaining ones. Needs the lock. */
 static enum slc_status count_chunk(struct split *split, const struct slc_chunk *chunk)
 {
     if (chunk->count > split->entries_left) {
@@ -270,7 +268,7 @@ static enum slc_status count_chunk(struct split *split, const struct slc_chunk *
     return SLC_OK;
 }
 
-/* Fetches the next chunk of any chain. False at the end or after a fault. The lock is held. */
+/* Fetches the next chunk of any chain. False at the end or after a fault. Needs the lock. */
 static bool next_chunk(struct split *split, unsigned worker, struct slc_chunk *chunk)
 {
     const struct slc_sort_plan *plan = split->options->plan;
@@ -318,7 +316,7 @@ static void split_worker(void *context, unsigned worker, unsigned workers)
     }
 }
 
-/* Buffers of all workers hold final keys of the parts. */
+/* Sets all workers' buffers to final keys of the parts. */
 static enum slc_status set_frame(struct split *split, struct slc_error *err)
 {
     struct slc_key_range *ranges = slc_calloc(split->splitter_count + (size_t)1, sizeof *ranges);
@@ -354,8 +352,8 @@ static enum slc_status scatter_all(struct split *split, struct slc_error *err)
     return slc_scatter_flush_all(&split->scatter, err);
 }
 
-/* Enough parts that each fits an area with room for an uneven sample. */
-static uint32_t parts_wanted(const struct split *split, uint64_t runs)
+/* Number of parts such that each fits an area, allowing for an uneven sample. */
+static uint32_t choose_part_count(const struct split *split, uint64_t runs)
 {
     const struct slc_split_options *options = split->options;
     slc_u128 first = split->buckets[0].first;
@@ -395,14 +393,14 @@ collect_parts(const struct split *split, struct slc_bucket **parts, struct slc_e
 
     SLC_TRY(slc_check_memory(list != NULL, err, "for %u buckets", count));
     for (uint32_t i = 0; i < count; i++) {
-        /* Each part has the entry that its splitter was sampled from, so none has all. */
+        /* Each part has the sampled entry of its splitter, so no part has all entries. */
         if (split->bucket_count == 1 && split->chains[i].entries == split->entries) {
             slc_free(list);
             return fail_counts(err);
         }
         list[i].chain = split->chains[i];
         part_keys(split, i, &list[i].first, &list[i].last);
-        /* As long as only empty parts stand before it, a part is the bucket's beginning. */
+        /* A part preceded only by empty parts is the beginning of the bucket. */
         list[i].lower_shared = (i > 0 && split->shared[i - 1]) || beginning;
         list[i].upper_shared =
             i + 1 < count ? split->shared[i] : split->buckets[split->bucket_count - 1].upper_shared;
@@ -425,7 +423,7 @@ enum slc_status slc_build_split(const struct slc_split_options *options,
     struct place *places = options->memory;
     struct slc_scatter_shape shape;
     enum slc_status status;
-    uint32_t sampled, wanted, i;
+    uint32_t sampled, needed_parts, i;
     uint64_t runs = 0;
 
     for (i = 0; i < count; i++) {
@@ -433,9 +431,9 @@ enum slc_status slc_build_split(const struct slc_split_options *options,
         runs += buckets[i].chain.runs;
     }
     split.entries_left = split.entries;
-    wanted = parts_wanted(&split, runs);
-    status = allocate_parts(&split, wanted, err);
-    SLC_THEN(status, take_sample(&split, places, (uint32_t)capacity, &sampled, err));
+    needed_parts = choose_part_count(&split, runs);
+    status = allocate_parts(&split, needed_parts, err);
+    SLC_THEN(status, draw_sample(&split, places, (uint32_t)capacity, &sampled, err));
     if (status == SLC_OK && sampled == 0) {
         status = fail_counts(err);
     }
@@ -443,7 +441,7 @@ enum slc_status slc_build_split(const struct slc_split_options *options,
         goto cleanup;
     }
     slc_heap_sort(places, sampled, sizeof *places, place_less, NULL);
-    choose_splitters(&split, places, sampled, wanted);
+    choose_splitters(&split, places, sampled, needed_parts);
     shape = slc_scatter_fit(options->workers, split.splitter_count + 1, options->memory_bytes);
     assert(shape.entries > 0);
     slc_scatter_init(&split.scatter, &shape, options->plan->spill, split.chains, options->memory);

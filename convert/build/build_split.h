@@ -1,8 +1,8 @@
 /*
- * Splitting a bucket that is larger than a sort area (or all buckets, when they were formed under
- * the wrong index base): its chunks are sampled, splitters chosen, and its entries scattered once
- * more. Splitters are whole ordinals, (key, sequence, position), so even a single coordinate that
- * repeats beyond memory is split, in input order, and every split makes progress.
+ * Splits a bucket that is larger than a sort area (or all buckets, if they were formed under the
+ * wrong index base): samples its chunks, chooses splitters, and scatters its entries again.
+ * Splitters are whole ordinals, (key, sequence, position), so even a single coordinate with more
+ * duplicates than fit memory is split, in input order, and every split makes progress.
  */
 #ifndef SLC_CONVERT_BUILD_SPLIT_H
 #define SLC_CONVERT_BUILD_SPLIT_H
@@ -15,17 +15,17 @@
 struct slc_split_options {
     const struct slc_sort_plan *plan;
     unsigned workers;
-    uint64_t area_bytes; /* of one bucket's sort: what the parts have to fit */
+    uint64_t area_bytes; /* of the sort of one bucket: the parts have to fit */
     void *memory;        /* workers * area_bytes, scratch */
     uint64_t memory_bytes;
     uint8_t *const *chunk_data; /* SLC_BUILD_FETCH_BYTES per worker */
 };
 
 /*
- * Splits the union of `count` buckets into *parts (fresh memory, slc_free) in key order. A single
- * bucket too large for an area gives parts that are all smaller than it. The first inherits the
- * first one's lower_shared, the last the last one's upper_shared. Errors: as slc_spill_append and
- * slc_spill_fetch.
+ * Splits the union of `count` buckets into *parts (new memory, slc_free) in key order. All parts of
+ * a single bucket that is too large for an area are smaller than it. The first part inherits
+ * lower_shared of the first bucket, the last part upper_shared of the last. Errors: as
+ * slc_spill_append and slc_spill_fetch.
  */
 enum slc_status slc_build_split(const struct slc_split_options *options,
                                 const struct slc_bucket *buckets,

@@ -1,4 +1,4 @@
-/* See convert/build/build_tiles.h. A ring of listed tiles: appended <= taken <= listed. */
+/* Encodes and appends tiles, through a ring of queued tiles: appended <= taken <= listed. */
 #include "convert/build/build_tiles.h"
 
 #include "base/error/clock.h"
@@ -9,7 +9,7 @@
 
 enum { TILES_MAX = 256 };
 
-/* Where a tile stands. */
+/* Position of a tile in its partition. */
 enum beginning { WITHIN_PARTITION, OF_PARTITION, OF_CONTINUED_PARTITION };
 
 struct listed_tile {
@@ -20,18 +20,18 @@ struct listed_tile {
 
 struct slc_tiles {
     struct slc_writer *writer;
-    const uint64_t *dims; /* NULL: keys are within them */
+    const uint64_t *dims; /* NULL: keys are in range */
     unsigned order;
     unsigned workers;
     struct slc_encoder **encoders;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    enum beginning next; /* of the tile that is listed next */
-    uint64_t listed;     /* tiles so far */
-    uint64_t taken;      /* by an encoder */
-    uint64_t appended;   /* in the file */
+    enum beginning next; /* of the next tile */
+    uint64_t listed;     /* tiles queued so far */
+    uint64_t taken;      /* tiles taken by an encoder */
+    uint64_t appended;   /* tiles in the file */
     uint64_t encode_ns, write_ns;
-    struct slc_error fault; /* the first one; status SLC_OK while all is well */
+    struct slc_error fault; /* the first fault; status SLC_OK: none */
     struct listed_tile ring[TILES_MAX];
 };
 
@@ -131,7 +131,7 @@ static enum slc_status append_tile(struct slc_writer *writer,
     return slc_writer_append(writer, blob, err);
 }
 
-/* Appends tile number `at` when its turn comes. The lock is held. */
+/* Appends tile number `at` when its turn comes. Needs the lock. */
 static enum slc_status append_in_turn(struct slc_tiles *tiles,
                                       uint64_t at,
                                       enum beginning beginning,
@@ -142,7 +142,7 @@ static enum slc_status append_in_turn(struct slc_tiles *tiles,
         slc_tiles_wait(tiles);
     }
     if (slc_tiles_failed(tiles)) {
-        return SLC_OK; /* what is known already */
+        return SLC_OK; /* the first fault is recorded already */
     }
     pthread_mutex_unlock(&tiles->lock);
     uint64_t start = slc_clock_ns();
@@ -153,15 +153,15 @@ static enum slc_status append_in_turn(struct slc_tiles *tiles,
     return status;
 }
 
-/* Only what another run has left can have keys beyond the lengths of the modes. */
+/* Only the state of another run can contain keys beyond the mode sizes. */
 static enum slc_status
 check_within(const struct slc_tiles *tiles, const struct slc_tile_blob *blob, struct slc_error *err)
 {
     for (unsigned n = 0; n < tiles->order && tiles->dims != NULL; n++) {
         if (blob->max[n] >= tiles->dims[n]) {
             return slc_fail(err, SLC_ERR_DAMAGED,
-                            "index %" PRIu64 " of mode %u, of length %" PRIu64
-                            ": the spill file does not hold what was written to it",
+                            "index %" PRIu64 " of mode %u, of size %" PRIu64
+                            ": the spill file was changed after it was written",
                             blob->max[n] + 1, n + 1, tiles->dims[n]);
         }
     }
@@ -197,11 +197,11 @@ bool slc_tiles_encode_next(struct slc_tiles *tiles, unsigned worker)
     return true;
 }
 
-enum slc_status slc_tiles_put(struct slc_tiles *tiles,
-                              unsigned worker,
-                              const struct slc_tile_source *source,
-                              uint32_t *borrowed,
-                              struct slc_error *err)
+enum slc_status slc_tiles_queue(struct slc_tiles *tiles,
+                                unsigned worker,
+                                const struct slc_tile_source *source,
+                                uint32_t *borrowed,
+                                struct slc_error *err)
 {
     pthread_mutex_lock(&tiles->lock);
     while (tiles->listed - tiles->appended == TILES_MAX && !slc_tiles_failed(tiles)) {

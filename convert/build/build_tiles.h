@@ -1,10 +1,11 @@
 /*
- * Tiles on their way to the block file: one thread at a time lists them in the order of the file,
- * any thread encodes the next one, and what is encoded is appended in order. So the file never
- * depends on which thread was faster, and nobody waits for a round to end.
+ * Tiles on their way to the block file: one thread at a time queues them in file order, any thread
+ * encodes the next one, and encoded tiles are appended in order. The file never depends on which
+ * thread was faster, and no thread waits for a round to end.
  *
- * A tile is encoded from where its nonzeros lie. Whoever owns that memory gives a count of its
- * tiles that are not yet in the file, and may use it again when that is 0.
+ * A tile is encoded from the memory that holds its nonzeros. The owner of that memory passes a
+ * counter of its tiles that are not yet in the file, and may reuse the memory when the counter is
+ * 0.
  */
 #ifndef SLC_CONVERT_BUILD_TILES_H
 #define SLC_CONVERT_BUILD_TILES_H
@@ -19,8 +20,8 @@
 struct slc_tiles_options {
     const struct slc_key_layout *layout;
     const struct slc_key_layout *content; /* of content sums; NULL: `layout` */
-    /* Lengths of the modes, borrowed, where keys may be others than those within them: that is an
-     * error then. NULL: they are within. */
+    /* Mode sizes, borrowed, if keys may exceed them, which is then an error. NULL: keys are in
+     * range. */
     const uint64_t *dims;
     enum slc_codec codec;
     unsigned workers;
@@ -29,51 +30,49 @@ struct slc_tiles_options {
 
 struct slc_tiles;
 
-/* Memory: an encoder per worker. Takes NULL in destroy. */
+/* Memory: one encoder per worker. slc_tiles_destroy accepts NULL. */
 enum slc_status slc_tiles_create(const struct slc_tiles_options *options,
                                  struct slc_tiles **tiles,
                                  struct slc_error *err) SLC_NODISCARD;
 void slc_tiles_destroy(struct slc_tiles *tiles);
 
-/*
- * Lists a tile; `worker` encodes earlier ones meanwhile if there is no room. *borrowed goes up by
- * one until the tile is in the file. Errors: those of the first tile that failed.
- */
-enum slc_status slc_tiles_put(struct slc_tiles *tiles,
-                              unsigned worker,
-                              const struct slc_tile_source *source,
-                              uint32_t *borrowed,
-                              struct slc_error *err) SLC_NODISCARD;
+/* Queues a tile; if the queue is full, `worker` first encodes earlier tiles. *borrowed is one
+ * higher until the tile is in the file. Errors: those of the first tile that failed. */
+enum slc_status slc_tiles_queue(struct slc_tiles *tiles,
+                                unsigned worker,
+                                const struct slc_tile_source *source,
+                                uint32_t *borrowed,
+                                struct slc_error *err) SLC_NODISCARD;
 
-/* The tile that is listed next is the first of a partition (slc_writer_next_partition). */
+/* The next tile to be queued is the first of a partition (slc_writer_next_partition). */
 void slc_tiles_next_partition(struct slc_tiles *tiles, bool continued);
 
-/* Encodes what is listed, and waits for others, until *borrowed is 0. Errors: as above. */
+/* Encodes queued tiles, and waits for other workers, until *borrowed is 0. Errors: as above. */
 enum slc_status slc_tiles_release(struct slc_tiles *tiles,
                                   unsigned worker,
                                   const uint32_t *borrowed,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * For a loop that shares its threads between tiles and other work (build_pipeline.c): its own state
- * is under this lock, too. What follows is called with the lock held; encode_next gives it up
- * meanwhile.
+ * For a loop that divides its threads between tiles and other work (build_pipeline.c): this lock
+ * also protects the loop's own state. The functions below need the lock; encode_next releases it
+ * while it encodes.
  */
 void slc_tiles_lock(struct slc_tiles *tiles);
 void slc_tiles_unlock(struct slc_tiles *tiles);
-void slc_tiles_wait(struct slc_tiles *tiles); /* until a tile or slc_tiles_wake changes anything */
+void slc_tiles_wait(struct slc_tiles *tiles); /* until a tile or slc_tiles_wake changes the state */
 void slc_tiles_wake(struct slc_tiles *tiles);
-/* False when there is nothing to encode. */
+/* False if there is no tile to encode. */
 bool slc_tiles_encode_next(struct slc_tiles *tiles, unsigned worker);
-/* Ends everything; the first fault is kept. */
+/* Stops all work; the first fault is kept. */
 void slc_tiles_fail(struct slc_tiles *tiles, const struct slc_error *fault);
 bool slc_tiles_failed(const struct slc_tiles *tiles);
 
-/* The fault that ended everything, if any. */
+/* The fault that stopped the work, if any. */
 enum slc_status slc_tiles_status(const struct slc_tiles *tiles,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Seconds of all workers, encoding and appending. */
+/* Seconds of encoding and appending, summed over workers. */
 void slc_tiles_seconds(const struct slc_tiles *tiles, double *encode, double *write);
 
 #endif

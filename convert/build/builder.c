@@ -1,7 +1,5 @@
-/*
- * See convert/build/builder.h: creation, pushing, and the ends. Entries are handled in batches of
- * SLC_KEY_BATCH: the buckets of a batch are found together, then its rows are scattered.
- */
+/* Creates a builder, pushes entries and ends it. Entries are handled in batches of SLC_KEY_BATCH:
+ * the buckets of a batch are found together, then its rows are scattered. */
 #include "convert/build/builder.h"
 
 #include "base/column_range.h"
@@ -19,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In a folder of the user's choice the name must not meet that of another run. */
+/* In a folder chosen by the user, the name must differ from those of other runs. */
 static char *spill_path(const struct slc_builder *builder, const char *temp_folder)
 {
     char name[64];
@@ -35,22 +33,20 @@ static enum slc_status
 check_options(const struct slc_builder_options *options, unsigned order, struct slc_error *err)
 {
     if (order == 0 || order > SLC_MAX_ORDER) {
-        return slc_fail(err, SLC_ERR_USAGE, "a tensor of %u modes: 1 to %d are possible", order,
+        return slc_fail(err, SLC_ERR_USAGE, "a tensor of %u modes: must be 1 to %d", order,
                         SLC_MAX_ORDER);
     }
     if (options->workers == 0 || options->workers > SLC_MAX_THREADS) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u threads: 1 to %d are possible", options->workers,
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads: must be 1 to %d", options->workers,
                         SLC_MAX_THREADS);
     }
     if (options->assumed_base > 1) {
-        return slc_fail(err, SLC_ERR_USAGE, "index base %u: 0 and 1 are possible",
-                        options->assumed_base);
+        return slc_fail(err, SLC_ERR_USAGE, "index base %u: must be 0 or 1", options->assumed_base);
     }
     if (options->block_bytes != 0 && (options->block_bytes < SLC_MIN_BLOCK_BYTES ||
                                       options->block_bytes > SLC_MAX_BLOCK_BYTES)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a block size of %" PRIu64 " bytes: %" PRIu64 " to %" PRIu64
-                        " are possible",
+                        "a block size of %" PRIu64 " bytes: must be %" PRIu64 " to %" PRIu64,
                         options->block_bytes, SLC_MIN_BLOCK_BYTES, SLC_MAX_BLOCK_BYTES);
     }
     uint64_t least = slc_builder_memory_min(options, order);
@@ -62,7 +58,7 @@ check_options(const struct slc_builder_options *options, unsigned order, struct 
     return SLC_OK;
 }
 
-/* The spill file may be needed late: a folder that is not there should be noticed at once. */
+/* The spill file may be needed late: report a missing folder at once. */
 static enum slc_status check_temp_folder(const struct slc_builder_options *options,
                                          struct slc_error *err)
 {
@@ -88,15 +84,15 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
     SLC_TRY(slc_check_memory(b != NULL, err, "for the builder"));
     b->options = *options;
     b->options.files = slc_files_or_system(options->files);
-    /* In a folder that others use, too, nothing is left behind: nobody would know whose it is. */
+    /* In a folder shared with others nothing may remain, because its owner would be unknown. */
     b->options.resumable = options->resumable && options->temp_folder == NULL;
     b->completable = options->resumable || options->completable;
     b->order = order;
     b->workers = slc_calloc(options->workers, sizeof *b->workers);
     enum slc_status status = slc_check_memory(b->workers != NULL, err, "for the builder");
     SLC_THEN(status, check_temp_folder(&b->options, err));
-    SLC_THEN(status, slc_build_folder_begin(&b->folder, b->options.files, options->output,
-                                            options->overwrite, b->completable, err));
+    SLC_THEN(status, slc_build_folder_create(&b->folder, b->options.files, options->output,
+                                             options->overwrite, b->completable, err));
     if (status == SLC_OK) {
         const char *temp = options->temp_folder;
 
@@ -110,9 +106,9 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
         b->options.temp_folder = NULL;
         status = slc_build_fibers_start(b, err);
     }
-    SLC_THEN(status, slc_builder_take_left(b, err));
+    SLC_THEN(status, slc_builder_restore(b, err));
     if (status == SLC_OK && !b->resumed) {
-        status = slc_build_take_push_memory(b, 1, NULL, err);
+        status = slc_build_allocate_push_memory(b, 1, NULL, err);
     }
     if (status != SLC_OK) {
         slc_builder_end(b, status);
@@ -130,7 +126,7 @@ void slc_builder_abandon(struct slc_builder *builder)
     slc_build_destroy(builder);
 }
 
-/* Evenly spaced rows of the sample, at most SLC_SPLITTER_SAMPLE_MAX, less the assumed base. */
+/* Evenly spaced rows of the sample, at most SLC_SPLITTER_SAMPLE_MAX, minus the assumed base. */
 static uint64_t *
 sample_rows(const struct slc_entries *sample, unsigned order, unsigned base, uint32_t *count)
 {
@@ -165,17 +161,17 @@ enum slc_status slc_builder_sample(struct slc_builder *builder,
     slc_splitters_destroy(&builder->splitters);
     uint64_t *rows = sample_rows(sample, builder->order, builder->options.assumed_base, &count);
     SLC_TRY(slc_check_memory(rows != NULL, err, "for a sample of %u coordinates", count));
-    uint32_t buckets = slc_build_buckets_wanted(&builder->options, sample, entries_expected);
+    uint32_t buckets = slc_build_bucket_count(&builder->options, sample, entries_expected);
     enum slc_status status = slc_build_fibers_assume(
         builder, rows, count, stretches < count ? stretches : count, entries_expected, &run, err);
     SLC_THEN(status, slc_splitters_choose(&builder->splitters, builder->order, run, rows, count,
                                           buckets, err));
     slc_free(rows);
     SLC_TRY(status);
-    return slc_build_take_push_memory(builder, builder->splitters.count + 1, NULL, err);
+    return slc_build_allocate_push_memory(builder, builder->splitters.count + 1, NULL, err);
 }
 
-/* Widens the worker's ranges; its frame becomes one that they fit. */
+/* Widens the worker's ranges, and its frame if necessary. */
 static enum slc_status fit_frame(struct slc_builder *builder,
                                  unsigned worker,
                                  const struct slc_entries *entries,
@@ -253,7 +249,7 @@ enum slc_status slc_builder_push(struct slc_builder *builder,
     return status;
 }
 
-void slc_builder_note(struct slc_builder *builder, const struct slc_state *note)
+void slc_builder_set_note(struct slc_builder *builder, const struct slc_state *note)
 {
     builder->last_note = note;
 }

@@ -1,7 +1,5 @@
-/*
- * The builder's state, shared by builder_state.c (memory), builder_resume.c (commits), builder.c
- * (pushing), build_finish.c (writing) and publish/build_complete.c (the last steps).
- */
+/* State of the builder, shared by builder_state.c (memory), builder_resume.c (commits), builder.c
+ * (pushing), build_finish.c (writing) and publish/build_complete.c (last steps). */
 #ifndef SLC_CONVERT_BUILDER_INTERNAL_H
 #define SLC_CONVERT_BUILDER_INTERNAL_H
 
@@ -14,34 +12,33 @@
 #include "convert/build/sort/splitters.h"
 #include "convert/build/spill/scatter.h"
 
-/* Counters of one worker, apart so that workers do not share cache lines. */
+/* Counters of one worker, padded so that workers do not share cache lines. */
 struct slc_builder_worker {
     uint64_t entries;
     const struct slc_key_frame *frame; /* NULL: nothing was pushed */
-    uint64_t smallest[SLC_MAX_ORDER];  /* of what was pushed */
+    uint64_t smallest[SLC_MAX_ORDER];  /* of pushed coordinates */
     uint64_t largest[SLC_MAX_ORDER];
     struct slc_fiber_counts fibers; /* SLC_FIBERS_AUTO */
     char padding[64];
 };
 
 struct slc_builder {
-    struct slc_builder_options options; /* strings are not kept: see below */
+    struct slc_builder_options options; /* strings are copied to the fields below */
     unsigned order;
-    char *temp_folder; /* as asked for; NULL: none */
+    char *temp_folder; /* the option; NULL: none */
     char *spill_path;
     struct slc_build_folder folder;
     struct slc_builder_worker *workers;
     uint64_t entries_expected; /* 0: unknown */
 
-    /* Of a build that can be resumed. That folder.keep is set says that there was a commit. */
-    bool
-        completable; /* as asked for; a store that is complete can be taken even if no commit can */
+    /* Resumable builds. folder.keep is set after the first commit. */
+    bool completable; /* the option; a complete store can be reused */
     bool resumed;
-    struct slc_state note; /* as committed by the earlier run, read up to its caller's fields */
-    const struct slc_state *last_note; /* slc_builder_note */
+    struct slc_state note; /* committed by the earlier run, read up to the caller's fields */
+    const struct slc_state *last_note; /* slc_builder_set_note */
     uint64_t start_ns;
-    uint64_t commit_ns;         /* of the last commit; at first as start_ns */
-    double commit_cost_seconds; /* of all of this run's */
+    uint64_t commit_ns;         /* of the last commit; initially start_ns */
+    double commit_cost_seconds; /* of all commits of this run */
 
     /* While input is pushed. */
     struct slc_splitters splitters;
@@ -51,43 +48,37 @@ struct slc_builder {
     struct slc_spill *spill;
     struct slc_scatter scatter;
     struct slc_buffer scatter_memory;
-    struct slc_buffer fiber_memory; /* of all workers' counts; none unless SLC_FIBERS_AUTO */
+    struct slc_buffer fiber_memory; /* of the counts of all workers; none unless SLC_FIBERS_AUTO */
 };
 
 void slc_build_release_push_memory(struct slc_builder *builder);
-/*
- * Divides memory for so many buckets, which slc_push_memory_plan allows; `kept`: what the spill
- * file holds of an earlier run, or NULL. Errors: as slc_spill_create.
- */
-enum slc_status slc_build_take_push_memory(struct slc_builder *builder,
-                                           uint32_t buckets,
-                                           const struct slc_spill_extent *kept,
-                                           struct slc_error *err) SLC_NODISCARD;
-/* Frees everything; the folder stays or goes as folder.keep says. Takes NULL. */
+/* Divides memory for this number of buckets, which slc_push_memory_plan allows. `kept`: contents of
+ * the spill file of an earlier run, or NULL. Errors: as slc_spill_create. */
+enum slc_status slc_build_allocate_push_memory(struct slc_builder *builder,
+                                               uint32_t buckets,
+                                               const struct slc_spill_extent *kept,
+                                               struct slc_error *err) SLC_NODISCARD;
+/* Frees everything; folder.keep decides whether the folder stays. Accepts NULL. */
 void slc_build_destroy(struct slc_builder *builder);
 
-/*
- * Goes on with what an earlier run left in the folder, if there is anything (builder->resumed);
- * what is of no use is removed, which is logged with the reason.
- */
-enum slc_status slc_builder_take_left(struct slc_builder *builder,
-                                      struct slc_error *err) SLC_NODISCARD;
-/* What all that is kept depends on, as one number. */
+/* Resumes from the state of an earlier run in the folder, if any (builder->resumed). Removes
+ * unusable state and logs the reason. */
+enum slc_status slc_builder_restore(struct slc_builder *builder,
+                                    struct slc_error *err) SLC_NODISCARD;
+/* Hash of everything that kept state depends on. */
 uint64_t slc_build_tag(const struct slc_builder *builder);
 /* Whether commits stay on disk when a build ends so. */
 bool slc_build_keeps(const struct slc_builder *builder, enum slc_status status);
-/* Seconds of work that an interruption may cost. */
+/* Seconds of work that an interruption may lose. */
 double slc_build_interval(const struct slc_builder *builder);
-/*
- * All is in the store: removes the states, so that no later run goes on with them. `noted`: the
- * folder stays in the hands of complete.state.
- */
+/* Removes the commit states after everything is in the store, so that no later run resumes from
+ * them. `recorded`: complete.state still owns the folder. */
 enum slc_status slc_build_drop_commits(struct slc_builder *builder,
-                                       bool noted,
+                                       bool recorded,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Everything of finish but the ends: sorts, writes blco.blk and the manifest into the part folder.
- */
+/* All of finish except the final steps: sorts, and writes blco.blk and the manifest to the part
+ * folder. */
 enum slc_status slc_build_store(struct slc_builder *builder,
                                 unsigned index_base,
                                 const uint64_t *dims,
@@ -95,24 +86,21 @@ enum slc_status slc_build_store(struct slc_builder *builder,
                                 struct slc_builder_report *report,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/*
- * What is no part of the finished store goes: memory, a spill file that has a name, and what names
- * it. `noted`: as for slc_build_drop_commits.
- */
-enum slc_status
-slc_build_drop_spill(struct slc_builder *builder, bool noted, struct slc_error *err) SLC_NODISCARD;
+/* Releases everything outside the finished store: memory, a named spill file, and states that refer
+ * to it. `recorded`: as for slc_build_drop_commits. */
+enum slc_status slc_build_drop_spill(struct slc_builder *builder,
+                                     bool recorded,
+                                     struct slc_error *err) SLC_NODISCARD;
+
+/* Keys of a store, formed when all entries have been pushed and mode sizes and index base are
+ * known. During pushing only the estimates of a sample were known. */
 
 /*
- * The keys of a store, when all entries have been pushed and its lengths and the first index are
- * known: the pushing was done under what a sample let expect of them.
- */
-
-/*
- * Flushes what workers still hold, settles which fibers are kept together, and sets of the plan the
- * keys and how those of every frame become them. Sets *regroup where the buckets were cut for
- * another base or another run of fibers, which is said. Needs: plan->index_base. Owns:
- * slc_build_keys_destroy, after an error too. Errors: SLC_ERR_INPUT for an index outside of the
- * lengths; SLC_ERR_UNSUPPORTED for lengths that no key holds; SLC_ERR_MEMORY; as slc_spill_append.
+ * Flushes the workers' buffers, chooses the fiber run, and sets the keys of the plan and the
+ * recoding from every frame. Sets *regroup and logs it if buckets were cut for another base or
+ * fiber run. Needs: plan->index_base. Owns: slc_build_keys_destroy, also after an error. Errors:
+ * SLC_ERR_INPUT for an index out of range; SLC_ERR_UNSUPPORTED for mode sizes that do not fit a
+ * key; SLC_ERR_MEMORY; as slc_spill_append.
  */
 enum slc_status slc_build_keys(struct slc_builder *builder,
                                const uint64_t *dims,
@@ -122,10 +110,8 @@ enum slc_status slc_build_keys(struct slc_builder *builder,
                                struct slc_error *err) SLC_NODISCARD;
 void slc_build_keys_destroy(const struct slc_builder *builder, struct slc_sort_plan *plan);
 
-/*
- * Buckets still to be written, in key order. One that is split has its parts on a level of their
- * own, above what comes after it.
- */
+/* Buckets still to be written, in key order. The parts of a split bucket form a level of their own
+ * on top of the remaining buckets. */
 struct slc_build_level {
     struct slc_build_level *below;
     struct slc_bucket *buckets;
@@ -133,33 +119,34 @@ struct slc_build_level {
     uint32_t next;
 };
 
-/* Owns: slc_build_queue_clear; zeros after the plan: empty. */
+/* Owns: slc_build_queue_clear; empty if all members after the plan are zero. */
 struct slc_build_queue {
     const struct slc_sort_plan *plan; /* of all buckets; borrowed */
     struct slc_build_level *top;
-    uint64_t taken; /* entries of the buckets that slc_build_queue_next returned */
+    uint64_t taken; /* entries of the buckets returned by slc_build_queue_next */
 };
 
 /*
- * The buckets that the push filled, with the keys that each may hold, become the first level; the
- * builder's buffers are given back. Adds to *filled how many have entries. `regroup`: they were cut
- * for other keys, so that each may hold any. Errors: SLC_ERR_MEMORY.
+ * Makes the pushed buckets, with their key bounds, the first level, and frees the builder's
+ * buffers. Adds the number of nonempty buckets to *filled. `regroup`: buckets were cut for other
+ * keys, so each may hold any key. Errors: SLC_ERR_MEMORY.
  */
-enum slc_status slc_build_queue_take(struct slc_build_queue *queue,
+enum slc_status slc_build_queue_fill(struct slc_build_queue *queue,
                                      struct slc_builder *builder,
                                      bool regroup,
                                      uint64_t *filled,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Buckets before all others; takes them (slc_free), after an error too. Errors: SLC_ERR_MEMORY. */
+/* Adds buckets before all others; owns the array from now on (slc_free), also after an error.
+ * Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_build_queue_push(struct slc_build_queue *queue,
                                      struct slc_bucket *buckets,
                                      uint32_t count,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* The next bucket, NULL at the end. It stays on its level until `next` of that is moved. */
+/* The next bucket, NULL at the end. It stays on its level until `next` of that level advances. */
 struct slc_bucket *slc_build_queue_front(struct slc_build_queue *queue);
-/* Removes the next bucket; false at the end, and for one that does not fit an area. */
+/* Removes the next bucket; false at the end, and if the bucket does not fit an area. */
 bool slc_build_queue_next(struct slc_build_queue *queue,
                           uint64_t area_bytes,
                           struct slc_bucket *bucket);

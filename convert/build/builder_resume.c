@@ -1,14 +1,13 @@
 /*
- * Builds that go on after an interruption: what a commit writes down of the builder, and how a
- * later builder gets there again.
+ * Resumes builds after an interruption: saves the builder's state in commits, and restores it.
  *
- * A commit empties the workers' buffers into chunks, writes and syncs all chunks to the spill file,
- * which has a name then, and replaces the state: splitters, frames of keys, counts of fibers,
- * ranges of coordinates, and where every bucket's chunks lie. Chunks of before a commit are never
- * written again, so that state and file agree whatever is written later. What is read back is under
- * checksums, of the state as a whole and of each chunk; what does not fit together is thrown away.
+ * A commit flushes the workers' buffers to chunks, writes and syncs all chunks to the spill file,
+ * which then has a name, and replaces the state: splitters, frames of keys, counts of fibers,
+ * ranges of coordinates, and the places of every bucket's chunks. Chunks written before a commit
+ * are never overwritten, so state and file remain consistent with each other. Checksums protect the
+ * state as a whole and each chunk; inconsistent data is discarded.
  *
- * A store does not depend on where commits were made, for it does not depend on how entries were
+ * A store does not depend on the times of commits, because it does not depend on how entries were
  * cut into chunks.
  */
 #include "convert/build/builder.h"
@@ -26,17 +25,15 @@
 #include <assert.h>
 #include <string.h>
 
-/*
- * A commit costs at least two syncs, some tens of milliseconds on a busy disk; and what lies in
- * memory has to be written, which a drive of 500 MB/s would do at that rate.
- */
+/* A commit costs at least two syncs, some tens of milliseconds on a busy disk, and the writing of
+ * everything in memory, assumed at the rate of a 500 MB/s drive. */
 static const double sync_seconds = 0.05;
 static const double write_bytes_per_second = 5e8;
-/* Of the time so far, what commits may take. */
+/* Fraction of the elapsed time that commits may use. */
 static const double cost_share = 0.02;
-/* What an interruption may cost at least; nothing is done for builds that are shorter. */
+/* Smallest time that an interruption may lose; shorter builds do not commit. */
 static const double interval_seconds = 30;
-/* A budget is counted from what the process has taken before, which differs from run to run. */
+/* The budget counts from the memory that the process used before, which differs between runs. */
 static const uint64_t memory_slack_bytes = UINT64_C(512) << 10;
 
 double slc_build_interval(const struct slc_builder *builder)
@@ -65,12 +62,12 @@ bool slc_builder_commit_due(struct slc_builder *builder, bool last)
         return false;
     }
     cost += (double)slc_spill_unwritten_bytes(builder->spill) / write_bytes_per_second;
-    /* Sorting and writing, which are still to come, take at least as long as pushing did. */
+    /* Sorting and writing, still to come, need at least the time of pushing. */
     return builder->commit_cost_seconds + cost <= cost_share * elapsed * (last ? 2 : 1);
 }
 
-/* Without a sample there are none, and their order is not set. */
-static void put_splitters(struct slc_state *state, const struct slc_builder *builder)
+/* Without a sample there are no splitters, and their order is not set. */
+static void save_splitters(struct slc_state *state, const struct slc_builder *builder)
 {
     const struct slc_splitters *splitters = &builder->splitters;
 
@@ -85,7 +82,7 @@ static void put_splitters(struct slc_state *state, const struct slc_builder *bui
     }
 }
 
-static void put_frames(struct slc_state *state, const struct slc_key_frames *frames)
+static void save_frames(struct slc_state *state, const struct slc_key_frames *frames)
 {
     slc_state_put(state, frames->count);
     for (uint32_t i = 0; i < frames->count; i++) {
@@ -103,8 +100,8 @@ static void put_frames(struct slc_state *state, const struct slc_key_frames *fra
     }
 }
 
-/* What all workers saw together. */
-static void put_workers(struct slc_state *state, struct slc_builder *builder)
+/* Writes the combined ranges and counts of all workers. */
+static void save_workers(struct slc_state *state, struct slc_builder *builder)
 {
     uint64_t smallest[SLC_MAX_ORDER], largest[SLC_MAX_ORDER] = {0};
     uint64_t entries = 0;
@@ -119,7 +116,7 @@ static void put_workers(struct slc_state *state, struct slc_builder *builder)
         }
         entries += worker->entries;
         if (w > 0 && builder->options.fibers == SLC_FIBERS_AUTO) {
-            /* What the first one has then it may be given again: sets are joined. */
+            /* The first worker's counts may be joined again later: joining sets is idempotent. */
             slc_fiber_counts_join(&builder->workers[0].fibers, &worker->fibers);
         }
     }
@@ -129,7 +126,7 @@ static void put_workers(struct slc_state *state, struct slc_builder *builder)
         slc_state_put(state, largest[n]);
     }
     if (builder->options.fibers == SLC_FIBERS_AUTO) {
-        slc_fiber_counts_put(&builder->workers[0].fibers, state);
+        slc_fiber_counts_save(&builder->workers[0].fibers, state);
     }
 }
 
@@ -204,9 +201,9 @@ slc_builder_commit(struct slc_builder *builder, const struct slc_state *note, st
         slc_state_put(&state, options->assumed_base);
         slc_state_put(&state, builder->entries_expected);
         pass_extent(&state, false, &extent);
-        put_splitters(&state, builder);
-        put_frames(&state, &builder->frames);
-        put_workers(&state, builder);
+        save_splitters(&state, builder);
+        save_frames(&state, &builder->frames);
+        save_workers(&state, builder);
         pass_chains(&state, false, builder, 0, &extent);
         slc_state_put_bytes(&state, note->bytes, note->count);
         state.bad = state.bad || note->bad;
@@ -216,7 +213,7 @@ slc_builder_commit(struct slc_builder *builder, const struct slc_state *note, st
     slc_state_destroy(&state);
     SLC_TRY(status);
     if (!builder->folder.keep) {
-        /* Until now a power failure might have taken the folder's own name with it. */
+        /* Until now a power failure could have removed the folder's own name. */
         SLC_TRY(slc_name_sync(options->files, builder->folder.part, err));
     }
     builder->folder.keep = true;
@@ -225,9 +222,9 @@ slc_builder_commit(struct slc_builder *builder, const struct slc_state *note, st
     return SLC_OK;
 }
 
-/* Coordinates that are in order and no larger than the sample's. */
+/* Reads splitters, which must be in order and no larger than the sample's largest coordinates. */
 static enum slc_status
-get_splitters(struct slc_state *state, struct slc_builder *builder, struct slc_error *err)
+load_splitters(struct slc_state *state, struct slc_builder *builder, struct slc_error *err)
 {
     struct slc_splitters *splitters = &builder->splitters;
     const unsigned order = builder->order;
@@ -241,7 +238,7 @@ get_splitters(struct slc_state *state, struct slc_builder *builder, struct slc_e
         splitters->largest[n] = slc_state_get(state, UINT64_MAX);
     }
     if (numbers == 0) {
-        return SLC_OK; /* one bucket, which takes no splitters */
+        return SLC_OK; /* one bucket, which needs no splitters */
     }
     splitters->coords = slc_malloc(numbers * sizeof *splitters->coords);
     SLC_TRY(
@@ -257,7 +254,7 @@ get_splitters(struct slc_state *state, struct slc_builder *builder, struct slc_e
 }
 
 static enum slc_status
-get_frames(struct slc_state *state, struct slc_key_frames *frames, struct slc_error *err)
+load_frames(struct slc_state *state, struct slc_key_frames *frames, struct slc_error *err)
 {
     uint32_t count = (uint32_t)slc_state_get(state, SLC_FRAMES_MAX - 1);
 
@@ -284,8 +281,8 @@ get_frames(struct slc_state *state, struct slc_key_frames *frames, struct slc_er
     return SLC_OK;
 }
 
-/* Gives all to the first worker. */
-static void get_workers(struct slc_state *state, struct slc_builder *builder)
+/* Restores all ranges and counts to the first worker. */
+static void load_workers(struct slc_state *state, struct slc_builder *builder)
 {
     struct slc_builder_worker *worker = &builder->workers[0];
 
@@ -299,18 +296,18 @@ static void get_workers(struct slc_state *state, struct slc_builder *builder)
     }
     state->bad = state->bad || (worker->entries > 0) != (worker->frame != NULL);
     if (builder->options.fibers == SLC_FIBERS_AUTO) {
-        slc_fiber_counts_get(&worker->fibers, state);
+        slc_fiber_counts_load(&worker->fibers, state);
     }
 }
 
-/* The fields before the splitters. *why: what makes the state useless, if anything. */
-static void get_head(struct slc_state *state, struct slc_builder *builder, const char **why)
+/* Reads the fields before the splitters. *why: the reason if the state is unusable. */
+static void load_head(struct slc_state *state, struct slc_builder *builder, const char **why)
 {
     struct slc_builder_options *options = &builder->options;
 
     *why = slc_identity_differs(state, &options->identity);
     if (*why == NULL && slc_state_get(state, SLC_MAX_ORDER) != builder->order) {
-        *why = "it had other options";
+        *why = "its options differ";
     }
     uint64_t memory_bytes = slc_state_get(state, UINT64_MAX);
     if (memory_bytes > options->memory_bytes &&
@@ -321,39 +318,40 @@ static void get_head(struct slc_state *state, struct slc_builder *builder, const
     builder->entries_expected = slc_state_get(state, UINT64_MAX);
 }
 
-/* Everything behind the head, which has the same identity. */
-static enum slc_status get_all(struct slc_builder *builder, const char **why, struct slc_error *err)
+/* Reads everything after the head, whose identity must match. */
+static enum slc_status
+load_all(struct slc_builder *builder, const char **why, struct slc_error *err)
 {
     struct slc_state *state = &builder->note;
     struct slc_spill_extent extent = {.segments = 0};
 
     pass_extent(state, true, &extent);
-    enum slc_status status = get_splitters(state, builder, err);
+    enum slc_status status = load_splitters(state, builder, err);
     if (status != SLC_OK || state->bad) {
         return status;
     }
     if (!slc_push_memory_suits(&builder->options, builder->order, builder->splitters.count + 1,
                                builder->entries_expected, extent.segment_bytes)) {
-        *why = "it had more memory";
+        *why = "it used a larger memory budget";
         return SLC_OK;
     }
-    SLC_TRY(slc_build_take_push_memory(builder, builder->splitters.count + 1, &extent, err));
-    SLC_TRY(get_frames(state, &builder->frames, err));
-    get_workers(state, builder);
+    SLC_TRY(slc_build_allocate_push_memory(builder, builder->splitters.count + 1, &extent, err));
+    SLC_TRY(load_frames(state, &builder->frames, err));
+    load_workers(state, builder);
     pass_chains(state, true, builder, builder->workers[0].entries, &extent);
     return SLC_OK;
 }
 
-/* Whether a fault says that what was left is of no use, rather than that it cannot be had now. */
-static bool is_useless(enum slc_status status)
+/* Whether a fault means that the state is unusable, rather than currently unreadable. */
+static bool is_unusable(enum slc_status status)
 {
     return status == SLC_ERR_DAMAGED || status == SLC_ERR_UNSUPPORTED;
 }
 
-/* Why complete.state, if one is there, is not that of a store that can be taken; else *why stays.
- */
+/* Sets *why to the reason why complete.state, if it exists, does not describe a usable store; else
+ * leaves it unchanged. */
 static enum slc_status
-refuse_complete(const struct slc_builder *builder, const char **why, struct slc_error *err)
+check_complete(const struct slc_builder *builder, const char **why, struct slc_error *err)
 {
     const struct slc_files *files = builder->options.files;
     const char *folder = builder->folder.part;
@@ -367,47 +365,47 @@ refuse_complete(const struct slc_builder *builder, const char **why, struct slc_
     status = slc_state_load(&state, files, folder, SLC_COMPLETE_STATE_NAME, &sound, err);
     if (status == SLC_OK) {
         *why = sound ? slc_identity_differs(&state, &builder->options.identity) : NULL;
-        *why = *why != NULL ? *why : "what it wrote does not hold together";
+        *why = *why != NULL ? *why : "its state is inconsistent";
     }
     slc_state_destroy(&state);
     return status;
 }
 
-/* Takes what an earlier run left. *why: what makes it useless, if anything. */
+/* Restores the state of an earlier run. *why: the reason if it is unusable. */
 static enum slc_status
-take_left(struct slc_builder *builder, const char **why, struct slc_error *err)
+restore_state(struct slc_builder *builder, const char **why, struct slc_error *err)
 {
     struct slc_error fault = SLC_ERROR_INIT;
     bool sound;
 
     if (builder->options.restart) {
-        *why = "a restart was asked for";
+        *why = "a restart was requested";
         return SLC_OK;
     }
-    /* One of a complete store that is sound does not come to here. */
-    enum slc_status status = refuse_complete(builder, why, err);
+    /* slc_complete_find has already handled a valid complete store. */
+    enum slc_status status = check_complete(builder, why, err);
     if (status != SLC_OK || *why != NULL) {
         return status;
     }
     if (!builder->options.resumable) {
         *why = builder->options.completable
-                   ? "its store was not complete"
-                   : "with temporary files elsewhere nothing is gone on with";
+                   ? "its store is incomplete"
+                   : "with temporary files elsewhere, a run cannot be resumed";
         return SLC_OK;
     }
     status = slc_state_load(&builder->note, builder->options.files, builder->folder.part,
                             SLC_PUSHED_STATE_NAME, &sound, err);
     if (status != SLC_OK || !sound) {
-        *why = "it had not come to where it could go on";
+        *why = "it ended before its first commit";
         return status;
     }
-    get_head(&builder->note, builder, why);
+    load_head(&builder->note, builder, why);
     if (*why != NULL) {
         return SLC_OK;
     }
-    status = get_all(builder, why, &fault);
-    if (builder->note.bad || is_useless(status)) {
-        *why = "what it wrote does not hold together";
+    status = load_all(builder, why, &fault);
+    if (builder->note.bad || is_unusable(status)) {
+        *why = "its state is inconsistent";
         return SLC_OK;
     }
     if (status != SLC_OK && err != NULL) {
@@ -416,7 +414,7 @@ take_left(struct slc_builder *builder, const char **why, struct slc_error *err)
     return status;
 }
 
-enum slc_status slc_builder_take_left(struct slc_builder *builder, struct slc_error *err)
+enum slc_status slc_builder_restore(struct slc_builder *builder, struct slc_error *err)
 {
     const uint64_t memory_bytes = builder->options.memory_bytes;
     const unsigned assumed_base = builder->options.assumed_base;
@@ -426,7 +424,7 @@ enum slc_status slc_builder_take_left(struct slc_builder *builder, struct slc_er
     if (!builder->folder.found) {
         return SLC_OK;
     }
-    enum slc_status status = take_left(builder, &why, err);
+    enum slc_status status = restore_state(builder, &why, err);
     if (status == SLC_OK && why == NULL) {
         builder->resumed = true;
         return SLC_OK;
@@ -439,7 +437,7 @@ enum slc_status slc_builder_take_left(struct slc_builder *builder, struct slc_er
     builder->options.memory_bytes = memory_bytes;
     builder->options.assumed_base = assumed_base;
     SLC_TRY(status);
-    slc_log(SLC_LOG_NOTE, "removing %s, left by an earlier run that did not finish: %s",
+    slc_log(SLC_LOG_NOTE, "removing %s, the leftover of an interrupted run: %s",
             builder->folder.part, why);
     return slc_build_folder_empty(&builder->folder, err);
 }
@@ -459,13 +457,13 @@ uint64_t slc_build_tag(const struct slc_builder *builder)
 bool slc_build_keeps(const struct slc_builder *builder, enum slc_status status)
 {
     return builder->folder.keep && status != SLC_OK && status != SLC_ERR_INPUT &&
-           status != SLC_ERR_USAGE && !is_useless(status);
+           status != SLC_ERR_USAGE && !is_unusable(status);
 }
 
 void slc_builder_end(struct slc_builder *builder, enum slc_status status)
 {
     if (builder != NULL && slc_build_keeps(builder, status)) {
-        slc_log(SLC_LOG_NOTE, "what is done stays in %s: the same run resumes from it",
+        slc_log(SLC_LOG_NOTE, "progress is kept in %s: the same command resumes from it",
                 builder->folder.made ? builder->folder.part : builder->folder.output);
     } else if (builder != NULL) {
         builder->folder.keep = false;
@@ -474,16 +472,16 @@ void slc_builder_end(struct slc_builder *builder, enum slc_status status)
 }
 
 enum slc_status
-slc_build_drop_commits(struct slc_builder *builder, bool noted, struct slc_error *err)
+slc_build_drop_commits(struct slc_builder *builder, bool recorded, struct slc_error *err)
 {
     const struct slc_files *files = builder->options.files;
     const bool committed = builder->folder.keep;
 
-    builder->folder.keep = noted;
+    builder->folder.keep = recorded;
     if (!committed) {
         return SLC_OK;
     }
-    /* The states first: none is to be found without the chunks that it tells of. */
+    /* The states first: a state must never exist without its chunks. */
     SLC_TRY(slc_state_remove(files, builder->folder.part, SLC_PUSHED_STATE_NAME, err));
     SLC_TRY(slc_state_remove(files, builder->folder.part, SLC_SORTED_STATE_NAME, err));
     return slc_state_remove(files, builder->folder.part, SLC_BLCO_NAME ".journal", err);

@@ -1,4 +1,4 @@
-/* The builder's memory: taken for pushing, given back before the sort, and all of it at the end. */
+/* Memory of the builder: allocated for pushing, released before the sort, and freed at the end. */
 #include "convert/build/builder_internal.h"
 
 #include "base/memory/memory.h"
@@ -16,10 +16,10 @@ void slc_build_release_push_memory(struct slc_builder *builder)
     builder->chains = NULL;
 }
 
-enum slc_status slc_build_take_push_memory(struct slc_builder *builder,
-                                           uint32_t buckets,
-                                           const struct slc_spill_extent *kept,
-                                           struct slc_error *err)
+enum slc_status slc_build_allocate_push_memory(struct slc_builder *builder,
+                                               uint32_t buckets,
+                                               const struct slc_spill_extent *kept,
+                                               struct slc_error *err)
 {
     struct slc_push_memory plan =
         slc_push_memory_plan(&builder->options, builder->order, buckets, builder->entries_expected);

@@ -1,4 +1,5 @@
-/* Where tiles end early: no tile may extend further in a mode than docs/FORMAT.md, section 5. */
+/* Ends tiles early so that no tile exceeds the extent limit of docs/FORMAT.md, section 5, in any
+ * mode. */
 #ifndef SLC_CONVERT_TILE_CUT_H
 #define SLC_CONVERT_TILE_CUT_H
 
@@ -9,9 +10,9 @@
 
 struct slc_tile_cutter {
     const struct slc_key_layout *layout; /* borrowed */
-    unsigned wide_modes;                 /* those that are long enough to exceed the limit */
+    unsigned wide_modes;                 /* modes large enough to exceed the limit */
     unsigned wide_mode[SLC_MAX_ORDER];
-    /* What the tile at hand spans in them. */
+    /* Range of the current tile in these modes. */
     uint64_t min[SLC_MAX_ORDER], max[SLC_MAX_ORDER];
 };
 
@@ -20,9 +21,9 @@ void slc_tile_cutter_init(struct slc_tile_cutter *cutter,
                           const uint64_t *dims);
 
 /*
- * How many of `count` nonzeros still fit the tile at hand, which they then belong to; `started`: it
- * has some already. `hi`, `upper`: as in struct slc_tile_source. Only modes longer than 2^32 - 1
- * are looked at; without such a mode this costs nothing.
+ * Returns how many of `count` nonzeros still fit the current tile, and adds them to its range;
+ * `started`: it has some already. `hi`, `upper`: as in struct slc_tile_source. Only modes larger
+ * than 2^32 - 1 are checked; without such a mode the call costs nothing.
  */
 uint32_t slc_tile_cutter_fit(struct slc_tile_cutter *cutter,
                              const uint64_t *lo,

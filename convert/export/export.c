@@ -1,8 +1,7 @@
 /*
- * See convert/export/export.h. Blocks are read one after the other and checked; the tiles of a
- * block are decoded and formatted in parallel and written in order. A worker whose text outgrows
- * its buffer waits for its turn, then writes as it goes: memory is bounded whatever a tile prints
- * to.
+ * Exports text. Blocks are read in sequence and checked; the tiles of a block are decoded and
+ * formatted in parallel and written in order. A worker whose text outgrows its buffer waits for its
+ * turn, then writes as it formats, so memory is bounded for any length of text.
  */
 #include "convert/export/export.h"
 
@@ -47,7 +46,7 @@ struct export
     uint64_t lines;
 };
 
-/* A worker's text: where it is in its buffer, and whether its turn has come. */
+/* A worker's text: its position in the buffer, and whether its turn has come. */
 struct stream {
     struct export *export;
     char *buffer;
@@ -56,7 +55,7 @@ struct stream {
     bool has_turn;
 };
 
-/* Writes what the worker holds, in its turn. SLC_ERR_INTERRUPTED: another worker failed. */
+/* Writes the worker's buffer in its turn. SLC_ERR_INTERRUPTED: another worker failed. */
 static enum slc_status write_buffer(struct stream *stream, struct slc_error *err)
 {
     struct export *export = stream->export;
@@ -154,7 +153,7 @@ static enum slc_status export_block(struct export *export, uint64_t block, struc
     slc_reader_entry(export->store.reader, block, &entry);
     SLC_TRY(slc_block_file_read(&export->file, export->block.data, entry.padded_bytes, entry.offset,
                                 err));
-    /* It will not be read again; the next one can be fetched while this one is formatted. */
+    /* The block will not be read again; the next one can be fetched while this one is formatted. */
     slc_block_file_advise(&export->file, entry.offset, entry.padded_bytes, POSIX_FADV_DONTNEED);
     slc_block_file_advise(&export->file, entry.offset + entry.padded_bytes, entry.padded_bytes,
                           POSIX_FADV_WILLNEED);
@@ -180,7 +179,7 @@ static enum slc_status export_block(struct export *export, uint64_t block, struc
     return status;
 }
 
-/* Text buffers share what blocks and decoders leave of the budget. */
+/* Text buffers share the budget left by blocks and decoders. */
 static enum slc_status
 divide_memory(struct export *export, size_t *text_bytes, struct slc_error *err)
 {
@@ -300,10 +299,10 @@ slc_export_tns(const struct slc_export_options *options, uint64_t *lines, struct
     uint64_t block;
 
     if (options->index_base > 1 || options->threads == 0 || options->threads > SLC_MAX_THREADS) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "index base %u with %u threads: base 0 or 1 and 1 to %d threads are "
-                        "possible",
-                        options->index_base, options->threads, SLC_MAX_THREADS);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "index base %u with %u threads: the base must be 0 or 1, and the threads 1 to %d",
+            options->index_base, options->threads, SLC_MAX_THREADS);
     }
     status = open_export(&export, err);
     for (block = 0; status == SLC_OK && block < slc_reader_info(export.store.reader)->block_count;

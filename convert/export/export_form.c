@@ -51,10 +51,9 @@ enum slc_status slc_export_form_choose(enum slc_export_kind kind,
         *form = &forms[0];
         return SLC_OK;
     }
-    return name != NULL
-               ? slc_fail(err, SLC_ERR_USAGE, "there is no form %s", name)
-               : slc_fail(err, SLC_ERR_USAGE,
-                          "the name %s does not say in which form the factors are wanted: say "
-                          "matlab, ktensor, splatt or csv",
-                          output);
+    return name != NULL ? slc_fail(err, SLC_ERR_USAGE, "there is no form %s", name)
+                        : slc_fail(err, SLC_ERR_USAGE,
+                                   "the name %s does not select a form for the factors: choose "
+                                   "matlab, ktensor, splatt or csv",
+                                   output);
 }

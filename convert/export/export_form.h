@@ -1,7 +1,5 @@
-/*
- * The forms in which tensors and models are written, by the names that users call them by: the
- * binary ones of list_form.h, FROSTT's text, and those of storage/model/model.h.
- */
+/* Output forms of tensors and models and their user-visible names: the binary forms of list_form.h,
+ * FROSTT text, and the forms of storage/model/model.h. */
 #ifndef SLC_CONVERT_EXPORT_FORM_H
 #define SLC_CONVERT_EXPORT_FORM_H
 
@@ -15,16 +13,17 @@ enum slc_export_kind { SLC_EXPORT_TENSOR, SLC_EXPORT_MODEL };
 
 struct slc_export_form {
     const char *name;
-    const char *ending; /* of an output that is meant without saying so; NULL: none is */
+    const char *ending; /* file ending that selects this form; NULL: none */
     bool of_tensor, of_model;
     enum slc_model_form model;
     bool text;                /* of a tensor */
-    enum slc_list_form lists; /* of one that is not */
+    enum slc_list_form lists; /* of a binary tensor */
 };
 
 /*
- * The form that has that name; of NULL, the one that the ending of the output means: a tensor is
- * text by any other. Static. Errors: SLC_ERR_USAGE where there is none, or none of that kind.
+ * Returns the form with that name; if `name` is NULL, the form selected by the ending of the output
+ * (text for a tensor with any other ending). Static. Errors: SLC_ERR_USAGE if there is no such form
+ * of that kind.
  */
 enum slc_status slc_export_form_choose(enum slc_export_kind kind,
                                        const char *name,

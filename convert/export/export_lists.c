@@ -19,17 +19,17 @@ enum {
 };
 
 /*
- * Of a nonzero, in times of decoding it: putting its numbers into lists, with their checksums;
- * sorting it by its first modes, which one thread does, and writing that. Measured on tensors of
+ * Cost per nonzero, in multiples of decoding it: encoding its numbers in lists, with their
+ * checksums; sorting it by its first modes, on one thread, and writing that. Measured on tensors of
  * 0.3 to 2.6 M nonzeros.
  */
 #define LISTS_OF_DECODE 4.0
 #define SORT_OF_DECODE  20.0
 
-/* What a worker has of its tile. */
+/* A worker's part for its tile. */
 struct part {
     struct slc_list_part list;
-    uint64_t first; /* number of its first nonzero; known from its turn on */
+    uint64_t first; /* number of its first nonzero; known once its turn has come */
     bool placed;    /* its turn has come, before any fault */
 };
 
@@ -43,7 +43,7 @@ struct lists {
     unsigned workers;
     uint64_t done; /* nonzeros whose turn has come */
     pthread_mutex_t mutex;
-    struct slc_error fault; /* the first of writing */
+    struct slc_error fault; /* the first one while writing */
 };
 
 static enum slc_status
@@ -122,7 +122,7 @@ static uint64_t worker_bytes(const struct slc_layout_info *info)
     return slc_list_part_bytes(info->order, SLC_TILE_NNZ);
 }
 
-/* As many workers as there is memory for. */
+/* Chooses the largest number of workers that fits. */
 static enum slc_status divide_memory(struct lists *lists, struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(lists->store.reader);
@@ -140,7 +140,7 @@ static enum slc_status divide_memory(struct lists *lists, struct slc_error *err)
                : SLC_OK;
 }
 
-static enum slc_status take_memory(struct lists *lists, struct slc_error *err)
+static enum slc_status allocate_memory(struct lists *lists, struct slc_error *err)
 {
     const uint64_t bytes = worker_bytes(slc_reader_info(lists->store.reader));
 
@@ -150,12 +150,12 @@ static enum slc_status take_memory(struct lists *lists, struct slc_error *err)
     SLC_TRY(slc_check_memory(lists->parts != NULL, err, "for %u workers", lists->workers));
     for (unsigned w = 0; w < lists->workers; w++) {
         lists->parts[w].list = (struct slc_list_part){
-            .bytes = (uint8_t *)lists->memory.data + w * bytes, .room = SLC_TILE_NNZ};
+            .bytes = (uint8_t *)lists->memory.data + w * bytes, .capacity = SLC_TILE_NNZ};
     }
     return SLC_OK;
 }
 
-/* The nonzeros in the order of the store. */
+/* Writes the nonzeros in store order. */
 static enum slc_status write_lists(struct lists *lists, struct slc_error *err)
 {
     const struct slc_tile_steps steps = {
@@ -165,7 +165,7 @@ static enum slc_status write_lists(struct lists *lists, struct slc_error *err)
                                          .workers = 1,
                                          .last_row = UINT64_MAX,
                                          .stop = lists->options->stop};
-    enum slc_status status = take_memory(lists, err);
+    enum slc_status status = allocate_memory(lists, err);
 
     if (status == SLC_OK) {
         scan.workers = lists->workers;
@@ -237,7 +237,7 @@ enum slc_status slc_export_lists(const struct slc_export_options *options,
     return status;
 }
 
-/* Of a worker's lists what is filled: its room is for numbers of eight bytes. */
+/* Bytes filled in a worker's lists, which have space for numbers of eight bytes. */
 static uint64_t filled_bytes(const struct slc_list_file *file)
 {
     uint64_t bytes = 0;
@@ -248,11 +248,11 @@ static uint64_t filled_bytes(const struct slc_list_file *file)
     return bytes * slc_min_u64(file->nnz, SLC_TILE_NNZ);
 }
 
-/* Memory and scans. */
-static enum slc_status judge_memory(struct lists *lists,
-                                    const struct slc_list_file *file,
-                                    struct slc_export_forecast *forecast,
-                                    struct slc_error *err)
+/* Estimates memory and scans. */
+static enum slc_status estimate_memory(struct lists *lists,
+                                       const struct slc_list_file *file,
+                                       struct slc_export_forecast *forecast,
+                                       struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(lists->store.reader);
     const struct slc_row_order_options order = row_order_options(lists);
@@ -283,7 +283,7 @@ static enum slc_status forecast_lists(struct lists *lists,
     struct slc_list_file file;
     enum slc_status status = slc_list_file_plan(&file, form, &lists->store.manifest, err);
 
-    SLC_THEN(status, judge_memory(lists, &file, forecast, err));
+    SLC_THEN(status, estimate_memory(lists, &file, forecast, err));
     if (status == SLC_OK && seconds > 0) {
         status =
             slc_store_trial(lists->store.files, lists->store.reader, seconds, NULL, &trial, err);

@@ -1,22 +1,19 @@
-/*
- * The numbers that indices had in the input, where a store has numbered them by frequency: of use
- * to whatever hands out nonzeros.
- */
+/* Maps indices of a store relabelled by frequency to the numbers that they had in the input. */
 #ifndef SLC_CONVERT_INPUT_NUMBERS_H
 #define SLC_CONVERT_INPUT_NUMBERS_H
 
 #include "storage/manifest/labels.h"
 #include "storage/manifest/store.h"
 
-/* One per mode, from the store's number to the input's; empty where they are the same. */
+/* One map per mode, from the store's number to the input's; empty if they are equal. */
 struct slc_input_numbers {
     struct slc_labels modes[SLC_MAX_ORDER];
 };
 
-/* What reading them maps. */
+/* Bytes mapped to read them. */
 uint64_t slc_input_numbers_bytes(const struct slc_manifest *manifest);
 
-/* Owns: slc_input_numbers_destroy, also after an error; it takes an all-zero struct. Errors: those
+/* Owns: slc_input_numbers_destroy, also after an error; accepts an all-zero struct. Errors: those
  * of slc_store_labels. */
 enum slc_status slc_input_numbers_read(const struct slc_store *store,
                                        struct slc_input_numbers *numbers,

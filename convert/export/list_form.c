@@ -1,5 +1,4 @@
-/* See list_form.h. A file is laid out from front to back, with checksums that are not known yet the
- * first time. */
+/* Lays out list files from front to back; checksums are unknown in the first pass. */
 #include "convert/export/list_form.h"
 
 #include "base/memory/bytes.h"
@@ -15,7 +14,7 @@
 
 enum { NPY_BYTES = 128, MEMBERS_MAX = 5 };
 
-/* Whole numbers that a double holds without a gap below. */
+/* Below this, a double represents all whole numbers. */
 #define EXACT_MAX (UINT64_C(1) << 53)
 
 static uint8_t *add_piece(struct slc_list_file *file)
@@ -26,7 +25,7 @@ static uint8_t *add_piece(struct slc_list_file *file)
     return file->pieces[file->piece_count++].data;
 }
 
-/* What has been written to the last piece. */
+/* Adds `bytes` to the last piece. */
 static void grow_file(struct slc_list_file *file, uint32_t bytes)
 {
     file->pieces[file->piece_count - 1].bytes += bytes;
@@ -39,7 +38,7 @@ static uint8_t *end_of_piece(struct slc_list_file *file)
     return file->pieces[file->piece_count - 1].data + file->pieces[file->piece_count - 1].bytes;
 }
 
-/* Lists first .. last, one behind the other; their bytes. */
+/* Places lists first .. last consecutively; returns their bytes. */
 static uint64_t place_lists(struct slc_list_file *file, unsigned first, unsigned last)
 {
     const uint64_t before = file->bytes;
@@ -51,7 +50,7 @@ static uint64_t place_lists(struct slc_list_file *file, unsigned first, unsigned
     return file->bytes - before;
 }
 
-/* SPLATT: the header's numbers are as wide as the indices but for the first three. */
+/* SPLATT: header numbers are as wide as the indices, except for the first three. */
 static void arrange_splatt(struct slc_list_file *file)
 {
     const uint32_t width = slc_list_kind_bytes(file->lists[0].kind);
@@ -76,7 +75,7 @@ static void arrange_splatt(struct slc_list_file *file)
     (void)place_lists(file, 0, file->order);
 }
 
-/* False where a variable of MATLAB's is too small. */
+/* False if a MATLAB variable would be too large. */
 static bool arrange_matlab(struct slc_list_file *file)
 {
     const struct slc_mat5_array subs = {
@@ -112,8 +111,8 @@ static bool arrange_matlab(struct slc_list_file *file)
     return true;
 }
 
-/* The header of a .npy, format 1.0. */
-static void put_npy(uint8_t *bytes, const char *type, const char *shape)
+/* Writes the header of a .npy file, format 1.0. */
+static void write_npy_header(uint8_t *bytes, const char *type, const char *shape)
 {
     char text[NPY_BYTES];
     const int length = snprintf(
@@ -127,14 +126,14 @@ static void put_npy(uint8_t *bytes, const char *type, const char *shape)
     bytes[NPY_BYTES - 1] = '\n';
 }
 
-/* The members of an archive as they are laid out. */
+/* Members of an archive during layout. */
 struct archive {
     struct slc_list_file *file;
     struct slc_zip_member members[MEMBERS_MAX];
     unsigned count;
 };
 
-/* A member of lists first .. last (none where first is behind it), or of `bytes` bytes. */
+/* Adds a member of lists first .. last (none if first > last), or of `bytes` bytes. */
 static void add_member(struct archive *archive,
                        const char *name,
                        const char *type,
@@ -155,7 +154,7 @@ static void add_member(struct archive *archive,
     }
     *member = (struct slc_zip_member){.name = name, .offset = file->bytes, .bytes = length};
     uint32_t before = slc_zip_local(member, local);
-    put_npy(at + before, type, shape);
+    write_npy_header(at + before, type, shape);
     if (bytes > 0) {
         memcpy(at + before + NPY_BYTES, content, bytes);
     }
@@ -199,7 +198,8 @@ static void arrange_archive(struct slc_list_file *file)
         add_member(&archive, "coords.npy", type_of(file, 0), lists, 0, n - 1, NULL, 0);
         add_member(&archive, "fill_value.npy", type_of(file, n), "()", none_first, none_last, zero,
                    slc_list_kind_bytes(file->lists[n].kind));
-        /* A text, by which newer pydata/sparse tells its forms; older ones do not look at it. */
+        /* A string by which newer versions of pydata/sparse identify the format; older ones ignore
+         * it. */
         add_member(&archive, "format.npy", "<U3", "()", none_first, none_last,
                    "c\0\0\0o\0\0\0o\0\0", 12);
     }
@@ -247,8 +247,8 @@ enum slc_status slc_list_file_plan(struct slc_list_file *file,
     file->checked = form == SLC_LISTS_NPZ || form == SLC_LISTS_SCIPY;
     if (form == SLC_LISTS_SCIPY && manifest->order != 2) {
         return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_FORM,
-                              "scipy.sparse has matrices, and this tensor has %u modes: write it "
-                              "as npz, for pydata/sparse",
+                              "scipy.sparse supports only matrices, and this tensor has %u modes: "
+                              "write it as npz, for pydata/sparse",
                               manifest->order);
     }
     if (!slc_mul_u64(manifest->nnz, 8 * (SLC_MAX_ORDER + 1), &bytes) || bytes > INT64_MAX / 2) {
@@ -257,7 +257,7 @@ enum slc_status slc_list_file_plan(struct slc_list_file *file,
     for (unsigned n = 0; n < manifest->order; n++) {
         wide = wide || manifest->dims[n] > short_max;
         if (form == SLC_LISTS_MATLAB && manifest->dims[n] > EXACT_MAX) {
-            return fail_form(err, "a mode has more indices than MATLAB's numbers tell apart");
+            return fail_form(err, "a mode has more indices than a MATLAB number distinguishes");
         }
     }
     wide = wide || (form == SLC_LISTS_SPLATT_BIN && manifest->nnz > UINT32_MAX);
@@ -270,8 +270,8 @@ enum slc_status slc_list_file_plan(struct slc_list_file *file,
         manifest->value_type == SLC_F32 && form != SLC_LISTS_MATLAB ? SLC_LIST_F32 : SLC_LIST_F64;
     return arrange_pieces(file)
                ? SLC_OK
-               : fail_form(err, "the tensor takes more than the 2 GiB that a variable of "
-                                "a .mat file of version 5 holds");
+               : fail_form(
+                     err, "the tensor exceeds the 2 GiB of a variable in a .mat file of version 5");
 }
 
 void slc_list_file_finish(struct slc_list_file *file)

@@ -1,7 +1,7 @@
 /*
- * Files that hold a tensor as lists, one of indices per mode and one of values: SPLATT's .bin,
- * MATLAB's .mat, NumPy's .npz. They differ in what stands around the lists, which is small, and in
- * the numbers of the lists; where a nonzero goes is known from its number alone.
+ * Files that hold a tensor as lists, one of indices per mode and one of values: SPLATT .bin, MATLAB
+ * .mat, NumPy .npz. They differ in the small pieces around the lists and in the number types of the
+ * lists. The position of a nonzero follows from its number alone.
  */
 #ifndef SLC_CONVERT_LIST_FORM_H
 #define SLC_CONVERT_LIST_FORM_H
@@ -15,7 +15,7 @@ enum slc_list_form {
     SLC_LISTS_SPLATT_BIN,
     SLC_LISTS_MATLAB, /* a struct `tensor` of subs, vals, size, for sptensor() */
     SLC_LISTS_NPZ,    /* pydata/sparse: coords, data, shape, fill_value; rows ascend */
-    SLC_LISTS_SCIPY   /* scipy.sparse's COO: row, col, data, shape, format */
+    SLC_LISTS_SCIPY   /* COO of scipy.sparse: row, col, data, shape, format */
 };
 
 enum slc_list_kind { SLC_LIST_U32, SLC_LIST_U64, SLC_LIST_F32, SLC_LIST_F64 };
@@ -23,22 +23,22 @@ enum slc_list_kind { SLC_LIST_U32, SLC_LIST_U64, SLC_LIST_F32, SLC_LIST_F64 };
 struct slc_list {
     uint64_t offset; /* in the file */
     enum slc_list_kind kind;
-    uint32_t crc; /* of all its bytes, once they are written */
+    uint32_t crc; /* of all its bytes, after they are written */
 };
 
 enum { SLC_LIST_PIECES = 8, SLC_LIST_PIECE_BYTES = 1024 };
 
-/* A whole file but for its lists. */
+/* A whole file without the contents of its lists. */
 struct slc_list_file {
     enum slc_list_form form;
     unsigned order;
     const uint64_t *dims; /* borrowed */
     uint64_t nnz;
     unsigned index_base;
-    bool checked;                             /* checksums of lists are wanted */
-    struct slc_list lists[SLC_MAX_ORDER + 1]; /* one per mode, then the values' */
+    bool checked;                             /* the form needs checksums of lists */
+    struct slc_list lists[SLC_MAX_ORDER + 1]; /* one per mode, then the values */
     uint64_t bytes;                           /* of the file */
-    unsigned piece_count;                     /* what stands around lists: */
+    unsigned piece_count;                     /* pieces around the lists: */
     struct {
         uint64_t offset;
         uint32_t bytes;
@@ -51,16 +51,14 @@ static inline uint32_t slc_list_kind_bytes(enum slc_list_kind kind)
     return kind == SLC_LIST_U32 || kind == SLC_LIST_F32 ? 4 : 8;
 }
 
-/*
- * Lays out the file for the tensor of a store. Errors: SLC_ERR_UNSUPPORTED where the form cannot
- * hold it, naming what can.
- */
+/* Lays out the file for the tensor of a store. Errors: SLC_ERR_UNSUPPORTED if the form cannot hold
+ * it; the message names a form that can. */
 enum slc_status slc_list_file_plan(struct slc_list_file *file,
                                    enum slc_list_form form,
                                    const struct slc_manifest *manifest,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* The pieces again, now that the checksums of the lists are known. */
+/* Writes the pieces again, with the checksums of the lists. */
 void slc_list_file_finish(struct slc_list_file *file);
 
 #endif

@@ -19,11 +19,11 @@ check_free(const struct slc_files *files, const char *path, bool overwrite, stru
         return slc_fail_errno(err, -rc, path, "looking for an existing output");
     }
     if (rc >= 0 && (!overwrite || stat.kind != 'f')) {
-        status = slc_fail_field(
-            err, SLC_ERR_IO, stat.kind == 'f' ? SLC_FIELD_OVERWRITE : SLC_FIELD_NONE,
-            stat.kind == 'f'
-                ? "the output exists: remove it, or replace it"
-                : "not a plain file, but this form is written in many places: name a file");
+        status =
+            slc_fail_field(err, SLC_ERR_IO, stat.kind == 'f' ? SLC_FIELD_OVERWRITE : SLC_FIELD_NONE,
+                           stat.kind == 'f' ? "the output exists: remove it, or replace it"
+                                            : "not a regular file, which this form needs for "
+                                              "writes at any offset: name a file");
         slc_error_locate_file(err, path);
     }
     return status;
@@ -52,10 +52,10 @@ enum slc_status slc_list_output_open(struct slc_list_output *output,
 
 static uint8_t *list_of(const struct slc_list_part *part, unsigned list)
 {
-    return part->bytes + (size_t)list * part->room * 8;
+    return part->bytes + (size_t)list * part->capacity * 8;
 }
 
-static void put_index(enum slc_list_kind kind, uint8_t *at, uint64_t index)
+static void write_index(enum slc_list_kind kind, uint8_t *at, uint64_t index)
 {
     switch (kind) {
     case SLC_LIST_U32:
@@ -83,7 +83,7 @@ void slc_list_part_add(const struct slc_list_file *file,
     uint32_t width = slc_list_kind_bytes(kind);
     uint8_t *at = list_of(part, file->order) + (size_t)part->count * width;
 
-    assert(count <= part->room - part->count);
+    assert(count <= part->capacity - part->count);
     for (uint32_t i = 0; i < count; i++, at += width) {
         if (kind == SLC_LIST_F32) {
             slc_store_f32(at, (float)values[i]);
@@ -95,7 +95,7 @@ void slc_list_part_add(const struct slc_list_file *file,
         width = slc_list_kind_bytes(file->lists[n].kind);
         at = list_of(part, n) + (size_t)part->count * width;
         for (uint32_t i = 0; i < count; i++, at += width) {
-            put_index(file->lists[n].kind, at, coords[n][i] + file->index_base);
+            write_index(file->lists[n].kind, at, coords[n][i] + file->index_base);
         }
     }
     part->count += count;

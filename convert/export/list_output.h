@@ -1,4 +1,4 @@
-/* A file of lists (list_form.h) while it is written: nonzeros in pieces, to any places. */
+/* Writes a file of lists (list_form.h): nonzeros in pieces, to any places. */
 #ifndef SLC_CONVERT_LIST_OUTPUT_H
 #define SLC_CONVERT_LIST_OUTPUT_H
 
@@ -15,24 +15,22 @@ struct slc_list_output {
     bool open;
 };
 
-/* The parts of all lists that go to one place, encoded, each with room for `room` nonzeros. */
+/* Encoded parts of all lists for one place, each with space for `capacity` nonzeros. */
 struct slc_list_part {
     uint8_t *bytes;
-    uint32_t room;
+    uint32_t capacity;
     uint32_t count;
     uint32_t crcs[SLC_MAX_ORDER + 1];
 };
 
-/* Of the bytes of a part with so much room. */
-static inline uint64_t slc_list_part_bytes(unsigned order, uint32_t room)
+/* Bytes of a part with that space. */
+static inline uint64_t slc_list_part_bytes(unsigned order, uint32_t capacity)
 {
-    return (order + UINT64_C(1)) * room * 8;
+    return (order + UINT64_C(1)) * capacity * 8;
 }
 
-/*
- * Opens the file beside its place, once the form is known to hold the tensor. Owns:
- * slc_list_output_commit or slc_list_output_abandon, which takes an all-zero struct.
- */
+/* Opens a temporary file next to the output; the form must hold the tensor. Owns:
+ * slc_list_output_commit or slc_list_output_abandon, which accepts an all-zero struct. */
 enum slc_status slc_list_output_open(struct slc_list_output *output,
                                      const struct slc_files *files,
                                      const char *path,
@@ -41,24 +39,25 @@ enum slc_status slc_list_output_open(struct slc_list_output *output,
                                      const struct slc_manifest *manifest,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Adds `count` nonzeros to the part, as they were numbered in the input, from 0. */
+/* Adds `count` nonzeros, with their indices in the input, from 0, to the part. */
 void slc_list_part_add(const struct slc_list_file *file,
                        struct slc_list_part *part,
                        uint32_t count,
                        const uint64_t *const coords[],
                        const double *values);
-/* The part is complete: its checksums, where they are wanted. */
+/* Completes a part: computes its checksums if the form needs them. */
 void slc_list_part_sum(const struct slc_list_file *file, struct slc_list_part *part);
 
-/* Adds the part's checksums to those of the parts before it. In the order of the lists. */
+/* Adds the part's checksums to those of the earlier parts. Must be called in list order. */
 void slc_list_output_sum(struct slc_list_output *output, const struct slc_list_part *part);
-/* Writes the part to where nonzero `first` belongs. Several threads at the same time. */
+/* Writes the part to the place of nonzero `first`. Threads: any number concurrently. */
 enum slc_status slc_list_output_write(struct slc_list_output *output,
                                       const struct slc_list_part *part,
                                       uint64_t first,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Writes what stands around the lists and puts the file in its place, or leaves nothing. */
+/* Writes the pieces around the lists and renames the file to its place; after an error, nothing
+ * remains. */
 enum slc_status slc_list_output_commit(struct slc_list_output *output,
                                        struct slc_error *err) SLC_NODISCARD;
 void slc_list_output_abandon(struct slc_list_output *output);

@@ -1,4 +1,4 @@
-/* See row_order.h. A key is the coordinates one behind the other, those of mode 1 on top. */
+/* Sorts nonzeros in row-major order. A key concatenates the coordinates, mode 1 highest. */
 #include "convert/export/row_order.h"
 
 #include "base/key.h"
@@ -12,9 +12,9 @@
 
 enum {
     CHUNK_NNZ = 256,
-    /* Counters, 2 MiB of them: parts are cut where these are. */
+    /* Counters, 2 MiB in total: parts are cut at their boundaries. */
     BIN_BITS = 18,
-    /* Fewer nonzeros at a time than that are no reason to have another worker. */
+    /* Fewer nonzeros at a time do not justify another worker. */
     WORTH_A_WORKER_NNZ = 1 << 20,
     SMALL_OBJECTS_BYTES = 512 << 10,
     UNTOUCHED_BYTES = 2 << 20
@@ -33,8 +33,8 @@ struct row_order {
     struct slc_key_columns columns, scratch;
     struct slc_list_part part;
 
-    /* The scan at hand: bins first_bin .. last_bin, `wanted` nonzeros. */
-    uint64_t first_bin, last_bin, wanted;
+    /* The current scan: bins first_bin .. last_bin, `needed` nonzeros. */
+    uint64_t first_bin, last_bin, needed;
     atomic_uint_fast64_t gathered;
     uint64_t written;
 };
@@ -88,7 +88,7 @@ count_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct sl
     return SLC_OK;
 }
 
-/* Of a chunk, those that are wanted, to places that nobody else has. */
+/* Copies the nonzeros of a chunk in the current bins to places that no other worker uses. */
 static enum slc_status gather_chunk(struct row_order *work,
                                     const struct slc_tile_view *tile,
                                     const struct slc_chunk_view *chunk,
@@ -107,8 +107,9 @@ static enum slc_status gather_chunk(struct row_order *work,
         count += bin >= work->first_bin && bin <= work->last_bin;
     }
     uint64_t at = atomic_fetch_add_explicit(&work->gathered, count, memory_order_relaxed);
-    if (count > work->wanted || at > work->wanted - count) {
-        return slc_fail(err, SLC_ERR_DAMAGED, "the store holds other nonzeros than it did before");
+    if (count > work->needed || at > work->needed - count) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the store has other nonzeros than in the previous scan");
     }
     for (uint32_t i = 0; i < count; i++) {
         work->columns.lo[at + i] = (uint64_t)keys[i];
@@ -160,7 +161,7 @@ static enum slc_status scan_rows(struct row_order *work,
                          err);
 }
 
-/* Writes what has been gathered and sorted. */
+/* Writes the gathered and sorted nonzeros. */
 static enum slc_status write_sorted(struct row_order *work, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &work->options->store->manifest;
@@ -172,8 +173,8 @@ static enum slc_status write_sorted(struct row_order *work, struct slc_error *er
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         coords[n] = indices[n];
     }
-    for (uint64_t begin = 0; begin < work->wanted && status == SLC_OK;) {
-        const uint64_t end = slc_min_u64(work->wanted, begin + SLC_TILE_NNZ);
+    for (uint64_t begin = 0; begin < work->needed && status == SLC_OK;) {
+        const uint64_t end = slc_min_u64(work->needed, begin + SLC_TILE_NNZ);
 
         work->part.count = 0;
         for (uint32_t count; begin < end; begin += count) {
@@ -199,21 +200,22 @@ static enum slc_status write_sorted(struct row_order *work, struct slc_error *er
     return status;
 }
 
-/* Bins first .. last, which hold `wanted` nonzeros. */
+/* Writes bins first .. last, which hold `needed` nonzeros. */
 static enum slc_status write_bins(
-    struct row_order *work, uint64_t first, uint64_t last, uint64_t wanted, struct slc_error *err)
+    struct row_order *work, uint64_t first, uint64_t last, uint64_t needed, struct slc_error *err)
 {
     const struct slc_row_order_options *options = work->options;
 
     work->first_bin = first;
     work->last_bin = last;
-    work->wanted = wanted;
+    work->needed = needed;
     atomic_store(&work->gathered, 0);
     SLC_TRY(scan_rows(work, gather_tile, err));
-    if (atomic_load(&work->gathered) != wanted) {
-        return slc_fail(err, SLC_ERR_DAMAGED, "the store holds other nonzeros than it did before");
+    if (atomic_load(&work->gathered) != needed) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the store has other nonzeros than in the previous scan");
     }
-    slc_column_sort(work->columns, work->scratch, wanted);
+    slc_column_sort(work->columns, work->scratch, needed);
     enum slc_status status = write_sorted(work, err);
     if (options->progress != NULL) {
         options->progress(options->context, "export", work->written, options->store->manifest.nnz);
@@ -236,8 +238,7 @@ static uint64_t fixed_bytes(const struct row_order *work)
            slc_buffer_footprint(sizeof(uint64_t) << BIN_BITS, SLC_PAGES_SMALL);
 }
 
-/* How many nonzeros there is memory for beside all else, with fewer workers where that is little.
- */
+/* Chooses the number of nonzeros in memory, with fewer workers if memory is short. */
 static void choose_capacity(struct row_order *work)
 {
     const uint64_t budget = work->options->memory_bytes;
@@ -246,10 +247,10 @@ static void choose_capacity(struct row_order *work)
     work->capacity = nnz;
     while (budget != 0) {
         const uint64_t fixed = fixed_bytes(work);
-        const uint64_t room = budget > fixed ? (budget - fixed) / each_bytes(work) : 0;
+        const uint64_t fitting = budget > fixed ? (budget - fixed) / each_bytes(work) : 0;
 
-        work->capacity = slc_min_u64(nnz, room);
-        if (work->capacity == nnz || room >= WORTH_A_WORKER_NNZ || work->workers == 1) {
+        work->capacity = slc_min_u64(nnz, fitting);
+        if (work->capacity == nnz || fitting >= WORTH_A_WORKER_NNZ || work->workers == 1) {
             break;
         }
         work->workers--;
@@ -263,13 +264,13 @@ static enum slc_status fail_small(const struct row_order *work, uint64_t nnz, st
                            "sorting this store by its first modes");
 }
 
-static enum slc_status take_memory(struct row_order *work, struct slc_error *err)
+static enum slc_status allocate_memory(struct row_order *work, struct slc_error *err)
 {
     const uint64_t sets = (work->wide ? 6U : 4U) * work->capacity;
     const uint64_t part = slc_list_part_bytes(work->order, SLC_TILE_NNZ);
 
     SLC_TRY(slc_buffer_create(&work->memory, part + sets * sizeof(uint64_t), SLC_PAGES_SMALL, err));
-    work->part = (struct slc_list_part){.bytes = work->memory.data, .room = SLC_TILE_NNZ};
+    work->part = (struct slc_list_part){.bytes = work->memory.data, .capacity = SLC_TILE_NNZ};
     uint64_t *at = (uint64_t *)work->memory.data + part / sizeof *at;
     for (unsigned set = 0; set < 2; set++) {
         struct slc_key_columns *columns = set == 0 ? &work->columns : &work->scratch;
@@ -284,7 +285,7 @@ static enum slc_status take_memory(struct row_order *work, struct slc_error *err
     return SLC_OK;
 }
 
-/* Part by part, each as many bins as fit. */
+/* Writes part by part, each with as many bins as fit. */
 static enum slc_status write_parts(struct row_order *work, struct slc_error *err)
 {
     const uint64_t count = UINT64_C(1) << BIN_BITS;
@@ -302,13 +303,13 @@ static enum slc_status write_parts(struct row_order *work, struct slc_error *err
         return fail_small(work, largest, err);
     }
     for (uint64_t first = 0, end; first < count; first = end) {
-        uint64_t wanted = bins[first];
+        uint64_t needed = bins[first];
 
-        for (end = first + 1; end < count && bins[end] <= work->capacity - wanted; end++) {
-            wanted += bins[end];
+        for (end = first + 1; end < count && bins[end] <= work->capacity - needed; end++) {
+            needed += bins[end];
         }
-        if (wanted > 0) {
-            SLC_TRY(write_bins(work, first, end - 1, wanted, err));
+        if (needed > 0) {
+            SLC_TRY(write_bins(work, first, end - 1, needed, err));
         }
     }
     return SLC_OK;
@@ -355,13 +356,13 @@ enum slc_status slc_row_order_write(const struct slc_row_order_options *options,
     struct row_order work;
 
     SLC_TRY(plan_parts(options, &work, err));
-    enum slc_status status = take_memory(&work, err);
+    enum slc_status status = allocate_memory(&work, err);
     SLC_THEN(status, work.capacity < nnz
                          ? write_parts(&work, err)
                          : write_bins(&work, 0, (UINT64_C(1) << BIN_BITS) - 1, nnz, err));
     if (status == SLC_OK && work.written != nnz) {
-        status =
-            slc_fail(err, SLC_ERR_DAMAGED, "the store holds other nonzeros than it did before");
+        status = slc_fail(err, SLC_ERR_DAMAGED,
+                          "the store has other nonzeros than in the previous scan");
     }
     slc_buffer_destroy(&work.bins);
     slc_buffer_destroy(&work.memory);

@@ -1,8 +1,8 @@
 /*
- * Nonzeros in ascending order of their coordinates, mode 1 first, as readers of NumPy's arrays
- * expect them: what a store of another order is written in within a budget. Nonzeros are counted
- * by the upper bits of that order; then each scan gathers the next ones that fit into memory, which
- * are sorted and written.
+ * Writes nonzeros of a store in ascending order of their coordinates, mode 1 first, as readers of
+ * NumPy arrays expect, within a memory budget. A first scan counts nonzeros by the upper bits of
+ * that order; then each scan gathers, sorts and writes as many of the next nonzeros as fit in
+ * memory.
  */
 #ifndef SLC_CONVERT_ROW_ORDER_H
 #define SLC_CONVERT_ROW_ORDER_H
@@ -16,27 +16,25 @@
 
 struct slc_row_order_options {
     const struct slc_store *store;
-    const struct slc_input_numbers *numbers; /* read already */
+    const struct slc_input_numbers *numbers; /* already read */
     struct slc_list_output *output;          /* open */
     uint64_t memory_bytes;                   /* of the process; 0: no limit */
     unsigned workers;
-    const struct slc_stop *stop; /* ends it with SLC_ERR_INTERRUPTED; may be NULL */
+    const struct slc_stop *stop; /* stops with SLC_ERR_INTERRUPTED; may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
     void *context;
 };
 
 /*
- * Writes all nonzeros into the lists. Cost: one scan where all of them fit into memory, else one to
- * count and one for each part that does. Errors: SLC_ERR_BUDGET naming what is enough; those of
+ * Writes all nonzeros to the lists. Cost: one scan if all of them fit in memory, else one to count
+ * and one per part that fits. Errors: SLC_ERR_BUDGET naming a sufficient budget; those of
  * slc_tile_scan and of writing.
  */
 enum slc_status slc_row_order_write(const struct slc_row_order_options *options,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/*
- * What that would hold beside the process and how many scans it would make, bins that are alike
- * taken for granted; `output` is not looked at, nor `numbers`. Errors: SLC_ERR_BUDGET.
- */
+/* Estimates the memory without the process, and the number of scans for evenly filled bins. Ignores
+ * `output` and `numbers`. Errors: SLC_ERR_BUDGET. */
 enum slc_status slc_row_order_forecast(const struct slc_row_order_options *options,
                                        uint64_t *memory_bytes,
                                        uint64_t *scans,

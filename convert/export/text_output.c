@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Another run that writes the same output has it locked; it is not this one's to empty or remove.
- */
+/* Opens PATH.tmp. If another run writes the same output, it holds the lock, and its file must not
+ * be truncated or removed. */
 static enum slc_status open_temporary(struct slc_text_output *output, struct slc_error *err)
 {
     const enum slc_status status =
@@ -114,7 +114,7 @@ enum slc_status slc_text_output_write(struct slc_text_output *output,
     return SLC_OK;
 }
 
-/* A device or pipe took the text as it came; only the last of it may still fail. */
+/* A device or pipe received the text with every write; only the last write may still fail. */
 static enum slc_status close_device(struct slc_text_output *output, struct slc_error *err)
 {
     int fd = output->fd;
@@ -124,7 +124,7 @@ static enum slc_status close_device(struct slc_text_output *output, struct slc_e
     return slc_check_call(code, err, output->path, "completing the output");
 }
 
-static enum slc_status put_in_place(struct slc_text_output *output, struct slc_error *err)
+static enum slc_status install_file(struct slc_text_output *output, struct slc_error *err)
 {
     const struct slc_files *files = output->files;
     char *parent = slc_path_parent(output->path);
@@ -153,7 +153,7 @@ enum slc_status slc_text_output_finish(struct slc_text_output *output, struct sl
     enum slc_status status = SLC_OK;
 
     if (output->temporary != NULL) {
-        status = put_in_place(output, err);
+        status = install_file(output, err);
     } else if (output->path != NULL) {
         status = close_device(output, err);
     }

@@ -1,7 +1,7 @@
 /*
- * Writing text that is formatted in parallel: every worker fills a buffer of its own, buffers are
- * written in the order of their tickets. To a file, atomically (PATH.tmp, then rename), or straight
- * to a device, a pipe or standard output, which cannot be replaced by a file.
+ * Writes text that is formatted in parallel: every worker fills its own buffer, and buffers are
+ * written in ticket order. Writes to a file atomically (PATH.tmp, then rename), or directly to a
+ * device, a pipe or standard output, which a file cannot replace.
  */
 #ifndef SLC_CONVERT_TEXT_OUTPUT_H
 #define SLC_CONVERT_TEXT_OUTPUT_H
@@ -16,9 +16,9 @@
 struct slc_text_output {
     const struct slc_files *files;
     char *path;      /* NULL: standard output */
-    char *temporary; /* PATH.tmp; NULL: written straight to its place */
+    char *temporary; /* PATH.tmp; NULL: written directly */
     int fd;
-    int lock;       /* on the temporary file, until it is in its place */
+    int lock;       /* on the temporary file, until it is renamed */
     uint64_t bytes; /* written */
     unsigned workers;
     size_t buffer_bytes;
@@ -26,8 +26,9 @@ struct slc_text_output {
 };
 
 /*
- * `buffer_bytes` per worker. Owns: slc_text_output_finish or slc_text_output_abandon.
- * Errors: SLC_ERR_IO (the file exists and `overwrite` is false, ..), SLC_ERR_MEMORY.
+ * Opens the output with buffers of `buffer_bytes` per worker. Owns: slc_text_output_finish or
+ * slc_text_output_abandon. Errors: SLC_ERR_IO (the file exists and `overwrite` is false, ..),
+ * SLC_ERR_MEMORY.
  */
 enum slc_status slc_text_output_open(struct slc_text_output *output,
                                      const struct slc_files *files,
@@ -42,16 +43,16 @@ static inline char *slc_text_output_buffer(const struct slc_text_output *output,
     return (char *)output->memory.data + worker * output->buffer_bytes;
 }
 
-/* Appends text. One thread at a time: whoever has the turn. */
+/* Appends text. Threads: one at a time, the one whose turn it is. */
 enum slc_status slc_text_output_write(struct slc_text_output *output,
                                       const char *text,
                                       size_t bytes,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Syncs and puts the file in place. After an error nothing is left. */
+/* Syncs the file and renames it to its place. After an error nothing remains. */
 enum slc_status slc_text_output_finish(struct slc_text_output *output,
                                        struct slc_error *err) SLC_NODISCARD;
-/* Takes an all-zero struct. */
+/* Accepts an all-zero struct. */
 void slc_text_output_abandon(struct slc_text_output *output);
 
 #endif

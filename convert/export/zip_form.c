@@ -11,14 +11,14 @@ enum {
     END64_BYTES = 56,
     LOCATOR_BYTES = 20,
     END_BYTES = 22,
-    VERSION = 20,   /* needed to read members that are stored */
+    VERSION = 20,   /* needed to read stored members */
     VERSION64 = 45, /* and those with ZIP64 fields */
-    DATE = 0x21     /* the first of January 1980, so that the same tensor gives the same bytes */
+    DATE = 0x21     /* 1 January 1980, so that the same tensor yields the same bytes */
 };
 
 #define BEYOND UINT64_C(0xFFFFFFFF)
 
-/* A number of 32 bits, or the mark that it is in a ZIP64 field. */
+/* A 32-bit number, or the mark that it is in a ZIP64 field. */
 static uint32_t short_form(uint64_t number)
 {
     return (uint32_t)(number < BEYOND ? number : BEYOND);
@@ -49,7 +49,7 @@ uint32_t slc_zip_local(const struct slc_zip_member *member, uint8_t bytes[SLC_ZI
     return (uint32_t)LOCAL_BYTES + name + (large ? 20U : 0U);
 }
 
-static uint32_t put_entry(const struct slc_zip_member *member, uint8_t *bytes)
+static uint32_t write_entry(const struct slc_zip_member *member, uint8_t *bytes)
 {
     const uint16_t name = (uint16_t)strlen(member->name);
     uint8_t *extra = bytes + ENTRY_BYTES + name;
@@ -84,8 +84,8 @@ static uint32_t put_entry(const struct slc_zip_member *member, uint8_t *bytes)
     return (uint32_t)ENTRY_BYTES + name + more;
 }
 
-/* The end of an archive whose directory begins beyond 4 GiB. */
-static uint32_t put_end64(unsigned count, uint64_t offset, uint32_t directory, uint8_t *bytes)
+/* Writes the end of an archive whose directory begins beyond 4 GiB. */
+static uint32_t write_end64(unsigned count, uint64_t offset, uint32_t directory, uint8_t *bytes)
 {
     memset(bytes, 0, END64_BYTES + LOCATOR_BYTES);
     slc_store_u32(bytes, 0x06064b50);
@@ -111,11 +111,11 @@ uint32_t slc_zip_directory(const struct slc_zip_member *members,
     uint8_t *at = bytes;
 
     for (unsigned i = 0; i < count; i++) {
-        at += put_entry(&members[i], at);
+        at += write_entry(&members[i], at);
     }
     uint32_t directory = (uint32_t)(at - bytes);
     if (offset >= BEYOND) {
-        at += put_end64(count, offset, directory, at);
+        at += write_end64(count, offset, directory, at);
     }
     memset(at, 0, END_BYTES);
     slc_store_u32(at, 0x06054b50);

@@ -1,7 +1,7 @@
 /*
- * The parts of a .zip archive of members that are stored as they are (APPNOTE 6.3): what .npz is.
+ * Headers and directory of a .zip archive with stored members (APPNOTE 6.3), the container of .npz.
  * Sizes and places of members are known before they are written, checksums after. Numbers of
- * 0xFFFFFFFF and more are in ZIP64 fields, which are there only where they are needed.
+ * 0xFFFFFFFF and more use ZIP64 fields, which are written only if needed.
  */
 #ifndef SLC_CONVERT_ZIP_FORM_H
 #define SLC_CONVERT_ZIP_FORM_H
@@ -22,14 +22,11 @@ struct slc_zip_member {
     uint32_t crc;     /* of its content: CRC-32 */
 };
 
-/* Writes what stands before the content; returns how many bytes that is, which depends on name and
- * bytes alone. */
+/* Writes the header before the content; returns its size, which depends only on name and bytes. */
 uint32_t slc_zip_local(const struct slc_zip_member *member, uint8_t bytes[SLC_ZIP_LOCAL_MAX]);
 
-/*
- * Writes what stands behind the last content, at `offset` of the file, into `bytes` (count x
- * SLC_ZIP_ENTRY_MAX + SLC_ZIP_END_MAX); returns how many that is.
- */
+/* Writes the central directory, which follows the last content at `offset` of the file, to `bytes`
+ * (count x SLC_ZIP_ENTRY_MAX + SLC_ZIP_END_MAX). Returns its size. */
 uint32_t slc_zip_directory(const struct slc_zip_member *members,
                            unsigned count,
                            uint64_t offset,

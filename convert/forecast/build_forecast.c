@@ -1,6 +1,4 @@
-/*
- * See build_forecast.h. Memory is divided by the functions that the builder divides it by.
- */
+/* Estimates the cost of a build. Memory is divided by the same functions that the builder uses. */
 #include "convert/forecast/build_forecast.h"
 
 #include "base/hash.h"
@@ -13,34 +11,33 @@
 #include <math.h>
 
 enum {
-    /* A block's head, its directory of tiles and half a page of padding; an index entry. */
+    /* A block header, its directory of tiles and half a page of padding; an index entry. */
     TILE_ENTRY_BYTES = 104,
     BLOCK_EXTRA_BYTES = 2048 + 64 + 88
 };
 
-/*
- * What an entry takes one thread, in times of encoding it: forming its key, counting fibers and
- * moving it to its bucket; sorting a bucket. Measured on tensors of 0.3 to 6 M nonzeros.
- */
+/* Cost of an entry for one thread, in multiples of encoding it: forming its key, counting fibers
+ * and moving it to its bucket; sorting a bucket. Measured on tensors of 0.3 to 6 M nonzeros. */
 #define SCATTER_OF_ENCODE 4.0
 #define SORT_OF_ENCODE    4.0
-/* Where all entries go to one bucket, which finds nothing to choose and writes to one place. */
+/* The scatter cost if all entries go to one bucket: no bucket is searched and writes are
+ * sequential. */
 #define ONE_BUCKET_OF_ENCODE 2.0
-/* A row in a sort area, by the length of its key; and of what is grouped anew its place before. */
+/* Bytes of a row in a sort area, by key length; regrouped entries also store their sequence. */
 enum { ROW_BYTES = 34, WIDE_ROW_BYTES = 50, SEQUENCE_BYTES = 5 };
-/* By how much longer than a tile of the sample those of a store were on ten tensors. */
+/* Largest ratio of tile sizes in a store to the sample tile, measured on ten tensors. */
 #define CODING_MOST 1.35
-/* A smaller share of buckets, of 32 that are looked at, is one. */
+/* A smaller fraction of buckets, of 32 examined, is taken to be a single bucket. */
 #define BUCKET_SHARE_LEAST 0.04
-/* Of memory for encoders and the writer, that is touched. */
+/* Fraction of the memory for encoders and the writer that is touched. */
 #define ENCODERS_FILLED 0.35
 
 enum {
-    /* Parts that a sample without stretches is cut into, as in a table's (csv_sample.c). */
+    /* Parts of a sample without stretches, as for a table (csv_sample.c). */
     PARTS = 64
 };
 
-/* Entries of the sample in rows, as the builder is handed them, from index 0. */
+/* Copies the entries of the sample to rows, as passed to the builder, from index 0. */
 static uint64_t *make_rows(const struct slc_build_job *job)
 {
     const struct slc_entries *sample = job->sample;
@@ -56,13 +53,14 @@ static uint64_t *make_rows(const struct slc_build_job *job)
     return rows;
 }
 
-/* Different pieces of a mode's fibers, or for mode N coordinates, of all entries. */
-static enum slc_status judge_mode(const struct slc_build_job *job,
-                                  const struct slc_fiber_counts *counts,
-                                  const uint64_t *rows,
-                                  unsigned mode,
-                                  struct slc_species_estimate *estimate,
-                                  struct slc_error *err)
+/* Estimates the distinct pieces of a mode's fibers or, for mode N, the distinct coordinates, of all
+ * entries. */
+static enum slc_status estimate_mode(const struct slc_build_job *job,
+                                     const struct slc_fiber_counts *counts,
+                                     const uint64_t *rows,
+                                     unsigned mode,
+                                     struct slc_species_estimate *estimate,
+                                     struct slc_error *err)
 {
     const uint32_t count = job->sample->count;
     const uint64_t stretches =
@@ -83,12 +81,12 @@ static enum slc_status judge_mode(const struct slc_build_job *job,
             &species,
             slc_mix64(slc_fiber_number(counts, rows + (size_t)i * job->sample->order, mode)), 0);
     }
-    slc_species_judge(&species, times > 1 ? times : 1, estimate);
+    slc_species_extrapolate(&species, times > 1 ? times : 1, estimate);
     slc_species_destroy(&species);
     return SLC_OK;
 }
 
-/* As the builder chooses (slc_fiber_counts_choose), by the numbers that are expected. */
+/* Chooses like the builder (slc_fiber_counts_choose), by the expected counts. */
 static enum slc_status choose_fibers(const struct slc_build_job *job,
                                      struct slc_fiber_counts *counts,
                                      const uint64_t *rows,
@@ -102,7 +100,7 @@ static enum slc_status choose_fibers(const struct slc_build_job *job,
     for (unsigned n = 0; n < order && status == SLC_OK; n++) {
         struct slc_species_estimate pieces = {.count = 0};
 
-        status = judge_mode(job, counts, rows, n, &pieces, err);
+        status = estimate_mode(job, counts, rows, n, &pieces, err);
         if (n == 0 || pieces.count < found->pieces) {
             found->pieces = fmin(pieces.count, found->nnz);
             mode = n;
@@ -115,7 +113,7 @@ static enum slc_status choose_fibers(const struct slc_build_job *job,
     return status;
 }
 
-/* Whether the builder, which chooses before it knows all entries, cuts buckets for another run. */
+/* Whether the builder, which predicts before it knows all entries, cuts buckets for another run. */
 static enum slc_status compare_guess(const struct slc_build_job *job,
                                      struct slc_fiber_counts *counts,
                                      const uint64_t *rows,
@@ -131,12 +129,12 @@ static enum slc_status compare_guess(const struct slc_build_job *job,
 }
 
 /*
- * The builder counts, of all entries, different coordinates and different pieces of fibers; here
- * both are judged by those of the sample, mode by mode, under the numbers by which the builder
- * knows them. Errors: SLC_ERR_MEMORY.
+ * The builder counts distinct coordinates and distinct pieces of fibers of all entries. Here both
+ * are estimated from the sample, mode by mode, using the builder's hashes. Errors: SLC_ERR_MEMORY.
  */
-static enum slc_status
-judge_sample(const struct slc_build_job *job, struct slc_build_sample *found, struct slc_error *err)
+static enum slc_status estimate_sample(const struct slc_build_job *job,
+                                       struct slc_build_sample *found,
+                                       struct slc_error *err)
 {
     struct slc_fiber_counts *counts = slc_calloc(1, sizeof *counts);
     void *memory = slc_malloc(slc_fiber_counts_bytes(job->sample->order));
@@ -146,12 +144,12 @@ judge_sample(const struct slc_build_job *job, struct slc_build_sample *found, st
 
     *found = (struct slc_build_sample){.nnz = 0};
     if (counts == NULL || memory == NULL || rows == NULL) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory to judge a sample");
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory to evaluate a sample");
     } else {
         slc_fiber_counts_init(counts, job->sample->order, memory);
         status = job->cells != NULL
                      ? SLC_OK
-                     : judge_mode(job, counts, rows, job->sample->order, &estimate, err);
+                     : estimate_mode(job, counts, rows, job->sample->order, &estimate, err);
         estimate = job->cells != NULL ? *job->cells : estimate;
         found->nnz = fmin(estimate.count, (double)job->entries);
         found->nnz_most = fmin(estimate.most, (double)job->entries);
@@ -161,7 +159,7 @@ judge_sample(const struct slc_build_job *job, struct slc_build_sample *found, st
         SLC_THEN(status, compare_guess(job, counts, rows, found, err));
     } else if (status == SLC_OK && job->build->fibers == SLC_FIBERS_GIVEN) {
         found->run = job->build->run;
-        status = judge_mode(job, counts, rows, found->run.mode, &estimate, err);
+        status = estimate_mode(job, counts, rows, found->run.mode, &estimate, err);
         found->pieces = fmin(estimate.count, found->nnz);
     }
     slc_free(rows);
@@ -170,10 +168,10 @@ judge_sample(const struct slc_build_job *job, struct slc_build_sample *found, st
     return status;
 }
 
-/* Bytes of the store. */
-static uint64_t judge_store(const struct slc_build_job *job,
-                            const struct slc_build_sample *found,
-                            const struct slc_build_trial *trial)
+/* Estimates the bytes of the store. */
+static uint64_t estimate_store(const struct slc_build_job *job,
+                               const struct slc_build_sample *found,
+                               const struct slc_build_trial *trial)
 {
     const double tiles = fmax(ceil(found->nnz / SLC_TILE_NNZ), trial->tiles);
     const double data = found->nnz * (trial->index_bits + trial->value_bits) / 8;
@@ -185,7 +183,7 @@ static uint64_t judge_store(const struct slc_build_job *job,
                       blocks * (BLOCK_EXTRA_BYTES + 16 * job->sample->order));
 }
 
-/* Of the threads' buffers, what none of their rows comes to. */
+/* Fraction of the threads' buffers that no row touches. */
 static double untouched(const struct slc_build_job *job)
 {
     const double others = (double)(job->build->workers - 1) / job->build->workers;
@@ -193,7 +191,7 @@ static double untouched(const struct slc_build_job *job)
     return job->bucket_share > 0 ? others * (1 - job->bucket_share) : 0;
 }
 
-/* Buckets that most entries go to: where a text is sorted, and its beginning the sample, few. */
+/* Buckets that receive most entries: few if the text is sorted and the sample is its beginning. */
 static uint32_t buckets_filled(const struct slc_build_job *job, uint32_t buckets)
 {
     const double share = job->bucket_share;
@@ -203,22 +201,20 @@ static uint32_t buckets_filled(const struct slc_build_job *job, uint32_t buckets
                : 1;
 }
 
-/*
- * What is held and spilled, as the builder would divide the memory that it gets; but for areas and
- * encoders, of which buckets and tiles fill a part. Measured on tensors of 0.3 to 6 M nonzeros.
- */
-static void judge_memory(const struct slc_build_job *job,
-                         const struct slc_build_trial *trial,
-                         bool regroup,
-                         struct slc_build_forecast *f)
+/* Estimates memory and spilling as the builder would divide its memory, except that buckets and
+ * tiles fill only a part of areas and encoders. Measured on tensors of 0.3 to 6 M nonzeros. */
+static void estimate_memory(const struct slc_build_job *job,
+                            const struct slc_build_trial *trial,
+                            bool regroup,
+                            struct slc_build_forecast *f)
 {
     const struct slc_builder_options *build = job->build;
     const unsigned order = job->sample->order;
     const uint32_t buckets =
-        job->unsampled ? 1 : slc_build_buckets_wanted(build, job->sample, job->expected);
+        job->unsampled ? 1 : slc_build_bucket_count(build, job->sample, job->expected);
     const struct slc_push_memory push = slc_push_memory_plan(build, order, buckets, job->expected);
     const uint64_t stream = (uint64_t)push.segment_bytes * push.segment_count;
-    /* A row in a chunk: its key within the bucket, its value, a share of runs and heads. */
+    /* A row in a chunk: its key within the bucket, its value, a part of runs and headers. */
     const double each = ceil((trial->key_bits - log2(buckets)) / 8) + ceil(trial->value_bits / 8);
     const uint64_t packed = (uint64_t)(each * (double)job->entries);
     const uint64_t area = job->entries / buckets_filled(job, buckets) *
@@ -226,7 +222,7 @@ static void judge_memory(const struct slc_build_job *job,
     struct slc_sort_memory sort =
         slc_sort_memory_plan(build, slc_sort_workers(build, false), packed, area);
     uint64_t resident = packed, areas, fixed;
-    bool split = regroup && buckets > 1; /* all goes through the temporary file once more */
+    bool split = regroup && buckets > 1; /* all entries are spilled again */
 
     if (packed > stream || sort.workers == 0 || sort.area_bytes < area || regroup) {
         resident = (uint64_t)SLC_SPILL_SEGMENTS_MIN * push.segment_bytes;
@@ -256,7 +252,7 @@ enum slc_status slc_build_forecast(const struct slc_build_job *job,
 
     *forecast = (struct slc_build_forecast){.store_bytes = 0};
     if (job->sample->count > 0 && job->entries > 0 && !job->unsampled) {
-        status = judge_sample(job, &found, err);
+        status = estimate_sample(job, &found, err);
     }
     if (status == SLC_OK && job->sample->count > 0 && job->entries > 0) {
         status = slc_build_trial(job, &found, &trial, err);
@@ -264,10 +260,10 @@ enum slc_status slc_build_forecast(const struct slc_build_job *job,
     if (status != SLC_OK || trial.nnz == 0) {
         return status;
     }
-    forecast->store_bytes = judge_store(job, &found, &trial);
+    forecast->store_bytes = estimate_store(job, &found, &trial);
     forecast->store_most_bytes =
         (uint64_t)(CODING_MOST * (double)forecast->store_bytes * found.nnz_most / found.nnz);
-    judge_memory(job, &trial, found.regroup, forecast);
+    estimate_memory(job, &trial, found.regroup, forecast);
     forecast->encode_seconds =
         1e-9 * trial.nanoseconds * (double)job->entries / job->build->workers;
     forecast->scatter_seconds =

@@ -1,15 +1,15 @@
 /*
- * See convert/forecast/build_forecast.h.
+ * Encodes a typical tile of a build.
  *
- * A sample is thin: neighbours in it are farther apart than they will be. In plain order
- * coordinates get cheaper by a bit whenever the number of nonzeros doubles, so the sample is
- * encoded as it is and bits are subtracted. Where fibers are kept together that would be too
- * little, for within a piece of a fiber gaps are short: there a tile is made up, with pieces that
- * lie closer than those of the sample by the share of all pieces that it saw, and filled by as much
- * as they hold on average, at places that the sample has anywhere.
+ * A sample is sparse: neighbours are farther apart than in the store. In plain order, coordinates
+ * need one bit less whenever the number of nonzeros doubles, so the sample is encoded unchanged and
+ * bits are subtracted. If fibers are kept together, that would be too little, because gaps within a
+ * piece of a fiber are short. A tile is then synthesized: its pieces are closer together than those
+ * of the sample by the sampled fraction of all pieces, and are filled to their average length at
+ * positions that occur in the sample.
  *
- * Tiles end where they would reach too far (tile_cut.h), in thin tensors after every nonzero: such
- * tiles are cells, of which the store may have more than the sample shows.
+ * Tiles end at their extent limit (tile_cut.h), in very sparse tensors after every nonzero: such
+ * tiles are cells, and the store may have more cells than the sample shows.
  */
 #include "convert/forecast/build_forecast.h"
 
@@ -29,7 +29,7 @@
 enum {
     TRIALS = 4, /* of encoding a tile */
     LOWS = 1 << SLC_FIBER_BITS,
-    /* Values of equal coordinates that are added up are drawn from so many at most. */
+    /* Limit of the number of values summed at equal coordinates. */
     REPEATS_MAX = 64
 };
 
@@ -39,7 +39,7 @@ struct entry {
     double value;
 };
 
-/* What is encoded. */
+/* Nonzeros to be encoded. */
 struct tile {
     uint32_t nnz;
     uint64_t *lo, *hi;
@@ -53,7 +53,7 @@ static int compare(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* Distinct nonzeros of the sample by ascending key: how many. */
+/* Distinct nonzeros of the sample by ascending key; returns their number. */
 static uint32_t sort_sample(const struct slc_build_job *job,
                             const struct slc_key_layout *keys,
                             struct entry *entries)
@@ -80,7 +80,7 @@ static uint32_t sort_sample(const struct slc_build_job *job,
     return kept;
 }
 
-/* Values as sums of `repeats` on average, in a geometric law, of those of the sample. */
+/* Replaces values by sums of `repeats` sampled values on average, geometrically distributed. */
 static void sum_values(struct entry *entries, uint32_t count, double repeats)
 {
     for (uint32_t i = 0; i < count && repeats > 1.02; i++) {
@@ -98,7 +98,7 @@ static slc_u128 run_mask(const struct slc_fiber_run *run)
     return ((slc_u128)1 << run->bits) - 1;
 }
 
-/* Entries of the piece of a fiber that the one at `begin` is the first of. */
+/* Number of entries in the piece of a fiber that starts at `begin`. */
 static uint32_t piece_length(const struct entry *entries,
                              uint32_t count,
                              uint32_t begin,
@@ -112,7 +112,7 @@ static uint32_t piece_length(const struct entry *entries,
     return end - begin;
 }
 
-/* By how much to fill pieces of so many entries each that they hold `nnz` together. */
+/* The factor by which pieces of these lengths must grow to hold `nnz` together. */
 static double fill_factor(const uint32_t *lengths, uint32_t pieces, double nnz)
 {
     double low = 0, high = nnz;
@@ -129,18 +129,18 @@ static double fill_factor(const uint32_t *lengths, uint32_t pieces, double nnz)
     return high;
 }
 
-/* Puts so many nonzeros of a piece into the tile, at different places that the sample has. */
+/* Adds nonzeros of a piece to the tile, at distinct positions that occur in the sample. */
 static void fill_piece(const struct entry *entries,
                        uint32_t count,
                        const struct slc_fiber_run *run,
                        slc_u128 piece,
-                       uint32_t wanted,
+                       uint32_t needed,
                        struct tile *tile)
 {
     uint64_t taken[LOWS / 64] = {0};
     uint32_t placed = 0;
 
-    for (uint64_t i = 0; placed < wanted && i < UINT64_C(4) * wanted + 8; i++) {
+    for (uint64_t i = 0; placed < needed && i < UINT64_C(4) * needed + 8; i++) {
         const struct entry *from =
             &entries[slc_random_below(0, 2, (uint64_t)tile->nnz * 8 + i, count)];
         const uint32_t low = (uint32_t)(from->key & run_mask(run)) % LOWS;
@@ -160,13 +160,13 @@ static void fill_piece(const struct entry *entries,
     }
 }
 
-/* A tile of fibers that are kept together, from the lowest piece of the sample on. */
-static enum slc_status make_up(const struct entry *entries,
-                               uint32_t count,
-                               const struct slc_build_sample *found,
-                               const struct slc_fiber_run *run,
-                               struct tile *tile,
-                               struct slc_error *err)
+/* Synthesizes a tile of fibers that are kept together, from the lowest piece of the sample on. */
+static enum slc_status synthesize_tile(const struct entry *entries,
+                                       uint32_t count,
+                                       const struct slc_build_sample *found,
+                                       const struct slc_fiber_run *run,
+                                       struct tile *tile,
+                                       struct slc_error *err)
 {
     uint32_t *lengths = slc_malloc((count + (size_t)1) * sizeof *lengths);
     uint32_t pieces = 0, at = 0;
@@ -192,7 +192,7 @@ static enum slc_status make_up(const struct entry *entries,
     return SLC_OK;
 }
 
-/* The sample itself. */
+/* Uses the sample itself. */
 static void copy_sample(const struct entry *entries, uint32_t count, struct tile *tile)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -203,13 +203,13 @@ static void copy_sample(const struct entry *entries, uint32_t count, struct tile
     tile->nnz = count;
 }
 
-/* Bytes of tiles that were encoded. */
+/* Bytes of the encoded tiles. */
 struct encoded {
     uint64_t index_bytes, data_bytes;
     uint32_t tiles;
 };
 
-/* Encodes it as one tile, or as those that it has to be cut into. */
+/* Encodes the nonzeros as one tile, or as several where the extent limit cuts them. */
 static enum slc_status encode_cut(struct slc_encoder *encoder,
                                   const struct slc_key_layout *keys,
                                   const uint64_t *dims,
@@ -237,10 +237,8 @@ static enum slc_status encode_cut(struct slc_encoder *encoder,
     return SLC_OK;
 }
 
-/*
- * Cells that `nnz` nonzeros occupy, where `seen` of them occupy `cells`: of as many as likely
- * each, n are expected to occupy all (1 - exp(-n / all)) of them.
- */
+/* Cells occupied by `nnz` nonzeros if `seen` of them occupy `cells`: of `all` equally likely cells,
+ * n nonzeros are expected to occupy all * (1 - exp(-n / all)). */
 static double occupied_cells(double cells, double seen, double nnz)
 {
     double low = log(cells), high = low + log(1e12);
@@ -256,7 +254,7 @@ static double occupied_cells(double cells, double seen, double nnz)
     return -exp(high) * expm1(-nnz / exp(high));
 }
 
-/* Encodes it some times; the shortest counts, which nothing came between. */
+/* Encodes the tile several times and uses the shortest time, which is least disturbed. */
 static enum slc_status encode_tile(const struct slc_build_job *job,
                                    const struct slc_key_layout *keys,
                                    const struct tile *tile,
@@ -286,7 +284,7 @@ static enum slc_status encode_tile(const struct slc_build_job *job,
     return status;
 }
 
-/* Entries of the sample in a tile of plain order or, made_up, as `found` tells. */
+/* Tries entries of the sample in a tile of plain order or, if made_up, of the order in `found`. */
 static enum slc_status try_entries(const struct slc_build_job *job,
                                    const struct slc_build_sample *found,
                                    bool made_up,
@@ -316,7 +314,7 @@ static enum slc_status try_entries(const struct slc_build_job *job,
                    job->build->duplicates == SLC_DUPLICATES_SUM ? (double)job->entries / found->nnz
                                                                 : 1);
         if (made_up) {
-            status = make_up(entries, trial->nnz, found, &keys.run, &tile, err);
+            status = synthesize_tile(entries, trial->nnz, found, &keys.run, &tile, err);
         } else {
             copy_sample(entries, trial->nnz, &tile);
         }
@@ -343,8 +341,8 @@ enum slc_status slc_build_trial(const struct slc_build_job *job,
     *trial = (struct slc_build_trial){.nnz = 0};
     SLC_TRY(slc_check_memory(entries != NULL, err, "for a trial of encoding"));
     enum slc_status status = try_entries(job, found, false, entries, trial, err);
-    /* Pieces are known by the builder's own run alone. Fibers are kept together where that is
-     * shorter, so it is no longer than plain order is. */
+    /* Pieces are known only for the builder's own run. Fibers are kept together only if that is
+     * shorter, so the result is no longer than plain order. */
     if (status == SLC_OK && found->run.bits == SLC_FIBER_BITS && found->pieces > 0) {
         status = try_entries(job, found, true, entries, &together, err);
         if (status == SLC_OK && together.nnz > 0 && together.index_bits < trial->index_bits) {

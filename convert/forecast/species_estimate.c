@@ -1,5 +1,4 @@
-/* See convert/forecast/species_estimate.h. Open addressing with linear probing, at most half full.
- */
+/* Estimates distinct items: open addressing with linear probing, at most half full. */
 #include "convert/forecast/species_estimate.h"
 
 #include <assert.h>
@@ -7,42 +6,42 @@
 #include <string.h>
 
 enum {
-    /* Things in more pieces than these tell little of those in none. */
+    /* Items in more pieces than these say little about unseen ones. */
     CLASSES = 10,
-    /* And of few pieces those in a quarter of them at most: beyond they are not rare. */
+    /* With few pieces, only items in at most a quarter of them: others are not rare. */
     RARE_SHARE = 4,
-    /* The models that are compared. */
+    /* Numbers of models compared. */
     SLOPES = 121,
     MIXTURES = 41
 };
 
-/* a of the models: 0, and from 10^-5 to 10 in equal steps of its logarithm. */
+/* a of the models: 0, and from 10^-5 to 10 in equal logarithmic steps. */
 #define SLOPE_LEAST   1e-5
 #define SLOPE_DECADES 6.0
-/* Twice is the 98th percentile of chi-square with two degrees of freedom. */
+/* Twice this is the 98th percentile of chi-square with two degrees of freedom. */
 #define NEARLY_AS_LIKELY 4.0
 
 struct slc_species_slot {
     uint64_t hash;   /* 0: free */
-    uint16_t pieces; /* in which it began */
-    uint16_t last;   /* of them, from 1 */
-    uint16_t first;  /* in which it was seen */
+    uint16_t pieces; /* number of pieces in which it started */
+    uint16_t last;   /* the last of them, from 1 */
+    uint16_t first;  /* piece in which it was first seen */
     uint16_t bytes;
 };
 
-/* What the estimate is made of. */
+/* Data of the estimate. */
 struct classes {
-    double count[CLASSES + 1]; /* by the number of pieces; 0: those that began in none */
+    double count[CLASSES + 1]; /* by the number of pieces; 0: those that started in none */
     double all, bytes, once_bytes;
-    double late;          /* that were first seen in the second half of the pieces */
-    double late_expected; /* the same, did their order mean nothing */
-    unsigned rare;        /* the last class that is looked at */
+    double late;          /* first seen in the second half of the pieces */
+    double late_expected; /* its expectation for random order */
+    unsigned rare;        /* the last class used */
 };
 
-/* A model, and what it says. */
+/* A model and its likelihood. */
 struct model {
     double slope, mixture; /* a and u */
-    double likelihood;     /* its logarithm */
+    double likelihood;     /* logarithm of the likelihood */
 };
 
 enum slc_status slc_species_create(struct slc_species *species, struct slc_error *err)
@@ -69,7 +68,8 @@ void slc_species_piece(struct slc_species *species, bool whole)
     species->opening = true;
 }
 
-/* Where the hash is, or would be. Kept hashes are small ones: their low bits are as even as any. */
+/* Finds the slot of a hash, or the free one for it. Kept hashes are small: their low bits are
+ * uniform. */
 static struct slc_species_slot *find_slot(struct slc_species_slot *slots, uint64_t hash)
 {
     uint32_t at = (uint32_t)hash & (SLC_SPECIES_SLOTS - 1);
@@ -80,7 +80,7 @@ static struct slc_species_slot *find_slot(struct slc_species_slot *slots, uint64
     return &slots[at];
 }
 
-/* Halves the limit and drops what is above it; the others find their places anew. */
+/* Halves the limit, removes larger hashes, and reinserts the others. */
 static void halve_limit(struct slc_species *species)
 {
     uint32_t begin = 0;
@@ -88,7 +88,7 @@ static void halve_limit(struct slc_species *species)
     species->limit >>= 1;
     species->halvings++;
     species->kept = 0;
-    /* From a free slot on, no chain is gone through that is not whole. */
+    /* Starting at a free slot, every probe chain is visited as a whole. */
     while (species->slots[begin].hash != 0) {
         begin++;
     }
@@ -116,7 +116,7 @@ void slc_species_add(struct slc_species *species, uint64_t hash, uint64_t bytes)
     if (hash > species->limit) {
         return;
     }
-    hash = hash != 0 ? hash : 1; /* 0 marks what is free */
+    hash = hash != 0 ? hash : 1; /* 0 marks a free slot */
     struct slc_species_slot *slot = find_slot(species->slots, hash);
     if (slot->hash == 0) {
         *slot =
@@ -155,7 +155,7 @@ static void count_classes(const struct slc_species *species, struct classes *cla
     }
 }
 
-/* The likelihood of the rare classes, given that a thing is in one of them. */
+/* The likelihood of the rare classes, given that an item is in one of them. */
 static double likelihood_of(const struct classes *classes, double slope, double mixture)
 {
     double weight[CLASSES + 1] = {0, 1}, sum = 1, likelihood = 0;
@@ -201,7 +201,7 @@ static struct model model_of(const struct classes *classes, unsigned slope, unsi
     return model;
 }
 
-/* unseen(x) / Q_1 by the likeliest model, and by those that are nearly as likely. */
+/* unseen(x) / Q_1 by the most likely model, and by those that are nearly as likely. */
 static void
 compare_models(const struct classes *classes, double x, double *best, double *least, double *most)
 {
@@ -229,10 +229,8 @@ compare_models(const struct classes *classes, double x, double *best, double *le
     }
 }
 
-/*
- * How much the order of the pieces means, from 0 to 1: of what stays near where it begins far more
- * is new in the second half than the model can know, if the pieces are neighbours.
- */
+/* How much the order of the pieces matters, from 0 to 1: if items stay near where they start and
+ * the pieces are neighbours, far more items are new in the second half than the model predicts. */
 static double drift_of(const struct classes *classes)
 {
     const double spread = 3 * sqrt(classes->late_expected) + 3;
@@ -241,9 +239,9 @@ static double drift_of(const struct classes *classes)
     return more > 0 && classes->late_expected > 0 ? fmin(1, 2 * more / classes->late_expected) : 0;
 }
 
-void slc_species_judge(const struct slc_species *species,
-                       double times,
-                       struct slc_species_estimate *estimate)
+void slc_species_extrapolate(const struct slc_species *species,
+                             double times,
+                             struct slc_species_estimate *estimate)
 {
     const double scale = ldexp(1, (int)species->halvings);
     const double x = times - 1;
@@ -252,12 +250,12 @@ void slc_species_judge(const struct slc_species *species,
 
     count_classes(species, &classes);
     once = classes.count[1];
-    /* Of the number itself: some more of a few may as well have been seen. */
+    /* Sampling error of the count itself. */
     spread = 2 * sqrt(once);
     if (x > 0) {
         compare_models(&classes, x, &best, &least, &most);
     }
-    /* What drifts goes on as in the second half. */
+    /* Drifting items continue as in the second half. */
     drift = drift_of(&classes);
     onward = fmax(2 * x * classes.late, once * best);
     most = fmax((once + spread + 3) * most, drift > 0 ? onward : 0);

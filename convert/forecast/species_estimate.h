@@ -1,30 +1,31 @@
 /*
- * How many different things a file has, judged by pieces from all over it.
+ * Estimates the number of distinct items in a file, from pieces all over it.
  *
- * A piece is what is drawn: that a thing comes often within one tells nothing of the rest, for
- * files are sorted and grown in many ways. Q_j things occur in j of the pieces. As pieces go on,
- * new things come at the rate Q_1 per piece drawn, which falls as Q_2, Q_3 .. say: I. J. Good and
- * G. H. Toulmin, "The number of new species, and the increase in population coverage, when a sample
- * is increased", Biometrika 43, 1956. Their series diverges where the file is more than twice the
- * sample; B. Efron and R. Thisted, "Estimating the number of unseen species: How many words did
- * Shakespeare know?", Biometrika 63, 1976, section 3, give the model that this uses, R. A. Fisher's
- * negative binomial one: with the file x + 1 times the sample,
+ * The pieces, not the items, are the sampling units: repetitions within a piece say nothing about
+ * the rest, because files are sorted and grown in many ways. Q_j items occur in j of the pieces.
+ * With more pieces, new items appear at the rate Q_1 per piece drawn, which falls as Q_2, Q_3 ..
+ * indicate: I. J. Good and G. H. Toulmin, "The number of new species, and the increase in
+ * population coverage, when a sample is increased", Biometrika 43, 1956. Their series diverges if
+ * the file is more than twice the sample. The model used here is R. A. Fisher's negative binomial
+ * one, in the form of B. Efron and R. Thisted, "Estimating the number of unseen species: How many
+ * words did Shakespeare know?", Biometrika 63, 1976, section 3. With the file x + 1 times the
+ * sample,
  *
- *     unseen(x) = Q_1 ((1 + u x)^(1 - a / u) - 1) / (u - a),   Q_(j+1) / Q_j = (a + u (j - 1)) / (j
- * + 1).
+ *     unseen(x) = Q_1 ((1 + u x)^(1 - a / u) - 1) / (u - a)
+ *     Q_(j+1) / Q_j = (a + u (j - 1)) / (j + 1).
  *
- * a = 0: always new ones (unseen = Q_1 x); u = 0: a number of things as likely each, of which some
- * are left (A. Chao's estimator as x grows); u = 1: as words come in texts, by a power of the
- * length. a and u are those of the greatest likelihood, least and most the extremes of all those
- * that are nearly as likely.
+ * a = 0: items are always new (unseen = Q_1 x); u = 0: equally likely items, some of them unseen
+ * (A. Chao's estimator as x grows); u = 1: items grow by a power of the length, like words in
+ * texts. a and u maximize the likelihood; `least` and `most` are the extremes over all pairs that
+ * are nearly as likely.
  *
- * Where pieces are neighbours, as at the beginning of a file that cannot be read elsewhere, things
- * that stay near where they began occur in several, and would seem to be all there are. So the new
- * ones of the second half are compared with those that the model expects there; where they are far
- * more, things go on to come as they did.
+ * If pieces are neighbours, as at the beginning of a file that cannot be read elsewhere, items that
+ * stay close to their first occurrence are in several pieces and would seem to be all there are.
+ * The new items of the second half are therefore compared with the prediction of the model; if
+ * there are far more, new items are assumed to continue at the observed rate.
  *
- * What a piece begins with may be a run that began before it, as in a sorted file: such a thing is
- * seen, but not counted as new there, so that a run counts where it begins, and once.
+ * The first item of a piece may belong to a run that started before it, as in a sorted file. Such
+ * an item is seen, but not counted as new there, so that a run counts once, where it starts.
  */
 #ifndef SLC_CONVERT_SPECIES_ESTIMATE_H
 #define SLC_CONVERT_SPECIES_ESTIMATE_H
@@ -36,8 +37,7 @@
 #include <stdint.h>
 
 enum {
-    /* Things that are kept, those of the least hashes: 0.7 % is the standard error of their number.
-     */
+    /* Items kept, those with the smallest hashes: the standard error of their number is 0.7 %. */
     SLC_SPECIES_KEPT_MAX = 1 << 14,
     SLC_SPECIES_SLOTS = 2 * SLC_SPECIES_KEPT_MAX
 };
@@ -47,39 +47,38 @@ struct slc_species_slot;
 struct slc_species {
     struct slc_buffer memory;
     struct slc_species_slot *slots;
-    uint64_t limit; /* hashes above it are not kept: 2^(64 - halvings) - 1 */
+    uint64_t limit; /* larger hashes are not kept: 2^(64 - halvings) - 1 */
     unsigned halvings;
     uint32_t kept;
     uint16_t pieces;
-    bool carries;     /* what the piece begins with may have begun before it */
-    bool opening;     /* nothing of the piece was added yet */
-    uint64_t carried; /* hash of what it begins with */
+    bool carries;     /* the first item of the piece may have started before it */
+    bool opening;     /* the piece is still empty */
+    uint64_t carried; /* hash of the first item */
 };
 
-/* What a file of which the pieces are a part has. */
+/* Items of the file from which the pieces were drawn. */
 struct slc_species_estimate {
     double seen;           /* in the sample */
     double count;          /* in the whole file */
-    double least, most;    /* that are nearly as likely */
-    double bytes_each;     /* of those that were seen, on average */
-    double new_bytes_each; /* of those that occur in one piece, which are most like the others */
+    double least, most;    /* bounds that are nearly as likely */
+    double bytes_each;     /* of the items seen, on average */
+    double new_bytes_each; /* of the items in one piece only, which resemble the unseen ones most */
 };
 
-/* Owns: slc_species_destroy, which takes one that is all zeros. Errors: SLC_ERR_MEMORY (512 KiB).
- */
+/* Owns: slc_species_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY (512 KiB). */
 enum slc_status slc_species_create(struct slc_species *species,
                                    struct slc_error *err) SLC_NODISCARD;
 void slc_species_destroy(struct slc_species *species);
 
-/* Begins the next piece, at most 65,535 of them; `whole`: what comes begins there. */
+/* Starts the next piece, at most 65,535 of them; `whole`: its first item starts in it. */
 void slc_species_piece(struct slc_species *species, bool whole);
 
-/* A thing, by a hash of which all bits are even, and a length, which is 65,535 at most. */
+/* Adds an item by a hash with uniform bits and its length, at most 65,535. */
 void slc_species_add(struct slc_species *species, uint64_t hash, uint64_t bytes);
 
-/* `times`: the length of the file over that of all pieces, at least 1. */
-void slc_species_judge(const struct slc_species *species,
-                       double times,
-                       struct slc_species_estimate *estimate);
+/* Estimates the items of the file; `times`: its length over that of all pieces, at least 1. */
+void slc_species_extrapolate(const struct slc_species *species,
+                             double times,
+                             struct slc_species_estimate *estimate);
 
 #endif

@@ -11,8 +11,8 @@
 enum {
     CHUNK_NNZ = 1024,
     BLOCKS = 8,
-    TILES = 64,    /* of all blocks together */
-    FORMATTED = 8, /* one of so many chunks: that takes as long as decoding them all */
+    TILES = 64,    /* in all blocks together */
+    FORMATTED = 8, /* one of this many chunks: formatting one costs as much as decoding all */
     BLOCK_BYTES_MOST = 64 << 20
 };
 
@@ -21,9 +21,9 @@ struct work {
     struct slc_decoder *decoder;
     struct slc_buffer block;
     struct slc_block_file file;
-    struct slc_store_sample *sample; /* NULL: none is wanted */
-    uint32_t blocks;                 /* that are to be tried */
-    uint32_t quota;                  /* of the sample, for a tile */
+    struct slc_store_sample *sample; /* NULL: no sample */
+    uint32_t blocks;                 /* to be tried */
+    uint32_t quota;                  /* of the sample, per tile */
     uint64_t nnz, formatted, text_bytes, decode_ns, format_ns;
 };
 
@@ -40,9 +40,9 @@ row_bytes(const struct slc_tile_view *tile, const struct slc_chunk_view *chunk, 
     return bytes + slc_format_f64(text, values[i]) + 1;
 }
 
-/* Those of the chunk that are due: one of every `step` nonzeros of the tile, whose `before`th it
- * begins with. */
-static void take_sample(struct slc_store_sample *sample,
+/* Samples every `step`-th nonzero of the tile from the chunk, which starts at nonzero `before` of
+ * the tile. */
+static void draw_sample(struct slc_store_sample *sample,
                         const struct slc_tile_view *tile,
                         const struct slc_chunk_view *chunk,
                         uint32_t before,
@@ -50,8 +50,8 @@ static void take_sample(struct slc_store_sample *sample,
 {
     const double *values = chunk->values;
 
-    for (uint32_t i = (step - before % step) % step; i < chunk->nnz && sample->count < sample->room;
-         i += step) {
+    for (uint32_t i = (step - before % step) % step;
+         i < chunk->nnz && sample->count < sample->capacity; i += step) {
         for (unsigned n = 0; n < tile->order; n++) {
             sample->coords[n][sample->count] = tile->corner[n] + chunk->offset[n][i];
         }
@@ -86,7 +86,7 @@ static enum slc_status try_tile(struct work *work,
         start_ns = slc_clock_thread_ns();
         work->format_ns += start_ns - decoded_ns;
         if (status == SLC_OK && work->sample != NULL) {
-            take_sample(work->sample, &tile, &chunk, before, step);
+            draw_sample(work->sample, &tile, &chunk, before, step);
             start_ns = slc_clock_thread_ns();
         }
         before += chunk.nnz;
@@ -94,7 +94,7 @@ static enum slc_status try_tile(struct work *work,
     return status;
 }
 
-/* Decodes the first tile, which does not count: it is the one that touches tables and buffers. */
+/* Decodes the first tile without measuring it, because it touches tables and buffers. */
 static enum slc_status
 warm_up(struct work *work, const struct slc_block_view *view, struct slc_error *err)
 {
@@ -119,11 +119,11 @@ static enum slc_status try_block(struct work *work, uint64_t block, struct slc_e
     enum slc_status status =
         slc_block_open(work->reader, block, work->block.data, false, &view, err);
     if (status == SLC_OK) {
-        /* Of all its tiles; those that are tried have their share of it. */
+        /* For all tiles of the block; the tried ones account for their part. */
         work->decode_ns += (slc_clock_thread_ns() - start_ns) * tried / entry.tile_count;
     }
     if (work->sample != NULL) {
-        work->quota = work->sample->room / (work->blocks * (uint32_t)tried);
+        work->quota = work->sample->capacity / (work->blocks * (uint32_t)tried);
     }
     SLC_TRY(status);
     if (work->nnz == 0) {

@@ -1,7 +1,5 @@
-/*
- * A short trial of a store, for forecasts: what reading, checking and decoding its nonzeros takes,
- * and what they would be as rows of text.
- */
+/* Short trial of a store for forecasts: the time to read, check and decode its nonzeros, and the
+ * size of their text. */
 #ifndef SLC_CONVERT_STORE_TRIAL_H
 #define SLC_CONVERT_STORE_TRIAL_H
 
@@ -13,24 +11,24 @@
 #include <stdint.h>
 
 struct slc_store_trial {
-    uint64_t nnz;          /* that were tried; 0: none, and nothing is known */
-    double decode_seconds; /* of a nonzero, one thread, its share of the checksum included */
-    double format_seconds; /* of a nonzero as a row of text, indices from 1 */
+    uint64_t nnz;          /* tried; 0: none, the rest is unknown */
+    double decode_seconds; /* per nonzero, one thread, including its part of the checksum */
+    double format_seconds; /* per nonzero as a row of text, indices from 1 */
     double row_bytes;      /* of that row */
 };
 
-/* Nonzeros from all over the tiles that were tried, as the store numbers them. */
+/* Nonzeros from all over the trial tiles, numbered as in the store. */
 struct slc_store_sample {
-    uint32_t room, count;
-    uint64_t *coords[SLC_MAX_ORDER]; /* `room` each, the caller's */
+    uint32_t capacity, count;
+    uint64_t *coords[SLC_MAX_ORDER]; /* `capacity` each, owned by the caller */
     double *values;
 };
 
 /*
- * Tries some tiles of some blocks from all over the file, for about so many seconds; a block at
- * least, unless they are larger than 64 MiB, of which none is. `sample` (NULL: none is wanted) gets
- * as many nonzeros as it has room for, at most. Memory: a block and a decoder. Errors:
- * SLC_ERR_DAMAGED, SLC_ERR_IO, SLC_ERR_MEMORY.
+ * Tries some tiles of some blocks from all over the file for about `seconds`: at least one block,
+ * unless blocks are larger than 64 MiB, in which case none. `sample` (may be NULL) receives at most
+ * `capacity` nonzeros. Memory: a block and a decoder. Errors: SLC_ERR_DAMAGED, SLC_ERR_IO,
+ * SLC_ERR_MEMORY.
  */
 enum slc_status slc_store_trial(const struct slc_files *files,
                                 const struct slc_reader *reader,

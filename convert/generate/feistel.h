@@ -1,7 +1,8 @@
 /*
- * Keyed permutations of 0 .. length-1 without tables, for any length to 2^128: a Feistel network
- * over the next power of two, walked until it returns into the range (Black and Rogaway, "Ciphers
- * with arbitrary finite domains", CT-RSA 2002). Less than two steps on average. Not cryptographic.
+ * Keyed permutations of 0 .. length-1 without tables, for any length up to 2^128: a Feistel network
+ * over the next power of two, iterated until the result is in range (Black and Rogaway, "Ciphers
+ * with arbitrary finite domains", CT-RSA 2002). Fewer than two iterations on average. Not
+ * cryptographic.
  */
 #ifndef SLC_CONVERT_FEISTEL_H
 #define SLC_CONVERT_FEISTEL_H
@@ -24,7 +25,7 @@ void slc_feistel_init(struct slc_feistel *permutation,
                       uint64_t seed,
                       uint64_t stream);
 
-/* Where `index` (below the length) goes. */
+/* The image of `index`, which must be below the length. */
 slc_u128 slc_feistel_apply(const struct slc_feistel *permutation, slc_u128 index);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Sides of best-case boxes; see full_box.h. The shortest modes come first: each takes its even
- * share of what is left, or its whole length, and leaves the rest to longer ones. Compared with a
- * search of all boxes on thousands of small cases, the sum of sides was always the least possible.
+ * Computes sides of best-case boxes. Starting with the smallest modes, each gets its even part of
+ * the remaining cells, or its whole size, and leaves the rest to larger modes. Compared with a
+ * search of all boxes on thousands of small cases, the sum of sides was always minimal.
  */
 #include "convert/generate/full_box.h"
 
@@ -26,7 +26,7 @@ static bool power_reaches(uint64_t base, unsigned exponent, uint64_t value)
 /* The smallest root with root^exponent >= value. */
 static uint64_t root_up(uint64_t value, unsigned exponent)
 {
-    /* The exponent's rounding is off by 1e-16, of which a logarithm of at most 45 makes 5e-15. */
+    /* pow is accurate to 1e-16 in the exponent; a logarithm of at most 45 makes that 5e-15. */
     uint64_t root = (uint64_t)(pow((double)value, 1.0 / exponent) * (1 - 1e-14));
 
     while (!power_reaches(root, exponent, value)) {
@@ -35,7 +35,7 @@ static uint64_t root_up(uint64_t value, unsigned exponent)
     return root;
 }
 
-/* Sides of the modes not in `done`, of at least `cells` cells together. */
+/* Sides of the modes not in `done`, with a product of at least `cells`. */
 static void
 even_sides(unsigned order, const uint64_t *dims, uint32_t done, uint64_t cells, uint64_t *sides)
 {
@@ -59,7 +59,7 @@ void slc_full_box_sides(
     unsigned order, const uint64_t *dims, uint64_t nnz, unsigned ttm_mode, uint64_t *sides)
 {
     const unsigned mode = ttm_mode - 1;
-    uint64_t others = 1; /* cells of a slice; UINT64_MAX: more than there are nonzeros */
+    uint64_t others = 1; /* cells of a slice; UINT64_MAX: more than nonzeros */
 
     if (ttm_mode == 0) {
         even_sides(order, dims, 0, nnz, sides);
@@ -70,7 +70,7 @@ void slc_full_box_sides(
             others = UINT64_MAX;
         }
     }
-    /* Short modes beside it force a longer one. */
+    /* Small other modes force a longer side. */
     sides[mode] =
         slc_min_u64(dims[mode], slc_max_u64(root_up(nnz, 2), slc_div_up_u64(nnz, others)));
     even_sides(order, dims, UINT32_C(1) << mode, slc_div_up_u64(nnz, sides[mode]), sides);

@@ -1,7 +1,5 @@
-/*
- * See convert/generate/generate.h. Entries are drawn in pieces of fixed size; a worker draws a
- * piece and formats it into its text buffer, or pushes it to the builder under the piece's number.
- */
+/* Generates entries in pieces of fixed size; a worker draws a piece and formats it into its text
+ * buffer, or pushes it to the builder under the piece's number. */
 #include "convert/generate/generate.h"
 
 #include "base/error/clock.h"
@@ -32,10 +30,10 @@ enum {
 struct generation {
     const struct slc_generate_options *options;
     const struct slc_files *files;
-    unsigned workers;      /* fewer than asked where the memory allows fewer */
-    uint64_t memory_bytes; /* what is left for text buffers or the builder */
+    unsigned workers;      /* fewer than requested if memory is short */
+    uint64_t memory_bytes; /* left for text buffers or the builder */
     struct slc_random_tensor tensor;
-    struct slc_buffer columns; /* per worker: a column per mode, values */
+    struct slc_buffer columns; /* per worker: a column per mode, and values */
     struct slc_turns turns;
     struct slc_error *worker_errors;
     struct slc_text_output text;
@@ -103,7 +101,7 @@ static char *format_row(char *out, unsigned order, const struct piece *piece, ui
     return out;
 }
 
-/* Formats a piece; what outgrows the buffer is written when the turn has come. */
+/* Formats a piece; writes as it formats if the text outgrows the buffer and its turn has come. */
 static enum slc_status write_piece(struct generation *g,
                                    unsigned worker,
                                    uint64_t number,
@@ -183,7 +181,7 @@ static enum slc_status run_workers(struct generation *g, struct slc_error *err)
         slc_error_clear(&g->worker_errors[i]);
     }
     SLC_TRY(slc_turns_init(&g->turns, err));
-    /* The first worker may come when the others have drawn everything. */
+    /* The first worker may start after the others have drawn everything. */
     report_progress(g, 0);
     enum slc_status status = slc_team_run(workers, generate_pieces, g, err);
     slc_turns_destroy(&g->turns);
@@ -193,7 +191,7 @@ static enum slc_status run_workers(struct generation *g, struct slc_error *err)
             *err = g->worker_errors[i];
         }
     }
-    /* Before a store is sorted in their place. */
+    /* Free the columns before the store is sorted. */
     slc_buffer_destroy(&g->columns);
     return status;
 }
@@ -217,8 +215,8 @@ generate_text(struct generation *g, struct slc_generate_report *report, struct s
     return status;
 }
 
-/* Entries evenly spread over the whole, so that buckets are even. */
-static enum slc_status give_sample(struct generation *g, struct slc_error *err)
+/* Passes evenly spaced entries to the builder, so that buckets are even. */
+static enum slc_status pass_sample(struct generation *g, struct slc_error *err)
 {
     unsigned order = g->options->order;
     uint32_t count = (uint32_t)slc_min_u64(g->options->nnz, SAMPLE_ENTRIES);
@@ -249,7 +247,7 @@ static enum slc_status generate_store(struct generation *g,
     struct slc_store_origin origin = {.dialect = "generate", .writer = "sluice " SLC_VERSION};
 
     SLC_TRY(slc_builder_create(build, options->order, &g->builder, err));
-    enum slc_status status = give_sample(g, err);
+    enum slc_status status = pass_sample(g, err);
     SLC_THEN(status, run_workers(g, err));
     if (status != SLC_OK) {
         slc_builder_abandon(g->builder);
@@ -261,9 +259,9 @@ static enum slc_status generate_store(struct generation *g,
 }
 
 /*
- * As many workers as asked where they fit. Half of what is free at most goes to factor tables,
- * which only save time; then columns; the rest to the text buffers or the builder, which has its
- * own least.
+ * Divides the memory: as many of the requested workers as fit. At most half of the free memory is
+ * used for factor tables, which only save time; then columns; the rest for the text buffers or the
+ * builder, which has a minimum.
  */
 static enum slc_status
 divide_memory(struct generation *g, struct slc_builder_options *build, struct slc_error *err)
@@ -285,11 +283,11 @@ divide_memory(struct generation *g, struct slc_builder_options *build, struct sl
         }
     }
     if (g->workers == 0) {
-        return slc_fail_budget(err, budget, least + (UINT64_C(1) << 20), "generating this");
+        return slc_fail_budget(err, budget, least + (UINT64_C(1) << 20), "generating this tensor");
     }
     SLC_TRY(slc_random_tensor_init(&g->tensor, options, (budget - least) / 2, err));
-    build->beside_bytes = fixed + slc_random_tensor_memory_bytes(&g->tensor);
-    g->memory_bytes = budget - build->beside_bytes;
+    build->caller_bytes = fixed + slc_random_tensor_memory_bytes(&g->tensor);
+    g->memory_bytes = budget - build->caller_bytes;
     return SLC_OK;
 }
 
@@ -303,8 +301,8 @@ static bool is_store(const char *path)
     return length > 4 && memcmp(path + length - 4, ".slc", 4) == 0;
 }
 
-/* What a store is built as. Equal coordinates of a model are one observation; without a model
- * repeats add up. */
+/* Options of the builder. Equal coordinates of a model are one observation; without a model,
+ * repeated coordinates are summed. */
 static struct slc_builder_options build_options(const struct slc_generate_options *options)
 {
     return (struct slc_builder_options){.files = options->files,
@@ -326,17 +324,18 @@ static struct slc_builder_options build_options(const struct slc_generate_option
                                         .max_temp = options->max_temp};
 }
 
-/* Checks what is asked for, and divides memory. */
+/* Checks the options and divides memory. */
 static enum slc_status
-begin_generation(struct generation *g, struct slc_builder_options *build, struct slc_error *err)
+start_generation(struct generation *g, struct slc_builder_options *build, struct slc_error *err)
 {
     const struct slc_generate_options *options = g->options;
 
     if (options->threads == 0 || options->threads > SLC_MAX_THREADS || options->order == 0 ||
         options->order > SLC_MAX_ORDER) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "%u modes with %u threads: 1 to %d modes and 1 to %d threads are possible",
-                        options->order, options->threads, SLC_MAX_ORDER, SLC_MAX_THREADS);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "%u modes with %u threads: the modes must be 1 to %d and the threads 1 to %d",
+            options->order, options->threads, SLC_MAX_ORDER, SLC_MAX_THREADS);
     }
     enum slc_status status = divide_memory(g, build, err);
     build->memory_bytes = g->memory_bytes;
@@ -359,7 +358,7 @@ enum slc_status slc_generate(const struct slc_generate_options *options,
                            .store = is_store(options->output),
                            .text = {.fd = -1}};
     struct slc_builder_options build = build_options(options);
-    enum slc_status status = begin_generation(&g, &build, err);
+    enum slc_status status = start_generation(&g, &build, err);
 
     *report = (struct slc_generate_report){.entries = options->nnz, .store = g.store};
     SLC_THEN(status,
@@ -368,7 +367,7 @@ enum slc_status slc_generate(const struct slc_generate_options *options,
     return status;
 }
 
-/* Text of a piece: its bytes. */
+/* Bytes of the text of a piece. */
 static uint64_t text_bytes_of(const struct generation *g, const struct piece *piece)
 {
     char row[SLC_FORMAT_ROW_BYTES];
@@ -380,7 +379,7 @@ static uint64_t text_bytes_of(const struct generation *g, const struct piece *pi
     return bytes;
 }
 
-/* Draws the first piece with the clock on, the second time of two, and judges the rest by it. */
+/* Draws the first piece twice, measures the second run, and extrapolates. */
 static enum slc_status time_piece(struct generation *g,
                                   const struct slc_builder_options *build,
                                   struct slc_generate_forecast *f,
@@ -437,7 +436,7 @@ enum slc_status slc_generate_forecast(const struct slc_generate_options *options
                            .store = is_store(options->output),
                            .text = {.fd = -1}};
     struct slc_builder_options build = build_options(options);
-    enum slc_status status = begin_generation(&g, &build, err);
+    enum slc_status status = start_generation(&g, &build, err);
 
     *forecast = (struct slc_generate_forecast){.store = g.store, .workers = g.workers};
     if (status == SLC_OK) {

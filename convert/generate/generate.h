@@ -1,7 +1,5 @@
-/*
- * `sluice generate`: random sparse tensors of any size, in bounded memory. What is drawn is a
- * function of the options alone (counter-based numbers), whatever the threads.
- */
+/* `sluice generate`: random sparse tensors of any size, in bounded memory. The tensor is a function
+ * of the options only (counter-based random numbers), for any number of threads. */
 #ifndef SLC_CONVERT_GENERATE_H
 #define SLC_CONVERT_GENERATE_H
 
@@ -11,26 +9,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What random tensor is generated, and to where. */
+/* Distribution of the nonzeros. */
 enum slc_distribution {
     SLC_DIST_UNIFORM,       /* distinct coordinates, uniformly: exactly nnz nonzeros */
     SLC_DIST_ZIPF,          /* per mode, P(i) ~ 1 / (i + 1)^s: low ids are frequent */
     SLC_DIST_ZIPF_SHUFFLED, /* the same with ids permuted */
     /*
-     * Bounds of what a kernel can gain from using rows again (XPLAT, section 3): a full box at the
-     * origin, which touches the fewest rows that nnz nonzeros can; and nonzeros of which no two
-     * share an index in any mode, so that every row is touched once and fibers are of length one.
+     * Bounds of the gain of a kernel from reusing rows: a full box at the origin touches the fewest
+     * rows that nnz nonzeros can; nonzeros without a common index in any mode touch every row once
+     * and have fibers of length one.
      */
     SLC_DIST_BEST,
-    SLC_DIST_WORST /* no mode may be shorter than nnz */
+    SLC_DIST_WORST /* every mode size must be at least nnz */
 };
 
 struct slc_generate_options {
     const struct slc_files *files;
-    const char *output; /* *.slc builds a store; anything else is .tns text, "-" standard output */
+    const char *output; /* *.slc: a store; else .tns text; "-": standard output */
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    uint64_t nnz; /* entries drawn; zipf draws repeat, and a store combines them */
+    uint64_t nnz; /* entries drawn; zipf repeats coordinates, which a store combines */
     enum slc_distribution distribution;
     double zipf_exponent;
     unsigned best_ttm; /* best: 0: for MTTKRPs; else for a TTM in this mode, from 1 */
@@ -47,11 +45,11 @@ struct slc_generate_options {
     uint64_t max_temp;
     unsigned threads;
     bool overwrite;
-    const struct slc_stop *stop; /* ends it with SLC_ERR_INTERRUPTED; may be NULL */
+    const struct slc_stop *stop; /* stops with SLC_ERR_INTERRUPTED; may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
-    /* Called once, when the store is complete and is about to get its name; NULL: nobody is. What
-     * is unfinished is not to be removed from then on. */
+    /* Called once, when the store is complete and about to get its name; from then on, a cleanup
+     * must not remove its files. NULL: no callback. */
     void (*publishing)(void);
 };
 
@@ -62,23 +60,23 @@ struct slc_generate_report {
     struct slc_builder_report build; /* store output */
 };
 
-/* What it would take, judged by the first entries. */
+/* Estimated cost of slc_generate, from the first entries. */
 struct slc_generate_forecast {
     bool store;
     unsigned workers;
     uint64_t fixed_bytes;               /* process, factors of a model, columns of entries */
     uint64_t text_memory_bytes;         /* text output: buffers */
-    uint64_t push_bytes, sort_bytes;    /* store output, beside the process */
+    uint64_t push_bytes, sort_bytes;    /* store output, without the process */
     uint64_t spill_bytes, output_bytes; /* on disk */
-    double draw_seconds;                /* of all workers at once; text: formatting included */
+    double draw_seconds;                /* of all workers together; text: including formatting */
     double scatter_seconds, sort_seconds, encode_seconds; /* store output */
 };
-/* Writes nothing. Errors: those of slc_generate's beginning. */
+/* Writes nothing. Errors: those of slc_generate before it writes. */
 enum slc_status slc_generate_forecast(const struct slc_generate_options *options,
                                       struct slc_generate_forecast *forecast,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Errors: SLC_ERR_USAGE (nnz above the product of lengths, ..), those of the builder or files. */
+/* Errors: SLC_ERR_USAGE (nnz above the product of mode sizes, ..), those of builder or files. */
 enum slc_status slc_generate(const struct slc_generate_options *options,
                              struct slc_generate_report *report,
                              struct slc_error *err) SLC_NODISCARD;

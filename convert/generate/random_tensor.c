@@ -1,9 +1,9 @@
 /*
- * See convert/generate/random_tensor.h. Uniform: the linear index of entry j is a permutation of j,
- * so entries are distinct without remembering any. Where the product of lengths exceeds 2^128 no
- * index exists; each mode is drawn on its own then, and two of nnz entries agree with probability
- * below nnz^2 / 2^129. Best: the linear index of entry j, within the box, is j. Worst: the index of
- * entry j is a permutation of j in every mode.
+ * Computes random tensors. Uniform: the linear index of entry j is a permutation of j, so entries
+ * are distinct without any memory of earlier ones. If the product of mode sizes exceeds 2^128,
+ * there is no linear index; each mode is then drawn independently, and two of nnz entries coincide
+ * with probability below nnz^2 / 2^129. Best: the linear index of entry j within the box is j.
+ * Worst: the index of entry j is a permutation of j in every mode.
  */
 #include "convert/generate/random_tensor.h"
 
@@ -23,7 +23,7 @@ enum {
     STREAM_TRIALS = 256
 };
 
-/* False when the product exceeds 2^128; 0 stands for 2^128 itself. */
+/* False if the product exceeds 2^128; 0 represents 2^128. */
 static bool product_of(unsigned order, const uint64_t *dims, slc_u128 *product)
 {
     slc_u128 total = 1;
@@ -34,7 +34,7 @@ static bool product_of(unsigned order, const uint64_t *dims, slc_u128 *product)
                 return false;
             }
         } else if (total > ~(slc_u128)0 / dims[mode]) {
-            /* Only 2^128 exactly may wrap, to 0. */
+            /* Only a product of exactly 2^128 may wrap, to 0. */
             if (total * dims[mode] != 0 || ~(slc_u128)0 / dims[mode] != total - 1) {
                 return false;
             }
@@ -49,8 +49,8 @@ static bool product_of(unsigned order, const uint64_t *dims, slc_u128 *product)
 
 /*
  * Root mean square of a model with uniform factors over uniform coordinates. A product of N numbers
- * has mean square 3^-N, two of different columns have mean product 4^-N:
- * E v^2 = R 3^-N + R (R - 1) 4^-N.
+ * has mean square 3^-N, and products of two different columns have mean 4^-N: E v^2 = R 3^-N + R (R
+ * - 1) 4^-N.
  */
 static double model_rms(unsigned order, uint32_t rank)
 {
@@ -69,26 +69,25 @@ static enum slc_status check_options(const struct slc_generate_options *options,
                                      struct slc_error *err)
 {
     if (options->order == 0 || options->order > SLC_MAX_ORDER) {
-        return slc_fail(err, SLC_ERR_USAGE, "a tensor of %u modes: 1 to %d are possible",
-                        options->order, SLC_MAX_ORDER);
+        return slc_fail(err, SLC_ERR_USAGE, "a tensor of %u modes: must be 1 to %d", options->order,
+                        SLC_MAX_ORDER);
     }
     for (unsigned mode = 0; mode < options->order; mode++) {
         if (options->dims[mode] == 0 || options->dims[mode] > SLC_MAX_MODE_LENGTH) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "mode %u of length %" PRIu64 ": 1 to 2^62 are possible", mode + 1,
-                            options->dims[mode]);
+            return slc_fail(err, SLC_ERR_USAGE, "mode %u of size %" PRIu64 ": must be 1 to 2^62",
+                            mode + 1, options->dims[mode]);
         }
     }
     if (options->rank > SLC_MAX_RANK) {
-        return slc_fail(err, SLC_ERR_USAGE, "rank %u: at most %d is possible", options->rank,
+        return slc_fail(err, SLC_ERR_USAGE, "rank %u: must be at most %d", options->rank,
                         SLC_MAX_RANK);
     }
     if (!(options->noise >= 0) || !isfinite(options->noise)) {
-        return slc_fail(err, SLC_ERR_USAGE, "noise %g: it must be 0 or more", options->noise);
+        return slc_fail(err, SLC_ERR_USAGE, "noise %g: must be 0 or more", options->noise);
     }
     if (is_zipf(options->distribution) &&
         (!(options->zipf_exponent >= 0) || options->zipf_exponent > 100)) {
-        return slc_fail(err, SLC_ERR_USAGE, "Zipf exponent %g: 0 to 100 are possible",
+        return slc_fail(err, SLC_ERR_USAGE, "Zipf exponent %g: must be 0 to 100",
                         options->zipf_exponent);
     }
     return SLC_OK;
@@ -98,7 +97,7 @@ static enum slc_status fail_places(uint64_t nnz, uint64_t places, struct slc_err
 {
     return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_NNZ, SLC_FIELD_DIMS,
                            "%" PRIu64 " distinct nonzeros do not fit a tensor with %" PRIu64
-                           " places: take fewer or longer modes",
+                           " cells: use fewer nonzeros or larger modes",
                            nnz, places);
 }
 
@@ -141,10 +140,11 @@ check_worst(const struct slc_random_tensor *tensor, uint64_t nnz, struct slc_err
 {
     for (unsigned mode = 0; mode < tensor->order; mode++) {
         if (tensor->dims[mode] < nnz) {
-            return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_NNZ, SLC_FIELD_DIMS,
-                                   "mode %u of length %" PRIu64 " is too short for %" PRIu64
-                                   " nonzeros that share no index: take fewer or longer modes",
-                                   mode + 1, tensor->dims[mode], nnz);
+            return slc_fail_fields(
+                err, SLC_ERR_USAGE, SLC_FIELD_NNZ, SLC_FIELD_DIMS,
+                "mode %u of size %" PRIu64 " is too small for %" PRIu64
+                " nonzeros that share no index: use fewer nonzeros or larger modes",
+                mode + 1, tensor->dims[mode], nnz);
         }
     }
     return SLC_OK;
@@ -156,7 +156,7 @@ factor(const struct slc_random_tensor *tensor, unsigned mode, uint64_t row, uint
     return slc_random_f64(tensor->seed, mode, row * tensor->rank + column);
 }
 
-/* Tables for the modes that fit, the shortest first. */
+/* Fills tables for the modes that fit, the smallest first. */
 static enum slc_status
 fill_tables(struct slc_random_tensor *tensor, uint64_t table_bytes, struct slc_error *err)
 {
@@ -245,7 +245,7 @@ uint64_t slc_random_tensor_memory_bytes(const struct slc_random_tensor *tensor)
     return bytes;
 }
 
-/* Splits a linear index, the last mode fastest. */
+/* Splits a linear index; the last mode varies fastest. */
 static void split_index(const struct slc_random_tensor *tensor,
                         slc_u128 index,
                         uint32_t at,
@@ -255,7 +255,7 @@ static void split_index(const struct slc_random_tensor *tensor,
 
     while (mode-- > 0) {
         if (index >> 64 == 0) {
-            /* Several times faster than a division of 128 bits. */
+            /* Several times faster than a 128-bit division. */
             uint64_t low = (uint64_t)index;
 
             coords[mode][at] = low % tensor->sides[mode];

@@ -1,8 +1,9 @@
 /*
- * The random tensor that `sluice generate` writes: entry j is a function of the options and j
- * alone, its value a function of the options and its coordinate, so that equal coordinates agree.
+ * The random tensor that `sluice generate` writes: entry j is a function of the options and j only,
+ * and its value a function of the options and its coordinate, so equal coordinates have equal
+ * values.
  *
- * Random streams of the seed (base/random.h), so that tests can repeat them:
+ * Random streams of the seed (base/random.h), documented so that tests can repeat them:
  *     n              factors: A(n)(i, r) is number i * rank + r, uniform in [0, 1)
  *     32             noise: standard normal at index H(coordinate)
  *     33             key of H, index 0
@@ -24,23 +25,21 @@
 struct slc_random_tensor {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    uint64_t sides[SLC_MAX_ORDER]; /* that linear indices count through: dims; best: its box */
+    uint64_t sides[SLC_MAX_ORDER]; /* extents of linear indices: dims; best: its box */
     uint64_t seed;
     enum slc_distribution distribution;
-    bool independent; /* uniform, but the product of lengths exceeds 2^128 */
+    bool independent; /* uniform, but the product of mode sizes exceeds 2^128 */
     struct slc_feistel linear;
     struct slc_feistel shuffles[SLC_MAX_ORDER];
     struct slc_zipf zipf[SLC_MAX_ORDER];
     uint32_t rank;
     double noise_scale; /* noise times the root mean square of the model */
     uint64_t hash_key;
-    struct slc_buffer tables[SLC_MAX_ORDER]; /* factors of short modes; others are drawn anew */
+    struct slc_buffer tables[SLC_MAX_ORDER]; /* factors of small modes; others are recomputed */
 };
 
-/*
- * `table_bytes`: memory allowed for factor tables. Owns: slc_random_tensor_destroy, which takes an
- * all-zero struct. Errors: SLC_ERR_USAGE, SLC_ERR_MEMORY.
- */
+/* `table_bytes`: memory for factor tables. Owns: slc_random_tensor_destroy, which accepts an
+ * all-zero struct. Errors: SLC_ERR_USAGE, SLC_ERR_MEMORY. */
 enum slc_status slc_random_tensor_init(struct slc_random_tensor *tensor,
                                        const struct slc_generate_options *options,
                                        uint64_t table_bytes,

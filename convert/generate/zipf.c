@@ -1,7 +1,5 @@
-/*
- * See convert/generate/zipf.h. In the paper's terms h(x) = x^-s, H(x) = (x^(1-s) - 1) / (1 - s),
- * which is log x at s = 1; expm1 and log1p keep H and its inverse accurate near s = 1.
- */
+/* Draws Zipf ids. In the paper's terms h(x) = x^-s, H(x) = (x^(1-s) - 1) / (1 - s), which is log x
+ * at s = 1; expm1 and log1p keep H and its inverse accurate near s = 1. */
 #include "convert/generate/zipf.h"
 
 #include "base/random.h"
@@ -25,7 +23,7 @@ static double inverse(const struct slc_zipf *zipf, double y)
 {
     double t = y * (1 - zipf->exponent);
 
-    /* Rounding may put t a little beyond the pole. */
+    /* Rounding may move t slightly past the pole. */
     t = t < -1 ? -1 : t;
     return fabs(t) < 1e-12 ? exp(y) : exp(log1p(t) / t * y);
 }

@@ -1,7 +1,7 @@
 /*
  * Zipf-distributed ids by rejection-inversion (W. Hoermann and G. Derflinger, "Rejection-inversion
  * to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996): no tables,
- * any length to 2^62, about 1.1 trials a draw.
+ * any length up to 2^62, about 1.1 trials per draw.
  */
 #ifndef SLC_CONVERT_ZIPF_H
 #define SLC_CONVERT_ZIPF_H

@@ -1,14 +1,13 @@
 /*
- * A tensor to a store: what has to be decided, in this order.
+ * Converts a tensor to a store. Decisions are made in this order:
  *
- *   1. the dialect and its header, from the first piece of text, or what the header of a binary
- * file says;
- *   2. lengths: --dims, else the header, else (after reading) the data;
- *   3. how many parsers the memory allows, and what is left for the builder;
- *   4. a sample of coordinates, for the builder's key splitters and its guess of the index base
+ *   1. the dialect and its header, from the first piece of text or the header of a binary file;
+ *   2. mode sizes: --dims, else the header, else (after reading) the data;
+ *   3. the number of parsers that fit in memory, and the builder's part of it;
+ *   4. a sample of coordinates for the builder's key splitters and the assumed index base
  *      (convert_sample.c);
  *   5. everything is parsed and pushed (convert_parse.c);
- *   6. the index base and the lengths are final; the builder sorts and writes.
+ *   6. index base and mode sizes are final; the builder sorts and writes.
  */
 #include "convert/ingest/convert.h"
 
@@ -27,13 +26,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Code and heap that become resident on the way: libarchive, coders, thread stacks' first
- * pages. */
+/* Code and heap that become resident during a run: libarchive, codecs, first pages of thread
+ * stacks. */
 static const uint64_t overhead_bytes = UINT64_C(6) << 20;
 static const uint64_t thread_bytes = UINT64_C(256) << 10;
 
-/* Order and lengths as far as they are known before reading the rows. */
-static enum slc_status settle_dims(struct slc_conversion *c, struct slc_error *err)
+/* Sets order and mode sizes, if known before reading the rows. */
+static enum slc_status set_dims(struct slc_conversion *c, struct slc_error *err)
 {
     const struct slc_convert_options *options = c->options;
     struct slc_text_header *header = &c->header;
@@ -42,11 +41,11 @@ static enum slc_status settle_dims(struct slc_conversion *c, struct slc_error *e
 
     if (header->order == 0) {
         if (options->dims_order == 0) {
-            return slc_conversion_blame(
+            return slc_conversion_locate_fault(
                 c,
                 slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_DIMS,
-                               "no entries and no lengths: the input is empty or holds only "
-                               "comments; with lengths it is an empty tensor"),
+                               "no entries and no mode sizes: the input is empty or holds only "
+                               "comments; give the mode sizes to create an empty tensor"),
                 err);
         }
         header->order = options->dims_order;
@@ -54,33 +53,34 @@ static enum slc_status settle_dims(struct slc_conversion *c, struct slc_error *e
     if (options->dims_order > 0) {
         if (options->dims_order != header->order) {
             return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_DIMS,
-                                  "%u lengths are given, but %s has %u modes", options->dims_order,
-                                  c->info.name, header->order);
+                                  "%u mode sizes are given, but %s has %u modes",
+                                  options->dims_order, c->info.name, header->order);
         }
         dims = options->dims;
     }
     if (dims && header->symmetry != 0 && dims[0] != dims[1]) {
         return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_DIMS,
-                              "%" PRIu64 "x%" PRIu64 ": a symmetric matrix is square", dims[0],
+                              "%" PRIu64 "x%" PRIu64 ": a symmetric matrix must be square", dims[0],
                               dims[1]);
     }
     c->job.dims_declared = dims != NULL;
     for (unsigned m = 0; m < header->order; m++) {
         c->job.lengths[m] = dims ? dims[m] : SLC_MAX_MODE_LENGTH;
     }
-    /* Lengths whose keys are too long must not cost a pass over the input first. */
-    return dims ? slc_conversion_blame(c, slc_key_layout_init(&keys, header->order, dims, err), err)
+    /* Check that keys fit before spending a pass over the input. */
+    return dims ? slc_conversion_locate_fault(
+                      c, slc_key_layout_init(&keys, header->order, dims, err), err)
                 : SLC_OK;
 }
 
-/* The base, where the user or the header says it. */
-static void settle_stated_base(struct slc_conversion *c)
+/* Sets the base if the user or the header states it. */
+static void set_stated_base(struct slc_conversion *c)
 {
     const struct slc_text_header *header = &c->header;
 
     c->job.index_base = c->options->index_base >= 0 ? c->options->index_base : header->index_base;
     if (c->options->index_base >= 0) {
-        snprintf(c->reason, sizeof c->reason, "as was given");
+        snprintf(c->reason, sizeof c->reason, "as specified");
     } else if (header->dialect == SLC_DIALECT_GENTEN ||
                header->dialect == SLC_DIALECT_TENSORTOOLBOX) {
         snprintf(c->reason, sizeof c->reason, "stated by the header");
@@ -91,8 +91,8 @@ static void settle_stated_base(struct slc_conversion *c)
     c->job.base_reason = c->reason;
 }
 
-/* What everything but the builder takes with this many parsers. */
-static uint64_t bytes_beside_builder(const struct slc_conversion *c, unsigned workers)
+/* Memory with this many parsers, without the builder. */
+static uint64_t bytes_without_builder(const struct slc_conversion *c, unsigned workers)
 {
     uint64_t each = thread_bytes + slc_parser_bytes(c->header.order, c->header.symmetry != 0) +
                     slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL);
@@ -103,7 +103,7 @@ static uint64_t bytes_beside_builder(const struct slc_conversion *c, unsigned wo
            2 * slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL) + workers * each;
 }
 
-/* Divides the budget: as many parsers as asked where they fit, and all the rest for the builder. */
+/* Divides the budget: the requested number of parsers if it fits, and the rest for the builder. */
 static enum slc_status plan_memory(struct slc_conversion *c, struct slc_error *err)
 {
     unsigned workers = c->options->threads ? c->options->threads : slc_team_default_workers();
@@ -112,26 +112,26 @@ static enum slc_status plan_memory(struct slc_conversion *c, struct slc_error *e
     if (workers > SLC_MAX_THREADS) {
         workers = SLC_MAX_THREADS;
     }
-    c->build.beside_most_bytes = bytes_beside_builder(c, workers);
+    c->build.caller_most_bytes = bytes_without_builder(c, workers);
     for (; workers >= 1; workers--) {
         c->build.workers = workers;
         need =
-            bytes_beside_builder(c, workers) + slc_builder_memory_min(&c->build, c->header.order);
+            bytes_without_builder(c, workers) + slc_builder_memory_min(&c->build, c->header.order);
         if (need <= c->memory_bytes) {
             break;
         }
     }
     if (workers == 0) {
-        /* A MiB more than now: the process may be larger by a few pages next time. */
+        /* Add a MiB, because the process may be a few pages larger in the next run. */
         return slc_fail_budget(err, c->memory_bytes, need + (UINT64_C(1) << 20), "this conversion");
     }
     c->job.workers = workers;
-    c->build.beside_bytes = bytes_beside_builder(c, workers);
-    c->build.memory_bytes = c->memory_bytes - c->build.beside_bytes;
+    c->build.caller_bytes = bytes_without_builder(c, workers);
+    c->build.memory_bytes = c->memory_bytes - c->build.caller_bytes;
     return SLC_OK;
 }
 
-/* The pieces beyond the first, and what the parsers own. */
+/* Allocates the pieces after the first, and the parsers' memory. */
 static enum slc_status create_parsers(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
@@ -167,8 +167,8 @@ static void destroy_parsers(struct slc_parse_job *job)
     job->piece_count = 0;
 }
 
-/* After reading: what the indices themselves say about the base. */
-static enum slc_status settle_base(struct slc_conversion *c, struct slc_error *err)
+/* After reading: determines the base from the indices. */
+static enum slc_status determine_base(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
     const struct slc_mark *zero = &job->zero;
@@ -179,8 +179,8 @@ static enum slc_status settle_base(struct slc_conversion *c, struct slc_error *e
     }
     if (zero->set && at_length->set) {
         (void)slc_fail(err, SLC_ERR_INPUT,
-                       "index %" PRIu64 " of mode %u is beyond its length %" PRIu64
-                       ": indices start at 0, as line %" PRIu64 " has an index 0",
+                       "index %" PRIu64 " of mode %u is beyond the mode size %" PRIu64
+                       ": indices start at 0, because line %" PRIu64 " has an index 0",
                        at_length->index, at_length->mode + 1, job->lengths[at_length->mode],
                        zero->line);
         slc_error_locate_text(err, c->info.name, at_length->line, at_length->column);
@@ -193,18 +193,18 @@ static enum slc_status settle_base(struct slc_conversion *c, struct slc_error *e
     } else if (at_length->set && job->dims_declared) {
         job->index_base = 1;
         snprintf(c->reason, sizeof c->reason,
-                 "an index equals the length of mode %u, first in line %" PRIu64,
-                 at_length->mode + 1, at_length->line);
+                 "an index equals the size of mode %u, first in line %" PRIu64, at_length->mode + 1,
+                 at_length->line);
     } else if (c->appending != NULL && slc_conversion_old_base(c) >= 0) {
         job->index_base = slc_conversion_old_base(c);
-        snprintf(c->reason, sizeof c->reason, "as in what the store was made of");
+        snprintf(c->reason, sizeof c->reason, "the base of the store's first input");
     } else if (c->header.ambiguous_base && job->row_count > 0) {
-        return slc_conversion_blame(
+        return slc_conversion_locate_fault(
             c,
-            slc_fail_field(
-                err, SLC_ERR_INPUT, SLC_FIELD_INDEX_BASE,
-                "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header does not say "
-                "it and no index is 0 or equal to its length; please give the index base, 0 or 1"),
+            slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_INDEX_BASE,
+                           "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header "
+                           "does not state it, and no index is 0 or equal to its mode size; please "
+                           "give the index base, 0 or 1"),
             err);
     } else {
         job->index_base = (int)slc_dialect_base(c->header.dialect);
@@ -215,19 +215,20 @@ static enum slc_status settle_base(struct slc_conversion *c, struct slc_error *e
     return SLC_OK;
 }
 
-/* The last decisions, when all rows have been seen. */
-static enum slc_status settle_all(struct slc_conversion *c, uint64_t *dims, struct slc_error *err)
+/* Final decisions, after all rows are read. */
+static enum slc_status
+finalize_input(struct slc_conversion *c, uint64_t *dims, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
 
     if (c->header.has_nnz && c->header.nnz != job->row_count) {
-        return slc_conversion_blame(
+        return slc_conversion_locate_fault(
             c,
             slc_fail(err, SLC_ERR_INPUT, "the header declares %" PRIu64 " entries, found %" PRIu64,
                      c->header.nnz, job->row_count),
             err);
     }
-    SLC_TRY(settle_base(c, err));
+    SLC_TRY(determine_base(c, err));
     if (c->header.ambiguous_base && job->index_base == 1) {
         c->header.dialect = SLC_DIALECT_TENSORTOOLBOX;
     }
@@ -266,16 +267,17 @@ static void fill_report(struct slc_conversion *c, const uint64_t *dims)
     report->text_seconds = slc_seconds_since(c->start_ns);
 }
 
-/* What is done once memory is divided. */
+/* Continues after memory is divided. */
 typedef enum slc_status run_fn(struct slc_conversion *c, struct slc_error *err);
 
-/* Parses everything and decides what was open. The builder, if there is one, is the job's. */
+/* Parses everything and sets index base and mode sizes. The job owns the builder, if any. */
 static enum slc_status parse_all(struct slc_conversion *c, uint64_t *dims, struct slc_error *err)
 {
     struct slc_error changed = SLC_ERROR_INIT;
     enum slc_status status = slc_parse_run(&c->job, err);
 
-    /* Of a file that others write to, no row is to blame, and what was read is of no one moment. */
+    /* If others write to the file, report that instead of a faulty row: the rows read do not belong
+     * to one version. */
     if ((status == SLC_OK || status == SLC_ERR_INPUT) &&
         (slc_input_check(c->input, &changed) != SLC_OK ||
          (c->values && slc_input_check(c->values, &changed) != SLC_OK))) {
@@ -285,7 +287,7 @@ static enum slc_status parse_all(struct slc_conversion *c, uint64_t *dims, struc
         }
     }
     SLC_TRY(status);
-    SLC_TRY(settle_all(c, dims, err));
+    SLC_TRY(finalize_input(c, dims, err));
     if (c->job.builder != NULL && !c->job.all_read) {
         SLC_TRY(slc_conversion_commit_all(c, err));
     }
@@ -307,8 +309,8 @@ static enum slc_status run_forecast(struct slc_conversion *c, struct slc_error *
     return slc_conversion_forecast(c, err);
 }
 
-/* Creates the builder, and goes on with what an interrupted run left, if anything. */
-static enum slc_status begin_build(struct slc_conversion *c, struct slc_error *err)
+/* Creates the builder and resumes an interrupted run, if any. */
+static enum slc_status start_build(struct slc_conversion *c, struct slc_error *err)
 {
     bool resumed = false;
 
@@ -316,16 +318,17 @@ static enum slc_status begin_build(struct slc_conversion *c, struct slc_error *e
     SLC_TRY(slc_conversion_resume(c, &resumed, err));
     c->report->build.resumed = slc_builder_resumed(c->job.builder) != NULL;
     if (!resumed && c->report->build.resumed) {
-        return slc_fail(err, SLC_ERR_DAMAGED, "what an earlier run left is not of this text");
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the state of an earlier run belongs to another text");
     }
     if (resumed) {
-        slc_log(SLC_LOG_NOTE, "going on with what an interrupted run left: %s of %" PRIu64 " rows",
+        slc_log(SLC_LOG_NOTE, "resuming an interrupted run: %s of %" PRIu64 " rows",
                 c->job.all_read ? "all" : "the first", c->job.parsers[0].row_count);
     }
     return SLC_OK;
 }
 
-/* Where the store comes from; what was counted is added later. */
+/* Describes the origin of the store; counts are added later. */
 static void fill_origin(const struct slc_conversion *c, struct slc_store_origin *origin)
 {
     *origin = (struct slc_store_origin){.index_base = (unsigned)c->job.index_base};
@@ -333,9 +336,9 @@ static void fill_origin(const struct slc_conversion *c, struct slc_store_origin 
     snprintf(origin->dialect, sizeof origin->dialect, "%s", slc_dialect_name(c->header.dialect));
     snprintf(origin->duplicate_policy, sizeof origin->duplicate_policy, "%s",
              slc_duplicates_name(c->options->duplicates));
-    slc_transforms_tell(&c->options->transforms, origin->transforms, sizeof origin->transforms);
+    slc_transforms_format(&c->options->transforms, origin->transforms, sizeof origin->transforms);
     if (c->csv != NULL) {
-        slc_csv_tell(c->csv, origin->table);
+        slc_csv_describe(c->csv, origin->table);
     }
     if (c->appending != NULL) {
         slc_conversion_add_origin(c, origin);
@@ -353,17 +356,17 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
     enum slc_status status = slc_conversion_complete(c, &complete, err);
 
     if (status == SLC_OK && !complete && slc_conversion_knows_input(c)) {
-        return slc_complete_settle(&c->build, err);
+        return slc_complete_clean_up(&c->build, err);
     }
     if (status != SLC_OK || complete) {
         return status;
     }
     status = create_parsers(c, err);
-    SLC_THEN(status, begin_build(c, err));
+    SLC_THEN(status, start_build(c, err));
     SLC_THEN(status, parse_all(c, dims, err));
     if (status == SLC_OK && c->appending != NULL && slc_conversion_knows_content(c)) {
         slc_builder_abandon(job->builder);
-        return slc_complete_settle(&c->build, err);
+        return slc_complete_clean_up(&c->build, err);
     }
     if (status == SLC_OK && c->appending != NULL) {
         status = slc_conversion_push_old(c, dims, err);
@@ -372,22 +375,22 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
         slc_builder_end(job->builder, status);
         return status;
     }
-    /* The text is read: its memory would only stand beside the sort's. */
+    /* The text is read: free its memory before the sort. */
     destroy_parsers(job);
     fill_origin(c, &origin);
     if (c->options->progress) {
         c->options->progress(c->options->context, "sort", 0, 0);
     }
-    slc_conversion_put_report(c, &note);
-    slc_builder_note(job->builder, &note);
+    slc_conversion_save_report(c, &note);
+    slc_builder_set_note(job->builder, &note);
     status = slc_builder_finish(job->builder, (unsigned)job->index_base, dims, &origin,
                                 &c->report->build, err);
     slc_conversion_count_layouts(c, false);
     slc_state_destroy(&note);
-    return slc_conversion_blame(c, status, err);
+    return slc_conversion_locate_fault(c, status, err);
 }
 
-/* What the builder is to do, but for its memory. */
+/* The builder's options, except for memory. */
 static struct slc_builder_options builder_options(const struct slc_convert_options *options)
 {
     return (struct slc_builder_options){.files = options->files,
@@ -411,7 +414,7 @@ static struct slc_builder_options builder_options(const struct slc_convert_optio
                                         .context = options->context};
 }
 
-/* Opens the input, settles what its start tells, divides memory and runs. */
+/* Opens the input, makes the decisions that its start allows, divides memory and runs. */
 static enum slc_status convert_input(const struct slc_convert_options *options,
                                      run_fn *run,
                                      struct slc_convert_forecast *forecast,
@@ -452,15 +455,15 @@ static enum slc_status convert_input(const struct slc_convert_options *options,
     }
     c.job.piece_count = 1;
     status = slc_conversion_open_rows(&c, err);
-    SLC_THEN(status, settle_dims(&c, err));
+    SLC_THEN(status, set_dims(&c, err));
     if (status == SLC_OK && options->names) {
         status = slc_name_maps_check_order(options->names, c.header.order, err);
     }
     if (status == SLC_OK && options->append) {
-        status = slc_conversion_blame(&c, slc_conversion_fit_old(&c, err), err);
+        status = slc_conversion_locate_fault(&c, slc_conversion_fit_old(&c, err), err);
     }
     if (status == SLC_OK) {
-        settle_stated_base(&c);
+        set_stated_base(&c);
         status = plan_memory(&c, err);
     }
     SLC_THEN(status, run(&c, err));
@@ -484,16 +487,16 @@ enum slc_status slc_convert(const struct slc_convert_options *options,
     struct slc_error fault = SLC_ERROR_INIT;
 
     if (!options->output) {
-        return slc_fail(err, SLC_ERR_USAGE, "an output is needed");
+        return slc_fail(err, SLC_ERR_USAGE, "an output is required");
     }
     enum slc_status status = convert_input(options, run_build, NULL, report, &fault);
     if (status == SLC_ERR_DAMAGED && report->build.resumed) {
-        struct slc_convert_options anew = *options;
+        struct slc_convert_options retry = *options;
 
-        slc_log(SLC_LOG_NOTE, "%s: beginning anew", fault.message);
-        anew.restart = true;
+        slc_log(SLC_LOG_NOTE, "%s: starting anew", fault.message);
+        retry.restart = true;
         slc_error_clear(&fault);
-        status = convert_input(&anew, run_build, NULL, report, &fault);
+        status = convert_input(&retry, run_build, NULL, report, &fault);
     }
     if (status != SLC_OK) {
         slc_error_pass(err, &fault);

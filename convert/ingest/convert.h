@@ -1,7 +1,5 @@
-/*
- * `sluice convert`: from a tensor in any text dialect or binary format, plain or compressed, to a
- * store.
- */
+/* `sluice convert` and `sluice append`: convert a tensor in any text dialect or binary format,
+ * plain or compressed, or a CSV table, to a store. */
 #ifndef SLC_CONVERT_CONVERT_H
 #define SLC_CONVERT_CONVERT_H
 
@@ -18,41 +16,43 @@
 struct slc_convert_options {
     const struct slc_files *files; /* NULL: the operating system */
     const char *input;             /* path, or "-" for standard input */
-    const char *values;            /* path of the values of .npy coordinates; else NULL */
+    const char *values;            /* values of .npy coordinates: path, or NULL */
     const char *output;            /* OUT.slc */
-    enum slc_dialect dialect;      /* AUTO unless the user says */
+    enum slc_dialect dialect;      /* SLC_DIALECT_AUTO unless the user chooses */
     int index_base;                /* -1 auto, 0 or 1 */
-    unsigned dims_order;           /* 0: dims from the header or the data */
-    uint64_t dims[SLC_MAX_ORDER];  /* --dims: lengths to use; a coordinate beyond is an error */
+    unsigned dims_order;           /* 0: mode sizes come from the header or the data */
+    uint64_t dims[SLC_MAX_ORDER];  /* --dims: mode sizes; a larger coordinate is an error */
     enum slc_duplicates duplicates;
-    struct slc_transforms transforms; /* of values, when duplicates are combined */
+    struct slc_transforms transforms; /* of values, after duplicates are combined */
     enum slc_codec codec;
     enum slc_value_choice value;
     enum slc_fibers fibers;
     struct slc_fiber_run run;
     enum slc_relabel relabel;
     uint64_t block_bytes;
-    uint64_t memory_bytes;          /* whole budget of the process */
-    const struct slc_csv_spec *csv; /* the input is a table; NULL: it is a tensor, or see table */
+    uint64_t memory_bytes;             /* budget of the whole process */
+    const struct slc_csv_spec *csv;    /* how to read a table; NULL: a tensor, or see `table` */
     const struct slc_name_maps *names; /* NULL: indices get no names */
     const char *temp_folder;
     uint64_t max_temp;
     unsigned threads;
     bool overwrite;
-    bool table;        /* of append: the input is one, with the columns that the store was made of;
-                          so it is by a table's name (.csv, .tsv, .tab) where the store was */
-    bool append;       /* to the store at `output`, whose codec and numbering it keeps */
-    bool drop_layouts; /* the further layouts of that store; else they are built again */
-    bool again;        /* even what it remembers to have been appended before */
-    bool fixed_modes[SLC_MAX_ORDER]; /* of that store: an index beyond their length is an error */
-    bool restart;                    /* begin anew, whatever an interrupted run left */
-    double commit_seconds; /* between commits; 0: as cost allows, and none in short conversions */
-    const struct slc_stop *stop; /* ends it with SLC_ERR_INTERRUPTED; may be NULL */
-    /* Called now and then from one thread: bytes of input consumed, and its size (0: unknown). */
+    bool table;  /* append only: the input is a table with the columns that the store was made from;
+                    also implied by a table's file name (.csv, .tsv, .tab) if the store was made from
+                    a table */
+    bool append; /* append to the store at `output`; keeps its codec and numbering */
+    bool drop_layouts; /* drop the additional layouts of that store; default: rebuild them */
+    bool again;        /* append even if the store has recorded this input before */
+    bool fixed_modes[SLC_MAX_ORDER]; /* modes of that store that must not grow: a larger index is an
+                                        error */
+    bool restart;                    /* ignore and remove the state of an interrupted run */
+    double commit_seconds;       /* between commits; 0: chosen by cost, none in short conversions */
+    const struct slc_stop *stop; /* stops with SLC_ERR_INTERRUPTED; may be NULL */
+    /* Called now and then from one thread: bytes of input consumed, input size (0: unknown). */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
-    /* Called once, when the store is complete and is about to get its name; NULL: nobody is. What
-     * is unfinished is not to be removed from then on. */
+    /* Called once, when the store is complete and about to get its name; from then on, a cleanup
+     * must not remove its files. NULL: no callback. */
     void (*publishing)(void);
 };
 
@@ -61,85 +61,90 @@ struct slc_convert_report {
     const char *compression; /* "none", "gzip", .. */
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    bool dims_declared; /* by header or option rather than found in the data */
+    bool dims_declared; /* by the header or an option, not found in the data */
     unsigned index_base;
-    bool base_assumed;     /* by the convention of the dialect: nothing in the input tells */
+    bool base_assumed;     /* by the convention of the dialect: the input does not determine it */
     char base_reason[128]; /* one clause: "stated by the header", "index 0 occurs in mode 2", .. */
-    uint64_t smallest[SLC_MAX_ORDER]; /* smallest index per mode as written in the file */
+    uint64_t smallest[SLC_MAX_ORDER]; /* smallest index per mode, as written in the file */
     uint64_t input_bytes;             /* as stored */
     uint64_t text_bytes;              /* decompressed */
     uint64_t lines;
-    uint64_t skipped; /* rows of a table that lack something */
-    unsigned workers; /* parser threads: fewer than asked where the memory allows fewer */
-    /* Seconds of threads are added up over them; what was moved meanwhile is in the byte counts. */
-    double read_seconds;    /* of the reading thread, decompression included */
+    uint64_t skipped; /* rows of a table with missing fields */
+    unsigned workers; /* parser threads: fewer than requested if memory is short */
+    /* Seconds of threads are summed over the threads. The byte counts above cover the same time. */
+    double read_seconds;    /* of the reading thread, including decompression */
     double parse_seconds;   /* of the parser threads */
-    double scatter_seconds; /* of the parser threads, in the builder: spilling included */
+    double scatter_seconds; /* of the parser threads in the builder, including spilling */
     double text_seconds;    /* from the start until all text is parsed and scattered */
     double total_seconds;
-    uint64_t old_nnz; /* of the store that was appended to .. */
+    uint64_t old_nnz; /* append: nonzeros of the old store */
     uint64_t old_dims[SLC_MAX_ORDER];
-    bool appended_before;     /* the store has these entries: nothing was done */
-    uint64_t entries;         /* that were appended, or had been */
-    unsigned layouts_dropped; /* its further layouts, which the new one does not have */
+    bool appended_before;     /* the store already has these nonzeros: nothing was done */
+    uint64_t entries;         /* appended now or before */
+    unsigned layouts_dropped; /* additional layouts of the old store that the new one lacks */
     struct slc_builder_report build;
 };
 
 /*
- * Converts. Bad input: SLC_ERR_INPUT with file, line and column; nothing is left on disk.
- * From a regular file, and without a temp_folder, a conversion that is interrupted (by the end of
- * the process, or by a fault that need not come again) goes on from its last commit when it is
- * called again with options that give the same store; what no longer fits is removed, which is
- * logged. An ambiguous index base: SLC_ERR_INPUT asking for --index-base. Memory: memory_bytes
- * bounds everything; SLC_ERR_BUDGET names the smallest that works.
+ * Converts the input to a store. Bad input fails with SLC_ERR_INPUT with file, line and column and
+ * leaves nothing on disk. An index base that the input does not determine fails with SLC_ERR_INPUT,
+ * which asks for --index-base.
+ *
+ * Resume: if the input is a regular file and temp_folder is not set, an interrupted conversion (the
+ * process ended, or a transient fault) resumes from its last commit when called again with options
+ * that produce the same store. State that no longer matches is removed and logged.
+ *
+ * Memory: memory_bytes bounds everything; SLC_ERR_BUDGET names the smallest budget that works.
  */
 enum slc_status slc_convert(const struct slc_convert_options *options,
                             struct slc_convert_report *report,
                             struct slc_error *err) SLC_NODISCARD;
 
-/* What a conversion would take, judged by a sample and short trials of the processor. */
+/* Estimated cost of a conversion, from a sample and short trials of the processor. */
 struct slc_convert_forecast {
-    bool brief; /* as asked for */
+    bool brief; /* the `brief` argument of slc_convert_forecast */
     enum slc_dialect dialect;
     const char *compression;
     unsigned order;
-    uint64_t dims[SLC_MAX_ORDER]; /* declared, or as far as the sample goes, or of a table: */
-    bool table;                   /* what follows from columns is expected, with bounds */
+    uint64_t dims[SLC_MAX_ORDER]; /* declared, or as far as the sample reaches; of a table, expected
+                                     sizes: */
+    bool table; /* the counts below that depend on columns are estimates with bounds */
     uint64_t dims_least[SLC_MAX_ORDER], dims_most[SLC_MAX_ORDER];
     bool dims_declared;
-    uint64_t input_bytes;  /* as stored; 0: not known */
-    uint64_t sample_bytes; /* of them read twice */
-    uint64_t text_bytes;   /* decompressed; 0: not known */
-    uint64_t entries;      /* 0: not known, nor is what follows from it */
+    uint64_t input_bytes;  /* as stored; 0: unknown */
+    uint64_t sample_bytes; /* of these, bytes that are read twice */
+    uint64_t text_bytes;   /* decompressed; 0: unknown */
+    uint64_t entries;      /* 0: unknown, like the values derived from it */
     unsigned workers;
-    /* Memory, the process included: while text is read, and while the store is written. */
+    /* Memory, including the process: while text is read, and while the store is written. */
     uint64_t push_bytes, sort_bytes;
-    uint64_t parse_bytes;                   /* of the first, all that is no builder's */
+    uint64_t parse_bytes;                   /* of push_bytes, all memory outside the builder */
     uint64_t spill_bytes;                   /* of the temporary file */
-    uint64_t store_bytes, store_most_bytes; /* as expected, and of the most nonzeros */
-    /* Of a table: while it is read, with and without as many strings as there may be; temporary
-     * files of rows and strings, and names, which are among store_bytes. */
+    uint64_t store_bytes, store_most_bytes; /* expected, and for the most nonzeros */
+    /* Tables only. Memory while the table is read: expected, and for the largest possible number of
+     * strings. Temporary files of rows and strings. Names, which are included in store_bytes. */
     uint64_t table_bytes, table_most_bytes;
     uint64_t spool_bytes, spool_most_bytes, spool_read_bytes;
     uint64_t names_bytes, names_most_bytes;
-    uint64_t names_memory_bytes; /* set aside for writing names */
-    uint64_t enough_bytes;       /* of the budget, for as many strings as there may be */
-    bool tight;                  /* it may be too small for them; too_small: it is expected to be */
+    uint64_t names_memory_bytes; /* reserved for writing names */
+    uint64_t enough_bytes; /* budget that suffices for the largest possible number of strings */
+    bool tight; /* tight: the budget may be too small for them; too_small: it is expected to be */
     bool too_small;
-    /* Of options->append: what the store has, and what it is read as; further layouts, which are
-     * built again and are among store_bytes. */
+    /* options->append only: nonzeros and bytes read of the old store; additional layouts, which are
+     * rebuilt and included in store_bytes. */
     uint64_t old_nnz, old_bytes;
     unsigned layouts;
-    /* Seconds of all threads together, divided by their number where they share the work. */
-    double always_seconds; /* whatever the input is */
+    /* Seconds of all threads together, divided by the number of threads that share the work. */
+    double always_seconds; /* independent of the input */
     double old_seconds;    /* decoding the old store */
     double table_seconds;  /* reading a table */
     double parse_seconds, unpack_seconds, scatter_seconds, sort_seconds, encode_seconds;
 };
 
 /*
- * Judges, `brief`: at about the cost of 2 % of the run; nothing is written, and of a pipe what is
- * read is gone. Errors: as slc_convert, of the beginning: SLC_ERR_BUDGET names the smallest budget.
+ * Estimates the cost of slc_convert. Writes nothing, but consumes the bytes read from a pipe.
+ * `brief`: at about 2 % of the cost of the run. Errors: as slc_convert for the beginning of the
+ * input; SLC_ERR_BUDGET names the smallest budget.
  */
 enum slc_status slc_convert_forecast(const struct slc_convert_options *options,
                                      bool brief,
@@ -147,9 +152,9 @@ enum slc_status slc_convert_forecast(const struct slc_convert_options *options,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Reads, parses and checks all of the input as slc_convert does, with the same threads, and keeps
- * nothing: the time below which no conversion can be. `output` and whatever concerns only the store
- * are not looked at. Errors: as slc_convert, before the sort.
+ * Reads, parses and checks all of the input as slc_convert does, with the same threads, and
+ * discards it: a lower bound of the time of a conversion. Ignores `output` and options that concern
+ * only the store. Errors: as slc_convert before the sort.
  */
 enum slc_status slc_convert_scan(const struct slc_convert_options *options,
                                  struct slc_convert_report *report,

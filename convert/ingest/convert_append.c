@@ -1,15 +1,15 @@
 /*
- * `sluice append`: a conversion whose store has the nonzeros of another one, the one at its output,
- * before those of its input, as if the texts of both stood one behind the other. The old store is
- * read when the input has been: only then its index base, to which the builder takes all entries,
- * is certain. Its entries have the lower sequence numbers all the same.
+ * `sluice append`: a conversion to a store with the nonzeros of the old store at its output,
+ * followed by those of its input, as if their texts were concatenated. The old store is read after
+ * the input, because only then is the index base certain that applies to all entries. Its entries
+ * still have the lower sequence numbers.
  *
- * The new store is built beside the old one and the names are exchanged at the very end. Its
- * manifest remembers what was appended: the file, which is known before it is read, and the
- * entries, which are known when they have been, from wherever they came. Neither is appended twice,
- * unless that is asked for. A run that is killed after a long build is also found to be complete by
- * the same command line (build_complete.h): what was noted says to which store it was appended, so
- * that a store that came to its place since is not replaced by it.
+ * The new store is built next to the old one and their names are exchanged as the last step. Its
+ * manifest records every append: the input file, known before it is read, and a hash of the
+ * entries, known afterwards from any source. Neither is appended twice unless requested. If a run
+ * is killed after a long build, the same command line finds the complete store (build_complete.h):
+ * its note identifies the store that was appended to, so a store that has replaced that one since
+ * is not overwritten.
  */
 #include "convert/ingest/convert_internal.h"
 
@@ -30,19 +30,19 @@
 /* Names of a store that grows. */
 struct names_append {
     struct slc_names_carry old;       /* of all modes, in their order */
-    const struct slc_name_maps *maps; /* NULL: none has one. Borrowed */
+    const struct slc_name_maps *maps; /* NULL: no mode has one. Borrowed */
 };
 
 struct slc_appending {
     struct slc_store_push push;
     struct slc_conversion *conversion;
-    uint64_t content; /* what tells the store from others */
+    uint64_t content; /* content hash of the store */
     struct slc_store_origin origin;
     struct names_append names;
     struct slc_store_appended added;
 };
 
-/* The names of a mode by its map, beside those that the store has. */
+/* Reads the names of a mode from its map, keeping those that the store has. */
 static enum slc_status read_names(const struct names_append *append,
                                   unsigned mode,
                                   const char *folder,
@@ -65,9 +65,9 @@ static enum slc_status read_names(const struct names_append *append,
 }
 
 /*
- * The builder's `attach`: names that the store has stay, and a map has a line for every index of
- * its mode. A mode is called what its map says, or as before. Errors: SLC_ERR_INPUT with file and
- * line where the map has another name for an index than the store.
+ * The builder's `attach`: names of the old store stay, and a map has a line for every index of its
+ * mode. The map's title, if any, replaces the old one. Errors: SLC_ERR_INPUT with file and line if
+ * the map has another name for an index than the store.
  */
 static enum slc_status append_names(void *context,
                                     const char *folder,
@@ -84,7 +84,7 @@ static enum slc_status append_names(void *context,
     return SLC_OK;
 }
 
-/* The file and the options by which it is appended; 0 where it is no file. */
+/* Hash of the input file and the options of the append; 0 if it is not a regular file. */
 static uint64_t input_of(const struct slc_conversion *c)
 {
     struct slc_convert_options options = *c->options;
@@ -109,12 +109,11 @@ enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_err
     status =
         slc_store_push_open(&a->push, c->options->files, c->options->output, c->memory_bytes, err);
     if (status == SLC_OK && a->push.store.manifest.origin.transforms[0] != '\0') {
-        status =
-            slc_fail_file(err, SLC_ERR_INPUT, c->options->output,
-                          "its values are transformed (%s), and what is appended would not go with "
-                          "them: append to a store of values as they were, and transform that by "
-                          "sluice slice",
-                          a->push.store.manifest.origin.transforms);
+        status = slc_fail_file(
+            err, SLC_ERR_INPUT, c->options->output,
+            "the values of the store are transformed (%s), and appended values would not match: "
+            "append to a store of untransformed values and apply the transform with sluice slice",
+            a->push.store.manifest.origin.transforms);
     }
     if (status == SLC_OK && c->options->names != NULL) {
         status = slc_name_maps_check_order(c->options->names, a->push.info->order, err);
@@ -147,7 +146,7 @@ enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_err
         c->build.codec = slc_manifest_find(manifest, SLC_LAYOUT_BLCO, 0)->codec;
         c->build.relabel =
             manifest->permutation_count > 0 ? SLC_RELABEL_FREQUENCY : SLC_RELABEL_NONE;
-        c->job.tells_content = true;
+        c->job.hashes_content = true;
         c->job.first_sequence = slc_store_scan_sequences(a->push.info);
     }
     return status;
@@ -174,8 +173,8 @@ enum slc_status slc_conversion_fit_old(struct slc_conversion *c, struct slc_erro
         if (c->options->fixed_modes[n] && c->job.dims_declared &&
             c->job.lengths[n] > info->dims[n]) {
             return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_FIXED_MODES,
-                                  "mode %u has %" PRIu64 " indices here, but %" PRIu64
-                                  " in %s, and is not to grow",
+                                  "mode %u has %" PRIu64 " indices in the input, but %" PRIu64
+                                  " in %s, and must not grow",
                                   n + 1, c->job.lengths[n], info->dims[n], c->options->output);
         }
         if (c->options->fixed_modes[n]) {
@@ -189,7 +188,7 @@ int slc_conversion_old_base(const struct slc_conversion *c)
 {
     const struct slc_store_origin *origin = &c->appending->origin;
 
-    /* Of other formats nothing follows for this one: coordinates of arrays, say, count from 0. */
+    /* Another format may have another base: coordinates of arrays, for instance, count from 0. */
     return strcmp(origin->dialect, slc_dialect_name(c->header.dialect)) == 0
                ? (int)origin->index_base
                : -1;
@@ -204,7 +203,8 @@ enum slc_status
 slc_conversion_old_table(struct slc_conversion *c, struct slc_csv_old *old, struct slc_error *err)
 {
     if (c->options->names != NULL) {
-        return slc_fail(err, SLC_ERR_USAGE, "a table has the names of its indices in its columns");
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "names cannot be given for a table: its columns have them");
     }
     old->store = c->options->output;
     old->manifest = &c->appending->push.store.manifest;
@@ -212,27 +212,26 @@ slc_conversion_old_table(struct slc_conversion *c, struct slc_csv_old *old, stru
         slc_conversion_old_is_table(c)
             ? slc_csv_recall(c->appending->origin.table, &c->recalled, old->lowest, err)
             : slc_fail(err, SLC_ERR_INPUT,
-                       "it does not tell the columns of a table: it was not made of one, or "
-                       "by an older version, or is a part of one that was; what is to be "
-                       "appended has to be given by indices");
+                       "the store does not record the columns of a table: it was made from another "
+                       "format, by an older version, or by slicing; append indices instead");
     if (status == SLC_OK && c->recalled.order != old->manifest->order) {
-        status = slc_fail(err, SLC_ERR_FORMAT, "it has %u modes, and a table of %u",
+        status = slc_fail(err, SLC_ERR_FORMAT, "the store has %u modes, but its table has %u",
                           old->manifest->order, c->recalled.order);
     }
     for (unsigned m = 0; status == SLC_OK && m < c->recalled.order; m++) {
-        const uint64_t above = old->manifest->dims[m] - 1; /* of its bins behind the first */
+        const uint64_t above = old->manifest->dims[m] - 1; /* bins after the first */
 
         if (above > INT64_MAX || old->lowest[m] > INT64_MAX - (int64_t)above) {
             status = slc_fail(err, SLC_ERR_FORMAT,
-                              "its mode %u has %" PRIu64 " bins from bin %" PRId64 " on", m + 1,
-                              old->manifest->dims[m], old->lowest[m]);
+                              "mode %u of the store has %" PRIu64 " bins from bin %" PRId64 " on",
+                              m + 1, old->manifest->dims[m], old->lowest[m]);
         }
     }
     slc_error_locate_file(err, c->options->output);
     return status;
 }
 
-/* What the store remembers of that input, or of those entries. */
+/* Whether the store records that input or those entries. */
 static bool remembers(struct slc_conversion *c, uint64_t input, uint64_t content)
 {
     const struct slc_store_origin *origin = &c->appending->origin;
@@ -276,7 +275,7 @@ void slc_conversion_add_origin(const struct slc_conversion *c, struct slc_store_
     origin->appended[origin->appended_count++] = c->appending->added;
 }
 
-/* Of a trial of decoding. */
+/* Length of a decoding trial. */
 #define TRIAL_SECONDS 0.05
 
 enum slc_status slc_conversion_forecast_old(struct slc_conversion *c, struct slc_error *err)
@@ -344,7 +343,7 @@ push_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc
     return slc_builder_push(c->job.builder, worker, &entries, err);
 }
 
-/* The builder has the store locked by now: what it was when it was opened is what is replaced. */
+/* The builder has locked the store: check that it is the one that was opened. */
 static enum slc_status check_unchanged(const struct slc_appending *a, struct slc_error *err)
 {
     const struct slc_conversion *c = a->conversion;
@@ -354,7 +353,7 @@ static enum slc_status check_unchanged(const struct slc_appending *a, struct slc
 
     if (status == SLC_OK && now.info->header_hash != a->content) {
         status = slc_fail_file(err, SLC_ERR_IO, c->options->output,
-                               "another run has changed the store meanwhile: append again");
+                               "another run has changed the store: append again");
     }
     slc_store_push_close(&now);
     return status;
@@ -368,20 +367,20 @@ slc_conversion_push_old(struct slc_conversion *c, uint64_t *dims, struct slc_err
 
     for (unsigned n = 0; n < c->header.order && status == SLC_OK; n++) {
         if (c->options->fixed_modes[n] && dims[n] > a->push.info->dims[n]) {
-            return slc_conversion_blame(c,
-                                        slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_FIXED_MODES,
-                                                       "mode %u has %" PRIu64
-                                                       " indices here, but %" PRIu64
-                                                       " in the store, and is not to grow",
-                                                       n + 1, dims[n], a->push.info->dims[n]),
-                                        err);
+            return slc_conversion_locate_fault(
+                c,
+                slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_FIXED_MODES,
+                               "mode %u has %" PRIu64 " indices in the input, but %" PRIu64
+                               " in the store, and must not grow",
+                               n + 1, dims[n], a->push.info->dims[n]),
+                err);
         }
         dims[n] = slc_max_u64(dims[n], a->push.info->dims[n]);
         c->report->dims[n] = dims[n];
     }
     SLC_THEN(status,
              slc_store_push_scan(&a->push, c->job.workers, c->options->stop, push_rows, c, err));
-    /* Before everything is sorted in its place. */
+    /* Free this memory before everything is sorted. */
     slc_store_push_close(&a->push);
     return status;
 }

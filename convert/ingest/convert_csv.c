@@ -1,22 +1,22 @@
-/* A table as the input of a conversion: how it is read, and its rows as the source of rows. */
+/* Reads a table as the input of a conversion and provides its rows. */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "convert/ingest/convert_internal.h"
 #include "convert/ingest/csv/csv.h"
 
-enum slc_status slc_conversion_ask_csv(struct slc_conversion *c,
-                                       struct slc_csv_request *request,
-                                       struct slc_csv_old *old,
-                                       struct slc_error *err)
+enum slc_status slc_conversion_request_csv(struct slc_conversion *c,
+                                           struct slc_csv_request *request,
+                                           struct slc_csv_old *old,
+                                           struct slc_error *err)
 {
     /* The pieces of the smallest conversion, and code that becomes resident. */
-    const uint64_t beside = c->resident_bytes + c->info.memory_bytes +
-                            slc_conversion_old_bytes(c, 1) + (UINT64_C(12) << 20);
+    const uint64_t fixed = c->resident_bytes + c->info.memory_bytes +
+                           slc_conversion_old_bytes(c, 1) + (UINT64_C(12) << 20);
     const uint64_t least = UINT64_C(4) << 20;
     const struct slc_convert_options *options = c->options;
 
-    if (c->memory_bytes < beside + least) {
-        return slc_fail_budget(err, c->memory_bytes, beside + least, "this conversion");
+    if (c->memory_bytes < fixed + least) {
+        return slc_fail_budget(err, c->memory_bytes, fixed + least, "this conversion");
     }
     *request = (struct slc_csv_request){.spec = options->csv,
                                         .input = c->input,
@@ -24,9 +24,9 @@ enum slc_status slc_conversion_ask_csv(struct slc_conversion *c,
                                                   .folder = options->temp_folder,
                                                   .output = options->output,
                                                   .max_bytes = options->max_temp},
-                                        .room = c->job.pieces[0].buffer.data,
-                                        .room_bytes = SLC_PIECE_BYTES,
-                                        .memory_bytes = c->memory_bytes - beside,
+                                        .buffer = c->job.pieces[0].buffer.data,
+                                        .buffer_bytes = SLC_PIECE_BYTES,
+                                        .memory_bytes = c->memory_bytes - fixed,
                                         .threads = options->threads ? options->threads
                                                                     : slc_team_default_workers(),
                                         .stop = options->stop,
@@ -49,7 +49,7 @@ enum slc_status slc_conversion_open_csv(struct slc_conversion *c, struct slc_err
     struct slc_csv_old old;
     struct slc_csv_report report;
 
-    SLC_TRY(slc_conversion_ask_csv(c, &request, &old, err));
+    SLC_TRY(slc_conversion_request_csv(c, &request, &old, err));
     SLC_TRY(slc_csv_open(&request, &c->header, &c->csv, &c->job.source, &report, err));
     c->report->skipped = report.skipped;
     c->csv_bytes = report.text_bytes;

@@ -1,10 +1,10 @@
 /*
- * What a conversion would take; see slc_convert_forecast. The sample tells how many entries come
- * and what they look like: its rows are parsed once more, with the clock on, and encoded as one
+ * Estimates the cost of a conversion (slc_convert_forecast). The sample shows the number and the
+ * form of the entries to expect: its rows are parsed once more under the clock, and encoded as one
  * tile of the store would be (build_forecast.h).
  *
- * A pipe, or a compressed file without a header, does not say how much it is; of the latter the
- * first pieces tell by how much it shrank.
+ * A pipe, or a compressed file without a size, does not reveal its length; for the latter, the
+ * compression ratio of the first pieces is extrapolated.
  */
 #include "base/error/clock.h"
 #include "base/key.h"
@@ -18,20 +18,20 @@
 #include <string.h>
 
 enum {
-    /* Pieces that a compressed input is judged by: some megabytes, a few hundredths of a second. */
+    /* Pieces of a compressed input that are decompressed: a few MB, some hundredths of a second. */
     UNPACKED_PIECES = 4,
-    /* Groups of neighbouring buckets, of which memory is touched together, in huge pages. */
+    /* Groups of neighbouring buckets whose memory is touched together, in huge pages. */
     BUCKETS_TRIED = 32
 };
 
-/* What every conversion takes beside: begin, sample and syncs. */
+/* Fixed seconds of every conversion: start, sample and syncs. */
 #define ALWAYS_SECONDS 0.1
-/* Of a row of a table that is read back from its temporary file: measured. */
+/* Seconds per row of a table read back from its temporary file: measured. */
 #define ROW_SECONDS 15e-9
-/* Of memory for pieces and parsers, that is touched. */
+/* Fraction of the memory for pieces and parsers that is touched. */
 #define PIECES_FILLED 0.5
 
-/* The rows of the first piece once more, a thread's: seconds of a byte. */
+/* Seconds per byte of parsing on one thread, measured on the rows of the first piece. */
 static double parsing_of_byte(const struct slc_conversion *c, struct slc_text_rows *rows)
 {
     const struct slc_piece *piece = &c->job.pieces[0];
@@ -58,7 +58,7 @@ static int compare_keys(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Keys of rows in plain order; indices beyond the lengths of the sample are its last ones. */
+/* Keys of rows in plain order; indices above the mode sizes of the sample are clamped. */
 static void make_keys(const struct slc_conversion *c,
                       const struct slc_key_layout *layout,
                       const struct slc_text_rows *rows,
@@ -77,10 +77,8 @@ static void make_keys(const struct slc_conversion *c,
     }
 }
 
-/*
- * Of the buckets that the first piece's rows are cut into, the share that those of another piece go
- * to: far from all where a text is sorted, and each thread fills but those that it has rows for.
- */
+/* The fraction of the buckets cut from the first piece's rows that the rows of another piece hit.
+ * It is small if the text is sorted; each thread fills only buckets for which it has rows. */
 static double share_of_buckets(const struct slc_text_rows *first,
                                const slc_u128 *sorted,
                                const struct slc_text_rows *rows,
@@ -109,7 +107,7 @@ static double share_of_buckets(const struct slc_text_rows *first,
     return (double)count / BUCKETS_TRIED;
 }
 
-/* The share of the second piece, which is the next, in *share; 1 where it cannot be told. */
+/* Sets *share to that fraction for the second piece; 1 if it cannot be determined. */
 static enum slc_status compare_pieces(const struct slc_conversion *c,
                                       const struct slc_text_rows *first,
                                       double *share,
@@ -137,7 +135,7 @@ static enum slc_status compare_pieces(const struct slc_conversion *c,
     slc_text_rows_clear(&rows);
     if (first->count > 0 &&
         slc_key_layout_init(&layout, c->header.order, c->forecast->dims, NULL) == SLC_OK) {
-        /* A fault of a row is the run's to tell. */
+        /* The run reports faulty rows. */
         (void)!slc_row_source_parse(c->job.source, piece, &at, &rows, NULL);
         make_keys(c, &layout, first, sorted);
         qsort(sorted, first->count, sizeof *sorted, compare_keys);
@@ -148,7 +146,8 @@ static enum slc_status compare_pieces(const struct slc_conversion *c,
     return SLC_OK;
 }
 
-/* How much text there is, and what unpacking a byte of it takes the thread that reads. */
+/* Estimates the text bytes, and measures the seconds per byte that decompression costs the reading
+ * thread. */
 static enum slc_status try_unpacking(struct slc_conversion *c,
                                      const struct slc_text_rows *first,
                                      double *share,
@@ -176,10 +175,10 @@ static enum slc_status try_unpacking(struct slc_conversion *c,
     return status;
 }
 
-static enum slc_status judge_input(struct slc_conversion *c,
-                                   struct slc_conversion_sample *sample,
-                                   double *share,
-                                   struct slc_error *err)
+static enum slc_status estimate_input(struct slc_conversion *c,
+                                      struct slc_conversion_sample *sample,
+                                      double *share,
+                                      struct slc_error *err)
 {
     struct slc_convert_forecast *f = c->forecast;
     enum slc_status status = SLC_OK;
@@ -233,12 +232,12 @@ enum slc_status slc_conversion_forecast(struct slc_conversion *conversion, struc
     } else {
         status = slc_conversion_sample(c, &sample, err);
     }
-    SLC_THEN(status, judge_input(c, &sample, &job.bucket_share, err));
+    SLC_THEN(status, estimate_input(c, &sample, &job.bucket_share, err));
     if (status == SLC_OK) {
         job.base = c->build.assumed_base;
         job.stretches = sample.stretches;
         job.cells = c->table != NULL && f->old_nnz == 0 ? &c->table->cells : NULL;
-        job.expected = sample.expected; /* the builder knows no more */
+        job.expected = sample.expected; /* the builder has no other estimate */
         f->old_nnz = c->report->old_nnz;
         job.entries = f->entries > 0 ? f->entries + f->old_nnz : 0;
         status = slc_build_forecast(&job, &built, err);
@@ -250,7 +249,7 @@ enum slc_status slc_conversion_forecast(struct slc_conversion *conversion, struc
     f->store_most_bytes = built.store_most_bytes + f->names_most_bytes;
     f->spill_bytes = built.spill_bytes;
     f->parse_bytes = c->resident_bytes +
-                     (uint64_t)(PIECES_FILLED * (double)(c->build.beside_bytes - c->resident_bytes -
+                     (uint64_t)(PIECES_FILLED * (double)(c->build.caller_bytes - c->resident_bytes -
                                                          f->names_memory_bytes));
     f->push_bytes = f->parse_bytes + built.push_bytes;
     f->sort_bytes = c->resident_bytes + built.sort_bytes;

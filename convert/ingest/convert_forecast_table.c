@@ -1,8 +1,5 @@
-/*
- * The forecast of a table's conversion. A run reads the table once, all of it, before anything
- * else; a forecast takes a sample in its place (csv_sample.h), of a size that keeps it short
- * beside the run.
- */
+/* Forecast of the conversion of a table. A run first reads the whole table; a forecast samples it
+ * instead (csv_sample.h), with a sample that is small compared with the run. */
 #include "base/memory/checked.h"
 #include "convert/ingest/convert_internal.h"
 #include "convert/ingest/csv/csv_sample.h"
@@ -10,14 +7,14 @@
 #include <assert.h>
 #include <string.h>
 
-/* Of a table so much is read, of a run that begins a smaller share: 2 % of its reading at most. */
+/* Bytes of the sample; before a run, at most 2 % of the table. */
 #define SAMPLE_BYTES       (UINT64_C(16) << 20)
 #define BRIEF_SHARE        64
 #define BRIEF_BYTES_MIN    (UINT64_C(1) << 20)
 #define UNKNOWN_INPUT_SIZE (UINT64_C(256) << 20)
 
-/* What of a mode a store has already that is appended to: whether strings are the same is not known
- * without reading all. */
+/* Adds the old store's sizes to a mode. Which strings the table shares with it is unknown without
+ * reading everything. */
 static void add_old(const struct slc_csv_old *old,
                     const struct slc_csv_spec *spec,
                     unsigned m,
@@ -57,8 +54,8 @@ static void report_table(struct slc_conversion *c,
     f->names_most_bytes = found->names_most_bytes;
     f->names_memory_bytes = found->memory_later;
     f->table_seconds = found->seconds;
-    f->too_small = found->tables_bytes > found->room_bytes;
-    f->tight = found->tables_most_bytes > found->room_bytes;
+    f->too_small = found->tables_bytes > found->left_bytes;
+    f->tight = found->tables_most_bytes > found->left_bytes;
     f->enough_bytes = c->memory_bytes - request->memory_bytes + found->enough_bytes;
     for (unsigned m = 0; m < request->spec->order; m++) {
         f->dims_least[m] = table->modes[m].least;
@@ -75,7 +72,7 @@ enum slc_status slc_conversion_sample_table(struct slc_conversion *c, struct slc
     struct slc_csv_request request;
     struct slc_csv_forecast found;
     struct slc_csv_old old;
-    enum slc_status status = slc_conversion_ask_csv(c, &request, &old, err);
+    enum slc_status status = slc_conversion_request_csv(c, &request, &old, err);
 
     assert(c->table == NULL);
     SLC_TRY(status);

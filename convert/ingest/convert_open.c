@@ -1,7 +1,5 @@
-/*
- * The beginning of a conversion: what its input is. Formats are recognized by the first bytes of
- * what comes out of decompression, then by the first lines.
- */
+/* Opens the inputs of a conversion. Formats are recognized by the first decompressed bytes, then by
+ * the first lines. */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "convert/ingest/binary/binary.h"
@@ -30,7 +28,7 @@ enum slc_status slc_conversion_open_inputs(struct slc_conversion *c, struct slc_
     return status;
 }
 
-/* Opens a binary input as the source of rows and reads its first piece. */
+/* Opens a binary input as the row source and reads its first piece. */
 static enum slc_status
 open_binary(struct slc_conversion *c, enum slc_dialect dialect, struct slc_error *err)
 {
@@ -44,8 +42,8 @@ open_binary(struct slc_conversion *c, enum slc_dialect dialect, struct slc_error
                                                .values = c->values,
                                                .dialect = dialect,
                                                .spool = &spool,
-                                               .room = first->buffer.data,
-                                               .room_bytes = SLC_PIECE_BYTES};
+                                               .buffer = first->buffer.data,
+                                               .buffer_bytes = SLC_PIECE_BYTES};
     uint64_t spooled_bytes;
     enum slc_status status =
         slc_binary_open(&request, &c->header, &c->job.source, &spooled_bytes, err);
@@ -55,7 +53,7 @@ open_binary(struct slc_conversion *c, enum slc_dialect dialect, struct slc_error
     }
     SLC_THEN(status, slc_row_source_next(c->job.source, first, err));
     c->complete = status == SLC_OK && slc_row_source_lines(c->job.source) == c->header.nnz;
-    return slc_conversion_blame(c, status, err);
+    return slc_conversion_locate_fault(c, status, err);
 }
 
 /* Recognizes the dialect of a text from its first piece. */
@@ -68,14 +66,14 @@ static enum slc_status open_text(struct slc_conversion *c, struct slc_error *err
     enum slc_status status = slc_text_sniff(first->buffer.data, first->bytes, c->complete,
                                             c->options->dialect, &c->header, err);
     if (status != SLC_OK) {
-        return slc_conversion_blame(c, status, err);
+        return slc_conversion_locate_fault(c, status, err);
     }
     first->position = (size_t)c->header.header_bytes;
     first->lines_before = c->header.header_lines;
     return slc_text_source_open(c->input, &c->header, &c->job.source, err);
 }
 
-/* Coordinates can be appended to a store of a table, too: what they are called tells. */
+/* Coordinates can also be appended to a store of a table: the file name decides. */
 static bool is_table(const struct slc_conversion *c)
 {
     const struct slc_convert_options *options = c->options;
@@ -105,18 +103,19 @@ enum slc_status slc_conversion_open_rows(struct slc_conversion *c, struct slc_er
 
         dialect = slc_binary_detect(head, head_bytes);
         if (dialect == SLC_DIALECT_AUTO && slc_binary_unmarked(head, head_bytes)) {
-            return slc_conversion_blame(
+            return slc_conversion_locate_fault(
                 c,
                 slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_DIALECT,
-                               "neither text nor a binary tensor that tells its format; one of "
-                               "ALTO is read if its format is given, alto-bin"),
+                               "the input is neither text nor a binary tensor of a recognized "
+                               "format; for an ALTO file, give the format alto-bin"),
                 err);
         }
     }
     if (c->values && !slc_dialect_is_binary(dialect)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "a second input, %s, goes with .npy coordinates, but %s is not a .npy file",
-                        c->options->values, c->info.name);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "a second input, %s, is for .npy coordinates only, but %s is not a .npy file",
+            c->options->values, c->info.name);
     }
     status = slc_dialect_is_binary(dialect) ? open_binary(c, dialect, err) : open_text(c, err);
     c->job.read_seconds += slc_seconds_since(start_ns);

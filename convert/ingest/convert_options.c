@@ -1,4 +1,4 @@
-/* The options of a conversion: checked, and as a number that two that give the same store share. */
+/* Checks the options of a conversion and hashes those that determine the store. */
 #include "base/hash.h"
 #include "convert/ingest/convert_internal.h"
 
@@ -9,7 +9,7 @@ enum slc_status slc_conversion_check_options(const struct slc_convert_options *o
                                              struct slc_error *err)
 {
     if (!options->input) {
-        return slc_fail(err, SLC_ERR_USAGE, "an input is needed");
+        return slc_fail(err, SLC_ERR_USAGE, "an input is required");
     }
     if (options->values && strcmp(options->input, "-") == 0 && strcmp(options->values, "-") == 0) {
         return slc_fail(err, SLC_ERR_USAGE, "only one of two inputs can be standard input");
@@ -17,24 +17,25 @@ enum slc_status slc_conversion_check_options(const struct slc_convert_options *o
     if (options->csv && (options->values || options->names || options->append)) {
         return slc_fail(
             err, SLC_ERR_USAGE,
-            "a table has values and names in its columns, and makes a store of its own");
+            "a table has its values and names in its columns, and makes a store of its own");
     }
     if (options->table && (!options->append || options->values)) {
-        return slc_fail(err, SLC_ERR_USAGE, "only a table is appended as one, without values");
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "only a table without separate values can be appended as a table");
     }
     if (options->index_base < -1 || options->index_base > 1) {
-        return slc_fail(err, SLC_ERR_USAGE, "index base %d: 0 or 1 is possible, or auto",
+        return slc_fail(err, SLC_ERR_USAGE, "index base %d: must be 0, 1 or auto",
                         options->index_base);
     }
     if (options->dims_order > SLC_MAX_ORDER) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u lengths given: at most %d modes are supported",
+        return slc_fail(err, SLC_ERR_USAGE, "%u mode sizes given: at most %d modes are supported",
                         options->dims_order, (int)SLC_MAX_ORDER);
     }
     for (unsigned m = 0; m < options->dims_order; m++) {
         if (options->dims[m] < 1 || options->dims[m] > SLC_MAX_MODE_LENGTH) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "length %" PRIu64 " of mode %u: 1 to %" PRIu64 " is possible",
-                            options->dims[m], m + 1, SLC_MAX_MODE_LENGTH);
+                            "size %" PRIu64 " of mode %u: must be 1 to %" PRIu64, options->dims[m],
+                            m + 1, SLC_MAX_MODE_LENGTH);
         }
     }
     if (options->threads > SLC_MAX_THREADS) {

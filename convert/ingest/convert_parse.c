@@ -1,10 +1,10 @@
 /*
- * The threads of a conversion: one reads pieces of rows, the others parse them.
+ * Threads of a conversion: one reads pieces of rows, the others parse them.
  *
- * Pieces travel between two states, free and ready, under one lock. The reader hands pieces out in
- * input order, so when a piece has a fault every earlier piece is already with a parser and will be
- * finished: keeping the fault of the smallest sequence number gives the first one of the input, for
- * any number of threads.
+ * Pieces are free or ready, under one lock. The reader queues pieces in input order, so when a
+ * piece has a fault, every earlier piece is already with a parser and will be finished. Keeping the
+ * fault with the smallest sequence number yields the first fault of the input, for any number of
+ * threads.
  */
 #include "convert/ingest/convert_parse.h"
 
@@ -17,19 +17,18 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Seconds between two reports of progress. */
+/* Seconds between progress reports. */
 static const double progress_seconds = 0.1;
 
 struct slc_parse_queue {
     pthread_mutex_t lock;
-    pthread_cond_t
-        changed; /* any of the below; a change every few milliseconds needs no finer one */
+    pthread_cond_t changed;         /* any member below; changes are milliseconds apart */
     struct slc_piece **free_pieces; /* a stack */
     unsigned free_count;
     struct slc_piece **ready; /* a ring of piece_count, in input order */
     unsigned ready_first;
     unsigned ready_count;
-    bool finished;           /* the reader will add nothing more */
+    bool finished;           /* the reader has queued its last piece */
     uint64_t fault_sequence; /* of the first fault so far; UINT64_MAX: none */
     struct slc_error fault;
 };
@@ -46,7 +45,7 @@ record_fault(struct slc_parse_queue *queue, uint64_t sequence, const struct slc_
     pthread_mutex_unlock(&queue->lock);
 }
 
-/* Appends to the ring. The lock is held. */
+/* Appends to the ring. Needs the lock. */
 static void add_ready(struct slc_parse_job *job, struct slc_piece *piece)
 {
     struct slc_parse_queue *queue = job->queue;
@@ -57,8 +56,8 @@ static void add_ready(struct slc_parse_job *job, struct slc_piece *piece)
     pthread_cond_broadcast(&queue->changed);
 }
 
-/* A free piece for the reader; NULL when a fault ends the run. */
-static struct slc_piece *take_free(struct slc_parse_queue *queue)
+/* Waits for a free piece for the reader; NULL if a fault ends the run. */
+static struct slc_piece *wait_for_free(struct slc_parse_queue *queue)
 {
     struct slc_piece *piece = NULL;
 
@@ -73,8 +72,8 @@ static struct slc_piece *take_free(struct slc_parse_queue *queue)
     return piece;
 }
 
-/* The next piece to parse; NULL at the end. Pieces behind a fault are not given out. */
-static struct slc_piece *take_ready(struct slc_parse_job *job)
+/* Waits for the next piece to parse; NULL at the end. Pieces after a fault are not returned. */
+static struct slc_piece *wait_for_ready(struct slc_parse_job *job)
 {
     struct slc_parse_queue *queue = job->queue;
     struct slc_piece *piece = NULL;
@@ -93,7 +92,7 @@ static struct slc_piece *take_ready(struct slc_parse_job *job)
     return piece;
 }
 
-static void give_back(struct slc_parse_queue *queue, struct slc_piece *piece)
+static void release_piece(struct slc_parse_queue *queue, struct slc_piece *piece)
 {
     pthread_mutex_lock(&queue->lock);
     queue->free_pieces[queue->free_count++] = piece;
@@ -109,10 +108,8 @@ static void finish_reading(struct slc_parse_queue *queue)
     pthread_mutex_unlock(&queue->lock);
 }
 
-/*
- * Waits until all pieces but the reader's are parsed, and commits what the builder has then;
- * nothing after a fault.
- */
+/* Waits until all pieces but the reader's are parsed, then commits the builder, unless there was a
+ * fault. */
 static enum slc_status
 commit_pieces(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
 {
@@ -127,16 +124,16 @@ commit_pieces(struct slc_parse_job *job, uint64_t sequence, struct slc_error *er
     return sound ? job->commit(job, sequence, err) : SLC_OK;
 }
 
-/* The reader: fills free pieces until the input ends. */
+/* Reader: fills free pieces until the input ends. */
 static void read_pieces(struct slc_parse_job *job)
 {
     struct slc_parse_queue *queue = job->queue;
-    uint64_t sequence = job->pieces[0].sequence + 1; /* the first piece is there already */
+    uint64_t sequence = job->pieces[0].sequence + 1; /* the first piece is already filled */
     uint64_t shown_ns = slc_clock_ns();
     struct slc_piece *piece;
 
     job->text_bytes = job->pieces[0].offset + job->pieces[0].bytes;
-    while ((piece = take_free(queue)) != NULL) {
+    while ((piece = wait_for_free(queue)) != NULL) {
         struct slc_error err = SLC_ERROR_INIT;
         uint64_t start_ns = slc_clock_ns();
         enum slc_status status = slc_stop_check(job->stop, &err);
@@ -177,12 +174,12 @@ static void parse_pieces(struct slc_parse_job *job, unsigned worker)
 {
     struct slc_piece *piece;
 
-    while ((piece = take_ready(job)) != NULL) {
+    while ((piece = wait_for_ready(job)) != NULL) {
         struct slc_error err = SLC_ERROR_INIT;
         uint64_t sequence = piece->sequence;
         enum slc_status status = slc_parse_piece(job, worker, piece, &err);
 
-        give_back(job->queue, piece);
+        release_piece(job->queue, piece);
         if (status != SLC_OK) {
             record_fault(job->queue, sequence, &err);
         }
@@ -190,7 +187,7 @@ static void parse_pieces(struct slc_parse_job *job, unsigned worker)
 }
 
 /* Member 0 of the team reads, the others parse. */
-static void take_part(void *context, unsigned member, unsigned members)
+static void run_member(void *context, unsigned member, unsigned members)
 {
     struct slc_parse_job *job = context;
 
@@ -218,7 +215,7 @@ void slc_parse_totals(const struct slc_parse_job *job, struct slc_parse_totals *
     }
 }
 
-static void add_up(struct slc_parse_job *job)
+static void sum_totals(struct slc_parse_job *job)
 {
     struct slc_parse_totals totals;
 
@@ -240,7 +237,7 @@ enum slc_status slc_parse_run(struct slc_parse_job *job, struct slc_error *err)
 
     if (job->all_read) {
         slc_free(places);
-        add_up(job);
+        sum_totals(job);
         return SLC_OK;
     }
     SLC_TRY(slc_check_memory(places != NULL, err, "for a queue of %u pieces", job->piece_count));
@@ -257,7 +254,7 @@ enum slc_status slc_parse_run(struct slc_parse_job *job, struct slc_error *err)
     queue.ready[0] = &job->pieces[0];
     queue.ready_count = 1;
 
-    enum slc_status status = slc_team_run(job->workers + 1, take_part, job, err);
+    enum slc_status status = slc_team_run(job->workers + 1, run_member, job, err);
     if (status == SLC_OK && queue.fault_sequence != UINT64_MAX) {
         if (err && err->status == SLC_OK) {
             *err = queue.fault;
@@ -265,7 +262,7 @@ enum slc_status slc_parse_run(struct slc_parse_job *job, struct slc_error *err)
         status = queue.fault.status;
     }
     if (status == SLC_OK) {
-        add_up(job);
+        sum_totals(job);
     }
     job->queue = NULL;
     pthread_cond_destroy(&queue.changed);

@@ -1,7 +1,6 @@
 /*
- * The parsing half of a conversion: pieces of rows in, chunks of entries pushed to the builder.
- * Internal to convert/ingest/convert.c (decisions), convert/ingest/convert_parse.c (threads) and
- * convert/ingest/convert_piece.c (what happens to one piece).
+ * Parser threads of a conversion: pieces of rows in, chunks of entries pushed to the builder.
+ * Internal to convert.c (control flow), convert_parse.c (threads) and convert_piece.c (one piece).
  */
 #ifndef SLC_CONVERT_CONVERT_PARSE_H
 #define SLC_CONVERT_CONVERT_PARSE_H
@@ -15,39 +14,38 @@
 #include <stdint.h>
 
 enum {
-    /* Rows parsed before they are checked and pushed: 320 KiB at order 4, within a level-2 cache.
-     */
+    /* Rows parsed before they are checked and pushed: 320 KiB at order 4, within level 2. */
     SLC_BATCH_ROWS = 8192
 };
 
-/* What one parser thread owns. */
+/* State of one parser thread. */
 struct slc_parser {
-    struct slc_buffer buffer; /* behind all arrays below */
+    struct slc_buffer buffer; /* memory of all arrays below */
     struct slc_text_rows rows;
     uint64_t *mirror_coords[2]; /* expanded symmetric entries, 2 * SLC_BATCH_ROWS */
     double *mirror_values;
-    uint32_t piece_entries; /* of the piece at hand, so far; mirrored ones included */
+    uint32_t piece_entries; /* of the current piece so far, including mirrored ones */
     uint64_t row_count;
     uint64_t line_count;
     uint64_t entry_count;
-    uint64_t content; /* of all entries, where the job asks for it: see slc_parse_content */
-    uint64_t smallest[SLC_MAX_ORDER]; /* over all rows this parser saw */
+    uint64_t content; /* hash of all entries if the job needs it: see slc_parse_content */
+    uint64_t smallest[SLC_MAX_ORDER]; /* over all rows of this parser */
     uint64_t largest[SLC_MAX_ORDER];
     double parse_seconds;
     double scatter_seconds;
 };
 
 struct slc_parse_job {
-    /* Set before. */
+    /* Set by the caller. */
     struct slc_row_source *source;
     const struct slc_text_header *header;
-    struct slc_builder *builder; /* NULL: entries are checked and dropped */
-    uint64_t first_sequence;     /* of entries: lower ones are those of the store appended to */
-    bool tells_content;          /* see slc_parse_content */
+    struct slc_builder *builder; /* NULL: entries are checked and discarded */
+    uint64_t first_sequence;     /* of new entries: lower numbers belong to the old store */
+    bool hashes_content;         /* see slc_parse_content */
     unsigned workers;
-    int index_base;                  /* -1: not known before all input is read */
-    const char *base_reason;         /* when known */
-    uint64_t lengths[SLC_MAX_ORDER]; /* declared, or SLC_MAX_MODE_LENGTH */
+    int index_base;                  /* -1: unknown until all input is read */
+    const char *base_reason;         /* when the base is known */
+    uint64_t lengths[SLC_MAX_ORDER]; /* mode sizes: declared, or SLC_MAX_MODE_LENGTH */
     bool dims_declared;
     unsigned piece_count;     /* workers + 2: one being filled, one waiting */
     struct slc_piece *pieces; /* the first holds the start of the input */
@@ -55,29 +53,29 @@ struct slc_parse_job {
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
     uint64_t stored_bytes;
-    const struct slc_stop *stop; /* looked at before each piece; may be NULL */
-    bool all_read;               /* nothing is left to be read: an earlier run did */
-    /* Notes that all before piece `sequence`, which begins behind what was read, is in the builder.
-     */
+    const struct slc_stop *stop; /* checked before each piece; may be NULL */
+    bool all_read;               /* nothing is left to read: an earlier run read it */
+    /* Commits that everything before piece `sequence`, which starts after the bytes read so far, is
+     * in the builder. */
     enum slc_status (*commit)(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err);
 
-    /* Found. */
+    /* Results. */
     uint64_t row_count;
     uint64_t line_count;
     uint64_t text_bytes;
     uint64_t smallest[SLC_MAX_ORDER]; /* UINT64_MAX without rows */
     uint64_t largest[SLC_MAX_ORDER];
-    struct slc_mark zero;      /* first index 0, where the base is not known */
-    struct slc_mark at_length; /* first index equal to its mode's length, likewise */
+    struct slc_mark zero;      /* first index 0, if the base is unknown */
+    struct slc_mark at_length; /* first index equal to its mode size, if the base is unknown */
     double read_seconds;
     double parse_seconds;
     double scatter_seconds;
 
     struct slc_parse_queue *queue; /* convert_parse.c */
-    pthread_mutex_t *lock;         /* the queue's; of marks, too */
+    pthread_mutex_t *lock;         /* lock of the queue and of the marks */
 };
 
-/* What all parsers saw so far, added up. */
+/* Totals over all parsers. */
 struct slc_parse_totals {
     uint64_t row_count;
     uint64_t line_count; /* without the header's */
@@ -86,16 +84,14 @@ struct slc_parse_totals {
 };
 void slc_parse_totals(const struct slc_parse_job *job, struct slc_parse_totals *totals);
 
-/*
- * What tells the entries that all parsers saw from others, in whatever order they came, under the
- * index base that they turned out to have; and how many they are. Needs: job->tells_content.
- */
+/* Content hash of the entries of all parsers, independent of their order, under the final index
+ * base; *entries: their number. Needs: job->hashes_content. */
 uint64_t slc_parse_content(const struct slc_parse_job *job, uint64_t *entries);
 
 /* Bytes of a parser's arrays. */
 uint64_t slc_parser_bytes(unsigned order, bool symmetric);
 
-/* Owns: slc_parser_destroy, which takes an all-zero struct. */
+/* Owns: slc_parser_destroy, which accepts an all-zero struct. */
 enum slc_status slc_parser_create(struct slc_parser *parser,
                                   unsigned order,
                                   bool symmetric,
@@ -103,10 +99,9 @@ enum slc_status slc_parser_create(struct slc_parser *parser,
 void slc_parser_destroy(struct slc_parser *parser);
 
 /*
- * Reads and parses the rest of the input and pushes all of it. The job's first piece is filled and
- * has its position set; the calling thread reads, `workers` more parse.
- * Errors: the first fault in the order of the input, whatever the threads; SLC_ERR_SYSTEM without
- * threads.
+ * Reads and parses the rest of the input and pushes all of it. The job's first piece must be filled
+ * and its position set. The calling thread reads; `workers` other threads parse. Errors: the first
+ * fault in input order, for any number of threads; SLC_ERR_SYSTEM if no thread can be created.
  */
 enum slc_status slc_parse_run(struct slc_parse_job *job, struct slc_error *err) SLC_NODISCARD;
 

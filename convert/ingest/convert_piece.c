@@ -1,10 +1,10 @@
 /*
- * One piece: rows in batches, each checked against what is known of base and lengths,
- * expanded where a matrix is symmetric, and pushed.
+ * Parses one piece: rows in batches, each checked against the known base and mode sizes, expanded
+ * if the matrix is symmetric, and pushed.
  *
- * Checks compare the smallest and largest index of a batch; only when those are out of range is the
- * batch read again, row by row, for the line and column of the first offender. So a good input pays
- * for no positions.
+ * Checks compare the smallest and largest index of a batch. Only if these are out of range is the
+ * batch read again, row by row, for the line and column of the first faulty row. Valid input does
+ * not pay for positions.
  */
 #include "convert/ingest/convert_parse.h"
 
@@ -26,14 +26,13 @@ keep_mark(struct slc_parse_job *job, struct slc_mark *mark, const struct slc_mar
     pthread_mutex_unlock(job->lock);
 }
 
-/* Whether `sequence` comes before the place that *mark holds. */
-static bool
-is_mark_wanted(struct slc_parse_job *job, const struct slc_mark *mark, uint64_t sequence)
+/* Whether `sequence` comes before the place in *mark. */
+static bool precedes_mark(struct slc_parse_job *job, const struct slc_mark *mark, uint64_t sequence)
 {
     pthread_mutex_lock(job->lock);
-    bool wanted = !mark->set || sequence < mark->sequence;
+    bool needed = !mark->set || sequence < mark->sequence;
     pthread_mutex_unlock(job->lock);
-    return wanted;
+    return needed;
 }
 
 uint64_t slc_parser_bytes(unsigned order, bool symmetric)
@@ -75,7 +74,7 @@ void slc_parser_destroy(struct slc_parser *parser)
     slc_buffer_destroy(&parser->buffer);
 }
 
-/* A batch: the rows that a parser holds and where they stand in the piece. */
+/* A batch: the rows of a parser and their place in the piece. */
 struct batch {
     const struct slc_piece *piece;
     const struct slc_parser *parser;
@@ -83,13 +82,11 @@ struct batch {
     uint64_t lines_before; /* lines of the piece before it */
 };
 
-/* Whether a row offends, and in which mode. */
+/* Whether a row violates a condition, and in which mode. */
 typedef bool offends_fn(const void *context, const uint64_t *row, unsigned *mode);
 
-/*
- * Finds the first row of the batch that offends by reading it again, one row at a time. Cold.
- * `place` is filled in; there is such a row, or the caller would not ask.
- */
+/* Finds the first row of the batch that violates a condition, which must exist, by reading the
+ * batch again one row at a time, and fills in `place`. Cold. */
 static void locate_row(const struct slc_parse_job *job,
                        const struct batch *batch,
                        offends_fn *offends,
@@ -167,28 +164,29 @@ bounds_fault(const struct slc_parse_job *job, const struct slc_mark *place, stru
                        job->base_reason);
     } else if (!job->dims_declared && length < SLC_MAX_MODE_LENGTH) {
         (void)slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_FIXED_MODES,
-                             "index %" PRIu64 " of mode %u is beyond its length %" PRIu64
-                             " in the store, and the mode is not to grow",
+                             "index %" PRIu64 " of mode %u is beyond the mode size %" PRIu64
+                             " in the store, and the mode must not grow",
                              place->index, mode, length);
     } else if (!job->dims_declared) {
         (void)slc_fail(err, SLC_ERR_INPUT,
-                       "index %" PRIu64 " of mode %u is too large: lengths end at %" PRIu64,
+                       "index %" PRIu64 " of mode %u is too large: at most %" PRIu64
+                       " indices are supported",
                        place->index, mode, SLC_MAX_MODE_LENGTH);
     } else if (job->index_base >= 0) {
         (void)slc_fail(err, SLC_ERR_INPUT,
-                       "index %" PRIu64 " of mode %u is beyond its declared length %" PRIu64
+                       "index %" PRIu64 " of mode %u is beyond the declared mode size %" PRIu64
                        " (indices start at %d, %s)",
                        place->index, mode, length, job->index_base, job->base_reason);
     } else {
         (void)slc_fail(err, SLC_ERR_INPUT,
-                       "index %" PRIu64 " of mode %u is beyond its declared length %" PRIu64,
+                       "index %" PRIu64 " of mode %u is beyond the declared mode size %" PRIu64,
                        place->index, mode, length);
     }
-    slc_row_source_blame(job->source, place->line, place->column, err);
+    slc_row_source_locate_fault(job->source, place->line, place->column, err);
     return SLC_ERR_INPUT;
 }
 
-/* Remembers the first offender in the input, and reads a batch again only when it may hold it. */
+/* Records the first match in the input; reads a batch again only if it may contain it. */
 static void mark_first(struct slc_parse_job *job,
                        const struct batch *batch,
                        const struct bounds *bounds,
@@ -197,13 +195,14 @@ static void mark_first(struct slc_parse_job *job,
     struct slc_mark place = {0};
 
     if (!batch_in_bounds(&batch->parser->rows, bounds) &&
-        is_mark_wanted(job, mark, batch->piece->sequence)) {
+        precedes_mark(job, mark, batch->piece->sequence)) {
         locate_row(job, batch, out_of_bounds, bounds, &place);
         keep_mark(job, mark, &place);
     }
 }
 
-/* Every index within what base and lengths allow; notes what will decide the base. */
+/* Checks every index against the base and the mode sizes, and records the places that determine the
+ * base. */
 static enum slc_status
 check_bounds(struct slc_parse_job *job, const struct batch *batch, struct slc_error *err)
 {
@@ -233,7 +232,7 @@ check_bounds(struct slc_parse_job *job, const struct batch *batch, struct slc_er
     return SLC_OK;
 }
 
-/* Matrix Market stores the lower triangle, of a skew-symmetric matrix without the diagonal. */
+/* Matrix Market stores the lower triangle; for a skew-symmetric matrix without the diagonal. */
 static bool above_triangle(const void *context, const uint64_t *row, unsigned *mode)
 {
     const int *symmetry = context;
@@ -242,7 +241,7 @@ static bool above_triangle(const void *context, const uint64_t *row, unsigned *m
     return row[0] < row[1] || (*symmetry < 0 && row[0] == row[1]);
 }
 
-/* Adds the mirrored entries of a symmetric matrix: entries becomes a view of the expanded batch. */
+/* Adds the mirrored entries of a symmetric matrix: `entries` views the expanded batch. */
 static enum slc_status expand_mirrored(const struct slc_parse_job *job,
                                        const struct batch *batch,
                                        struct slc_entries *entries,
@@ -263,12 +262,12 @@ static enum slc_status expand_mirrored(const struct slc_parse_job *job,
 
             locate_row(job, batch, above_triangle, &symmetry, &place);
             (void)slc_fail(err, SLC_ERR_INPUT,
-                           "entry %s the diagonal of a %s matrix: its file holds the entries below "
-                           "the diagonal%s",
+                           "entry %s the diagonal of a %s matrix: the file must hold only the "
+                           "entries below the diagonal%s",
                            row < column ? "above" : "on",
                            symmetry < 0 ? "skew-symmetric" : "symmetric",
                            symmetry < 0 ? "" : " and on it");
-            slc_row_source_blame(job->source, place.line, place.column, err);
+            slc_row_source_locate_fault(job->source, place.line, place.column, err);
             return SLC_ERR_INPUT;
         }
         parser->mirror_coords[0][count] = row;
@@ -289,7 +288,7 @@ static enum slc_status expand_mirrored(const struct slc_parse_job *job,
     return SLC_OK;
 }
 
-/* The entries' part of slc_parse_content. */
+/* Hash of the entries for slc_parse_content. */
 static uint64_t content_of(const struct slc_entries *entries)
 {
     uint64_t sum = 0;
@@ -327,7 +326,7 @@ static enum slc_status push_batch(struct slc_parse_job *job,
         status = expand_mirrored(job, batch, &entries, err);
     }
     parser->piece_entries += entries.count;
-    if (status == SLC_OK && job->tells_content) {
+    if (status == SLC_OK && job->hashes_content) {
         parser->entry_count += entries.count;
         parser->content += content_of(&entries);
     }
@@ -379,7 +378,7 @@ enum slc_status slc_parse_piece(struct slc_parse_job *job,
             add_to_totals(parser, job->header->order);
             status = push_batch(job, worker, &batch, err);
         }
-        /* Rows before the faulty one come first in the input, so their faults do, too. */
+        /* Rows before the faulty one come first in the input, and so do their faults. */
         if (status == SLC_OK && row_status != SLC_OK) {
             *err = row_error;
             status = row_status;

@@ -1,12 +1,12 @@
 /*
- * Conversions that go on after an interruption: what their builder's commits are told of the text,
- * and how a later run finds its way back into it.
+ * Resumes conversions after an interruption: what commits record about the text, and how a later
+ * run finds its place in it.
  *
- * A commit says up to which line the text is in the builder, and what was seen in it: how many
- * rows, their smallest and largest indices, and the places that may settle the index base.
- * Everything else (dialect, header, lengths) is found again at the beginning of the text, for it is
- * the same text: the build's identity says so. A pipe has none, so that its conversion begins anew.
- * Of a compressed file what was committed is decompressed once more, but not parsed.
+ * A commit records up to which line the text is in the builder, and a summary of it: the number of
+ * rows, their smallest and largest indices, and the places that may determine the index base.
+ * Everything else (dialect, header, mode sizes) is read again from the beginning of the text, which
+ * is the same text by the build's identity. A pipe has no identity, so its conversion starts anew.
+ * The committed part of a compressed file is decompressed again, but not parsed.
  */
 #include "convert/ingest/convert_internal.h"
 
@@ -28,7 +28,7 @@ enum slc_status slc_conversion_identify(struct slc_conversion *c, struct slc_err
         identity->input = both[0] && both[1] ? slc_hash64(both, sizeof both) | 1 : 0;
     }
     identity->options = slc_conversion_options_hash(c->options);
-    /* Only the text is committed, and the store that is appended to may be another one then. */
+    /* Only the text is committed; the store that is appended to may change in the meantime. */
     c->build.resumable = identity->input != 0 && !c->options->append;
     c->build.completable = identity->input != 0;
     c->build.note_complete = c->options->again;
@@ -47,7 +47,7 @@ static void pass_mark(struct slc_state *state, bool reading, struct slc_mark *ma
     slc_state_pass_number(state, reading, &mark->index);
 }
 
-/* Commits all before piece `sequence`; where that is 0, all there is. */
+/* Commits everything before piece `sequence`; everything if that is 0. */
 static enum slc_status
 commit_rows(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
 {
@@ -76,7 +76,7 @@ enum slc_status slc_conversion_commit_all(struct slc_conversion *c, struct slc_e
     return slc_builder_commit_due(c->job.builder, true) ? commit_rows(&c->job, 0, err) : SLC_OK;
 }
 
-/* Goes to where the text goes on and fills the first piece from there. *there: it is there. */
+/* Advances to the rest of the text and fills the first piece from there. *there: it was found. */
 static enum slc_status fill_first(struct slc_conversion *c,
                                   uint64_t sequence,
                                   uint64_t offset,
@@ -151,14 +151,14 @@ static void pass_report(struct slc_state *note, bool reading, struct slc_convert
     }
 }
 
-void slc_conversion_put_report(const struct slc_conversion *c, struct slc_state *note)
+void slc_conversion_save_report(const struct slc_conversion *c, struct slc_state *note)
 {
     slc_state_put(note, slc_conversion_old_content(c));
     pass_report(note, false, c->report);
 }
 
-/* False where it is not what was put. */
-static bool get_report(struct slc_state *note, struct slc_convert_report *report)
+/* False if the record is damaged. */
+static bool load_report(struct slc_state *note, struct slc_convert_report *report)
 {
     pass_report(note, true, report);
     /* It is printed. */
@@ -180,13 +180,13 @@ slc_conversion_complete(struct slc_conversion *c, bool *complete, struct slc_err
         return status;
     }
     uint64_t content = slc_state_get(&left.note, UINT64_MAX);
-    if (!get_report(&left.note, report) ||
+    if (!load_report(&left.note, report) ||
         (!left.placed && content != slc_conversion_old_content(c))) {
         slc_complete_left_end(&left);
         *complete = false;
         return SLC_OK;
     }
-    slc_log(SLC_LOG_NOTE, "going on with what an interrupted run left: the whole store");
+    slc_log(SLC_LOG_NOTE, "resuming an interrupted run: the store is complete");
     report->compression = c->info.compression;
     report->workers = c->job.workers;
     report->build.resumed = true;

@@ -1,19 +1,19 @@
 /*
- * The sample of a conversion: rows from all over a file that can be searched, the first piece of
- * anything else. It tells where to cut buckets, which index base to assume meanwhile, and about how
- * many entries will come; if any of it is wrong, only time is lost.
+ * Samples the input of a conversion: rows from all over a seekable file, the first piece of any
+ * other input. The sample provides bucket cuts, the assumed index base and an estimate of the
+ * number of entries; wrong estimates only cost time.
  */
 #include "base/memory/checked.h"
 #include "base/random.h"
 #include "convert/ingest/convert_internal.h"
 
 enum {
-    /* Ranges of a sample: enough that a file sorted by its first mode is seen in all its parts. */
+    /* Ranges of a sample: enough to see all parts of a file sorted by its first mode. */
     SAMPLE_RANGES = 64,
     SAMPLE_RANGE_BYTES = 32 << 10
 };
 
-/* Parses rows up to the first fault, which is left to the parsers: they will name its place. */
+/* Parses rows up to the first fault, which the parsers will report with its place. */
 static size_t sample_rows(const struct slc_conversion *c,
                           const struct slc_piece *piece,
                           struct slc_text_rows *rows)
@@ -26,12 +26,11 @@ static size_t sample_rows(const struct slc_conversion *c,
 }
 
 /*
- * Parses sampled rows into `rows`: random ranges where all can be read, by way of the second piece,
- * and the first piece otherwise.
- * *stretches: how many ranges. *text_bytes: how much text the rows took, for a guess of their
- * number.
+ * Parses sampled rows into `rows`: random ranges through the second piece if the input is seekable,
+ * otherwise the first piece. *stretches: number of ranges. *text_bytes: bytes of these rows, to
+ * estimate the number of rows.
  */
-static enum slc_status take_sample(struct slc_conversion *c,
+static enum slc_status read_sample(struct slc_conversion *c,
                                    struct slc_text_rows *rows,
                                    uint32_t *stretches,
                                    uint64_t *text_bytes,
@@ -60,7 +59,7 @@ static enum slc_status take_sample(struct slc_conversion *c,
     return SLC_OK;
 }
 
-/* Which base the buckets are formed under: the truth nearly always, and else only time is lost. */
+/* The base for forming buckets: nearly always right; a wrong one only costs time. */
 static unsigned assumed_base(const struct slc_conversion *c, const struct slc_text_rows *rows)
 {
     bool at_length = false;
@@ -77,7 +76,7 @@ static unsigned assumed_base(const struct slc_conversion *c, const struct slc_te
     return at_length ? 1 : slc_dialect_base(c->header.dialect);
 }
 
-/* Entries to expect: declared, or as many as the sample's bytes per row suggest; 0 when unknown. */
+/* Expected entries: declared, or extrapolated from the sample's bytes per row; 0 if unknown. */
 static uint64_t expect_entries(const struct slc_conversion *c,
                                const struct slc_text_rows *rows,
                                uint64_t text_bytes)
@@ -111,7 +110,7 @@ enum slc_status slc_conversion_sample(struct slc_conversion *conversion,
     }
     rows->values = (double *)next;
     slc_text_rows_clear(rows);
-    SLC_TRY(take_sample(c, rows, &sample->stretches, &sample->text_bytes, err));
+    SLC_TRY(read_sample(c, rows, &sample->stretches, &sample->text_bytes, err));
     c->build.assumed_base = assumed_base(c, rows);
     sample->read_bytes =
         sample->stretches > 1

@@ -1,7 +1,5 @@
-/*
- * See convert/layout/key_cuts.h. A piece is to have half of what it may: with dozens of samples to
- * each it exceeds that by more than half once in thousands of times, and is cut again then.
- */
+/* Cuts ranges by keys. A piece should have half of its allowed size: with dozens of samples per
+ * piece, it exceeds that by more than half once in thousands of times, and is then cut again. */
 #include "convert/layout/key_cuts.h"
 
 #include "base/memory/checked.h"
@@ -13,9 +11,9 @@
 
 enum {
     SAMPLES_PER_PIECE = 64,
-    /* Fewer tell too little: fewer pieces are made then, and these are cut again. */
+    /* Fewer samples say too little: fewer pieces are made then, and cut again. */
     SAMPLES_PER_PIECE_MIN = 16,
-    /* At a time; they take 1 MiB at most, less than the nonzeros that are gathered later. */
+    /* Samples at a time: at most 1 MiB, less than the nonzeros gathered later. */
     SAMPLES_MAX = 16384
 };
 
@@ -23,8 +21,8 @@ struct cuts {
     const struct slc_key_cuts_options *options;
     struct slc_gather_range *ranges;
     uint64_t count;
-    struct slc_gather_range *large; /* of these, those that are too large .. */
-    uint64_t *large_at;             /* .. and which they are */
+    struct slc_gather_range *large; /* those of the ranges that are too large .. */
+    uint64_t *large_at;             /* .. and their numbers */
     uint64_t large_count;
     struct slc_gather_sample *samples;
     uint64_t drawn;
@@ -63,31 +61,31 @@ static enum slc_status find_large(struct cuts *cuts, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Draws keys of the large ranges, in proportion to their nonzeros, and sorts them. */
+/* Samples keys of the large ranges, in proportion to their nonzeros, and sorts them. */
 static enum slc_status draw_keys(struct cuts *cuts, struct slc_error *err)
 {
     const uint64_t step = cuts->options->ranges_max;
-    uint64_t nnz = 0, wanted = 0, room;
+    uint64_t nnz = 0, needed = 0, capacity;
     enum slc_status status = SLC_OK;
 
     for (uint64_t l = 0; l < cuts->large_count; l++) {
         nnz += cuts->large[l].nnz;
-        wanted += SAMPLES_PER_PIECE * pieces_of(cuts, cuts->large[l].nnz);
+        needed += SAMPLES_PER_PIECE * pieces_of(cuts, cuts->large[l].nnz);
     }
-    wanted = slc_min_u64(wanted, SAMPLES_MAX);
-    double chance = (double)wanted / (double)nnz;
-    room = slc_min_u64(nnz, 2 * wanted);
+    needed = slc_min_u64(needed, SAMPLES_MAX);
+    double chance = (double)needed / (double)nnz;
+    capacity = slc_min_u64(nnz, 2 * needed);
     cuts->drawn = 0;
-    cuts->samples = slc_calloc(room, sizeof *cuts->samples);
+    cuts->samples = slc_calloc(capacity, sizeof *cuts->samples);
     SLC_TRY(slc_check_memory(cuts->samples != NULL, err, "for a sample of %llu keys",
-                             (unsigned long long)room));
+                             (unsigned long long)capacity));
     for (uint64_t l = 0; l < cuts->large_count && status == SLC_OK; l += step) {
         uint64_t drawn = 0;
 
-        status = slc_gather_sample(cuts->options->gather, cuts->large + l,
-                                   slc_min_u64(step, cuts->large_count - l),
-                                   chance < 1 ? (uint64_t)(chance * 0x1p64) : UINT64_MAX,
-                                   cuts->samples + cuts->drawn, room - cuts->drawn, &drawn, err);
+        status = slc_gather_sample(
+            cuts->options->gather, cuts->large + l, slc_min_u64(step, cuts->large_count - l),
+            chance < 1 ? (uint64_t)(chance * 0x1p64) : UINT64_MAX, cuts->samples + cuts->drawn,
+            capacity - cuts->drawn, &drawn, err);
         for (uint64_t s = 0; s < drawn; s++) {
             cuts->samples[cuts->drawn++].range += l;
         }
@@ -98,12 +96,12 @@ static enum slc_status draw_keys(struct cuts *cuts, struct slc_error *err)
     return status;
 }
 
-/* The piece of `range` from `first` to `last`, if there is one, behind *pieces. */
-static void put_piece(struct slc_gather_range *pieces,
-                      uint64_t *count,
-                      const struct slc_gather_range *range,
-                      slc_u128 first,
-                      slc_u128 last)
+/* Appends the piece of `range` from `first` to `last`, if it is not empty, to *pieces. */
+static void append_piece(struct slc_gather_range *pieces,
+                         uint64_t *count,
+                         const struct slc_gather_range *range,
+                         slc_u128 first,
+                         slc_u128 last)
 {
     if (first <= last) {
         pieces[*count] = *range;
@@ -112,7 +110,7 @@ static void put_piece(struct slc_gather_range *pieces,
     }
 }
 
-/* The pieces of the large range `l`, whose samples are [begin, end): `wanted` of them at most. */
+/* Cuts the large range `l`, whose samples are [begin, end), into pieces of the target size. */
 static void cut_range(const struct cuts *cuts,
                       uint64_t l,
                       uint64_t begin,
@@ -124,30 +122,30 @@ static void cut_range(const struct cuts *cuts,
     const unsigned bits = cuts->options->key_bits;
     const slc_u128 top = bits < 128 ? ((slc_u128)1 << bits) - 1 : ~(slc_u128)0;
     const slc_u128 last = range->last_key < top ? range->last_key : top;
-    const uint64_t wanted =
+    const uint64_t needed =
         slc_min_u64(pieces_of(cuts, range->nnz), (end - begin) / SAMPLES_PER_PIECE_MIN);
     slc_u128 first = range->first_key;
 
-    if (wanted < 2) {
-        /* Drawn from by bad luck alone, or one of very many: by halves. */
+    if (needed < 2) {
+        /* Undersampled by chance, or one of very many ranges: cut into halves. */
         const slc_u128 middle = first + (last - first) / 2;
 
-        put_piece(pieces, count, range, first, middle);
-        put_piece(pieces, count, range, middle + 1, range->last_key);
+        append_piece(pieces, count, range, first, middle);
+        append_piece(pieces, count, range, middle + 1, range->last_key);
         return;
     }
-    for (uint64_t p = 1; p < wanted; p++) {
-        const slc_u128 splitter = cuts->samples[begin + (end - begin) * p / wanted].key;
+    for (uint64_t p = 1; p < needed; p++) {
+        const slc_u128 splitter = cuts->samples[begin + (end - begin) * p / needed].key;
 
         if (splitter > first) {
-            put_piece(pieces, count, range, first, splitter - 1);
+            append_piece(pieces, count, range, first, splitter - 1);
             first = splitter;
         }
     }
-    put_piece(pieces, count, range, first, range->last_key);
+    append_piece(pieces, count, range, first, range->last_key);
 }
 
-/* Puts the counted pieces in the places of the large ranges; empty ones are left out. */
+/* Replaces the large ranges by the counted pieces; drops empty ones. */
 static enum slc_status replace_ranges(struct cuts *cuts,
                                       const struct slc_gather_range *pieces,
                                       uint64_t count,
@@ -204,7 +202,7 @@ static enum slc_status cut_large(struct cuts *cuts, struct slc_error *err)
         cut_range(cuts, l, begin, end, pieces, &count);
         begin = end;
     }
-    /* How many there are before each with the same rows, for the count of them. */
+    /* Set the number of preceding pieces with the same rows, needed to count them. */
     for (uint64_t p = 0; p < count; p++) {
         const bool same = p > 0 && pieces[p].first_row == pieces[p - 1].first_row;
 

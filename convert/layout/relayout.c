@@ -1,8 +1,8 @@
 /*
- * See convert/layout/relayout.h. A layout is built in NAME-K.blk.tmp, checked, renamed to
- * NAME-K.blk and then listed by replacing the manifest; dropping goes the other way. So what the
- * manifest lists is always there, and a file that it does not list is a leftover, which the next
- * build goes on with, or lists if it is finished: the journal says so, and is removed last.
+ * Adds and drops layouts. A layout is built in NAME-K.blk.tmp, checked, renamed to NAME-K.blk and
+ * then listed by replacing the manifest; dropping reverses these steps. The files in the manifest
+ * therefore always exist. A file that it does not list is a leftover, which the next build resumes,
+ * or lists if it is finished, as recorded by the journal, which is removed last.
  */
 #include "convert/layout/relayout.h"
 
@@ -21,12 +21,12 @@ enum {
     THREAD_BYTES = 128 << 10
 };
 
-/* The names of a layout's files in the store. */
+/* Names of a layout's files in the store. */
 struct names {
-    char file[64]; /* as the manifest has it */
+    char file[64]; /* as listed in the manifest */
     char *path;    /* of the finished file .. */
-    char *part;    /* .. and of the one under construction */
-    char *journal; /* that goes with it (storage/block/writer.h) */
+    char *part;    /* .. and of the unfinished one */
+    char *journal; /* of the unfinished file (storage/block/writer.h) */
 };
 
 static void release_names(struct names *names)
@@ -66,7 +66,7 @@ static enum slc_status sync_store(const struct slc_relayout *layouts, struct slc
     return slc_check_call(code, err, options->store, "syncing the folder");
 }
 
-/* Removes a file that may not be there; *found is set if it was. */
+/* Removes a file that may not exist; *found is set if it did. */
 static enum slc_status
 remove_file(const struct slc_files *files, const char *path, bool *found, struct slc_error *err)
 {
@@ -77,7 +77,7 @@ remove_file(const struct slc_files *files, const char *path, bool *found, struct
                                        : SLC_OK;
 }
 
-/* Removes the journals of layouts that are listed: a run that was killed had not come to that. */
+/* Removes journals of listed layouts, left by a run that was killed. */
 static enum slc_status remove_journals(const struct slc_relayout *layouts, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &layouts->store.manifest;
@@ -108,25 +108,25 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
     bool taken;
 
     opened.options.files = slc_files_or_system(options->files);
-    /* For what it says of a folder that is no store. */
+    /* For its message about a folder that is not a store. */
     enum slc_status status =
         slc_manifest_read(opened.options.files, options->store, &opened.store.manifest, err);
     if (status == SLC_OK && !options->reads_only && !options->locked) {
         status = slc_folder_lock(opened.options.files, options->store,
                                  "another run is changing the layouts of this store, or replacing "
-                                 "it: wait until it is done",
+                                 "it: wait until it ends",
                                  &opened.lock, &taken, err);
     }
     if (status == SLC_OK && !options->reads_only) {
-        /* What a run that was killed changed last may not be on the drive: it is built upon here.
-         */
+        /* The last change of a killed run may not be on the drive, and this run builds on it. */
         status = sync_store(&opened, err);
     }
     if (status == SLC_OK && !options->reads_only) {
-        status = slc_restripe_settle(opened.options.files, options->store, err);
+        status = slc_restripe_clean(opened.options.files, options->store, err);
     }
     if (status == SLC_OK) {
-        /* Only now: another run may have changed or replaced it before this one had the lock. */
+        /* Open again: another run may have changed or replaced the store before this one had the
+         * lock. */
         status = slc_store_open_within(opened.options.files, options->store, options->memory_bytes,
                                        &opened.store, err);
     }
@@ -157,7 +157,7 @@ static struct slc_sorted_options build_options(const struct slc_relayout *layout
 {
     const struct slc_relayout_options *options = &layouts->options;
     /* The open store's index is resident already. */
-    uint64_t beside = slc_memory_resident() + OVERHEAD_BYTES + options->workers * THREAD_BYTES;
+    uint64_t used = slc_memory_resident() + OVERHEAD_BYTES + options->workers * THREAD_BYTES;
 
     return (struct slc_sorted_options){
         .files = options->files,
@@ -167,9 +167,9 @@ static struct slc_sorted_options build_options(const struct slc_relayout *layout
         .path = path,
         .keep_journal = true,
         .workers = options->workers,
-        .memory_bytes = options->memory_bytes > beside ? options->memory_bytes - beside : 0,
+        .memory_bytes = options->memory_bytes > used ? options->memory_bytes - used : 0,
         .budget_bytes = options->memory_bytes,
-        .beside_bytes = beside,
+        .caller_bytes = used,
         .stop = options->stop,
         .progress = options->progress,
         .context = options->context,
@@ -188,7 +188,7 @@ enum slc_status slc_relayout_plan(const struct slc_relayout *layouts,
     return slc_sorted_plan_make(&options, plan, err);
 }
 
-/* The manifest with a further layout, in its place: by kind, then by mode. */
+/* Inserts a layout into the manifest, sorted by kind, then by mode. */
 static void insert_layout(struct slc_manifest *manifest, const struct slc_store_layout *layout)
 {
     unsigned at = manifest->layout_count++;
@@ -205,7 +205,7 @@ static void insert_layout(struct slc_manifest *manifest, const struct slc_store_
     manifest->layouts[at] = *layout;
 }
 
-/* That file is not another layout's: stores of other writers may have names of their own. */
+/* Checks that no other layout uses that file: other programs may choose other names. */
 static enum slc_status check_name(const struct slc_relayout *layouts,
                                   enum slc_layout_kind kind,
                                   unsigned mode,
@@ -226,14 +226,14 @@ static enum slc_status check_name(const struct slc_relayout *layouts,
     }
     if (other) {
         return slc_fail_file(err, SLC_ERR_UNSUPPORTED, names->path,
-                             "the store keeps something else in the file that a layout %s-%u has: "
+                             "the store uses the file name of a layout %s-%u for something else: "
                              "convert the tensor again",
                              slc_layout_name(kind), mode + 1);
     }
     return SLC_OK;
 }
 
-/* The finished file agrees with the manifest as a further layout has to. */
+/* Checks that the finished file matches the manifest. */
 static enum slc_status check_file(const struct slc_relayout *layouts,
                                   const struct slc_store_layout *layout,
                                   const char *path,
@@ -259,7 +259,7 @@ move_in_place(const struct slc_relayout *layouts, const struct names *names, str
     return sync_store(layouts, err);
 }
 
-/* Puts `manifest` in the place of the store's, on the drive and here. */
+/* Replaces the manifest of the store, on the drive and in memory. */
 static enum slc_status write_manifest(struct slc_relayout *layouts,
                                       const struct slc_manifest *manifest,
                                       struct slc_error *err)
@@ -269,7 +269,7 @@ static enum slc_status write_manifest(struct slc_relayout *layouts,
     return SLC_OK;
 }
 
-/* Gives up a file that is not what it has to be, at all its names. */
+/* Removes an invalid file under all its names. */
 static void remove_all(const struct slc_relayout *layouts, const struct names *names)
 {
     const struct slc_files *files = layouts->options.files;
@@ -279,7 +279,7 @@ static void remove_all(const struct slc_relayout *layouts, const struct names *n
     (void)files->unlink(files->self, names->journal);
 }
 
-/* Puts the finished file in its place, unless it is there already, and lists it. */
+/* Renames the finished file to its final name, unless it has it already, and lists it. */
 static enum slc_status publish_layout(struct slc_relayout *layouts,
                                       const struct names *names,
                                       const struct slc_store_layout *layout,
@@ -301,13 +301,14 @@ static enum slc_status publish_layout(struct slc_relayout *layouts,
     }
     SLC_THEN(status, write_manifest(layouts, manifest, err));
     slc_free(manifest);
-    /* Needed until here, and no longer; one that a power cut brings back is removed by tidy. */
+    /* The journal was needed until here; remove_journals removes one that a power failure brings
+     * back. */
     SLC_TRY(status);
     return remove_file(layouts->options.files, names->journal, &found, err);
 }
 
-/* Looks for a file that an earlier run had finished. *in_place: it has its name. */
-static enum slc_status take_finished(const struct slc_sorted_options *options,
+/* Looks for a file finished by an earlier run. *in_place: it has its final name. */
+static enum slc_status find_finished(const struct slc_sorted_options *options,
                                      const struct names *names,
                                      struct slc_sorted_report *report,
                                      bool *in_place,
@@ -337,10 +338,10 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
     struct slc_sorted_options options = build_options(layouts, kind, mode, names.part);
     enum slc_status status = check_name(layouts, kind, mode, &names, err);
     if (status == SLC_OK) {
-        /* Of one that was dropped: nothing to go on with. */
+        /* The layout was dropped: its list of stripes is not usable. */
         status = slc_restripe_discard(layouts->options.files, names.path, err);
     }
-    SLC_THEN(status, take_finished(&options, &names, report, &in_place, &finished, err));
+    SLC_THEN(status, find_finished(&options, &names, report, &in_place, &finished, err));
     if (status == SLC_OK && !finished) {
         status = slc_sorted_build(&options, report, err);
     }
@@ -360,8 +361,8 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
     return status;
 }
 
-/* The manifest without that layout; false where it does not list it. */
-static bool take_out(struct slc_manifest *manifest, enum slc_layout_kind kind, unsigned mode)
+/* Removes a layout from the manifest; false if it is not listed. */
+static bool unlist_layout(struct slc_manifest *manifest, enum slc_layout_kind kind, unsigned mode)
 {
     const struct slc_store_layout *listed = slc_manifest_find(manifest, kind, mode);
 
@@ -389,7 +390,7 @@ enum slc_status slc_relayout_drop(struct slc_relayout *layouts,
     *manifest = layouts->store.manifest;
     enum slc_status status = make_names(layouts->options.store, kind, mode, &names, err);
     SLC_THEN(status, check_name(layouts, kind, mode, &names, err));
-    if (status == SLC_OK && take_out(manifest, kind, mode)) {
+    if (status == SLC_OK && unlist_layout(manifest, kind, mode)) {
         found = true;
         status = write_manifest(layouts, manifest, err);
     }

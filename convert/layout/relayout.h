@@ -1,7 +1,7 @@
 /*
- * Further layouts of an existing store, added and dropped one at a time. Whatever ends the process,
- * and whenever, the store is valid with the layouts its manifest lists; a build that was
- * interrupted goes on when it is asked for again.
+ * Adds and drops additional layouts of an existing store, one at a time. If the process ends at any
+ * point, the store is valid with the layouts that its manifest lists; an interrupted build resumes
+ * when requested again.
  */
 #ifndef SLC_CONVERT_RELAYOUT_H
 #define SLC_CONVERT_RELAYOUT_H
@@ -16,20 +16,20 @@
 struct slc_relayout_options {
     const struct slc_files *files; /* NULL: the operating system */
     const char *store;             /* X.slc */
-    uint64_t memory_bytes;         /* everything the process holds */
+    uint64_t memory_bytes;         /* of the whole process */
     unsigned workers;
     uint64_t stripe_unit;        /* whole pages; 0: SLC_STRIPE_UNIT */
-    bool reads_only;             /* for plans alone: nothing is locked, synced or changed */
-    bool locked;                 /* the caller has the store locked */
+    bool reads_only;             /* for plans only: nothing is locked, synced or changed */
+    bool locked;                 /* the caller has locked the store */
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
-    void *context; /* of progress */
-    /* As slc_sorted_options has them: of each layout that is built. */
+    void *context; /* of progress and planned */
+    /* As in slc_sorted_options, for each layout that is built. */
     void (*planned)(void *context, const struct slc_sorted_plan *plan);
     void *planned_context;
 };
 
-/* A store whose layouts nobody else changes meanwhile. */
+/* A store locked against changes of its layouts by others. */
 struct slc_relayout {
     struct slc_relayout_options options;
     struct slc_store store; /* its manifest is kept up to date */
@@ -38,8 +38,8 @@ struct slc_relayout {
 
 /*
  * Opens the store, and locks it unless options.reads_only or options.locked. Owns:
- * slc_relayout_close, which takes an all-zero struct. Errors: those of slc_store_open_within;
- * SLC_ERR_IO where another run changes the layouts.
+ * slc_relayout_close, which accepts an all-zero struct. Errors: those of slc_store_open_within;
+ * SLC_ERR_IO if another run is changing the layouts.
  */
 enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
                                   struct slc_relayout *layouts,
@@ -47,9 +47,9 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
 void slc_relayout_close(struct slc_relayout *layouts);
 
 /*
- * Builds the layout of that kind (sorted or fiber) and mode, which the store does not have, and
+ * Builds the layout of that kind (sorted or fiber) and mode, which the store must not have, and
  * lists it in the manifest. Progress is in nonzeros. Errors: those of slc_sorted_build, and of
- * files; the store is then as it was.
+ * files; the store is then unchanged.
  */
 enum slc_status slc_relayout_add(struct slc_relayout *layouts,
                                  enum slc_layout_kind kind,
@@ -57,17 +57,15 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
                                  struct slc_sorted_report *report,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* What that would do; slc_sorted_plan_destroy. */
+/* Plans slc_relayout_add without changes. Owns: slc_sorted_plan_destroy. */
 enum slc_status slc_relayout_plan(const struct slc_relayout *layouts,
                                   enum slc_layout_kind kind,
                                   unsigned mode,
                                   struct slc_sorted_plan *plan,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Takes the layout out of the manifest and removes its file, or what an interrupted build of it
- * left. Errors: SLC_ERR_USAGE where there is neither; those of files.
- */
+/* Removes the layout from the manifest and deletes its file, or the leftover of an interrupted
+ * build. Errors: SLC_ERR_USAGE if there is neither; those of files. */
 enum slc_status slc_relayout_drop(struct slc_relayout *layouts,
                                   enum slc_layout_kind kind,
                                   unsigned mode,

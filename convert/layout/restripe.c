@@ -1,7 +1,7 @@
 /*
- * See convert/layout/restripe.h. Beside a block file P lie, while it is changed, lists of stripes
- * that come or go, or the file that is put together (convert/layout/restripe.h); what is to
- * be P becomes it by rename.
+ * Moves layouts to stripes and back. During a change there are, next to a block file P, lists of
+ * stripes that are created or removed, or the file being gathered (convert/layout/restripe.h); the
+ * successor becomes P by rename.
  */
 #include "convert/layout/restripe.h"
 
@@ -15,17 +15,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* One change of a layout. */
+/* A change of a layout. */
 struct change {
     const struct slc_relayout *layouts;
     const struct slc_files *files;
     const struct slc_store_layout *listed;
     char *path;                 /* P .. */
-    char *next;                 /* .. and what becomes it */
+    char *next;                 /* .. and its successor */
     struct slc_block_file from; /* P, open */
-    struct slc_stripe_list old; /* what P is, if it is a list */
+    struct slc_stripe_list old; /* contents of P if it is a list */
     bool striped;
-    bool renamed; /* nothing that P was may be taken away before that is on the drive */
+    bool renamed; /* the old files of P may be removed only after the rename is on the drive */
 };
 
 static void end_change(struct change *change)
@@ -36,7 +36,7 @@ static void end_change(struct change *change)
     slc_free(change->next);
 }
 
-static enum slc_status begin_change(const struct slc_relayout *layouts,
+static enum slc_status start_change(const struct slc_relayout *layouts,
                                     enum slc_layout_kind kind,
                                     unsigned mode,
                                     const char *suffix,
@@ -59,7 +59,8 @@ static enum slc_status begin_change(const struct slc_relayout *layouts,
                                err);
 }
 
-/* Copies the block file to `to`, whole pieces of `unit` around `count` files from `start` on. */
+/* Copies the block file to `to`: pieces of `unit` bytes, round-robin over `count` files from
+ * `start` on. */
 static enum slc_status copy_bytes(const struct change *change,
                                   const struct slc_stripe_shape *to_shape,
                                   const struct slc_block_part *to,
@@ -93,7 +94,7 @@ static enum slc_status copy_bytes(const struct change *change,
     return status;
 }
 
-/* Makes a file that is not there, of `bytes` bytes if the disk has room. */
+/* Creates a new file, with `bytes` bytes reserved if the file system supports it. */
 static enum slc_status create_file(const struct slc_files *files,
                                    uint64_t bytes,
                                    struct slc_block_part *part,
@@ -102,10 +103,9 @@ static enum slc_status create_file(const struct slc_files *files,
     part->fd = files->open(files->self, part->path,
                            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | SLC_OPEN_OWN, 0666);
     if (part->fd == -EEXIST) {
-        return slc_fail_file(
-            err, SLC_ERR_IO, part->path,
-            "a file of this name is there already, of a copy of this store: choose "
-            "another folder, or remove it");
+        return slc_fail_file(err, SLC_ERR_IO, part->path,
+                             "a file of this name exists already, from a copy of this store: "
+                             "choose another folder, or remove the file");
     }
     SLC_TRY(slc_check_call(part->fd, err, part->path, "creating the file"));
     int code = files->reserve(files->self, part->fd, bytes);
@@ -114,7 +114,7 @@ static enum slc_status create_file(const struct slc_files *files,
                : SLC_OK;
 }
 
-/* Syncs and closes what create_file made; after an error it is only closed. */
+/* Syncs and closes a file made by create_file; after an error, only closes it. */
 static enum slc_status finish_file(const struct slc_files *files,
                                    struct slc_block_part *part,
                                    enum slc_status status,
@@ -148,8 +148,8 @@ static enum slc_status write_list(const struct change *change,
     return status;
 }
 
-/* Writes down that the stripes of P's own list go, once that list is P no longer. */
-static enum slc_status note_leaving(const struct change *change, struct slc_error *err)
+/* Records that the stripes of P's own list must be removed once P is no longer that list. */
+static enum slc_status record_leaving(const struct change *change, struct slc_error *err)
 {
     char *path = slc_restripe_path(change->path, SLC_STRIPES_LEAVING);
     enum slc_status status = slc_check_memory(path != NULL, err, "for a path");
@@ -161,7 +161,7 @@ static enum slc_status note_leaving(const struct change *change, struct slc_erro
     return status;
 }
 
-/* Writes all stripes of a list, and their names, to the drives. */
+/* Writes all stripes of a list, and syncs them and their names. */
 static enum slc_status write_stripes(const struct change *change,
                                      const struct slc_stripe_list *list,
                                      struct slc_error *err)
@@ -194,7 +194,7 @@ static enum slc_status write_stripes(const struct change *change,
     return status;
 }
 
-/* What is to become P is the layout that the manifest lists. */
+/* Checks that the successor of P is the layout listed in the manifest. */
 static enum slc_status check_next(const struct change *change, struct slc_error *err)
 {
     struct slc_reader *reader = NULL;
@@ -206,7 +206,7 @@ static enum slc_status check_next(const struct change *change, struct slc_error 
     return status;
 }
 
-/* The rename that everything hangs on, and the end of the stripes that P was of. */
+/* Performs the decisive rename, and removes the former stripes of P. */
 static enum slc_status commit_stripes(struct change *change, struct slc_error *err)
 {
     int code = change->files->rename(change->files->self, change->next, change->path);
@@ -214,30 +214,30 @@ static enum slc_status commit_stripes(struct change *change, struct slc_error *e
     SLC_TRY(slc_check_call(code, err, change->path, "moving the layout in place"));
     change->renamed = true;
     SLC_TRY(slc_name_sync(change->files, change->path, err));
-    return slc_restripe_settle_list(change->files, change->path, SLC_STRIPES_LEAVING, err);
+    return slc_restripe_clean_list(change->files, change->path, SLC_STRIPES_LEAVING, err);
 }
 
-/* After an error: what was made goes now, if that can be, and else with the next change. */
-static void give_up(const struct change *change)
+/* After an error: removes new files now if possible, else the next change does. */
+static void abandon_change(const struct change *change)
 {
     struct slc_error ignored = SLC_ERROR_INIT;
 
     if (change->renamed || change->path == NULL) {
         return;
     }
-    if (slc_restripe_settle_list(change->files, change->path, SLC_STRIPES_COMING, &ignored) ==
+    if (slc_restripe_clean_list(change->files, change->path, SLC_STRIPES_COMING, &ignored) ==
         SLC_OK) {
         (void)change->files->unlink(change->files->self, change->next);
     }
-    (void)(slc_restripe_settle_list(change->files, change->path, SLC_STRIPES_LEAVING, &ignored) ==
+    (void)(slc_restripe_clean_list(change->files, change->path, SLC_STRIPES_LEAVING, &ignored) ==
            SLC_OK);
 }
 
-/* Whether the stripes that P lists lie in the given folders, too. */
-static enum slc_status are_there(const struct change *change,
-                                 const struct slc_stripe_list *list,
-                                 bool *there,
-                                 struct slc_error *err)
+/* Whether the stripes listed in P are also in the given folders. */
+static enum slc_status are_in_folders(const struct change *change,
+                                      const struct slc_stripe_list *list,
+                                      bool *there,
+                                      struct slc_error *err)
 {
     *there = change->striped && change->old.shape.count == list->shape.count;
     for (unsigned k = 0; *there && k < list->shape.count; k++) {
@@ -266,10 +266,8 @@ static bool same_folders(const struct slc_stripe_list *a, const struct slc_strip
     return same;
 }
 
-/*
- * The identity of new stripes: of what is in them, of the store and of the folders, so that the
- * same command comes to the same names, and two stores do not.
- */
+/* Identity of new stripes: a hash of contents, store and folders, so that the same command yields
+ * the same names, and two stores yield different ones. */
 static uint64_t identity(const struct change *change, const struct slc_stripe_list *list)
 {
     uint64_t numbers[] = {list->shape.file_bytes, list->shape.header_hash, list->shape.unit,
@@ -294,7 +292,7 @@ static enum slc_status make_list(const struct change *change,
     const uint64_t unit = change->layouts->options.stripe_unit;
 
     if (count == 0 || count > SLC_MAX_STRIPES) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u folders for stripes; 1 to %d are possible", count,
+        return slc_fail(err, SLC_ERR_USAGE, "%u folders for stripes: must be 1 to %d", count,
                         (int)SLC_MAX_STRIPES);
     }
     list->shape = (struct slc_stripe_shape){.file_bytes = change->from.bytes,
@@ -309,14 +307,14 @@ static enum slc_status make_list(const struct change *change,
     return SLC_OK;
 }
 
-/* Writes the stripes of `list` and has it become P. */
+/* Writes the stripes of `list` and makes the list P. */
 static enum slc_status
-put_stripes(struct change *change, const struct slc_stripe_list *list, struct slc_error *err)
+install_stripes(struct change *change, const struct slc_stripe_list *list, struct slc_error *err)
 {
     SLC_TRY(write_list(change, list, change->next, err));
     SLC_TRY(write_stripes(change, list, err));
     SLC_TRY(check_next(change, err));
-    SLC_TRY(note_leaving(change, err));
+    SLC_TRY(record_leaving(change, err));
     return commit_stripes(change, err);
 }
 
@@ -331,21 +329,21 @@ enum slc_status slc_relayout_stripe(struct slc_relayout *layouts,
     struct slc_stripe_list list = {.shape = {0}};
     struct change change;
     bool there = false;
-    enum slc_status status = begin_change(layouts, kind, mode, SLC_STRIPES_COMING, &change, err);
+    enum slc_status status = start_change(layouts, kind, mode, SLC_STRIPES_COMING, &change, err);
 
     *changed = false;
     SLC_THEN(status, make_list(&change, folders, count, &list, err));
-    SLC_THEN(status, are_there(&change, &list, &there, err));
+    SLC_THEN(status, are_in_folders(&change, &list, &there, err));
     if (status == SLC_OK && there && !same_folders(&change.old, &list)) {
-        /* They were moved. */
+        /* The user moved the stripes. */
         list.shape = change.old.shape;
         status = write_list(&change, &list, change.next, err);
         SLC_THEN(status, commit_stripes(&change, err));
     } else if (status == SLC_OK && !there) {
-        status = put_stripes(&change, &list, err);
+        status = install_stripes(&change, &list, err);
         *changed = status == SLC_OK;
         if (status != SLC_OK) {
-            give_up(&change);
+            abandon_change(&change);
         }
     }
     slc_stripe_list_clear(&list);
@@ -361,12 +359,12 @@ enum slc_status slc_relayout_gather(struct slc_relayout *layouts,
 {
     struct change change;
     struct slc_block_part part = {.fd = -1};
-    enum slc_status status = begin_change(layouts, kind, mode, SLC_STRIPES_GATHERED, &change, err);
+    enum slc_status status = start_change(layouts, kind, mode, SLC_STRIPES_GATHERED, &change, err);
 
     *changed = false;
     if (status == SLC_OK && change.striped) {
         part.path = change.next;
-        status = note_leaving(&change, err);
+        status = record_leaving(&change, err);
         SLC_THEN(status, create_file(change.files, change.from.bytes, &part, err));
         SLC_THEN(status, copy_bytes(&change, NULL, &part, err));
         status = finish_file(change.files, &part, status, err);
@@ -374,7 +372,7 @@ enum slc_status slc_relayout_gather(struct slc_relayout *layouts,
         SLC_THEN(status, commit_stripes(&change, err));
         *changed = status == SLC_OK;
         if (status != SLC_OK) {
-            give_up(&change);
+            abandon_change(&change);
         }
     }
     end_change(&change);

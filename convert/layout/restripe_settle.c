@@ -1,7 +1,7 @@
 /*
- * See convert/layout/restripe.h. Of a list at P.stripes or P.unstripe all stripes are
- * removed, unless P is the list of the same stripes: then it had become P, or had not ceased to be.
- * So one rule settles every crash.
+ * Cleans up after changes of stripes. All stripes of a list at P.stripes or P.unstripe are removed,
+ * unless P is a list of the same stripes: the list then had become P, or was still P. This one rule
+ * handles every crash.
  */
 #include "convert/layout/restripe.h"
 
@@ -38,20 +38,18 @@ remove_file(const struct slc_files *files, const char *path, struct slc_error *e
                                        : SLC_OK;
 }
 
-/*
- * Whether the open file is that stripe. A power cut may have left any sectors of its header out:
- * what there is of one must be this stripe's, byte for byte.
- */
-static bool is_ours(const struct slc_files *files,
-                    int fd,
-                    const struct slc_stripe_shape *shape,
-                    unsigned ordinal)
+/* Whether the open file is the expected stripe. A power failure may have lost any sectors of its
+ * header: the others must match this stripe byte for byte. */
+static bool is_expected_stripe(const struct slc_files *files,
+                               int fd,
+                               const struct slc_stripe_shape *shape,
+                               unsigned ordinal)
 {
     static const uint8_t nothing[SECTOR_BYTES];
     uint8_t page[SLC_PAGE_BYTES] = {0}, header[SLC_PAGE_BYTES];
     struct slc_error ignored = SLC_ERROR_INIT;
     struct slc_file_stat stat;
-    bool ours = true;
+    bool expected = true;
 
     if (files->stat_fd(files->self, fd, &stat) < 0 || stat.kind != 'f' ||
         slc_file_read_at(files, fd, NULL, page, slc_min_u64(stat.bytes, sizeof page), 0,
@@ -60,13 +58,13 @@ static bool is_ours(const struct slc_files *files,
     }
     slc_stripe_header_encode(shape, ordinal, header);
     for (size_t at = 0; at < sizeof page; at += SECTOR_BYTES) {
-        ours = ours && (memcmp(page + at, header + at, SECTOR_BYTES) == 0 ||
-                        memcmp(page + at, nothing, SECTOR_BYTES) == 0);
+        expected = expected && (memcmp(page + at, header + at, SECTOR_BYTES) == 0 ||
+                                memcmp(page + at, nothing, SECTOR_BYTES) == 0);
     }
-    return ours;
+    return expected;
 }
 
-/* Has a removal by an earlier run reach the drive. A folder that is gone holds nothing. */
+/* Syncs a removal by an earlier run. A missing folder holds nothing. */
 static enum slc_status
 sync_gone(const struct slc_files *files, const char *path, struct slc_error *err)
 {
@@ -75,7 +73,7 @@ sync_gone(const struct slc_files *files, const char *path, struct slc_error *err
     int code = 0;
 
     if (status == SLC_OK && (code = files->sync_folder(files->self, folder)) == -ENOENT) {
-        slc_log(SLC_LOG_WARNING, "%s is not here: a stripe in it would stay", folder);
+        slc_log(SLC_LOG_WARNING, "%s does not exist: a stripe in it would remain", folder);
     } else if (code < 0) {
         status = slc_fail_errno(err, -code, folder, "syncing the folder");
     }
@@ -83,7 +81,7 @@ sync_gone(const struct slc_files *files, const char *path, struct slc_error *err
     return status;
 }
 
-/* Removes the stripe at `path`; anything else that has its name stays. */
+/* Removes the stripe at `path`; any other file of that name stays. */
 static enum slc_status remove_stripe(const struct slc_files *files,
                                      const char *path,
                                      const struct slc_stripe_shape *shape,
@@ -97,17 +95,17 @@ static enum slc_status remove_stripe(const struct slc_files *files,
         return fd == -ENOENT ? sync_gone(files, path, err)
                              : slc_fail_errno(err, -fd, path, "opening a stripe to remove it");
     }
-    bool ours = is_ours(files, fd, shape, ordinal);
+    bool expected = is_expected_stripe(files, fd, shape, ordinal);
     (void)files->close(files->self, fd);
-    if (ours) {
+    if (expected) {
         status = remove_file(files, path, err);
         return status == SLC_OK ? slc_name_sync(files, path, err) : status;
     }
-    slc_log(SLC_LOG_WARNING, "%s is not the stripe that its name says, and stays", path);
+    slc_log(SLC_LOG_WARNING, "%s is not the stripe that its name indicates, so it is kept", path);
     return SLC_OK;
 }
 
-/* Removes all stripes of a list that stands, or stood, at `path`. */
+/* Removes all stripes of a list that is, or was, at `path`. */
 static enum slc_status remove_stripes(const struct slc_files *files,
                                       const char *path,
                                       const struct slc_stripe_list *list,
@@ -125,11 +123,10 @@ static enum slc_status remove_stripes(const struct slc_files *files,
     return status;
 }
 
-/* Ends what a list PATH + SUFFIX was left for; without one nothing is done. */
-enum slc_status slc_restripe_settle_list(const struct slc_files *files,
-                                         const char *path,
-                                         const char *suffix,
-                                         struct slc_error *err)
+enum slc_status slc_restripe_clean_list(const struct slc_files *files,
+                                        const char *path,
+                                        const char *suffix,
+                                        struct slc_error *err)
 {
     char *left = slc_restripe_path(path, suffix);
     struct slc_stripe_list list = {.shape = {0}}, own = {.shape = {0}};
@@ -151,16 +148,16 @@ enum slc_status slc_restripe_settle_list(const struct slc_files *files,
     return status;
 }
 
-/* The first name in a folder that a change of stripes leaves. */
+/* The first leftover of a change of stripes in a folder. */
 struct leftover {
     char name[256];
     const char *suffix;
-    bool list; /* of stripes */
+    bool list; /* a list of stripes */
 };
 
 static int find_leftover(void *context, const char *name, char kind)
 {
-    /* The lists first. */
+    /* Lists first. */
     static const char *const suffixes[] = {SLC_STRIPES_COMING, SLC_STRIPES_LEAVING,
                                            SLC_STRIPES_GATHERED, ".stripes.tmp", ".unstripe.tmp"};
     struct leftover *leftover = context;
@@ -182,9 +179,9 @@ static int find_leftover(void *context, const char *name, char kind)
 }
 
 enum slc_status
-slc_restripe_settle(const struct slc_files *files, const char *store, struct slc_error *err)
+slc_restripe_clean(const struct slc_files *files, const char *store, struct slc_error *err)
 {
-    /* Each round removes one: a folder where names stay is none of ours. */
+    /* Each round removes one name: stop if names cannot be removed. */
     const unsigned rounds_max = 1000;
     enum slc_status status = SLC_OK;
 
@@ -200,10 +197,10 @@ slc_restripe_settle(const struct slc_files *files, const char *store, struct slc
         SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
         if (leftover.list) {
             path[strlen(path) - strlen(leftover.suffix)] = '\0';
-            status = slc_restripe_settle_list(files, path, leftover.suffix, err);
+            status = slc_restripe_clean_list(files, path, leftover.suffix, err);
             path[strlen(path)] = leftover.suffix[0];
         }
-        /* A list is gone; what is no list, or had not become one, is of no use. */
+        /* A list is gone by now; any other leftover is unusable. */
         SLC_THEN(status, remove_file(files, path, err));
         slc_free(path);
     }
@@ -225,11 +222,11 @@ slc_restripe_discard(const struct slc_files *files, const char *path, struct slc
         if (left == NULL) {
             status = slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
         } else if ((code = files->rename(files->self, path, left)) < 0) {
-            status = slc_fail_errno(err, -code, path, "moving a list of stripes aside");
+            status = slc_fail_errno(err, -code, path, "renaming a list of stripes");
         } else {
             status = slc_name_sync(files, path, err);
         }
-        SLC_THEN(status, slc_restripe_settle_list(files, path, SLC_STRIPES_LEAVING, err));
+        SLC_THEN(status, slc_restripe_clean_list(files, path, SLC_STRIPES_LEAVING, err));
     }
     slc_stripe_list_clear(&list);
     slc_free(left);

@@ -1,8 +1,7 @@
 /*
- * See convert/layout/sorted_cuts.h. The mode is cut into at most 65,536 runs of equal length, whose
- * nonzeros a scan counts. Those that are too large are cut again, into 256, as many of them at a
- * time as there is memory for counters, until each holds one row. Every worker has counters of its
- * own.
+ * Counts nonzeros per row. The mode is cut into at most 65,536 runs of equal length, whose nonzeros
+ * a scan counts. Runs that are too large are cut again, into 256, as many at a time as there is
+ * memory for counters, until each holds one row. Every worker has its own counters.
  */
 #include "convert/layout/sorted_cuts.h"
 
@@ -13,16 +12,15 @@
 #include <string.h>
 
 enum {
-    /* Counters of 512 KiB a worker stay in the second-level cache, and modes that are no longer
-     * need one scan. */
+    /* Counters of 512 KiB per worker stay in the level-2 cache, and smaller modes need one scan. */
     FIRST_BITS = 16,
-    /* Few enough that all large runs of a level, of which there are at most nnz / run_nnz, take no
-     * more memory than a few blocks; and a mode of 2^24 rows needs no third scan. */
+    /* Few enough that all large runs of a level, at most nnz / run_nnz, need no more memory than a
+     * few blocks; and a mode of 2^24 rows needs no third scan. */
     FURTHER_BITS = 8,
     CHUNK_NNZ = 1024
 };
 
-/* One scan: the runs first .. first + count - 1 of `large` are cut. */
+/* One scan: cuts the runs first .. first + count - 1 of `large`. */
 struct level {
     const struct slc_row_run *large; /* of at most 2^(shift + bits) rows each */
     uint64_t count;
@@ -47,7 +45,7 @@ slc_row_count_memory_bytes(const struct slc_layout_info *info, uint64_t run_nnz,
            slc_buffer_footprint((workers * sizeof(uint64_t)) << FIRST_BITS, SLC_PAGES_SMALL);
 }
 
-/* The first of the level's runs that ends behind `row`. */
+/* The first of the level's runs that ends after `row`. */
 static uint64_t find_run(const struct level *level, uint64_t row)
 {
     uint64_t low = 0, high = level->count;
@@ -64,7 +62,7 @@ static uint64_t find_run(const struct level *level, uint64_t row)
     return low;
 }
 
-/* Nonzeros of a tile all of whose rows lie in run `at`. */
+/* Counts the nonzeros of a tile whose rows are all in run `at`. */
 static enum slc_status count_within(const struct level *level,
                                     uint64_t *counters,
                                     struct slc_tile_view *tile,
@@ -89,7 +87,7 @@ static enum slc_status count_within(const struct level *level,
     return SLC_OK;
 }
 
-/* The same where they lie in several runs, or in none of them. */
+/* Counts the nonzeros of a tile whose rows are in several runs, or in none. */
 static enum slc_status count_across(const struct level *level,
                                     uint64_t *counters,
                                     struct slc_tile_view *tile,
@@ -104,7 +102,7 @@ static enum slc_status count_across(const struct level *level,
         for (uint32_t i = 0; i < chunk.nnz; i++) {
             uint64_t row = tile->corner[level->mode] + offset[i];
 
-            /* Neighbours mostly lie in the same run. */
+            /* Neighbours are mostly in the same run. */
             if (at == level->count || row < level->large[at].first_row ||
                 row - level->large[at].first_row >= level->large[at].rows) {
                 at = find_run(level, row);
@@ -139,7 +137,7 @@ count_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct sl
     return status;
 }
 
-/* Counts into counters that are zero, and adds up what the workers have, in those of the first. */
+/* Counts into zeroed counters, and sums those of all workers in those of the first. */
 static enum slc_status scan_level(struct level *level, struct slc_error *err)
 {
     const struct slc_row_run *last = &level->large[level->count - 1];
@@ -157,8 +155,8 @@ static enum slc_status scan_level(struct level *level, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Appends the parts of run `at` that have nonzeros. */
-static void put_parts(const struct level *level, uint64_t at, struct slc_row_counts *out)
+/* Appends the nonempty parts of run `at`. */
+static void append_parts(const struct level *level, uint64_t at, struct slc_row_counts *out)
 {
     const struct slc_row_run *run = &level->large[at];
 
@@ -180,7 +178,7 @@ static bool is_large(const struct slc_row_run *run, uint64_t run_nnz)
     return run->nnz > run_nnz && run->rows > 1;
 }
 
-/* Copies the runs that are too large to `large`, which may be NULL; how many there are. */
+/* Copies the runs that are too large to `large`, which may be NULL; returns their number. */
 static uint64_t
 find_large(const struct slc_row_counts *counts, uint64_t run_nnz, struct slc_row_run *large)
 {
@@ -197,10 +195,8 @@ find_large(const struct slc_row_counts *counts, uint64_t run_nnz, struct slc_row
     return found;
 }
 
-/*
- * Cuts the `found` runs of `large`, `group` of them in a scan, and puts their parts in their places
- * among the others: from `before` to `after`, which has room.
- */
+/* Cuts the `found` runs of `large`, `group` of them per scan, and inserts their parts in place of
+ * them among the other runs: from `before` to `after`, which has enough space. */
 static enum slc_status refine_runs(struct level *level,
                                    const struct slc_row_run *large,
                                    uint64_t found,
@@ -223,7 +219,7 @@ static enum slc_status refine_runs(struct level *level,
         after->scans++;
         for (uint64_t at = 0; at < level->count && status == SLC_OK; next++) {
             if (is_large(&before->runs[next], level->run_nnz)) {
-                put_parts(level, at++, after);
+                append_parts(level, at++, after);
             } else {
                 after->runs[after->count++] = before->runs[next];
             }
@@ -235,7 +231,7 @@ static enum slc_status refine_runs(struct level *level,
     return status;
 }
 
-/* One level: all runs that are too large are cut once. *done: there was none. */
+/* Cuts all runs that are too large once. *done: there was none. */
 static enum slc_status cut_level(const struct slc_tile_scan_options *options,
                                  uint64_t run_nnz,
                                  unsigned *row_bits,
@@ -257,7 +253,7 @@ static enum slc_status cut_level(const struct slc_tile_scan_options *options,
     }
     level.bits = *row_bits < bits ? *row_bits : bits;
     level.shift = *row_bits - level.bits;
-    /* Within the counters of the first level, which all that is asked for has room for. */
+    /* Within the counters of the first level, whose memory was requested. */
     uint64_t group = slc_min_u64(found, UINT64_C(1) << (FIRST_BITS - level.bits));
     after.runs = slc_calloc(counts->count + (found << level.bits), sizeof *after.runs);
     struct slc_row_run *large = slc_calloc(found, sizeof *large);

@@ -1,8 +1,8 @@
 /*
- * See convert/layout/sorted_build.h. Scans and encoding take turns, each with all workers: a batch
- * of ranges is gathered and each of them sorted, then one worker lists its tiles and all encode
- * them. Of a partition larger than memory, which is several ranges, as many tiles as are complete
- * are encoded, and the rest waits for what comes next.
+ * Builds a sorted-n or fiber-n layout. Scans and encoding alternate, each with all workers: a batch
+ * of ranges is gathered and each range sorted, then one worker queues its tiles and all encode
+ * them. A partition larger than memory consists of several ranges: all complete tiles are encoded,
+ * and the rest is kept for the next batch.
  */
 #include "convert/layout/sorted_build.h"
 
@@ -20,8 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Raised when partitions are cut or keys chosen in another way: files begun by an older program are
-   not resumed. */
+/* Incremented when partitions are cut or keys chosen differently: files started by an older version
+ * are not resumed. */
 #define CUTS_VERSION 2U
 
 struct build {
@@ -31,20 +31,20 @@ struct build {
     struct slc_sorted_plan plan;
     struct slc_gather *gather;
     struct slc_writer *writer;
-    struct slc_writer_kept kept; /* what an interrupted build left */
+    struct slc_writer_kept kept; /* from an interrupted build */
     struct slc_tiles *tiles;
     struct slc_tile_cutter cutter;
     struct slc_buffer area;
     struct slc_key_columns gathered;
     struct slc_key_columns scratch; /* for sorting, of the same size */
 
-    /* Tiles are listed in the order of the file. */
-    uint64_t part;      /* the partition at hand .. */
-    uint64_t part_done; /* .. and how many of its nonzeros are listed */
+    /* Tiles are queued in file order. */
+    uint64_t part;      /* the current partition .. */
+    uint64_t part_done; /* .. and the number of its nonzeros already queued */
     uint64_t available; /* gathered nonzeros .. */
-    uint64_t listed;    /* .. of which these are in a tile */
+    uint64_t listed;    /* .. of these, already in a tile */
     uint32_t borrowed;  /* tiles in the area */
-    bool all_listed;    /* guarded by the tiles' lock */
+    bool all_listed;    /* protected by the tiles' lock */
     struct slc_error fault;
 };
 
@@ -56,10 +56,8 @@ static uint64_t tag_of(const struct slc_layout_info *info)
     return slc_hash64(parts, sizeof parts);
 }
 
-/*
- * Of fiber-n: how many of the first `fit` nonzeros of the rest a tile takes, so that it ends with a
- * fiber; all of them where they are one alone.
- */
+/* fiber-n: returns how many of the next `fit` nonzeros belong to a tile that ends with a complete
+ * fiber; all of them if they are a single fiber. */
 static uint32_t end_with_fiber(const struct build *build, uint64_t at, uint32_t fit)
 {
     const struct slc_key_columns rest = slc_key_columns_from(build->gathered, at);
@@ -73,27 +71,27 @@ static uint32_t end_with_fiber(const struct build *build, uint64_t at, uint32_t 
     return end > 0 ? end : fit;
 }
 
-/* The next tile, cut from what is gathered; *nnz is 0 where that may not be all of it. */
+/* Cuts the next tile from the gathered nonzeros; *nnz is 0 if the tile may be incomplete. */
 static struct slc_tile_source cut_tile(struct build *build, uint32_t *nnz)
 {
     const struct slc_key_columns *gathered = &build->gathered;
     const bool fibers = build->options->layout == SLC_LAYOUT_FIBER;
     uint64_t at = build->listed;
     uint64_t rest = build->plan.cuts.parts[build->part].nnz - build->part_done;
-    uint64_t want = slc_min_u64(SLC_TILE_NNZ, rest);
-    uint32_t have = (uint32_t)slc_min_u64(want, build->available - at);
+    uint64_t needed = slc_min_u64(SLC_TILE_NNZ, rest);
+    uint32_t have = (uint32_t)slc_min_u64(needed, build->available - at);
     const uint64_t *hi = gathered->hi == NULL ? NULL : gathered->hi + at;
     uint32_t fit = slc_tile_cutter_fit(&build->cutter, gathered->lo + at, hi, 0, have, false);
     bool one_upper;
 
-    /* Whether more nonzeros belong to the tile, or to its last fiber, shows the one behind them. */
-    *nnz = fit == have && (fibers ? have < rest && at + have == build->available : have < want)
+    /* Only the next nonzero shows whether the tile, or its last fiber, continues. */
+    *nnz = fit == have && (fibers ? have < rest && at + have == build->available : have < needed)
                ? 0
                : fit;
     if (fibers && *nnz > 0 && *nnz < rest) {
         *nnz = end_with_fiber(build, at, fit);
     }
-    one_upper = hi != NULL && *nnz > 0 && hi[0] == hi[*nnz - 1]; /* they ascend */
+    one_upper = hi != NULL && *nnz > 0 && hi[0] == hi[*nnz - 1]; /* keys ascend */
     return (struct slc_tile_source){.nnz = *nnz,
                                     .key_lo = gathered->lo + at,
                                     .key_hi = one_upper ? NULL : hi,
@@ -101,7 +99,7 @@ static struct slc_tile_source cut_tile(struct build *build, uint32_t *nnz)
                                     .values = gathered->values + at};
 }
 
-/* Lists the tiles of what is gathered. */
+/* Queues the tiles of the gathered nonzeros. */
 static enum slc_status list_tiles(struct build *build, unsigned worker, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
@@ -120,7 +118,7 @@ static enum slc_status list_tiles(struct build *build, unsigned worker, struct s
         if (build->part_done == 0 && build->part > 0) {
             slc_tiles_next_partition(build->tiles, part->continued);
         }
-        status = slc_tiles_put(build->tiles, worker, &tile, &build->borrowed, err);
+        status = slc_tiles_queue(build->tiles, worker, &tile, &build->borrowed, err);
         build->listed += nnz;
         build->part_done += nnz;
         if (build->part_done == part->nnz) {
@@ -141,7 +139,7 @@ static void emit_worker(void *context, unsigned worker, unsigned workers)
         struct slc_error ignored = SLC_ERROR_INIT;
         enum slc_status status = list_tiles(build, worker, &build->fault);
 
-        /* What is listed is written in any case: the writer is never left amid a tile. */
+        /* Queued tiles are always written: the writer must not stop within a tile. */
         if (slc_tiles_release(tiles, worker, &build->borrowed, &ignored) != SLC_OK &&
             status == SLC_OK) {
             build->fault = ignored;
@@ -161,7 +159,7 @@ static void emit_worker(void *context, unsigned worker, unsigned workers)
     slc_tiles_unlock(tiles);
 }
 
-/* Encodes and writes what is gathered, but for a last tile that may not be complete. */
+/* Encodes and writes the gathered nonzeros, except for a last tile that may be incomplete. */
 static enum slc_status write_gathered(struct build *build, struct slc_error *err)
 {
     uint64_t start_ns = slc_clock_ns();
@@ -174,7 +172,7 @@ static enum slc_status write_gathered(struct build *build, struct slc_error *err
     return status;
 }
 
-/* Moves what is left of the area to its beginning. */
+/* Moves the rest of the area to its beginning. */
 static void move_rest(struct build *build)
 {
     const struct slc_key_columns *gathered = &build->gathered;
@@ -189,7 +187,7 @@ static void move_rest(struct build *build)
     build->listed = 0;
 }
 
-/* The ranges of a batch, while they are sorted. */
+/* The ranges of a batch while they are sorted. */
 struct batch {
     struct build *build;
     uint64_t first;
@@ -215,7 +213,7 @@ static void sort_ranges(void *context, uint64_t begin, uint64_t end, unsigned wo
     }
 }
 
-/* Gathers as many ranges as there is room for beside what is left of a tile. */
+/* Gathers as many ranges as fit in addition to the rest of a tile. */
 static enum slc_status
 gather_batch(struct build *build, uint64_t first, uint64_t count, struct slc_error *err)
 {
@@ -241,7 +239,7 @@ gather_batch(struct build *build, uint64_t first, uint64_t count, struct slc_err
     return status;
 }
 
-/* Leaves out of the ranges the `done` nonzeros that the file has already, the last with `last`. */
+/* Removes the `done` nonzeros already in the file, up to key `last`, from the ranges. */
 static uint64_t skip_done(struct slc_sorted_plan *plan, uint64_t done, slc_u128 last)
 {
     uint64_t range = 0;
@@ -256,7 +254,7 @@ static uint64_t skip_done(struct slc_sorted_plan *plan, uint64_t done, slc_u128 
     return range;
 }
 
-/* All nonzeros behind those that are in the file. */
+/* Builds all nonzeros after those in the file. */
 static enum slc_status build_parts(struct build *build, struct slc_error *err)
 {
     struct slc_sorted_plan *plan = &build->plan;
@@ -266,7 +264,7 @@ static enum slc_status build_parts(struct build *build, struct slc_error *err)
     while (range < plan->range_count && status == SLC_OK) {
         uint64_t batch = slc_sorted_plan_batch(plan, range, build->available);
 
-        assert(batch > 0); /* no range is larger than the area beside a tile */
+        assert(batch > 0); /* every range fits the area in addition to a partial tile */
         status = gather_batch(build, range, batch, err);
         range += batch;
         if (status == SLC_OK) {
@@ -278,7 +276,7 @@ static enum slc_status build_parts(struct build *build, struct slc_error *err)
     return status;
 }
 
-/* Columns for as many nonzeros as are gathered at a time, from byte `at` of the area on. */
+/* Columns for the nonzeros gathered at a time, from byte `at` of the area on. */
 static struct slc_key_columns columns_at(const struct build *build, uint64_t at)
 {
     const uint64_t nnz = build->plan.area_nnz;
@@ -289,8 +287,8 @@ static struct slc_key_columns columns_at(const struct build *build, uint64_t at)
                                     .values = (double *)(void *)(words + nnz)};
 }
 
-/* Memory for nonzeros, and what encodes them. */
-static enum slc_status take_memory(struct build *build, struct slc_error *err)
+/* Allocates memory for nonzeros, and the encoders. */
+static enum slc_status allocate_memory(struct build *build, struct slc_error *err)
 {
     const struct slc_sorted_plan *plan = &build->plan;
 
@@ -311,10 +309,8 @@ static enum slc_status take_memory(struct build *build, struct slc_error *err)
                             &build->tiles, err);
 }
 
-/*
- * Whether what was kept may be the beginning of this layout: its checksums say little of who has
- * made it.
- */
+/* Whether the kept part can be the beginning of this layout: its checksums do not prove who wrote
+ * it. */
 static bool kept_fits(const struct build *build)
 {
     const struct slc_sorted_cuts *cuts = &build->plan.cuts;
@@ -354,7 +350,7 @@ static enum slc_status open_writer(struct build *build, struct slc_error *err)
                                                &build->writer, &build->kept, err);
 
     if (status == SLC_OK && !kept_fits(build)) {
-        /* Gone, so that it is begun anew. */
+        /* Removed, so that the build starts anew. */
         slc_writer_abandon(build->writer);
         build->writer = NULL;
         status = slc_writer_resume(&options, tag_of(info), build->plan.cuts.count, &build->writer,
@@ -362,14 +358,14 @@ static enum slc_status open_writer(struct build *build, struct slc_error *err)
     }
     build->part = build->kept.partitions;
     if (build->options->layout == SLC_LAYOUT_FIBER) {
-        build->part_done = build->kept.nnz; /* of the one that there is */
+        build->part_done = build->kept.nnz; /* of the only partition */
         build->part = build->kept.nnz == info->nnz ? build->plan.cuts.count : 0;
     }
     build->report->kept_nnz = build->kept.nnz;
     return status;
 }
 
-/* What was written has to be what the header of the file that was read tells of. */
+/* Checks that the written nonzeros match the header of the input file. */
 static enum slc_status check_summary(const struct build *build, struct slc_error *err)
 {
     const struct slc_writer_summary *summary = &build->report->summary;
@@ -381,13 +377,13 @@ static enum slc_status check_summary(const struct build *build, struct slc_error
     }
     return slc_fail_file(err, SLC_ERR_DAMAGED, slc_reader_path(build->options->reader),
                          "%" PRIu64 " nonzeros with content sum %016" PRIx64
-                         " were sorted, but the header tells of %" PRIu64 " with %016" PRIx64
-                         ": sluice check says where the file is damaged",
+                         " were sorted, but the header states %" PRIu64 " with %016" PRIx64
+                         ": run sluice check to find the damage in the file",
                          summary->nnz, summary->content_sum, info->nnz, info->content_sum);
 }
 
-/* A finished file with other nonzeros is not to be found by a later build, nor its journal. */
-static void give_up(const struct slc_sorted_options *options)
+/* Removes a finished file with wrong nonzeros and its journal, so that no later build uses them. */
+static void remove_invalid(const struct slc_sorted_options *options)
 {
     static const char ending[] = ".journal";
     const size_t bytes = strlen(options->path) + sizeof ending;
@@ -401,7 +397,7 @@ static void give_up(const struct slc_sorted_options *options)
     slc_free(journal);
 }
 
-/* Ends the writer: finished, or to be resumed. */
+/* Finishes or suspends the writer. */
 static enum slc_status
 end_writer(struct build *build, enum slc_status status, struct slc_error *err)
 {
@@ -413,7 +409,7 @@ end_writer(struct build *build, enum slc_status status, struct slc_error *err)
         if (status == SLC_OK) {
             status = check_summary(build, err);
             if (status != SLC_OK) {
-                give_up(build->options);
+                remove_invalid(build->options);
             }
         }
         return status;
@@ -423,7 +419,7 @@ end_writer(struct build *build, enum slc_status status, struct slc_error *err)
     } else if (writer != NULL) {
         struct slc_error second = SLC_ERROR_INIT;
 
-        /* The first fault is what the caller hears of; a later call verifies what was kept. */
+        /* The caller gets the first fault; a later call verifies the kept blocks. */
         (void)!slc_writer_suspend(writer, &second);
     }
     return status;
@@ -452,7 +448,7 @@ enum slc_status slc_sorted_build(const struct slc_sorted_options *options,
         }
         status = open_writer(build, err);
     }
-    SLC_THEN(status, take_memory(build, err));
+    SLC_THEN(status, allocate_memory(build, err));
     SLC_THEN(status, build_parts(build, err));
     if (build->tiles != NULL) {
         slc_tiles_seconds(build->tiles, &report->encode_seconds, &report->write_seconds);
@@ -466,7 +462,7 @@ enum slc_status slc_sorted_build(const struct slc_sorted_options *options,
     return status;
 }
 
-/* What a finished file itself tells. */
+/* Fills in the report from a finished file. */
 static void report_finished(const struct slc_reader *reader, struct slc_sorted_report *report)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);

@@ -1,8 +1,8 @@
 /*
- * Writes the block file of a layout sorted-n, or fiber-n, from that of the layout blco: partitions
- * are gathered (convert/layout/sorted_gather.h), as many in one scan as there is memory for, sorted
- * by key where their keys are others than those of blco, and encoded from where they lie. The file
- * has the same bytes for any number of threads and any memory.
+ * Writes the block file of a layout sorted-n or fiber-n from the layout blco. Partitions are
+ * gathered (convert/layout/sorted_gather.h), as many per scan as fit in memory, sorted by key if
+ * their keys differ from those of blco, and encoded in place. The bytes of the file do not depend
+ * on threads or memory.
  */
 #ifndef SLC_CONVERT_SORTED_BUILD_H
 #define SLC_CONVERT_SORTED_BUILD_H
@@ -15,10 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * How a layout sorted-n or fiber-n is built: the partitions of sorted-n, and what is gathered in
- * one scan. As far as building goes, fiber-n is one partition of all rows.
- */
+/* Plan of a layout sorted-n or fiber-n: the partitions of sorted-n, and the ranges gathered per
+ * scan. For building, fiber-n is one partition of all rows. */
 struct slc_sorted_plan;
 
 struct slc_sorted_options {
@@ -26,17 +24,17 @@ struct slc_sorted_options {
     const struct slc_reader *reader; /* of the layout blco */
     enum slc_layout_kind layout;     /* sorted or fiber */
     unsigned mode;
-    const char *path;     /* the block file to be written */
-    uint64_t block_bytes; /* target; 0: SLC_DEFAULT_BLOCK_BYTES, which none is above */
+    const char *path;     /* the block file to write */
+    uint64_t block_bytes; /* target; 0: SLC_DEFAULT_BLOCK_BYTES, which is also the maximum */
     bool keep_journal;    /* of a finished file, for slc_sorted_finished */
     unsigned workers;
     uint64_t memory_bytes;       /* for everything the build maps and allocates */
     uint64_t budget_bytes;       /* for messages: the whole budget .. */
-    uint64_t beside_bytes;       /* .. and what the caller takes of it */
+    uint64_t caller_bytes;       /* .. and the caller's part of it */
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
     void *context; /* of progress */
-    /* Called once, when a build has its plan and is about to write; NULL: nobody is. */
+    /* Called once, after planning and before writing; NULL: no callback. */
     void (*planned)(void *context, const struct slc_sorted_plan *plan);
     void *planned_context;
 };
@@ -44,27 +42,28 @@ struct slc_sorted_options {
 struct slc_sorted_plan {
     unsigned workers;
     struct slc_key_layout keys; /* of the layout to be built */
-    bool sorts;                 /* they are not those of the file that is read */
-    uint64_t area_nnz;          /* nonzeros that are gathered at a time */
-    uint64_t area_bytes;        /* what they take, and as much again where they are sorted */
-    uint64_t need_bytes;        /* of everything */
+    bool sorts;                 /* keys differ from those of the input file */
+    uint64_t area_nnz;          /* nonzeros gathered at a time */
+    uint64_t area_bytes;        /* of these, doubled if they are sorted */
+    uint64_t need_bytes;        /* total */
     struct slc_sorted_cuts cuts;
-    /* Of each partition, but one for all pieces of a row; cut by keys where memory is too small. */
+    /* One per partition, but one for all pieces of a row; cut further by keys if memory is too
+     * small. */
     struct slc_gather_range *ranges;
     uint64_t range_count;
     uint64_t ranges_max;  /* of one scan */
     uint64_t batches;     /* scans that gather */
-    unsigned count_scans; /* and those that counted before */
+    unsigned count_scans; /* earlier scans that count */
     double count_seconds;
 };
 
-/* The smallest memory_bytes that is enough, for one worker. */
+/* The smallest sufficient memory_bytes, for one worker. */
 uint64_t slc_sorted_memory_min(const struct slc_layout_info *info);
 
 /*
  * Divides memory, counts the rows and cuts them, and chooses keys (convert/layout/sorted_run.h).
- * Owns: slc_sorted_plan_destroy, which takes an all-zero struct. Errors: SLC_ERR_BUDGET naming the
- * smallest memory that is enough; those of slc_row_count, slc_sorted_run_choose and
+ * Owns: slc_sorted_plan_destroy, which accepts an all-zero struct. Errors: SLC_ERR_BUDGET naming
+ * the smallest sufficient memory; those of slc_row_count, slc_sorted_run_choose and
  * slc_key_cuts_make.
  */
 enum slc_status slc_sorted_plan_make(const struct slc_sorted_options *options,
@@ -72,10 +71,10 @@ enum slc_status slc_sorted_plan_make(const struct slc_sorted_options *options,
                                      struct slc_error *err) SLC_NODISCARD;
 void slc_sorted_plan_destroy(struct slc_sorted_plan *plan);
 
-/* How many ranges from `first` on are gathered in one scan, beside `rest` nonzeros of a tile. */
+/* Number of ranges from `first` on that one scan gathers, plus `rest` nonzeros of a tile. */
 uint64_t slc_sorted_plan_batch(const struct slc_sorted_plan *plan, uint64_t first, uint64_t rest);
 
-/* A gatherer for the plan. Owns and errors: as slc_gather_create. */
+/* Creates a gatherer for the plan. Owns and errors: as slc_gather_create. */
 enum slc_status slc_sorted_plan_gather(const struct slc_sorted_plan *plan,
                                        const struct slc_sorted_options *options,
                                        struct slc_gather **gather,
@@ -88,26 +87,25 @@ struct slc_sorted_report {
     unsigned count_scans;
     uint64_t gather_scans;
     double count_seconds, gather_seconds, sort_seconds;
-    double emit_seconds;                  /* encoding and writing, by the clock .. */
-    double encode_seconds, write_seconds; /* .. and of all workers */
+    double emit_seconds;                  /* encoding and writing, wall-clock time .. */
+    double encode_seconds, write_seconds; /* .. and summed over workers */
     struct slc_writer_summary summary;
 };
 
 /*
- * Writes options->path, or goes on with what an interrupted build left there
- * (storage/block/writer.h). Errors: as slc_sorted_plan_make; SLC_ERR_DAMAGED where the nonzeros
- * read are not those that the file's header tells of; SLC_ERR_NOSPACE, SLC_ERR_IO;
- * SLC_ERR_INTERRUPTED. After all but damage the file and its journal stay, and the next call goes
- * on with them.
+ * Writes options->path, or resumes an interrupted build of it (storage/block/writer.h). Errors: as
+ * slc_sorted_plan_make; SLC_ERR_DAMAGED if the nonzeros read do not match the file's header;
+ * SLC_ERR_NOSPACE, SLC_ERR_IO; SLC_ERR_INTERRUPTED. Except after damage, the file and its journal
+ * stay, and the next call resumes from them.
  */
 enum slc_status slc_sorted_build(const struct slc_sorted_options *options,
                                  struct slc_sorted_report *report,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Whether a build of these options, which kept its journal, had finished its file, which is now at
- * `path`: then it is synced, and *report tells of it. No block is read: all were synced before the
- * header was written. Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
+ * Whether a build with these options and a kept journal had finished its file, now at `path`. If
+ * so, syncs it and fills in *report. Reads no block: all were synced before the header was written.
+ * Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
  */
 enum slc_status slc_sorted_finished(const struct slc_sorted_options *options,
                                     const char *path,

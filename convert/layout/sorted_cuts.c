@@ -1,4 +1,4 @@
-/* See convert/layout/sorted_cuts.h. Two trips through the runs: one counts the partitions. */
+/* Cuts row runs into partitions, in two passes: the first counts the partitions. */
 #include "convert/layout/sorted_cuts.h"
 
 #include "base/memory/checked.h"
@@ -14,13 +14,13 @@ uint64_t slc_sorted_part_nnz(uint64_t nnz)
 uint64_t slc_sorted_cuts_memory_bytes(uint64_t nnz)
 {
     /*
-     * Two neighbours have more than part_nnz nonzeros together, but for pieces of rows, of which
-     * all but the first have half of that or more; and one that stands before a row in pieces.
+     * Two neighbouring partitions have more than part_nnz nonzeros together, except for pieces of
+     * rows (all but the first have at least half of that) and a partition before a row in pieces.
      */
     return (3 * (nnz / slc_sorted_part_nnz(nnz)) + 2) * sizeof(struct slc_sorted_part);
 }
 
-static void put_part(struct slc_sorted_cuts *cuts, const struct slc_sorted_part *part)
+static void append_part(struct slc_sorted_cuts *cuts, const struct slc_sorted_part *part)
 {
     if (cuts->parts != NULL) {
         cuts->parts[cuts->count] = *part;
@@ -29,21 +29,21 @@ static void put_part(struct slc_sorted_cuts *cuts, const struct slc_sorted_part 
 }
 
 static void
-put_pieces(struct slc_sorted_cuts *cuts, const struct slc_row_run *row, uint64_t part_nnz)
+append_pieces(struct slc_sorted_cuts *cuts, const struct slc_row_run *row, uint64_t part_nnz)
 {
     uint64_t piece = slc_div_up_u64(row->nnz, slc_div_up_u64(row->nnz, part_nnz));
 
     assert(row->rows == 1);
     for (uint64_t begin = 0; begin < row->nnz; begin += piece) {
-        put_part(cuts, &(struct slc_sorted_part){.first_row = row->first_row,
-                                                 .last_row = row->first_row,
-                                                 .nnz = slc_min_u64(piece, row->nnz - begin),
-                                                 .continued = begin > 0});
+        append_part(cuts, &(struct slc_sorted_part){.first_row = row->first_row,
+                                                    .last_row = row->first_row,
+                                                    .nnz = slc_min_u64(piece, row->nnz - begin),
+                                                    .continued = begin > 0});
     }
     cuts->split_rows++;
 }
 
-/* Fills in cuts->parts where that is not NULL, and counts. */
+/* Fills in cuts->parts unless it is NULL, and counts the partitions. */
 static void
 cut_parts(const struct slc_row_counts *counts, uint64_t part_nnz, struct slc_sorted_cuts *cuts)
 {
@@ -55,11 +55,11 @@ cut_parts(const struct slc_row_counts *counts, uint64_t part_nnz, struct slc_sor
         const struct slc_row_run *run = &counts->runs[i];
 
         if (open.nnz > 0 && (run->nnz > part_nnz || open.nnz + run->nnz > part_nnz)) {
-            put_part(cuts, &open);
+            append_part(cuts, &open);
             open.nnz = 0;
         }
         if (run->nnz > part_nnz) {
-            put_pieces(cuts, run, part_nnz);
+            append_pieces(cuts, run, part_nnz);
             continue;
         }
         open.first_row = open.nnz == 0 ? run->first_row : open.first_row;
@@ -67,7 +67,7 @@ cut_parts(const struct slc_row_counts *counts, uint64_t part_nnz, struct slc_sor
         open.nnz += run->nnz;
     }
     if (open.nnz > 0) {
-        put_part(cuts, &open);
+        append_part(cuts, &open);
     }
 }
 

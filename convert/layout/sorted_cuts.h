@@ -1,7 +1,7 @@
 /*
- * Where the layout sorted-n is cut into partitions: runs of mode-n rows with about the same number
- * of nonzeros each, and rows that are too large for one, in pieces. The cuts depend on the nonzeros
- * alone, so that a layout has the same bytes whatever memory and threads it was built with.
+ * Cuts the layout sorted-n into partitions: runs of mode-n rows with about the same number of
+ * nonzeros, and pieces of rows that are too large for one partition. The cuts depend only on the
+ * nonzeros, so the bytes of a layout do not depend on memory or threads.
  */
 #ifndef SLC_CONVERT_SORTED_CUTS_H
 #define SLC_CONVERT_SORTED_CUTS_H
@@ -12,10 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * How many nonzeros the rows of a mode hold, counted as finely as somebody who cuts the mode into
- * parts of at most so many nonzeros needs it: runs of rows that hold few are counted together.
- */
+/* Counts the nonzeros per row of a mode, as finely as needed to cut the mode into parts of bounded
+ * size: rows with few nonzeros are counted in runs. */
 
 /* Consecutive rows with nonzeros. */
 struct slc_row_run {
@@ -27,19 +25,19 @@ struct slc_row_run {
 struct slc_row_counts {
     struct slc_row_run *runs; /* ascending; rows without nonzeros may be missing */
     uint64_t count;
-    unsigned scans; /* how often the file was read for them */
+    unsigned scans; /* number of reads of the file */
 };
 
-/* What counting takes with so many workers, at least. */
+/* Smallest memory for counting with this number of workers. */
 uint64_t
 slc_row_count_memory_bytes(const struct slc_layout_info *info, uint64_t run_nnz, unsigned workers);
 
 /*
- * Counts the rows of scan->mode, of which the scan names none; a run with more than `run_nnz`
- * nonzeros holds one row. The runs depend on the nonzeros and run_nnz alone.
- * Cost: no scan where all nonzeros fit a run; else one, and further ones of the blocks that hold
- * runs which are too large, where the mode has more than 65,536 rows.
- * Owns: slc_row_counts_destroy, which takes an all-zero struct. Errors: those of slc_tile_scan.
+ * Counts the rows of scan->mode; the scan must not set rows. A run with more than `run_nnz`
+ * nonzeros is a single row. The runs depend only on the nonzeros and run_nnz. Cost: no scan if all
+ * nonzeros fit a run; else one scan, and, if the mode has more than 65,536 rows, further scans of
+ * the blocks with runs that are too large. Owns: slc_row_counts_destroy, which accepts an all-zero
+ * struct. Errors: those of slc_tile_scan.
  */
 enum slc_status slc_row_count(const struct slc_tile_scan_options *scan,
                               uint64_t run_nnz,
@@ -48,9 +46,9 @@ enum slc_status slc_row_count(const struct slc_tile_scan_options *scan,
 void slc_row_counts_destroy(struct slc_row_counts *counts);
 
 struct slc_sorted_part {
-    uint64_t first_row, last_row; /* what lies outside of all partitions is empty */
+    uint64_t first_row, last_row; /* rows outside all partitions are empty */
     uint64_t nnz;                 /* 1 or more */
-    bool continued;               /* a further piece of the row of the partition before */
+    bool continued;               /* a further piece of the row of the previous partition */
 };
 
 struct slc_sorted_cuts {
@@ -60,18 +58,18 @@ struct slc_sorted_cuts {
 };
 
 /*
- * Nonzeros of a partition at most: a 64th of the tensor, 8 Ki to 1 Mi of them. Partitions are what
- * threads and devices own, so there have to be several for each; one of 1 Mi is about a block on
- * disk, and what two updates share in memory; smaller ones than 8 Ki would be padding to a good
- * part, since each fills whole pages.
+ * Largest nonzeros of a partition: a 64th of the tensor, between 8 Ki and 1 Mi. Threads and devices
+ * own partitions, so each needs several. 1 Mi nonzeros are about a block on disk, and the unit that
+ * two updates share in memory. Partitions below 8 Ki would be largely padding, since each fills
+ * whole pages.
  */
 uint64_t slc_sorted_part_nnz(uint64_t nnz);
 
 /*
- * Cuts counted runs, none of which has more than `part_nnz` nonzeros but in one row alone. A
- * partition takes runs until the next would be too much for it. A row of more than `part_nnz`
- * nonzeros is cut into as few pieces as possible, equal but for the last.
- * Owns: slc_sorted_cuts_destroy, which takes an all-zero struct. Errors: SLC_ERR_MEMORY.
+ * Cuts counted runs; a run with more than `part_nnz` nonzeros must be a single row. A partition
+ * collects runs until the next would exceed the limit. A row of more than `part_nnz` nonzeros is
+ * cut into as few pieces as possible, equal except for the last. Owns: slc_sorted_cuts_destroy,
+ * which accepts an all-zero struct. Errors: SLC_ERR_MEMORY.
  */
 enum slc_status slc_sorted_cut(const struct slc_row_counts *counts,
                                uint64_t part_nnz,
@@ -79,7 +77,7 @@ enum slc_status slc_sorted_cut(const struct slc_row_counts *counts,
                                struct slc_error *err) SLC_NODISCARD;
 void slc_sorted_cuts_destroy(struct slc_sorted_cuts *cuts);
 
-/* The most that cuts of `nnz` nonzeros take. */
+/* Largest memory of cuts of `nnz` nonzeros. */
 uint64_t slc_sorted_cuts_memory_bytes(uint64_t nnz);
 
 #endif

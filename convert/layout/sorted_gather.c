@@ -1,10 +1,8 @@
 /*
- * See convert/layout/sorted_gather.h.
- *
- * A worker decodes a tile, drops what is outside of the ranges, forms keys and finds each nonzero's
- * range: 24 to 36 bytes of scratch per nonzero of one tile. In its turn it takes places, and then
- * copies. Most tiles lie in a few ranges of rows, because the order of the layout that is read
- * sweeps all modes at the same time.
+ * Gathers nonzeros of ranges. A worker decodes a tile, drops nonzeros outside the ranges, forms
+ * keys and finds the range of each nonzero, using 24 to 36 bytes of scratch per nonzero of one
+ * tile. In its turn it reserves places, and then copies. Most tiles are in a few ranges of rows,
+ * because the order of the input layout traverses all modes together.
  *
  * Cost per nonzero and scan: decoding, a spread per mode, a look-up, one copy of 16 or 24 bytes.
  */
@@ -21,45 +19,45 @@
 
 enum {
     CHUNK_NNZ = 1024,
-    /* Of the look-up from rows to ranges; 16 KiB of the first-level cache. */
+    /* Entries of the look-up from rows to ranges: 16 KiB of the level-1 cache. */
     TABLE_SIZE = 4096
 };
 
-/* What a worker holds of its tile. */
+/* Scratch of a worker for its tile. */
 struct scratch {
-    uint64_t *lo, *hi; /* keys; hi: NULL where they are not wide */
+    uint64_t *lo, *hi; /* keys; hi: NULL unless wide */
     double *values;
-    uint32_t *range; /* of each nonzero, from `first` on */
+    uint32_t *range; /* of each nonzero, relative to `first` */
     uint32_t count;
-    uint64_t first, last; /* ranges the tile may have nonzeros of */
-    uint32_t *counts;     /* of each range */
-    uint64_t *places;     /* of each range, when the turn has come: where its nonzeros go */
-    uint64_t *columns;    /* of SLC_KEY_BATCH coordinates of each mode */
+    uint64_t first, last; /* ranges that may contain nonzeros of the tile */
+    uint32_t *counts;     /* per range */
+    uint64_t *places;     /* per range, after the turn has come: places of its nonzeros */
+    uint64_t *columns;    /* SLC_KEY_BATCH coordinates of each mode */
 };
 
 struct slc_gather {
-    struct slc_tile_scan_options scan; /* rows as of the call at hand */
+    struct slc_tile_scan_options scan; /* with the rows of the current call */
     uint64_t ranges_max;
     const struct slc_layout_info *info;
     bool wide;
     struct slc_key_tables tables;
     struct slc_buffer memory;
     struct scratch *scratch;
-    uint64_t *next; /* of each range, the place that the next tile gets .. */
-    uint64_t *end;  /* .. and the one behind its last */
+    uint64_t *next; /* per range, the place of the next tile .. */
+    uint64_t *end;  /* .. and the end of its places */
 
-    /* The call at hand. */
+    /* Arguments of the current call. */
     const struct slc_gather_range *ranges;
     uint64_t count;
     const struct slc_key_columns *out; /* NULL: nothing is copied */
-    unsigned shift;                    /* rows from the first one on, shifted, are in the table */
-    uint32_t table[TABLE_SIZE + 1];    /* range of the first row of each cell, or the one before */
-    bool by_key;                       /* some ranges do not hold all keys of their rows */
-    bool bounded;                      /* no more nonzeros than the ranges say may come */
-    bool overflow;                     /* a range has more */
-    uint64_t chance;                   /* of a sample, where one is drawn */
+    unsigned shift; /* the table is indexed by rows from the first one on, shifted */
+    uint32_t table[TABLE_SIZE + 1]; /* range of the first row of each cell, or the one before */
+    bool by_key;                    /* some ranges hold only some keys of their rows */
+    bool bounded;                   /* more nonzeros than the ranges declare are an error */
+    bool overflow;                  /* a range has more */
+    uint64_t chance;                /* of a sample, if one is drawn */
     struct slc_gather_sample *samples;
-    uint64_t room, drawn;
+    uint64_t capacity, drawn;
     struct slc_tile_progress progress; /* nonzeros of all calls */
 };
 
@@ -89,7 +87,7 @@ static void *carve_array(uint8_t **memory, uint64_t bytes)
     return part;
 }
 
-static void lay_out(struct slc_gather *gather)
+static void lay_out_memory(struct slc_gather *gather)
 {
     uint8_t *memory = gather->memory.data;
     uint64_t ranges = gather->ranges_max;
@@ -135,7 +133,7 @@ enum slc_status slc_gather_create(const struct slc_tile_scan_options *scan,
         slc_gather_destroy(made);
         return status;
     }
-    lay_out(made);
+    lay_out_memory(made);
     *gather = made;
     return SLC_OK;
 }
@@ -151,7 +149,7 @@ void slc_gather_destroy(struct slc_gather *gather)
     slc_free(gather);
 }
 
-/* Of ranges low .. high, the last that begins at or before `row`, or else `low`. */
+/* Finds, among ranges low .. high, the last one that begins at or before `row`, or `low`. */
 static uint64_t
 find_between(const struct slc_gather *gather, uint64_t row, uint64_t low, uint64_t high)
 {
@@ -167,10 +165,8 @@ find_between(const struct slc_gather *gather, uint64_t row, uint64_t low, uint64
     return low;
 }
 
-/*
- * The same of all ranges, for a row from the first range's first to the last one's last: of those
- * with the same rows the last.
- */
+/* Finds the range of a row between the first and last row of all ranges; of ranges with the same
+ * rows, the last. */
 static inline uint64_t find_rows(const struct slc_gather *gather, uint64_t row)
 {
     uint64_t cell = (row - gather->ranges[0].first_row) >> gather->shift;
@@ -178,13 +174,13 @@ static inline uint64_t find_rows(const struct slc_gather *gather, uint64_t row)
     return find_between(gather, row, gather->table[cell], gather->table[cell + 1]);
 }
 
-/* Of the ranges with the same rows as `last`, the first in this call. */
+/* The first of the ranges in this call with the same rows as `last`. */
 static inline uint64_t first_sibling(const struct slc_gather *gather, uint64_t last)
 {
     return last - slc_min_u64(last, gather->ranges[last].sibling);
 }
 
-/* The range of a nonzero; false where it is in none. */
+/* Finds the range of a nonzero; false if it is outside all ranges. */
 static bool find_range(const struct slc_gather *gather, uint64_t row, slc_u128 key, uint64_t *range)
 {
     uint64_t high = find_rows(gather, row);
@@ -222,7 +218,7 @@ static void fill_table(struct slc_gather *gather)
     }
 }
 
-/* Where all keys of a row are in one range: counts nonzeros at `at` and behind for theirs. */
+/* If one range holds all keys of a row: counts nonzeros from `at` on for their ranges. */
 static void count_by_row(const struct slc_gather *gather,
                          struct scratch *scratch,
                          const uint64_t *rows,
@@ -242,7 +238,7 @@ static void count_by_row(const struct slc_gather *gather,
     }
 }
 
-/* The same by row and key; drops those that are in no range. Returns how many are left. */
+/* Counts by row and key; drops nonzeros outside all ranges. Returns the number left. */
 static uint32_t count_by_key(const struct slc_gather *gather,
                              struct scratch *scratch,
                              const uint64_t *rows,
@@ -271,7 +267,7 @@ static uint32_t count_by_key(const struct slc_gather *gather,
     return left - at;
 }
 
-/* Keeps those of nonzeros begin .. begin + count - 1 of a chunk that lie in the ranges. */
+/* Keeps those of nonzeros begin .. begin + count - 1 of a chunk that are in the ranges. */
 static void keep_rows(const struct slc_gather *gather,
                       struct scratch *scratch,
                       const struct slc_tile_view *tile,
@@ -288,7 +284,7 @@ static void keep_rows(const struct slc_gather *gather,
     uint32_t at = scratch->count;
 
     for (uint32_t i = begin; i < begin + count; i++) {
-        /* What lies before the first row wraps to more than the span. */
+        /* Rows before the first wrap around to more than the span. */
         kept[kept_count] = i;
         kept_count += tile->corner[mode] + chunk->offset[mode][i] - first_row <= span;
     }
@@ -296,7 +292,7 @@ static void keep_rows(const struct slc_gather *gather,
         uint64_t *column = scratch->columns + (size_t)n * SLC_KEY_BATCH;
 
         for (uint32_t i = 0; i < kept_count; i++) {
-            /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.ArraySubscript): so many are set */
+            /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.ArraySubscript): these are set */
             column[i] = tile->corner[n] + chunk->offset[n][kept[i]];
         }
         columns[n] = column;
@@ -315,7 +311,7 @@ static void keep_rows(const struct slc_gather *gather,
     scratch->count += kept_count;
 }
 
-/* True where the tile may have nonzeros of some ranges, which it finds out. */
+/* Finds the ranges that may contain nonzeros of the tile; false without any. */
 static bool meets_ranges(const struct slc_gather *gather,
                          const struct slc_tile_view *tile,
                          struct scratch *scratch)
@@ -359,10 +355,10 @@ decode_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
     return SLC_OK;
 }
 
-/* Adds the nonzeros that a tile left to the sample. */
-static void take_samples(struct slc_gather *gather, const struct scratch *scratch)
+/* Adds the remaining nonzeros of a tile to the sample. */
+static void add_samples(struct slc_gather *gather, const struct scratch *scratch)
 {
-    for (uint32_t i = 0; i < scratch->count && gather->drawn < gather->room; i++) {
+    for (uint32_t i = 0; i < scratch->count && gather->drawn < gather->capacity; i++) {
         gather->samples[gather->drawn++] = (struct slc_gather_sample){
             slc_key_join(scratch->lo[i], gather->wide ? scratch->hi[i] : 0),
             scratch->first + scratch->range[i]};
@@ -377,11 +373,11 @@ static bool reserve_places(void *context, unsigned worker)
     for (uint64_t r = scratch->first; r <= scratch->last; r++) {
         scratch->places[r - scratch->first] = gather->next[r];
         gather->next[r] += scratch->counts[r - scratch->first];
-        /* Nothing is copied out of bounds: a file that grew meanwhile is found out at the end. */
+        /* Copies stay in bounds; if the file has grown, an error is reported at the end. */
         gather->overflow |= gather->bounded && gather->next[r] > gather->end[r];
     }
     if (gather->samples != NULL) {
-        take_samples(gather, scratch);
+        add_samples(gather, scratch);
     }
     if (gather->overflow) {
         scratch->count = 0;
@@ -433,7 +429,7 @@ static void deliver_rows(void *context, unsigned worker)
                           gather->info->nnz);
 }
 
-/* One scan for `ranges`, whose places begin at next and end at end. */
+/* Scans once for `ranges`, whose places are from next to end. */
 static enum slc_status gather_ranges(struct slc_gather *gather,
                                      const struct slc_gather_range *ranges,
                                      uint64_t count,
@@ -478,11 +474,11 @@ enum slc_status slc_gather_ranges(struct slc_gather *gather,
     }
     SLC_TRY(status);
     if (!whole) {
-        return slc_fail_file(err, SLC_ERR_DAMAGED, slc_reader_path(gather->scan.reader),
-                             "rows %" PRIu64 " to %" PRIu64 " of mode %u hold another number of "
-                             "nonzeros than when they were counted: the file was altered meanwhile",
-                             ranges[0].first_row + 1, ranges[count - 1].last_row + 1,
-                             gather->scan.mode + 1);
+        return slc_fail_file(
+            err, SLC_ERR_DAMAGED, slc_reader_path(gather->scan.reader),
+            "rows %" PRIu64 " to %" PRIu64 " of mode %u have a different number of nonzeros than "
+            "when they were counted: the file has changed",
+            ranges[0].first_row + 1, ranges[count - 1].last_row + 1, gather->scan.mode + 1);
     }
     return SLC_OK;
 }
@@ -508,7 +504,7 @@ enum slc_status slc_gather_sample(struct slc_gather *gather,
                                   uint64_t count,
                                   uint64_t chance,
                                   struct slc_gather_sample *samples,
-                                  uint64_t room,
+                                  uint64_t capacity,
                                   uint64_t *drawn,
                                   struct slc_error *err)
 {
@@ -517,7 +513,7 @@ enum slc_status slc_gather_sample(struct slc_gather *gather,
     gather->bounded = false;
     gather->chance = chance;
     gather->samples = samples;
-    gather->room = room;
+    gather->capacity = capacity;
     gather->drawn = 0;
     enum slc_status status = gather_ranges(gather, ranges, count, err);
     *drawn = gather->drawn;

@@ -11,30 +11,30 @@
 
 enum {
     MIB = 1 << 20,
-    /* Readers, lists of tiles, the allocator's own. */
+    /* Readers, queues of tiles, the allocator's overhead. */
     SMALL_OBJECTS_BYTES = 512 << 10,
-    /* All of fiber-n is one range: cut so that threads share sorting it, in pieces near the caches.
-     */
+    /* All of fiber-n is one range: cut so that threads share the sort, in pieces near the cache
+     * size. */
     FIBER_RANGE_NNZ = 4 << 20,
-    /* What a range leaves behind that does not complete a tile, and as much again to go on with. */
+    /* The rest of a range that completes no tile, and as much again for the next one. */
     AREA_NNZ_MIN = 2 * SLC_TILE_NNZ,
-    /* Areas from here on are in huge pages, and so multiples of 2 MiB. */
+    /* Areas of at least this size use huge pages and are multiples of 2 MiB. */
     HUGE_AREA_BYTES = 16 * MIB
 };
 
-/* Of a gathered nonzero, and of the scratch that sorting takes. */
+/* Bytes of a gathered nonzero, including the scratch of the sort. */
 static uint64_t nonzero_bytes(const struct slc_layout_info *info, bool sorts)
 {
     return (info->keys.bits > 64 ? 24U : 16U) * (sorts ? 2U : 1U);
 }
 
-/* There are no more partitions than this; convert/layout/sorted_cuts.c says why. */
+/* Bound of the number of partitions; explained in convert/layout/sorted_cuts.c. */
 static uint64_t parts_max(const struct slc_layout_info *info)
 {
     return slc_sorted_cuts_memory_bytes(info->nnz) / sizeof(struct slc_sorted_part);
 }
 
-/* The writer's block grows by a whole tile at most, its index and the journal by doubling. */
+/* The writer's block grows by at most a whole tile, its index and the journal by doubling. */
 static uint64_t writer_bytes(const struct slc_layout_info *info)
 {
     uint64_t tile = slc_encoder_bound(&info->keys, info->codec, SLC_TILE_NNZ);
@@ -49,7 +49,7 @@ static uint64_t ranges_max(const struct slc_layout_info *info)
     return parts_max(info) + info->nnz / (AREA_NNZ_MIN / 4);
 }
 
-/* Everything but the area, while nonzeros are gathered and written. */
+/* Memory without the area, while nonzeros are gathered and written. */
 static uint64_t fixed_bytes(const struct slc_layout_info *info, unsigned workers)
 {
     return SMALL_OBJECTS_BYTES + slc_tile_scan_memory_bytes(info, workers) +
@@ -76,7 +76,7 @@ uint64_t slc_sorted_memory_min(const struct slc_layout_info *info)
     return need_bytes(info, 1);
 }
 
-/* As many workers as fit. */
+/* Chooses the largest number of workers that fits. */
 static enum slc_status choose_workers(const struct slc_sorted_options *options,
                                       struct slc_sorted_plan *plan,
                                       struct slc_error *err)
@@ -89,33 +89,33 @@ static enum slc_status choose_workers(const struct slc_sorted_options *options,
             return SLC_OK;
         }
     }
-    /* A MiB more than now: the process may be larger by a few pages next time. */
+    /* Add a MiB, because the process may be a few pages larger in the next run. */
     return slc_fail_budget(
-        err, options->budget_bytes, plan->need_bytes + options->beside_bytes + MIB,
+        err, options->budget_bytes, plan->need_bytes + options->caller_bytes + MIB,
         "sorting the nonzeros by %smode %u",
         options->layout == SLC_LAYOUT_FIBER ? "fibers of " : "", options->mode + 1);
 }
 
-/* All the rest for the area, as far as there are nonzeros. */
+/* Uses the rest for the area, as far as there are nonzeros. */
 static void divide_memory(const struct slc_sorted_options *options, struct slc_sorted_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(options->reader);
     const uint64_t each = nonzero_bytes(info, plan->sorts);
-    const uint64_t wanted = (info->nnz + 1) * each;
+    const uint64_t needed = (info->nnz + 1) * each;
 
     plan->area_bytes = options->memory_bytes - fixed_bytes(info, plan->workers);
-    uint64_t unit = plan->area_bytes >= HUGE_AREA_BYTES && wanted >= HUGE_AREA_BYTES
+    uint64_t unit = plan->area_bytes >= HUGE_AREA_BYTES && needed >= HUGE_AREA_BYTES
                         ? 2 * MIB
                         : slc_memory_page_bytes();
     plan->area_bytes = slc_min_u64(plan->area_bytes - plan->area_bytes % unit,
-                                   slc_div_up_u64(wanted, unit) * unit);
+                                   slc_div_up_u64(needed, unit) * unit);
     plan->area_nnz = plan->area_bytes / each;
     plan->ranges_max = parts_max(info);
     plan->need_bytes =
         slc_max_u64(plan->need_bytes, fixed_bytes(info, plan->workers) + plan->area_bytes);
 }
 
-/* One range for each partition, but pieces of a row together. */
+/* Makes one range per partition, but a single one for all pieces of a row. */
 static enum slc_status make_ranges(struct slc_sorted_plan *plan, struct slc_error *err)
 {
     plan->ranges = slc_calloc(plan->cuts.count + 1, sizeof *plan->ranges);
@@ -158,7 +158,7 @@ enum slc_status slc_sorted_plan_gather(const struct slc_sorted_plan *plan,
     return slc_gather_create(&scan, &plan->keys, plan->ranges_max, gather, err);
 }
 
-/* Cuts ranges that do not fit the area beside what completes no tile. */
+/* Cuts ranges that do not fit the area in addition to a partial tile. */
 static enum slc_status cut_by_keys(const struct slc_sorted_options *options,
                                    struct slc_sorted_plan *plan,
                                    struct slc_error *err)
@@ -172,7 +172,7 @@ static enum slc_status cut_by_keys(const struct slc_sorted_options *options,
     for (uint64_t r = 0; r < plan->range_count; r++) {
         largest = slc_max_u64(largest, plan->ranges[r].nnz);
     }
-    /* The only range there is has nothing before it. */
+    /* A single range is not preceded by a partial tile. */
     if (largest <= most || (plan->range_count == 1 && largest <= plan->area_nnz &&
                             options->layout == SLC_LAYOUT_SORTED)) {
         return SLC_OK;
@@ -201,7 +201,7 @@ uint64_t slc_sorted_plan_batch(const struct slc_sorted_plan *plan, uint64_t firs
     return count;
 }
 
-/* What is left of a tile to the next scan is less than a tile, and is not known before. */
+/* The rest left to the next scan is less than a tile, and its size is not known before. */
 static void count_batches(struct slc_sorted_plan *plan)
 {
     for (uint64_t first = 0; first < plan->range_count;) {
@@ -210,7 +210,7 @@ static void count_batches(struct slc_sorted_plan *plan)
     }
 }
 
-/* One part of all rows, and all bits of the mode lowest. */
+/* One partition of all rows, with all bits of the mode lowest in the key. */
 static enum slc_status whole_fibers(const struct slc_sorted_options *options,
                                     struct slc_sorted_plan *plan,
                                     struct slc_fiber_run *run,
@@ -227,7 +227,7 @@ static enum slc_status whole_fibers(const struct slc_sorted_options *options,
     return SLC_OK;
 }
 
-/* Counts and cuts rows and chooses keys, each with all memory to itself. */
+/* Counts and cuts rows and chooses keys; each step may use all memory. */
 static enum slc_status cut_rows(const struct slc_sorted_options *options,
                                 struct slc_sorted_plan *plan,
                                 struct slc_fiber_run *run,
@@ -248,7 +248,7 @@ static enum slc_status cut_rows(const struct slc_sorted_options *options,
     return slc_sorted_run_choose(&scan, &plan->cuts, run, &plan->count_scans, err);
 }
 
-/* Where the nonzeros go, and under which keys. */
+/* Chooses the order of the nonzeros and their keys. */
 static enum slc_status choose_order(const struct slc_sorted_options *options,
                                     struct slc_sorted_plan *plan,
                                     struct slc_error *err)

@@ -1,7 +1,5 @@
-/*
- * See convert/layout/sorted_run.h. The ordinal of a nonzero's partition counts as one mode more, so
- * that pieces of a mode-n fiber in two partitions are two.
- */
+/* Chooses the fiber run of a sorted layout. The number of a nonzero's partition counts as an
+ * additional mode, so that pieces of a mode-n fiber in two partitions are distinct. */
 #include "convert/layout/sorted_run.h"
 
 #include "base/memory/checked.h"
@@ -13,8 +11,8 @@
 
 enum { CHUNK_NNZ = 1024 };
 
-/* The run of the file that is read stays where the best one has more than so much of its pieces:
-   nothing is sorted then. */
+/* The run of the input file is kept if the best run has more than this fraction of its pieces: no
+ * sort is needed then. */
 static const double keep_share = 0.9;
 
 struct worker {
@@ -26,7 +24,7 @@ struct choice {
     const struct slc_tile_scan_options *scan;
     const struct slc_sorted_cuts *cuts;
     const struct slc_layout_info *info;
-    unsigned modes; /* counted: those there are, and the partition where there is room for it */
+    unsigned modes; /* counted: those of the tensor, and the partition if there is space for it */
     struct worker *workers;
     struct slc_tile_progress progress;
 };
@@ -108,7 +106,7 @@ count_tile(void *context, unsigned number, struct slc_tile_view *tile, struct sl
     return status;
 }
 
-/* From the counts of all workers, which are those of the first now. */
+/* Chooses by the counts of all workers, already joined into those of the first. */
 static struct slc_fiber_run choose_run(const struct choice *choice)
 {
     const struct slc_fiber_counts *counts = &choice->workers[0].counts;
@@ -118,10 +116,10 @@ static struct slc_fiber_run choose_run(const struct choice *choice)
 
     assert(choice->info->order > 0);
     for (unsigned n = 0; n < choice->info->order; n++) {
-        /* Without a column for the partition pieces of its own mode cannot be told. */
-        const bool told = choice->modes > choice->info->order || n != choice->scan->mode;
+        /* Without a column for the partition, pieces of the sorted mode are unknown. */
+        const bool known = choice->modes > choice->info->order || n != choice->scan->mode;
 
-        pieces[n] = told ? slc_distinct_count(&counts->pieces[n]) : UINT64_MAX;
+        pieces[n] = known ? slc_distinct_count(&counts->pieces[n]) : UINT64_MAX;
         best = pieces[n] < pieces[best] ? n : best;
     }
     if (!slc_fiber_pieces_gain(choice->info->nnz, pieces[best])) {

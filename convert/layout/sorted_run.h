@@ -1,7 +1,7 @@
 /*
- * Which fiber run the keys of a layout sorted-n have (base/key.h): that of the mode whose fibers
- * lie in the fewest pieces, counted as convert/build/sort/fibers.h does, where partitions cut
- * fibers of mode n. So it is mostly another mode than n, for a partition has few rows.
+ * Chooses the fiber run of the keys of a layout sorted-n (base/key.h): the mode whose fibers form
+ * the fewest pieces, counted as in convert/build/sort/fibers.h, where partitions cut fibers of mode
+ * n. It is usually not mode n, because a partition has few rows.
  */
 #ifndef SLC_CONVERT_SORTED_RUN_H
 #define SLC_CONVERT_SORTED_RUN_H
@@ -12,13 +12,13 @@
 
 #include <stdint.h>
 
-/* What choosing takes with so many workers. */
+/* Memory for the choice with this number of workers. */
 uint64_t slc_sorted_run_memory_bytes(const struct slc_layout_info *info, unsigned workers);
 
 /*
- * Chooses for the partitions of scan->mode from all nonzeros, in one scan unless there are hardly
- * any, which *scans goes up by; it depends on them and the cuts alone. The run of the file that is
- * read stays where another one gains little. Errors: those of slc_tile_scan.
+ * Chooses the run for the partitions of scan->mode from all nonzeros, in one scan unless there are
+ * very few, and adds the scans to *scans. The result depends only on the nonzeros and the cuts. The
+ * run of the input file is kept if another gains little. Errors: those of slc_tile_scan.
  */
 enum slc_status slc_sorted_run_choose(const struct slc_tile_scan_options *scan,
                                       const struct slc_sorted_cuts *cuts,

@@ -1,8 +1,8 @@
 /*
  * Shortest decimal text of doubles, by the Schubfach method (R. Giulietti, "The Schubfach way to
- * render doubles", 2020): scale the rounding interval of the double by a power of ten to 128 bits,
- * so that it holds at most a few integers, and take the shortest of them, the closest among equals.
- * The powers of ten, 617 of 128 bits, are computed once with exact integers instead of being
+ * render doubles", 2020): scales the rounding interval of the double by a power of ten to 128 bits,
+ * so that it holds at most a few integers, and chooses the shortest of them, the closest among
+ * equals. The 617 powers of ten of 128 bits are computed once with exact integers instead of being
  * listed.
  *
  * Cost: about 30 ns; integers below 2^53 about 10 ns.
@@ -27,7 +27,7 @@ static unsigned digits_of(uint64_t value)
     /* 1233 / 4096 is log10 2 closely enough for 64 bits. */
     unsigned guess = (64U - (unsigned)__builtin_clzll(value | 1)) * 1233 >> 12;
 
-    /* 0 has a digit, like 1; all other powers are even. */
+    /* 0 has one digit, like 1; all other powers are even. */
     return guess + 1 - ((value | 1) < slc_powers_of_ten[guess]);
 }
 
@@ -121,7 +121,7 @@ static int floor_log2_pow10(int e)
     return (e * 1741647) >> 19;
 }
 
-/* High part of g * c, with a sticky bit in place of the rest. */
+/* High part of g * c, with a sticky bit for the rest. */
 static uint64_t round_to_odd(slc_u128 g, uint64_t c)
 {
     slc_u128 low = (slc_u128)(uint64_t)g * c;
@@ -165,8 +165,9 @@ static struct decimal shortest(uint64_t fraction, int biased)
     }
 }
 
-/* Digits with a point after `before` of them, or in front of zeros, or an exponent: the shorter. */
-static unsigned lay_out(char *text, struct decimal decimal)
+/* Writes digits with a point after `before` of them, or after leading zeros, or with an exponent:
+ * the shortest form. */
+static unsigned write_digits(char *text, struct decimal decimal)
 {
     char digits[SLC_FORMAT_U64_BYTES];
     char *out = text;
@@ -229,6 +230,6 @@ unsigned slc_format_f64(char *text, double value)
         return sign + slc_format_u64(text, (uint64_t)magnitude);
     }
     pthread_once(&once, compute_powers);
-    return sign +
-           lay_out(text, shortest(bits & ((UINT64_C(1) << 52) - 1), (int)(bits >> 52 & 0x7ff)));
+    return sign + write_digits(
+                      text, shortest(bits & ((UINT64_C(1) << 52) - 1), (int)(bits >> 52 & 0x7ff)));
 }

@@ -1,5 +1,5 @@
-/* Numbers as text, fast and without the locale. Each writes no terminating zero; returns the
- * length. */
+/* Formats numbers as text, fast and independent of the locale. Functions write no terminating zero
+ * and return the length. */
 #ifndef SLC_CONVERT_FORMAT_H
 #define SLC_CONVERT_FORMAT_H
 
@@ -16,10 +16,8 @@ enum {
 
 unsigned slc_format_u64(char *text, uint64_t value);
 
-/*
- * Writes `value` into `text` (at least 32 bytes) with the fewest digits that strtod reads back to
- * the same bits; returns the length. Locale-independent.
- */
+/* Writes `value` to `text` (at least 32 bytes) with the fewest digits that strtod reads back to the
+ * same bits; returns the length. */
 unsigned slc_format_f64(char *text, double value);
 
 #endif

@@ -27,10 +27,10 @@
 enum {
     /* 10^19 - 1 is the largest run of nines below 2^64. */
     MANTISSA_DIGITS_MAX = 19,
-    /* No double has a rounding boundary with more than 767 significant digits; one more, not zero,
-     * stands for everything after. */
+    /* No double has a rounding boundary with more than 767 significant digits; one more nonzero
+     * digit represents all digits after it. */
     CANONICAL_DIGITS_MAX = 800,
-    /* Any number with so large a power, after its digits are normalized, is 0 or infinite. */
+    /* Any number with such a large power, after its digits are normalized, is 0 or infinite. */
     CANONICAL_POWER_MAX = 99999
 };
 
@@ -95,9 +95,9 @@ static const uint64_t powers_of_five[28] = {UINT64_C(1),
 
 struct decimal {
     uint64_t mantissa; /* the first digits */
-    unsigned digits;   /* how many, leading zeros of a chunk included: at most 19 */
+    unsigned digits;   /* number of digits, including leading zeros of a chunk: at most 19 */
     bool any;          /* there was a digit at all */
-    bool truncated;    /* a digit that is not zero did not fit */
+    bool truncated;    /* a nonzero digit did not fit */
     int64_t power;     /* of ten, for the mantissa */
     int64_t exponent;  /* as written after 'e' */
     const char *digits_begin;
@@ -164,7 +164,7 @@ static const char *scan_digits(const char *p, const char *end, int scale, struct
     return p;
 }
 
-/* Reads [eE][+-]digits; without digits nothing is consumed, as strtod does. */
+/* Reads [eE][+-]digits; without digits nothing is consumed, as in strtod. */
 static const char *scan_exponent(const char *text, const char *end, int64_t *exponent)
 {
     const char *p = text;
@@ -197,7 +197,7 @@ static const char *scan_exponent(const char *text, const char *end, int64_t *exp
     return p;
 }
 
-/* Rounds mantissa * 10^power once; false when the power is out of reach of 128 bits. */
+/* Rounds mantissa * 10^power once; false if the power is out of range for 128 bits. */
 static bool convert_exactly(uint64_t mantissa, int64_t power, double *value)
 {
     static const uint64_t two_53 = UINT64_C(1) << 53;
@@ -218,7 +218,7 @@ static bool convert_exactly(uint64_t mantissa, int64_t power, double *value)
         /* mantissa * 5^power is exact; its conversion rounds; times 2^power is exact. */
         *value = ldexp((double)((slc_u128)mantissa * powers_of_five[power]), (int)power);
     } else {
-        /* With both top bits set, (m 2^63) / d lies in [2^62, 2^64): at least 9 bits beyond the 53
+        /* With both top bits set, (m 2^63) / d is in [2^62, 2^64): at least 9 bits more than the 53
          * of a double, so the remainder may be folded into the last one. */
         uint64_t divisor = powers_of_five[-power];
         int mantissa_shift = __builtin_clzll(mantissa);
@@ -238,12 +238,12 @@ static locale_t c_locale;
 
 static void make_c_locale(void)
 {
-    /* The C library keeps this one ready: nothing is allocated, nothing can fail. */
+    /* The C library keeps this locale ready: nothing is allocated, nothing can fail. */
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     assert(c_locale != (locale_t)0);
 }
 
-/* Any number: at most 801 significant digits, then a power of ten, read by strtod. */
+/* Converts any number by strtod, with at most 801 significant digits and a power of ten. */
 static double convert_by_library(const struct decimal *d)
 {
     char canonical[CANONICAL_DIGITS_MAX + 32];

@@ -1,10 +1,10 @@
 /*
- * Decimal digits to integers, eight at a time: the inner loop of text parsing.
+ * Converts decimal digits to integers, eight at a time: the inner loop of text parsing.
  *
- * A chunk of eight bytes is loaded as one little-endian word; one subtraction-free test finds how
- * many leading bytes are digits, a shift puts them at the end of a string of zeros, three
- * multiplications combine neighbours. No branch depends on the number of digits, which varies from
- * row to row and would be mispredicted.
+ * Eight bytes are loaded as one little-endian word. A test without subtraction finds the number of
+ * leading digits, a shift moves them to the end of a string of zeros, and three multiplications
+ * combine neighbours. No branch depends on the number of digits, which varies from row to row and
+ * would be mispredicted.
  */
 #ifndef SLC_CONVERT_NUMBER_H
 #define SLC_CONVERT_NUMBER_H
@@ -18,17 +18,16 @@
 
 extern const uint64_t slc_powers_of_ten[20];
 
-/* How many of the eight bytes at `text` are digits before the first that is not; *value: their
- * number. */
+/* Returns the number of leading digits in the eight bytes at `text`; *value: their number. */
 static inline unsigned slc_digits8(const char *text, uint64_t *value)
 {
     /* Digits become 0 .. 9; adding 0x76 then sets the top bit of every byte above 9. A carry out of
-     * a byte can only disturb bytes above one that already is no digit. */
+     * a byte only disturbs bytes after the first non-digit. */
     uint64_t t = slc_load_u64(text) ^ UINT64_C(0x3030303030303030);
     uint64_t other = ((t + UINT64_C(0x7676767676767676)) | t) & UINT64_C(0x8080808080808080);
     unsigned digits = other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
 
-    /* Two shifts by half, because one by 64 (no digits) is undefined. */
+    /* A shift by 64 (no digits) is undefined: shift twice by half. */
     t = (t << 4 * (8 - digits)) << 4 * (8 - digits);
     t = (t * 10 + (t >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
     t = (t * 100 + (t >> 16)) & UINT64_C(0x0000ffff0000ffff);
@@ -36,11 +35,8 @@ static inline unsigned slc_digits8(const char *text, uint64_t *value)
     return digits;
 }
 
-/*
- * slc_parse_f64 of `bytes` bytes for most numbers that tables have: up to eight digits,
- * with a point or without. Of `text` eight bytes are read whatever `bytes` is. False where it is
- * anything else, a number or not.
- */
+/* slc_parse_f64 of `bytes` bytes for the most frequent numbers: up to eight digits with or without
+ * a point. Always reads eight bytes of `text`. False for anything else, numeric or not. */
 static inline bool slc_parse_short_f64(const char *text, size_t bytes, double *value)
 {
     uint64_t t, other;
@@ -49,7 +45,7 @@ static inline bool slc_parse_short_f64(const char *text, size_t bytes, double *v
     if (bytes - 1 >= 8) {
         return false;
     }
-    /* To the end, behind zeros; see slc_digits8. */
+    /* Moves the text to the end, after zeros; see slc_digits8. */
     t = (slc_load_u64(text) ^ UINT64_C(0x3030303030303030)) << 8 * (8 - bytes);
     other = ((t + UINT64_C(0x7676767676767676)) | t) & UINT64_C(0x8080808080808080);
     if (other != 0) {
@@ -59,32 +55,30 @@ static inline bool slc_parse_short_f64(const char *text, size_t bytes, double *v
         if ((other & (other - 1)) != 0 || (t >> 8 * at & 0xff) != ('.' ^ '0') || bytes == 1) {
             return false;
         }
-        /* Closes the gap where the point was: digits before it move up. */
+        /* Closes the gap of the point: digits before it move up. */
         t = behind | (t & ((UINT64_C(1) << 8 * at) - 1)) << 8;
         fraction = 7 - at;
     }
     t = (t * 10 + (t >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
     t = (t * 100 + (t >> 16)) & UINT64_C(0x0000ffff0000ffff);
     t = (t * 10000 + (t >> 32)) & UINT64_C(0xffffffff);
-    /* Both are doubles: one division rounds once. */
+    /* Both are exact doubles: one division rounds once. */
     *value = fraction > 0 ? (double)t / (double)slc_powers_of_ten[fraction] : (double)t;
     return true;
 }
 
 /*
- * Parses a decimal floating-point number, correctly rounded, independent of the locale, from
- * [text, end). Returns the first byte after it, or NULL when there is none. Fast path for up to 19
- * digits and exponents within +-22, strtod's result always.
+ * Parses a decimal floating-point number from [text, end), correctly rounded and independent of the
+ * locale. Returns the first byte after it, or NULL without a number. Always the result of strtod;
+ * fast path for up to 19 digits and exponents within +-22.
  */
 const char *slc_parse_f64(const char *text, const char *end, double *value);
 
-/* As slc_parse_index, for any number of digits and any distance to the end. */
+/* slc_parse_index for any number of digits and any distance to the end. */
 const char *slc_parse_index_long(const char *text, const char *end, uint64_t *value);
 
-/*
- * Parses decimal digits from [text, end). Returns the first byte after them, or NULL when there are
- * none or the number is above SLC_MAX_MODE_LENGTH.
- */
+/* Parses decimal digits from [text, end). Returns the first byte after them, or NULL if there are
+ * none or the number is above SLC_MAX_MODE_LENGTH. */
 static inline const char *slc_parse_index(const char *text, const char *end, uint64_t *value)
 {
     if (end - text >= 8) {

@@ -13,17 +13,17 @@
 #include <errno.h>
 #include <string.h>
 
-/* A build whose store is written. What is pointed to is borrowed. */
+/* A build whose store is written. Pointers are borrowed. */
 struct complete {
-    const struct slc_builder_options *options; /* its `output` is not looked at */
+    const struct slc_builder_options *options; /* `output` is ignored */
     struct slc_build_folder *folder;
     enum slc_complete_stage stage;
     struct slc_builder_report *report;
     const struct slc_state *note; /* the caller's fields; NULL: none */
-    bool noted;                   /* the state is written */
+    bool recorded;                /* the state is written */
 };
 
-/* What the store itself does not record: written, or read. */
+/* Writes or reads the parts of the report that the store does not record. */
 static void pass_report(struct slc_state *state, bool reading, struct slc_builder_report *report)
 {
     struct slc_fiber_report *fibers = &report->fibers;
@@ -54,8 +54,8 @@ static void pass_report(struct slc_state *state, bool reading, struct slc_builde
     }
 }
 
-/* A fault of something that is not there, or not what was written: nothing to go on with. */
-static bool is_useless(const struct slc_error *fault)
+/* Whether a fault means that files are missing or damaged, so that the state is unusable. */
+static bool is_unusable(const struct slc_error *fault)
 {
     return fault->status == SLC_ERR_FORMAT || fault->status == SLC_ERR_DAMAGED ||
            fault->status == SLC_ERR_UNSUPPORTED ||
@@ -72,7 +72,7 @@ pass_fault(const struct slc_error *fault, enum slc_status status, struct slc_err
     return status;
 }
 
-/* The hash of the manifest in `folder`; 0 where none is there. */
+/* The hash of the manifest in `folder`; 0 without one. */
 static enum slc_status hash_manifest(const struct slc_files *files,
                                      const char *folder,
                                      uint64_t *hash,
@@ -89,7 +89,7 @@ static enum slc_status hash_manifest(const struct slc_files *files,
         slc_file_load(files, path, SLC_MANIFEST_MAX_BYTES, &text, &bytes, &fault);
     if (status == SLC_OK) {
         *hash = slc_hash64(text, bytes);
-    } else if (is_useless(&fault)) {
+    } else if (is_unusable(&fault)) {
         status = SLC_OK;
     }
     slc_free(text);
@@ -97,7 +97,7 @@ static enum slc_status hash_manifest(const struct slc_files *files,
     return pass_fault(&fault, status, err);
 }
 
-/* Writes complete.state, synced with its name and that of the folder. Errors: SLC_ERR_IO, .. */
+/* Writes complete.state and syncs it, its name and the folder's name. Errors: SLC_ERR_IO, .. */
 static enum slc_status write_state(const struct complete *complete, struct slc_error *err)
 {
     const struct slc_build_identity *identity = &complete->options->identity;
@@ -122,12 +122,12 @@ static enum slc_status write_state(const struct complete *complete, struct slc_e
     }
     status = slc_state_save(&state, folder->files, folder->part, SLC_COMPLETE_STATE_NAME, err);
     slc_state_destroy(&state);
-    /* Without a commit a power cut might still take the folder's own name. */
+    /* Without a commit, a power failure could still remove the folder's own name. */
     SLC_TRY(status);
     return slc_name_sync(folder->files, folder->part, err);
 }
 
-/* Removes what a renumbering left that was not kept, or not finished. */
+/* Removes a relabelled store that was rejected or is unfinished. */
 static enum slc_status remove_inner(const struct slc_build_folder *folder, struct slc_error *err)
 {
     static const char *const names[] = {SLC_RELABELLED_NAME, SLC_RELABELLED_NAME ".part"};
@@ -143,7 +143,7 @@ static enum slc_status remove_inner(const struct slc_build_folder *folder, struc
     return status;
 }
 
-/* From a plain store to the one that is to be published, noted where the plain one was. */
+/* Replaces the plain store by the one to be published, and records it like the plain one. */
 static enum slc_status renumber_store(struct complete *complete, struct slc_error *err)
 {
     bool apart = false;
@@ -155,25 +155,25 @@ static enum slc_status renumber_store(struct complete *complete, struct slc_erro
         complete->options->publishing();
     }
     complete->stage = apart ? SLC_COMPLETE_APART : SLC_COMPLETE_WHOLE;
-    return status == SLC_OK && complete->noted ? write_state(complete, err) : status;
+    return status == SLC_OK && complete->recorded ? write_state(complete, err) : status;
 }
 
-/* Further layouts, which change the manifest that was noted. */
+/* Adds additional layouts, which change the recorded manifest. */
 static enum slc_status add_layouts(struct complete *complete, struct slc_error *err)
 {
     enum slc_status status =
         slc_build_layouts(complete->options, complete->folder->part, complete->report, err);
 
     complete->stage = SLC_COMPLETE_WHOLE;
-    return status == SLC_OK && complete->noted && complete->report->layout_count > 0
+    return status == SLC_OK && complete->recorded && complete->report->layout_count > 0
                ? write_state(complete, err)
                : status;
 }
 
 /*
- * Renumbers the store where that is to be done, builds further layouts, and gives it its name.
- * Errors: those of slc_relabel_store, slc_build_layouts and slc_build_folder_publish; what was
- * noted is still there after one.
+ * Relabels the store if requested, builds additional layouts, and renames the store to its final
+ * name. Errors: those of slc_relabel_store, slc_build_layouts and slc_build_folder_publish; the
+ * recorded state remains after an error.
  */
 static enum slc_status finish_steps(struct complete *complete, struct slc_error *err)
 {
@@ -190,12 +190,12 @@ static enum slc_status finish_steps(struct complete *complete, struct slc_error 
         complete->options->publishing();
     }
     if (status == SLC_OK && complete->stage == SLC_COMPLETE_APART) {
-        status = slc_relabel_put(files, folder->part, err);
+        status = slc_relabel_install(files, folder->part, err);
     }
     SLC_THEN(status, add_layouts(complete, err));
     SLC_THEN(status, slc_build_folder_publish(complete->folder, err));
-    if (status == SLC_OK && complete->noted) {
-        /* The store is there; a file that is no part of it does no harm. */
+    if (status == SLC_OK && complete->recorded) {
+        /* The store is in place; an extra file does no harm. */
         code = files->unlink(files->self, path);
         if (code < 0) {
             slc_log(SLC_LOG_WARNING, "%s is left over and can be removed: %s", path,
@@ -206,7 +206,7 @@ static enum slc_status finish_steps(struct complete *complete, struct slc_error 
     return status;
 }
 
-/* What the store itself tells. */
+/* Fills in the report from the store. */
 static void report_store(const struct slc_store *store, struct slc_builder_report *report)
 {
     const struct slc_layout_info *info = slc_reader_info(store->reader);
@@ -225,7 +225,7 @@ static void report_store(const struct slc_store *store, struct slc_builder_repor
                                                   .value_type = info->value_type};
 }
 
-/* Whether all that the manifest of this hash lists is in `folder`, as far as headers tell. */
+/* Whether all files listed in the manifest of this hash are in `folder` and have valid headers. */
 static enum slc_status is_whole(const struct slc_builder_options *options,
                                 const char *folder,
                                 uint64_t manifest_hash,
@@ -256,14 +256,14 @@ static enum slc_status is_whole(const struct slc_builder_options *options,
     if (status == SLC_OK) {
         report_store(store, report);
         slc_store_close(store);
-    } else if (is_useless(&fault)) {
+    } else if (is_unusable(&fault)) {
         status = SLC_OK;
     }
     slc_free(store);
     return pass_fault(&fault, status, err);
 }
 
-/* Reads the state in `folder`. *sound: it is of this build. */
+/* Reads the state in `folder`. *sound: it belongs to this build. */
 static enum slc_status read_state(struct slc_complete_left *left,
                                   const char *folder,
                                   uint64_t *manifest_hash,
@@ -290,9 +290,9 @@ static enum slc_status read_state(struct slc_complete_left *left,
     return status;
 }
 
-/* Whether the state in `folder` is of this build, and the store beside it whole: *taken. */
+/* Whether the state in `folder` belongs to this build, and its store is complete: *taken. */
 static enum slc_status
-take_store(struct slc_complete_left *left, const char *folder, bool *taken, struct slc_error *err)
+check_store(struct slc_complete_left *left, const char *folder, bool *taken, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_or_system(left->options->files);
     uint64_t hash = 0;
@@ -302,17 +302,17 @@ take_store(struct slc_complete_left *left, const char *folder, bool *taken, stru
     if (status != SLC_OK || !*taken) {
         return status;
     }
-    /* A run that was killed may not have come to sync what is built upon here. */
+    /* A killed run may not have synced the files that this run builds on. */
     SLC_TRY(slc_name_sync(files, folder, err));
     code = files->sync_folder(files->self, folder);
     SLC_TRY(code < 0 ? slc_fail_errno(err, -code, folder, "syncing the folder") : SLC_OK);
     if (left->stage == SLC_COMPLETE_APART) {
-        SLC_TRY(slc_relabel_put(files, folder, err));
+        SLC_TRY(slc_relabel_install(files, folder, err));
     }
     return is_whole(left->options, folder, hash, &left->report, taken, err);
 }
 
-/* "OUTPUT.suffix" in fresh memory, or NULL without memory. */
+/* "OUTPUT.suffix" in new memory, or NULL without memory. */
 static char *output_path(const struct slc_builder_options *options, const char *suffix)
 {
     size_t length = strlen(options->output);
@@ -328,7 +328,7 @@ static char *output_path(const struct slc_builder_options *options, const char *
     return path;
 }
 
-/* One that has its name already. */
+/* Looks for a store that has its final name already. */
 static enum slc_status
 find_placed(struct slc_complete_left *left, bool *found, struct slc_error *err)
 {
@@ -338,13 +338,13 @@ find_placed(struct slc_complete_left *left, bool *found, struct slc_error *err)
     enum slc_status status = slc_state_exists(files, output, SLC_COMPLETE_STATE_NAME, found, err);
 
     if (status == SLC_OK && *found) {
-        status = slc_folder_lock(files, output,
-                                 "another run is changing this store: wait until it is done",
-                                 &left->lock, &taken, err);
+        status =
+            slc_folder_lock(files, output, "another run is changing this store: wait until it ends",
+                            &left->lock, &taken, err);
     }
     if (status == SLC_OK && *found) {
         left->placed = true;
-        status = take_store(left, output, found, err);
+        status = check_store(left, output, found, err);
     }
     slc_free(output);
     return status;
@@ -359,10 +359,10 @@ static enum slc_status find_part(struct slc_complete_left *left, bool *found, st
 
     slc_free(part);
     if (status == SLC_OK && *found) {
-        status = slc_build_folder_begin(&left->folder, files, options->output, options->overwrite,
-                                        true, err);
+        status = slc_build_folder_create(&left->folder, files, options->output, options->overwrite,
+                                         true, err);
     }
-    return status == SLC_OK && *found ? take_store(left, left->folder.part, found, err) : status;
+    return status == SLC_OK && *found ? check_store(left, left->folder.part, found, err) : status;
 }
 
 enum slc_status slc_complete_find(const struct slc_builder_options *options,
@@ -397,19 +397,19 @@ void slc_complete_left_end(struct slc_complete_left *left)
     }
 }
 
-enum slc_status slc_complete_settle(const struct slc_builder_options *options,
-                                    struct slc_error *err)
+enum slc_status slc_complete_clean_up(const struct slc_builder_options *options,
+                                      struct slc_error *err)
 {
     const struct slc_files *files = slc_files_or_system(options->files);
     static const char *const suffixes[] = {".part", ".old"};
     enum slc_status status = slc_name_sync(files, options->output, err);
 
     for (unsigned i = 0; i < 2 && status == SLC_OK && options->overwrite; i++) {
-        char *aside = output_path(options, suffixes[i]);
+        char *old_path = output_path(options, suffixes[i]);
 
-        status = aside == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
-                               : slc_build_leftover_remove(files, aside, err);
-        slc_free(aside);
+        status = old_path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
+                                  : slc_build_leftover_remove(files, old_path, err);
+        slc_free(old_path);
     }
     return status == SLC_OK ? slc_state_remove(files, options->output, SLC_COMPLETE_STATE_NAME, err)
                             : status;
@@ -424,7 +424,7 @@ static enum slc_status finish_part(struct slc_complete_left *left, struct slc_er
                                 .stage = left->stage,
                                 .report = &left->report,
                                 .note = &left->note,
-                                .noted = true};
+                                .recorded = true};
 
     for (unsigned i = 0; i < sizeof states / sizeof states[0]; i++) {
         SLC_TRY(slc_state_remove(left->folder.files, left->folder.part, states[i], err));
@@ -438,45 +438,44 @@ static enum slc_status finish_part(struct slc_complete_left *left, struct slc_er
 enum slc_status slc_complete_left_finish(struct slc_complete_left *left, struct slc_error *err)
 {
     enum slc_status status =
-        left->placed ? slc_complete_settle(left->options, err) : finish_part(left, err);
+        left->placed ? slc_complete_clean_up(left->options, err) : finish_part(left, err);
 
     if (status == SLC_ERR_DAMAGED) {
         left->folder.keep = false;
     } else if (status != SLC_OK && left->folder.made) {
-        slc_log(SLC_LOG_NOTE, "what is done stays in %s: the same run resumes from it",
+        slc_log(SLC_LOG_NOTE, "progress is kept in %s: the same command resumes from it",
                 left->folder.part);
     }
     slc_complete_left_end(left);
     return status;
 }
 
-/* Whether what has been done is worth the syncs that it takes to have it outlive a crash. */
-static bool is_worth_noting(const struct slc_builder *builder)
+/* Whether the finished work is worth the syncs that protect it from a crash. */
+static bool is_worth_recording(const struct slc_builder *builder)
 {
     return builder->completable &&
            (builder->folder.keep || builder->options.note_complete ||
             slc_seconds_since(builder->start_ns) >= slc_build_interval(builder));
 }
 
-/*
- * Notes that the store is complete. After a commit that has to succeed, for the commit is dropped
- * then; without one, more can be lost where it does not, and all is well where nothing else fails.
- */
-static enum slc_status
-note_if_worth(const struct slc_builder *builder, struct complete *complete, struct slc_error *err)
+/* Records that the store is complete. After a commit this must succeed, because the commit is then
+ * dropped. Without a commit a failure is ignored: it matters only if a later step fails as well. */
+static enum slc_status record_if_worthwhile(const struct slc_builder *builder,
+                                            struct complete *complete,
+                                            struct slc_error *err)
 {
     struct slc_error fault = SLC_ERROR_INIT;
 
-    if (!is_worth_noting(builder)) {
+    if (!is_worth_recording(builder)) {
         return SLC_OK;
     }
     if (builder->folder.keep) {
-        complete->noted = true;
+        complete->recorded = true;
         return write_state(complete, err);
     }
-    complete->noted = write_state(complete, &fault) == SLC_OK;
-    if (!complete->noted) {
-        /* What may be there of it would get into the store. */
+    complete->recorded = write_state(complete, &fault) == SLC_OK;
+    if (!complete->recorded) {
+        /* A partial state must not get into the store. */
         (void)!slc_state_remove(complete->folder->files, complete->folder->part,
                                 SLC_COMPLETE_STATE_NAME, &fault);
     }
@@ -499,11 +498,11 @@ enum slc_status slc_builder_finish(struct slc_builder *builder,
                                 .note = builder->last_note};
 
     *report = (struct slc_builder_report){.resumed = builder->resumed};
-    /* A second sort is given memory and temporary folder of the first. */
+    /* The second sort uses the memory and temporary folder of the first. */
     options.temp_folder = builder->temp_folder;
     enum slc_status status = slc_build_store(builder, index_base, dims, origin, report, err);
-    SLC_THEN(status, note_if_worth(builder, &complete, err));
-    SLC_THEN(status, slc_build_drop_spill(builder, complete.noted, err));
+    SLC_THEN(status, record_if_worthwhile(builder, &complete, err));
+    SLC_THEN(status, slc_build_drop_spill(builder, complete.recorded, err));
     SLC_THEN(status, finish_steps(&complete, err));
     report->commit_seconds = builder->commit_cost_seconds;
     slc_builder_end(builder, status);

@@ -1,16 +1,15 @@
 /*
- * A store that is written, but has not got its name yet: the last steps of a build, and how a later
- * run makes them where the build ended before.
+ * Last steps of a build, after the store is written and before it gets its name, and how a later
+ * run performs them if the build was interrupted.
  *
- * When a store is complete and synced in OUT.slc.part, complete.state beside it says so: of which
- * input and options it is, what its manifest is, and what to tell of it. Only then what the build
- * could go on with is removed. The state moves to OUT.slc with the store, where it says that this
- * very build has put it there, and is removed last: found there, it is no part of the store.
+ * When a store is complete and synced in OUT.slc.part, the file complete.state next to it records
+ * its input and options, its manifest, and the report. Only then are the states for resuming
+ * removed. complete.state moves to OUT.slc with the store, where it records that this build has put
+ * it there, and is removed last. It is not part of the store.
  *
- * A later run of the same input and options verifies manifest, headers and index, but no block:
- * everything was synced before the state was written, and every block has its checksum for those
- * who read it. Where a store is to be renumbered (relabel.h), the state is written before that,
- * too.
+ * A later run with the same input and options verifies manifest, headers and index, but no block:
+ * everything was synced before the state was written, and every block has a checksum that readers
+ * verify. If a store is to be relabelled (relabel.h), the state is written before that as well.
  */
 #ifndef SLC_CONVERT_BUILD_COMPLETE_H
 #define SLC_CONVERT_BUILD_COMPLETE_H
@@ -23,50 +22,48 @@
 #include <stdbool.h>
 
 enum slc_complete_stage {
-    SLC_COMPLETE_PLAIN, /* it has still to be renumbered, as far as that pays */
+    SLC_COMPLETE_PLAIN, /* still to be relabelled, if that pays */
     SLC_COMPLETE_WHOLE,
-    SLC_COMPLETE_APART /* the one that counts is in OUT.slc.part/relabelled.slc, as far as its files
-                          have not been moved up */
+    SLC_COMPLETE_APART /* the final store is in OUT.slc.part/relabelled.slc, except for files that
+                          are already moved up */
 };
 
-/* What an earlier build of the same output and identity has left complete. */
+/* A complete store left by an earlier build of the same output and identity. */
 struct slc_complete_left {
     const struct slc_builder_options *options;
     struct slc_build_folder folder;
     enum slc_complete_stage stage;
-    bool placed;                      /* it has its name: what was to follow is left to be done */
+    bool placed;                      /* it has its final name; only later steps are left */
     int lock;                         /* of the placed store; -1: none */
     struct slc_builder_report report; /* of that build, without its times */
     struct slc_state note;
 };
 
 /*
- * Looks for one, and locks it; *found is false where there is none that is sound, or a build is to
- * begin anew, and then nothing has changed. Owns: slc_complete_left_finish or _end.
- * Errors: SLC_ERR_IO, also those of slc_build_folder_begin; SLC_ERR_BUDGET, SLC_ERR_MEMORY.
+ * Looks for a complete store and locks it. *found is false if there is no valid one, or if the
+ * build is to restart; nothing has changed then. Owns: slc_complete_left_finish or _end. Errors:
+ * SLC_ERR_IO, also those of slc_build_folder_create; SLC_ERR_BUDGET, SLC_ERR_MEMORY.
  */
 enum slc_status slc_complete_find(const struct slc_builder_options *options,
                                   struct slc_complete_left *left,
                                   bool *found,
                                   struct slc_error *err) SLC_NODISCARD;
-/* Makes the steps that are left; what the earlier build could have gone on with is removed. Ends
- * it, but left->report can still be read. */
+/* Performs the remaining steps and removes the state for resuming. Ends `left`, except that
+ * left->report stays readable. */
 enum slc_status slc_complete_left_finish(struct slc_complete_left *left,
                                          struct slc_error *err) SLC_NODISCARD;
-/* What is there stays. Takes an all-zero struct. */
+/* Keeps the files. Accepts an all-zero struct. */
 void slc_complete_left_end(struct slc_complete_left *left);
 
-/*
- * A store at its name that has all that is to be in it: makes sure of the name, and removes what a
- * build that replaced it may have left beside it. Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
- */
-enum slc_status slc_complete_settle(const struct slc_builder_options *options,
-                                    struct slc_error *err) SLC_NODISCARD;
+/* For a complete store at its final name: syncs the name, and removes leftovers next to it of a
+ * build that replaced it. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
+enum slc_status slc_complete_clean_up(const struct slc_builder_options *options,
+                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
- * As slc_builder_finish_plain, and all that the options ask for: with `relabel` the store is built
- * a second time under new numbers, and the smaller of the two is kept (relabel.h); then come
- * further layouts (build_layouts.h).
+ * slc_builder_finish_plain, plus everything that the options request: with `relabel`, the store is
+ * built a second time with new numbers and the smaller one is kept (relabel.h); then additional
+ * layouts are built (build_layouts.h).
  */
 enum slc_status slc_builder_finish(struct slc_builder *builder,
                                    unsigned index_base,

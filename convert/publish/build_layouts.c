@@ -3,9 +3,9 @@
 #include "base/error/log.h"
 #include "convert/layout/relayout.h"
 
-/* One of them, unless it is there. *left_out: there was not enough memory. */
+/* Adds a layout unless it exists. *left_out: memory was too small. */
 static enum slc_status add_layout(struct slc_relayout *layouts,
-                                  const struct slc_build_layout *wanted,
+                                  const struct slc_build_layout *requested,
                                   bool *left_out,
                                   struct slc_error *err)
 {
@@ -14,12 +14,12 @@ static enum slc_status add_layout(struct slc_relayout *layouts,
     enum slc_status status = SLC_OK;
 
     *left_out = false;
-    if (slc_manifest_find(&layouts->store.manifest, wanted->kind, wanted->mode) == NULL) {
-        status = slc_relayout_add(layouts, wanted->kind, wanted->mode, &report, &fault);
+    if (slc_manifest_find(&layouts->store.manifest, requested->kind, requested->mode) == NULL) {
+        status = slc_relayout_add(layouts, requested->kind, requested->mode, &report, &fault);
     }
     if (status == SLC_ERR_BUDGET) {
-        slc_log(SLC_LOG_NOTE, "the layout %s-%u is not built: %s", slc_layout_name(wanted->kind),
-                wanted->mode + 1, fault.message);
+        slc_log(SLC_LOG_NOTE, "the layout %s-%u is not built: %s", slc_layout_name(requested->kind),
+                requested->mode + 1, fault.message);
         *left_out = true;
         return SLC_OK;
     }
@@ -36,9 +36,10 @@ enum slc_status slc_build_layouts(const struct slc_builder_options *options,
 {
     const struct slc_relayout_options open = {.files = options->files,
                                               .store = folder,
-                                              /* Of the whole process, as the builder's is not. */
+                                              /* Budget of the whole process, unlike that of the
+                                               * builder. */
                                               .memory_bytes =
-                                                  options->memory_bytes + options->beside_bytes,
+                                                  options->memory_bytes + options->caller_bytes,
                                               .workers = options->workers,
                                               .locked = true,
                                               .stop = options->stop,

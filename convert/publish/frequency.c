@@ -1,7 +1,7 @@
 /*
- * See convert/publish/frequency.h. A counting sort, which leaves every number where its count
- * was. A table for all counts there can be would be too large, but only a few indices can have
- * large counts, because all of them together are the nonzeros: those are sorted apart.
+ * Numbers indices by frequency with a counting sort that replaces each count by its number. A table
+ * of all possible counts would be too large, but only a few indices can have large counts, because
+ * all counts sum to the nonzeros: those are sorted separately.
  */
 #include "convert/publish/frequency.h"
 
@@ -29,8 +29,8 @@ uint64_t slc_frequency_memory_bytes(uint64_t nnz)
     return COUNTS * sizeof(uint32_t) + (nnz / COUNTS + 1) * sizeof(struct heavy);
 }
 
-/* How many indices have each count below COUNTS; returns how many have more. */
-static uint32_t take_histogram(const struct slc_labels *labels, uint32_t *histogram)
+/* Counts the indices with each count below COUNTS; returns the number of the others. */
+static uint32_t count_frequencies(const struct slc_labels *labels, uint32_t *histogram)
 {
     uint32_t heavies = 0;
 
@@ -56,8 +56,8 @@ static void collect_heavies(const struct slc_labels *labels, struct heavy *heavi
     slc_heap_sort(heavies, count, sizeof *heavies, heavy_less, NULL);
 }
 
-/* From how many have a count to the first number of those. */
-static void turn_into_places(uint32_t *histogram, uint32_t first)
+/* Converts numbers of indices per count to the first label of each count. */
+static void convert_to_labels(uint32_t *histogram, uint32_t first)
 {
     for (uint32_t count = COUNTS; count-- > 0;) {
         uint32_t have = histogram[count];
@@ -71,7 +71,7 @@ enum slc_status
 slc_frequency_labels(struct slc_labels *labels, bool *identity, struct slc_error *err)
 {
     uint32_t *places = slc_calloc(COUNTS, sizeof *places);
-    uint32_t heavy_count = places != NULL ? take_histogram(labels, places) : 0;
+    uint32_t heavy_count = places != NULL ? count_frequencies(labels, places) : 0;
     struct heavy *heavies = slc_malloc((heavy_count + (size_t)1) * sizeof *heavies);
 
     if (places == NULL || heavies == NULL) {
@@ -80,7 +80,7 @@ slc_frequency_labels(struct slc_labels *labels, bool *identity, struct slc_error
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to sort indices by frequency");
     }
     collect_heavies(labels, heavies, heavy_count);
-    turn_into_places(places, heavy_count);
+    convert_to_labels(places, heavy_count);
     *identity = true;
     for (uint64_t i = 0; i < labels->length; i++) {
         if (labels->label[i] < COUNTS) {

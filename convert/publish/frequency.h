@@ -1,4 +1,4 @@
-/* Numbers by falling frequency: what relabelling gives the indices of a mode. */
+/* Numbers by descending frequency, the labels of a relabelled mode. */
 #ifndef SLC_CONVERT_FREQUENCY_H
 #define SLC_CONVERT_FREQUENCY_H
 
@@ -8,11 +8,10 @@
 #include <stdbool.h>
 
 /*
- * On entry label[i] counts the nonzeros of index i, and a count that does not fit is UINT32_MAX; on
- * return it is the place of i among all indices by falling count, equal counts by index. *identity:
- * every index keeps its number.
- * Cost: two passes over the labels. Memory: slc_frequency_memory_bytes.
- * Errors: SLC_ERR_MEMORY; the labels are then still counts.
+ * On entry label[i] is the number of nonzeros of index i, capped at UINT32_MAX; on return it is the
+ * rank of i among all indices by descending count, equal counts by index. *identity: every index
+ * keeps its number. Cost: two passes over the labels. Memory: slc_frequency_memory_bytes. Errors:
+ * SLC_ERR_MEMORY; the labels are then still counts.
  */
 enum slc_status slc_frequency_labels(struct slc_labels *labels,
                                      bool *identity,

@@ -1,11 +1,11 @@
 /*
- * See convert/publish/relabel.h. Two scans of the finished store: one counts how often each index
- * occurs and takes a sample, the other pushes all nonzeros with their new coordinates to a second
- * builder. Where the outcome is larger, only because of permutations that weigh too much, the
- * second scan is made once more without those.
+ * Relabels by frequency, in two scans of the finished store: one counts the occurrences of each
+ * index and draws a sample, the other pushes all nonzeros with their new coordinates to a second
+ * builder. If the result is larger, which is due to large permutations, the second scan is repeated
+ * without those.
  *
- * Invariant: until the last step the store in the folder is whole. That step moves files, one by
- * one, so that it can be made again from wherever it ended.
+ * Invariant: until the last step the store in the folder is complete. That step moves files one by
+ * one, so it can be repeated from any point.
  */
 #include "convert/publish/relabel.h"
 
@@ -27,15 +27,15 @@
 enum {
     SAMPLE_ROWS = 16384,
     SMALL_OBJECTS_BYTES = 256 << 10,
-    /* The next run, with the budget that this one names, may begin with some more pages resident.
-     */
+    /* The next run with the budget reported here may start with a few more resident pages. */
     NEXT_BYTES = 1 << 20,
     /*
-     * A permutation of more than this part of all coordinates is heavy. Where renumbering paid on
-     * real tensors, permutations took up to 4 % of them each; where it did not, from 6 % on.
+     * A permutation of more than 1 / HEAVY_SHARE of all coordinates is heavy. When relabelling paid
+     * off on real tensors, each permutation was up to 4 % of the coordinates; otherwise from 6 %
+     * on.
      */
     HEAVY_SHARE = 20,
-    /* What the manifest says of a permutation, rounded up. */
+    /* Manifest entry of a permutation, rounded up. */
     MANIFEST_ENTRY_BYTES = 256
 };
 
@@ -45,13 +45,13 @@ struct relabelling {
     struct slc_builder_report *report;
     struct slc_store store;
     const struct slc_layout_info *info;
-    struct slc_labels labels[SLC_MAX_ORDER]; /* without memory where a mode keeps its numbers */
+    struct slc_labels labels[SLC_MAX_ORDER]; /* without memory if a mode keeps its numbers */
     struct slc_buffer sample;
     uint64_t sampled;
-    uint64_t stride; /* every so many nonzeros one is sampled */
+    uint64_t stride; /* every stride-th nonzero is sampled */
     uint64_t seen;
     unsigned workers;
-    uint64_t build_bytes; /* of memory, for the second builder */
+    uint64_t build_bytes; /* memory for the second builder */
     struct slc_builder *builder;
 };
 
@@ -83,10 +83,8 @@ static uint64_t sample_bytes(const struct relabelling *r)
     return r->info->order * (uint64_t)SAMPLE_ROWS * sizeof(uint64_t);
 }
 
-/*
- * A permutation that takes as much as all coordinates together cannot be paid for by shorter ones;
- * neither are numbers for it taken, so that long modes with few nonzeros cost no memory here.
- */
+/* A permutation as large as all coordinates together cannot be paid for by shorter coordinates.
+ * Skipping such modes also saves memory for large modes with few nonzeros. */
 static bool is_candidate(const struct relabelling *r, unsigned mode)
 {
     uint64_t bytes = slc_labels_file_bytes(r->info->dims[mode]);
@@ -94,7 +92,7 @@ static bool is_candidate(const struct relabelling *r, unsigned mode)
     return bytes > 0 && bytes < r->report->summary.index_bytes;
 }
 
-/* Divides memory: labels first, then as many workers as fit beside a builder, and that the rest. */
+/* Divides memory: labels first, then as many workers as fit with a builder, which gets the rest. */
 static enum slc_status divide_memory(struct relabelling *r, struct slc_error *err)
 {
     struct slc_builder_options least = *r->options;
@@ -118,13 +116,13 @@ static enum slc_status divide_memory(struct relabelling *r, struct slc_error *er
         }
     }
     return slc_fail_budget(
-        err, r->options->memory_bytes + r->options->beside_bytes,
-        need + slc_max_u64(r->options->beside_bytes, r->options->beside_most_bytes) + NEXT_BYTES,
-        "renumbering modes by frequency (%" PRIu64 " MiB for the numbers of their indices)",
+        err, r->options->memory_bytes + r->options->caller_bytes,
+        need + slc_max_u64(r->options->caller_bytes, r->options->caller_most_bytes) + NEXT_BYTES,
+        "relabelling modes by frequency (%" PRIu64 " MiB for the numbers of their indices)",
         slc_div_up_u64(labels, UINT64_C(1) << 20));
 }
 
-static enum slc_status take_memory(struct relabelling *r, struct slc_error *err)
+static enum slc_status allocate_memory(struct relabelling *r, struct slc_error *err)
 {
     enum slc_status status = slc_buffer_create(&r->sample, sample_bytes(r), SLC_PAGES_SMALL, err);
 
@@ -178,7 +176,7 @@ static void renumber_rows(const uint32_t *label, uint64_t *coords, uint64_t rows
     }
 }
 
-/* From counts to numbers, in the sample, too; a mode that is in order already needs none. */
+/* Converts counts to numbers, also in the sample; a mode that is already in order is dropped. */
 static enum slc_status number_modes(struct relabelling *r, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
@@ -217,26 +215,25 @@ push_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc
     return slc_builder_push(r->builder, worker, &entries, err);
 }
 
-/* The second builder, with the sample under new numbers. */
+/* Creates the second builder, with the sample under new numbers. */
 static enum slc_status
 create_builder(struct relabelling *r, const char *path, struct slc_error *err)
 {
     struct slc_builder_options build = *r->options;
     struct slc_entries sample = {.order = r->info->order, .count = (uint32_t)r->sampled};
 
-    r->builder = NULL; /* that of an earlier attempt is gone */
+    r->builder = NULL; /* the one of an earlier attempt no longer exists */
     build.output = path;
     build.overwrite = false;
     build.duplicates = SLC_DUPLICATES_ERROR;
     build.assumed_base = 0;
     build.relabel = SLC_RELABEL_NONE;
-    build.transforms.count = 0; /* these values have had them */
-    build.attach = NULL;        /* what goes with the store lies beside it already */
+    build.transforms.count = 0; /* these values are already transformed */
+    build.attach = NULL;        /* attached files are already in the folder */
     build.layout_count = 0;
     build.publishing = NULL;
     build.progress = NULL;
-    build.resumable = build.completable =
-        false; /* it lies in the folder of a build, which may be */
+    build.resumable = build.completable = false; /* the folder of the outer build is */
     build.memory_bytes = r->build_bytes;
     build.workers = r->workers;
     for (unsigned n = 0; n < r->info->order; n++) {
@@ -245,10 +242,11 @@ create_builder(struct relabelling *r, const char *path, struct slc_error *err)
     }
     if (build.max_temp > 0) {
         if (r->report->summary.file_bytes >= build.max_temp) {
-            return slc_fail_field(err, SLC_ERR_BUDGET, SLC_FIELD_MAX_TEMP,
-                                  "renumbering modes keeps two block files for a while, of %" PRIu64
-                                  " bytes the first: more than that has to be allowed",
-                                  r->report->summary.file_bytes);
+            return slc_fail_field(
+                err, SLC_ERR_BUDGET, SLC_FIELD_MAX_TEMP,
+                "relabelling modes temporarily keeps two block files, and the first has %" PRIu64
+                " bytes: allow more than that",
+                r->report->summary.file_bytes);
         }
         build.max_temp -= r->report->summary.file_bytes;
     }
@@ -272,14 +270,14 @@ static enum slc_status build_relabelled(struct relabelling *r,
     return slc_builder_finish_plain(r->builder, 0, r->info->dims, &origin, report, err);
 }
 
-/* Permutations and, last, the manifest with them. */
+/* Writes permutations and, last, the manifest with them. */
 static enum slc_status
 keep_relabelled(struct relabelling *r, const char *path, struct slc_error *err)
 {
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
 
     SLC_TRY(slc_check_memory(manifest != NULL, err, "for the manifest"));
-    /* Written without its permutations, it is not one that slc_store_open would take. */
+    /* Without its permutations, slc_store_open would reject the store. */
     enum slc_status status = slc_manifest_read(r->store.files, path, manifest, err);
     for (unsigned n = 0; n < r->info->order && status == SLC_OK; n++) {
         if (is_renumbered(r, n)) {
@@ -298,8 +296,8 @@ keep_relabelled(struct relabelling *r, const char *path, struct slc_error *err)
     return status;
 }
 
-/* A mode keeps its own numbers after all, in the sample, too. */
-static void give_up_mode(struct relabelling *r, unsigned mode)
+/* Lets a mode keep its original numbers, also in the sample. */
+static void drop_mode(struct relabelling *r, unsigned mode)
 {
     slc_labels_invert(&r->labels[mode]);
     renumber_rows(r->labels[mode].label, sample_column(r, mode), r->sampled);
@@ -307,18 +305,16 @@ static void give_up_mode(struct relabelling *r, unsigned mode)
     r->report->relabel.verdict[mode] = SLC_RELABEL_TOO_LARGE;
 }
 
-/*
- * After the store got larger with all modes renumbered: gives up those whose permutations weigh
- * most. Whether others are left, and so another store is worth building.
- */
-static bool give_up_heavy_modes(struct relabelling *r)
+/* After the store became larger with all modes renumbered: drops the modes with the heaviest
+ * permutations. Returns whether other modes remain, so that another attempt is worthwhile. */
+static bool drop_heavy_modes(struct relabelling *r)
 {
     uint64_t limit = r->report->relabel.plain_index_bytes / HEAVY_SHARE;
     unsigned given_up = 0, left = 0;
 
     for (unsigned n = 0; n < r->info->order; n++) {
         if (is_renumbered(r, n) && slc_labels_file_bytes(r->labels[n].length) > limit) {
-            give_up_mode(r, n);
+            drop_mode(r, n);
             given_up++;
         }
         left += is_renumbered(r, n);
@@ -348,17 +344,17 @@ try_relabelled(struct relabelling *r, const char *path, bool *kept, struct slc_e
     return slc_folder_remove(r->store.files, path, err);
 }
 
-/* All modes, or else those whose permutations are light, or else none. */
+/* Tries all modes, then those with light permutations, then none. */
 static enum slc_status
 choose_smallest(struct relabelling *r, const char *path, bool *kept, struct slc_error *err)
 {
     SLC_TRY(try_relabelled(r, path, kept, err));
-    if (!*kept && give_up_heavy_modes(r)) {
+    if (!*kept && drop_heavy_modes(r)) {
         SLC_TRY(try_relabelled(r, path, kept, err));
     }
     for (unsigned n = 0; n < r->info->order && !*kept; n++) {
         if (is_renumbered(r, n)) {
-            give_up_mode(r, n);
+            drop_mode(r, n);
         }
     }
     return SLC_OK;
@@ -370,7 +366,7 @@ static enum slc_status relabel_modes(struct relabelling *r, bool *apart, struct 
     enum slc_status status = divide_memory(r, err);
     bool any = false;
 
-    SLC_THEN(status, take_memory(r, err));
+    SLC_THEN(status, allocate_memory(r, err));
     for (unsigned n = 0; n < r->info->order; n++) {
         any = any || is_renumbered(r, n);
     }
@@ -420,13 +416,13 @@ enum slc_status slc_relabel_store(const struct slc_builder_options *options,
     return status;
 }
 
-/* Which of a store's files are in a folder. */
+/* Files of a store found in a folder. */
 struct found {
     char names[SLC_MAX_ORDER + 2][32];
     unsigned count;
 };
 
-static int note_name(void *context, const char *name, char kind)
+static int record_name(void *context, const char *name, char kind)
 {
     struct found *found = context;
 
@@ -436,7 +432,7 @@ static int note_name(void *context, const char *name, char kind)
     return 0;
 }
 
-/* Moves a file from one folder to the other, in the place of what is there. */
+/* Moves a file from one folder to the other, replacing an existing one. */
 static enum slc_status move_file(const struct slc_files *files,
                                  const char *from,
                                  const char *to,
@@ -452,7 +448,7 @@ static enum slc_status move_file(const struct slc_files *files,
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     } else {
         code = files->rename(files->self, source, target);
-        status = slc_check_call(code, err, target, "moving a renumbered file in place");
+        status = slc_check_call(code, err, target, "moving a relabelled file in place");
     }
     slc_free(source);
     slc_free(target);
@@ -460,21 +456,21 @@ static enum slc_status move_file(const struct slc_files *files,
 }
 
 enum slc_status
-slc_relabel_put(const struct slc_files *files, const char *folder, struct slc_error *err)
+slc_relabel_install(const struct slc_files *files, const char *folder, struct slc_error *err)
 {
     char *path = slc_path_join(folder, SLC_RELABELLED_NAME);
     struct found found = {.count = 0};
     enum slc_status status = SLC_OK;
 
     SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
-    int code = files->list_folder(files->self, path, note_name, &found);
+    int code = files->list_folder(files->self, path, record_name, &found);
     if (code < 0 && code != -ENOENT) {
         status = slc_fail_errno(err, -code, path, "listing the folder");
     }
     for (unsigned i = 0; i < found.count && status == SLC_OK; i++) {
         status = move_file(files, path, folder, found.names[i], err);
     }
-    /* A power cut is not to take both names of a file. */
+    /* A power failure must not lose both names of a file. */
     if (status == SLC_OK && found.count > 0) {
         code = files->sync_folder(files->self, folder);
         status = slc_check_call(code, err, folder, "syncing the folder");

@@ -1,6 +1,4 @@
-/* See convert/reshape/names_carry.h. Indices that are left ascend, so that those without names
- * stay last.
- */
+/* Carries names to a new store. The kept indices ascend, so that those without names stay last. */
 #include "convert/reshape/names_carry.h"
 
 #include "base/memory/checked.h"
@@ -52,7 +50,7 @@ uint64_t slc_names_carry_touched(const struct slc_names_carry *carry)
         const struct slc_store_names *names = &carry->names[i];
         const uint64_t each = names->file_bytes / slc_max_u64(names->count, 1) + 1;
 
-        /* A piece, room for it that grew by half, and for each piece an entry of the table. */
+        /* A piece, its reserve after growing by half, and a table entry per piece. */
         most = slc_max_u64(most, 3 * SLC_NAMES_PIECE * each + names->count / SLC_NAMES_PIECE * 32 +
                                      SLC_OUTPUT_BUFFER_BYTES);
     }
@@ -76,7 +74,7 @@ slc_names_carry_length(const struct slc_names_carry *carry, unsigned order, cons
     return (uint64_t)bytes;
 }
 
-/* The names of first .. last, as far as there are any. */
+/* Copies the names of first .. last, as far as they exist. */
 static enum slc_status copy_range(const struct slc_stop *stop,
                                   struct slc_names *names,
                                   struct slc_names_writer *writer,
@@ -118,7 +116,7 @@ static enum slc_status copy_names(const struct slc_stop *stop,
     return SLC_OK;
 }
 
-/* The names of `listed`, as those of `mode` of the new store. */
+/* Writes the names of `listed` as those of `mode` of the new store. */
 static enum slc_status carry_mode(const struct slc_names_carry *carry,
                                   const struct slc_store_names *listed,
                                   const char *folder,

@@ -1,4 +1,4 @@
-/* Names of indices and titles of modes, of a store that is made of another one. */
+/* Copies names of indices and titles of modes to a store that is made from another one. */
 #ifndef SLC_CONVERT_NAMES_CARRY_H
 #define SLC_CONVERT_NAMES_CARRY_H
 
@@ -12,34 +12,34 @@
 struct slc_names_carry {
     const struct slc_files *files;
     const char *store;           /* the folder with the names; borrowed */
-    const struct slc_stop *stop; /* ends it with SLC_ERR_INTERRUPTED; may be NULL */
+    const struct slc_stop *stop; /* stops with SLC_ERR_INTERRUPTED; may be NULL */
     unsigned names_count;
     struct slc_store_names names[SLC_MAX_ORDER];
     char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES];
-    unsigned modes[SLC_MAX_ORDER];   /* mode k of the new store is mode modes[k] of that one */
-    const struct slc_ranges *ranges; /* by mode of that one: those that are left, numbered anew;
-                                        NULL, or none of a mode: all, as they are. Borrowed */
+    unsigned modes[SLC_MAX_ORDER];   /* mode k of the new store is mode modes[k] of the old one */
+    const struct slc_ranges *ranges; /* by mode of the old store: the indices kept and renumbered;
+                                        NULL, or an empty range: all, unchanged. Borrowed */
 };
 
-/* All names of the store in the folder, where they are. */
+/* Carries all names of the store in the folder, unchanged. */
 void slc_names_carry_init(struct slc_names_carry *carry,
                           const struct slc_files *files,
                           const char *store,
                           const struct slc_manifest *manifest);
 
-/* Bytes that slc_names_carry takes at most, and those that names as they are on average take. */
+/* Largest memory of slc_names_carry, and its memory for names of average length. */
 uint64_t slc_names_carry_bytes(const struct slc_names_carry *carry);
 uint64_t slc_names_carry_touched(const struct slc_names_carry *carry);
 
-/* About how many bytes of names go to a store with modes of these lengths, and are read for it. */
+/* Estimated bytes of names read for, and written to, a store with these mode sizes. */
 uint64_t
 slc_names_carry_length(const struct slc_names_carry *carry, unsigned order, const uint64_t *dims);
 
-/* The names that the store has of a mode of its own; NULL: none. Borrowed. */
+/* The names that the old store has for a mode of its own; NULL: none. Borrowed. */
 const struct slc_store_names *slc_names_carry_find(const struct slc_names_carry *carry,
                                                    unsigned mode);
 
-/* Title and names of mode `mode` of the new store, as the following does of all. */
+/* slc_names_carry for mode `mode` of the new store only. */
 enum slc_status slc_names_carry_mode(const struct slc_names_carry *carry,
                                      unsigned mode,
                                      const char *folder,
@@ -48,7 +48,8 @@ enum slc_status slc_names_carry_mode(const struct slc_names_carry *carry,
 
 /*
  * The builder's `attach`, with a struct slc_names_carry as its context: writes the names to the new
- * store, and lists them. Errors: those of slc_names_open, slc_names_get and of writing.
+ * store and lists them in the manifest. Errors: those of slc_names_open, slc_names_get and of
+ * writing.
  */
 enum slc_status slc_names_carry(void *context,
                                 const char *folder,

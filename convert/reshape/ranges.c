@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* A number from 1, as an index from 0; *text moves behind it. False where there is none. */
+/* Parses a number from 1, as an index from 0, and advances *text. False without one. */
 static bool parse_index(const char **text, uint64_t *index)
 {
     uint64_t number = 0;
@@ -25,7 +25,7 @@ static bool parse_index(const char **text, uint64_t *index)
     return true;
 }
 
-/* "5", "10..20", "100.." or "..20". */
+/* Parses "5", "10..20", "100.." or "..20". */
 static bool parse_range(const char **text, struct slc_range *range)
 {
     range->first = 0;
@@ -76,13 +76,14 @@ enum slc_status slc_ranges_parse(const char *text, struct slc_ranges *ranges, st
     do {
         at += ranges->count > 0;
         if (ranges->count == SLC_RANGES_MAX) {
-            return slc_fail(err, SLC_ERR_USAGE, "indices '%.40s..': at most %d ranges are possible",
-                            text, SLC_RANGES_MAX);
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "indices '%.40s..': at most %d ranges are supported", text,
+                            SLC_RANGES_MAX);
         }
         if (!parse_range(&at, &ranges->range[ranges->count]) || (*at != '\0' && *at != ',')) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "indices '%s': ranges like 100..200, 7, 50.. or ..9 are possible, "
-                            "counted from 1, with commas between them",
+                            "indices '%s': must be ranges such as 100..200, 7, 50.. or ..9, "
+                            "counted from 1, separated by commas",
                             text);
         }
         ranges->count++;

@@ -1,8 +1,5 @@
-/*
- * See convert/reshape/reshape.h. One scan of the store: each worker moves the rows that are left to
- * the front of its columns, under their new numbers, and pushes them with the columns in the new
- * order.
- */
+/* Reshapes a store in one scan: each worker moves the rows that are kept to the front of its
+ * columns, with their new numbers, and pushes them with the columns in the new order. */
 #include "convert/reshape/reshape.h"
 
 #include "base/memory/memory.h"
@@ -19,7 +16,7 @@
 #include <string.h>
 
 enum {
-    /* Records, paths, stacks' first pages. */
+    /* Records, paths, first pages of stacks. */
     OVERHEAD_BYTES = 1 << 20
 };
 
@@ -28,15 +25,15 @@ struct reshaping {
     struct slc_reshape_report *report;
     struct slc_store_push push;
     struct slc_names_carry names;
-    struct slc_ranges *ranges; /* of each mode, as far as it goes */
+    struct slc_ranges *ranges; /* of each mode, clipped to its size */
     unsigned modes[SLC_MAX_ORDER];
     struct slc_builder *builder;
     uint64_t rows_seen;
 };
 
-/* The ranges of a mode as far as it goes, and how many indices they have. */
+/* Clips the ranges of a mode to its size, and counts their indices. */
 static enum slc_status
-settle_ranges(struct reshaping *r, unsigned mode, uint64_t *left, struct slc_error *err)
+clip_ranges(struct reshaping *r, unsigned mode, uint64_t *left, struct slc_error *err)
 {
     const uint64_t length = r->push.info->dims[mode];
     const unsigned base = r->options->from_zero ? 0 : 1;
@@ -54,10 +51,11 @@ settle_ranges(struct reshaping *r, unsigned mode, uint64_t *left, struct slc_err
         const uint64_t last = range->last == UINT64_MAX ? length - 1 : range->last;
 
         if (range->first >= length || last >= length) {
-            return slc_fail(
-                err, SLC_ERR_USAGE,
-                "index %" PRIu64 " of mode %u does not exist: it has %" PRIu64 ", counted from %u",
-                (range->first >= length ? range->first : last) + base, mode + base, length, base);
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "index %" PRIu64 " of mode %u does not exist: the mode has %" PRIu64
+                            ", counted from %u",
+                            (range->first >= length ? range->first : last) + base, mode + base,
+                            length, base);
         }
         range->last = last;
         range->before = *left;
@@ -69,8 +67,8 @@ settle_ranges(struct reshaping *r, unsigned mode, uint64_t *left, struct slc_err
     return SLC_OK;
 }
 
-/* Modes and lengths of the result. */
-static enum slc_status settle_modes(struct reshaping *r, struct slc_error *err)
+/* Sets modes and mode sizes of the result. */
+static enum slc_status set_modes(struct reshaping *r, struct slc_error *err)
 {
     const struct slc_reshape_options *options = r->options;
     const unsigned order = r->push.info->order;
@@ -89,11 +87,11 @@ static enum slc_status settle_modes(struct reshaping *r, struct slc_error *err)
     for (unsigned n = 0; n < order && status == SLC_OK; n++) {
         r->modes[n] = options->mode_count > 0 && n < options->mode_count ? options->modes[n] : n;
         seen |= r->modes[n] < order ? UINT64_C(1) << r->modes[n] : 0;
-        status = settle_ranges(r, n, &lengths[n], err);
+        status = clip_ranges(r, n, &lengths[n], err);
     }
     if (status == SLC_OK && options->mode_count > 0 &&
         (options->mode_count != order || seen != (UINT64_C(1) << order) - 1)) {
-        return slc_fail(err, SLC_ERR_USAGE, "the order has to name each of the modes %u to %u once",
+        return slc_fail(err, SLC_ERR_USAGE, "the order must name each of the modes %u to %u once",
                         base, order - 1 + base);
     }
     r->report->order = order;
@@ -103,7 +101,7 @@ static enum slc_status settle_modes(struct reshaping *r, struct slc_error *err)
     return status;
 }
 
-/* The new number of an index; false where it is left out. */
+/* Renumbers an index; false if it is not kept. */
 static bool renumber_index(const struct slc_ranges *ranges, bool keep_indices, uint64_t *index)
 {
     unsigned low = 0, high = ranges->count;
@@ -127,7 +125,7 @@ static bool renumber_index(const struct slc_ranges *ranges, bool keep_indices, u
     return true;
 }
 
-/* Moves the rows that are left to the front. */
+/* Moves the kept rows to the front. */
 static uint32_t compact_rows(const struct reshaping *r, struct slc_scan_rows *rows)
 {
     const unsigned order = r->report->order;
@@ -167,7 +165,7 @@ push_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc
     return entries.count > 0 ? slc_builder_push(r->builder, worker, &entries, err) : SLC_OK;
 }
 
-/* As many workers as asked where they fit beside the least builder, which gets the rest. */
+/* Uses as many of the requested workers as fit with the smallest builder, which gets the rest. */
 static enum slc_status divide_memory(const struct reshaping *r,
                                      uint64_t budget_bytes,
                                      struct slc_builder_options *build,
@@ -178,11 +176,11 @@ static enum slc_status divide_memory(const struct reshaping *r,
     uint64_t need = 0;
 
     for (build->workers = r->options->threads; build->workers >= 1; build->workers--) {
-        build->beside_bytes = fixed_bytes + slc_names_carry_bytes(&r->names) +
+        build->caller_bytes = fixed_bytes + slc_names_carry_bytes(&r->names) +
                               slc_store_push_bytes(&r->push, build->workers);
-        need = build->beside_bytes + slc_builder_memory_min(build, r->report->order);
+        need = build->caller_bytes + slc_builder_memory_min(build, r->report->order);
         if (need <= budget_bytes) {
-            build->memory_bytes = budget_bytes - build->beside_bytes;
+            build->memory_bytes = budget_bytes - build->caller_bytes;
             return SLC_OK;
         }
     }
@@ -190,7 +188,7 @@ static enum slc_status divide_memory(const struct reshaping *r,
                            "sorting the nonzeros of this tensor");
 }
 
-/* What the builder is to do, with its memory; names go along. */
+/* Sets the builder's options, including its memory and the names to carry. */
 static enum slc_status prepare_build(struct reshaping *r,
                                      uint64_t budget_bytes,
                                      struct slc_builder_options *out,
@@ -242,7 +240,7 @@ build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
     enum slc_status status = prepare_build(r, budget_bytes, &build, err);
 
     memcpy(origin.transforms, r->push.store.manifest.origin.transforms, sizeof origin.transforms);
-    slc_transforms_tell(&options->transforms, origin.transforms, sizeof origin.transforms);
+    slc_transforms_format(&options->transforms, origin.transforms, sizeof origin.transforms);
     SLC_TRY(status);
     SLC_TRY(slc_builder_create(&build, r->report->order, &r->builder, err));
     status = slc_store_push_scan(&r->push, build.workers, options->stop, push_rows, r, err);
@@ -250,14 +248,14 @@ build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
         slc_builder_abandon(r->builder);
         return status;
     }
-    /* Before the rest is sorted in its place. */
+    /* Free this memory before everything is sorted. */
     slc_store_push_close(&r->push);
     (void)snprintf(origin.source, sizeof origin.source, "%s", options->store);
     (void)snprintf(origin.dialect, sizeof origin.dialect, "%s", options->verb);
     return slc_builder_finish(r->builder, 0, r->report->dims, &origin, &r->report->build, err);
 }
 
-/* What is done once modes and lengths are settled. */
+/* Continues after modes and mode sizes are known. */
 typedef enum slc_status
 run_fn(struct reshaping *r, uint64_t budget_bytes, void *context, struct slc_error *err);
 
@@ -268,7 +266,7 @@ run_build(struct reshaping *r, uint64_t budget_bytes, void *context, struct slc_
     return build_store(r, budget_bytes, err);
 }
 
-/* Opens the store, settles what is left of it, and runs. */
+/* Opens the store, determines modes and ranges of the result, and runs. */
 static enum slc_status reshape_store(const struct slc_reshape_options *options,
                                      run_fn *run,
                                      void *context,
@@ -281,7 +279,7 @@ static enum slc_status reshape_store(const struct slc_reshape_options *options,
 
     *report = (struct slc_reshape_report){.nnz = 0};
     if (options->threads == 0 || options->threads > SLC_MAX_THREADS) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u threads: 1 to %d are possible", options->threads,
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads: must be 1 to %d", options->threads,
                         SLC_MAX_THREADS);
     }
     struct reshaping *r = slc_calloc(1, sizeof *r);
@@ -296,7 +294,7 @@ static enum slc_status reshape_store(const struct slc_reshape_options *options,
     }
     if (status == SLC_OK) {
         report->nnz = r->push.info->nnz;
-        status = settle_modes(r, err);
+        status = set_modes(r, err);
     }
     SLC_THEN(status, run(r, budget_bytes, context, err));
     slc_store_push_close(&r->push);
@@ -317,7 +315,7 @@ struct forecasting {
     struct slc_reshape_forecast *forecast;
 };
 
-/* The sampled nonzeros that are left, as they are pushed. */
+/* Keeps the sampled nonzeros of the result, as they are pushed. */
 static void keep_sample(const struct reshaping *r,
                         const struct slc_store_sample *sample,
                         struct slc_entries *entries)
@@ -332,15 +330,13 @@ static void keep_sample(const struct reshaping *r,
     }
 }
 
-/*
- * The bytes of a nonzero are those of the store. Where values or the codec change, they change as
- * those of a tile of the sample do, which is encoded both ways.
- */
-static enum slc_status judge_store(const struct reshaping *r,
-                                   struct slc_build_job *job,
-                                   double *values,
-                                   struct slc_reshape_forecast *f,
-                                   struct slc_error *err)
+/* The bytes of a nonzero are those of the store. If values or the codec change, they are scaled by
+ * the ratio for a tile of the sample, which is encoded both ways. */
+static enum slc_status estimate_store(const struct reshaping *r,
+                                      struct slc_build_job *job,
+                                      double *values,
+                                      struct slc_reshape_forecast *f,
+                                      struct slc_error *err)
 {
     const struct slc_layout_info *info = r->push.info;
     const struct slc_transforms *transforms = &r->options->transforms;
@@ -355,13 +351,13 @@ static enum slc_status judge_store(const struct reshaping *r,
     for (uint32_t i = 0; i < job->sample->count && transforms->count > 0; i++) {
         const double changed = slc_transforms_apply(transforms, values[i]);
 
-        values[i] = isfinite(changed) ? changed : values[i]; /* else the run is to say so */
+        values[i] = isfinite(changed) ? changed : values[i]; /* the run reports invalid values */
     }
     SLC_THEN(status, slc_build_forecast(job, &f->built, err));
     if (status == SLC_OK && old.store_bytes > 0 && f->built.store_bytes > 0) {
         ratio = (double)f->built.store_bytes / (double)old.store_bytes;
     }
-    /* However little is left: pages before and behind the blocks, and the manifest. */
+    /* Even for few nonzeros: pages before and after the blocks, and the manifest. */
     f->built.store_bytes =
         4 * SLC_PAGE_BYTES + f->names_bytes +
         (uint64_t)(ratio * (double)info->file_bytes * (double)f->kept / (double)f->nnz);
@@ -385,12 +381,13 @@ static enum slc_status forecast_build(struct reshaping *r,
         return status;
     }
     keep_sample(r, sample, &entries);
-    /* Of what a sample has nothing there is less than its share. */
+    /* If the sample has none, assume half of one. */
     f->kept = (uint64_t)((entries.count > 0 ? (double)entries.count : 0.5) / sample->count *
                          (double)f->nnz);
     f->scan_seconds = trial.decode_seconds * (double)f->nnz / build->workers;
     job.entries = f->kept;
-    return entries.count > 0 && f->kept > 0 ? judge_store(r, &job, sample->values, f, err) : SLC_OK;
+    return entries.count > 0 && f->kept > 0 ? estimate_store(r, &job, sample->values, f, err)
+                                            : SLC_OK;
 }
 
 static enum slc_status
@@ -399,7 +396,7 @@ run_forecast(struct reshaping *r, uint64_t budget_bytes, void *context, struct s
     const struct forecasting *of = context;
     struct slc_reshape_forecast *f = of->forecast;
     const unsigned order = r->report->order;
-    struct slc_store_sample sample = {.room = SLC_TILE_NNZ};
+    struct slc_store_sample sample = {.capacity = SLC_TILE_NNZ};
     struct slc_builder_options build;
 
     SLC_TRY(prepare_build(r, budget_bytes, &build, err));
@@ -411,12 +408,12 @@ run_forecast(struct reshaping *r, uint64_t budget_bytes, void *context, struct s
     f->read_bytes = r->push.info->file_bytes + f->names_bytes;
     memcpy(f->dims, r->report->dims, sizeof f->dims);
     f->scan_bytes = f->fixed_bytes + slc_store_scan_memory_bytes(r->push.info, build.workers);
-    uint64_t *memory = slc_malloc((order + UINT64_C(1)) * sample.room * sizeof *memory);
+    uint64_t *memory = slc_malloc((order + UINT64_C(1)) * sample.capacity * sizeof *memory);
     SLC_TRY(slc_check_memory(memory != NULL, err, "for a sample of the store"));
     for (unsigned n = 0; n < order; n++) {
-        sample.coords[n] = memory + (size_t)n * sample.room;
+        sample.coords[n] = memory + (size_t)n * sample.capacity;
     }
-    sample.values = (double *)(void *)(memory + (size_t)order * sample.room);
+    sample.values = (double *)(void *)(memory + (size_t)order * sample.capacity);
     enum slc_status status = forecast_build(r, &build, &sample, of, err);
     slc_free(memory);
     return status;

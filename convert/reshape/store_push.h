@@ -1,7 +1,5 @@
-/*
- * A store whose nonzeros go to a builder: what that takes beside the builder, and indices as the
- * input had them where modes are relabelled.
- */
+/* Pushes the nonzeros of a store to a builder, with the indices of the original input if modes are
+ * relabelled. */
 #ifndef SLC_CONVERT_STORE_PUSH_H
 #define SLC_CONVERT_STORE_PUSH_H
 
@@ -15,10 +13,10 @@
 struct slc_store_push {
     struct slc_store store;
     const struct slc_layout_info *info;
-    struct slc_labels labels[SLC_MAX_ORDER]; /* back to the input's; empty: it has those */
+    struct slc_labels labels[SLC_MAX_ORDER]; /* back to the input's indices; empty: equal */
 };
 
-/* Owns: slc_store_push_close, which takes an all-zero struct. Errors: slc_store_open_within. */
+/* Owns: slc_store_push_close, which accepts an all-zero struct. Errors: slc_store_open_within. */
 enum slc_status slc_store_push_open(struct slc_store_push *push,
                                     const struct slc_files *files,
                                     const char *path,
@@ -26,12 +24,11 @@ enum slc_status slc_store_push_open(struct slc_store_push *push,
                                     struct slc_error *err) SLC_NODISCARD;
 void slc_store_push_close(struct slc_store_push *push);
 
-/* What the open store, its labels and a scan by so many workers take. */
+/* Memory of the open store, its labels and a scan by this number of workers. */
 uint64_t slc_store_push_bytes(const struct slc_store_push *push, unsigned workers);
 
-/*
- * Reads labels, and gives all nonzeros to `fn` under the indices of the input, as slc_store_scan.
- */
+/* Reads the labels and passes all nonzeros to `fn` under the indices of the input, as
+ * slc_store_scan. */
 enum slc_status slc_store_push_scan(struct slc_store_push *push,
                                     unsigned workers,
                                     const struct slc_stop *stop,
@@ -39,10 +36,8 @@ enum slc_status slc_store_push_scan(struct slc_store_push *push,
                                     void *context,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Reads labels and makes a trial (store_trial.h) whose sample has the indices of the input. Errors:
- * those of both.
- */
+/* Reads the labels and runs a trial (store_trial.h) whose sample has the indices of the input.
+ * Errors: those of both. */
 enum slc_status slc_store_push_try(struct slc_store_push *push,
                                    double seconds,
                                    struct slc_store_sample *sample,

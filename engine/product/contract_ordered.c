@@ -318,8 +318,8 @@ enum slc_status slc_contract_ordered(struct slc_contract_run *run,
     }
     enum slc_status status = slc_contract_start(run, err);
     SLC_THEN(status,
-             slc_build_folder_begin(&ordering.folder, run->store.files, run->options->output,
-                                    run->options->overwrite, false, err));
+             slc_build_folder_create(&ordering.folder, run->store.files, run->options->output,
+                                     run->options->overwrite, false, err));
     SLC_THEN(status, slc_key_tables_init(&ordering.tables, layout, err));
     SLC_THEN(status, take_pieces(&ordering, err));
     SLC_THEN(status, open_output(&ordering, err));

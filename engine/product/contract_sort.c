@@ -47,8 +47,8 @@ static uint64_t needed_bytes(const struct slc_contract_run *run, const void *con
     struct slc_builder_options build = *(const struct slc_builder_options *)context;
 
     build.workers = run->workers;
-    build.beside_bytes = bytes_beside(run);
-    return build.beside_bytes + slc_builder_memory_min(&build, run->job.kept_count);
+    build.caller_bytes = bytes_beside(run);
+    return build.caller_bytes + slc_builder_memory_min(&build, run->job.kept_count);
 }
 
 /* As many workers as asked where they fit beside the least builder, which gets the rest. */
@@ -65,8 +65,8 @@ static enum slc_status divide_memory(struct slc_contract_run *run,
     }
     slc_contract_spare(run, (run->budget_bytes - needs) / SPARE_PART);
     build->workers = run->workers;
-    build->beside_bytes = bytes_beside(run) + run->spare_bytes;
-    build->memory_bytes = run->budget_bytes - build->beside_bytes;
+    build->caller_bytes = bytes_beside(run) + run->spare_bytes;
+    build->memory_bytes = run->budget_bytes - build->caller_bytes;
     return SLC_OK;
 }
 

@@ -213,7 +213,7 @@ static void list_complete(struct slc_ordered *ordered, unsigned worker, bool las
                                          .values = stage->values};
         ordered->listing = true;
         slc_tiles_unlock(tiles);
-        if (slc_tiles_put(tiles, worker, &source, &stage->borrowed, &err) != SLC_OK) {
+        if (slc_tiles_queue(tiles, worker, &source, &stage->borrowed, &err) != SLC_OK) {
             slc_error_clear(&err); /* the tiles keep the first fault */
         }
         slc_tiles_lock(tiles);

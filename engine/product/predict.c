@@ -269,7 +269,7 @@ static enum slc_status bad_index(struct predict *predict,
     }
     mark.line = predict->piece.lines_before + predict->rows.lines;
     slc_row_source_place(predict->source, &predict->piece, begin, position, mode, &mark);
-    slc_row_source_blame(predict->source, mark.line, mark.column, err);
+    slc_row_source_locate_fault(predict->source, mark.line, mark.column, err);
     return SLC_ERR_INPUT;
 }
 

@@ -71,7 +71,7 @@ def leave(folder, *more, source="in.tns", until="pushed.state", number=signal.SI
 def named(folder, expected):
     """A store that is complete is only given its name, or what it says of that removed."""
     result, said = finish(folder)
-    check("going on with what an interrupted run left: the whole store" in said, said)
+    check("resuming an interrupted run: the store is complete" in said, said)
     check(result == expected, "other bytes than without kills")
     return 1
 
@@ -100,7 +100,7 @@ def killed(folder):
                 os.rmdir(os.path.join(folder, "out.slc"))
             result, said = finish(folder)
             check(result == expected, "other bytes after kills")
-            resumed += "going on with" in said
+            resumed += "resuming an interrupted run" in said
     result, _ = finish(folder)
     check(result == expected, "other bytes after kills")
     print(f"# {kills} kills, {resumed} times gone on with")
@@ -138,21 +138,21 @@ def complete(folder):
             expected, first = finish(folder, *more)
         code, said = crowded(command(*more), folder, "out.slc")
         check(code == 5 and "the output exists" in said, said)
-        check("what is done stays in out.slc.part: the same run resumes from it" in said, said)
+        check("progress is kept in out.slc.part: the same command resumes from it" in said, said)
         left = os.listdir(os.path.join(folder, "out.slc.part"))
         check("complete.state" in left and not set(left) & {"pushed.state", "spill.tmp", "relabelled.slc"}, left)
         result, said = finish(folder, *more)
-        check("going on with what an interrupted run left: the whole store" in said and result == expected, said)
+        check("resuming an interrupted run: the store is complete" in said and result == expected, said)
         for line in first.splitlines():
             check(not line.strip().startswith(told) or line in said, f"not told again: {line}\n{said}")
-    for more, why in ((["--codec", "lz4"], "other options"), (["--restart"], "a restart was asked for")):
+    for more, why in ((["--codec", "lz4"], "its options differ"), (["--restart"], "a restart was requested")):
         check(crowded(command(), folder, "out.slc")[0] == 5, "not left")
         result, said = finish(folder, *more)
-        check(why in said and "going on" not in said and result == finish(folder, *more)[0], said)
+        check(why in said and "resuming" not in said and result == finish(folder, *more)[0], said)
     check(crowded(command(), folder, "out.slc")[0] == 5, "not left")
     made(folder, seed=2)
     result, said = finish(folder)
-    check("the input has changed since" in said and result == finish(folder)[0], said)
+    check("the input has changed" in said and result == finish(folder)[0], said)
 
 
 def placed(folder):
@@ -172,7 +172,7 @@ def placed(folder):
     check("the output exists" in said and "sorted-1.blk" in os.listdir(out), said)
     sluice("layout", out, "--drop", "sorted-1", "-q")
     _, said = sluice(*command(), cwd=folder)
-    check("going on with" in said and "complete.state" not in os.listdir(out), said)
+    check("resuming an interrupted run" in said and "complete.state" not in os.listdir(out), said)
     _, said = sluice(*command(), cwd=folder, status=5)
     check("the output exists" in said, said)
 
@@ -189,7 +189,7 @@ def stopped(folder):
             check(ended == code, f"exit {ended}: {said}")
             check("what is done stays in out.slc.part: the same command line goes on with it" in said, said)
             result, said = finish(folder)
-            check(re.search(r"going on with what an interrupted run left: \w+", said), said)
+            check(re.search(r"resuming an interrupted run: \w+", said), said)
             check(result == expected, f"other bytes after {until}")
 
 
@@ -201,7 +201,7 @@ def compressed(folder):
     expected, _ = finish(folder, source="in.tns.gz")
     leave(folder, source="in.tns.gz")
     result, said = finish(folder, source="in.tns.gz")
-    check("going on with" in said and result == expected, said)
+    check("resuming an interrupted run" in said and result == expected, said)
 
 
 def changed(folder):
@@ -210,17 +210,17 @@ def changed(folder):
     leave(folder)
     made(folder, seed=2)
     result, said = finish(folder)
-    check("the input has changed since" in said, said)
+    check("the input has changed" in said, said)
     check(result == finish(folder)[0], "other bytes than of the new input")
-    for more, why in ((["--codec", "lz4"], "other options"), (["--duplicates", "keep-last"], "other options"),
-                      (["--restart"], "a restart was asked for")):
+    for more, why in ((["--codec", "lz4"], "its options differ"), (["--duplicates", "keep-last"], "its options differ"),
+                      (["--restart"], "a restart was requested")):
         leave(folder)
         result, said = finish(folder, *more)
-        check(why in said and "going on" not in said, said)
+        check(why in said and "resuming" not in said, said)
         check(result == finish(folder, *more)[0], f"other bytes with {more}")
     leave(folder)
     result, said = finish(folder, "-t", "1", "--memory", "90MiB")
-    check("going on with" in said and result == finish(folder)[0], said)
+    check("resuming an interrupted run" in said and result == finish(folder)[0], said)
 
 
 def altered(folder):

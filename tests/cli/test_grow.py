@@ -68,7 +68,7 @@ def appends(folder):
     sluice("convert", write(folder, "zero.tns", text(first, 0)), store, "-q")
     later = rows_of(500, 3, (40, 30, 70), 1)
     done = subprocess.run([SLUICE, "append", store, "-", "--memory", "96MiB"], input=text(later, 0), capture_output=True, text=True)
-    check(done.returncode == 0 and "from 0: as in what the store was made of" in done.stdout, done)
+    check(done.returncode == 0 and "from 0: the base of the store's first input" in done.stdout, done)
     check(blocks(store) == blocks(made(folder, "zero-all", first + later)), "from 0: another store")
     # Policies know the store's entries as the first ones.
     for policy in ("keep-first", "keep-last"):

@@ -150,7 +150,7 @@ def mistaken_folders(folder):
             ("a store already", 3, "convert", store, os.path.join(folder, "y.slc")),
             ("results of a run", 3, "predict", out, out),
             ("name the columns that become modes (--columns)", 3, "convert", table, os.path.join(folder, "y.slc")),
-            ("without a column of values rows are counted (--value)", 2, "convert", table, os.path.join(folder, "y.slc"), "--columns", "origin",
+            ("without a column of values, rows are counted (--value)", 2, "convert", table, os.path.join(folder, "y.slc"), "--columns", "origin",
              "--value", "count"),
             ("the budget is 4 bytes", 4, "cpd", store, "-r", 2, "--memory", 4)):
         _, messages = sluice(*args, status=status)

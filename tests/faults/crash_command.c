@@ -161,7 +161,7 @@ static enum slc_status run(void *context, const struct slc_files *disk, struct s
     }
     status = command_on_disk(files, trying->command->arguments, &said, err);
     resumed = strstr(said.text, "  resumed at iteration ") != NULL;
-    named = strstr(said.text, "an interrupted run left: the whole store") != NULL;
+    named = strstr(said.text, "an interrupted run: the store is complete") != NULL;
 
     trying->resumed += resumed;
     trying->named += named;

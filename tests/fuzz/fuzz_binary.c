@@ -111,8 +111,8 @@ static void read_all(const char *path,
             .values = values,
             .dialect = dialect == SLC_DIALECT_AUTO ? slc_binary_detect(head, head_bytes) : dialect,
             .spool = &spool,
-            .room = piece.buffer.data,
-            .room_bytes = SLC_PIECE_BYTES};
+            .buffer = piece.buffer.data,
+            .buffer_bytes = SLC_PIECE_BYTES};
 
         status = slc_dialect_is_binary(request.dialect)
                      ? slc_binary_open(&request, &out->header, &source, &spooled, &out->err)

@@ -160,29 +160,29 @@ def refused(folder):
         def forged(offset, value, code=number, source=content):
             return source[:offset] + struct.pack(code, value) + source[offset + struct.calcsize(code):]
 
-        refused_with(folder, f"{name} cut", content[:-1], "asks for", *more)
-        refused_with(folder, f"{name} too long", content + b"\0", "asks for", *more)
+        refused_with(folder, f"{name} cut", content[:-1], "the header requires", *more)
+        refused_with(folder, f"{name} too long", content + b"\0", "the header requires", *more)
         refused_with(folder, f"{name} within its header", content[:first + 5], "ends within its header", *more)
-        refused_with(folder, f"{name}, a length of 0", forged(first, 0), "length 0", *more)
+        refused_with(folder, f"{name}, a length of 0", forged(first, 0), "size 0", *more)
         order = {"splatt": (20, "<I"), "genten": (4, "<I"), "alto": (0, "<Q")}[name]
         for count in (0, 17, 0xffffffff):
             refused_with(folder, f"{name} of {count} modes", forged(order[0], count, order[1]), "modes: 1 to 16", *more)
         nnz = first + 3 * size + (24 if name == "genten" else 0)
-        refused_with(folder, f"{name}, more nonzeros", forged(nnz, 5), "asks for", *more)
+        refused_with(folder, f"{name}, more nonzeros", forged(nnz, 5), "the header requires", *more)
         if size == 8:
-            refused_with(folder, f"{name}, 2^60 nonzeros", forged(nnz, 1 << 60), "claims 1152921504606846976", *more)
-        refused_with(folder, f"{name}, a shorter mode", forged(first, 2), "nonzero 2: index 2 of mode 1 is beyond its "
-                     "declared length 2", *more)
+            refused_with(folder, f"{name}, 2^60 nonzeros", forged(nnz, 1 << 60), "declares 1152921504606846976", *more)
+        refused_with(folder, f"{name}, a shorter mode", forged(first, 2), "nonzero 2: index 2 of mode 1 is beyond the "
+                     "declared mode size 2", *more)
         writer = getattr(forms, name)
         for bad, words in ((np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "-infinity")):
             some = list(values)
             some[2] = bad
-            refused_with(folder, f"{name}, {bad}", writer(dims, coords, some), f"nonzero 3: the value is {words}", *more)
+            refused_with(folder, f"{name}, {bad}", writer(dims, coords, some), f"nonzero 3: value {words} is not finite", *more)
     wide = forms.splatt(*forms.TINY, 8)
-    refused_with(folder, "2^60 nonzeros", wide[:20 + 32] + struct.pack("<Q", 1 << 60) + wide[60:], "claims")
+    refused_with(folder, "2^60 nonzeros", wide[:20 + 32] + struct.pack("<Q", 1 << 60) + wide[60:], "declares")
     refused_with(folder, "indices of 24 bits", forms.genten(*forms.TINY).replace(struct.pack("<Q", 32),
                  struct.pack("<Q", 24)), "24 bits")
-    refused_with(folder, "another format", good["genten"], "not a binary tensor of SPLATT", "--format", "splatt-bin")
+    refused_with(folder, "another format", good["genten"], "not a binary SPLATT tensor", "--format", "splatt-bin")
     refused_with(folder, "a base that is not", good["splatt"], "nonzero 1: index 0 of mode 1, but indices start at 1",
                  "--index-base", 1)
     refused_with(folder, "nothing said", good["alto"], "alto-bin (--format)")

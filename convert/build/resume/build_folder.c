@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const char another_run[] =
-    "another run is writing this output: wait until it is done, or name another";
+    "another run is writing this output: wait until it ends, or name another output";
 
 static char *with_suffix(const char *path, size_t length, const char *suffix)
 {
@@ -27,7 +27,7 @@ static char *with_suffix(const char *path, size_t length, const char *suffix)
     return text;
 }
 
-/* *kind: 'f', 'd', 'o', or 0 where nothing is at `path`. */
+/* *kind: 'f', 'd', 'o', or 0 if nothing is at `path`. */
 static enum slc_status
 kind_of(const struct slc_files *files, const char *path, char *kind, struct slc_error *err)
 {
@@ -44,8 +44,8 @@ kind_of(const struct slc_files *files, const char *path, char *kind, struct slc_
 }
 
 struct census {
-    char foreign[256]; /* the first name that no run of the builder writes; "" without any */
-    char striped[256]; /* the first list of stripes, which lie elsewhere; "" without any */
+    char foreign[256]; /* the first name that no build writes; "" without any */
+    char striped[256]; /* the first list of stripes in other folders; "" without any */
     bool store;        /* a manifest */
     const struct slc_files *files;
     const char *path;
@@ -61,7 +61,7 @@ static bool is_one_of(const char *name, const char *const *list, size_t count)
     return found;
 }
 
-/* `name` is PREFIX, a mode from 1 and one of the suffixes. */
+/* Whether `name` is PREFIX, a mode from 1 and one of the suffixes. */
 static bool
 is_numbered(const char *name, const char *prefix, const char *const *suffixes, size_t suffix_count)
 {
@@ -78,7 +78,7 @@ is_numbered(const char *name, const char *prefix, const char *const *suffixes, s
     return found;
 }
 
-/* Permutations, names and further layouts, finished or not. */
+/* Permutations, names and additional layouts, finished or not. */
 static bool is_of_a_mode(const char *name)
 {
     static const char *const numbers[] = {".bin", ".bin.tmp"};
@@ -92,7 +92,7 @@ static bool is_of_a_mode(const char *name)
            is_numbered(name, "fiber-", layouts, sizeof layouts / sizeof layouts[0]);
 }
 
-/* Whether stripes elsewhere belong to the folder. What is no sound list stands for none. */
+/* Whether the folder has stripes elsewhere. An invalid list counts as none. */
 static bool is_list_of_stripes(const struct census *census, const char *name)
 {
     struct slc_stripe_list list = {.shape = {0}};
@@ -144,7 +144,7 @@ static int count_name(void *context, const char *name, char kind)
     return 0;
 }
 
-static enum slc_status take_census(const struct slc_files *files,
+static enum slc_status count_names(const struct slc_files *files,
                                    const char *path,
                                    struct census *census,
                                    struct slc_error *err)
@@ -155,10 +155,8 @@ static enum slc_status take_census(const struct slc_files *files,
     return SLC_OK;
 }
 
-/*
- * Locks what a run that ended early left at `path`; *lock is -1 where there is nothing. Anything
- * else there is an error.
- */
+/* Locks the leftover of an interrupted run at `path`; *lock is -1 if there is nothing. Any other
+ * content is an error. */
 static enum slc_status
 lock_leftover(const struct slc_files *files, const char *path, int *lock, struct slc_error *err)
 {
@@ -172,13 +170,13 @@ lock_leftover(const struct slc_files *files, const char *path, int *lock, struct
         return status;
     }
     if (kind == 'd') {
-        status = take_census(files, path, &census, err);
+        status = count_names(files, path, &census, err);
         SLC_TRY(status);
     }
     if (kind != 'd' || census.foreign[0] != '\0') {
-        return slc_fail_file(
-            err, SLC_ERR_IO, path,
-            "it is in the way and holds what no conversion wrote: move it elsewhere");
+        return slc_fail_file(err, SLC_ERR_IO, path,
+                             "the folder is in the way and contains files that no conversion "
+                             "wrote: move it elsewhere");
     }
     return slc_folder_lock(files, path, another_run, lock, &taken, err);
 }
@@ -190,8 +188,8 @@ slc_build_leftover_remove(const struct slc_files *files, const char *path, struc
     enum slc_status status = lock_leftover(files, path, &lock, err);
 
     if (status == SLC_OK && lock >= 0) {
-        slc_log(SLC_LOG_NOTE, "removing %s, left by a run that did not finish", path);
-        /* That run may just have moved it: a power cut is not to bring it back emptied. */
+        slc_log(SLC_LOG_NOTE, "removing %s, the leftover of an interrupted run", path);
+        /* That run may have just moved it: a power failure must not bring it back emptied. */
         status = slc_name_sync(files, path, err);
         SLC_THEN(status, slc_folder_remove(files, path, err));
     }
@@ -199,7 +197,7 @@ slc_build_leftover_remove(const struct slc_files *files, const char *path, struc
     return status;
 }
 
-/* Moves the store at `old`, which nobody else has, to `output`, where nothing is. */
+/* Moves the store at `old`, locked by this run, to `output`, which does not exist. */
 static enum slc_status
 move_back(const struct slc_files *files, const char *old, const char *output, struct slc_error *err)
 {
@@ -209,10 +207,11 @@ move_back(const struct slc_files *files, const char *old, const char *output, st
     enum slc_status status = lock_leftover(files, old, &lock, err);
 
     if (status == SLC_OK && lock >= 0) {
-        status = take_census(files, old, &census, err);
+        status = count_names(files, old, &census, err);
     }
     if (status == SLC_OK && census.store) {
-        slc_log(SLC_LOG_NOTE, "moving %s back: a run ended before it had replaced it", old);
+        slc_log(SLC_LOG_NOTE, "moving %s back: a run was interrupted while it replaced the store",
+                old);
         code = files->rename(files->self, old, output);
         status = code < 0 ? slc_fail_errno(err, -code, output, "moving the store back")
                           : slc_name_sync(files, output, err);
@@ -243,10 +242,8 @@ slc_build_folder_restore(const struct slc_files *files, const char *output, stru
     return status;
 }
 
-/*
- * Makes and locks OUT.slc.part. Between the two another run may have taken it for a leftover: it
- * either has it locked or has removed it.
- */
+/* Creates and locks OUT.slc.part. Between the two steps another run may treat it as a leftover: it
+ * then either has locked or removed it. */
 static enum slc_status make_part(struct slc_build_folder *folder, struct slc_error *err)
 {
     int code = folder->files->make_folder(folder->files->self, folder->part);
@@ -255,14 +252,12 @@ static enum slc_status make_part(struct slc_build_folder *folder, struct slc_err
     SLC_TRY(slc_check_call(code, err, folder->part, "creating the output folder"));
     enum slc_status status =
         slc_folder_lock(folder->files, folder->part, another_run, &folder->lock, &taken, err);
-    folder->made = !taken; /* what another run has is not this one's to remove */
+    folder->made = !taken; /* a folder of another run must not be removed */
     return status;
 }
 
-/*
- * Keeps `sluice layout` out of the store that will be replaced: what it adds would be lost, or be
- * listed beside files of the new store.
- */
+/* Keeps `sluice layout` out of the store to be replaced: a layout added now would be lost, or
+ * listed next to files of the new store. */
 static enum slc_status lock_output(struct slc_build_folder *folder, struct slc_error *err)
 {
     bool taken;
@@ -274,7 +269,7 @@ static enum slc_status lock_output(struct slc_build_folder *folder, struct slc_e
     }
     return slc_folder_lock(folder->files, folder->output,
                            "another run is changing this store, which would be replaced: wait "
-                           "until it is done, or name another output",
+                           "until it ends, or name another output",
                            &folder->output_lock, &taken, err);
 }
 
@@ -292,21 +287,21 @@ static enum slc_status check_output(const struct slc_build_folder *folder, struc
                                 "the output exists: remove it, or replace it");
     } else {
         if (kind == 'd') {
-            status = take_census(folder->files, folder->output, &census, err);
+            status = count_names(folder->files, folder->output, &census, err);
         }
         if (status == SLC_OK && !census.store) {
-            status = slc_fail(err, SLC_ERR_IO,
-                              "the output exists and is not a store, so it is not overwritten: "
-                              "remove it first");
+            status = slc_fail(
+                err, SLC_ERR_IO,
+                "the output exists and is not a store, so it is not overwritten: remove it first");
         } else if (status == SLC_OK && census.foreign[0] != '\0') {
             status = slc_fail(err, SLC_ERR_IO,
-                              "the store is not overwritten, for it holds %s, which is none of a "
-                              "store's files: move that elsewhere first",
+                              "the store is not overwritten, because it contains %s, which is not "
+                              "a file of a store: move that file elsewhere first",
                               census.foreign);
         } else if (status == SLC_OK && census.striped[0] != '\0') {
             status = slc_fail_field(err, SLC_ERR_IO, SLC_FIELD_GATHER_LAYOUT,
-                                    "the store is not replaced, for %s lies in stripes elsewhere, "
-                                    "which would stay: gather it first",
+                                    "the store is not replaced, because %s is in stripes "
+                                    "elsewhere, which would remain: gather it first",
                                     census.striped);
         }
     }
@@ -328,11 +323,11 @@ static int find_link(void *context, const char *name, char kind)
 }
 
 /*
- * A symbolic link at OUT.slc cannot be replaced by renaming a folder, which would only show when
- * everything is written: so it is refused at once. A listing tells what stat, which follows it,
- * does not.
+ * Rejects a symbolic link at OUT.slc: it cannot be replaced by renaming a folder, which would
+ * otherwise fail only after everything is written. A directory listing shows the link, which stat
+ * would follow.
  */
-static enum slc_status refuse_link(const struct slc_build_folder *folder, struct slc_error *err)
+static enum slc_status reject_link(const struct slc_build_folder *folder, struct slc_error *err)
 {
     const char *slash = strrchr(folder->output, '/');
     struct link_search search = {slash == NULL ? folder->output : slash + 1, false};
@@ -343,17 +338,16 @@ static enum slc_status refuse_link(const struct slc_build_folder *folder, struct
     slc_free(parent);
     if (search.found) {
         return slc_fail_file(err, SLC_ERR_IO, folder->output,
-                             "the output is a symbolic link: name the folder that it stands for");
+                             "the output is a symbolic link: name its target instead");
     }
-    /* A folder that is not there or may not be read is left to those who create in it. */
+    /* A missing or unreadable folder is reported when the output is created. */
     if (code < 0 && code != -ENOENT && code != -ENOTDIR && code != -EACCES) {
         return slc_fail_errno(err, -code, folder->output, "looking for an existing output");
     }
     return SLC_OK;
 }
 
-/* A store that is built under new numbers lies in the unfinished one that it may replace
- * (relabel.c). */
+/* A relabelled store is built inside the unfinished one that it may replace (relabel.c). */
 static bool is_relabelled(const char *output)
 {
     static const char end[] = ".part/" SLC_RELABELLED_NAME;
@@ -362,7 +356,7 @@ static bool is_relabelled(const char *output)
     return length >= sizeof end && strcmp(output + length - (sizeof end - 1), end) == 0;
 }
 
-/* Fills in the folder's paths and looks whether a store may be put there. */
+/* Sets the folder's paths and checks whether a store may be written there. */
 static enum slc_status name_place(struct slc_build_folder *folder,
                                   const struct slc_files *files,
                                   const char *output,
@@ -385,7 +379,7 @@ static enum slc_status name_place(struct slc_build_folder *folder,
         return slc_fail(err, SLC_ERR_USAGE, "the name of the output is empty");
     }
     SLC_TRY(check_output(folder, err));
-    SLC_TRY(refuse_link(folder, err));
+    SLC_TRY(reject_link(folder, err));
     if (!is_relabelled(folder->output)) {
         SLC_TRY(slc_check_parent_outside_stores(files, folder->output, err));
     }
@@ -404,12 +398,12 @@ enum slc_status slc_build_folder_check(const struct slc_files *files,
     return status;
 }
 
-enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
-                                       const struct slc_files *files,
-                                       const char *output,
-                                       bool overwrite,
-                                       bool resume,
-                                       struct slc_error *err)
+enum slc_status slc_build_folder_create(struct slc_build_folder *folder,
+                                        const struct slc_files *files,
+                                        const char *output,
+                                        bool overwrite,
+                                        bool resume,
+                                        struct slc_error *err)
 {
     enum slc_status status = name_place(folder, files, output, overwrite, err);
 
@@ -443,36 +437,34 @@ enum slc_status slc_build_folder_empty(struct slc_build_folder *folder, struct s
     const struct slc_files *files = folder->files;
     enum slc_status status = slc_name_sync(files, folder->part, err);
 
-    /* Nor is a power cut to bring a state back beside what is written next. */
+    /* A power failure must not bring a state back next to new files. */
     SLC_THEN(status, slc_state_remove(files, folder->part, SLC_COMPLETE_STATE_NAME, err));
     SLC_THEN(status, slc_state_remove(files, folder->part, SLC_PUSHED_STATE_NAME, err));
     SLC_THEN(status, sync_folder(files, folder->part, err));
     SLC_THEN(status, slc_folder_remove(files, folder->part, err));
 
-    /* Locked until it is gone: another run that waits for it sees one that was removed. */
+    /* Locked until it is removed: another run waiting for it then finds that it was removed. */
     slc_folder_unlock(folder->files, &folder->lock);
     folder->made = folder->keep = folder->found = false;
     SLC_TRY(status);
     return make_part(folder, err);
 }
 
-/*
- * Puts the new store in place, and an old one at *aside, which is NULL where there is none. Without
- * an exchange of names the old one is moved back when that fails.
- */
-static enum slc_status put_in_place(struct slc_build_folder *folder,
-                                    bool replace,
-                                    const char **aside,
-                                    struct slc_error *err)
+/* Renames the new store to its place, and an old one to *old_path, NULL without one. Without an
+ * exchange of names, a failure moves the old one back. */
+static enum slc_status install_store(struct slc_build_folder *folder,
+                                     bool replace,
+                                     const char **old_path,
+                                     struct slc_error *err)
 {
     const struct slc_files *files = folder->files;
     int code = 0;
 
-    *aside = NULL;
+    *old_path = NULL;
     if (replace) {
         code = files->exchange(files->self, folder->part, folder->output);
         if (code >= 0) {
-            *aside = folder->part;
+            *old_path = folder->part;
             folder->made = false;
             return SLC_OK;
         }
@@ -480,7 +472,7 @@ static enum slc_status put_in_place(struct slc_build_folder *folder,
             return slc_fail_errno(err, -code, folder->output, "exchanging the old and new store");
         }
         code = files->rename(files->self, folder->output, folder->old);
-        SLC_TRY(slc_check_call(code, err, folder->output, "moving the old store aside"));
+        SLC_TRY(slc_check_call(code, err, folder->output, "renaming the old store"));
     }
     code = files->rename(files->self, folder->part, folder->output);
     if (code < 0) {
@@ -495,7 +487,7 @@ static enum slc_status put_in_place(struct slc_build_folder *folder,
         return slc_fail_errno(err, -code, folder->output, "moving the finished store in place");
     }
     folder->made = false;
-    *aside = replace ? folder->old : NULL;
+    *old_path = replace ? folder->old : NULL;
     return SLC_OK;
 }
 
@@ -503,24 +495,24 @@ enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct
 {
     const struct slc_files *files = folder->files;
     char *parent = slc_path_parent(folder->output);
-    const char *aside = NULL;
+    const char *old_path = NULL;
     char kind = 0;
 
     SLC_TRY(slc_check_memory(parent != NULL, err, "for the path of a folder"));
     enum slc_status status = sync_folder(files, folder->part, err);
-    /* Asked again: another process may have been here since the beginning. */
+    /* Check again: another process may have changed the output since the start. */
     SLC_THEN(status, check_output(folder, err));
     SLC_THEN(status, lock_output(folder, err));
     SLC_THEN(status, kind_of(files, folder->output, &kind, err));
     if (status == SLC_OK && kind != 0) {
         status = slc_build_leftover_remove(files, folder->old, err);
     }
-    SLC_THEN(status, put_in_place(folder, kind != 0, &aside, err));
+    SLC_THEN(status, install_store(folder, kind != 0, &old_path, err));
     SLC_THEN(status, sync_folder(files, parent, err));
-    if (status == SLC_OK && aside != NULL) {
-        status = slc_folder_remove(files, aside, err);
+    if (status == SLC_OK && old_path != NULL) {
+        status = slc_folder_remove(files, old_path, err);
     } else if (status == SLC_OK && folder->overwrite) {
-        /* A run that was killed between the two renames left the store it replaced. */
+        /* A run killed between the two renames left the store that it replaced. */
         status = slc_build_leftover_remove(files, folder->old, err);
     }
     slc_free(parent);

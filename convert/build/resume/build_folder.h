@@ -1,7 +1,5 @@
-/*
- * The folder a store is built in, OUT.slc.part, and its publication as OUT.slc by rename: until
- * then nothing at OUT.slc changes, and after a failure nothing is left.
- */
+/* The folder in which a store is built, OUT.slc.part, and its publication as OUT.slc by rename:
+ * until then OUT.slc does not change, and after a failure nothing remains. */
 #ifndef SLC_CONVERT_BUILD_FOLDER_H
 #define SLC_CONVERT_BUILD_FOLDER_H
 
@@ -10,9 +8,9 @@
 
 #include <stdbool.h>
 
-/* In OUT.slc.part: the store under new numbers, while it is not known whether it is kept. */
+/* In OUT.slc.part: the relabelled store, until it is decided whether it is kept. */
 #define SLC_RELABELLED_NAME "relabelled.slc"
-/* What does not fit in memory, and how far a build that can be resumed has come. */
+/* Spilled chunks, and the commit state of a resumable build. */
 #define SLC_SPILL_NAME        "spill.tmp"
 #define SLC_PUSHED_STATE_NAME "pushed.state"
 #define SLC_SORTED_STATE_NAME "sorted.state"
@@ -21,69 +19,69 @@ struct slc_build_folder {
     const struct slc_files *files;
     bool overwrite;
     bool made;
-    bool found;      /* OUT.slc.part was there, and has still to be taken or emptied */
-    bool keep;       /* OUT.slc.part stays, for a later run to go on with */
-    int lock;        /* the descriptor of OUT.slc.part that holds its lock; -1: none */
-    int output_lock; /* that of the store that is to be replaced */
+    bool found;      /* OUT.slc.part exists and must still be resumed or emptied */
+    bool keep;       /* OUT.slc.part stays, so that a later run can resume */
+    int lock;        /* descriptor that holds the lock of OUT.slc.part; -1: none */
+    int output_lock; /* the same for the store to be replaced */
     char *output;    /* OUT.slc, without a trailing slash */
     char *part;      /* OUT.slc.part */
-    char *old;       /* OUT.slc.old: the replaced store where names cannot be exchanged */
+    char *old;       /* OUT.slc.old: the replaced store if names cannot be exchanged */
 };
 
 /*
- * Removes what a run that ended early left at `path`, a store or a part of one, which is logged;
- * nothing happens where nothing is. Errors: SLC_ERR_IO when another run has it locked, it holds
- * what no run writes, ..
+ * Removes and logs the leftover of an interrupted run at `path`, a store or a part of one; does
+ * nothing without one. Errors: SLC_ERR_IO if another run has locked it or it contains foreign
+ * files, ..
  */
 enum slc_status slc_build_leftover_remove(const struct slc_files *files,
                                           const char *path,
                                           struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Where nothing is at `output`, and a store at OUT.slc.old, moves that back: a run that could not
- * exchange names ended between its two renames. Logged. Errors: SLC_ERR_IO, also where another run
- * is between these.
+ * If there is nothing at `output` and a store at OUT.slc.old, moves the store back and logs it: a
+ * run that could not exchange names was interrupted between its two renames. Errors: SLC_ERR_IO,
+ * also if another run is between the two renames.
  */
 enum slc_status slc_build_folder_restore(const struct slc_files *files,
                                          const char *output,
                                          struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Makes OUT.slc.part and locks it, for as long as this process lives. One left by a run that ended
- * early is locked first, if it holds nothing but what a run writes; with `resume` it is kept as it
- * is and `found` set, else it is removed first, which is logged.
- * A store that is to be replaced is locked, too. Owns: slc_build_folder_end.
- * Errors: SLC_ERR_IO when OUT.slc exists (and `overwrite` is false or it is not a store), is a
- * symbolic link, lies in a store, or is being written, or given layouts, by another run, ..
+ * Creates OUT.slc.part and locks it until the process ends. A folder left by an interrupted run is
+ * locked first, if it contains only files that a run writes; with `resume` it is kept and `found`
+ * is set, otherwise it is removed and this is logged. A store to be replaced is locked, too. Owns:
+ * slc_build_folder_end. Errors: SLC_ERR_IO if OUT.slc exists (and `overwrite` is false or it is not
+ * a store), is a symbolic link, is inside a store, or is being written or extended by another run,
+ * ..
  */
-enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
-                                       const struct slc_files *files,
-                                       const char *output,
-                                       bool overwrite,
-                                       bool resume,
-                                       struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_build_folder_create(struct slc_build_folder *folder,
+                                        const struct slc_files *files,
+                                        const char *output,
+                                        bool overwrite,
+                                        bool resume,
+                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Replaces an OUT.slc.part that was found by an empty one. Errors: SLC_ERR_IO, .. */
+/* Replaces an existing OUT.slc.part by an empty one. Errors: SLC_ERR_IO, .. */
 enum slc_status slc_build_folder_empty(struct slc_build_folder *folder,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Whether that would refuse OUT.slc, but for what other runs are doing; for dry runs. Same errors.
- */
+/* Checks, for dry runs, that slc_build_folder_create would accept OUT.slc, except for the activity
+ * of other runs. Same errors. */
 enum slc_status slc_build_folder_check(const struct slc_files *files,
                                        const char *output,
                                        bool overwrite,
                                        struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Syncs OUT.slc.part, moves it to OUT.slc (replacing a store where asked) and syncs the parent. The
- * names of a store and of that which replaces it are exchanged: OUT.slc is one or the other at any
- * time, and the old one lies in OUT.slc.part until it is removed. Where the file system cannot do
- * that, the old one is moved to OUT.slc.old before, and there is none for a moment.
+ * Syncs OUT.slc.part, moves it to OUT.slc (replacing a store if requested) and syncs the parent
+ * folder. The names of the old and the new store are exchanged, so OUT.slc is one of them at any
+ * time; the old one is in OUT.slc.part until it is removed. If the file system cannot exchange
+ * names, the old store is first moved to OUT.slc.old, and OUT.slc is briefly missing.
  */
 enum slc_status slc_build_folder_publish(struct slc_build_folder *folder,
                                          struct slc_error *err) SLC_NODISCARD;
 
-/* Removes OUT.slc.part unless it was published or is kept. Takes an all-zero struct. */
+/* Removes OUT.slc.part unless it was published or is kept. Accepts an all-zero struct. */
 void slc_build_folder_end(struct slc_build_folder *folder);
 
 #endif

@@ -1,7 +1,4 @@
-/*
- * See convert/build/resume/state_file.h. The file: magic, hash of all that follows, bytes of the
- * state, state.
- */
+/* State file: magic, hash of everything after it, bytes of the state, state. */
 #include "convert/build/resume/state_file.h"
 
 #include "base/hash.h"
@@ -18,22 +15,22 @@ enum {
     HEAD_HASH = 8,
     HEAD_COUNT = 16,
     HEAD_BYTES = 24,
-    /* Several times what the most buckets and modes there can be take. */
+    /* Several times the state of the most buckets and modes. */
     STATE_BYTES_MAX = 64 << 20
 };
 
 void slc_state_put_bytes(struct slc_state *state, const void *data, size_t bytes)
 {
-    if (state->count + bytes > state->room) {
-        size_t room = slc_max_u64(state->count + bytes, slc_max_u64(2 * state->room, 1024));
-        uint8_t *grown = slc_realloc(state->bytes, room);
+    if (state->count + bytes > state->capacity) {
+        size_t capacity = slc_max_u64(state->count + bytes, slc_max_u64(2 * state->capacity, 1024));
+        uint8_t *grown = slc_realloc(state->bytes, capacity);
 
         if (grown == NULL) {
             state->bad = true;
             return;
         }
         state->bytes = grown;
-        state->room = room;
+        state->capacity = capacity;
     }
     if (bytes > 0) {
         memcpy(state->bytes + state->count, data, bytes);
@@ -87,7 +84,8 @@ enum slc_status slc_state_save(const struct slc_state *state,
     enum slc_status status;
 
     if (path == NULL || whole == NULL || state->bad) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory to note how far the conversion is");
+        status =
+            slc_fail(err, SLC_ERR_MEMORY, "no memory to record the progress of the conversion");
     } else {
         memcpy(whole, STATE_MAGIC, HEAD_HASH);
         slc_store_u64(whole + HEAD_COUNT, state->count);
@@ -101,7 +99,7 @@ enum slc_status slc_state_save(const struct slc_state *state,
     return status;
 }
 
-/* Takes the state out of the file's bytes, if they are what was written. */
+/* Extracts the state from the file's bytes if they are valid. */
 static bool open_whole(struct slc_state *state, uint8_t *whole, uint64_t bytes)
 {
     if (bytes < HEAD_BYTES || memcmp(whole, STATE_MAGIC, HEAD_HASH) != 0 ||
@@ -110,7 +108,7 @@ static bool open_whole(struct slc_state *state, uint8_t *whole, uint64_t bytes)
         return false;
     }
     state->bytes = whole;
-    state->count = state->room = bytes;
+    state->count = state->capacity = bytes;
     state->at = HEAD_BYTES;
     state->bad = false;
     return true;
@@ -133,7 +131,7 @@ enum slc_status slc_state_load(struct slc_state *state,
     SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     int code = files->stat_path(files->self, path, &stat);
     if (code < 0 && code != -ENOENT) {
-        status = slc_fail_errno(err, -code, path, "looking for what an earlier run left");
+        status = slc_fail_errno(err, -code, path, "looking for the state of an earlier run");
     }
     if (code >= 0 && stat.kind == 'f' && stat.bytes <= STATE_BYTES_MAX) {
         status = slc_file_load(files, path, STATE_BYTES_MAX, &whole, &bytes, err);
@@ -151,9 +149,9 @@ enum slc_status slc_state_load(struct slc_state *state,
 const char *slc_identity_differs(struct slc_state *state, const struct slc_build_identity *identity)
 {
     if (slc_state_get(state, UINT64_MAX) != identity->input) {
-        return "the input has changed since";
+        return "the input has changed";
     }
-    return slc_state_get(state, UINT64_MAX) != identity->options ? "it had other options" : NULL;
+    return slc_state_get(state, UINT64_MAX) != identity->options ? "its options differ" : NULL;
 }
 
 enum slc_status slc_state_exists(const struct slc_files *files,
@@ -171,7 +169,7 @@ enum slc_status slc_state_exists(const struct slc_files *files,
     int code = files->stat_path(files->self, path, &stat);
     *there = code >= 0;
     if (code < 0 && code != -ENOENT && code != -ENOTDIR && code != -EACCES) {
-        status = slc_fail_errno(err, -code, path, "looking for what an earlier run left");
+        status = slc_fail_errno(err, -code, path, "looking for the state of an earlier run");
     }
     slc_free(path);
     return status;
@@ -188,7 +186,7 @@ enum slc_status slc_state_remove(const struct slc_files *files,
     SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     int code = files->unlink(files->self, path);
     if (code < 0 && code != -ENOENT) {
-        status = slc_fail_errno(err, -code, path, "removing what is no longer needed");
+        status = slc_fail_errno(err, -code, path, "removing a file that is no longer needed");
     }
     slc_free(path);
     return status;

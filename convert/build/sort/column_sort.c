@@ -1,7 +1,7 @@
 /*
- * See convert/build/sort/column_sort.h. Digits have as many bits as leave about one nonzero to each
- * value, ten at most, so that what is left for the insertion sorts hardly moves. The pieces of the
- * first distribution of a partition fit the second-level cache.
+ * Sorts columns of nonzeros. Digits have enough bits to leave about one nonzero per value, ten at
+ * most, so that the final insertion sorts hardly move anything. The pieces of the first
+ * distribution of a partition fit the level-2 cache.
  */
 #include "convert/build/sort/column_sort.h"
 
@@ -10,7 +10,7 @@
 
 enum {
     DIGIT_BITS = 10,
-    /* Pieces of so few are sorted by insertion: as fast as another distribution. */
+    /* Up to this count, insertion sort is as fast as another distribution. */
     INSERTION_MAX = 24
 };
 
@@ -24,7 +24,7 @@ copy_one(struct slc_key_columns to, uint64_t t, struct slc_key_columns from, uin
     }
 }
 
-/* Into `sorted`, which may be `columns`. */
+/* Sorts into `sorted`, which may be `columns`. */
 static void
 insertion_sort(struct slc_key_columns columns, struct slc_key_columns sorted, uint64_t count)
 {
@@ -45,7 +45,7 @@ insertion_sort(struct slc_key_columns columns, struct slc_key_columns sorted, ui
     }
 }
 
-/* Position of the highest bit in which keys differ, plus one; 0 when all are equal. */
+/* Position of the highest bit in which keys differ, plus one; 0 if all are equal. */
 static unsigned differing_bits(struct slc_key_columns columns, uint64_t count)
 {
     uint64_t lo = 0, hi = 0;
@@ -104,7 +104,7 @@ sort(struct slc_key_columns from, struct slc_key_columns other, uint64_t count, 
     }
     unsigned bits = differing_bits(from, count);
     if (bits == 0) {
-        /* Not of a sound file; whoever encodes these finds out. */
+        /* Equal keys occur only in a damaged file; the encoder reports them. */
         insertion_sort(from, swap ? other : from, count);
         return;
     }

@@ -1,7 +1,7 @@
 /*
- * Sorts nonzeros that lie in columns, words of keys and values apart, by ascending key: a
- * most-significant-digit radix sort between two sets of columns. Keys differ from one another, and
- * those of a range share their upper bits, which cost nothing.
+ * Sorts nonzeros stored in columns (separate arrays of key words and values) by ascending key: a
+ * most-significant-digit radix sort between two sets of columns. Keys are distinct, and keys of a
+ * range share their upper bits, which cost nothing.
  */
 #ifndef SLC_CONVERT_COLUMN_SORT_H
 #define SLC_CONVERT_COLUMN_SORT_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct slc_key_columns {
-    uint64_t *lo, *hi; /* hi: NULL where keys have 64 bits at most */
+    uint64_t *lo, *hi; /* hi: NULL if keys have at most 64 bits */
     double *values;
 };
 
@@ -30,7 +30,7 @@ static inline struct slc_key_columns slc_key_columns_from(struct slc_key_columns
         columns.lo + at, columns.hi == NULL ? columns.hi : columns.hi + at, columns.values + at};
 }
 
-/* Sorts `count` nonzeros within `columns`; `scratch` has room for as many. */
+/* Sorts `count` nonzeros in `columns`; `scratch` has the same size. */
 void slc_column_sort(struct slc_key_columns columns,
                      struct slc_key_columns scratch,
                      uint64_t count);

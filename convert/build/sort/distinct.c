@@ -1,17 +1,17 @@
-/* See convert/build/sort/distinct.h. Open addressing with linear probing, at most half full. */
+/* Set of small hashes: open addressing with linear probing, at most half full. */
 #include "convert/build/sort/distinct.h"
 
 #include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* Kept numbers are small ones, and low bits of sums of products are poor: their mix is neither. */
+/* Mixes the number: kept numbers are small, and low bits of sums of products are poor hashes. */
 static uint32_t slot_of(uint64_t number)
 {
     return (uint32_t)((number ^ number >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 51);
 }
 
-/* Whether it is new. */
+/* Returns whether the number is new. */
 static bool insert(uint64_t *slots, uint64_t number)
 {
     uint32_t at = slot_of(number);
@@ -33,7 +33,7 @@ void slc_distinct_init(struct slc_distinct *distinct, uint64_t *slots)
     memset(slots, 0, SLC_DISTINCT_BYTES);
 }
 
-/* Halves the limit once and drops what is above it. */
+/* Halves the limit once and removes larger numbers. */
 static void halve(struct slc_distinct *distinct)
 {
     uint64_t numbers[SLC_DISTINCT_KEPT_MAX + 1];
@@ -56,7 +56,7 @@ static void halve(struct slc_distinct *distinct)
 void slc_distinct_keep(struct slc_distinct *distinct, uint64_t number)
 {
     assert(number <= distinct->limit);
-    /* 0 marks what is free; that it counts as 1 changes nothing that matters. */
+    /* 0 marks a free slot; counting it as 1 has no significant effect. */
     distinct->kept += insert(distinct->slots, number != 0 ? number : 1);
     while (distinct->kept > SLC_DISTINCT_KEPT_MAX) {
         halve(distinct);
@@ -77,7 +77,7 @@ void slc_distinct_join(struct slc_distinct *distinct, const struct slc_distinct 
 
 uint64_t slc_distinct_count(const struct slc_distinct *distinct)
 {
-    /* So this fits. */
+    /* Therefore the numbers fit. */
     assert(distinct->halvings <= SLC_DISTINCT_HALVINGS_MAX);
     return (uint64_t)distinct->kept << distinct->halvings;
 }

@@ -1,12 +1,12 @@
 /*
- * How many different 64-bit numbers were seen, in a fixed few KiB: all of them while they are few,
- * else those below a limit that halves whenever they get too many. What is kept depends on the set
- * of numbers alone, not on their order or on who saw which, so counters of several threads join to
- * the counter that one thread would have made.
+ * Counts distinct 64-bit numbers in a few KiB: keeps all of them while they are few, then those
+ * below a limit that is halved whenever they become too many. The kept numbers depend only on the
+ * set of numbers, not on their order or on the thread that saw them, so joining the counters of
+ * several threads yields the counter of one thread.
  *
  * Source: Z. Bar-Yossef, T. S. Jayram, R. Kumar, D. Sivakumar, L. Trevisan, "Counting distinct
  * elements in a data stream", RANDOM 2002, section 2; pairwise independent numbers suffice. Exact
- * up to SLC_DISTINCT_KEPT_MAX, beyond with a standard error of 1.6 to 2.2 %.
+ * up to SLC_DISTINCT_KEPT_MAX, then with a standard error of 1.6 to 2.2 %.
  */
 #ifndef SLC_CONVERT_DISTINCT_H
 #define SLC_CONVERT_DISTINCT_H
@@ -17,13 +17,13 @@ enum {
     SLC_DISTINCT_KEPT_MAX = 4096,
     SLC_DISTINCT_SLOTS = 2 * SLC_DISTINCT_KEPT_MAX,
     SLC_DISTINCT_BYTES = SLC_DISTINCT_SLOTS * 8,
-    /* After so many there are no more numbers than may be kept. */
+    /* After this many halvings all remaining numbers can be kept. */
     SLC_DISTINCT_HALVINGS_MAX = 52
 };
 
 struct slc_distinct {
     uint64_t *slots; /* a hash table; 0: free */
-    uint64_t limit;  /* numbers above it are not kept: 2^(64 - halvings) - 1 */
+    uint64_t limit;  /* larger numbers are not kept: 2^(64 - halvings) - 1 */
     uint32_t kept;
     unsigned halvings;
 };
@@ -31,13 +31,13 @@ struct slc_distinct {
 /* `slots`: SLC_DISTINCT_BYTES, zeroed here, borrowed. */
 void slc_distinct_init(struct slc_distinct *distinct, uint64_t *slots);
 
-/* Counts `number`, one at most distinct->limit (the caller looks: it is in most hot loops). */
+/* Counts `number`, which must be at most distinct->limit (the caller checks it in its hot loop). */
 void slc_distinct_keep(struct slc_distinct *distinct, uint64_t number);
 
-/* Adds all that `from` saw. */
+/* Adds all numbers of `from`. */
 void slc_distinct_join(struct slc_distinct *distinct, const struct slc_distinct *from);
 
-/* The estimate. */
+/* Returns the estimate. */
 uint64_t slc_distinct_count(const struct slc_distinct *distinct);
 
 #endif

@@ -1,4 +1,4 @@
-/* How duplicates are combined, and as what values are stored. */
+/* Policies for duplicates and for the stored value type. */
 #ifndef SLC_CONVERT_DUPLICATES_H
 #define SLC_CONVERT_DUPLICATES_H
 

@@ -1,23 +1,25 @@
 /*
- * See convert/build/sort/fiber_guess.h.
+ * Predicts the fiber run from a sample.
  *
- * The beginning of the input is taken for all of it. Of a sample from all over the input, rows are
- * counted that have another one in their piece. Within a stretch, which has no gaps, they tell of
- * the pieces that lie together in the input: fibers it is sorted by, numbers given as they came up.
- * Of mates far apart the sample shows but the share that it is of the whole, so these count that
- * many times more. The two together give the length of a piece.
+ * A sample from the beginning of the input is treated as the whole input. In a sample from all over
+ * the input, rows that share their piece with another row are counted. Within a stretch, which has
+ * no gaps, they reveal pieces that are contiguous in the input: fibers by which it is sorted, or
+ * numbers assigned in order of appearance. Rows far apart are seen only in proportion to the
+ * sampled fraction, so they are scaled up by its inverse. The length of a piece follows from both
+ * counts.
  */
 #include "convert/build/sort/fiber_guess.h"
 
 #include "base/memory/memory.h"
 #include "convert/build/sort/heap_sort.h"
 
-/* The nonzeros of a piece that a choice asks for (fibers.h), which near mates show as they are. */
+/* The nonzeros per piece required by the choice (fibers.h), measured directly by near rows. */
 static const double near_nnz_min = 1.75;
-/* Far mates are seen more of long pieces: means below this are mostly below 1.75 in truth. */
+/* Far rows are more likely seen in long pieces: if the estimate is below this, the true mean is
+ * mostly below 1.75. */
 static const double piece_nnz_min = 2;
 
-/* A sampled row's piece. */
+/* The piece of a sampled row. */
 struct member {
     uint64_t number;
     uint32_t stretch;
@@ -32,23 +34,23 @@ static bool member_less(const void *context, const void *a, const void *b)
     return x->number != y->number ? x->number < y->number : x->stretch < y->stretch;
 }
 
-/* The nonzeros of a piece, on average. */
+/* Average nonzeros of a piece. */
 struct length {
-    double near; /* as mates within stretches show it */
-    double all;  /* with those far apart */
+    double near; /* from rows of the same stretch */
+    double all;  /* including rows of other stretches */
 };
 
 /*
- * Lengths from rows beyond the first of each piece: within a stretch, and `far_weight` for every
- * further stretch. Stretches that touch (their first rows are known only about) count as one,
- * unless every row is a stretch of its own: `touching` is 0 then.
+ * Estimates lengths from the rows after the first of each piece: counted once within a stretch, and
+ * `far_weight` times for every further stretch. Adjacent stretches (their first rows are known only
+ * approximately) count as one, unless every row is a stretch of its own, when `touching` is 0.
  */
 static struct length
 estimate_length(struct member *members, uint32_t count, uint32_t touching, double far_weight)
 {
     uint64_t near = 0;
     uint64_t far = 0;
-    uint32_t stretch = 0; /* the last that counted */
+    uint32_t stretch = 0; /* the last one counted */
     struct length length;
 
     slc_heap_sort(members, count, sizeof *members, member_less, NULL);
@@ -77,7 +79,7 @@ static struct slc_fiber_run guess_from_mates(const struct slc_fiber_counts *coun
     unsigned order = counts->order;
     double far_weight = (double)entries_expected / count;
     struct length most = {0, 0};
-    struct length same = {0, 0}; /* entries of one coordinate */
+    struct length same = {0, 0}; /* entries of the same coordinate */
     unsigned mode = 0;
 
     for (unsigned n = order + 1; n-- > 0;) {

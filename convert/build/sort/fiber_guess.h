@@ -1,8 +1,5 @@
-/*
- * The mode whose fibers will probably be kept together (convert/build/sort/fibers.h), from a
- * sample, before the nonzeros are seen. Buckets are formed by it; a wrong guess costs time, nothing
- * else.
- */
+/* Predicts, from a sample, the mode whose fibers will be kept together
+ * (convert/build/sort/fibers.h). Buckets are formed by it; a wrong prediction costs only time. */
 #ifndef SLC_CONVERT_FIBER_GUESS_H
 #define SLC_CONVERT_FIBER_GUESS_H
 
@@ -12,9 +9,9 @@
 #include <stdint.h>
 
 /*
- * `rows`: count x order coordinates, from `stretches` of the input as in slc_builder_sample;
- * `entries_expected`: of the whole, 0 unknown. `counts` holds nothing yet, and after this what its
- * caller has to reset. Errors: SLC_ERR_MEMORY.
+ * `rows`: count x order coordinates, from `stretches` of the input as in slc_builder_sample.
+ * `entries_expected`: of the whole input, 0 if unknown. `counts` must be empty; the caller must
+ * reset it afterwards. Errors: SLC_ERR_MEMORY.
  */
 enum slc_status slc_fiber_guess(struct slc_fiber_counts *counts,
                                 const uint64_t *rows,

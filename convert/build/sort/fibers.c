@@ -6,10 +6,10 @@
 #include <assert.h>
 #include <string.h>
 
-/* Into each instruction set's copy. */
+/* Inlined into the copy for each instruction set. */
 #define ALWAYS_INLINE __attribute__((always_inline))
 
-/* Any constants do: with them alone a choice could change from one version to the next. */
+/* Any constants work, but changing them could change the choice between versions. */
 static const uint64_t factor_seed = 7;
 
 uint64_t slc_fiber_counts_bytes(unsigned order)
@@ -17,16 +17,14 @@ uint64_t slc_fiber_counts_bytes(unsigned order)
     return (order + UINT64_C(1)) * SLC_DISTINCT_BYTES;
 }
 
-/* What a batch adds to the sums: per entry all of it, and the low bits of each mode. */
+/* Sums of a batch per entry: over whole coordinates, and over the low bits of each mode. */
 struct batch_sums {
     uint64_t whole[SLC_KEY_BATCH];
     uint64_t low[SLC_MAX_ORDER][SLC_KEY_BATCH];
 };
 
-/*
- * Keeps the sums within the limit: of many different numbers very few, mostly none of a batch.
- * `low`: what to subtract; NULL: nothing.
- */
+/* Keeps the sums within the limit: of many distinct numbers very few, mostly none of a batch.
+ * `low`: subtracted from the sums; NULL: nothing. */
 static inline ALWAYS_INLINE void keep_hashes(struct slc_distinct *distinct,
                                              const uint64_t *whole,
                                              const uint64_t *low,
@@ -47,7 +45,7 @@ static inline ALWAYS_INLINE void keep_hashes(struct slc_distinct *distinct,
     }
 }
 
-/* Adds the products of a mode. Most modes are short: then the low bits are all there is. */
+/* Adds the products of a mode. Most modes are small: the low bits are then the whole coordinate. */
 static inline ALWAYS_INLINE void add_mode(struct batch_sums *sums,
                                           unsigned mode,
                                           const uint64_t *column,
@@ -102,7 +100,7 @@ static void add_plain(struct slc_fiber_counts *counts,
 
 #if defined(__x86_64__)
 
-/* Wide vectors take a third of the time; the sums are the same. */
+/* Wide vectors need a third of the time; the sums are the same. */
 __attribute__((target("avx2"))) static void add_avx2(struct slc_fiber_counts *counts,
                                                      const uint64_t *const *coords,
                                                      uint32_t begin,
@@ -172,7 +170,7 @@ void slc_fiber_counts_join(struct slc_fiber_counts *counts, const struct slc_fib
     }
 }
 
-static void put_distinct(const struct slc_distinct *distinct, struct slc_state *state)
+static void save_distinct(const struct slc_distinct *distinct, struct slc_state *state)
 {
     slc_state_put(state, distinct->halvings);
     slc_state_put(state, distinct->kept);
@@ -183,7 +181,7 @@ static void put_distinct(const struct slc_distinct *distinct, struct slc_state *
     }
 }
 
-static void get_distinct(struct slc_distinct *distinct, struct slc_state *state)
+static void load_distinct(struct slc_distinct *distinct, struct slc_state *state)
 {
     distinct->halvings = (unsigned)slc_state_get(state, SLC_DISTINCT_HALVINGS_MAX);
     distinct->limit = UINT64_MAX >> distinct->halvings;
@@ -193,19 +191,19 @@ static void get_distinct(struct slc_distinct *distinct, struct slc_state *state)
     }
 }
 
-void slc_fiber_counts_put(const struct slc_fiber_counts *counts, struct slc_state *state)
+void slc_fiber_counts_save(const struct slc_fiber_counts *counts, struct slc_state *state)
 {
-    put_distinct(&counts->coords, state);
+    save_distinct(&counts->coords, state);
     for (unsigned n = 0; n < counts->order; n++) {
-        put_distinct(&counts->pieces[n], state);
+        save_distinct(&counts->pieces[n], state);
     }
 }
 
-void slc_fiber_counts_get(struct slc_fiber_counts *counts, struct slc_state *state)
+void slc_fiber_counts_load(struct slc_fiber_counts *counts, struct slc_state *state)
 {
-    get_distinct(&counts->coords, state);
+    load_distinct(&counts->coords, state);
     for (unsigned n = 0; n < counts->order; n++) {
-        get_distinct(&counts->pieces[n], state);
+        load_distinct(&counts->pieces[n], state);
     }
 }
 
@@ -222,7 +220,7 @@ struct slc_fiber_choice slc_fiber_counts_choose(const struct slc_fiber_counts *c
             choice.mode = n;
         }
     }
-    /* In the only mode there is, a run is plain order. */
+    /* For a single mode, a run is plain order. */
     if (counts->order > 1 && choice.nnz >= SLC_FIBER_NNZ_MIN &&
         slc_fiber_pieces_gain(choice.nnz, choice.pieces)) {
         choice.run = (struct slc_fiber_run){choice.mode, SLC_FIBER_BITS};

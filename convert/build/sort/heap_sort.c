@@ -4,9 +4,9 @@
 #include <string.h>
 
 /*
- * Puts `moving` into the heap of `count` items whose root is free: down along the larger children
- * to a leaf, and from there up to its place. It came from a leaf, so that the way up is short: half
- * the comparisons of looking for its place on the way down.
+ * Inserts `moving` into the heap of `count` items whose root is free: moves the hole down along the
+ * larger children to a leaf, and then up to its place. `moving` came from a leaf, so the way up is
+ * short: half the comparisons of finding its place on the way down.
  */
 static void sift(char *items,
                  size_t root,

@@ -1,4 +1,4 @@
-/* Heap sort: in place, without memory of its own, n log n whatever the input. Not stable. */
+/* Heap sort: in place, without extra memory, n log n in the worst case. Not stable. */
 #ifndef SLC_CONVERT_HEAP_SORT_H
 #define SLC_CONVERT_HEAP_SORT_H
 

@@ -5,8 +5,8 @@
 #include <assert.h>
 
 enum {
-    /* A mode that grew beyond the frame will grow on: input sorted by it, whose sample is its
-     * beginning. */
+    /* A mode that outgrew its frame will probably keep growing: the input is sorted by it and the
+     * sample is its beginning. */
     SPARE_BITS = 2
 };
 
@@ -67,7 +67,7 @@ static bool fits(const struct slc_key_frame *frame,
     return inside || (frame != NULL && frame->hopeless);
 }
 
-/* Counts bits for further coordinates; modes that outgrew `frame` get spare ones in dims[]. */
+/* Counts bits for further coordinates; modes that outgrew `frame` get spare bits in dims[]. */
 static void widen(struct slc_key_frames *frames,
                   const struct slc_key_frame *frame,
                   const uint64_t *smallest,

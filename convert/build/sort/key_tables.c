@@ -15,7 +15,7 @@ enum { TABLE = 256 };
 
 #define SPREADING __attribute__((target("bmi2")))
 
-/* The first two generations of AMD's Zen take some 250 cycles for a pdep. */
+/* The first two generations of AMD's Zen need about 250 cycles per pdep. */
 static bool spread_is_fast(void)
 {
     return __builtin_cpu_supports("bmi2") && !__builtin_cpu_is("znver1") &&
@@ -51,7 +51,7 @@ spread_column(uint64_t mask, unsigned shift, const uint64_t *coords, uint32_t co
     }
 }
 
-/* Low words of keys of `order` modes, inlined for each so that all columns go in one loop. */
+/* Low words of keys of `order` modes, inlined for each order so that one loop does all columns. */
 SPREADING static inline __attribute__((always_inline)) void
 spread_modes(const struct slc_key_tables *tables,
              unsigned order,
@@ -116,7 +116,7 @@ static void spread_high(const struct slc_key_tables *tables,
             for (uint32_t i = 0; i < count; i++) {
                 column[i] = coords[mode][begin + i] - index_base;
             }
-            /* Fewer than 64 bits are below: a mode has at most 62. */
+            /* The shift is below 64: a mode has at most 62 bits. */
             spread_column(tables->mask_hi[mode], tables->low_bits[mode], column, count, hi);
         }
     }
@@ -221,7 +221,7 @@ void slc_key_tables_add(const struct slc_key_tables *tables,
     if (tables->spread) {
         spread_column(tables->mask_lo[mode], 0, coords, count, lo);
         if (hi != NULL && tables->mask_hi[mode] != 0) {
-            /* Fewer than 64 bits are below: a mode has at most 62. */
+            /* The shift is below 64: a mode has at most 62 bits. */
             spread_column(tables->mask_hi[mode], tables->low_bits[mode], coords, count, hi);
         }
         return;

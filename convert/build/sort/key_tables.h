@@ -1,7 +1,7 @@
 /*
- * Forming many keys at once, from columns of coordinates: by x86 pdep where it is fast, elsewhere
- * by a table per byte of each mode's coordinate that gives the key bits of that byte, so that a key
- * costs one load and one OR per byte on every machine.
+ * Forms many keys at once from columns of coordinates: by x86 pdep if it is fast, otherwise by one
+ * table per byte of each mode's coordinate that holds the key bits of that byte. A key then costs
+ * one load and one OR per byte on every machine.
  *
  * Memory: 2 KiB (4 KiB for keys above 64 bits) per byte of each mode, at most 128 KiB.
  */
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 enum {
-    SLC_KEY_BATCH = 256, /* coordinates handled together: columns of a batch stay in level 1 */
+    SLC_KEY_BATCH = 256, /* coordinates per call: columns stay in the level-1 cache */
     SLC_KEY_TABLES_BYTES_MAX = 128 << 10
 };
 
@@ -24,22 +24,22 @@ struct slc_key_tables {
     unsigned byte_count[SLC_MAX_ORDER]; /* bytes of a coordinate */
     uint64_t *lo[SLC_MAX_ORDER];        /* byte_count tables of 256 */
     uint64_t *hi[SLC_MAX_ORDER];        /* NULL unless wide */
-    bool spread;                        /* by instruction: the tables are not looked at */
-    unsigned low_bits[SLC_MAX_ORDER];   /* of a coordinate that belong to the key's low word */
+    bool spread;                        /* uses pdep: the tables are unused */
+    unsigned low_bits[SLC_MAX_ORDER];   /* of a coordinate, in the low word of the key */
     uint64_t mask_lo[SLC_MAX_ORDER], mask_hi[SLC_MAX_ORDER];
     uint64_t *memory;
 };
 
-/* Owns: slc_key_tables_destroy, which takes an all-zero struct. Errors: SLC_ERR_MEMORY. */
+/* Owns: slc_key_tables_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_key_tables_init(struct slc_key_tables *tables,
                                     const struct slc_key_layout *layout,
                                     struct slc_error *err) SLC_NODISCARD;
 void slc_key_tables_destroy(struct slc_key_tables *tables);
 
 /*
- * Keys of the entries begin .. begin + count - 1 of coordinate columns, each less `index_base`,
- * which leaves it below its mode's length. hi: not written unless wide; may be NULL, then lo alone
- * is formed.
+ * Forms keys of the entries begin .. begin + count - 1 of coordinate columns, after subtracting
+ * `index_base`, which must leave each coordinate below its mode size. hi: written only if wide; if
+ * NULL, only lo is formed.
  */
 void slc_key_tables_form(const struct slc_key_tables *tables,
                          const uint64_t *const *coords,
@@ -49,10 +49,8 @@ void slc_key_tables_form(const struct slc_key_tables *tables,
                          uint64_t *lo,
                          uint64_t *hi);
 
-/*
- * Adds (ORs) the key bits of `count` coordinates of `mode` to lo[] (and hi[] where wide and not
- * NULL). Bits of a coordinate beyond the mode's bytes are not looked at: the caller checks.
- */
+/* ORs the key bits of `count` coordinates of `mode` into lo[] (and hi[] if wide and not NULL). Bits
+ * of a coordinate beyond the mode's bytes are ignored: the caller checks them. */
 void slc_key_tables_add(const struct slc_key_tables *tables,
                         unsigned mode,
                         const uint64_t *coords,

@@ -1,9 +1,9 @@
 /*
- * Keys of one layout and index base to keys of another, or to coordinates. A key's bits move as the
- * layouts say (base/key_moves.h). Another index base is no matter of bits: keys go to coordinates
- * and back then.
+ * Converts keys of one layout and index base to keys of another, or to coordinates. Key bits move
+ * as the layouts define (base/key_moves.h). If the index bases differ, keys are converted to
+ * coordinates and back.
  *
- * Memory: the tables of the moves; none where the layouts are the same.
+ * Memory: the tables of the moves; none if the layouts are equal.
  */
 #ifndef SLC_CONVERT_RECODE_H
 #define SLC_CONVERT_RECODE_H
@@ -17,21 +17,21 @@
 #include <stdint.h>
 
 struct slc_recoder {
-    bool same;                       /* keys stay as they are */
+    bool same;                       /* keys do not change */
     bool wide;                       /* they have more than 64 bits */
-    const struct slc_key_tables *to; /* NULL: coordinates are all that is wanted */
+    const struct slc_key_tables *to; /* NULL: only coordinates are needed */
     bool rebased;
-    uint64_t base_shift; /* what is added to coordinates, modulo 2^64 */
+    uint64_t base_shift; /* added to coordinates, modulo 2^64 */
     struct slc_key_moves moves;
     unsigned order;
-    unsigned offset[SLC_MAX_ORDER]; /* of a mode's bits, where tables give coordinates */
+    unsigned offset[SLC_MAX_ORDER]; /* of a mode's bits, if tables yield coordinates */
     unsigned mode_bits[SLC_MAX_ORDER];
 };
 
 /*
- * From keys of `from` under base `from_base` to those of `to` under `to_base`. `tables`: of `to`,
- * borrowed. What does not fit `to` is lost: the caller has checked the lengths. Owns:
- * slc_recoder_destroy, which takes an all-zero struct. Errors: SLC_ERR_MEMORY.
+ * Prepares conversion from keys of `from` under base `from_base` to keys of `to` under `to_base`.
+ * `tables`: of `to`, borrowed. Bits that do not fit `to` are lost: the caller must have checked the
+ * sizes. Owns: slc_recoder_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY.
  */
 enum slc_status slc_recoder_init(struct slc_recoder *recoder,
                                  const struct slc_key_layout *from,
@@ -41,7 +41,8 @@ enum slc_status slc_recoder_init(struct slc_recoder *recoder,
                                  uint64_t to_base,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* From keys of `from` under `from_base` to coordinates less `to_base`, for slc_recode_coords. */
+/* Prepares conversion from keys of `from` under `from_base` to coordinates minus `to_base`, for
+ * slc_recode_coords. */
 enum slc_status slc_recoder_init_coords(struct slc_recoder *recoder,
                                         const struct slc_key_layout *from,
                                         uint64_t from_base,
@@ -49,10 +50,8 @@ enum slc_status slc_recoder_init_coords(struct slc_recoder *recoder,
                                         struct slc_error *err) SLC_NODISCARD;
 void slc_recoder_destroy(struct slc_recoder *recoder);
 
-/*
- * Recodes `count` keys (at most SLC_KEY_BATCH) in place, where they are not the `same`. hi: read
- * where keys of `from` are wide, written where those of `to` are; not looked at where neither is.
- */
+/* Converts `count` keys (at most SLC_KEY_BATCH) in place, unless `same`. hi: read if keys of `from`
+ * are wide, written if keys of `to` are; otherwise unused. */
 void slc_recode(const struct slc_recoder *recoder, uint64_t *lo, uint64_t *hi, uint32_t count);
 
 /* Coordinates of `count` keys (at most SLC_KEY_BATCH), a column per mode. */

@@ -44,7 +44,7 @@ enum slc_status slc_splitters_choose(struct slc_splitters *splitters,
         const uint64_t *row = rows + (uint64_t)i * count / buckets * order;
         uint64_t *last = splitters->coords + (size_t)splitters->count * order;
 
-        /* The smallest of the sample would only cut off what lies below it. */
+        /* The smallest coordinate of the sample would only cut off smaller coordinates. */
         if (slc_coords_compare(order, splitters->run, row,
                                splitters->count > 0 ? last - order : rows) > 0) {
             memcpy(last, row, row_bytes);
@@ -60,7 +60,7 @@ void slc_splitters_destroy(struct slc_splitters *splitters)
     *splitters = (struct slc_splitters){0};
 }
 
-/* The cell of a key; beyond the last splitter's, the one after all others. */
+/* The cell of a key; beyond the last splitter, the cell after all others. */
 static inline uint32_t
 cell_of(const struct slc_splitter_keys *keys, uint64_t lo, uint64_t hi, bool wide)
 {
@@ -73,7 +73,7 @@ cell_of(const struct slc_splitter_keys *keys, uint64_t lo, uint64_t hi, bool wid
     return lo < SLC_SPLITTER_CELLS ? (uint32_t)lo : SLC_SPLITTER_CELLS;
 }
 
-/* Counts splitters per cell, once their keys are there. */
+/* Counts splitters per cell, after their keys are set. */
 static void fill_cells(struct slc_splitter_keys *keys)
 {
     uint32_t last = keys->count - 1;
@@ -101,9 +101,9 @@ enum slc_status slc_splitter_keys_init(struct slc_splitter_keys *keys,
                                        const struct slc_key_layout *layout,
                                        struct slc_error *err)
 {
-    /* A search looks at as many keys from its cell's first as any cell has. */
-    uint32_t room = 2 * splitters->count + 1;
-    size_t bytes = room * sizeof(uint64_t);
+    /* A search examines as many keys from its cell's start as the fullest cell has. */
+    uint32_t capacity = 2 * splitters->count + 1;
+    size_t bytes = capacity * sizeof(uint64_t);
 
     *keys = (struct slc_splitter_keys){.count = splitters->count, .wide = layout->bits > 64};
     keys->lo = slc_malloc(bytes);
@@ -143,10 +143,10 @@ at_most(const struct slc_splitter_keys *keys, uint32_t at, uint64_t lo, uint64_t
 }
 
 /*
- * How many splitters are at most each of `count` keys. A table of cells gives where to start; then
- * all keys take the same steps, one after the other, so no branch depends on them and their loads
- * overlap: a search for one key at a time waits for every load and mispredicts every other step,
- * which was a quarter of a conversion.
+ * Counts, for each of `count` keys, the splitters that are at most the key. A table of cells
+ * provides the start; then all keys perform the same steps in parallel, so no branch depends on
+ * them and their loads overlap. A search for one key at a time waits for every load and mispredicts
+ * every other step, which was a quarter of a conversion's time.
  */
 static inline void upper_keys(const struct slc_splitter_keys *keys,
                               const uint64_t *lo,
@@ -172,7 +172,7 @@ static inline void upper_keys(const struct slc_splitter_keys *keys,
     for (uint32_t i = 0; i < count; i++) {
         uint32_t found = upper[i] + at_most(keys, upper[i], lo[i], wide ? hi[i] : 0, wide);
 
-        /* A key of all ones is at least what fills the room behind the splitters. */
+        /* A key of all ones is at least as large as the padding after the splitters. */
         upper[i] = found < keys->count ? found : keys->count;
     }
 }

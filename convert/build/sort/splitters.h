@@ -1,6 +1,6 @@
 /*
  * Key splitters: coordinates that cut the tensor into buckets of about equal size, chosen from a
- * sample before the mode lengths are known. Bucket b holds the coordinates from splitter b - 1
+ * sample before the mode sizes are known. Bucket b holds the coordinates from splitter b - 1
  * (inclusive) to splitter b (exclusive) in key order.
  *
  * Buckets are found by keys (struct slc_splitter_keys), under any layout that the splitters fit:
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-    SLC_SPLITTER_SAMPLE_MAX = 1 << 16, /* more coordinates would not even out the buckets much */
+    SLC_SPLITTER_SAMPLE_MAX = 1 << 16, /* more coordinates would hardly even out the buckets */
     SLC_BUCKETS_MAX = 4096,
     /* Cells of the table where a search starts: 8 KiB, a few cells per splitter. */
     SLC_SPLITTER_CELLS = 4096
@@ -25,15 +25,15 @@ enum {
 struct slc_splitters {
     unsigned order;
     struct slc_fiber_run run;
-    uint32_t count;                  /* splitters; one bucket more */
+    uint32_t count;                  /* splitters; there is one more bucket */
     uint64_t *coords;                /* count x order, ascending */
-    uint64_t largest[SLC_MAX_ORDER]; /* of the sample; all zero without one */
+    uint64_t largest[SLC_MAX_ORDER]; /* of the sample; all zero without a sample */
 };
 
 /*
  * Chooses at most buckets - 1 splitters from `rows` (count x order coordinates; sorted in place),
- * in the order of keys with the fiber run `run`. Equal ones are merged, so heavy coordinates give
- * fewer. Owns: slc_splitters_destroy, which takes an all-zero struct. Errors: SLC_ERR_MEMORY.
+ * in key order under the fiber run `run`. Equal ones are merged, so frequent coordinates yield
+ * fewer. Owns: slc_splitters_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY.
  */
 enum slc_status slc_splitters_choose(struct slc_splitters *splitters,
                                      unsigned order,
@@ -48,26 +48,24 @@ void slc_splitters_destroy(struct slc_splitters *splitters);
 struct slc_splitter_keys {
     uint32_t count;
     bool wide;    /* keys have more than 64 bits */
-    uint64_t *lo; /* ascending; behind them a cell's most, of all ones */
+    uint64_t *lo; /* ascending, followed by `cell_most` words of all ones */
     uint64_t *hi;
-    /* The highest bits of a key, up to those of the last splitter, name a cell. */
+    /* The highest bits of a key, up to the highest bit of the last splitter, select a cell. */
     unsigned cell_shift;
     uint32_t cell_most;                          /* splitters in any one cell */
     uint16_t cell_start[SLC_SPLITTER_CELLS + 1]; /* splitters below the cell */
 };
 
-/*
- * `layout`: every splitter fits it. Owns: slc_splitter_keys_destroy, which takes an all-zero
- * struct. Errors: SLC_ERR_MEMORY.
- */
+/* `layout`: must fit every splitter. Owns: slc_splitter_keys_destroy, which accepts an all-zero
+ * struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_splitter_keys_init(struct slc_splitter_keys *keys,
                                        const struct slc_splitters *splitters,
                                        const struct slc_key_layout *layout,
                                        struct slc_error *err) SLC_NODISCARD;
 void slc_splitter_keys_destroy(struct slc_splitter_keys *keys);
 
-/* Buckets of `count` keys; hi is not looked at unless they are wide. Cost: 3 ns a key for a hundred
- * buckets. */
+/* Finds the buckets of `count` keys; hi is used only if keys are wide. Cost: 3 ns per key for a
+ * hundred buckets. */
 void slc_splitter_keys_find(const struct slc_splitter_keys *keys,
                             const uint64_t *lo,
                             const uint64_t *hi,

@@ -13,7 +13,7 @@ static const char *const names[] = {[SLC_TRANSFORM_LOG1P] = "log1p",
 
 enum { NAMES = sizeof names / sizeof names[0] };
 
-/* The factor behind "scale=". */
+/* Parses the factor after "scale=". */
 static enum slc_status parse_factor(const char *text, double *factor, struct slc_error *err)
 {
     const char *end = text + strlen(text);
@@ -21,7 +21,7 @@ static enum slc_status parse_factor(const char *text, double *factor, struct slc
     return slc_parse_f64(text, end, factor) == end && isfinite(*factor) && *factor != 0
                ? SLC_OK
                : slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_TRANSFORM,
-                                "transform scale=%s: a finite number other than 0 is needed", text);
+                                "transform scale=%s: must be a finite number other than 0", text);
 }
 
 enum slc_status
@@ -33,7 +33,7 @@ slc_transforms_add(struct slc_transforms *transforms, const char *text, struct s
 
     if (at == SLC_TRANSFORMS_MAX) {
         return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_TRANSFORM,
-                              "at most %d transforms are possible", SLC_TRANSFORMS_MAX);
+                              "at most %d transforms are supported", SLC_TRANSFORMS_MAX);
     }
     while (kind < NAMES && strcmp(text, names[kind]) != 0) {
         kind++;
@@ -44,9 +44,9 @@ slc_transforms_add(struct slc_transforms *transforms, const char *text, struct s
         transforms->steps[at].kind = SLC_TRANSFORM_SCALE;
         status = parse_factor(text + 6, &transforms->steps[at].factor, err);
     } else {
-        status = slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_TRANSFORM,
-                                "transform '%s': log1p, binarize, abs or scale=FACTOR is possible",
-                                text);
+        status =
+            slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_TRANSFORM,
+                           "transform '%s': must be log1p, binarize, abs or scale=FACTOR", text);
     }
     transforms->count += status == SLC_OK;
     return status;
@@ -76,7 +76,7 @@ double slc_transforms_apply(const struct slc_transforms *transforms, double valu
     return value;
 }
 
-void slc_transforms_tell(const struct slc_transforms *transforms, char *text, size_t text_bytes)
+void slc_transforms_format(const struct slc_transforms *transforms, char *text, size_t text_bytes)
 {
     for (unsigned i = 0; i < transforms->count; i++) {
         const size_t used = strlen(text);

@@ -1,7 +1,7 @@
 /*
- * Functions of a value that leave zero where it is, so that they need to be applied to nonzeros
- * alone: log1p, binarize, abs, scale. They are applied to final values, when duplicates have been
- * combined: a count that comes in several lines is one count.
+ * Functions of a value that map zero to zero, so that they apply to nonzeros only: log1p, binarize,
+ * abs, scale. They are applied to final values, after duplicates are combined: a count spread over
+ * several lines is one count.
  */
 #ifndef SLC_CONVERT_TRANSFORM_H
 #define SLC_CONVERT_TRANSFORM_H
@@ -11,17 +11,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* More than anybody chains. */
+/* Longer chains have no known use. */
 enum { SLC_TRANSFORMS_MAX = 8 };
 
 enum slc_transform_kind {
-    SLC_TRANSFORM_LOG1P,    /* log(1 + x); x has to be above -1 */
+    SLC_TRANSFORM_LOG1P,    /* log(1 + x); x must be above -1 */
     SLC_TRANSFORM_BINARIZE, /* 1 */
     SLC_TRANSFORM_ABS,
     SLC_TRANSFORM_SCALE /* times `factor`, finite and not 0 */
 };
 
-/* Steps, made one after the other. All zero: none. */
+/* Steps, applied in order. All zero: none. */
 struct slc_transforms {
     unsigned count;
     struct {
@@ -30,20 +30,20 @@ struct slc_transforms {
     } steps[SLC_TRANSFORMS_MAX];
 };
 
-/* Adds the step that `text` names: "log1p", "binarize", "abs" or "scale=F". Errors: SLC_ERR_USAGE.
- */
+/* Adds the step named by `text`: "log1p", "binarize", "abs" or "scale=F". Errors: SLC_ERR_USAGE. */
 enum slc_status slc_transforms_add(struct slc_transforms *transforms,
                                    const char *text,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* All steps of a finite value; not finite where one is not defined there, or out of range. */
+/* Applies all steps to a finite value; the result is not finite if a step is undefined or
+ * overflows. */
 double slc_transforms_apply(const struct slc_transforms *transforms, double value);
 
-/* Adds the steps to `text`, as --transform has them, with commas between; what does not fit is left
- * out, as a whole step, and "..", in its place. */
-void slc_transforms_tell(const struct slc_transforms *transforms, char *text, size_t text_bytes);
+/* Appends the steps to `text` in the syntax of --transform, separated by commas; steps that do not
+ * fit are replaced by "..". */
+void slc_transforms_format(const struct slc_transforms *transforms, char *text, size_t text_bytes);
 
-/* What tells two chains apart. */
+/* Hash of a chain. */
 uint64_t slc_transforms_hash(const struct slc_transforms *transforms);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * See convert/build/spill/chunk.h. Packing and unpacking are a few cycles per coordinate:
- * whole-word stores and loads that overlap the neighbour, which is written next or masked off.
+ * Packs and opens chunks at a few cycles per coordinate: whole-word stores and loads overlap the
+ * neighbour, which is written next or masked off.
  *
- * A chunk may come from a file that another run has left, where a right hash says little of who has
- * made it: its parts are checked against its bytes before anything is read of them.
+ * A chunk may come from a file of another run, and a valid hash does not prove who wrote it: all
+ * parts are checked against the chunk's size before they are read.
  */
 #include "convert/build/spill/chunk.h"
 
@@ -40,7 +40,7 @@ uint64_t slc_chunk_bytes_max(uint64_t row_bytes, uint32_t runs)
     return bytes;
 }
 
-static uint8_t *put_varint(uint8_t *out, uint64_t value)
+static uint8_t *write_varint(uint8_t *out, uint64_t value)
 {
     while (value >= 0x80) {
         *out++ = (uint8_t)(value | 0x80);
@@ -50,7 +50,7 @@ static uint8_t *put_varint(uint8_t *out, uint64_t value)
     return out;
 }
 
-static uint64_t get_varint(const uint8_t **cursor)
+static uint64_t read_varint(const uint8_t **cursor)
 {
     const uint8_t *in = *cursor;
     uint64_t value = 0;
@@ -80,9 +80,9 @@ static inline double value_of(uint64_t bits)
 }
 
 /*
- * The integer that a value is, by adding a number so large that a double has no bits left for
- * fractions: its last bits then hold the integer. *other gets bits set where that is not exact, and
- * for -0, or at 2^51 or beyond.
+ * Converts an integral value by adding a number so large that a double has no fraction bits left:
+ * the low bits then hold the integer. Sets bits of *other if the value is not integral, is -0, or
+ * is at or beyond 2^51.
  */
 static inline int64_t integer_of(uint64_t bits, uint64_t *other)
 {
@@ -96,7 +96,7 @@ static inline int64_t integer_of(uint64_t bits, uint64_t *other)
     return integer;
 }
 
-/* Whether all values are integers, and their range. */
+/* Whether all values are integers; sets their range. */
 static bool find_integers(
     const uint64_t *values, size_t stride, uint32_t count, int64_t *smallest, int64_t *largest)
 {
@@ -115,7 +115,7 @@ static bool find_integers(
     return other == 0;
 }
 
-/* Whether each is the double of a float; NaN and infinity are none of the values there are. */
+/* Whether each value is exactly a float; there are no NaN and no infinite values. */
 static bool are_single(const uint64_t *values, size_t stride, uint32_t count)
 {
     bool single = true;
@@ -138,7 +138,7 @@ static bool are_equal(const uint64_t *values, size_t stride, uint32_t count)
     return equal;
 }
 
-/* The narrowest of the exact forms. */
+/* Chooses the narrowest exact form. */
 static enum value_form
 choose_form(const uint64_t *values, size_t stride, uint32_t count, double *low, unsigned *bytes)
 {
@@ -204,15 +204,15 @@ static uint8_t *pack_runs(uint8_t *out, const struct slc_run *runs, uint32_t run
     uint64_t sequence = 0;
 
     for (uint32_t i = 0; i < run_count; i++) {
-        out = put_varint(out, runs[i].sequence - sequence);
-        out = put_varint(out, runs[i].first);
-        out = put_varint(out, runs[i].count);
+        out = write_varint(out, runs[i].sequence - sequence);
+        out = write_varint(out, runs[i].first);
+        out = write_varint(out, runs[i].count);
         sequence = runs[i].sequence;
     }
     return out;
 }
 
-/* Packs a column of rows, `words` words each, in the bytes that the bits of `any` take. */
+/* Packs a column of rows, `words` words each, using the bytes that hold the bits of `any`. */
 static uint8_t *pack_column(uint8_t *out,
                             const uint64_t *column,
                             uint32_t words,
@@ -239,7 +239,7 @@ static uint8_t *pack_keys(uint8_t *chunk, uint8_t *out, const struct slc_chunk_r
         slc_store_u64(chunk + AT_FIRST + 8, rows->range.first_hi);
         return pack_column(out, rows->rows, words, rows->count, rows->any, &chunk[AT_LO_BYTES]);
     }
-    /* Wide ones fill both words. */
+    /* Wide keys fill both words. */
     out = pack_column(out, rows->rows, words, rows->count, UINT64_MAX, &chunk[AT_LO_BYTES]);
     return pack_column(out, rows->rows + 1, words, rows->count, UINT64_MAX, &chunk[AT_HI_BYTES]);
 }
@@ -265,14 +265,14 @@ uint32_t slc_chunk_pack(uint8_t *chunk,
     return (uint32_t)(out - chunk);
 }
 
-/* Whether the values have a form that there is, in the bytes that it takes. */
+/* Whether the values have a valid form and size. */
 static bool values_sound(const struct slc_chunk *chunk)
 {
     switch (chunk->value_form) {
     case FORM_CONSTANT:
         return chunk->value_bytes == 0 && isfinite(chunk->low);
     case FORM_INTEGER:
-        /* Integers are below 2^51, and so are their differences below 2^52. */
+        /* Integers are below 2^51, so their differences are below 2^52. */
         return chunk->value_bytes <= 7 && fabs(chunk->low) < 0x1p51;
     case FORM_F32:
         return chunk->value_bytes == 4;
@@ -283,7 +283,7 @@ static bool values_sound(const struct slc_chunk *chunk)
     }
 }
 
-/* Moves behind a varint of at most 10 bytes, with all of it before `end`. */
+/* Skips a varint of at most 10 bytes, which must end before `end`. */
 static bool skip_varint(const uint8_t **cursor, const uint8_t *end)
 {
     const uint8_t *in = *cursor;
@@ -298,7 +298,7 @@ static bool skip_varint(const uint8_t **cursor, const uint8_t *end)
     return true;
 }
 
-/* Whether the runs fill their bytes and have the chunk's entries, each of them some. */
+/* Whether the runs fill their bytes and sum to the chunk's entries, each with at least one. */
 static bool runs_sound(const struct slc_chunk *chunk)
 {
     const uint8_t *cursor = chunk->runs;
@@ -314,7 +314,7 @@ static bool runs_sound(const struct slc_chunk *chunk)
         if (!skip_varint(&cursor, chunk->lo)) {
             return false;
         }
-        uint64_t count = get_varint(&at);
+        uint64_t count = read_varint(&at);
         if (count == 0 || count > left) {
             return false;
         }
@@ -323,7 +323,7 @@ static bool runs_sound(const struct slc_chunk *chunk)
     return left == 0 && cursor == chunk->lo;
 }
 
-/* Whether the parts of a chunk, whose hash is right, lie in its bytes and go together. */
+/* Whether the parts of a chunk with a valid hash are inside its bytes and consistent. */
 static bool parts_sound(const struct slc_chunk *chunk, uint32_t run_bytes, uint32_t byte_count)
 {
     const uint64_t entry_bytes = (uint64_t)chunk->lo_bytes + chunk->hi_bytes + chunk->value_bytes;
@@ -338,8 +338,8 @@ static bool parts_sound(const struct slc_chunk *chunk, uint32_t run_bytes, uint3
 static enum slc_status damaged(uint32_t byte_count, struct slc_error *err)
 {
     return slc_fail(err, SLC_ERR_DAMAGED,
-                    "a chunk of %u bytes in the spill file is not what was written there: the "
-                    "temporary disk is faulty or another program wrote to the file",
+                    "a chunk of %u bytes in the spill file is damaged: the temporary disk is "
+                    "faulty or another program wrote to the file",
                     byte_count);
 }
 
@@ -383,10 +383,10 @@ struct slc_run slc_chunk_next_run(const uint8_t **cursor, uint64_t *sequence)
 {
     struct slc_run run;
 
-    *sequence += get_varint(cursor);
+    *sequence += read_varint(cursor);
     run.sequence = *sequence;
-    run.first = (uint32_t)get_varint(cursor);
-    run.count = (uint32_t)get_varint(cursor);
+    run.first = (uint32_t)read_varint(cursor);
+    run.count = (uint32_t)read_varint(cursor);
     return run;
 }
 

@@ -1,14 +1,14 @@
 /*
- * Chunks: the packed form in which nonzeros wait, in memory or in the spill file, until their
- * bucket is sorted. A chunk describes itself: keys as differences from the first of their range, in
- * as many bytes as those take; values as a constant, small integers, f32 or f64, whatever loses
- * nothing.
+ * Chunks: the packed form of nonzeros in memory or in the spill file until their bucket is sorted.
+ * A chunk describes itself: keys are differences from the first key of their range, in as many
+ * bytes as needed; values are a constant, small integers, f32 or f64, whichever is smallest without
+ * loss.
  *
- * The input order of its entries is kept as runs: entry j of a run has the ordinal (sequence,
- * first + j). Ordinals are unique and ascend with the input, so chunks may be written, read and
- * split again in any order by any thread, and duplicates still meet in input order.
+ * The input order of the entries is stored as runs: entry j of a run has the ordinal (sequence,
+ * first + j). Ordinals are unique and ascend with the input, so any thread may write, read and
+ * split chunks in any order, and duplicates are still combined in input order.
  *
- * Layout (little-endian: a later run may go on with the file):
+ * Layout (little-endian, because a later run may resume with the file):
  *     0  u64 hash of the rest        8  link to the previous chunk of the chain (3 x u32)
  *    20  u32 bytes of the chunk     24  u32 entries, u32 runs, u32 bytes of runs, u32 frame
  *    40  u8 value form, u8 value bytes, u8 bytes of a key's low and of its high half, 4 zero
@@ -27,48 +27,42 @@
 
 enum { SLC_CHUNK_SLACK_BYTES = 8 };
 
-/* Where a chunk lies: `offset` within a segment of the spill stream. bytes 0: nowhere. */
+/* Position of a chunk: `offset` in a segment of the spill stream. bytes 0: none. */
 struct slc_chunk_link {
     uint32_t segment;
     uint32_t offset;
     uint32_t bytes;
 };
 
-/* Consecutive entries of a chunk that came from one pushed piece of input, in its order. */
+/* Consecutive entries of a chunk from one pushed piece of input, in input order. */
 struct slc_run {
     uint64_t sequence;
     uint32_t first;
     uint32_t count;
 };
 
-/*
- * Rows of one frame and range: words of a key (less the first of the range where that is narrow:
- * then one, else low and high), then the value's f64 bits.
- */
+/* Rows of one frame and range: key words (one difference from the first of a narrow range, else low
+ * and high), then the bits of the f64 value. */
 struct slc_chunk_rows {
     const uint64_t *rows;
     uint32_t count; /* at least 1 */
     uint32_t frame;
     struct slc_key_range range;
-    uint64_t any; /* first words of all rows, ORed, where the range is narrow */
+    uint64_t any; /* OR of the first words of all rows, if the range is narrow */
 };
 
-/* Words of a row whose keys are of this range. */
+/* Words of a row with keys of this range. */
 static inline uint32_t slc_chunk_row_words(const struct slc_key_range *range)
 {
     return range->narrow ? 2 : 3;
 }
 
-/*
- * Most bytes of a chunk of rows of so many bytes. They are bounded by the caller so that it fits 32
- * bits (asserted).
- */
+/* Largest size of a chunk of `row_bytes` bytes of rows. The caller bounds them so that the size
+ * fits 32 bits (asserted). */
 uint64_t slc_chunk_bytes_max(uint64_t row_bytes, uint32_t runs);
 
-/*
- * Packs rows and their runs into `chunk` (slc_chunk_bytes_max bytes). Link and hash are left open:
- * slc_chunk_seal. Returns the bytes.
- */
+/* Packs rows and their runs into `chunk` (slc_chunk_bytes_max bytes), except for link and hash,
+ * which slc_chunk_seal sets. Returns the bytes. */
 uint32_t slc_chunk_pack(uint8_t *chunk,
                         const struct slc_chunk_rows *rows,
                         const struct slc_run *runs,
@@ -76,7 +70,7 @@ uint32_t slc_chunk_pack(uint8_t *chunk,
 
 enum { SLC_CHUNK_AT_LINK = 8, SLC_CHUNK_AT_BYTES = 20 };
 
-/* Sets the link to the previous chunk and the hash over everything. */
+/* Sets the link to the previous chunk and the hash of everything else. */
 static inline void slc_chunk_seal(uint8_t *chunk, struct slc_chunk_link previous)
 {
     slc_store_u32(chunk + SLC_CHUNK_AT_LINK, previous.segment);
@@ -85,7 +79,7 @@ static inline void slc_chunk_seal(uint8_t *chunk, struct slc_chunk_link previous
     slc_store_u64(chunk, slc_hash64(chunk + 8, slc_load_u32(chunk + SLC_CHUNK_AT_BYTES) - 8));
 }
 
-/* A chunk in memory, found sound. Borrows the bytes. */
+/* A chunk in memory, checked. Borrows the bytes. */
 struct slc_chunk {
     uint32_t count;
     uint32_t run_count;
@@ -101,20 +95,18 @@ struct slc_chunk {
     const uint8_t *values;
 };
 
-/*
- * What is opened can be decoded to its last entry; which keys it has, and in which frame, only the
- * caller can tell from right ones. Errors: SLC_ERR_DAMAGED when the bytes are not what was written.
- */
+/* Opens and checks a chunk so that it can be decoded to its last entry; only the caller can check
+ * its keys and frame. Errors: SLC_ERR_DAMAGED if the bytes do not match their hash or form. */
 enum slc_status slc_chunk_open(struct slc_chunk *chunk,
                                const uint8_t *bytes,
                                uint32_t byte_count,
                                struct slc_error *err) SLC_NODISCARD;
 
-/* Decodes the next run from *cursor (start with chunk->runs). */
+/* Decodes the next run from *cursor (initially chunk->runs). */
 struct slc_run slc_chunk_next_run(const uint8_t **cursor, uint64_t *sequence);
 
-/* Entries begin .. begin + count - 1: keys of the chunk's frame (hi: not if NULL) and values (not
- * if NULL). */
+/* Decodes entries begin .. begin + count - 1: keys of the chunk's frame (hi unless NULL) and values
+ * (unless NULL). */
 void slc_chunk_entries(const struct slc_chunk *chunk,
                        uint32_t begin,
                        uint32_t count,

@@ -1,7 +1,5 @@
-/*
- * See convert/build/spill/read_ahead.h. All states are under one lock, which is given up while a
- * chunk is fetched: that is 0.1 ms or more of reading for two passes through the lock.
- */
+/* Reads chunks ahead. One lock protects all states and is released while a chunk is fetched: each
+ * fetch reads for 0.1 ms or more between two acquisitions. */
 #include "convert/build/spill/read_ahead.h"
 
 #include "base/memory/memory.h"
@@ -20,11 +18,11 @@ enum request_state { REQUEST_FREE, REQUEST_QUEUED, REQUEST_READING, REQUEST_READ
 
 struct slc_read_request {
     enum request_state state;
-    uint64_t ordinal;           /* of its begin */
+    uint64_t ordinal;           /* order of the request */
     struct slc_chunk_link link; /* to be fetched next */
-    struct buffer *first;       /* fetched and not taken, in the order of the chain */
+    struct buffer *first;       /* fetched but not yet delivered, in chain order */
     struct buffer *last;
-    struct buffer *taken; /* by the caller, until it comes for the next */
+    struct buffer *taken; /* by the caller, until its next call */
     struct slc_error fault;
 };
 
@@ -35,7 +33,7 @@ struct slc_read_ahead {
     struct slc_read_request *requests;
     struct buffer *buffers;
     struct buffer *free;
-    const struct slc_read_request *busy; /* whose chunk is being fetched */
+    const struct slc_read_request *busy; /* request whose chunk is being fetched */
     uint64_t begun;
     bool has_thread;
     bool stop;
@@ -44,7 +42,7 @@ struct slc_read_ahead {
     pthread_cond_t changed;
 };
 
-/* The request to read for: the oldest that is not read. The lock is held. */
+/* The request to serve: the oldest that is not complete. Needs the lock. */
 static struct slc_read_request *oldest(const struct slc_read_ahead *ahead)
 {
     struct slc_read_request *found = NULL;
@@ -60,7 +58,7 @@ static struct slc_read_request *oldest(const struct slc_read_ahead *ahead)
     return found;
 }
 
-/* Makes a chunk the next one of a request, which is read where there is none that fits. */
+/* Sets the next chunk of a request, which is complete if no chunk is left that fits a buffer. */
 static void aim_request(const struct slc_read_ahead *ahead,
                         struct slc_read_request *request,
                         struct slc_chunk_link link)
@@ -71,7 +69,8 @@ static void aim_request(const struct slc_read_ahead *ahead,
     }
 }
 
-/* Fetches the next chunk of a request into a free buffer. The lock is held on entry and exit. */
+/* Fetches the next chunk of a request into a free buffer. Needs the lock, and releases it during
+ * the fetch. */
 static void read_chunk(struct slc_read_ahead *ahead, struct slc_read_request *request)
 {
     struct buffer *buffer = ahead->free;
@@ -173,8 +172,8 @@ void slc_read_ahead_destroy(struct slc_read_ahead *ahead)
     slc_free(ahead);
 }
 
-struct slc_read_request *slc_read_ahead_begin(struct slc_read_ahead *ahead,
-                                              struct slc_chunk_link last)
+struct slc_read_request *slc_read_ahead_request(struct slc_read_ahead *ahead,
+                                                struct slc_chunk_link last)
 {
     struct slc_read_request *request = ahead->requests;
 
@@ -190,8 +189,8 @@ struct slc_read_request *slc_read_ahead_begin(struct slc_read_ahead *ahead,
     return request;
 }
 
-/* Gives back the buffer of the chunk that the caller is done with. The lock is held. */
-static void give_back(struct slc_read_ahead *ahead, struct slc_read_request *request)
+/* Releases the buffer of the chunk that the caller has finished. Needs the lock. */
+static void release_buffer(struct slc_read_ahead *ahead, struct slc_read_request *request)
 {
     struct buffer *buffer = request->taken;
 
@@ -203,10 +202,10 @@ static void give_back(struct slc_read_ahead *ahead, struct slc_read_request *req
     }
 }
 
-/* Moves to the next chunk that is fetched, if there is one. The lock is held. */
-static bool take_next(struct slc_read_ahead *ahead, struct slc_read_request *request)
+/* Moves to the next fetched chunk, if any. Needs the lock. */
+static bool deliver_next(struct slc_read_ahead *ahead, struct slc_read_request *request)
 {
-    give_back(ahead, request);
+    release_buffer(ahead, request);
     request->taken = request->first;
     if (request->taken != NULL) {
         request->first = request->taken->next;
@@ -223,14 +222,14 @@ enum slc_status slc_read_ahead_next(struct slc_read_ahead *ahead,
     enum slc_status status = SLC_OK;
 
     pthread_mutex_lock(&ahead->mutex);
-    give_back(ahead, request);
+    release_buffer(ahead, request);
     if (request->state == REQUEST_QUEUED) {
         request->state = REQUEST_READ;
     }
     while (request->first == NULL && request->state == REQUEST_READING) {
         pthread_cond_wait(&ahead->changed, &ahead->mutex);
     }
-    *found = take_next(ahead, request);
+    *found = deliver_next(ahead, request);
     if (*found) {
         *chunk = request->taken->chunk;
     } else if (request->fault.status != SLC_OK) {
@@ -247,7 +246,7 @@ void slc_read_ahead_end(struct slc_read_ahead *ahead, struct slc_read_request *r
     while (ahead->busy == request) {
         pthread_cond_wait(&ahead->changed, &ahead->mutex);
     }
-    while (take_next(ahead, request)) {
+    while (deliver_next(ahead, request)) {
     }
     request->state = REQUEST_FREE;
     pthread_mutex_unlock(&ahead->mutex);

@@ -9,10 +9,10 @@ enum {
     BUFFER_BYTES_MAX = 256 << 10,
     ENTRIES_MIN = 16,
     NARROW_ROW_BYTES = 16,
-    /* Two cache lines: eight rows, between which a hundred buckets get as many each. */
+    /* Prefetch distance: two cache lines, or eight rows; in between, about a hundred other buckets
+     * get as many. */
     AHEAD_WORDS = 16,
-    /* Entries per run that buffers have room for; pieces scattered thinner than that flush early.
-     */
+    /* Capacity of the buffers in entries per run; more thinly scattered pieces flush early. */
     ENTRIES_PER_RUN = 8
 };
 
@@ -123,7 +123,7 @@ static struct slc_run *runs_of(const struct slc_scatter *scatter, unsigned worke
     return runs;
 }
 
-/* Rows in a buffer. */
+/* Number of rows in a buffer. */
 static uint32_t count_rows(const struct slc_scatter_fill *fill, const uint64_t *rows)
 {
     return (uint32_t)((size_t)(fill->next - rows) / fill->row_words);
@@ -141,7 +141,7 @@ static void empty_buffer(struct slc_scatter *scatter, unsigned worker, uint32_t 
     fill->runs = 0;
 }
 
-/* Turns the beginnings of runs into their counts. */
+/* Converts starts of runs to counts. */
 static void count_runs(struct slc_run *runs, uint32_t run_count, uint32_t entries)
 {
     for (uint32_t r = 0; r < run_count; r++) {
@@ -149,7 +149,7 @@ static void count_runs(struct slc_run *runs, uint32_t run_count, uint32_t entrie
     }
 }
 
-/* Packs and appends what a worker's buffer holds. */
+/* Packs and appends a worker's buffer. */
 static enum slc_status
 flush_buffer(struct slc_scatter *scatter, unsigned worker, uint32_t bucket, struct slc_error *err)
 {
@@ -195,15 +195,15 @@ enum slc_status slc_scatter_frame(struct slc_scatter *scatter,
     return SLC_OK;
 }
 
-/* The next row of a buffer begins a run, at `ordinal`. */
+/* Starts a run at `ordinal` with the next row of a buffer. */
 static void
-begin_run(struct slc_scatter *scatter, unsigned worker, uint32_t bucket, uint32_t ordinal)
+start_run(struct slc_scatter *scatter, unsigned worker, uint32_t bucket, uint32_t ordinal)
 {
     struct slc_scatter_worker *w = &scatter->workers[worker];
     struct slc_scatter_fill *fill = &w->fills[bucket];
     uint32_t begin = count_rows(fill, rows_of(scatter, worker, bucket));
 
-    /* Counts are set when the buffer is packed: until then where a run begins. */
+    /* Holds the start of a run until the buffer is packed, then the count. */
     runs_of(scatter, worker, bucket)[fill->runs++] = (struct slc_run){w->sequence, ordinal, begin};
     fill->stamp = w->stamp;
     if (fill->runs == scatter->shape.runs) {
@@ -224,10 +224,10 @@ enum slc_status slc_scatter_add(struct slc_scatter *scatter,
         uint64_t *row = fill->next;
         const uint64_t value = slc_bits_f64(batch->values[i]);
 
-        /* Buffers of many buckets exceed the cache; asking early saves a seventh of the time. */
+        /* Buffers of many buckets exceed the cache; prefetching saves a seventh of the time. */
         __builtin_prefetch(row + AHEAD_WORDS, 1);
         if (fill->stamp != stamp) {
-            begin_run(scatter, worker, batch->buckets[i], batch->ordinal + i);
+            start_run(scatter, worker, batch->buckets[i], batch->ordinal + i);
         }
         if (fill->row_words == 2) {
             const uint64_t key = batch->key_lo[i] - fill->range.first_lo;

@@ -1,8 +1,8 @@
 /*
- * See convert/build/spill/spill.h. Segment s lives in slot s mod slots until it is written; slots
- * are reused in order, so the newest `slots` segments are in memory and older ones are in the file
- * at s * segment_bytes (the unused tail of a segment is a hole). The writing thread keeps a slot or
- * two free, outside the lock, so the others go on appending meanwhile.
+ * Spill stream. Segment s is in slot s mod slots until it is written. Slots are reused in order, so
+ * the newest `slots` segments are in memory and older ones are in the file at s * segment_bytes
+ * (the unused tail of a segment is a hole). The writer thread keeps one or two slots free, outside
+ * the lock, so the others can append concurrently.
  */
 #include "convert/build/spill/spill.h"
 
@@ -26,24 +26,24 @@ struct slc_spill {
     uint32_t slots;
     struct slc_buffer memory;
     uint32_t *used;    /* bytes filled, per slot */
-    uint32_t *copying; /* chunks that are being copied to a slot */
+    uint32_t *copying; /* chunks being copied to a slot */
     uint32_t current;  /* segment being filled */
     uint32_t written;  /* segments 0 .. written - 1 are in the file */
     bool writing;      /* segment `written` is being written */
-    bool frozen;       /* nothing is appended */
-    bool has_writer;   /* the thread is there */
-    bool stop;         /* and shall end */
+    bool frozen;       /* no appends */
+    bool has_writer;   /* the thread exists */
+    bool stop;         /* the thread must end */
     bool keep;         /* the file has a name */
     pthread_t writer;
-    uint64_t file_bytes;  /* written so far, holes not counted */
-    uint64_t end_bytes;   /* as of the last commit */
+    uint64_t file_bytes;  /* written so far, without holes */
+    uint64_t end_bytes;   /* at the last commit */
     uint32_t chunk_bytes; /* of the largest chunk */
     uint64_t wait_ns;
     int fd;
     int direct_fd; /* -1: none */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    struct slc_error fault; /* the first one; status SLC_OK while all is well */
+    struct slc_error fault; /* the first fault; status SLC_OK: none */
 };
 
 static uint64_t page_end(uint64_t bytes)
@@ -51,7 +51,7 @@ static uint64_t page_end(uint64_t bytes)
     return (bytes + SLC_PAGE_BYTES - 1) & ~(uint64_t)(SLC_PAGE_BYTES - 1);
 }
 
-/* Opens the file that was kept and takes over what it holds. */
+/* Opens a kept file and restores its extent. */
 static enum slc_status
 open_kept(struct slc_spill *spill, const struct slc_spill_extent *extent, struct slc_error *err)
 {
@@ -65,14 +65,14 @@ open_kept(struct slc_spill *spill, const struct slc_spill_extent *extent, struct
     }
     if (code == -ENOENT || (code >= 0 && stat.bytes < extent->end_bytes)) {
         return slc_fail_file(err, SLC_ERR_DAMAGED, spill->path,
-                             "the spill file is not as long as it was left");
+                             "the spill file is shorter than its last commit");
     }
     SLC_TRY(slc_check_call(code, err, spill->path, "opening the spill file"));
-    /* Segments follow one another, and what is appended comes behind the last. */
+    /* Segments are consecutive, and new ones follow the last. */
     if (extent->segments != slc_div_up_u64(extent->end_bytes, extent->segment_bytes) ||
         extent->file_bytes > extent->end_bytes) {
         return slc_fail_file(err, SLC_ERR_DAMAGED, spill->path,
-                             "the spill file has not the segments that are counted");
+                             "the segments of the spill file do not match its size");
     }
     spill->current = spill->written = extent->segments;
     spill->file_bytes = extent->file_bytes;
@@ -152,7 +152,7 @@ static uint8_t *slot_of(const struct slc_spill *spill, uint32_t segment)
 static enum slc_status open_file(struct slc_spill *spill, struct slc_error *err)
 {
     const struct slc_files *files = spill->files;
-    /* Of a name that an earlier run may have used, nothing is in use before the first commit. */
+    /* Before the first commit, a file of a name that an earlier run may have used is not in use. */
     int known = spill->keep ? O_TRUNC : O_EXCL;
     int fd = files->open(files->self, spill->path, O_RDWR | O_CREAT | known | SLC_OPEN_OWN, 0600);
     int code = 0;
@@ -172,9 +172,9 @@ static enum slc_status open_file(struct slc_spill *spill, struct slc_error *err)
 }
 
 /*
- * Writes one segment, in whole pages. Called without the lock by the only writer. Where the page
- * cache is used it is asked twice to drop the segment: a first request starts the write-back of
- * dirty pages, a later one finds them clean.
+ * Writes one segment, in whole pages. Called without the lock, by the only writer. With buffered
+ * writes, the page cache is asked twice to drop the segment: the first request starts writing dirty
+ * pages back, a later one finds them clean.
  */
 static enum slc_status
 write_segment(struct slc_spill *spill, uint32_t segment, uint32_t bytes, struct slc_error *err)
@@ -185,8 +185,8 @@ write_segment(struct slc_spill *spill, uint32_t segment, uint32_t bytes, struct 
 
     if (spill->max_bytes > 0 && spill->file_bytes + bytes > spill->max_bytes) {
         return slc_fail_fields(err, SLC_ERR_BUDGET, SLC_FIELD_MAX_TEMP, SLC_FIELD_MEMORY,
-                               "sorting needs more than the %llu bytes of temporary disk space "
-                               "allowed: allow more, or give more memory",
+                               "sorting needs more than the allowed %llu bytes of temporary disk "
+                               "space: allow more, or increase the memory budget",
                                (unsigned long long)spill->max_bytes);
     }
     if (spill->fd < 0) {
@@ -210,8 +210,7 @@ write_segment(struct slc_spill *spill, uint32_t segment, uint32_t bytes, struct 
     return SLC_OK;
 }
 
-/* Writes segment `written`, giving up the lock while it does. The lock is held on entry and exit.
- */
+/* Writes segment `written`. Needs the lock, and releases it while writing. */
 static void write_oldest(struct slc_spill *spill)
 {
     uint32_t segment = spill->written;
@@ -233,10 +232,10 @@ static void write_oldest(struct slc_spill *spill)
     pthread_cond_broadcast(&spill->changed);
 }
 
-/* Whether the slots ahead of the current one get short. The lock is held. */
+/* Whether free slots run short. Needs the lock. */
 static bool must_write(const struct slc_spill *spill)
 {
-    /* Two free ones, where there are as many: a writer that is late once makes nobody wait. */
+    /* Two free slots, if possible: a short delay of the writer then blocks no append. */
     uint32_t ahead = spill->slots > SLC_SPILL_SEGMENTS_MIN ? 2 : 1;
 
     return spill->fault.status == SLC_OK && !spill->frozen && spill->written < spill->current &&
@@ -260,7 +259,7 @@ static void *write_when_needed(void *context)
     return NULL;
 }
 
-/* Wakes the writer, which is started when it is first needed. The lock is held. */
+/* Wakes the writer, and starts it when it is first needed. Needs the lock. */
 static void wake_writer(struct slc_spill *spill)
 {
     if (!must_write(spill)) {
@@ -276,8 +275,8 @@ static void wake_writer(struct slc_spill *spill)
     pthread_cond_broadcast(&spill->changed);
 }
 
-/* Makes room for `bytes` in the current segment, or moves on to the next. The lock is held. */
-static void make_room(struct slc_spill *spill, uint32_t bytes)
+/* Reserves `bytes` in the current segment, or moves on to the next. Needs the lock. */
+static void reserve_space(struct slc_spill *spill, uint32_t bytes)
 {
     while (spill->fault.status == SLC_OK &&
            spill->used[spill->current % spill->slots] + bytes > spill->segment_bytes) {
@@ -298,7 +297,7 @@ static void make_room(struct slc_spill *spill, uint32_t bytes)
     }
 }
 
-/* Every mark_stride-th chunk is marked; when the table is full every other mark goes. */
+/* Marks every mark_stride-th chunk; when the table is full, every other mark is dropped. */
 static void mark_chunk(struct slc_chain *chain)
 {
     if (chain->mark_stride == 0) {
@@ -317,7 +316,7 @@ static void mark_chunk(struct slc_chain *chain)
     chain->marks[chain->mark_count++] = chain->last;
 }
 
-/* Gives a chunk its place in stream and chain. The lock is held. */
+/* Assigns a chunk its place in stream and chain. Needs the lock. */
 static struct slc_chunk_link
 place_chunk(struct slc_spill *spill, struct slc_chain *chain, uint32_t bytes)
 {
@@ -333,7 +332,7 @@ place_chunk(struct slc_spill *spill, struct slc_chain *chain, uint32_t bytes)
     return previous;
 }
 
-/* Copies it there, without the lock: of fresh memory, the pages are cleared meanwhile. */
+/* Copies the chunk to its place, without the lock: new pages are cleared during the copy. */
 static void copy_chunk(struct slc_spill *spill,
                        struct slc_chunk_link place,
                        uint8_t *chunk,
@@ -360,7 +359,7 @@ enum slc_status slc_spill_append(struct slc_spill *spill,
 
     assert(bytes <= spill->segment_bytes);
     pthread_mutex_lock(&spill->mutex);
-    make_room(spill, bytes);
+    reserve_space(spill, bytes);
     enum slc_status status = spill->fault.status;
     if (status == SLC_OK) {
         previous = place_chunk(spill, chain, bytes);
@@ -379,17 +378,17 @@ enum slc_status slc_spill_append(struct slc_spill *spill,
 void slc_spill_freeze(struct slc_spill *spill, bool frozen)
 {
     pthread_mutex_lock(&spill->mutex);
-    /* A segment that is being written is in memory or in the file: which, must not change. */
+    /* A segment being written must not move from memory to the file during a fetch. */
     while (spill->writing) {
         pthread_cond_wait(&spill->changed, &spill->mutex);
     }
     spill->frozen = frozen;
-    pthread_cond_broadcast(&spill->changed); /* what was to be written waits since it was frozen */
+    pthread_cond_broadcast(
+        &spill->changed); /* segments could not be written while the stream was frozen */
     pthread_mutex_unlock(&spill->mutex);
 }
 
-/* Whether a chunk can lie there; of a file that was kept, links are what somebody wrote to it. The
- * lock is held. */
+/* Whether a chunk can be at `link`; links of a kept file come from another run. Needs the lock. */
 static bool is_within(const struct slc_spill *spill, struct slc_chunk_link link)
 {
     return link.segment <= spill->current && link.bytes <= spill->chunk_bytes &&
@@ -415,8 +414,8 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
     }
     pthread_mutex_unlock(&spill->mutex);
     if (!within) {
-        status =
-            slc_fail(err, SLC_ERR_DAMAGED, "a chunk of the spill file names one outside of it");
+        status = slc_fail(err, SLC_ERR_DAMAGED,
+                          "a chunk of the spill file refers to a chunk outside the file");
     } else if (resident && spill->frozen) {
         data = slot_of(spill, link.segment) + link.offset;
     } else if (!resident) {
@@ -437,7 +436,7 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
     return status;
 }
 
-/* Writes all that lies in memory, the segment being filled included. The lock is held. */
+/* Writes everything in memory, including the segment being filled. Needs the lock. */
 static enum slc_status write_all(struct slc_spill *spill, struct slc_error *err)
 {
     while (spill->writing || (spill->fault.status == SLC_OK && spill->written <= spill->current)) {
@@ -519,7 +518,7 @@ uint64_t slc_spill_resident_bytes(const struct slc_spill *spill)
     uint32_t touched = spill->current < spill->slots ? spill->current + 1 : spill->slots;
     uint64_t bytes = (uint64_t)touched * spill->segment_bytes;
 
-    /* The last page may be a huge one, of which nothing else is used. */
+    /* The last page may be a huge one, otherwise unused. */
     return slc_min_u64(slc_buffer_footprint(bytes, SLC_PAGES_HUGE), spill->memory.bytes);
 }
 

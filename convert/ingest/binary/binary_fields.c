@@ -1,10 +1,10 @@
 /*
- * Indices and values of binary records to arrays of u64 and f64.
+ * Converts indices and values of binary records to arrays of u64 and f64.
  *
- * Loops over one field know its width and byte order when they are compiled. They note whether any
- * number is out of what is allowed, and only then is the field gone through for the first one.
+ * Loops over one field know its width and byte order at compile time. They record whether any
+ * number is out of range; only then is the field searched for the first one.
  *
- * Cost: 0.5 to 2 ns a number, about what moving it takes.
+ * Cost: 0.5 to 2 ns per number, about the cost of moving it.
  */
 #include "base/column_range.h"
 #include "base/memory/bytes.h"
@@ -16,7 +16,7 @@
 
 #define SLC_ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* Values that are decoded at a time, by way of an array on the stack. */
+/* Values decoded at a time, through an array on the stack. */
 enum { DECODE_ROWS = 512 };
 
 uint32_t slc_binary_row_bytes(const struct slc_binary *binary)
@@ -55,7 +55,7 @@ SLC_ALWAYS_INLINE void gather_of(const uint8_t *at,
     }
 }
 
-/* The raw bits of a field, of `count` records. */
+/* Gathers the raw bits of a field from `count` records. */
 static void gather_field(
     const struct slc_field *field, const uint8_t *at, size_t stride, uint32_t count, uint64_t *out)
 {
@@ -80,7 +80,7 @@ static void gather_field(
     }
 }
 
-/* Raw bits of signed numbers of `bytes` bytes, as two's complement of 64 bits. */
+/* Sign-extends raw numbers of `bytes` bytes to 64 bits. */
 static void extend_sign(unsigned bytes, uint32_t count, uint64_t *bits)
 {
     uint64_t sign = UINT64_C(1) << (8 * bytes - 1);
@@ -90,7 +90,7 @@ static void extend_sign(unsigned bytes, uint32_t count, uint64_t *bits)
     }
 }
 
-/* The first of `count` whose top bit is set, or `count`. */
+/* The first of `count` numbers whose top bit is set, or `count`. */
 static uint32_t first_negative(const uint64_t *bits, uint32_t count)
 {
     uint64_t any = 0;
@@ -108,7 +108,7 @@ static uint32_t first_negative(const uint64_t *bits, uint32_t count)
     return i;
 }
 
-/* IEEE 754 binary16, all of whose numbers are doubles. */
+/* IEEE 754 binary16; all of its numbers are doubles. */
 static double half_to_double(uint64_t bits)
 {
     unsigned exponent = bits >> 10 & 0x1f;
@@ -120,14 +120,14 @@ static double half_to_double(uint64_t bits)
     return bits >> 15 ? -size : size;
 }
 
-/* Whether a double holds the integer: it has 53 bits for what is between its ends. */
+/* Whether a double represents the integer exactly: its significant bits must fit 53 bits. */
 static bool holds(uint64_t magnitude)
 {
     return magnitude < UINT64_C(1) << 53 || magnitude >> __builtin_ctzll(magnitude) < UINT64_C(1)
                                                                                           << 53;
 }
 
-/* Raw bits, in place of which doubles are put; returns the first that none holds, or `count`. */
+/* Converts raw bits to doubles; returns the first that is not representable, or `count`. */
 static uint32_t integers(bool is_signed, uint32_t count, const uint64_t *bits, double *values)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -142,7 +142,7 @@ static uint32_t integers(bool is_signed, uint32_t count, const uint64_t *bits, d
     return count;
 }
 
-/* The same of floats, the first that is not finite. */
+/* The same for floats; returns the first that is not finite. */
 static uint32_t floats(unsigned bytes, uint32_t count, const uint64_t *bits, double *values)
 {
     bool finite = true;
@@ -168,7 +168,7 @@ static uint32_t floats(unsigned bytes, uint32_t count, const uint64_t *bits, dou
     return finite ? count : i;
 }
 
-/* What is wrong with a value whose raw bits, extended, are these. */
+/* Reports a faulty value by its extended raw bits. */
 static enum slc_status value_fault(const struct slc_field *field,
                                    uint64_t bits,
                                    const double *value,
@@ -176,25 +176,23 @@ static enum slc_status value_fault(const struct slc_field *field,
                                    struct slc_error *err)
 {
     if (field->kind == SLC_FIELD_FLOAT) {
-        return slc_fail(err, SLC_ERR_INPUT, "nonzero %" PRIu64 ": the value is %s, not finite",
-                        ordinal,
+        return slc_fail(err, SLC_ERR_INPUT, "nonzero %" PRIu64 ": value %s is not finite", ordinal,
                         isnan(*value) ? "NaN"
                         : *value < 0  ? "-infinity"
                                       : "infinity");
     }
     if (field->kind == SLC_FIELD_SIGNED) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "nonzero %" PRIu64 ": the value %" PRId64
-                        " has more than the 53 bits that a double holds",
+                        "nonzero %" PRIu64 ": value %" PRId64
+                        " has more than the 53 bits of a double",
                         ordinal, (int64_t)bits);
     }
     return slc_fail(err, SLC_ERR_INPUT,
-                    "nonzero %" PRIu64 ": the value %" PRIu64
-                    " has more than the 53 bits that a double holds",
+                    "nonzero %" PRIu64 ": value %" PRIu64 " has more than the 53 bits of a double",
                     ordinal, bits);
 }
 
-/* Where a field of nonzero `first` of the piece is. */
+/* Position of a field of nonzero `first` of the piece. */
 static const uint8_t *field_at(const struct slc_binary *binary,
                                const struct slc_field *field,
                                const uint8_t *piece,
@@ -238,7 +236,7 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
             status = value_fault(value, bits[sound], &values[good], first + good + ordinal, err);
         }
     }
-    /* Of the nonzero at fault the indices come before the value. */
+    /* In the faulty nonzero, indices are reported before the value. */
     most = good + (good < count);
     for (unsigned m = 0; m < binary->order; m++) {
         const struct slc_field *index = &binary->fields[m];

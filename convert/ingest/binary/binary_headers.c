@@ -1,13 +1,13 @@
 /*
- * Headers of binary tensors: SPLATT's, GenTen's and ALTO's. All are little-endian, as every machine
- * writes them that these run on, and count indices from 0.
+ * Headers of binary tensors: SPLATT, GenTen and ALTO. All are little-endian, as written on every
+ * supported machine, and count indices from 0.
  *
  *   SPLATT: i32 0, u64 bytes of an index, u64 bytes of a value; then, as indices, the order, the
- *   lengths, the number of nonzeros; all indices of a mode, mode by mode; all values.
- *   GenTen: "sptn", u32 order, u32 bits of a value; u64 lengths, u64 bits of an index per mode, u64
- *   number of nonzeros; per nonzero its indices and its value.
- *   ALTO: u64 order, lengths and number of nonzeros; u64 indices mode by mode; values, f64 or (as
- * it may be compiled) f32, which the length of the file tells.
+ *   mode sizes, the number of nonzeros; all indices of a mode, mode by mode; all values.
+ *   GenTen: "sptn", u32 order, u32 bits of a value; u64 mode sizes, u64 bits of an index per mode,
+ *   u64 number of nonzeros; per nonzero its indices and its value.
+ *   ALTO: u64 order, mode sizes and number of nonzeros; u64 indices mode by mode; values, f64 or
+ * f32 (a compile-time choice of ALTO), which the length of the file reveals.
  */
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
@@ -26,7 +26,7 @@ struct reader {
     const unsigned char *at;
     const unsigned char *end;
     unsigned bytes; /* of a number */
-    bool cut;       /* it ended before a number did */
+    bool cut;       /* the header ended inside a number */
 };
 
 static uint64_t read_number(struct reader *reader)
@@ -73,7 +73,7 @@ bool slc_binary_unmarked(const unsigned char *head, size_t bytes)
 }
 
 static enum slc_status
-take_order(struct reader *reader, uint64_t order, unsigned *result, struct slc_error *err)
+read_order(struct reader *reader, uint64_t order, unsigned *result, struct slc_error *err)
 {
     if (reader->cut) {
         return slc_fail(err, SLC_ERR_INPUT, "the file ends within its header");
@@ -87,23 +87,23 @@ take_order(struct reader *reader, uint64_t order, unsigned *result, struct slc_e
 }
 
 static enum slc_status
-take_dims(struct reader *reader, struct slc_binary *binary, struct slc_error *err)
+read_dims(struct reader *reader, struct slc_binary *binary, struct slc_error *err)
 {
     binary->has_dims = true;
     for (unsigned m = 0; m < binary->order; m++) {
         binary->dims[m] = read_number(reader);
         if (!reader->cut && (binary->dims[m] < 1 || binary->dims[m] > SLC_MAX_MODE_LENGTH)) {
             return slc_fail(err, SLC_ERR_INPUT,
-                            "the header says that mode %u has the length %" PRIu64 ": 1 to %" PRIu64
-                            " is possible",
+                            "the header declares mode %u with size %" PRIu64
+                            ": must be 1 to %" PRIu64,
                             m + 1, binary->dims[m], SLC_MAX_MODE_LENGTH);
         }
     }
     return SLC_OK;
 }
 
-/* Indices of `index_bytes` mode by mode, then values, from byte `begin` of the file on. */
-static void lay_columns(struct slc_binary *binary, unsigned index_bytes, unsigned value_bytes)
+/* Lays out indices of `index_bytes` mode by mode, then values, from byte `begin` of the file. */
+static void lay_out_columns(struct slc_binary *binary, unsigned index_bytes, unsigned value_bytes)
 {
     binary->band_count = binary->order + 1;
     for (unsigned f = 0; f <= binary->order; f++) {
@@ -123,30 +123,29 @@ splatt_header(struct reader *reader, struct slc_binary *binary, struct slc_error
     const unsigned char *head = reader->at;
 
     if (!is_splatt(head, (size_t)(reader->end - head))) {
-        return slc_fail(
-            err, SLC_ERR_INPUT,
-            "not a binary tensor of SPLATT: expected the number 0 in 4 bytes, then twice "
-            "4 or 8, the bytes of indices and of values, in 8 each");
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "not a binary SPLATT tensor: expected the number 0 in 4 bytes, then the "
+                        "bytes of indices and of values, each 4 or 8, in 8 bytes each");
     }
     unsigned index_bytes = (unsigned)slc_load_u64(head + 4);
     unsigned value_bytes = (unsigned)slc_load_u64(head + 12);
     reader->at += SPLATT_START_BYTES;
     reader->bytes = index_bytes;
-    SLC_TRY(take_order(reader, read_number(reader), &binary->order, err));
-    SLC_TRY(take_dims(reader, binary, err));
+    SLC_TRY(read_order(reader, read_number(reader), &binary->order, err));
+    SLC_TRY(read_dims(reader, binary, err));
     binary->nnz = read_number(reader);
-    lay_columns(binary, index_bytes, value_bytes);
+    lay_out_columns(binary, index_bytes, value_bytes);
     return SLC_OK;
 }
 
-/* Bits of an index or a value to bytes. */
+/* Converts the bits of an index or a value to bytes. */
 static enum slc_status
-take_width(uint64_t bits, uint64_t least, uint8_t *bytes, struct slc_error *err)
+read_width(uint64_t bits, uint64_t least, uint8_t *bytes, struct slc_error *err)
 {
     if ((bits != 16 && bits != 32 && bits != 64) || bits < least) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "the header says %" PRIu64 " bits: indices of 16, 32 and 64 and values of "
-                        "32 and 64 can be read",
+                        "the header declares numbers of %" PRIu64
+                        " bits: indices must have 16, 32 or 64 bits and values 32 or 64",
                         bits);
     }
     *bytes = (uint8_t)(bits / 8);
@@ -161,19 +160,19 @@ genten_header(struct reader *reader, struct slc_binary *binary, struct slc_error
 
     if (reader->end - head < GENTEN_START_BYTES || memcmp(head, genten_magic, 4) != 0) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "not a binary tensor of GenTen: expected 'sptn' at its beginning");
+                        "not a binary GenTen tensor: expected 'sptn' at the beginning");
     }
     reader->at += GENTEN_START_BYTES;
     reader->bytes = 8;
     uint64_t value_bits = slc_load_u32(head + 8);
-    enum slc_status status = take_order(reader, slc_load_u32(head + 4), &binary->order, err);
-    SLC_THEN(status, take_dims(reader, binary, err));
+    enum slc_status status = read_order(reader, slc_load_u32(head + 4), &binary->order, err);
+    SLC_THEN(status, read_dims(reader, binary, err));
     binary->band_count = 1;
     for (unsigned m = 0; m < binary->order && status == SLC_OK && !reader->cut; m++) {
         uint64_t bits = read_number(reader);
 
         if (!reader->cut) {
-            status = take_width(bits, 16, &binary->fields[m].bytes, err);
+            status = read_width(bits, 16, &binary->fields[m].bytes, err);
         }
         binary->fields[m].offset = offset;
         offset += binary->fields[m].bytes;
@@ -181,13 +180,13 @@ genten_header(struct reader *reader, struct slc_binary *binary, struct slc_error
     struct slc_field *value = &binary->fields[binary->order];
     value->kind = SLC_FIELD_FLOAT;
     value->offset = offset;
-    SLC_THEN(status, take_width(value_bits, 32, &value->bytes, err));
+    SLC_THEN(status, read_width(value_bits, 32, &value->bytes, err));
     binary->bands[0].record_bytes = offset + value->bytes;
     binary->nnz = read_number(reader);
     return status;
 }
 
-/* Values of 8 bytes, or of 4 where the file is too short for these and has room for those. */
+/* Values have 8 bytes, or 4 if the file is too short for 8 and long enough for 4. */
 static unsigned alto_value_bytes(const struct slc_binary *binary, uint64_t rows_bytes)
 {
     uint64_t row = 8 * (uint64_t)binary->order;
@@ -204,20 +203,20 @@ static enum slc_status alto_header(struct reader *reader,
                                    struct slc_error *err)
 {
     reader->bytes = 8;
-    enum slc_status status = take_order(reader, read_number(reader), &binary->order, err);
-    SLC_THEN(status, take_dims(reader, binary, err));
+    enum slc_status status = read_order(reader, read_number(reader), &binary->order, err);
+    SLC_THEN(status, read_dims(reader, binary, err));
     if (status == SLC_OK) {
         binary->nnz = read_number(reader);
         uint64_t header_bytes = (uint64_t)(reader->at - head);
-        lay_columns(binary, 8,
-                    view && view->bytes >= header_bytes
-                        ? alto_value_bytes(binary, view->bytes - header_bytes)
-                        : 8);
+        lay_out_columns(binary, 8,
+                        view && view->bytes >= header_bytes
+                            ? alto_value_bytes(binary, view->bytes - header_bytes)
+                            : 8);
     }
     return status;
 }
 
-/* Where every band is, if the file has exactly the length that all of them need. */
+/* Sets the place of every band; the file must have exactly the total length. */
 static enum slc_status place_bands(const struct slc_bytes_view *view,
                                    uint64_t header_bytes,
                                    struct slc_binary *binary,
@@ -229,7 +228,7 @@ static enum slc_status place_bands(const struct slc_bytes_view *view,
     if (!slc_mul_u64(binary->nnz, slc_binary_row_bytes(binary), &rows_bytes) ||
         !slc_add_u64(header_bytes, rows_bytes, &whole) || whole > INT64_MAX) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "the header claims %" PRIu64 " nonzeros of %" PRIu32
+                        "the header declares %" PRIu64 " nonzeros of %" PRIu32
                         " bytes each, more than any file holds",
                         binary->nnz, slc_binary_row_bytes(binary));
     }
@@ -238,8 +237,8 @@ static enum slc_status place_bands(const struct slc_bytes_view *view,
     }
     if (whole != view->bytes) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "the header asks for %" PRIu64 " bytes, %" PRIu64 " nonzeros of %" PRIu32
-                        " each behind it; the file has %" PRIu64,
+                        "the header requires a file of %" PRIu64 " bytes, %" PRIu64
+                        " nonzeros of %" PRIu32 " bytes each after it; the file has %" PRIu64,
                         whole, binary->nnz, slc_binary_row_bytes(binary), view->bytes);
     }
     for (unsigned b = 0; b < binary->band_count; b++) {

@@ -1,16 +1,14 @@
-/*
- * A binary input becomes a source of rows: its header is read, what cannot be read anywhere is put
- * into a temporary file, and lengths are compared.
- */
+/* Opens a binary input as a row source: reads its header, copies input that is not seekable to a
+ * temporary file, and checks lengths. */
 #include "convert/ingest/binary/binary.h"
 #include "convert/ingest/binary/npy_array.h"
 
 #include <string.h>
 
-/* An input that is being opened. */
+/* An input being opened. */
 struct opening {
     const struct slc_binary_request *request;
-    struct slc_spool *spool; /* where parts of it are; NULL: none so far */
+    struct slc_spool *spool; /* holds parts of the input; NULL: none so far */
     struct slc_binary binary;
 };
 
@@ -28,15 +26,15 @@ fill_spool(const struct opening *opening, struct slc_input *input, struct slc_er
     size_t got = 1;
 
     while (got > 0) {
-        SLC_TRY(slc_input_read(input, request->room, request->room_bytes, &got, err));
+        SLC_TRY(slc_input_read(input, request->buffer, request->buffer_bytes, &got, err));
         if (got > 0) {
-            SLC_TRY(slc_spool_append(opening->spool, request->room, got, err));
+            SLC_TRY(slc_spool_append(opening->spool, request->buffer, got, err));
         }
     }
     return SLC_OK;
 }
 
-/* All bytes of an input where they can be read anywhere: in the spool, if they are not already. */
+/* Makes all bytes of an input readable at any offset, through the spool if necessary. */
 static enum slc_status view_input(struct opening *opening,
                                   struct slc_input *input,
                                   struct slc_bytes_view *view,
@@ -60,7 +58,7 @@ static enum slc_status view_input(struct opening *opening,
     return SLC_OK;
 }
 
-/* One whose header says all. */
+/* Opens a format whose header is complete. */
 static enum slc_status open_headed(struct opening *opening, struct slc_error *err)
 {
     unsigned char head[SLC_INPUT_PEEK_BYTES];
@@ -69,7 +67,7 @@ static enum slc_status open_headed(struct opening *opening, struct slc_error *er
     const unsigned char *peeked = slc_input_peek(opening->request->input, &head_bytes);
 
     memcpy(head, peeked, head_bytes);
-    /* What is wrong with the header is told before anything is copied. */
+    /* Report a faulty header before anything is copied. */
     SLC_TRY(slc_binary_header(head, head_bytes, NULL, &opening->binary, err));
     SLC_TRY(view_input(opening, opening->request->input, &view, err));
     return slc_binary_header(head, head_bytes, &view, &opening->binary, err);
@@ -81,7 +79,7 @@ static enum slc_status open_pair(struct opening *opening, struct slc_error *err)
 
     if (!opening->request->values) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "a .npy file holds coordinates alone; give that of the values behind it: "
+                        "a .npy file holds only coordinates; give the file of values after it: "
                         "sluice convert COORDS.npy VALUES.npy OUT.slc");
     }
     SLC_TRY(view_input(opening, opening->request->input, &coords, err));
@@ -95,13 +93,13 @@ static enum slc_status open_npz(struct opening *opening, struct slc_error *err)
 
     SLC_TRY(view_input(opening, opening->request->input, &file, err));
     SLC_TRY(need_spool(opening, err));
-    return slc_npz_read(&file, opening->spool, opening->request->room, opening->request->room_bytes,
-                        &opening->binary, err);
+    return slc_npz_read(&file, opening->spool, opening->request->buffer,
+                        opening->request->buffer_bytes, &opening->binary, err);
 }
 
 static void fill_header(const struct slc_binary *binary, struct slc_text_header *header)
 {
-    /* Of coordinates without a nonzero not even the lengths are known. */
+    /* Without a nonzero, even the mode sizes are unknown. */
     bool nothing = binary->nnz == 0 && !binary->has_dims;
 
     *header = (struct slc_text_header){.dialect = binary->dialect,
@@ -133,10 +131,10 @@ enum slc_status slc_binary_open(const struct slc_binary_request *request,
     if (request->dialect >= SLC_DIALECT_NPY) {
         status = open_pair(&opening, err);
     } else if (request->values) {
-        status = slc_fail(err, SLC_ERR_INPUT,
-                          "a second input, %s, goes with .npy coordinates, but this is not a .npy "
-                          "file",
-                          values.name);
+        status = slc_fail(
+            err, SLC_ERR_INPUT,
+            "a second input, %s, is for .npy coordinates only, but this is not a .npy file",
+            values.name);
     } else if (request->dialect == SLC_DIALECT_NPZ) {
         status = open_npz(&opening, err);
     } else {

@@ -1,4 +1,4 @@
-/* Rows of a binary tensor: a piece is a range of nonzeros, band after band. */
+/* Row source of a binary tensor: a piece is a range of nonzeros, band after band. */
 #include "convert/ingest/binary/binary.h"
 
 #include "base/memory/checked.h"
@@ -12,11 +12,11 @@
 struct binary_source {
     struct slc_row_source source;
     struct slc_binary binary;
-    struct slc_spool *spool; /* NULL: the bands are in a file of the caller's */
+    struct slc_spool *spool; /* NULL: the bands are in a file of the caller */
     uint32_t row_bytes;
-    uint64_t row; /* the next that is delivered */
+    uint64_t row; /* the next one to deliver */
     uint64_t stored_bytes;
-    uint64_t beside_bytes; /* of these no rows */
+    uint64_t other_bytes; /* of the input, outside the rows */
 };
 
 enum slc_status slc_bytes_read(const struct slc_bytes_view *view,
@@ -150,11 +150,11 @@ static void binary_place(const struct slc_row_source *source,
     mark->column = 0;
 }
 
-/* A binary file has no lines to name: the nonzero goes into the message. */
-static void binary_blame(const struct slc_row_source *source,
-                         uint64_t line,
-                         uint64_t column,
-                         struct slc_error *err)
+/* A binary file has no lines: the message names the nonzero. */
+static void binary_locate_fault(const struct slc_row_source *source,
+                                uint64_t line,
+                                uint64_t column,
+                                struct slc_error *err)
 {
     char prefix[48];
 
@@ -182,7 +182,7 @@ static uint64_t binary_consumed(const struct slc_row_source *source)
 {
     const struct binary_source *self = (const struct binary_source *)source;
 
-    return self->spool ? self->stored_bytes : self->beside_bytes + self->row * self->row_bytes;
+    return self->spool ? self->stored_bytes : self->other_bytes + self->row * self->row_bytes;
 }
 
 static void binary_close(struct slc_row_source *source)
@@ -207,7 +207,7 @@ enum slc_status slc_binary_source_open(const struct slc_binary *binary,
         .sample = binary_sample,
         .parse = binary_parse,
         .place = binary_place,
-        .blame = binary_blame,
+        .locate_fault = binary_locate_fault,
         .lines = binary_lines,
         .consumed = binary_consumed,
         .close = binary_close,
@@ -226,7 +226,7 @@ enum slc_status slc_binary_source_open(const struct slc_binary *binary,
     uint64_t rows_bytes = binary->nnz * self->row_bytes;
     self->source.sampled_bytes = rows_bytes;
     self->stored_bytes = stored_bytes;
-    self->beside_bytes = stored_bytes - slc_min_u64(rows_bytes, stored_bytes);
+    self->other_bytes = stored_bytes - slc_min_u64(rows_bytes, stored_bytes);
     *source = &self->source;
     return SLC_OK;
 }

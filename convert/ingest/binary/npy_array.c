@@ -1,4 +1,4 @@
-/* Arrays of NumPy as lists of coordinates and values, and two files of them as a tensor. */
+/* NumPy arrays as lists of coordinates and values, and two such files as a tensor. */
 #include "convert/ingest/binary/npy_array.h"
 
 #include "base/memory/checked.h"
@@ -11,7 +11,7 @@ uint64_t slc_npy_items(const struct slc_npy_array *array)
     return array->header.shape[0] * array->header.shape[1];
 }
 
-/* "(3, 4)" of a shape, for messages. */
+/* A shape as "(3, 4)", for messages. */
 static const char *shape_text(const struct slc_npy_header *header, char text[48])
 {
     if (header->dimensions == 0) {
@@ -38,7 +38,8 @@ enum slc_status slc_npy_array_parse(const unsigned char *head,
     enum slc_status status = slc_npy_start_parse(head, head_bytes, &offset, &length, err);
 
     if (status == SLC_OK && (uint64_t)offset + length > head_bytes) {
-        status = slc_fail(err, SLC_ERR_INPUT, "the .npy header ends behind byte %zu", head_bytes);
+        status =
+            slc_fail(err, SLC_ERR_INPUT, "the .npy header is longer than %zu bytes", head_bytes);
     }
     SLC_THEN(status,
              slc_npy_header_parse_any((const char *)head + offset, length, &array->header, err));
@@ -47,8 +48,8 @@ enum slc_status slc_npy_array_parse(const unsigned char *head,
          !slc_mul_u64(items, array->header.item_bytes, &bytes) ||
          !slc_add_u64(bytes, (uint64_t)offset + length, &bytes) || bytes != file_bytes)) {
         status = slc_fail(err, SLC_ERR_INPUT,
-                          "an array of shape %s, %u bytes each, behind a header of %" PRIu64
-                          " does not have the %" PRIu64 " bytes of the file",
+                          "an array of shape %s with %u bytes per item after a header of %" PRIu64
+                          " bytes does not match the %" PRIu64 " bytes of the file",
                           shape_text(&array->header, shape), array->header.item_bytes,
                           (uint64_t)offset + length, file_bytes);
     }
@@ -71,7 +72,7 @@ enum slc_status slc_npy_check_use(const struct slc_npy_array *array,
     }
     return slc_fail_file(err, SLC_ERR_INPUT, name, "items of type %c%u, expected %s", kind,
                          array->header.item_bytes,
-                         use == SLC_NPY_COORDS ? "integers, for these are indices" : "numbers");
+                         use == SLC_NPY_COORDS ? "integers, because these are indices" : "numbers");
 }
 
 static struct slc_field field_of(const struct slc_npy_array *array, unsigned band)
@@ -86,9 +87,9 @@ static struct slc_field field_of(const struct slc_npy_array *array, unsigned ban
                               .band = (uint8_t)band};
 }
 
-void slc_npy_lay_vector(struct slc_binary *binary,
-                        unsigned field,
-                        const struct slc_npy_array *array)
+void slc_npy_lay_out_vector(struct slc_binary *binary,
+                            unsigned field,
+                            const struct slc_npy_array *array)
 {
     unsigned band = binary->band_count++;
 
@@ -97,10 +98,10 @@ void slc_npy_lay_vector(struct slc_binary *binary,
     binary->bands[band].record_bytes = array->header.item_bytes;
 }
 
-void slc_npy_lay_coords(struct slc_binary *binary, const struct slc_npy_array *array, bool rows)
+void slc_npy_lay_out_coords(struct slc_binary *binary, const struct slc_npy_array *array, bool rows)
 {
     uint32_t item = array->header.item_bytes;
-    /* The indices of a nonzero lie side by side in (nnz, N), unless columns are stored first. */
+    /* In (nnz, N) the indices of a nonzero are adjacent, unless columns are stored first. */
     bool records = rows != array->header.fortran_order;
 
     for (unsigned m = 0; m < binary->order; m++) {
@@ -136,7 +137,7 @@ static enum slc_status open_array(const struct slc_bytes_view *view,
     return SLC_OK;
 }
 
-/* Whether nonzeros are the rows of the array of coordinates, or its columns. */
+/* Decides whether nonzeros are the rows or the columns of the array of coordinates. */
 static enum slc_status choose_rows(enum slc_dialect dialect,
                                    const struct slc_npy_array *coords,
                                    uint64_t nnz,
@@ -156,15 +157,15 @@ static enum slc_status choose_rows(enum slc_dialect dialect,
     }
     *rows = can_rows;
     if (can_rows && can_columns && nnz > 1) {
-        status = slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_DIALECT,
-                                "the coordinates have the shape %s and there are %" PRIu64
-                                " values: is a nonzero a row or a column? Please give the format "
-                                "npy-rows or npy-columns",
-                                shape_text(&coords->header, text), nnz);
+        status = slc_fail_field(
+            err, SLC_ERR_INPUT, SLC_FIELD_DIALECT,
+            "the coordinates have the shape %s and there are %" PRIu64
+            " values: a nonzero may be a row or a column; give the format npy-rows or npy-columns",
+            shape_text(&coords->header, text), nnz);
     } else if (!can_rows && !can_columns) {
         status = slc_fail(err, SLC_ERR_INPUT,
                           "the coordinates have the shape %s, but there are %" PRIu64
-                          " values: %s of coordinates per value is expected",
+                          " values: expected %s of coordinates per value",
                           shape_text(&coords->header, text), nnz,
                           dialect == SLC_DIALECT_NPY_COLUMNS ? "a column"
                           : dialect == SLC_DIALECT_NPY_ROWS  ? "a row"
@@ -189,9 +190,10 @@ enum slc_status slc_npy_pair(const struct slc_bytes_view *coords,
     SLC_TRY(open_array(values, SLC_NPY_VALUES, &numbers, err));
     if (numbers.header.dimensions == 0 || places.header.dimensions == 0 ||
         (numbers.header.shape[0] != 1 && numbers.header.shape[1] != 1)) {
-        return slc_fail_file(err, SLC_ERR_INPUT, values->name,
-                             "an array of values has one dimension, this one has the shape %s",
-                             shape_text(&numbers.header, text));
+        return slc_fail_file(
+            err, SLC_ERR_INPUT, values->name,
+            "an array of values must have one dimension, this one has the shape %s",
+            shape_text(&numbers.header, text));
     }
     binary->nnz = slc_npy_items(&numbers);
     SLC_TRY(choose_rows(binary->dialect, &places, binary->nnz, coords->name, &rows, err));
@@ -201,7 +203,7 @@ enum slc_status slc_npy_pair(const struct slc_bytes_view *coords,
                              "%" PRIu64 " modes: 1 to %d are supported", order, (int)SLC_MAX_ORDER);
     }
     binary->order = (unsigned)order;
-    slc_npy_lay_coords(binary, &places, rows);
-    slc_npy_lay_vector(binary, binary->order, &numbers);
+    slc_npy_lay_out_coords(binary, &places, rows);
+    slc_npy_lay_out_vector(binary, binary->order, &numbers);
     return SLC_OK;
 }

@@ -1,13 +1,12 @@
 /*
  * Sparse tensors in .npz files, which are .zip files of .npy arrays:
  *
- *   pydata/sparse, COO: coords (N, nnz), data, shape, fill_value (which has to be 0).
+ *   pydata/sparse, COO: coords (N, nnz), data, shape, fill_value (must be 0).
  *   scipy.sparse: format, shape, data, and row and col (coo), or indices and indptr (csr, csc).
  *
- * Headers of all members are read first, and have to fit together; only then is anything copied.
- * Members lie compressed one after the other, so each is decompressed once, into the spool. Where
- * the rows (csr), or columns (csc), are only given by where each begins, they are written out
- * there.
+ * The headers of all members are read first and must be consistent; only then is anything copied.
+ * Compressed members are sequential, so each is decompressed once, to the spool. If rows (csr) or
+ * columns (csc) are given only by their starts, they are expanded there.
  *
  * Cost: the decompressed size on the disk, once.
  */
@@ -23,11 +22,11 @@ struct npz {
     struct slc_zip *zip;
     const char *name; /* of the file */
     struct slc_spool *spool;
-    uint8_t *room;
-    size_t room_bytes;
+    uint8_t *buffer;
+    size_t buffer_bytes;
 };
 
-static enum slc_status refuse_member(const struct npz *npz,
+static enum slc_status reject_member(const struct npz *npz,
                                      enum slc_status status,
                                      const char *reason,
                                      struct slc_error *err)
@@ -35,11 +34,11 @@ static enum slc_status refuse_member(const struct npz *npz,
     return slc_fail_file(err, status, npz->name, "%s", reason);
 }
 
-/* Begins member NAME.npy and parses its header; the items come next. */
-static enum slc_status begin_array(const struct npz *npz,
-                                   const char *name,
-                                   struct slc_npy_array *array,
-                                   struct slc_error *err)
+/* Starts member NAME.npy and parses its header; the items come next. */
+static enum slc_status open_array(const struct npz *npz,
+                                  const char *name,
+                                  struct slc_npy_array *array,
+                                  struct slc_error *err)
 {
     unsigned char head[SLC_NPY_HEAD_BYTES];
     char member[32], where[600];
@@ -49,14 +48,14 @@ static enum slc_status begin_array(const struct npz *npz,
     (void)snprintf(member, sizeof member, "%s.npy", name);
     (void)snprintf(where, sizeof where, "%s(%s)", npz->name, member);
     if (!slc_zip_find(npz->zip, member, &bytes)) {
-        return slc_fail_file(err, SLC_ERR_INPUT, npz->name, "the .npz file has no sound member %s",
+        return slc_fail_file(err, SLC_ERR_INPUT, npz->name, "the .npz file has no valid member %s",
                              member);
     }
-    SLC_TRY(slc_zip_begin(npz->zip, member, err));
+    SLC_TRY(slc_zip_open_member(npz->zip, member, err));
     SLC_TRY(slc_zip_next(npz->zip, head, sizeof head, &got, err));
     SLC_TRY(slc_npy_array_parse(head, got, bytes, where, array, err));
-    /* Once more, up to the items. */
-    SLC_TRY(slc_zip_begin(npz->zip, member, err));
+    /* Start again, to skip only the header. */
+    SLC_TRY(slc_zip_open_member(npz->zip, member, err));
     return slc_zip_next(npz->zip, head, (size_t)array->header_bytes, &got, err);
 }
 
@@ -67,7 +66,7 @@ static bool has_member(const struct npz *npz, const char *member)
     return slc_zip_find(npz->zip, member, &bytes);
 }
 
-/* All items of a small array, `bytes` at most. */
+/* Reads all items of a small array, at most `bytes`. */
 static enum slc_status read_small(const struct npz *npz,
                                   const char *name,
                                   struct slc_npy_array *array,
@@ -77,16 +76,16 @@ static enum slc_status read_small(const struct npz *npz,
 {
     size_t got;
 
-    SLC_TRY(begin_array(npz, name, array, err));
+    SLC_TRY(open_array(npz, name, array, err));
     if (slc_npy_items(array) * array->header.item_bytes > bytes) {
-        SLC_TRY(refuse_member(npz, SLC_ERR_UNSUPPORTED,
-                              "more modes than can be read, or a description of another kind",
+        SLC_TRY(reject_member(npz, SLC_ERR_UNSUPPORTED,
+                              "more modes than supported, or not the description of a tensor",
                               err));
     }
     return slc_zip_next(npz->zip, items, bytes, &got, err);
 }
 
-/* Integers of a small array, as u64; negative ones become larger than any length. */
+/* Integer `i` of a small array as u64; negative ones become larger than any mode size. */
 static uint64_t small_integer(const struct slc_npy_array *array, const uint8_t *items, uint64_t i)
 {
     unsigned bytes = array->header.item_bytes;
@@ -113,7 +112,7 @@ read_shape(const struct npz *npz, struct slc_binary *binary, struct slc_error *e
     SLC_TRY(read_small(npz, "shape", &array, items, sizeof items, err));
     SLC_TRY(slc_npy_check_use(&array, SLC_NPY_COORDS, npz->name, err));
     if (slc_npy_items(&array) < 1 || slc_npy_items(&array) > SLC_MAX_ORDER) {
-        return refuse_member(npz, SLC_ERR_UNSUPPORTED, "1 to 16 modes are supported", err);
+        return reject_member(npz, SLC_ERR_UNSUPPORTED, "1 to 16 modes are supported", err);
     }
     binary->order = (unsigned)slc_npy_items(&array);
     binary->has_dims = true;
@@ -121,15 +120,15 @@ read_shape(const struct npz *npz, struct slc_binary *binary, struct slc_error *e
         binary->dims[m] = small_integer(&array, items, m);
         if (binary->dims[m] < 1 || binary->dims[m] > SLC_MAX_MODE_LENGTH) {
             return slc_fail_file(err, SLC_ERR_INPUT, npz->name,
-                                 "the shape says that mode %u has the length %" PRId64
-                                 ": 1 to %" PRIu64 " is possible",
+                                 "the shape declares mode %u with size %" PRId64
+                                 ": must be 1 to %" PRIu64,
                                  m + 1, (int64_t)binary->dims[m], SLC_MAX_MODE_LENGTH);
         }
     }
     return SLC_OK;
 }
 
-/* What the tensor has everywhere else must be 0: sparse is what has few others. */
+/* The value of all entries that are not stored must be 0. */
 static enum slc_status check_fill(const struct npz *npz, struct slc_error *err)
 {
     struct slc_npy_array array;
@@ -146,52 +145,51 @@ static enum slc_status check_fill(const struct npz *npz, struct slc_error *err)
                    (b == sign && array.header.kind == 'f' ? (items[b] & 0x7f) == 0 : items[b] == 0);
         }
     }
-    return status == SLC_OK && !zero
-               ? refuse_member(
-                     npz, SLC_ERR_UNSUPPORTED,
-                     "its fill_value is not 0: only tensors that are 0 where nothing is stored "
-                     "can be converted",
-                     err)
-               : status;
+    return status == SLC_OK && !zero ? reject_member(npz, SLC_ERR_UNSUPPORTED,
+                                                     "fill_value is not 0: only tensors whose "
+                                                     "missing entries are 0 can be converted",
+                                                     err)
+                                     : status;
 }
 
-/* Appends the items of an array to the spool, which is where its data is then. */
+/* Appends the items of an array to the spool and makes its data refer to them. */
 static enum slc_status copy_array(const struct npz *npz,
                                   const struct slc_bytes_view *file,
                                   const char *name,
                                   struct slc_npy_array *array,
                                   struct slc_error *err)
 {
-    enum slc_status status = begin_array(npz, name, array, err);
-    uint64_t want, done = 0;
+    enum slc_status status = open_array(npz, name, array, err);
+    uint64_t needed, done = 0;
     size_t got = 1;
 
     SLC_TRY(status);
-    want = slc_npy_items(array) * array->header.item_bytes;
+    needed = slc_npy_items(array) * array->header.item_bytes;
     array->data = (struct slc_bytes_view){.files = file->files,
                                           .fd = slc_spool_fd(npz->spool),
                                           .name = file->name,
                                           .begin = slc_spool_bytes(npz->spool),
-                                          .bytes = want};
+                                          .bytes = needed};
     while (status == SLC_OK && got > 0) {
-        status = slc_zip_next(npz->zip, npz->room, npz->room_bytes, &got, err);
+        status = slc_zip_next(npz->zip, npz->buffer, npz->buffer_bytes, &got, err);
         done += got;
-        if (status == SLC_OK && done > want) {
-            status =
-                refuse_member(npz, SLC_ERR_INPUT, "a member is longer than its header says", err);
+        if (status == SLC_OK && done > needed) {
+            status = reject_member(npz, SLC_ERR_INPUT,
+                                   "a member is longer than its header declares", err);
         }
         if (status == SLC_OK && got > 0) {
-            status = slc_spool_append(npz->spool, npz->room, got, err);
+            status = slc_spool_append(npz->spool, npz->buffer, got, err);
         }
     }
     SLC_TRY(status);
-    if (done != want) {
-        SLC_TRY(refuse_member(npz, SLC_ERR_INPUT, "a member is shorter than its header says", err));
+    if (done != needed) {
+        SLC_TRY(
+            reject_member(npz, SLC_ERR_INPUT, "a member is shorter than its header declares", err));
     }
     return SLC_OK;
 }
 
-/* The header of an array of `nnz` numbers, or, for the first of them, however many there are. */
+/* Checks the header of an array of `nnz` numbers; the first such array sets `nnz`. */
 static enum slc_status check_vector(const struct npz *npz,
                                     const char *name,
                                     enum slc_npy_use use,
@@ -200,14 +198,14 @@ static enum slc_status check_vector(const struct npz *npz,
                                     struct slc_error *err)
 {
     struct slc_npy_array array;
-    enum slc_status status = begin_array(npz, name, &array, err);
+    enum slc_status status = open_array(npz, name, &array, err);
 
     SLC_THEN(status, slc_npy_check_use(&array, use, npz->name, err));
     if (status == SLC_OK &&
         (array.header.dimensions != 1 || (!first && array.header.shape[0] != *nnz))) {
         return slc_fail_file(err, SLC_ERR_INPUT, npz->name,
-                             "member %s.npy has %u dimensions and %" PRIu64 " numbers; %" PRIu64
-                             " in one dimension are expected",
+                             "member %s.npy has %u dimensions and %" PRIu64
+                             " numbers; expected %" PRIu64 " in one dimension",
                              name, array.header.dimensions, slc_npy_items(&array),
                              first ? slc_npy_items(&array) : *nnz);
     }
@@ -225,28 +223,28 @@ static enum slc_status read_sparse(const struct npz *npz,
 
     SLC_TRY(check_fill(npz, err));
     SLC_TRY(check_vector(npz, "data", SLC_NPY_VALUES, true, &binary->nnz, err));
-    SLC_TRY(begin_array(npz, "coords", &coords, err));
+    SLC_TRY(open_array(npz, "coords", &coords, err));
     SLC_TRY(slc_npy_check_use(&coords, SLC_NPY_COORDS, npz->name, err));
     if (coords.header.dimensions != 2 || coords.header.shape[0] != binary->order ||
         coords.header.shape[1] != binary->nnz) {
         return slc_fail_file(err, SLC_ERR_INPUT, npz->name,
                              "coords has the shape (%" PRIu64 ", %" PRIu64
-                             "), expected (%u, %" PRIu64 "), modes and nonzeros",
+                             "), expected (%u, %" PRIu64 "): modes, nonzeros",
                              coords.header.shape[0], coords.header.shape[1], binary->order,
                              binary->nnz);
     }
     SLC_TRY(copy_array(npz, file, "coords", &coords, err));
     SLC_TRY(copy_array(npz, file, "data", &values, err));
-    slc_npy_lay_coords(binary, &coords, false);
-    slc_npy_lay_vector(binary, binary->order, &values);
+    slc_npy_lay_out_coords(binary, &coords, false);
+    slc_npy_lay_out_vector(binary, binary->order, &values);
     return SLC_OK;
 }
 
-/* Numbers of 8 bytes on their way to the spool, in the second half of the room. */
+/* Buffer of 8-byte numbers for the spool, in the second half of `buffer`. */
 struct numbers {
     const struct npz *npz;
     uint8_t *bytes;
-    size_t filled, room;
+    size_t filled, capacity;
 };
 
 static enum slc_status flush_numbers(struct numbers *numbers, struct slc_error *err)
@@ -257,24 +255,22 @@ static enum slc_status flush_numbers(struct numbers *numbers, struct slc_error *
     return slc_spool_append(numbers->npz->spool, numbers->bytes, filled, err);
 }
 
-/* Appends `count` times a number. */
+/* Appends a number `count` times. */
 static enum slc_status
 append_number(struct numbers *numbers, uint64_t number, uint64_t count, struct slc_error *err)
 {
     for (; count > 0; count--) {
         slc_store_u64(numbers->bytes + numbers->filled, number);
         numbers->filled += 8;
-        if (numbers->filled == numbers->room) {
+        if (numbers->filled == numbers->capacity) {
             SLC_TRY(flush_numbers(numbers, err));
         }
     }
     return SLC_OK;
 }
 
-/*
- * The array `lines` of the row (csr) or column (csc) of each nonzero, from where each of `length`
- * begins among the nonzeros: indptr has one number more, the last of them their count.
- */
+/* Writes the array `lines` with the row (csr) or column (csc) of each nonzero. indptr holds the
+ * first nonzero of each of the `length` rows or columns, and then the number of nonzeros. */
 static enum slc_status expand_lines(const struct npz *npz,
                                     const struct slc_bytes_view *file,
                                     uint64_t length,
@@ -282,12 +278,13 @@ static enum slc_status expand_lines(const struct npz *npz,
                                     struct slc_npy_array *lines,
                                     struct slc_error *err)
 {
-    struct numbers numbers = {
-        .npz = npz, .bytes = npz->room + npz->room_bytes / 2, .room = npz->room_bytes / 16 * 8};
+    struct numbers numbers = {.npz = npz,
+                              .bytes = npz->buffer + npz->buffer_bytes / 2,
+                              .capacity = npz->buffer_bytes / 16 * 8};
     struct slc_npy_array starts;
     uint64_t line = 0, before = 0;
     size_t got = 1;
-    enum slc_status status = begin_array(npz, "indptr", &starts, err);
+    enum slc_status status = open_array(npz, "indptr", &starts, err);
 
     *lines = (struct slc_npy_array){
         .header = {.kind = 'u', .item_bytes = 8, .dimensions = 1, .shape = {nnz, 1}},
@@ -297,12 +294,12 @@ static enum slc_status expand_lines(const struct npz *npz,
                  .begin = slc_spool_bytes(npz->spool),
                  .bytes = 8 * nnz}};
     while (status == SLC_OK && got > 0) {
-        status = slc_zip_next(npz->zip, npz->room, npz->room_bytes / 2, &got, err);
+        status = slc_zip_next(npz->zip, npz->buffer, npz->buffer_bytes / 2, &got, err);
         for (uint64_t i = 0; status == SLC_OK && i < got / starts.header.item_bytes; i++, line++) {
-            uint64_t start = small_integer(&starts, npz->room, i);
+            uint64_t start = small_integer(&starts, npz->buffer, i);
 
             if (start < before || start > nnz || line > length || (line == 0 && start != 0)) {
-                return refuse_member(npz, SLC_ERR_INPUT,
+                return reject_member(npz, SLC_ERR_INPUT,
                                      "the numbers in indptr do not ascend from 0", err);
             }
             if (line > 0) {
@@ -312,13 +309,13 @@ static enum slc_status expand_lines(const struct npz *npz,
         }
     }
     if (status == SLC_OK && (line != length + 1 || before != nnz)) {
-        status = refuse_member(npz, SLC_ERR_INPUT,
+        status = reject_member(npz, SLC_ERR_INPUT,
                                "indptr does not end with the number of nonzeros", err);
     }
     return status == SLC_OK ? flush_numbers(&numbers, err) : status;
 }
 
-/* csr and csc: indices, indptr, data; `mode`: the one that indptr is of. */
+/* csr and csc: indices, indptr, data; `mode`: the mode of indptr. */
 static enum slc_status read_compressed(const struct npz *npz,
                                        const struct slc_bytes_view *file,
                                        unsigned mode,
@@ -334,9 +331,9 @@ static enum slc_status read_compressed(const struct npz *npz,
     SLC_TRY(expand_lines(npz, file, binary->dims[mode], binary->nnz, &lines, err));
     SLC_TRY(copy_array(npz, file, "indices", &others, err));
     SLC_TRY(copy_array(npz, file, "data", &values, err));
-    slc_npy_lay_vector(binary, mode, &lines);
-    slc_npy_lay_vector(binary, 1 - mode, &others);
-    slc_npy_lay_vector(binary, 2, &values);
+    slc_npy_lay_out_vector(binary, mode, &lines);
+    slc_npy_lay_out_vector(binary, 1 - mode, &others);
+    slc_npy_lay_out_vector(binary, 2, &values);
     return SLC_OK;
 }
 
@@ -354,7 +351,7 @@ static enum slc_status read_coo(const struct npz *npz,
     }
     for (unsigned i = 0; i < 3; i++) {
         SLC_TRY(copy_array(npz, file, names[i], &arrays[i], err));
-        slc_npy_lay_vector(binary, i, &arrays[i]);
+        slc_npy_lay_out_vector(binary, i, &arrays[i]);
     }
     return SLC_OK;
 }
@@ -370,7 +367,7 @@ static enum slc_status read_scipy(const struct npz *npz,
 
     SLC_TRY(read_small(npz, "format", &array, format, sizeof format - 1, err));
     if (array.header.kind != 'S' || binary->order != 2) {
-        return refuse_member(npz, SLC_ERR_INPUT, "not a matrix of scipy.sparse", err);
+        return reject_member(npz, SLC_ERR_INPUT, "not a scipy.sparse matrix", err);
     }
     if (memcmp(format, "coo", 4) == 0) {
         return read_coo(npz, file, binary, err);
@@ -378,32 +375,31 @@ static enum slc_status read_scipy(const struct npz *npz,
     if (memcmp(format, "csr", 4) == 0 || memcmp(format, "csc", 4) == 0) {
         return read_compressed(npz, file, format[2] == 'r' ? 0 : 1, binary, err);
     }
-    return refuse_member(
+    return reject_member(
         npz, SLC_ERR_UNSUPPORTED,
-        "a matrix of scipy.sparse in another format than coo, csr and csc: save its "
-        "tocoo()",
-        err);
+        "a scipy.sparse matrix in a format other than coo, csr and csc: save its tocoo()", err);
 }
 
 enum slc_status slc_npz_read(const struct slc_bytes_view *file,
                              struct slc_spool *spool,
-                             void *room,
-                             size_t room_bytes,
+                             void *buffer,
+                             size_t buffer_bytes,
                              struct slc_binary *binary,
                              struct slc_error *err)
 {
-    struct npz npz = {.name = file->name, .spool = spool, .room = room, .room_bytes = room_bytes};
+    struct npz npz = {
+        .name = file->name, .spool = spool, .buffer = buffer, .buffer_bytes = buffer_bytes};
     enum slc_status status = slc_zip_open(file, &npz.zip, err);
 
     *binary = (struct slc_binary){.dialect = binary->dialect};
     SLC_TRY(status);
     if (!has_member(&npz, "shape.npy") || !has_member(&npz, "data.npy") ||
         (!has_member(&npz, "coords.npy") && !has_member(&npz, "format.npy"))) {
-        status =
-            refuse_member(&npz, SLC_ERR_UNSUPPORTED,
-                          "the .npz file has not the members of a tensor of pydata/sparse (coords, "
-                          "data, shape) or a matrix of scipy.sparse (format, data, shape)",
-                          err);
+        status = reject_member(
+            &npz, SLC_ERR_UNSUPPORTED,
+            "the .npz file has neither the members of a pydata/sparse tensor (coords, data, shape) "
+            "nor of a scipy.sparse matrix (format, data, shape)",
+            err);
     }
     SLC_THEN(status, read_shape(&npz, binary, err));
     SLC_THEN(status, has_member(&npz, "coords.npy") ? read_sparse(&npz, file, binary, err)

@@ -1,7 +1,5 @@
-/*
- * libzip over a view of a file. What the file system says when a read fails is kept beside libzip,
- * which only knows that it failed.
- */
+/* Reads .zip members with libzip over a view of a file. Errors of the file system are recorded
+ * here, because libzip only knows that a read failed. */
 #include "convert/ingest/binary/npy_array.h"
 
 #include "base/memory/bytes.h"
@@ -12,9 +10,9 @@
 #include <zip.h>
 
 enum {
-    END_BYTES = 22,   /* of the record that ends a .zip file, without a comment */
+    END_BYTES = 22,   /* of the end record of a .zip file, without a comment */
     MEMBERS_MAX = 64, /* a .npz of a sparse tensor has four or five */
-    /* Bytes that one deflated byte can become: RFC 1951 allows 258 for 2 bits. */
+    /* Largest output of one deflated byte: RFC 1951 allows 258 bytes for 2 bits. */
     DEFLATE_RATIO_MAX = 1032,
     STORED_SLACK = 64
 };
@@ -26,7 +24,7 @@ struct slc_zip {
     struct slc_error fault; /* of reading the file */
     zip_t *archive;
     zip_file_t *member;
-    char member_name[32]; /* the last that was begun; empty: none */
+    char member_name[32]; /* the last one started; empty: none */
 };
 
 static zip_int64_t read_file(struct slc_zip *zip, void *data, uint64_t bytes)
@@ -41,7 +39,7 @@ static zip_int64_t read_file(struct slc_zip *zip, void *data, uint64_t bytes)
     return (zip_int64_t)some;
 }
 
-/* What libzip asks of a file. */
+/* Source callback of libzip. */
 static zip_int64_t
 answer_source(void *context, void *data, zip_uint64_t bytes, zip_source_cmd_t command)
 {
@@ -87,7 +85,7 @@ answer_source(void *context, void *data, zip_uint64_t bytes, zip_source_cmd_t co
     }
 }
 
-/* A fault that libzip found: of the file system where that had one, else of the file. */
+/* Reports a fault found by libzip: the recorded file system error, else damage of the file. */
 static enum slc_status fault(struct slc_zip *zip, const char *reason, struct slc_error *err)
 {
     if (zip->fault.status != SLC_OK) {
@@ -100,10 +98,8 @@ static enum slc_status fault(struct slc_zip *zip, const char *reason, struct slc
                          zip->member_name[0] ? ", member " : "", zip->member_name, reason);
 }
 
-/*
- * The record at the end says how many members there are; libzip takes memory for each. What NumPy
- * writes has no comment behind it.
- */
+/* Checks the number of members in the end record, because libzip allocates memory for each. NumPy
+ * writes no comment after it. */
 static enum slc_status check_end(struct slc_zip *zip, struct slc_error *err)
 {
     unsigned char end[END_BYTES];
@@ -113,10 +109,10 @@ static enum slc_status check_end(struct slc_zip *zip, struct slc_error *err)
     }
     SLC_TRY(slc_bytes_read(&zip->file, end, END_BYTES, zip->file.bytes - END_BYTES, err));
     if (slc_load_u32(end) != 0x06054b50 || slc_load_u16(end + 20) != 0) {
-        return fault(zip, "it does not end as one does", err);
+        return fault(zip, "it does not end with an end record", err);
     }
     if (slc_load_u16(end + 10) > MEMBERS_MAX) {
-        return fault(zip, "it has more members than the arrays of a tensor", err);
+        return fault(zip, "it has more members than a tensor has arrays", err);
     }
     return SLC_OK;
 }
@@ -145,7 +141,7 @@ slc_zip_open(const struct slc_bytes_view *file, struct slc_zip **zip, struct slc
         }
     }
     if (status == SLC_OK && zip_get_num_entries(made->archive, 0) > MEMBERS_MAX) {
-        status = fault(made, "it has more members than the arrays of a tensor", err);
+        status = fault(made, "it has more members than a tensor has arrays", err);
     }
     zip_error_fini(&error);
     if (status != SLC_OK) {
@@ -191,7 +187,7 @@ bool slc_zip_find(struct slc_zip *zip, const char *name, uint64_t *bytes)
     return true;
 }
 
-enum slc_status slc_zip_begin(struct slc_zip *zip, const char *name, struct slc_error *err)
+enum slc_status slc_zip_open_member(struct slc_zip *zip, const char *name, struct slc_error *err)
 {
     zip_stat_t stat;
 
@@ -200,7 +196,7 @@ enum slc_status slc_zip_begin(struct slc_zip *zip, const char *name, struct slc_
     zip_stat_init(&stat);
     if (zip_stat(zip->archive, name, ZIP_FL_UNCHANGED, &stat) == 0 &&
         stat.size / DEFLATE_RATIO_MAX > stat.comp_size + STORED_SLACK) {
-        return fault(zip, "it claims more than its stored bytes can become", err);
+        return fault(zip, "it declares more bytes than its stored bytes can produce", err);
     }
     zip->member = zip_fopen(zip->archive, name, ZIP_FL_UNCHANGED);
     return zip->member ? SLC_OK : fault(zip, zip_strerror(zip->archive), err);

@@ -11,16 +11,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Numbers of consecutive bins, each of which gets a name. */
+/* Number of consecutive bins; each gets a name. */
 enum { BINS_MAX = 1 << 26 };
 
-/* While the table is read. */
+/* State while the table is read. */
 struct opening {
     const struct slc_csv_request *request;
     struct slc_csv *csv;
     struct slc_csv_report *report;
     struct slc_csv_reading reading;
-    uint64_t room_bytes;
+    uint64_t left_bytes;
 };
 
 static bool is_consecutive(const struct slc_csv_item *item)
@@ -29,7 +29,8 @@ static bool is_consecutive(const struct slc_csv_item *item)
            (item->rule == SLC_CSV_TIME && slc_time_cycle(item->unit) == 0);
 }
 
-/* The column that the header or, without one, its number calls so; `nearest` gets the next best. */
+/* Finds the column by its name in the header or, without a header, by its number; sets `nearest` to
+ * the most similar name. */
 static unsigned find_column(const struct slc_csv_spec *spec,
                             const struct slc_csv_field *fields,
                             unsigned count,
@@ -67,13 +68,13 @@ static bool has_byte(const struct slc_csv_field *field, char byte)
     return memchr(field->text, byte, field->bytes) != NULL;
 }
 
-/* What may be wrong with a first line that lacks a column, or the names that it has. */
+/* Adds advice about a first line that lacks a column, or the names that it has. */
 static enum slc_error_field advise_columns(const struct slc_csv_spec *spec,
                                            const struct slc_csv_field *fields,
                                            unsigned count,
                                            const char *nearest,
                                            char *text,
-                                           size_t room)
+                                           size_t capacity)
 {
     static const char others[] = ";\t|,";
     const struct slc_csv_field *first = &fields[0];
@@ -82,44 +83,45 @@ static enum slc_error_field advise_columns(const struct slc_csv_spec *spec,
     text[0] = '\0';
     if (first->bytes >= 2 &&
         (memcmp(first->text, "\xff\xfe", 2) == 0 || memcmp(first->text, "\xfe\xff", 2) == 0)) {
-        (void)snprintf(text, room, "; it is UTF-16, which iconv -f UTF-16 -t UTF-8 converts");
+        (void)snprintf(text, capacity,
+                       "; the file is UTF-16: convert it with iconv -f UTF-16 -t UTF-8");
         return SLC_FIELD_NONE;
     }
     for (unsigned i = 0; i < count; i++) {
         if (has_byte(&fields[i], '\r')) {
-            (void)snprintf(text, room,
-                           "; lines end in CR alone, of which tr '\\r' '\\n' makes line ends");
+            (void)snprintf(text, capacity,
+                           "; lines end in CR alone: convert them with tr '\\r' '\\n'");
             return SLC_FIELD_NONE;
         }
     }
     for (const char *other = others; count == 1 && *other != '\0'; other++) {
         if (*other != spec->delimiter && has_byte(first, *other)) {
-            (void)snprintf(text, room, "; the delimiter %s%c%s would make several of it",
+            (void)snprintf(text, capacity, "; the delimiter %s%c%s would give several columns",
                            *other == '\t' ? "ta" : "'", *other == '\t' ? 'b' : *other,
                            *other == '\t' ? "" : "'");
             return SLC_FIELD_DELIMITER;
         }
     }
     if (spec->no_header) {
-        (void)snprintf(text, room, "; without a header they are called 1 to %u", count);
+        (void)snprintf(text, capacity, "; without a header, columns are called 1 to %u", count);
         return SLC_FIELD_NONE;
     }
     if (nearest[0] != '\0') {
-        (void)snprintf(text, room, "; there is '%s'", nearest);
+        (void)snprintf(text, capacity, "; the most similar is '%s'", nearest);
         return SLC_FIELD_NONE;
     }
-    for (unsigned i = 0; i < count && used + 48 < room; i++) {
+    for (unsigned i = 0; i < count && used + 48 < capacity; i++) {
         char name[33];
 
         name[slc_csv_unquote(&fields[i], name, sizeof name - 1)] = '\0';
-        used +=
-            (size_t)snprintf(text + used, room - used, "%s'%s'%s", i == 0 ? "; there are " : ", ",
-                             name, i + 1 < count && used + 96 >= room ? ", .." : "");
+        used += (size_t)snprintf(text + used, capacity - used, "%s'%s'%s",
+                                 i == 0 ? "; there are " : ", ", name,
+                                 i + 1 < count && used + 96 >= capacity ? ", .." : "");
     }
     return SLC_FIELD_NONE;
 }
 
-/* The fault that no column, or more than one, is called as the item says. */
+/* Reports that no column, or more than one, has the name of an item. */
 static enum slc_status no_column(const struct slc_csv_spec *spec,
                                  unsigned m,
                                  const struct slc_csv_field *fields,
@@ -142,22 +144,22 @@ static enum slc_status no_column(const struct slc_csv_spec *spec,
     if (rule != NULL) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "no column '%s' among the %u of the first line, and no rule '%.*s': the "
-                        "nearest is %s(NAME)",
+                        "most similar rule is %s(NAME)",
                         name, count, (int)letters, name, rule);
     }
     enum slc_error_field field =
         advise_columns(spec, fields, count, nearest, advice, sizeof advice);
-    return slc_fail_fields(err, SLC_ERR_USAGE, field,
-                           m == spec->order ? SLC_FIELD_VALUE_COLUMN : SLC_FIELD_NONE,
-                           "no column '%s' among the %u of the first line%s%s", name, count, advice,
-                           m == spec->order ? "; without a column of values rows are counted" : "");
+    return slc_fail_fields(
+        err, SLC_ERR_USAGE, field, m == spec->order ? SLC_FIELD_VALUE_COLUMN : SLC_FIELD_NONE,
+        "no column '%s' among the %u of the first line%s%s", name, count, advice,
+        m == spec->order ? "; without a column of values, rows are counted" : "");
 }
 
-enum slc_status slc_csv_take_header(struct slc_csv_table *table,
-                                    const struct slc_csv_field *fields,
-                                    unsigned count,
-                                    uint64_t line,
-                                    struct slc_error *err)
+enum slc_status slc_csv_bind_columns(struct slc_csv_table *table,
+                                     const struct slc_csv_field *fields,
+                                     unsigned count,
+                                     uint64_t line,
+                                     struct slc_error *err)
 {
     const struct slc_csv_spec *spec = table->spec;
 
@@ -182,7 +184,7 @@ enum slc_status slc_csv_take_header(struct slc_csv_table *table,
     return SLC_OK;
 }
 
-/* Whether a file is called X.SUFFIX, with or without the ending of a compression. */
+/* Whether a file name has that suffix, optionally followed by that of a compression. */
 static bool has_suffix(const char *name, const char *suffix)
 {
     static const char *const packed[] = {"", ".gz", ".bz2", ".xz", ".zst", ".lz4"};
@@ -221,12 +223,12 @@ void slc_csv_table_init(struct slc_csv_table *table,
                                     .index = slc_csv_index_by(NULL)};
 }
 
-void slc_csv_tell(const struct slc_csv *csv, char text[SLC_TABLE_BYTES])
+void slc_csv_describe(const struct slc_csv *csv, char text[SLC_TABLE_BYTES])
 {
     slc_csv_remember(csv->spec, csv->lowest, text);
 }
 
-/* Puts the strings that a mode of the old store has into its dictionary. */
+/* Adds the strings of a mode of the old store to its dictionary. */
 static enum slc_status recall_strings(struct opening *opening, unsigned m, struct slc_error *err)
 {
     const struct slc_csv_old *old = opening->request->old;
@@ -237,8 +239,8 @@ static enum slc_status recall_strings(struct opening *opening, unsigned m, struc
 
     if (count != old->manifest->dims[m]) {
         return slc_fail_file(err, SLC_ERR_INPUT, old->store,
-                             "mode %u has %" PRIu64 " indices, of which %" PRIu64
-                             " have a name: what strings the others are is not known",
+                             "mode %u has %" PRIu64 " indices, but only %" PRIu64
+                             " have a name: the strings of the others are unknown",
                              m + 1, old->manifest->dims[m], count);
     }
     status = slc_names_open(opening->csv->files, old->store, listed, &names, err);
@@ -261,7 +263,7 @@ static enum slc_status recall_strings(struct opening *opening, unsigned m, struc
     return status;
 }
 
-/* What the old store has, beside what is read. */
+/* Adds the contents of the old store. */
 static enum slc_status recall_modes(struct opening *opening, struct slc_error *err)
 {
     const struct slc_csv_old *old = opening->request->old;
@@ -276,7 +278,7 @@ static enum slc_status recall_modes(struct opening *opening, struct slc_error *e
     return SLC_OK;
 }
 
-/* Bins from the first of the old store to its last are there whatever was read. */
+/* Keeps all bins of the old store, whether or not they were read. */
 static void add_old_bins(struct opening *opening)
 {
     const struct slc_csv_old *old = opening->request->old;
@@ -290,8 +292,8 @@ static void add_old_bins(struct opening *opening)
     }
 }
 
-/* What the modes turned out to be. */
-static enum slc_status settle_modes(struct opening *opening, struct slc_error *err)
+/* Sets sizes and offsets of the modes. */
+static enum slc_status set_modes(struct opening *opening, struct slc_error *err)
 {
     struct slc_csv *csv = opening->csv;
     enum slc_status status = SLC_OK;
@@ -316,8 +318,8 @@ static enum slc_status settle_modes(struct opening *opening, struct slc_error *e
             if (span > BINS_MAX) {
                 status =
                     slc_fail_file(err, SLC_ERR_INPUT, opening->reading.table.name,
-                                  "%s makes %" PRIu64 " bins from the lowest to the highest: at "
-                                  "most %d are possible",
+                                  "%s makes %" PRIu64
+                                  " bins from the lowest to the highest: at most %d are supported",
                                   item->title, span, (int)BINS_MAX);
             }
         } else {
@@ -329,11 +331,11 @@ static enum slc_status settle_modes(struct opening *opening, struct slc_error *e
         }
     }
     opening->report->memory_bytes =
-        csv->spec->order * (uint64_t)SLC_DICTIONARY_BESIDE_BYTES + slc_names_memory_bytes(named);
+        csv->spec->order * (uint64_t)SLC_DICTIONARY_FIXED_BYTES + slc_names_memory_bytes(named);
     return status;
 }
 
-/* The temporary file of rows as a binary tensor. Takes over the spool. */
+/* Opens the temporary file of rows as a binary tensor. Takes ownership of the spool. */
 static enum slc_status open_rows(struct opening *opening,
                                  struct slc_text_header *header,
                                  struct slc_row_source **source,
@@ -374,7 +376,7 @@ static enum slc_status open_rows(struct opening *opening,
 void slc_csv_divide(const struct slc_csv_request *request,
                     unsigned workers,
                     uint64_t *text_bytes,
-                    uint64_t *room_bytes)
+                    uint64_t *left_bytes)
 {
     const struct slc_csv_spec *spec = request->spec;
     const uint64_t memory_bytes = request->memory_bytes - (workers - 1) * slc_csv_worker_bytes();
@@ -384,20 +386,20 @@ void slc_csv_divide(const struct slc_csv_request *request,
         strings += spec->items[m].rule == SLC_CSV_STRINGS;
     }
     *text_bytes = strings > 0 ? memory_bytes / 4 / strings : 0;
-    *text_bytes = slc_max_u64(*text_bytes, SLC_DICTIONARY_BESIDE_BYTES);
-    *room_bytes = memory_bytes / 4 * 3;
+    *text_bytes = slc_max_u64(*text_bytes, SLC_DICTIONARY_FIXED_BYTES);
+    *left_bytes = memory_bytes / 4 * 3;
 }
 
-/* Files and memory for all there will be. */
+/* Allocates files and memory for the reading. */
 static enum slc_status prepare_reading(struct opening *opening, struct slc_error *err)
 {
     const struct slc_csv_spec *spec = opening->request->spec;
     struct slc_dictionary_options options = {.spool = opening->request->spool,
-                                             .room_bytes = &opening->room_bytes};
+                                             .left_bytes = &opening->left_bytes};
     enum slc_status status = slc_spool_create(&options.spool, &opening->reading.spool, err);
 
     slc_csv_divide(opening->request, opening->reading.workers, &options.text_bytes,
-                   &opening->room_bytes);
+                   &opening->left_bytes);
     for (unsigned m = 0; m < spec->order && status == SLC_OK; m++) {
         if (spec->items[m].rule == SLC_CSV_STRINGS) {
             status = slc_dictionary_create(&options, &opening->csv->dictionaries[m], err);
@@ -440,13 +442,13 @@ enum slc_status slc_csv_open(const struct slc_csv_request *request,
     reading->table.dictionaries = (*csv)->dictionaries;
     enum slc_status status = prepare_reading(&opening, err);
     SLC_THEN(status, recall_modes(&opening, err));
-    SLC_THEN(status, slc_csv_read(reading, slc_csv_take_header, err));
+    SLC_THEN(status, slc_csv_read(reading, slc_csv_bind_columns, err));
     if (status == SLC_OK) {
         add_old_bins(&opening);
         report->rows = reading->rows;
         report->skipped = reading->skipped;
         report->text_bytes = reading->text_bytes;
-        status = settle_modes(&opening, err);
+        status = set_modes(&opening, err);
     }
     if (status == SLC_OK) {
         report->spooled_bytes += slc_spool_bytes(reading->spool);

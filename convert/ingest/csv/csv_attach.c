@@ -1,4 +1,4 @@
-/* Names of indices and titles of modes of a table, for the store that is made of it. */
+/* Writes names of indices and titles of modes of a table to its store. */
 #include "base/error/stop.h"
 #include "convert/ingest/csv/csv_internal.h"
 #include "storage/manifest/names.h"
@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Where the names of a dictionary go. */
+/* Destination of the names of a dictionary. */
 struct naming {
     const struct slc_stop *stop;
     struct slc_names_writer *writer;

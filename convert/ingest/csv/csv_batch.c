@@ -11,17 +11,17 @@
 #define SIXTY_FOUR(n) SIXTEEN(n), SIXTEEN((n) + 16), SIXTEEN((n) + 32), SIXTEEN((n) + 48)
 #define ALL_RECORDS   SIXTY_FOUR(0), SIXTY_FOUR(64), SIXTY_FOUR(128), SIXTY_FOUR(192)
 _Static_assert(SLC_MAX_ORDER <= 32, "a row has a bit for each mode");
-_Static_assert(SLC_CSV_BATCH == 256, "ALL_RECORDS are as many");
+_Static_assert(SLC_CSV_BATCH == 256, "ALL_RECORDS must have this many");
 
-/* Records, of which those that lack nothing become rows. */
+/* A batch of records; those without missing fields become rows. */
 struct batch {
     struct slc_csv_part *part;
     const struct slc_csv_table *table;
-    unsigned found;               /* records */
-    unsigned count;               /* of them with a row so far; what comes behind is at fault */
+    unsigned found;               /* number of records */
+    unsigned count;               /* valid rows so far; the next one is faulty */
     unsigned marks;               /* SLC_CSV_QUOTED .. */
-    const uint16_t *records;      /* of the rows */
-    uint16_t kept[SLC_CSV_BATCH]; /* where not all become rows */
+    const uint16_t *records;      /* record of each row */
+    uint16_t kept[SLC_CSV_BATCH]; /* the records kept if not all become rows */
 };
 
 struct span { /* of a field */
@@ -30,13 +30,13 @@ struct span { /* of a field */
     bool quoted;
 };
 
-/* A column of a batch. Copies, as far as a loop can see, of what its stores might change. */
+/* A column of a batch. Copies of all members that stores in a loop might otherwise change. */
 struct column {
     const char *text;
     const uint32_t *starts;
     const uint16_t *records;
     unsigned columns;
-    bool ends; /* it is the last */
+    bool ends; /* the last column */
     bool quoted;
 };
 
@@ -73,15 +73,15 @@ static inline struct span field_at(const struct column *column, unsigned row)
     return field_of(column, column->records[row]);
 }
 
-/* Where the first row has a mode's index. */
+/* The cell of a mode in the first row. */
 static uint8_t *first_cell(const struct batch *batch, unsigned m)
 {
     return batch->part->rows + batch->table->row_bytes * batch->part->row_count +
            batch->table->offsets[m];
 }
 
-/* Chooses the records that become rows: those that lack nothing, where others are left out. What
- * lacks something and must not is found as a column is read. */
+/* Chooses the records that become rows: all, or those without missing fields if others are skipped.
+ * Forbidden missing fields are found when their column is read. */
 static void choose_records(struct batch *batch)
 {
     static const uint16_t all[SLC_CSV_BATCH] = {ALL_RECORDS};
@@ -108,7 +108,7 @@ static void choose_records(struct batch *batch)
     }
 }
 
-/* Whether an earlier mode is of the same column by the same rule. */
+/* Whether an earlier mode uses the same column and rule. */
 static bool is_repeated(const struct slc_csv_table *table, unsigned m)
 {
     for (unsigned i = 0; i < m; i++) {
@@ -120,8 +120,8 @@ static bool is_repeated(const struct slc_csv_table *table, unsigned m)
     return false;
 }
 
-/* Puts bins of a mode in their rows. */
-static void put_bins(struct batch *batch, unsigned m, const int64_t *bins, unsigned count)
+/* Writes the bins of a mode to their rows. */
+static void write_bins(struct batch *batch, unsigned m, const int64_t *bins, unsigned count)
 {
     struct slc_csv_part *part = batch->part;
     const size_t row_bytes = batch->table->row_bytes;
@@ -137,15 +137,15 @@ static void put_bins(struct batch *batch, unsigned m, const int64_t *bins, unsig
         }
         lowest = bins[i] < lowest ? bins[i] : lowest;
         highest = bins[i] > highest ? bins[i] : highest;
-        slc_csv_put(to, width, (uint64_t)bins[i]);
+        slc_csv_write_index(to, width, (uint64_t)bins[i]);
     }
     part->lowest[m] = lowest;
     part->highest[m] = highest;
     batch->count = count;
 }
 
-/* All modes that are of the times of one column, the first of which is m. */
-static void take_times(struct batch *batch, unsigned m)
+/* Handles all modes derived from the times of one column; m is the first of them. */
+static void translate_times(struct batch *batch, unsigned m)
 {
     const struct slc_csv_table *table = batch->table;
     const struct column column = column_of(batch, m);
@@ -169,11 +169,11 @@ static void take_times(struct batch *batch, unsigned m)
         for (unsigned i = 0; i < batch->count; i++) {
             bins[i] = slc_time_bin(item->unit, &times[i]);
         }
-        put_bins(batch, m, bins, batch->count);
+        write_bins(batch, m, bins, batch->count);
     }
 }
 
-static void take_integers(struct batch *batch, unsigned m)
+static void translate_integers(struct batch *batch, unsigned m)
 {
     const struct column column = column_of(batch, m);
     int64_t bins[SLC_CSV_BATCH];
@@ -188,10 +188,10 @@ static void take_integers(struct batch *batch, unsigned m)
         }
         bins[count] = (int64_t)index;
     }
-    put_bins(batch, m, bins, count);
+    write_bins(batch, m, bins, count);
 }
 
-static void take_numbers(struct batch *batch, unsigned m)
+static void translate_numbers(struct batch *batch, unsigned m)
 {
     const struct slc_csv_item *item = &batch->table->spec->items[m];
     const struct column column = column_of(batch, m);
@@ -207,10 +207,10 @@ static void take_numbers(struct batch *batch, unsigned m)
             break;
         }
     }
-    put_bins(batch, m, bins, count);
+    write_bins(batch, m, bins, count);
 }
 
-static void take_values(struct batch *batch)
+static void translate_values(struct batch *batch)
 {
     const unsigned order = batch->table->spec->order, count = batch->count;
     const bool counted = batch->table->at[order] == UINT_MAX;
@@ -245,14 +245,14 @@ static uint32_t count_lines(const char *text, size_t bytes)
     return count;
 }
 
-/* A place in the text, and the lines of the part before it. */
+/* A place in the text, and the number of lines of the part before it. */
 struct place {
     size_t at;
     uint32_t line;
 };
 
-/* Notes a string that has no number yet; `last` is where the one before begins. */
-static void note_unknown(struct batch *batch, unsigned m, unsigned row, struct place *last)
+/* Records a string that has no number yet; `last` is the start of the previous one. */
+static void record_unknown(struct batch *batch, unsigned m, unsigned row, struct place *last)
 {
     struct slc_csv_part *part = batch->part;
     const unsigned record = batch->records[row];
@@ -266,7 +266,7 @@ static void note_unknown(struct batch *batch, unsigned m, unsigned row, struct p
         const char *before = memrchr(line, '\n', at - begin);
 
         line = before != NULL ? before + 1 : line;
-        /* Modes may be of columns in any order. */
+        /* Modes may use columns in any order. */
         last->line += at >= last->at ? count_lines(part->text + last->at, at - last->at)
                                      : 0 - count_lines(part->text + at, last->at - at);
         last->at = at;
@@ -279,7 +279,7 @@ static void note_unknown(struct batch *batch, unsigned m, unsigned row, struct p
                              .mode = m};
 }
 
-/* Puts a string whose quotes are doubled where there is room for it; false where there is none. */
+/* Unquotes a string with doubled quotes into the spare space; false if it does not fit. */
 static bool unquote(struct slc_csv_part *part, struct span *field)
 {
     const struct slc_csv_field quoted = {
@@ -294,8 +294,7 @@ static bool unquote(struct slc_csv_part *part, struct span *field)
     return true;
 }
 
-/* The strings of a mode, up to one that is missing and must not, or of which there is no room for
- * what its quotes hold. */
+/* Finds the strings of a mode, up to a forbidden missing one or an unquoted one without space. */
 static void find_strings(struct batch *batch, unsigned m)
 {
     const bool needed = batch->table->spec->missing == SLC_CSV_MISSING_ERROR;
@@ -319,15 +318,15 @@ static void find_strings(struct batch *batch, unsigned m)
     }
 }
 
-/* Looks all strings up, and notes in the order of the rows those that are not there. */
-static void take_strings(struct batch *batch)
+/* Looks up all strings, and records unknown ones in row order. */
+static void translate_strings(struct batch *batch)
 {
     const struct slc_csv_table *table = batch->table;
     const struct slc_csv_item *items = table->spec->items;
     const size_t row_bytes = table->row_bytes;
     struct place last = {batch->part->position, (uint32_t)batch->part->lines};
     uint64_t numbers[SLC_CSV_BATCH];
-    uint32_t unknown[SLC_CSV_BATCH] = {0}; /* of a row a bit for each mode */
+    uint32_t unknown[SLC_CSV_BATCH] = {0}; /* one bit per mode for each row */
 
     for (unsigned m = 0; m < table->spec->order; m++) {
         const unsigned width = table->widths[m];
@@ -340,18 +339,18 @@ static void take_strings(struct batch *batch)
         slc_csv_look_up(table, m, batch->part->text, batch->part->strings + m * SLC_CSV_BATCH,
                         batch->count, numbers);
         for (unsigned i = 0; i < batch->count; i++, to += row_bytes) {
-            slc_csv_put(to, width, numbers[i]);
+            slc_csv_write_index(to, width, numbers[i]);
             unknown[i] |= (uint32_t)(numbers[i] == UINT64_MAX) << m;
         }
     }
     for (unsigned i = 0; i < batch->count; i++) {
         for (uint32_t rest = unknown[i]; rest != 0; rest &= rest - 1) {
-            note_unknown(batch, (unsigned)__builtin_ctz(rest), i, &last);
+            record_unknown(batch, (unsigned)__builtin_ctz(rest), i, &last);
         }
     }
 }
 
-bool slc_csv_take_batch(struct slc_csv_part *part, unsigned most)
+bool slc_csv_translate_batch(struct slc_csv_part *part, unsigned most)
 {
     const struct slc_csv_table *table = part->table;
     struct batch batch = {.part = part, .table = table};
@@ -370,18 +369,18 @@ bool slc_csv_take_batch(struct slc_csv_part *part, unsigned most)
             break;
         case SLC_CSV_TIME:
             if (!is_repeated(table, m)) {
-                take_times(&batch, m);
+                translate_times(&batch, m);
             }
             break;
         case SLC_CSV_INTEGER:
-            take_integers(&batch, m);
+            translate_integers(&batch, m);
             break;
         default:
-            take_numbers(&batch, m);
+            translate_numbers(&batch, m);
         }
     }
-    take_values(&batch);
-    take_strings(&batch);
+    translate_values(&batch);
+    translate_strings(&batch);
     unsigned done = batch.count < chosen ? batch.records[batch.count] : batch.found;
     part->lines += (batch.marks & SLC_CSV_LINES) == 0
                        ? done
@@ -389,9 +388,9 @@ bool slc_csv_take_batch(struct slc_csv_part *part, unsigned most)
                                      part->starts[done * table->columns] - part->position);
     part->position = part->starts[done * table->columns];
     part->row_count += batch.count;
-    part->taken += done;
+    part->records += done;
     part->skipped += done - batch.count;
-    /* Where places ran out the next record is none by itself. */
+    /* If the positions ran out, the next record need not be translated individually. */
     return batch.count == chosen &&
            (batch.found == most ||
             (batch.found > 0 && (batch.found + 1) * table->columns > SLC_CSV_STARTS / 2));

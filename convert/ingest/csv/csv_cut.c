@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Behind the quote that closes the field whose text begins at `at`; NULL: it is not in sight. */
+/* Returns the position after the closing quote of the field whose text begins at `at`; NULL if it
+ * is not in the text. */
 static const char *closed(const char *at, const char *end)
 {
     for (;;) {
@@ -19,7 +20,7 @@ static const char *closed(const char *at, const char *end)
     }
 }
 
-/* From the beginning of a record on, quote by quote. */
+/* Cuts from the start of a record, quote by quote. */
 static size_t cut_slowly(const char *text, size_t bytes, char delimiter)
 {
     const char *at = text, *end = text + bytes, *whole = text;
@@ -33,7 +34,7 @@ static size_t cut_slowly(const char *text, size_t bytes, char delimiter)
         if (quote == NULL) {
             break;
         }
-        /* Only at the beginning of a field it is more than a character. */
+        /* A quote opens a field only at its start. */
         at = quote == text || quote[-1] == delimiter || quote[-1] == '\n' ? closed(quote + 1, end)
                                                                           : quote + 1;
     }
@@ -50,7 +51,7 @@ size_t slc_csv_cut(const char *text, size_t bytes, char delimiter)
     if (quote != NULL) {
         whole += slc_csv_last_by(NULL)(text + whole, bytes - whole, delimiter, &regular);
     }
-    /* Something is wrong with what follows: cuts may come behind it, as what it is, is told once
-     * the record is read. */
+    /* The rest is faulty: a cut may follow the fault, because it is reported once the record is
+     * read. */
     return regular ? whole : whole + cut_slowly(text + whole, bytes - whole, delimiter);
 }

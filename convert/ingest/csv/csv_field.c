@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-enum { NUMBER_BYTES = 64 /* of the longest field that is a number or a time */ };
+enum { NUMBER_BYTES = 64 /* longest field that is a number or a time */ };
 
-/* Takes blanks away; false where nothing is left, or it is too long for a number. */
+/* Strips blanks; false if nothing is left or the text is too long for a number. */
 static bool without_blanks(const char **text, const char **end)
 {
     const bool is_short = *end - *text <= NUMBER_BYTES;

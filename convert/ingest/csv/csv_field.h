@@ -1,14 +1,12 @@
-/*
- * What the text of a field means, without its quotes. Behind the text eight bytes have to be there;
- * what they are does not matter. Blanks around numbers and times are none of them.
- */
+/* Parses fields without their quotes. Eight bytes with any content must follow the text. Blanks
+ * around numbers and times are ignored. */
 #ifndef SLC_CONVERT_CSV_FIELD_H
 #define SLC_CONVERT_CSV_FIELD_H
 
 #include "convert/ingest/csv/csv_time.h"
 #include "convert/number/number.h"
 
-/* As those below, for texts of any form. */
+/* The general case of the functions below, for any text. */
 bool slc_csv_value_long(const char *text, size_t bytes, double *value);
 bool slc_csv_integer_long(const char *text, size_t bytes, uint64_t *index);
 bool slc_csv_time_long(const char *text, size_t bytes, struct slc_time *time);

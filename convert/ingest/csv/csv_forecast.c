@@ -1,7 +1,7 @@
 /*
- * See convert/ingest/csv/csv_sample.h. Dictionaries grow while the table is read and are gone
- * afterwards. The table of one doubles at once, and has both for as long as that takes: what is
- * held at most is held at the end, or when one of them grows for the last time.
+ * Estimates the cost of reading a table. Dictionaries grow while the table is read and are freed
+ * afterwards. The table of a dictionary doubles at once and briefly needs both tables, so the peak
+ * of memory is at the end or at the last growth of a dictionary.
  */
 #include "convert/ingest/csv/csv_sample.h"
 
@@ -10,34 +10,33 @@
 #include "convert/ingest/input/row_source.h"
 #include "storage/manifest/names.h"
 
-/* Of a worker's memory, that is touched: text and rows of a piece, strings that are new. */
+/* Fraction of a worker's memory that is touched: text and rows of a piece, new strings. */
 #define WORKER_FILLED 0.35
-/* What a string that is looked up, and one that is new, takes a thread: a miss of the cache or two.
- */
+/* Seconds of one thread per known and per new string: one or two cache misses. */
 #define LOOK_UP_SECONDS 30e-9
 #define ADD_SECONDS     250e-9
-/* Pages of the program and heap that are touched on the way, the pieces of rows apart. */
+/* Pages of the program and heap that are touched, without the pieces of rows. */
 static const uint64_t touched_bytes = UINT64_C(1) << 20;
-/* Of the file of rows, that the builder looks at before it is read (convert_sample.c). */
+/* Bytes of the file of rows that the builder samples before reading it (convert_sample.c). */
 static const uint64_t row_sample_bytes = UINT64_C(2) << 20;
 
-/* A dictionary when all strings of its column are in it. */
+/* A dictionary with all strings of its column. */
 struct column {
-    double count, text; /* strings, and bytes of their records */
+    double count, text; /* number of strings, and bytes of their records */
     uint64_t table;
 };
 
 struct columns {
     unsigned count;
     struct column list[SLC_MAX_ORDER];
-    uint64_t text_bytes; /* that each keeps in memory, at most */
+    uint64_t text_bytes; /* kept in memory by each, at most */
 };
 
-/* Columns of strings, of as many as expected or of the most. */
-static struct columns take_columns(const struct slc_csv_request *request,
-                                   const struct slc_csv_sample *sample,
-                                   bool most,
-                                   uint64_t text_bytes)
+/* Columns of strings, for the expected or the largest number. */
+static struct columns collect_columns(const struct slc_csv_request *request,
+                                      const struct slc_csv_sample *sample,
+                                      bool most,
+                                      uint64_t text_bytes)
 {
     struct columns columns = {.text_bytes = text_bytes};
 
@@ -56,7 +55,7 @@ static struct columns take_columns(const struct slc_csv_request *request,
     return columns;
 }
 
-/* When a share of all strings is there: memory of tables, and with that of strings. */
+/* Memory of the tables, and in total, when the fraction `share` of the strings has been added. */
 static void held_bytes(const struct columns *columns, double share, uint64_t *tables, uint64_t *all)
 {
     *tables = *all = 0;
@@ -70,7 +69,7 @@ static void held_bytes(const struct columns *columns, double share, uint64_t *ta
     *all += *tables;
 }
 
-/* The most that is held. */
+/* Peak memory. */
 static void peak(const struct columns *columns, uint64_t *tables, uint64_t *all)
 {
     held_bytes(columns, 1, tables, all);
@@ -80,7 +79,7 @@ static void peak(const struct columns *columns, uint64_t *tables, uint64_t *all)
         uint64_t now_tables, now;
 
         if (grows_at > 0) {
-            /* One less: rounded up, it would have grown. */
+            /* One less: rounded up, the table would have grown. */
             held_bytes(columns, (grows_at - 1) / column->count, &now_tables, &now);
             now_tables += column->table;
             *tables = slc_max_u64(*tables, now_tables);
@@ -89,10 +88,10 @@ static void peak(const struct columns *columns, uint64_t *tables, uint64_t *all)
     }
 }
 
-/* Of the files with names. */
-static void judge_names(const struct slc_csv_request *request,
-                        const struct slc_csv_sample *sample,
-                        struct slc_csv_forecast *forecast)
+/* Estimates the files of names. */
+static void estimate_names(const struct slc_csv_request *request,
+                           const struct slc_csv_sample *sample,
+                           struct slc_csv_forecast *forecast)
 {
     const double each = 4 + (double)SLC_NAMES_ENTRY_BYTES / SLC_NAMES_PIECE;
     double names = 0, most = 0;
@@ -111,17 +110,16 @@ static void judge_names(const struct slc_csv_request *request,
     }
     forecast->names_bytes = (uint64_t)names;
     forecast->names_most_bytes = (uint64_t)most;
-    forecast->memory_later = request->spec->order * (uint64_t)SLC_DICTIONARY_BESIDE_BYTES +
+    forecast->memory_later = request->spec->order * (uint64_t)SLC_DICTIONARY_FIXED_BYTES +
                              slc_names_memory_bytes(longest);
 }
 
-/* Temporary files: rows, which are read once more, and strings, which are when names are written.
- */
-static void judge_spools(const struct slc_csv_request *request,
-                         const struct slc_csv_sample *sample,
-                         const struct columns *columns,
-                         const struct columns *most,
-                         struct slc_csv_forecast *forecast)
+/* Estimates temporary files: rows, read back once, and strings, read back to write names. */
+static void estimate_spools(const struct slc_csv_request *request,
+                            const struct slc_csv_sample *sample,
+                            const struct columns *columns,
+                            const struct columns *most,
+                            struct slc_csv_forecast *forecast)
 {
     struct slc_csv_table table;
     double text = 0, text_most = 0;
@@ -149,25 +147,25 @@ void slc_csv_forecast(const struct slc_csv_request *request,
     double looked_up = 0, added = 0;
 
     *forecast = (struct slc_csv_forecast){.memory_bytes = 0};
-    slc_csv_divide(request, workers, &text_bytes, &forecast->room_bytes);
-    struct columns columns = take_columns(request, sample, false, text_bytes);
-    struct columns most = take_columns(request, sample, true, text_bytes);
-    uint64_t beside = touched_bytes +
-                      (uint64_t)(WORKER_FILLED * (double)slc_csv_worker_bytes() * workers) +
-                      columns.count * (uint64_t)SLC_DICTIONARY_BESIDE_BYTES;
+    slc_csv_divide(request, workers, &text_bytes, &forecast->left_bytes);
+    struct columns columns = collect_columns(request, sample, false, text_bytes);
+    struct columns most = collect_columns(request, sample, true, text_bytes);
+    uint64_t fixed = touched_bytes +
+                     (uint64_t)(WORKER_FILLED * (double)slc_csv_worker_bytes() * workers) +
+                     columns.count * (uint64_t)SLC_DICTIONARY_FIXED_BYTES;
     peak(&columns, &forecast->tables_bytes, &forecast->memory_bytes);
     peak(&most, &forecast->tables_most_bytes, &forecast->memory_most_bytes);
-    forecast->memory_bytes += beside;
-    forecast->memory_most_bytes += beside;
+    forecast->memory_bytes += fixed;
+    forecast->memory_most_bytes += fixed;
     forecast->enough_bytes =
         forecast->tables_most_bytes / 3 * 4 + 4 + (workers - 1) * slc_csv_worker_bytes();
-    judge_names(request, sample, forecast);
-    judge_spools(request, sample, &columns, &most, forecast);
+    estimate_names(request, sample, forecast);
+    estimate_spools(request, sample, &columns, &most, forecast);
     for (unsigned k = 0; k < columns.count; k++) {
         looked_up += (double)sample->rows;
         added += columns.list[k].count;
     }
-    /* Strings are added in the order of the table, by one thread at a time. */
+    /* Strings are added in table order, by one thread at a time. */
     forecast->seconds =
         (sample->seconds_each * (double)sample->text_bytes + LOOK_UP_SECONDS * looked_up) /
             workers +

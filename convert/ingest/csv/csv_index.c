@@ -11,31 +11,31 @@
 #endif
 
 enum {
-    FLATTENED_MAX = 64 /* places of a word of bits, written or written over */
+    FLATTENED_MAX = 64 /* positions in a word of bits, including overwritten ones */
 };
 
-/* What is compiled for an instruction set. */
+/* Functions compiled for an instruction set. */
 struct set {
     const char *name;
     slc_csv_index_fn *index;
     slc_csv_last_fn *last;
 };
 
-/* What 64 bytes are, the first in the lowest bit. */
+/* Classes of 64 bytes, the first in the lowest bit. */
 struct classes {
     uint64_t delimiters, lines, quotes;
 };
 
-/* What is known of the bytes before. */
+/* State of the preceding bytes. */
 struct quotes {
     uint64_t inside;    /* all ones within quotes, else 0 */
-    uint64_t separated; /* 1: the byte before was a separator */
-    uint64_t closed;    /* 1: it closed a field */
-    bool irregular;     /* something is; later records are not looked at */
+    uint64_t separated; /* 1: the previous byte was a separator */
+    uint64_t closed;    /* 1: the previous byte closed a field */
+    bool irregular;     /* a fault was found; later records are not examined */
     unsigned marks;
 };
 
-/* Of every bit the parity of those up to it. */
+/* For every bit, the parity of the bits up to it. */
 static inline uint64_t parities(uint64_t bits)
 {
     for (unsigned shift = 1; shift < 64; shift *= 2) {
@@ -44,9 +44,9 @@ static inline uint64_t parities(uint64_t bits)
     return bits;
 }
 
-/* Of bytes behind quotes that close a field, and are neither separators nor quotes, the first that
- * is not the CR of a line end; 0: none. */
-static inline uint64_t first_behind(uint64_t behind, const char *text, size_t at, size_t end)
+/* The first of the bytes after closing quotes that are neither separators nor quotes, except the CR
+ * of a line end; 0: none. */
+static inline uint64_t first_irregular(uint64_t behind, const char *text, size_t at, size_t end)
 {
     for (; behind != 0; behind &= behind - 1) {
         const size_t place = at + (unsigned)__builtin_ctzll(behind);
@@ -59,9 +59,9 @@ static inline uint64_t first_behind(uint64_t behind, const char *text, size_t at
 }
 
 /*
- * The separators that are not within quotes, up to where something is irregular: anything but a
- * field's end behind quotes that close it. A quote within a field that does not begin with one is a
- * byte as others: once it is left out, what was taken for open and closed behind it is reversed.
+ * Returns the separators outside of quotes, up to the first irregularity: anything but a field's
+ * end after closing quotes. A quote inside a field that does not begin with one is an ordinary
+ * byte: it is removed, and the parity after it is inverted.
  */
 static inline uint64_t outside_quotes(
     struct quotes *quotes, const struct classes *classes, const char *text, size_t at, size_t end)
@@ -76,9 +76,9 @@ static inline uint64_t outside_quotes(
         closing = marks & ~inside;
         closed = closing << 1 | quotes->closed;
         bare = opening & ~(separators << 1 | quotes->separated | closed);
-        /* The first of both is what it seems to be. */
+        /* The first of both is correctly classified. */
         wrong =
-            first_behind(closed & ~(separators | opening) & ((bare & -bare) - 1), text, at, end);
+            first_irregular(closed & ~(separators | opening) & ((bare & -bare) - 1), text, at, end);
         if (bare == 0 || wrong != 0) {
             break;
         }
@@ -96,7 +96,7 @@ static inline uint64_t outside_quotes(
     return separators;
 }
 
-/* The separators of 64 bytes, none of which are behind the text. */
+/* Returns the separators of 64 bytes, none of them after the end of the text. */
 static inline uint64_t separators_of(
     struct quotes *quotes, const struct classes *classes, const char *text, size_t at, size_t end)
 {
@@ -109,8 +109,8 @@ static inline uint64_t separators_of(
     return separators;
 }
 
-/* Leaves out what is behind the first `bytes`, where these are no 64. */
-static inline void leave_out_behind(struct classes *classes, size_t bytes)
+/* Clears the classes after the first `bytes`, if fewer than 64. */
+static inline void clear_after(struct classes *classes, size_t bytes)
 {
     const uint64_t there = bytes < 64 ? (UINT64_C(1) << bytes) - 1 : ~UINT64_C(0);
 
@@ -119,13 +119,13 @@ static inline void leave_out_behind(struct classes *classes, size_t bytes)
     classes->quotes &= there;
 }
 
-/* A line without a byte is no record. */
+/* A line without a byte is not a record. */
 static inline bool is_empty_line(const char *line)
 {
     return line[0] == '\n' || (line[0] == '\r' && line[1] == '\n');
 }
 
-/* The top bits of the bytes of a word that are zero. */
+/* Sets the top bit of every zero byte of a word. */
 static inline uint64_t zero_bytes(uint64_t word)
 {
     const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
@@ -136,7 +136,7 @@ static inline uint64_t zero_bytes(uint64_t word)
 static inline struct classes plain_classify(const char *text, char delimiter)
 {
     const uint64_t each = UINT64_C(0x0101010101010101);
-    /* Brings the lowest bits of eight bytes to the top byte. */
+    /* Gathers the lowest bits of eight bytes in the top byte. */
     const uint64_t gather = UINT64_C(0x0102040810204080);
     const uint64_t delimiters = each * (unsigned char)delimiter;
     struct classes classes = {0, 0, 0};
@@ -169,10 +169,8 @@ static inline unsigned plain_flatten(uint64_t bits, uint32_t base, uint32_t *pla
 
 #if defined(__x86_64__)
 
-/*
- * As most words have no more than eight bits, eight places are written whatever their number is:
- * a branch for each would be mispredicted once a word.
- */
+/* Most words have at most eight bits set, so eight positions are always written: a branch for each
+ * would be mispredicted once per word. */
 #define FLATTEN                                                                                    \
     const unsigned count = (unsigned)__builtin_popcountll(bits);                                   \
                                                                                                    \
@@ -234,7 +232,7 @@ TARGET inline unsigned avx512_flatten(uint64_t bits, uint32_t base, uint32_t *pl
 #undef NAME
 #undef TARGET
 
-/* The widest that this machine has. */
+/* The widest set that this machine has. */
 static unsigned widest_set(void)
 {
     __builtin_cpu_init();
@@ -259,7 +257,7 @@ static const struct set sets[] = {{"plain", plain_index, plain_last}};
 
 #endif
 
-/* NULL: this machine has it not. */
+/* NULL: this machine lacks it. */
 static const struct set *set_of(const char *name)
 {
     const unsigned widest = widest_set();

@@ -1,9 +1,9 @@
 /*
- * Where the fields of many records begin, found 64 bytes at a time: one word of bits each says
- * where delimiters, line ends and quotes are, the parity of the quotes before a byte whether it is
- * within some. Of *regular* records alone: they have as many fields as there are columns, end with
- * a line end, are no empty line, and have nothing but a field's end behind quotes around one. All
- * others are read by slc_csv_scan, which also says what is wrong with them.
+ * Finds where the fields of many records begin, 64 bytes at a time: bit masks mark delimiters, line
+ * ends and quotes, and the parity of the quotes before a byte shows whether it is quoted. Handles
+ * only *regular* records: they have one field per column, end with a line end, are not empty, and
+ * have only a field's end after closing quotes. slc_csv_scan reads all others and reports their
+ * faults.
  */
 #ifndef SLC_CONVERT_CSV_INDEX_H
 #define SLC_CONVERT_CSV_INDEX_H
@@ -13,14 +13,14 @@
 #include <stdint.h>
 
 enum {
-    /* Places of fields that are found at a time: in the first cache with what they are looked at
-     * for; more than a record can have, and than 256 of 31 columns. */
+    /* Field positions found at a time: fit a level-1 cache together with the masks; more than one
+     * record can have, and enough for 256 records of 31 columns. */
     SLC_CSV_STARTS = 8192,
-    /* Bytes behind a text that have to be there; what they are does not matter. */
+    /* Bytes of any content that must follow a text. */
     SLC_CSV_SLACK = 64
 };
 
-/* What there may be in the records that were found, and is not where the bit is not set. */
+/* Contents that the records found may have; a clear bit excludes them. */
 enum {
     SLC_CSV_QUOTED = 1,  /* quotes */
     SLC_CSV_DOUBLED = 2, /* quotes within quotes */
@@ -28,13 +28,13 @@ enum {
 };
 
 /*
- * Finds regular records from text[begin] on, where one begins, to text[end], at most `most` of
- * `columns` fields. Of the n that it returns, field f of record r begins at starts[r * columns + f]
- * and ends a byte before the next; its quotes, and a CR before the line end, are part of it. What
- * is at starts[n * columns] is no regular record, or beyond what was asked for. *marks
- * tells what there may be within them. `columns` is at
- * least 1, `end` below 2^32; `starts` has SLC_CSV_STARTS places. Threads: any number. Cost: 0.2
- * to 0.35 ns a byte with AVX2 or AVX-512, 0.8 without.
+ * Finds regular records in text[begin, end), at most `most` of `columns` fields; a record must
+ * start at `begin`. Returns their number n. Field f of record r starts at starts[r * columns + f]
+ * and ends one byte before the next; its quotes, and a CR before the line end, are part of it.
+ * starts[n * columns] is the start of an irregular record or the end of the search. *marks: what
+ * the records may contain. Needs: `columns` at least 1, `end` below 2^32, SLC_CSV_STARTS elements
+ * in `starts`. Threads: any number. Cost: 0.2 to 0.35 ns per byte with AVX2 or AVX-512, 0.8
+ * without.
  */
 typedef unsigned slc_csv_index_fn(const char *text,
                                   size_t begin,
@@ -45,28 +45,25 @@ typedef unsigned slc_csv_index_fn(const char *text,
                                   uint32_t *starts,
                                   unsigned *marks);
 
-/* The one by the instruction set called so, "plain", "avx2" or "avx512"; NULL where this machine
- * has it not. Without a name the fastest. */
+/* The variant for the instruction set `name`: "plain", "avx2" or "avx512"; NULL if this machine
+ * lacks it. Without a name, the fastest one. */
 slc_csv_index_fn *slc_csv_index_by(const char *name);
 
-/*
- * The end of the last record of a text that begins with one: bytes, 0 where there is none. *regular
- * is false where something that is behind it is not, whatever follows. Needs the slack.
- */
+/* Returns the end of the last whole record of a text that starts with a record, 0 without one.
+ * *regular is false if the rest is irregular for any continuation. Needs the slack. */
 typedef size_t slc_csv_last_fn(const char *text, size_t bytes, char delimiter, bool *regular);
 slc_csv_last_fn *slc_csv_last_by(const char *name);
 
 /*
- * Where records end, without reading their fields: what a table's text is cut at for several
- * readers. Exact, for whoever begins at a record: no reader has to guess whether it begins within
- * quotes. Cost: a search for quotes and one for the last line end; where there are quotes, some
- * 0.15 ns a byte.
+ * Finds record ends without reading fields, to cut a table's text for several readers. Exact,
+ * because the text begins at a record: no reader has to guess whether it starts within quotes.
+ * Cost: a search for quotes and one for the last line end; with quotes, about 0.15 ns per byte.
  */
 
 /*
- * The bytes of whole records, line ends included, that `text`, which begins with one, begins with;
- * 0: it has no whole one. A record that slc_csv_scan (csv_record.h) refuses may end anywhere
- * behind what it refuses. Needs SLC_CSV_SLACK (csv_index.h).
+ * Bytes of the whole records, including line ends, at the start of `text`, which must begin with a
+ * record; 0: no whole record. A record that slc_csv_scan (csv_record.h) rejects may end anywhere
+ * after its fault. Needs SLC_CSV_SLACK (csv_index.h).
  */
 size_t slc_csv_cut(const char *text, size_t bytes, char delimiter);
 

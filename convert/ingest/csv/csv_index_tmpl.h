@@ -1,7 +1,7 @@
 /*
- * Places of fields and ends of records; included once per instruction set by csv_index.c, which
- * defines NAME(x), TARGET, the attribute of functions, and classify and flatten under NAME: the
- * bits of what 64 bytes are, and the list of where a word has bits.
+ * Finds fields and record ends. csv_index.c includes this file once per instruction set and defines
+ * NAME(x), TARGET (the function attribute) and, under NAME, classify (character classes of 64 bytes
+ * as bit masks) and flatten (positions of the set bits of a word).
  */
 
 TARGET unsigned NAME(index)(const char *text,
@@ -15,7 +15,7 @@ TARGET unsigned NAME(index)(const char *text,
 {
     const size_t limit = SLC_CSV_STARTS - FLATTENED_MAX;
     struct quotes quotes = {.separated = 1};
-    size_t found = 1, record = 0; /* places; of which the last record that is whole ends here */
+    size_t found = 1, record = 0; /* positions; the last whole record ends at starts[record] */
     unsigned count = 0;
     bool more = true;
 
@@ -24,7 +24,7 @@ TARGET unsigned NAME(index)(const char *text,
         struct classes classes = NAME(classify)(text + at, delimiter);
         uint64_t separators, lines;
 
-        leave_out_behind(&classes, end - at);
+        clear_after(&classes, end - at);
         separators = separators_of(&quotes, &classes, text, at, end);
         lines = classes.lines & separators;
         more = !quotes.irregular;
@@ -55,7 +55,7 @@ TARGET size_t NAME(last)(const char *text, size_t bytes, char delimiter, bool *r
         struct classes classes = NAME(classify)(text + at, delimiter);
         uint64_t lines;
 
-        leave_out_behind(&classes, bytes - at);
+        clear_after(&classes, bytes - at);
         lines = separators_of(&quotes, &classes, text, at, bytes) & classes.lines;
         if (lines != 0) {
             last = at + 64 - (unsigned)__builtin_clzll(lines);

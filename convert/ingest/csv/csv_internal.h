@@ -1,7 +1,5 @@
-/*
- * What a table came to, and how its reading is divided: shared by csv.c (reading it),
- * csv_attach.c (names), csv_sample.c and csv_forecast.c (what it will come to).
- */
+/* State of a table and of its readers, shared by csv.c (reading), csv_attach.c (names),
+ * csv_sample.c and csv_forecast.c (estimates). */
 #ifndef SLC_CONVERT_CSV_INTERNAL_H
 #define SLC_CONVERT_CSV_INTERNAL_H
 
@@ -9,10 +7,10 @@
 #include "convert/ingest/csv/csv_names.h"
 #include "convert/ingest/csv/csv_rows.h"
 
-/* Integers that are kept get names where the mode is not longer. */
+/* Integers keep their values; their mode gets names if it is no larger. */
 enum { SLC_CSV_NAMED_INTEGERS_MAX = 1 << 20 };
 
-/* Whether the indices of a mode of that length get names. */
+/* Whether the indices of a mode of that size get names. */
 static inline bool slc_csv_is_named(const struct slc_csv_item *item, uint64_t length)
 {
     return item->rule != SLC_CSV_INTEGER || length <= SLC_CSV_NAMED_INTEGERS_MAX;
@@ -27,51 +25,50 @@ struct slc_csv {
     int64_t lowest[SLC_MAX_ORDER]; /* of consecutive bins */
 };
 
-/* A table of that name and its delimiter, without columns and dictionaries. Borrows both. */
+/* Initializes a table with that name and delimiter, without columns. Borrows both. */
 void slc_csv_table_init(struct slc_csv_table *table,
                         const struct slc_csv_spec *spec,
                         const char *name);
 
-/* Finds the columns by the first record, in that line. Errors: SLC_ERR_USAGE, located. */
-enum slc_status slc_csv_take_header(struct slc_csv_table *table,
-                                    const struct slc_csv_field *fields,
-                                    unsigned count,
-                                    uint64_t line,
-                                    struct slc_error *err) SLC_NODISCARD;
+/* Finds the columns by the first record, which is on `line`. Errors: SLC_ERR_USAGE, located. */
+enum slc_status slc_csv_bind_columns(struct slc_csv_table *table,
+                                     const struct slc_csv_field *fields,
+                                     unsigned count,
+                                     uint64_t line,
+                                     struct slc_error *err) SLC_NODISCARD;
 
-/* Threads that read: those asked for, while all but the first take no more than a quarter. */
+/* Number of reading threads: those requested, as long as all but the first need at most a quarter
+ * of the memory. */
 unsigned slc_csv_workers(const struct slc_csv_request *request);
 
-/* What each dictionary has for its strings, and all of them for their tables. */
+/* Divides the memory: per dictionary for its strings, and for the tables of all dictionaries. */
 void slc_csv_divide(const struct slc_csv_request *request,
                     unsigned workers,
                     uint64_t *text_bytes,
-                    uint64_t *room_bytes);
+                    uint64_t *left_bytes);
 
 /*
- * The threads that read a table. Each in turn takes the next piece of text, cut behind a record
- * (csv_index.h), translates it while others do the same with theirs, and waits until all before it
- * is settled to settle it. What is in order is short: the search for quotes, strings that are new,
- * and places in the temporary file, to which rows are written outside of it.
+ * Threads that read a table. One at a time, they cut the next piece of text at a record end
+ * (csv_index.h), translates it concurrently with the others, and then waits for its turn to commit
+ * it. Only short work is done in order: the search for quotes, adding new strings, and reserving
+ * space in the temporary file. Rows are written outside of it.
  */
 struct slc_csv_reading {
     const struct slc_csv_request *request;
     struct slc_csv_table table; /* all but its columns */
-    struct slc_spool *spool;    /* gets the rows */
+    struct slc_spool *spool;    /* receives the rows */
     uint64_t stored_bytes;      /* of the input, for progress */
     unsigned workers;
-    /* What comes of it. */
+    /* Results. */
     uint64_t rows, skipped, text_bytes;
     int64_t lowest[SLC_MAX_ORDER], highest[SLC_MAX_ORDER];
 };
 
-/* Bytes that each worker but the first takes, whose text goes through the request's room. */
+/* Bytes of each worker but the first, whose text uses the request's buffer. */
 uint64_t slc_csv_worker_bytes(void);
 
-/*
- * Reads the whole input. `header` is called once, with the fields of the first record, and sets the
- * columns. Errors: those of `header`; the first fault of the input, for any number of workers.
- */
+/* Reads the whole input. `header` is called once, with the fields of the first record, and sets the
+ * columns. Errors: those of `header`; the first fault of the input, for any number of workers. */
 enum slc_status slc_csv_read(struct slc_csv_reading *reading,
                              enum slc_status (*header)(struct slc_csv_table *table,
                                                        const struct slc_csv_field *fields,

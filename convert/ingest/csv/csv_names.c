@@ -1,4 +1,5 @@
-/* See csv_names.h. A string in the file: its number (8 bytes), its length (2), its bytes. */
+/* Dictionary of the strings of a column. Record of a string in the file: number (8 bytes), length
+ * (2), bytes. */
 #include "convert/ingest/csv/csv_names.h"
 
 #include "base/memory/bytes.h"
@@ -15,16 +16,16 @@
 enum {
     HEAD_BYTES = 10,
     RECORD_BYTES_MAX = HEAD_BYTES + SLC_NAME_BYTES_MAX,
-    TAIL_BYTES = 64 << 10, /* what is written at a time: many strings a system call */
+    TAIL_BYTES = 64 << 10, /* bytes per write: many strings per system call */
     FIRST_SLOTS = 4096,
-    /* Strings looked up side by side: enough to share what memory takes to come, few enough for
-     * what has come to be still in the first cache. */
+    /* Strings looked up together: enough to overlap memory latency, few enough to stay in the
+     * level-1 cache. */
     SIDE_BY_SIDE = 64
 };
 
 struct slot {
     uint64_t hash;
-    _Atomic uint64_t place; /* of the string in the file, plus 1; 0: none; written last */
+    _Atomic uint64_t place; /* of the string in the file, plus 1; 0: free; written last */
 };
 
 _Static_assert(sizeof(struct slot) >= SLC_DICTIONARY_STRING_BYTES, "a string has a slot");
@@ -32,43 +33,43 @@ _Static_assert(sizeof(struct slot) >= SLC_DICTIONARY_STRING_BYTES, "a string has
 struct slc_dictionary {
     const struct slc_files *files;
     struct slc_spool *spool;
-    uint64_t *room_bytes;
+    uint64_t *left_bytes;
     uint64_t count;
-    uint64_t bytes;          /* of the file, with what is not written yet */
-    pthread_rwlock_t resize; /* held for reading while the table is looked into */
+    uint64_t bytes;          /* of the file, including unwritten ones */
+    pthread_rwlock_t resize; /* held for reading during look-ups */
     struct slc_buffer table;
     uint64_t slots;         /* a power of two */
     struct slc_buffer text; /* the first bytes of the file */
     uint64_t text_bytes;
     _Atomic uint64_t written;
-    uint8_t tail[TAIL_BYTES]; /* what follows `written` */
+    uint8_t tail[TAIL_BYTES]; /* follows `written` */
     uint8_t record[RECORD_BYTES_MAX];
 };
 
-/* Takes `bytes` out of the room. */
-static enum slc_status take_room(const struct slc_dictionary *self,
-                                 struct slc_buffer *buffer,
-                                 uint64_t bytes,
-                                 struct slc_error *err)
+/* Allocates `bytes` from the shared memory for tables. */
+static enum slc_status allocate_table(const struct slc_dictionary *self,
+                                      struct slc_buffer *buffer,
+                                      uint64_t bytes,
+                                      struct slc_error *err)
 {
     const uint64_t footprint = slc_buffer_footprint(bytes, SLC_PAGES_SMALL);
 
-    if (footprint > *self->room_bytes) {
+    if (footprint > *self->left_bytes) {
         return slc_fail_field(err, SLC_ERR_BUDGET, SLC_FIELD_MEMORY,
-                              "after %" PRIu64 " different strings of a column a table of %" PRIu64
-                              " MiB is needed for more, and %" PRIu64
+                              "after %" PRIu64 " different strings of a column, a table of %" PRIu64
+                              " MiB is needed for more, but only %" PRIu64
                               " MiB of memory are left: give %" PRIu64 " MiB more",
-                              self->count, footprint >> 20, *self->room_bytes >> 20,
-                              ((footprint - *self->room_bytes) >> 20) + 1);
+                              self->count, footprint >> 20, *self->left_bytes >> 20,
+                              ((footprint - *self->left_bytes) >> 20) + 1);
     }
     enum slc_status status = slc_buffer_create(buffer, bytes, SLC_PAGES_SMALL, err);
-    *self->room_bytes -= status == SLC_OK ? footprint : 0;
+    *self->left_bytes -= status == SLC_OK ? footprint : 0;
     return status;
 }
 
-static void give_room(const struct slc_dictionary *self, struct slc_buffer *buffer)
+static void release_table(const struct slc_dictionary *self, struct slc_buffer *buffer)
 {
-    *self->room_bytes += buffer->bytes;
+    *self->left_bytes += buffer->bytes;
     slc_buffer_destroy(buffer);
 }
 
@@ -81,11 +82,11 @@ enum slc_status slc_dictionary_create(const struct slc_dictionary_options *optio
     *dictionary = NULL;
     SLC_TRY(slc_check_memory(self != NULL, err, "for the strings of a column"));
     self->files = slc_files_or_system(options->spool.files);
-    self->room_bytes = options->room_bytes;
+    self->left_bytes = options->left_bytes;
     self->slots = FIRST_SLOTS;
     pthread_rwlock_init(&self->resize, NULL);
     enum slc_status status = slc_spool_create(&options->spool, &self->spool, err);
-    SLC_THEN(status, take_room(self, &self->table, FIRST_SLOTS * sizeof(struct slot), err));
+    SLC_THEN(status, allocate_table(self, &self->table, FIRST_SLOTS * sizeof(struct slot), err));
     if (status == SLC_OK) {
         status = slc_buffer_create(&self->text, options->text_bytes, SLC_PAGES_SMALL, err);
         self->text_bytes = options->text_bytes;
@@ -123,14 +124,14 @@ static bool is_string(const uint8_t *record, const char *text, uint32_t bytes)
     return slc_load_u16(record + 8) == bytes && memcmp(record + HEAD_BYTES, text, bytes) == 0;
 }
 
-/* The record at `place`, as far as it takes to compare `bytes` bytes. */
+/* Reads the record at `place`, as far as needed to compare `bytes` bytes. */
 static enum slc_status record_at(struct slc_dictionary *self,
                                  uint64_t place,
                                  size_t bytes,
                                  const uint8_t **record,
                                  struct slc_error *err)
 {
-    const uint64_t wanted = HEAD_BYTES + bytes;
+    const uint64_t needed = HEAD_BYTES + bytes;
 
     if (place < self->text_bytes && self->text_bytes - place >= RECORD_BYTES_MAX) {
         *record = (const uint8_t *)self->text.data + place;
@@ -142,7 +143,7 @@ static enum slc_status record_at(struct slc_dictionary *self,
     }
     *record = self->record;
     return slc_file_read_at(self->files, slc_spool_fd(self->spool), "a temporary file",
-                            self->record, slc_min_u64(wanted, self->written - place), place, err);
+                            self->record, slc_min_u64(needed, self->written - place), place, err);
 }
 
 static enum slc_status grow_table(struct slc_dictionary *self, struct slc_error *err)
@@ -150,7 +151,7 @@ static enum slc_status grow_table(struct slc_dictionary *self, struct slc_error 
     struct slc_buffer larger = SLC_BUFFER_INIT;
     const struct slot *old = self->table.data;
 
-    SLC_TRY(take_room(self, &larger, 2 * self->slots * sizeof(struct slot), err));
+    SLC_TRY(allocate_table(self, &larger, 2 * self->slots * sizeof(struct slot), err));
     struct slot *slots = larger.data;
     for (uint64_t i = 0; i < self->slots; i++) {
         uint64_t at = old[i].hash & (2 * self->slots - 1);
@@ -164,14 +165,14 @@ static enum slc_status grow_table(struct slc_dictionary *self, struct slc_error 
         }
     }
     pthread_rwlock_wrlock(&self->resize);
-    give_room(self, &self->table);
+    release_table(self, &self->table);
     self->table = larger;
     self->slots *= 2;
     pthread_rwlock_unlock(&self->resize);
     return SLC_OK;
 }
 
-/* Writes a new string and notes it in a slot. */
+/* Writes a new string and records it in a slot. */
 static enum slc_status add_string(struct slc_dictionary *self,
                                   const char *text,
                                   size_t bytes,
@@ -198,7 +199,7 @@ static enum slc_status add_string(struct slc_dictionary *self,
     return SLC_OK;
 }
 
-/* Whether it can be a name at all, or what slc_dictionary_settle would fail with. */
+/* Checks that a string is a valid name; fails like slc_dictionary_add. */
 static enum slc_status
 check_string(const char *text, const struct slc_dictionary_key *key, struct slc_error *err)
 {
@@ -206,17 +207,17 @@ check_string(const char *text, const struct slc_dictionary_key *key, struct slc_
         return slc_fail(err, SLC_ERR_INPUT,
                         key->bytes > SLC_NAME_BYTES_MAX
                             ? "a string of %" PRIu32 " bytes: names have at most %d"
-                            : "a byte 0 within %" PRIu32 ": names have none",
+                            : "a zero byte within %" PRIu32 ": names must not contain it",
                         key->bytes, (int)SLC_NAME_BYTES_MAX);
     }
     return SLC_OK;
 }
 
-enum slc_status slc_dictionary_settle(struct slc_dictionary *self,
-                                      const char *text,
-                                      const struct slc_dictionary_key *key,
-                                      uint64_t *number,
-                                      struct slc_error *err)
+enum slc_status slc_dictionary_add(struct slc_dictionary *self,
+                                   const char *text,
+                                   const struct slc_dictionary_key *key,
+                                   uint64_t *number,
+                                   struct slc_error *err)
 {
     struct slot *slots;
     enum slc_status status = check_string(text, key, err);
@@ -269,10 +270,10 @@ enum slc_status slc_dictionary_find(struct slc_dictionary *self,
         text = slack;
     }
     key.hash = slc_dictionary_hash(text, bytes);
-    return slc_dictionary_settle(self, text, &key, number, err);
+    return slc_dictionary_add(self, text, &key, number, err);
 }
 
-/* What is in memory of the string at `place`; NULL: it is not, or not all of it. */
+/* The record at `place` in memory; NULL if it is not fully there. */
 static const uint8_t *in_memory(const struct slc_dictionary *self, uint64_t place)
 {
     return place < self->text_bytes && self->text_bytes - place >= RECORD_BYTES_MAX
@@ -286,9 +287,9 @@ static uint64_t place_of(const struct slot *slot)
 }
 
 /*
- * is_string of a record in memory: most strings are short, and a comparison of words, whose last
- * may overlap the one before, is done before a call of memcmp had begun. Nothing behind the record
- * is looked at, where another may be just written.
+ * is_string for a record in memory: most strings are short, and comparing words (the last may
+ * overlap the previous one) is faster than calling memcmp. Reads nothing after the record, where
+ * another thread may be writing.
  */
 static bool is_string_here(const uint8_t *record, const char *text, uint32_t bytes)
 {
@@ -298,7 +299,7 @@ static bool is_string_here(const uint8_t *record, const char *text, uint32_t byt
         return false;
     }
     if (bytes < 8) {
-        /* A shift by 64, which is undefined, by halves. */
+        /* A shift by 64 is undefined: shift twice by half. */
         const unsigned half = 4 * (8 - bytes);
 
         return slc_load_u64(own + bytes - 8) >> half >> half ==
@@ -311,7 +312,7 @@ static bool is_string_here(const uint8_t *record, const char *text, uint32_t byt
     return memcmp(own, text, bytes) == 0;
 }
 
-/* Whether a string that is no longer in memory is the one at `place`; *number: its number. */
+/* Whether the record at `place`, no longer in memory, is this string; *number: its number. */
 static bool read_string(const struct slc_dictionary *self,
                         uint64_t place,
                         const char *text,
@@ -333,8 +334,8 @@ static bool read_string(const struct slc_dictionary *self,
     return true;
 }
 
-/* The number of a key; UINT64_MAX: what would tell is not there, or only in the tail, which goes
- * on. */
+/* The number of a key; UINT64_MAX if it is not there, or if its record is in the tail, which is
+ * being written. */
 static uint64_t
 number_of(const struct slc_dictionary *self, const char *text, const struct slc_dictionary_key *key)
 {
@@ -393,7 +394,7 @@ void slc_dictionary_look_up(struct slc_dictionary *self,
 
 enum slc_status slc_dictionary_finish(struct slc_dictionary *self, struct slc_error *err)
 {
-    give_room(self, &self->table);
+    release_table(self, &self->table);
     slc_buffer_destroy(&self->text);
     return flush_text(self, err);
 }

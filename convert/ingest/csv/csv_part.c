@@ -37,7 +37,7 @@ void slc_csv_part_clear(struct slc_csv_part *part)
     part->key_count = 0;
     part->spare = part->spare_begin;
     part->row_count = 0;
-    part->taken = part->skipped = 0;
+    part->records = part->skipped = 0;
     part->fault = (struct slc_error)SLC_ERROR_INIT;
     for (unsigned m = 0; m < part->table->spec->order; m++) {
         part->lowest[m] = INT64_MAX;

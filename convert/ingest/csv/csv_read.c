@@ -10,54 +10,55 @@
 #include <string.h>
 
 enum {
-    /* Of a piece, without what is left of the one before: in the second cache with its rows. */
+    /* New text of a piece, without the rest of the previous one: fits the level-2 cache with its
+     * rows. */
     TEXT_BYTES_MAX = 512 << 10,
     TEXT_BYTES_MIN = 16 << 10,
     TEXT_BYTES_FIRST = 64 << 10,
-    /* A record that is not whole yet may be as long as one may be. */
+    /* An incomplete record may have the maximum length. */
     ROOM_BYTES = SLC_CSV_RECORD_BYTES_MAX + 2 * TEXT_BYTES_MAX
 };
 
 _Static_assert((int)SLC_CSV_RECORD_BYTES_MAX + (int)TEXT_BYTES_MAX + (int)TEXT_BYTES_MIN +
                        (int)SLC_CSV_SLACK <=
                    (int)ROOM_BYTES,
-               "what fill may read has room, and what an index reads behind it is there");
-_Static_assert((int)SLC_PIECE_BYTES >= (int)ROOM_BYTES, "so does the first worker's text");
+               "reads fit the buffer, and an index has its slack after it");
+_Static_assert((int)SLC_PIECE_BYTES >= (int)ROOM_BYTES, "and so does the text of the first worker");
 
 static const double progress_seconds = 0.1;
 
 struct crew {
     struct slc_csv_reading *reading;
     struct slc_csv_part *parts; /* one per worker */
-    /* Whose turn it is to read. */
+    /* Lock of reading. */
     pthread_mutex_t input_lock;
-    uint64_t taken;   /* pieces */
-    bool ended;       /* the input, or there is a fault */
-    const char *left; /* behind the last cut, in the part that was filled last */
+    uint64_t pieces;  /* read so far */
+    bool ended;       /* end of the input, or a fault */
+    const char *left; /* text after the last cut, in the part filled last */
     size_t left_bytes;
-    size_t wanted_bytes; /* of a piece; under order_lock */
-    /* Whose turn it is to settle. */
+    size_t target_bytes; /* of a piece; under order_lock */
+    /* Lock of committing. */
     pthread_mutex_t order_lock;
     pthread_cond_t order_changed;
-    uint64_t settled; /* pieces */
-    uint64_t line;    /* of the first record that is not settled */
-    uint64_t settled_bytes;
+    uint64_t committed; /* pieces so far */
+    uint64_t line;      /* line of the first uncommitted record */
+    uint64_t committed_bytes;
     uint64_t fault_piece; /* of the first fault; UINT64_MAX: none */
     struct slc_error fault;
     uint64_t shown_ns;
 };
 
-/* What a worker has of the piece in its hands. */
+/* The current piece of a worker. */
 struct piece {
     struct slc_csv_part *part;
     uint64_t number;
-    uint64_t consumed;      /* of the input, when it was filled */
-    struct slc_error fault; /* of reading what follows it */
+    uint64_t consumed;      /* of the input, when the piece was filled */
+    struct slc_error fault; /* of reading the following text */
 };
 
 uint64_t slc_csv_worker_bytes(void)
 {
-    /* Of a thread the first pages of its stack. */
+    /* First pages of the thread's stack. */
     return slc_csv_part_bytes(ROOM_BYTES) + (UINT64_C(256) << 10);
 }
 
@@ -72,11 +73,9 @@ static void record_fault(struct crew *crew, uint64_t number, const struct slc_er
     pthread_mutex_unlock(&crew->order_lock);
 }
 
-/*
- * Fills a part with whole records, or with the beginning of one that is too long; without bytes at
- * the end. The input's lock is held.
- */
-static void fill_piece(struct crew *crew, struct piece *piece, size_t wanted)
+/* Fills a part with whole records, or with the start of one that is too long; no bytes at the end.
+ * Needs the input's lock. */
+static void fill_piece(struct crew *crew, struct piece *piece, size_t needed)
 {
     struct slc_input *input = crew->reading->request->input;
     struct slc_csv_part *part = piece->part;
@@ -85,21 +84,21 @@ static void fill_piece(struct crew *crew, struct piece *piece, size_t wanted)
     bool whole; /* nothing is left for the next piece */
 
     memmove(part->text, crew->left, filled);
-    wanted += filled;
+    needed += filled;
     while (cut == 0 && got > 0 && filled <= SLC_CSV_RECORD_BYTES_MAX) {
-        while (filled < wanted && got > 0) {
+        while (filled < needed && got > 0) {
             if (slc_stop_check(crew->reading->request->stop, &piece->fault) != SLC_OK ||
-                slc_input_read(input, part->text + filled, wanted - filled, &got, &piece->fault) !=
+                slc_input_read(input, part->text + filled, needed - filled, &got, &piece->fault) !=
                     SLC_OK) {
                 got = 0;
             }
             filled += got;
         }
-        if (crew->taken == 0 && filled >= 3 && memcmp(part->text, "\xef\xbb\xbf", 3) == 0) {
+        if (crew->pieces == 0 && filled >= 3 && memcmp(part->text, "\xef\xbb\xbf", 3) == 0) {
             begin = 3;
         }
         cut = slc_csv_cut(part->text + begin, filled - begin, delimiter);
-        wanted = filled + TEXT_BYTES_MIN;
+        needed = filled + TEXT_BYTES_MIN;
     }
     part->last = got == 0 && piece->fault.status == SLC_OK;
     crew->ended = got == 0;
@@ -112,30 +111,30 @@ static void fill_piece(struct crew *crew, struct piece *piece, size_t wanted)
     crew->left = part->text + part->bytes;
     crew->left_bytes = filled - part->bytes;
     piece->consumed = slc_input_consumed(input);
-    piece->number = crew->taken++;
+    piece->number = crew->pieces++;
 }
 
-/* The next piece; false where there is none. */
-static bool take_piece(struct crew *crew, struct piece *piece)
+/* Reads the next piece; false at the end. */
+static bool read_piece(struct crew *crew, struct piece *piece)
 {
     piece->fault = (struct slc_error)SLC_ERROR_INIT;
     pthread_mutex_lock(&crew->input_lock);
     pthread_mutex_lock(&crew->order_lock);
-    size_t wanted = crew->wanted_bytes;
+    size_t needed = crew->target_bytes;
     bool there = crew->fault_piece == UINT64_MAX && !crew->ended;
     pthread_mutex_unlock(&crew->order_lock);
     if (there) {
-        fill_piece(crew, piece, wanted);
+        fill_piece(crew, piece, needed);
     }
     pthread_mutex_unlock(&crew->input_lock);
     return there;
 }
 
-/* Waits for the piece's turn; false where a fault came before. */
+/* Waits for the piece's turn; false if there is an earlier fault. */
 static bool wait_turn(struct crew *crew, uint64_t number)
 {
     pthread_mutex_lock(&crew->order_lock);
-    while (crew->settled != number && crew->fault_piece > number) {
+    while (crew->committed != number && crew->fault_piece > number) {
         pthread_cond_wait(&crew->order_changed, &crew->order_lock);
     }
     bool mine = crew->fault_piece > number;
@@ -148,18 +147,18 @@ static void end_turn(struct crew *crew, const struct slc_csv_part *part)
     const struct slc_csv_reading *reading = crew->reading;
 
     pthread_mutex_lock(&crew->order_lock);
-    crew->settled++;
+    crew->committed++;
     crew->line += part->lines;
-    crew->settled_bytes += part->position;
-    /* As many records as have room for their rows, and some less. */
-    uint64_t wanted = crew->settled_bytes / slc_max_u64(reading->rows, 1) *
+    crew->committed_bytes += part->position;
+    /* Read as many records as have space for their rows, and a few less. */
+    uint64_t needed = crew->committed_bytes / slc_max_u64(reading->rows, 1) *
                       (SLC_CSV_ROWS_BYTES / part->table->row_bytes * 7 / 8);
-    crew->wanted_bytes = slc_max_u64(slc_min_u64(wanted, TEXT_BYTES_MAX), TEXT_BYTES_MIN);
+    crew->target_bytes = slc_max_u64(slc_min_u64(needed, TEXT_BYTES_MAX), TEXT_BYTES_MIN);
     pthread_cond_broadcast(&crew->order_changed);
     pthread_mutex_unlock(&crew->order_lock);
 }
 
-/* Adds up what is settled, and finds a place for the rows. It is the piece's turn. */
+/* Adds up the committed rows and reserves their place in the spool. Needs the piece's turn. */
 static enum slc_status place_rows(struct slc_csv_reading *reading,
                                   struct slc_csv_part *part,
                                   uint64_t *at,
@@ -171,12 +170,12 @@ static enum slc_status place_rows(struct slc_csv_reading *reading,
         reading->highest[m] =
             part->highest[m] > reading->highest[m] ? part->highest[m] : reading->highest[m];
     }
-    reading->rows += part->taken;
+    reading->rows += part->records;
     reading->skipped += part->skipped;
     return slc_spool_reserve(reading->spool, part->row_count * part->table->row_bytes, at, err);
 }
 
-/* Translates a piece, and settles it in its turn. */
+/* Translates a piece and commits it in its turn. */
 static enum slc_status
 translate_piece(struct crew *crew, struct piece *piece, struct slc_error *err)
 {
@@ -193,14 +192,14 @@ translate_piece(struct crew *crew, struct piece *piece, struct slc_error *err)
         if (!wait_turn(crew, piece->number)) {
             return SLC_OK;
         }
-        status = slc_csv_settle(part, crew->line, err);
+        status = slc_csv_commit(part, crew->line, err);
         SLC_THEN(status, place_rows(reading, part, &at, err));
         through = part->position == part->bytes;
         if (status == SLC_OK && through && piece->fault.status != SLC_OK) {
             *err = piece->fault;
             status = err->status;
         }
-        /* Where the piece had no room for all at once it keeps its turn. */
+        /* A piece that does not fit at once keeps its turn. */
         if (status == SLC_OK && through) {
             end_turn(crew, part);
         }
@@ -210,7 +209,7 @@ translate_piece(struct crew *crew, struct piece *piece, struct slc_error *err)
     return status;
 }
 
-static void work_on(struct crew *crew, struct piece *piece)
+static void process_pieces(struct crew *crew, struct piece *piece)
 {
     struct slc_error err = SLC_ERROR_INIT;
 
@@ -219,15 +218,15 @@ static void work_on(struct crew *crew, struct piece *piece)
     }
 }
 
-static void take_part(void *context, unsigned worker, unsigned workers)
+static void run_worker(void *context, unsigned worker, unsigned workers)
 {
     struct crew *crew = context;
     const struct slc_csv_request *request = crew->reading->request;
     struct piece piece = {.part = &crew->parts[worker]};
 
     (void)workers;
-    while (take_piece(crew, &piece)) {
-        work_on(crew, &piece);
+    while (read_piece(crew, &piece)) {
+        process_pieces(crew, &piece);
         if (worker == 0 && request->progress &&
             slc_seconds_since(crew->shown_ns) >= progress_seconds) {
             crew->shown_ns = slc_clock_ns();
@@ -237,7 +236,7 @@ static void take_part(void *context, unsigned worker, unsigned workers)
     }
 }
 
-/* Finds the first record, by whose fields the columns are known, and what else its piece has. */
+/* Finds the columns by the first record, and translates the rest of its piece. */
 static enum slc_status read_first(struct crew *crew,
                                   enum slc_status (*header)(struct slc_csv_table *table,
                                                             const struct slc_csv_field *fields,
@@ -251,7 +250,7 @@ static enum slc_status read_first(struct crew *crew,
     struct piece piece = {.part = part};
     enum slc_status status = SLC_OK;
 
-    while (table->columns == 0 && status == SLC_OK && take_piece(crew, &piece)) {
+    while (table->columns == 0 && status == SLC_OK && read_piece(crew, &piece)) {
         unsigned count;
         size_t end;
 
@@ -264,7 +263,7 @@ static enum slc_status read_first(struct crew *crew,
             }
         }
         if (status == SLC_OK) {
-            work_on(crew, &piece);
+            process_pieces(crew, &piece);
         }
     }
     return status;
@@ -280,7 +279,7 @@ static enum slc_status create_parts(struct crew *crew, struct slc_error *err)
         SLC_TRY(
             slc_csv_part_create(&reading->table, w == 0 ? 0 : ROOM_BYTES, &crew->parts[w], err));
     }
-    crew->parts[0].text = reading->request->room;
+    crew->parts[0].text = reading->request->buffer;
     return SLC_OK;
 }
 
@@ -293,8 +292,8 @@ enum slc_status slc_csv_read(struct slc_csv_reading *reading,
                              struct slc_error *err)
 {
     struct crew crew = {.reading = reading,
-                        .left = reading->request->room,
-                        .wanted_bytes = TEXT_BYTES_FIRST,
+                        .left = reading->request->buffer,
+                        .target_bytes = TEXT_BYTES_FIRST,
                         .line = 1,
                         .fault_piece = UINT64_MAX,
                         .fault = SLC_ERROR_INIT};
@@ -309,14 +308,14 @@ enum slc_status slc_csv_read(struct slc_csv_reading *reading,
     pthread_cond_init(&crew.order_changed, NULL);
     enum slc_status status = create_parts(&crew, err);
     SLC_THEN(status, read_first(&crew, header, err));
-    SLC_THEN(status, slc_team_run(reading->workers, take_part, &crew, err));
+    SLC_THEN(status, slc_team_run(reading->workers, run_worker, &crew, err));
     if (status == SLC_OK && crew.fault_piece != UINT64_MAX) {
         status = crew.fault.status;
         if (err != NULL) {
             *err = crew.fault;
         }
     }
-    reading->text_bytes = crew.settled_bytes;
+    reading->text_bytes = crew.committed_bytes;
     pthread_cond_destroy(&crew.order_changed);
     pthread_mutex_destroy(&crew.order_lock);
     pthread_mutex_destroy(&crew.input_lock);

@@ -10,7 +10,7 @@ struct scan {
     const char *line_start;
 };
 
-/* The text of a field in quotes, of which the first was read. */
+/* Reads a quoted field after its opening quote. */
 static enum slc_csv_scan quoted(struct scan *scan, struct slc_csv_field *field)
 {
     const char *from = scan->at;
@@ -38,7 +38,7 @@ static enum slc_csv_scan quoted(struct scan *scan, struct slc_csv_field *field)
     }
 }
 
-/* The text of any other. */
+/* Reads any other field. */
 static void plain(struct scan *scan, struct slc_csv_field *field)
 {
     const char *at = scan->at;
@@ -80,7 +80,7 @@ enum slc_csv_scan slc_csv_scan(const char *text,
             if (fault != SLC_CSV_RECORD) {
                 return fault;
             }
-            /* The CR of a line end; at the end of all, a CR alone is one. */
+            /* The CR of a line end; a CR alone at the end of the input also counts. */
             if (scan.at < scan.end && *scan.at == '\r' &&
                 (scan.at + 1 < scan.end ? scan.at[1] == '\n' : last)) {
                 scan.at++;
@@ -105,11 +105,11 @@ enum slc_csv_scan slc_csv_scan(const char *text,
     return SLC_CSV_WIDE;
 }
 
-size_t slc_csv_unquote(const struct slc_csv_field *field, char *to, size_t room)
+size_t slc_csv_unquote(const struct slc_csv_field *field, char *to, size_t capacity)
 {
     size_t bytes = 0;
 
-    for (size_t i = 0; i < field->bytes && bytes < room; i++) {
+    for (size_t i = 0; i < field->bytes && bytes < capacity; i++) {
         to[bytes++] = field->text[i];
         i += field->doubled && field->text[i] == '"';
     }

@@ -1,4 +1,4 @@
-/* See csv_remember.h: MISSING HEADER DELIMITER LOWEST,.. "VALUE" COLUMNS. */
+/* Records how a table was read: MISSING HEADER DELIMITER LOWEST,.. "VALUE" COLUMNS. */
 #include "convert/ingest/csv/csv_remember.h"
 
 #include <inttypes.h>
@@ -15,19 +15,20 @@ struct text {
     bool full;
 };
 
-__attribute__((format(printf, 2, 3))) static void tell(struct text *to, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void
+append_text(struct text *to, const char *format, ...)
 {
-    const size_t room = SLC_TABLE_BYTES - to->bytes;
+    const size_t capacity = SLC_TABLE_BYTES - to->bytes;
     va_list list;
 
     va_start(list, format);
-    int bytes = vsnprintf(to->text + to->bytes, room, format, list);
+    int bytes = vsnprintf(to->text + to->bytes, capacity, format, list);
     va_end(list);
-    to->full = to->full || bytes < 0 || (size_t)bytes >= room;
+    to->full = to->full || bytes < 0 || (size_t)bytes >= capacity;
     to->bytes += to->full ? 0 : (size_t)bytes;
 }
 
-/* Whether what is read back is the same: an item may be longer than is kept of it. */
+/* Whether reading the text back yields the same spec: an item may be longer than its buffer. */
 static bool is_recalled(const char *text, const struct slc_csv_spec *spec)
 {
     struct slc_csv_spec again = {.order = 0};
@@ -48,25 +49,25 @@ void slc_csv_remember(const struct slc_csv_spec *spec,
 {
     struct text to = {.text = text};
 
-    tell(&to, "%s %s %u ", missings[spec->missing], spec->no_header ? "none" : "header",
-         (unsigned)(unsigned char)spec->delimiter);
+    append_text(&to, "%s %s %u ", missings[spec->missing], spec->no_header ? "none" : "header",
+                (unsigned)(unsigned char)spec->delimiter);
     for (unsigned m = 0; m < spec->order; m++) {
-        tell(&to, "%s%" PRId64, m > 0 ? "," : "", lowest[m]);
+        append_text(&to, "%s%" PRId64, m > 0 ? "," : "", lowest[m]);
     }
-    tell(&to, " \"");
+    append_text(&to, " \"");
     for (const char *at = spec->value; *at != '\0'; at++) {
-        tell(&to, *at == '"' ? "\"\"" : "%c", *at);
+        append_text(&to, *at == '"' ? "\"\"" : "%c", *at);
     }
-    tell(&to, "\" ");
+    append_text(&to, "\" ");
     for (unsigned m = 0; m < spec->order; m++) {
-        tell(&to, "%s%s", m > 0 ? "," : "", spec->items[m].title);
+        append_text(&to, "%s%s", m > 0 ? "," : "", spec->items[m].title);
     }
     if (to.full || !is_recalled(text, spec)) {
         text[0] = '\0';
     }
 }
 
-/* Goes behind a word and the blank that follows; false where it is not there. */
+/* Advances past a word and the following blank; false if it is not there. */
 static bool skip_word(const char **at, const char *word)
 {
     const size_t bytes = strlen(word);
@@ -76,8 +77,8 @@ static bool skip_word(const char **at, const char *word)
     return there;
 }
 
-/* A number and the character behind it. */
-static bool take_number(const char **at, char stop, int64_t *number)
+/* Parses a number and the character after it. */
+static bool parse_number(const char **at, char stop, int64_t *number)
 {
     char *end;
 
@@ -92,7 +93,7 @@ static bool take_number(const char **at, char stop, int64_t *number)
     return true;
 }
 
-static bool take_value(const char **at, char value[SLC_CSV_NAME_BYTES])
+static bool parse_value(const char **at, char value[SLC_CSV_NAME_BYTES])
 {
     size_t bytes = 0;
 
@@ -128,17 +129,16 @@ slc_csv_recall(const char *text, struct slc_csv_spec *spec, int64_t *lowest, str
     spec->missing = (enum slc_csv_missing)missing;
     spec->no_header = skip_word(&at, "none");
     bool sound = missing < 3 && (spec->no_header || skip_word(&at, "header")) &&
-                 take_number(&at, ' ', &delimiter) && delimiter >= 0 && delimiter < 256 &&
+                 parse_number(&at, ' ', &delimiter) && delimiter >= 0 && delimiter < 256 &&
                  delimiter != '"' && delimiter != '\n' && delimiter != '\r';
     spec->delimiter = (char)(unsigned char)delimiter;
-    while (sound && count < SLC_MAX_ORDER && take_number(&at, ',', &lowest[count])) {
+    while (sound && count < SLC_MAX_ORDER && parse_number(&at, ',', &lowest[count])) {
         count++;
     }
-    sound = sound && count < SLC_MAX_ORDER && take_number(&at, ' ', &lowest[count]) &&
-            take_value(&at, spec->value) && slc_csv_spec_parse(at, spec, NULL) == SLC_OK &&
+    sound = sound && count < SLC_MAX_ORDER && parse_number(&at, ' ', &lowest[count]) &&
+            parse_value(&at, spec->value) && slc_csv_spec_parse(at, spec, NULL) == SLC_OK &&
             spec->order == count + 1;
     return sound ? SLC_OK
                  : slc_fail(err, SLC_ERR_FORMAT,
-                            "what it tells of the table that it was made of is not sound: '%.60s'",
-                            text);
+                            "the record of the table in the store is invalid: '%.60s'", text);
 }

@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-    /* Keys between asking for a slot of the dictionary's table and looking at it: what memory takes
-     * to come is some 100 ns, a key some 10. */
+    /* Keys between prefetching a slot of the dictionary and using it: memory latency is about 100
+     * ns, the work per key about 10 ns. */
     AHEAD = 12
 };
 
@@ -19,7 +19,7 @@ static const char *column_name(const struct slc_csv_part *part, unsigned m)
                                         : part->table->spec->value;
 }
 
-/* Adds where a field is. */
+/* Adds the place of a field. */
 static enum slc_status located(const struct slc_csv_part *part,
                                enum slc_status status,
                                const struct slc_csv_field *field,
@@ -29,7 +29,7 @@ static enum slc_status located(const struct slc_csv_part *part,
     return status;
 }
 
-/* A field that is not what its column should have. */
+/* Reports a field with unexpected content. */
 static enum slc_status wrong_field(const struct slc_csv_part *part,
                                    unsigned m,
                                    const struct slc_csv_field *field,
@@ -55,7 +55,7 @@ static bool parse_value(const struct slc_csv_field *field, double *value)
     return !field->doubled && slc_csv_value(field->text, field->bytes, value);
 }
 
-/* The index of a mode, of consecutive bins their number as two's complement. */
+/* Parses the index of a mode; for consecutive bins, their number in two's complement. */
 static enum slc_status read_index(struct slc_csv_part *part,
                                   unsigned m,
                                   const struct slc_csv_field *field,
@@ -76,9 +76,9 @@ static enum slc_status read_index(struct slc_csv_part *part,
         break;
     case SLC_CSV_TIME:
         if (field->doubled || !slc_csv_time(field->text, field->bytes, &time)) {
-            return wrong_field(part, m, field,
-                               "a time as 2023-04-01, 2023-04-01 13:45:30 or seconds since 1970",
-                               err);
+            return wrong_field(
+                part, m, field,
+                "a time such as 2023-04-01, 2023-04-01 13:45:30 or seconds since 1970", err);
         }
         bin = slc_time_bin(item->unit, &time);
         break;
@@ -90,13 +90,13 @@ static enum slc_status read_index(struct slc_csv_part *part,
             return wrong_field(part, m, field,
                                item->rule == SLC_CSV_LOG
                                    ? "a number above 0"
-                                   : "a number within 2^52 bins of ORIGIN: WIDTH is too small",
+                                   : "a number within 2^52 bins of ORIGIN: increase WIDTH",
                                err);
         }
     }
     if (bin < part->table->floor[m]) {
         return wrong_field(part, m, field,
-                           "nothing below the first bin of the store, whose indices keep their "
+                           "no value below the first bin of the store, whose indices keep their "
                            "numbers: convert all tables together",
                            err);
     }
@@ -106,17 +106,17 @@ static enum slc_status read_index(struct slc_csv_part *part,
     return SLC_OK;
 }
 
-/* Gives a string its number in its row. */
+/* Writes the number of a string to its row. */
 static void
-put_number(const struct slc_csv_part *part, const struct slc_csv_key *key, uint64_t number)
+write_number(const struct slc_csv_part *part, const struct slc_csv_key *key, uint64_t number)
 {
     const struct slc_csv_table *table = part->table;
 
-    slc_csv_put(part->rows + table->row_bytes * key->row + table->offsets[key->mode],
-                table->widths[key->mode], number);
+    slc_csv_write_index(part->rows + table->row_bytes * key->row + table->offsets[key->mode],
+                        table->widths[key->mode], number);
 }
 
-/* Looks up a string, and notes it where it is not there. */
+/* Looks up a string, and records it if it has no number yet. */
 static void look_up(struct slc_csv_part *part, unsigned m, struct slc_csv_field *field)
 {
     struct slc_csv_key key = {.row = part->row_count,
@@ -126,7 +126,7 @@ static void look_up(struct slc_csv_part *part, unsigned m, struct slc_csv_field 
     uint64_t number;
 
     if (field->doubled) {
-        /* In its place: what it becomes is shorter, and is no longer one with doubled quotes. */
+        /* Unquotes in place: the result is shorter, and no longer counts as doubled. */
         field->bytes =
             slc_csv_unquote(field, part->text + (field->text - part->text), field->bytes);
         field->doubled = false;
@@ -138,11 +138,12 @@ static void look_up(struct slc_csv_part *part, unsigned m, struct slc_csv_field 
     if (number == UINT64_MAX) {
         part->keys[part->key_count++] = key;
     } else {
-        put_number(part, &key, number);
+        write_number(part, &key, number);
     }
 }
 
-/* Whether the record is to be left out; an error where it lacks something and must not. */
+/* Sets *skip if the record has a missing field to be skipped; fails if a missing field is
+ * forbidden. */
 static enum slc_status
 check_missing(const struct slc_csv_part *part, bool *skip, struct slc_error *err)
 {
@@ -158,10 +159,10 @@ check_missing(const struct slc_csv_part *part, bool *skip, struct slc_error *err
         }
         *skip = *skip || spec->missing == SLC_CSV_MISSING_SKIP;
         if (spec->missing == SLC_CSV_MISSING_ERROR) {
-            (void)wrong_field(part, m, field,
-                              "a field that is not empty; skip leaves such rows out, name makes "
-                              "an empty string a name like others",
-                              err);
+            (void)wrong_field(
+                part, m, field,
+                "a nonempty field; skip leaves such rows out, name makes the empty string a name",
+                err);
             slc_error_set_field(err, SLC_FIELD_MISSING);
             return SLC_ERR_INPUT;
         }
@@ -169,8 +170,9 @@ check_missing(const struct slc_csv_part *part, bool *skip, struct slc_error *err
     return SLC_OK;
 }
 
-/* Translates the record that is in the fields. */
-static enum slc_status take_record(struct slc_csv_part *part, unsigned count, struct slc_error *err)
+/* Translates the scanned record. */
+static enum slc_status
+translate_record(struct slc_csv_part *part, unsigned count, struct slc_error *err)
 {
     const struct slc_csv_table *table = part->table;
     const struct slc_csv_spec *spec = table->spec;
@@ -186,7 +188,7 @@ static enum slc_status take_record(struct slc_csv_part *part, unsigned count, st
         return status;
     }
     status = check_missing(part, &skip, err);
-    part->taken++;
+    part->records++;
     part->skipped += skip;
     for (unsigned m = 0; m < spec->order && status == SLC_OK && !skip; m++) {
         struct slc_csv_field *field = &part->fields[table->at[m]];
@@ -196,7 +198,7 @@ static enum slc_status take_record(struct slc_csv_part *part, unsigned count, st
             look_up(part, m, field);
         } else {
             status = read_index(part, m, field, &index, err);
-            slc_csv_put(row + table->offsets[m], table->widths[m], index);
+            slc_csv_write_index(row + table->offsets[m], table->widths[m], index);
         }
     }
     if (status != SLC_OK || skip) {
@@ -225,16 +227,17 @@ static enum slc_status scan_fault(const struct slc_csv_part *part,
         break;
     case SLC_CSV_AFTER_QUOTE:
         status = slc_fail(err, SLC_ERR_INPUT,
-                          "a field in quotes goes on behind them: expected a delimiter or the end "
-                          "of the line; a quote within is written twice");
+                          "text after a closing quote: expected a delimiter or the end of the "
+                          "line; write a quote inside a field twice");
         break;
     case SLC_CSV_UNCLOSED:
-        status = slc_fail(err, SLC_ERR_INPUT,
-                          "the quote that begins this field is not closed before the file ends");
+        status =
+            slc_fail(err, SLC_ERR_INPUT,
+                     "the quote that begins this field is not closed before the end of the file");
         break;
     default:
         status = slc_fail(err, SLC_ERR_INPUT,
-                          "a record of more than %d bytes: is a quote in it not closed?",
+                          "a record of more than %d bytes: a quote in it may not be closed",
                           (int)SLC_CSV_RECORD_BYTES_MAX);
     }
     return located(part, status, field, err);
@@ -243,7 +246,7 @@ static enum slc_status scan_fault(const struct slc_csv_part *part,
 bool slc_csv_next_record(struct slc_csv_part *part, unsigned *count, size_t *end)
 {
     const size_t begin = part->position;
-    /* No further than a record may go, so that a fault does not depend on how the text is cut. */
+    /* Limit the search to the maximum record, so that a fault does not depend on the cuts. */
     const size_t most = slc_min_u64(begin + SLC_CSV_RECORD_BYTES_MAX + 1, part->bytes);
     uint32_t lines;
 
@@ -275,28 +278,28 @@ void slc_csv_translate(struct slc_csv_part *part)
 {
     const unsigned order = part->table->spec->order;
     const uint32_t row_limit = (uint32_t)(SLC_CSV_ROWS_BYTES / part->table->row_bytes);
-    uint64_t room;
+    uint64_t capacity;
     size_t end;
     unsigned count;
 
-    while ((room = slc_min_u64(row_limit - part->row_count,
-                               (SLC_CSV_KEYS - part->key_count) / order)) > 0) {
-        if (slc_csv_take_batch(part, (unsigned)room)) {
+    while ((capacity = slc_min_u64(row_limit - part->row_count,
+                                   (SLC_CSV_KEYS - part->key_count) / order)) > 0) {
+        if (slc_csv_translate_batch(part, (unsigned)capacity)) {
             continue;
         }
-        /* The batch may have taken room; if none is left, so be it. */
+        /* The batch may have used up the space. */
         if (part->row_count == row_limit || part->key_count + order > SLC_CSV_KEYS) {
             break;
         }
         if (!slc_csv_next_record(part, &count, &end) ||
-            (count > 0 && take_record(part, count, &part->fault) != SLC_OK)) {
+            (count > 0 && translate_record(part, count, &part->fault) != SLC_OK)) {
             break;
         }
         slc_csv_pass_record(part, end);
     }
 }
 
-enum slc_status slc_csv_settle(struct slc_csv_part *part, uint64_t line, struct slc_error *err)
+enum slc_status slc_csv_commit(struct slc_csv_part *part, uint64_t line, struct slc_error *err)
 {
     const struct slc_csv_table *table = part->table;
 
@@ -309,15 +312,15 @@ enum slc_status slc_csv_settle(struct slc_csv_part *part, uint64_t line, struct 
 
             slc_dictionary_expect(table->dictionaries[later->mode], &later->key);
         }
-        enum slc_status status = slc_dictionary_settle(table->dictionaries[key->mode], part->text,
-                                                       &key->key, &number, err);
+        enum slc_status status =
+            slc_dictionary_add(table->dictionaries[key->mode], part->text, &key->key, &number, err);
         if (status != SLC_OK) {
             if (status == SLC_ERR_INPUT || status == SLC_ERR_BUDGET) {
                 slc_error_locate_text(err, table->name, line + key->line, key->column);
             }
             return status;
         }
-        put_number(part, key, number);
+        write_number(part, key, number);
     }
     if (part->fault.status != SLC_OK) {
         part->fault.line += line;

@@ -1,7 +1,7 @@
 /*
- * See convert/ingest/csv/csv_sample.h. A piece begins behind a line end, which may be one within
- * quotes: what follows is no record of so many fields then, most likely, and lines are left out
- * until there is one. Strings are known by their hashes alone.
+ * Samples a table. A piece begins after a line end, which may be inside quotes; the text then most
+ * likely does not form a record with the right number of fields, and lines are skipped until one
+ * does. Strings are represented by their hashes.
  */
 #include "convert/ingest/csv/csv_sample.h"
 
@@ -18,10 +18,10 @@
 #include <string.h>
 
 enum {
-    PIECES = 64, /* enough that rare things can be told from rarer ones */
+    PIECES = 64, /* enough to tell rare strings from rarer ones */
     PIECE_BYTES_MAX = 256 << 10,
     PIECE_BYTES_MIN = 16 << 10,
-    ROWS_MAX = 1 << 16, /* a tile's */
+    ROWS_MAX = 1 << 16, /* of a tile */
     NUMBER_SLOTS = 2 * ROWS_MAX
 };
 
@@ -34,14 +34,14 @@ struct sampling {
     struct slc_species strings[SLC_MAX_ORDER], cells;
     int64_t lowest[SLC_MAX_ORDER], highest[SLC_MAX_ORDER];
     size_t piece_bytes;
-    bool ranges;   /* pieces are read from anywhere; else one after the other */
-    bool ended;    /* what is read one after the other */
-    uint64_t text; /* bytes of rows, and of what was left out among them */
+    bool ranges;   /* pieces are read from anywhere; else sequentially */
+    bool ended;    /* of the sequential input */
+    uint64_t text; /* bytes of rows, and of text skipped between them */
     uint64_t rows, skipped;
     uint64_t ns;
-    uint32_t piece_rows;           /* that are kept of a piece, at most */
-    uint32_t piece_begins[PIECES]; /* among the rows that are kept */
-    struct slc_error fault;        /* the first */
+    uint32_t piece_rows;           /* kept per piece, at most */
+    uint32_t piece_begins[PIECES]; /* first kept row of each piece */
+    struct slc_error fault;        /* the first one */
 };
 
 void slc_csv_sample_destroy(struct slc_csv_sample *sample)
@@ -54,7 +54,7 @@ static bool is_strings(const struct sampling *s, unsigned m)
     return s->table.spec->items[m].rule == SLC_CSV_STRINGS;
 }
 
-/* All indices in 8 bytes: strings have their hashes for numbers. */
+/* All indices use 8 bytes: the number of a string is its hash. */
 static void lay_out_rows(struct slc_csv_table *table)
 {
     for (unsigned m = 0; m <= table->spec->order; m++) {
@@ -64,9 +64,8 @@ static void lay_out_rows(struct slc_csv_table *table)
     table->row_bytes = 8 * ((size_t)table->spec->order + 1);
 }
 
-/* Counts the strings of the rows in the part, and puts their hashes where their numbers would be.
- */
-static void take_strings(struct sampling *s)
+/* Counts the strings of the rows in the part, and writes their hashes in place of their numbers. */
+static void count_strings(struct sampling *s)
 {
     const struct slc_csv_part *part = &s->part;
 
@@ -81,8 +80,8 @@ static void take_strings(struct sampling *s)
     }
 }
 
-/* Keeps rows of the part while there is room for the piece, and counts all of them. */
-static void take_rows(struct sampling *s, uint32_t room_end)
+/* Keeps rows of the part while the piece has space, and counts all of them. */
+static void keep_rows(struct sampling *s, uint32_t rows_end)
 {
     const unsigned order = s->table.spec->order;
     struct slc_csv_sample *sample = s->sample;
@@ -91,7 +90,7 @@ static void take_rows(struct sampling *s, uint32_t room_end)
         const uint8_t *row = s->part.rows + s->table.row_bytes * i;
 
         slc_species_add(&s->cells, slc_hash64(row, 8 * (size_t)order), 0);
-        if (sample->row_count < room_end) {
+        if (sample->row_count < rows_end) {
             for (unsigned m = 0; m < order; m++) {
                 sample->coords[m][sample->row_count] = slc_load_u64(row + 8 * (size_t)m);
             }
@@ -102,12 +101,12 @@ static void take_rows(struct sampling *s, uint32_t room_end)
         s->lowest[m] = s->part.lowest[m] < s->lowest[m] ? s->part.lowest[m] : s->lowest[m];
         s->highest[m] = s->part.highest[m] > s->highest[m] ? s->part.highest[m] : s->highest[m];
     }
-    s->rows += s->part.taken;
+    s->rows += s->part.records;
     s->skipped += s->part.skipped;
 }
 
-/* Goes behind the next line end. */
-static void leave_line(struct slc_csv_part *part)
+/* Advances past the next line end. */
+static void skip_line(struct slc_csv_part *part)
 {
     const char *at = part->text + part->position;
     const char *end = memchr(at, '\n', part->bytes - part->position);
@@ -115,11 +114,11 @@ static void leave_line(struct slc_csv_part *part)
     part->position = end != NULL ? (size_t)(end - part->text) + 1 : part->bytes;
 }
 
-/* Translates the piece that is in the part; its rows are of the sample. */
-static void take_piece(struct sampling *s, unsigned piece, bool whole)
+/* Translates the piece in the part and adds its rows to the sample. */
+static void translate_piece(struct sampling *s, unsigned piece, bool whole)
 {
     const uint64_t start_ns = slc_clock_thread_ns();
-    const uint32_t room_end =
+    const uint32_t rows_end =
         (uint32_t)slc_min_u64(s->sample->row_count + (uint64_t)s->piece_rows, ROWS_MAX);
     struct slc_csv_part *part = &s->part;
     const size_t begin = part->position;
@@ -134,14 +133,14 @@ static void take_piece(struct sampling *s, unsigned piece, bool whole)
     while (part->position < part->bytes) {
         slc_csv_part_clear(part);
         slc_csv_translate(part);
-        take_strings(s);
-        take_rows(s, room_end);
+        count_strings(s);
+        keep_rows(s, rows_end);
         if (part->fault.status != SLC_OK) {
             if (s->fault.status == SLC_OK) {
                 s->fault = part->fault;
                 s->fault.line += part->lines;
             }
-            leave_line(part);
+            skip_line(part);
         }
     }
     s->text += part->bytes - begin;
@@ -149,25 +148,26 @@ static void take_piece(struct sampling *s, unsigned piece, bool whole)
     s->ns += slc_clock_thread_ns() - start_ns;
 }
 
-/* More of an input that is read from its beginning to its end, behind `kept` bytes of the part. */
+/* Reads more of a sequential input, after `kept` bytes of the part. */
 static enum slc_status
 read_on(struct sampling *s, size_t kept, size_t *filled, struct slc_error *err)
 {
-    const size_t room = s->request->room_bytes - SLC_CSV_SLACK;
-    size_t wanted = kept + s->piece_bytes;
+    const size_t capacity = s->request->buffer_bytes - SLC_CSV_SLACK;
+    size_t needed = kept + s->piece_bytes;
     struct slc_csv_part *part = &s->part;
 
     *filled = kept;
     part->bytes = 0;
-    while (part->bytes == 0 && !s->ended && wanted <= room) {
+    while (part->bytes == 0 && !s->ended && needed <= capacity) {
         size_t got;
 
         SLC_TRY(
-            slc_input_read(s->request->input, part->text + *filled, wanted - *filled, &got, err));
+            slc_input_read(s->request->input, part->text + *filled, needed - *filled, &got, err));
         *filled += got;
         s->ended = got == 0;
         part->bytes = slc_csv_cut(part->text, *filled, s->table.delimiter);
-        wanted = slc_min_u64(slc_max_u64(2 * *filled, wanted), wanted == room ? SIZE_MAX : room);
+        needed =
+            slc_min_u64(slc_max_u64(2 * *filled, needed), needed == capacity ? SIZE_MAX : capacity);
     }
     part->bytes = s->ended ? *filled : part->bytes;
     part->position = 0;
@@ -176,7 +176,7 @@ read_on(struct sampling *s, size_t kept, size_t *filled, struct slc_error *err)
     return SLC_OK;
 }
 
-/* The columns, by the first record of the piece that the input begins with. */
+/* Finds the columns by the first record of the first piece. */
 static enum slc_status read_header(struct sampling *s, struct slc_error *err)
 {
     struct slc_csv_part *part = &s->part;
@@ -189,7 +189,7 @@ static enum slc_status read_header(struct sampling *s, struct slc_error *err)
     }
     while (s->table.columns == 0 && status == SLC_OK && slc_csv_next_record(part, &count, &end)) {
         if (count > 0) {
-            status = slc_csv_take_header(&s->table, part->fields, count, 1 + part->lines, err);
+            status = slc_csv_bind_columns(&s->table, part->fields, count, 1 + part->lines, err);
         }
         if (count == 0 || !s->table.spec->no_header) {
             slc_csv_pass_record(part, end);
@@ -198,7 +198,7 @@ static enum slc_status read_header(struct sampling *s, struct slc_error *err)
     if (status == SLC_OK && s->table.columns == 0) {
         status = part->fault.status != SLC_OK
                      ? part->fault.status
-                     : slc_fail(err, SLC_ERR_INPUT, "no rows among its first bytes");
+                     : slc_fail(err, SLC_ERR_INPUT, "no rows among the first bytes");
         if (part->fault.status != SLC_OK && err != NULL) {
             *err = part->fault;
             err->line += 1;
@@ -208,7 +208,7 @@ static enum slc_status read_header(struct sampling *s, struct slc_error *err)
     return status;
 }
 
-/* One piece after the other: all of the input, or its beginning. */
+/* Reads pieces sequentially: all of the input, or its beginning. */
 static enum slc_status read_pieces(struct sampling *s, struct slc_error *err)
 {
     size_t filled = 0;
@@ -225,14 +225,14 @@ static enum slc_status read_pieces(struct sampling *s, struct slc_error *err)
             status = read_header(s, err);
         }
         if (status == SLC_OK) {
-            take_piece(s, piece, piece == 0);
+            translate_piece(s, piece, piece == 0);
         }
     }
     s->sample->whole = s->ended;
     return status;
 }
 
-/* Pieces from all over a file. */
+/* Reads pieces from all over a file. */
 static enum slc_status read_ranges(struct sampling *s, struct slc_error *err)
 {
     const uint64_t last = s->info.stored_bytes - s->piece_bytes;
@@ -248,16 +248,14 @@ static enum slc_status read_ranges(struct sampling *s, struct slc_error *err)
             status = read_header(s, err);
         }
         if (status == SLC_OK) {
-            take_piece(s, piece, piece == 0);
+            translate_piece(s, piece, piece == 0);
         }
     }
     return status;
 }
 
-/*
- * Gives the strings of a mode numbers for the hashes that its coordinates are: by their first
- * appearance among the rows that are kept, spread over all there will be in between.
- */
+/* Replaces the hashes in the coordinates of a mode by numbers: in order of first appearance among
+ * the kept rows, spread over the expected range. */
 static enum slc_status number_strings(struct sampling *s, unsigned m, struct slc_error *err)
 {
     struct number {
@@ -268,7 +266,7 @@ static enum slc_status number_strings(struct sampling *s, unsigned m, struct slc
     double each = 1;
 
     SLC_TRY(slc_check_memory(table != NULL, err, "to number the strings of a sample"));
-    /* Twice: how many there are says how far apart those of different pieces are. */
+    /* Twice: their number determines how far apart those of different pieces are. */
     for (unsigned turn = 0; turn < 2; turn++) {
         unsigned piece = 0;
 
@@ -298,7 +296,7 @@ static enum slc_status number_strings(struct sampling *s, unsigned m, struct slc
     return SLC_OK;
 }
 
-/* Of names that are made of numbers; the longest is that of one end or the other. */
+/* Length of names made from numbers; the longest is at one end of the range. */
 static double bin_name_bytes(const struct slc_csv_item *item, int64_t lowest, int64_t highest)
 {
     char name[64];
@@ -318,8 +316,8 @@ static double bin_name_bytes(const struct slc_csv_item *item, int64_t lowest, in
     return (double)slc_max_u64(low, high);
 }
 
-/* A mode of bins: how far they reach is what the sample shows. */
-static void judge_bins(struct sampling *s, unsigned m)
+/* Estimates a mode of bins: its range is the range of the sample. */
+static void estimate_bins(struct sampling *s, unsigned m)
 {
     const struct slc_csv_item *item = &s->table.spec->items[m];
     struct slc_csv_mode *mode = &s->sample->modes[m];
@@ -339,13 +337,13 @@ static void judge_bins(struct sampling *s, unsigned m)
     }
 }
 
-/* A mode of strings; of more than one row each there are no more than rows. */
-static void judge_strings(struct sampling *s, unsigned m, double times, double rows)
+/* Estimates a mode of strings; there are at most as many as rows. */
+static void estimate_strings(struct sampling *s, unsigned m, double times, double rows)
 {
     struct slc_csv_mode *mode = &s->sample->modes[m];
     struct slc_species_estimate found;
 
-    slc_species_judge(&s->strings[m], times, &found);
+    slc_species_extrapolate(&s->strings[m], times, &found);
     double most = found.most < rows ? found.most : rows;
     mode->length = (uint64_t)(found.count < most ? found.count : most);
     mode->least = (uint64_t)(found.least < most ? found.least : most);
@@ -358,7 +356,7 @@ static void judge_strings(struct sampling *s, unsigned m, double times, double r
     mode->name_bytes_most += (most - found.seen) * found.new_bytes_each;
 }
 
-static enum slc_status judge_columns(struct sampling *s, struct slc_error *err)
+static enum slc_status estimate_columns(struct sampling *s, struct slc_error *err)
 {
     struct slc_csv_sample *sample = s->sample;
     double times = 1;
@@ -384,19 +382,19 @@ static enum slc_status judge_columns(struct sampling *s, struct slc_error *err)
         sample->rows = (uint64_t)(times * (double)s->rows + 0.5);
         sample->skipped = (uint64_t)(times * (double)s->skipped + 0.5);
     }
-    slc_species_judge(&s->cells, times, &sample->cells);
+    slc_species_extrapolate(&s->cells, times, &sample->cells);
     for (unsigned m = 0; m < s->table.spec->order && status == SLC_OK; m++) {
         if (is_strings(s, m)) {
-            judge_strings(s, m, times, times * (double)(s->rows - s->skipped));
+            estimate_strings(s, m, times, times * (double)(s->rows - s->skipped));
             status = number_strings(s, m, err);
         } else {
-            judge_bins(s, m);
+            estimate_bins(s, m);
         }
     }
     return status;
 }
 
-/* Memory for what is counted and kept. */
+/* Allocates the counters and the kept rows. */
 static enum slc_status prepare_sample(struct sampling *s, struct slc_error *err)
 {
     const unsigned order = s->table.spec->order;
@@ -419,7 +417,7 @@ static enum slc_status prepare_sample(struct sampling *s, struct slc_error *err)
     SLC_THEN(status, slc_species_create(&s->cells, err));
     if (status == SLC_OK) {
         status = slc_csv_part_create(&s->table, 0, &s->part, err);
-        s->part.text = s->request->room;
+        s->part.text = s->request->buffer;
     }
     return status;
 }
@@ -444,7 +442,7 @@ enum slc_status slc_csv_sample(const struct slc_csv_request *request,
     s->piece_rows = s->ranges ? ROWS_MAX / PIECES : ROWS_MAX;
     enum slc_status status = prepare_sample(s, err);
     SLC_THEN(status, s->ranges ? read_ranges(s, err) : read_pieces(s, err));
-    SLC_THEN(status, judge_columns(s, err));
+    SLC_THEN(status, estimate_columns(s, err));
     for (unsigned m = 0; m < SLC_MAX_ORDER; m++) {
         slc_species_destroy(&s->strings[m]);
     }

@@ -33,7 +33,7 @@ static const char *skip_blanks(const char *at)
     return at;
 }
 
-/* The rule that `at` begins with, and a parenthesis behind it; NULL: it is a name. */
+/* The rule at `at` if a parenthesis follows it; NULL: it is a name. */
 static const char *read_rule(const char *at, struct slc_csv_item *item)
 {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
@@ -61,7 +61,7 @@ const char *slc_csv_nearest_rule(const char *item, unsigned *letters)
         word[i] = item[i] >= 'A' && item[i] <= 'Z' ? (char)(item[i] - 'A' + 'a') : item[i];
     }
     word[*letters] = '\0';
-    /* As many letters of a word may be wrong as it takes to leave one right. */
+    /* At least one letter of a word must be right. */
     unsigned least = *letters > 1 ? *letters + 1 : 0;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const unsigned distance = slc_csv_distance(word, rules[i].name);
@@ -74,7 +74,7 @@ const char *slc_csv_nearest_rule(const char *item, unsigned *letters)
     return nearest;
 }
 
-/* A name in quotes, or up to one of `stops`; NULL where it is empty, too long or has no end. */
+/* Parses a name in quotes or up to one of `stops`; NULL if empty, too long or unterminated. */
 static const char *read_name(const char *at, const char *stops, char name[SLC_CSV_NAME_BYTES])
 {
     const bool quoted = *at == '"';
@@ -99,7 +99,7 @@ static const char *read_name(const char *at, const char *stops, char name[SLC_CS
     return bytes > 0 && closed && (strchr(stops, *at) != NULL || *at == '\0') ? at : NULL;
 }
 
-/* ", NUMBER"; NULL where it is none. */
+/* Parses ", NUMBER"; NULL without one. */
 static const char *read_number(const char *at, double *value)
 {
     at = skip_blanks(at + 1);
@@ -113,7 +113,7 @@ static bool bin_is_sound(const struct slc_csv_item *item)
                                      : item->width > 0 || item->rule != SLC_CSV_BIN;
 }
 
-/* Returns what follows the item, at a comma or the end; NULL where it is none. */
+/* Parses an item; returns its end, at a comma or the end of the text, or NULL if it is invalid. */
 static const char *read_item(const char *at, struct slc_csv_item *item)
 {
     *item = (struct slc_csv_item){.rule = SLC_CSV_STRINGS};
@@ -155,16 +155,16 @@ slc_csv_spec_parse(const char *columns, struct slc_csv_spec *spec, struct slc_er
                 err, SLC_ERR_USAGE, SLC_FIELD_COLUMNS, "item %u of the columns, '%.60s': %s",
                 spec->order + 1, at,
                 item->rule == SLC_CSV_LOG
-                    ? "the BASE of log(NAME[,BASE]) is above 1, and at most 1000000"
-                    : "bin(NAME,WIDTH[,ORIGIN]) takes a WIDTH above 0");
+                    ? "the BASE of log(NAME[,BASE]) must be above 1 and at most 1000000"
+                    : "the WIDTH of bin(NAME,WIDTH[,ORIGIN]) must be above 0");
         }
         if (end == NULL) {
             return slc_fail_field(
                 err, SLC_ERR_USAGE, SLC_FIELD_COLUMNS,
                 "item %u of the columns, '%.60s', is neither NAME nor int(NAME), "
                 "bin(NAME,WIDTH[,ORIGIN]), log(NAME[,BASE]), or minute, hour, weekday, day, month, "
-                "year, yearmonth, date, datehour or dateminute of (NAME); a name with commas or "
-                "parentheses stands in double quotes",
+                "year, yearmonth, date, datehour or dateminute of (NAME); write a name with commas "
+                "or parentheses in double quotes",
                 spec->order + 1, at);
         }
         (void)snprintf(item->title, sizeof item->title, "%.*s", (int)(end - at), at);
@@ -194,9 +194,9 @@ enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
         spec->delimiter = strcmp(delimiter, "tab") == 0 ? '\t' : delimiter[0];
         if ((delimiter[0] != '\0' && delimiter[1] != '\0' && spec->delimiter != '\t') ||
             strchr("\"\r\n", spec->delimiter) != NULL) {
-            return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_DELIMITER,
-                                  "the delimiter '%s': expected one character but a quote, or tab",
-                                  delimiter);
+            return slc_fail_field(
+                err, SLC_ERR_USAGE, SLC_FIELD_DELIMITER,
+                "the delimiter '%s': expected tab or one character other than a quote", delimiter);
         }
     }
     return slc_csv_spec_parse(columns, spec, err);
@@ -204,10 +204,10 @@ enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
 
 uint64_t slc_csv_spec_hash(const struct slc_csv_spec *spec)
 {
-    const uint64_t beside[] = {(uint64_t)(unsigned char)spec->delimiter, spec->no_header,
+    const uint64_t fields[] = {(uint64_t)(unsigned char)spec->delimiter, spec->no_header,
                                spec->missing, spec->order,
                                slc_hash64(spec->value, strlen(spec->value))};
-    uint64_t hash = slc_hash64(beside, sizeof beside);
+    uint64_t hash = slc_hash64(fields, sizeof fields);
 
     for (unsigned i = 0; i < spec->order; i++) {
         const char *title = spec->items[i].title;
@@ -217,7 +217,7 @@ uint64_t slc_csv_spec_hash(const struct slc_csv_spec *spec)
     return hash;
 }
 
-/* base^power as its bounds are named; the same wherever it is asked for. */
+/* base^power, computed identically for all uses, including names. */
 static double log_bound(double base, int64_t power)
 {
     return pow(base, (double)power);
@@ -230,7 +230,7 @@ bool slc_csv_bin(const struct slc_csv_item *item, double value, int64_t *bin)
     }
     if (item->rule == SLC_CSV_LOG) {
         *bin = (int64_t)floor(log(value) / log(item->width));
-        /* A logarithm is rounded; what counts is which bounds the value lies between. */
+        /* A logarithm is rounded; the exact bounds decide. */
         *bin -= log_bound(item->width, *bin) > value;
         *bin += log_bound(item->width, *bin + 1) <= value;
         return true;

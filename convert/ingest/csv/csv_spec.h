@@ -1,7 +1,7 @@
 /*
- * What a table becomes: --columns "hour(pickup_time),origin,int(user),bin(fare,5)". An item is a
- * mode: a column's name alone (its strings), or a rule with one in parentheses. A name with commas
- * or parentheses stands in double quotes, a double quote in it twice.
+ * Parses --columns "hour(pickup_time),origin,int(user),bin(fare,5)". Each item is a mode: a column
+ * name (its strings), or a rule with a column name in parentheses. Names with commas or parentheses
+ * are written in double quotes, with inner double quotes doubled.
  */
 #ifndef SLC_CONVERT_CSV_SPEC_H
 #define SLC_CONVERT_CSV_SPEC_H
@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 enum slc_csv_rule {
-    SLC_CSV_STRINGS, /* numbered as they first appear */
-    SLC_CSV_INTEGER, /* kept: index 0 is 0 */
+    SLC_CSV_STRINGS, /* numbered by first appearance */
+    SLC_CSV_INTEGER, /* kept: value 0 is index 0 */
     SLC_CSV_TIME,
     SLC_CSV_BIN, /* floor((x - origin) / width) */
     SLC_CSV_LOG  /* floor(log(x) / log(width)) */
@@ -28,7 +28,7 @@ struct slc_csv_item {
     enum slc_time_unit unit;
     double width, origin;
     char column[SLC_CSV_NAME_BYTES];
-    char title[SLC_CSV_NAME_BYTES]; /* the item as given */
+    char title[SLC_CSV_NAME_BYTES]; /* the item as written */
 };
 
 enum slc_csv_missing { SLC_CSV_MISSING_ERROR, SLC_CSV_MISSING_SKIP, SLC_CSV_MISSING_NAME };
@@ -39,7 +39,7 @@ struct slc_csv_spec {
     char value[SLC_CSV_NAME_BYTES]; /* column of the values; "": every row counts 1 */
     char delimiter;                 /* 0: a tab for .tsv and .tab files, else a comma */
     bool no_header;                 /* columns are called 1, 2, .. */
-    enum slc_csv_missing missing;   /* what becomes of rows with an empty field that is needed */
+    enum slc_csv_missing missing;   /* treatment of rows with an empty required field */
 };
 
 /* Errors: SLC_ERR_USAGE naming the item. */
@@ -47,16 +47,14 @@ enum slc_status slc_csv_spec_parse(const char *columns,
                                    struct slc_csv_spec *spec,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/*
- * The rule that an item means whose name was not found: of hr(when) "hour", *letters 2. NULL where
- * it does not begin with a word and a parenthesis, or the word is like no rule.
- */
+/* The rule most similar to that of an item that matches no column: "hour" for hr(when), *letters =
+ * 2. NULL if the item does not begin with a word and a parenthesis, or no rule is similar. */
 const char *slc_csv_nearest_rule(const char *item, unsigned *letters);
 
 /*
- * The same with all else that is said of a table: the column of the values (NULL or "": rows are
- * counted), the delimiter (NULL: as the file's name says; one character, or "tab") and what becomes
- * of rows that lack something. Errors: SLC_ERR_USAGE.
+ * slc_csv_spec_parse with all options of a table: the column of the values (NULL or "": count
+ * rows), the delimiter (NULL: chosen by the file name; one character, or "tab") and the treatment
+ * of rows with missing fields. Errors: SLC_ERR_USAGE.
  */
 enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
                                  const char *columns,
@@ -66,18 +64,17 @@ enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
                                  enum slc_csv_missing missing,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* What tells it from another. */
+/* Hash of a specification. */
 uint64_t slc_csv_spec_hash(const struct slc_csv_spec *spec);
 
-/* The number of a value's bin; false where there is none (not finite, too far off, of LOG not
- * above 0). */
+/* The bin number of a value; false if it has none (not finite, out of range, or not positive for
+ * LOG). */
 bool slc_csv_bin(const struct slc_csv_item *item, double value, int64_t *bin);
 
 /* The name of a bin of BIN or LOG, "[10, 15)". Returns its bytes. */
 size_t slc_csv_bin_name(const struct slc_csv_item *item, int64_t bin, char name[64]);
 
-/* Letters to change, add or leave out to make one of the other; names are compared as far as 255
- * bytes. */
+/* Edit distance: letters to change, add or remove; compares the first 255 bytes. */
 unsigned slc_csv_distance(const char *a, const char *b);
 
 #endif

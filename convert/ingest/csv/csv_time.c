@@ -1,9 +1,10 @@
 /*
- * See csv_time.h. Days are counted by years that begin in March, so that a leap day is the last.
+ * Parses and names points in time. Days are counted by years that begin in March, so that a leap
+ * day is the last one.
  *
- * What most tables have, 2023-04-01 and 2023-04-01 13:45:30, is read eight bytes at a time: of a
- * word of digits and separators one comparison tells whether all are such, and one multiplication
- * makes all pairs of digits numbers. Anything else is read byte by byte, with the same result.
+ * The most frequent forms, 2023-04-01 and 2023-04-01 13:45:30, are read eight bytes at a time: one
+ * comparison checks all digits and separators of a word, and one multiplication converts all pairs
+ * of digits. Other forms are read byte by byte, with the same result.
  */
 #include "convert/ingest/csv/csv_time.h"
 
@@ -57,7 +58,7 @@ static unsigned month_days(const struct date *date)
     return date->month == 2 && leap ? 29 : days[date->month - 1];
 }
 
-/* Exactly `count` digits; false where there are not as many. */
+/* Parses exactly `count` digits; false if there are fewer. */
 static bool digits(const char **at, const char *end, unsigned count, unsigned *value)
 {
     *value = 0;
@@ -78,7 +79,7 @@ static bool skip_char(const char **at, const char *end, char c)
     return there;
 }
 
-/* [.,]digits, of which only that there are some counts; *any: one of them is not 0. */
+/* Parses [.,]digits, whose values do not matter; *any: one of them is not 0. */
 static bool fraction(const char **at, const char *end, bool *any)
 {
     const char *begin;
@@ -92,7 +93,7 @@ static bool fraction(const char **at, const char *end, bool *any)
     return *at > begin;
 }
 
-/* Z, +HH, +HH:MM, +HHMM, or nothing. */
+/* Parses Z, +HH, +HH:MM, +HHMM, or nothing. */
 static bool zone(const char *at, const char *end)
 {
     unsigned hours, minutes = 0;
@@ -156,7 +157,7 @@ static bool parse_epoch(const char *at, const char *end, int64_t *seconds)
     return true;
 }
 
-/* Points in time of the other form. */
+/* Parses points in time of the general form. */
 static bool parse_calendar(const char *at, const char *end, struct slc_time *time)
 {
     const char *begin = at, dash = at[4];
@@ -186,14 +187,12 @@ static bool parse_calendar(const char *at, const char *end, struct slc_time *tim
     return true;
 }
 
-/*
- * Whether a word has digits where `pattern` has 0x30, and its bytes elsewhere; *pairs: in each byte
- * ten times its digit and the next one.
- */
+/* Whether a word has digits where `pattern` has 0x30, and the bytes of `pattern` elsewhere; *pairs:
+ * each byte is ten times its digit plus the next one. */
 static bool read_pairs(uint64_t word, uint64_t pattern, uint64_t others, uint64_t *pairs)
 {
     const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f), value = word ^ pattern;
-    /* Sets the top bit of a byte above 9, or of one above 0 where there is to be no digit. */
+    /* Sets the top bit of a byte above 9, or of a byte above 0 where no digit is expected. */
     const uint64_t limit = UINT64_C(0x7676767676767676) | (others & low);
 
     *pairs = value * 10 + (value >> 8);
@@ -252,7 +251,7 @@ static bool read_clock(const char *text, struct slc_time *time)
 
 bool slc_time_parse(const char *text, size_t bytes, struct slc_time *time)
 {
-    /* Years 1 to 9999, in which the calendar's names have four digits. */
+    /* Years 1 to 9999, which have four digits in names. */
     static const int64_t least = INT64_C(-62135596800), most = INT64_C(253402300799);
     int64_t seconds, days;
 

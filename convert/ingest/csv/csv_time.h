@@ -1,8 +1,8 @@
 /*
- * Points in time as tables have them: 2023-04-01, 2023-04-01T13:45:30.25+02:00 (a blank for the T,
- * slashes for the dashes), or seconds since 1970 with any sign and fraction. What is written
- * counts: a zone's offset is checked and not applied, so that hours are those on the clock of
- * whoever wrote them. Days follow the Gregorian calendar throughout, years 1 to 9999.
+ * Points in time in tables: 2023-04-01, 2023-04-01T13:45:30.25+02:00 (a blank instead of the T,
+ * slashes instead of the dashes), or seconds since 1970 with any sign and fraction. A zone offset
+ * is checked but not applied, so hours refer to the local clock that wrote them. The Gregorian
+ * calendar applies throughout, years 1 to 9999.
  */
 #ifndef SLC_CONVERT_CSV_TIME_H
 #define SLC_CONVERT_CSV_TIME_H
@@ -12,13 +12,13 @@
 #include <stdint.h>
 
 enum slc_time_unit {
-    /* Cyclic: where on the clock or in the calendar. */
+    /* Cyclic: position on the clock or in the calendar. */
     SLC_TIME_MINUTE,  /* of the hour */
     SLC_TIME_HOUR,    /* of the day */
     SLC_TIME_WEEKDAY, /* Monday is 0 */
     SLC_TIME_DAY,     /* of the month, the first is 0 */
     SLC_TIME_MONTH,   /* January is 0 */
-    /* Consecutive: one number for each that passes. */
+    /* Consecutive: counts units since an origin. */
     SLC_TIME_YEAR,
     SLC_TIME_YEARMONTH,
     SLC_TIME_DATE,
@@ -34,16 +34,14 @@ struct slc_time {
     int32_t second; /* of the day */
 };
 
-/*
- * As it is written; false where it is no point in time. Cost: some 17 ns for a date, or a date and
- * a time of day to the second, with dashes and without a zone; else some 30.
- */
+/* Parses a point in time; false for any other text. Cost: about 17 ns for a date, or a date and a
+ * time to the second, with dashes and without a zone; otherwise about 30 ns. */
 bool slc_time_parse(const char *text, size_t bytes, struct slc_time *time);
 
-/* The number of what a point in time falls into; of a cyclic unit below slc_time_cycle. */
+/* The number of the unit that contains `time`; below slc_time_cycle for cyclic units. */
 int64_t slc_time_bin(enum slc_time_unit unit, const struct slc_time *time);
 
-/* How many there are of a cyclic unit; 0 of a consecutive one. */
+/* Number of values of a cyclic unit; 0 for a consecutive one. */
 unsigned slc_time_cycle(enum slc_time_unit unit);
 
 /* "Monday", "April", "2023-04", "2023-04-01 13:00". Returns its bytes. */

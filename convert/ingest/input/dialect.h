@@ -1,10 +1,10 @@
-/* The formats of a tensor's input, and their names. */
+/* Input formats and their names. */
 #ifndef SLC_CONVERT_DIALECT_H
 #define SLC_CONVERT_DIALECT_H
 
 #include <stdbool.h>
 
-/* Text dialects, docs/FORMATS-TEXT.md, and binary formats, docs/FORMATS-BINARY.md. AUTO looks at
+/* Text dialects (docs/FORMATS-TEXT.md) and binary formats (docs/FORMATS-BINARY.md). AUTO looks at
  * the first bytes and lines. */
 enum slc_dialect {
     SLC_DIALECT_AUTO,
@@ -15,23 +15,24 @@ enum slc_dialect {
     SLC_DIALECT_TENSORTOOLBOX, /* sptensor, N, dims, nnz; 1-based */
     SLC_DIALECT_TACO,          /* %%MatrixMarket tensor coordinate .. */
     SLC_DIALECT_MATRIXMARKET,  /* %%MatrixMarket matrix coordinate .. */
-    SLC_DIALECT_SPLATT_BIN,    /* the first of the binary ones */
+    SLC_DIALECT_SPLATT_BIN,    /* first binary format */
     SLC_DIALECT_GENTEN_BIN,
-    SLC_DIALECT_ALTO_BIN, /* never found out: nothing tells such a file from other numbers */
+    SLC_DIALECT_ALTO_BIN, /* never detected: such a file cannot be distinguished from other numbers
+                           */
     SLC_DIALECT_NPZ,      /* of pydata/sparse or scipy.sparse */
-    SLC_DIALECT_NPY,      /* coordinates; `values` has the values */
-    SLC_DIALECT_NPY_ROWS, /* the same with a row of coordinates, or a column, per nonzero */
+    SLC_DIALECT_NPY,      /* coordinates; `values` names the file of values */
+    SLC_DIALECT_NPY_ROWS, /* coordinates with one row, or one column, per nonzero */
     SLC_DIALECT_NPY_COLUMNS,
-    SLC_DIALECT_CSV, /* a table: never found out, for `csv` says what to make of it */
+    SLC_DIALECT_CSV, /* table: never detected, because `csv` must specify its columns */
     SLC_DIALECT_LAST = SLC_DIALECT_CSV
 };
 const char *slc_dialect_name(enum slc_dialect dialect);
 bool slc_dialect_parse(const char *name, enum slc_dialect *dialect);
-/* Whether it is one of a binary file. */
+/* Whether the dialect is a binary format. */
 bool slc_dialect_is_binary(enum slc_dialect dialect);
 
-/* The base by convention, where neither the header nor the indices tell: 0 for GenTen and
- * binary formats, else 1. */
+/* The index base by convention, if neither the header nor the indices determine it: 0 for GenTen
+ * and binary formats, else 1. */
 unsigned slc_dialect_base(enum slc_dialect dialect);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * Input text in pieces of whole lines.
+ * Delivers input text in pieces of whole lines.
  *
- * A piece is filled from the source (or its decompressor) to its capacity, cut behind its last line
- * end, and the rest, less than a line, is kept for the next piece. A fault that arises while a
- * piece is filled (a damaged stream, a line too long) is kept until the whole lines before it have
- * been delivered: so faults in those lines are reported first, wherever the cuts fall.
+ * A piece is filled from the source (or its decoder) to its capacity and cut after its last line
+ * end; the rest, less than a line, is kept for the next piece. A fault found while a piece is
+ * filled (a damaged stream, a line too long) is kept until the whole lines before it have been
+ * delivered. Faults in those lines are therefore reported first, regardless of the cuts.
  */
 #include "convert/ingest/input/input.h"
 
@@ -22,13 +22,13 @@
 #include <unistd.h>
 
 enum {
-    /* Of a file that is to be known again: bytes from all over it, milliseconds to read. */
+    /* Bytes hashed for the identity of a file, from all over it: milliseconds to read. */
     IDENTITY_RANGES = 16,
     IDENTITY_RANGE_BYTES = 4096
 };
 
-/* By how much what a file says of its length may differ from what a part of it lets expect: less
- * than one part of two, of which it may speak. */
+/* Largest ratio between the recorded length and its extrapolation: below two, so that the length of
+ * only one of two parts is rejected. */
 #define LENGTH_OFF 1.7
 
 struct slc_input {
@@ -36,17 +36,17 @@ struct slc_input {
     enum slc_compression compression;
     struct slc_input_decoder *decoder; /* NULL: plain text */
     uint64_t stored_bytes;             /* 0: unknown */
-    int64_t modified_ns;               /* of a file, as it was opened */
+    int64_t modified_ns;               /* of the file when it was opened */
     bool owns_fd;
     bool at_end;
     uint64_t lines;          /* line ends delivered so far */
     uint64_t delivered;      /* bytes */
     struct slc_buffer carry; /* the start of a line whose end was not in the last piece */
     size_t carry_bytes;
-    struct slc_error pending; /* a fault behind what was delivered */
+    struct slc_error pending; /* a fault after the delivered text */
 };
 
-/* Opens the path and learns what can be known without reading. */
+/* Opens the path and sets everything that is known without reading. */
 static enum slc_status open_source(struct slc_input *input, const char *path, struct slc_error *err)
 {
     struct slc_input_source *source = &input->source;
@@ -67,14 +67,15 @@ static enum slc_status open_source(struct slc_input *input, const char *path, st
     result = files->stat_fd(files->self, source->fd, &stat);
     SLC_TRY(slc_check_call(result, err, path, "cannot inspect"));
     if (stat.kind == 'd') {
-        return slc_fail_file(err, SLC_ERR_INPUT, path, "a folder, not a file with a tensor%s",
+        return slc_fail_file(err, SLC_ERR_INPUT, path,
+                             "this is a folder, not a file with a tensor%s",
                              slc_folder_advice(files, path, SLC_FOLDER_NONE));
     }
     source->by_offset = stat.kind == 'f';
     if (source->by_offset) {
         input->stored_bytes = stat.bytes;
         input->modified_ns = stat.modified_ns;
-        /* Advice only: a file system that knows no read-ahead is read all the same. */
+        /* Advice only: a file system without read-ahead is read all the same. */
         (void)files->advise_file(files->self, source->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
     return SLC_OK;
@@ -135,7 +136,7 @@ void slc_input_close(struct slc_input *input)
         input->decoder->close(input->decoder);
     }
     if (input->owns_fd) {
-        /* Nothing was written, so nothing can be lost by a failing close. */
+        /* Nothing was written, so a failing close cannot lose data. */
         (void)input->source.files->close(input->source.files->self, input->source.fd);
     }
     slc_buffer_destroy(&input->carry);
@@ -168,7 +169,7 @@ bool slc_input_at_end(const struct slc_input *input)
     return input->at_end && input->carry_bytes == 0;
 }
 
-/* Text of a block of bzip2, all of which comes out when its last stored byte is there. */
+/* Text bytes of a bzip2 block, which is decoded as a whole after its last stored byte. */
 static uint64_t block_bytes(const struct slc_input *input)
 {
     return input->compression == SLC_COMPRESSION_BZIP2
@@ -190,32 +191,33 @@ uint64_t slc_input_text_bytes(const struct slc_input *input)
     if (text == 0 || used == 0) {
         return 0;
     }
-    uint64_t said = slc_compression_length(&input->source, input->compression, input->stored_bytes);
-    if (input->compression == SLC_COMPRESSION_XZ && said >= text) {
-        return said;
+    uint64_t recorded =
+        slc_compression_length(&input->source, input->compression, input->stored_bytes);
+    if (input->compression == SLC_COMPRESSION_XZ && recorded >= text) {
+        return recorded;
     }
     double expected = (double)(slc_div_up_u64(text, block_bytes(input)) * block_bytes(input)) *
                       (double)input->stored_bytes / (double)used;
     if (input->compression == SLC_COMPRESSION_GZIP) {
         const double lengths = floor(expected / 0x1p32);
 
-        /* The nearest number that ends so. */
-        for (double more = fmax(lengths - 1, 0); more <= lengths + 1 && said > 0; more++) {
-            const double length = (double)said + more * 0x1p32;
+        /* The nearest number with these low bits. */
+        for (double more = fmax(lengths - 1, 0); more <= lengths + 1 && recorded > 0; more++) {
+            const double length = (double)recorded + more * 0x1p32;
 
             if (length >= (double)text && length >= expected / LENGTH_OFF &&
                 length <= LENGTH_OFF * expected) {
                 return (uint64_t)length;
             }
         }
-    } else if (said >= text && (double)said >= expected / LENGTH_OFF &&
-               (double)said <= LENGTH_OFF * expected) {
-        return said;
+    } else if (recorded >= text && (double)recorded >= expected / LENGTH_OFF &&
+               (double)recorded <= LENGTH_OFF * expected) {
+        return recorded;
     }
     return (uint64_t)fmax(expected, (double)text);
 }
 
-/* A plain sum, which compilers turn into vector code: several bytes a cycle. */
+/* A plain sum, which compilers vectorize: several bytes per cycle. */
 static uint64_t count_line_ends(const char *text, size_t bytes)
 {
     uint64_t count = 0;
@@ -226,7 +228,7 @@ static uint64_t count_line_ends(const char *text, size_t bytes)
     return count;
 }
 
-/* Reads until `text` is full or the input ends. A fault is kept in input->pending. */
+/* Reads until `text` is full or the input ends. Keeps a fault in input->pending. */
 static size_t fill_text(struct slc_input *input, char *text, size_t filled, size_t capacity)
 {
     while (filled < capacity && !input->at_end) {
@@ -246,8 +248,7 @@ static size_t fill_text(struct slc_input *input, char *text, size_t filled, size
     return filled;
 }
 
-/* Of the first text that comes out of a decoder none where it is compressed in turn: it is in no
- * line. */
+/* Fails if the first decompressed text is compressed again; its bytes are not lines. */
 static size_t once_compressed(struct slc_input *input, const char *text, size_t filled)
 {
     const enum slc_compression inner =
@@ -261,8 +262,7 @@ static size_t once_compressed(struct slc_input *input, const char *text, size_t 
     slc_error_clear(&input->pending);
     (void)slc_fail(
         &input->pending, SLC_ERR_INPUT,
-        "compressed more than once, with %s and within that with %s: decompress it until "
-        "it is the text",
+        "compressed more than once, with %s and inside it with %s: decompress it until it is text",
         slc_compression_name(input->compression), slc_compression_name(inner));
     slc_error_locate_file(&input->pending, input->source.name);
     return 0;
@@ -430,12 +430,12 @@ enum slc_status slc_input_check(const struct slc_input *input, struct slc_error 
     if (stat.bytes != input->stored_bytes) {
         status = slc_fail(err, SLC_ERR_INPUT,
                           "the file had %" PRIu64 " bytes when it was opened and has %" PRIu64
-                          " now: give the same command again once nothing writes to it",
+                          " now: repeat the command when no other process writes to it",
                           input->stored_bytes, stat.bytes);
     } else if (stat.modified_ns != input->modified_ns) {
         status = slc_fail(err, SLC_ERR_INPUT,
-                          "the file was changed while it was read: give the same command again "
-                          "once nothing writes to it");
+                          "the file changed while it was read: repeat the command when no other "
+                          "process writes to it");
     }
     slc_error_locate_file(err, source->name);
     return status;

@@ -1,7 +1,5 @@
-/*
- * bzip2 through libbz2, which verifies the checksum of every block and of every stream. A file may
- * hold several streams one after the other; anything else behind a stream is refused.
- */
+/* bzip2 through libbz2, which verifies the checksum of every block and stream. A file may hold
+ * several consecutive streams; anything else after a stream is rejected. */
 #include "convert/ingest/input/input_source.h"
 
 #include "base/memory/memory.h"
@@ -10,12 +8,12 @@
 #include <limits.h>
 
 struct bzip2_decoder {
-    struct slc_input_decoder decoder; /* first: one is cast to the other */
+    struct slc_input_decoder decoder; /* first, for casts */
     bz_stream stream;
     bool open;  /* the stream has memory */
-    bool begun; /* bytes of it were read, and its end was not */
+    bool begun; /* bytes of the stream were read, but not its end */
     bool at_end;
-    int code; /* the last; what came out before a fault is given out first */
+    int code; /* last result; output before a fault is delivered first */
 };
 
 static void *allocate(void *context, int items, int bytes)
@@ -37,7 +35,7 @@ static void close_stream(struct bzip2_decoder *in)
     }
 }
 
-/* Begins a stream; what was read of the source stays. */
+/* Opens a stream; bytes already read from the source are kept. */
 static void open_stream(struct bzip2_decoder *in)
 {
     enum { QUIET = 0, FAST = 0 };
@@ -62,10 +60,9 @@ static enum slc_status fault(struct bzip2_decoder *in, struct slc_error *err)
     case BZ_MEM_ERROR:
         return slc_input_no_memory(err);
     case BZ_DATA_ERROR_MAGIC:
-        return slc_input_damaged(in->decoder.source, "what stands there begins no bzip2 stream",
-                                 err);
+        return slc_input_damaged(in->decoder.source, "a bzip2 stream is expected here", err);
     default:
-        return slc_input_damaged(in->decoder.source, "its data does not have its checksums", err);
+        return slc_input_damaged(in->decoder.source, "a checksum does not match", err);
     }
 }
 
@@ -74,14 +71,14 @@ static enum slc_status read_bzip2(
 {
     struct bzip2_decoder *in = (struct bzip2_decoder *)decoder;
     bz_stream *stream = &in->stream;
-    const unsigned room = bytes < UINT_MAX ? (unsigned)bytes : UINT_MAX;
+    const unsigned capacity = bytes < UINT_MAX ? (unsigned)bytes : UINT_MAX;
 
     *got = 0;
     stream->next_out = data;
-    stream->avail_out = room;
-    while (stream->avail_out == room && !in->at_end && in->code == BZ_OK) {
+    stream->avail_out = capacity;
+    while (stream->avail_out == capacity && !in->at_end && in->code == BZ_OK) {
         const unsigned stored = stream->avail_in;
-        /* Text that found no room is asked for before more is read. */
+        /* Deliver pending text before reading more. */
         enum slc_status status = SLC_OK;
 
         if (stored > 0 || in->begun) {
@@ -90,7 +87,7 @@ static enum slc_status read_bzip2(
         }
         if (in->code == BZ_STREAM_END) {
             open_stream(in);
-        } else if (in->code == BZ_OK && stream->avail_out == room && stream->avail_in == 0) {
+        } else if (in->code == BZ_OK && stream->avail_out == capacity && stream->avail_in == 0) {
             status = slc_input_decoder_refill(
                 decoder, in->begun ? "it ends inside a bzip2 stream" : NULL, err);
             in->at_end = status == SLC_OK && decoder->held == 0;
@@ -100,7 +97,7 @@ static enum slc_status read_bzip2(
         decoder->held = stream->avail_in;
         SLC_TRY(status);
     }
-    *got = room - stream->avail_out;
+    *got = capacity - stream->avail_out;
     return *got > 0 || in->code == BZ_OK ? SLC_OK : fault(in, err);
 }
 

@@ -1,7 +1,7 @@
 /*
  * gzip through zlib, which verifies the checksum and the length of every member (libarchive's
- * filter skips both, and most single-bit errors of a compressed text give another valid text). A
- * file may hold several members one after the other; anything else behind a member is refused.
+ * filter skips both, and most single-bit errors of a compressed text yield another valid text). A
+ * file may hold several consecutive members; anything else after a member is rejected.
  */
 #include "convert/ingest/input/input_source.h"
 
@@ -11,15 +11,15 @@
 #include <zlib.h>
 
 enum {
-    /* zlib: the largest window, and 16 asks for the gzip format alone. */
+    /* zlib: the largest window; 16 selects the gzip format only. */
     GZIP_WINDOW = 15 + 16
 };
 
 struct gzip_decoder {
-    struct slc_input_decoder decoder; /* first: one is cast to the other */
+    struct slc_input_decoder decoder; /* first, for casts */
     z_stream stream;                  /* total_in is 0 exactly between members */
     bool at_end;
-    int code; /* the last of inflate; what came out before a fault is given out first */
+    int code; /* last result of inflate; output before a fault is delivered first */
 };
 
 static voidpf allocate(voidpf context, uInt items, uInt bytes)
@@ -38,12 +38,12 @@ static void close_gzip(struct slc_input_decoder *decoder)
 {
     struct gzip_decoder *in = (struct gzip_decoder *)decoder;
 
-    /* Fails only where nothing was opened; then there is nothing to free. */
+    /* Fails only if nothing was opened; then there is nothing to free. */
     (void)inflateEnd(&in->stream);
     slc_free(in);
 }
 
-/* Z_BUF_ERROR only says that more input is needed. */
+/* Z_BUF_ERROR only means that more input is needed. */
 static bool is_sound(int code)
 {
     return code == Z_OK || code == Z_BUF_ERROR;
@@ -60,12 +60,12 @@ static enum slc_status read_gzip(
 {
     struct gzip_decoder *in = (struct gzip_decoder *)decoder;
     z_stream *stream = &in->stream;
-    uInt room = bytes < UINT_MAX ? (uInt)bytes : UINT_MAX;
+    uInt capacity = bytes < UINT_MAX ? (uInt)bytes : UINT_MAX;
 
     *got = 0;
     stream->next_out = data;
-    stream->avail_out = room;
-    while (stream->avail_out == room && !in->at_end && is_sound(in->code)) {
+    stream->avail_out = capacity;
+    while (stream->avail_out == capacity && !in->at_end && is_sound(in->code)) {
         if (stream->avail_in == 0) {
             const enum slc_status status = slc_input_decoder_refill(
                 decoder, stream->total_in > 0 ? "it ends inside a gzip member" : NULL, err);
@@ -83,7 +83,7 @@ static enum slc_status read_gzip(
             in->code = inflateReset(stream);
         }
     }
-    *got = room - stream->avail_out;
+    *got = capacity - stream->avail_out;
     return *got > 0 || is_sound(in->code) ? SLC_OK : fault(in, err);
 }
 

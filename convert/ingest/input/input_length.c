@@ -1,7 +1,7 @@
 /*
- * How much text a compressed file says it holds: the index at the end of xz (The .xz File Format
- * 1.1.0, sections 2.1.2 and 4), the last member's length of gzip (RFC 1952, section 2.3.1), the
- * first frame's of zstd (RFC 8878, section 3.1.1.1.4). bzip2 and lz4 mostly say nothing.
+ * Text length recorded in a compressed file: xz in the index at the end (The .xz File Format 1.1.0,
+ * sections 2.1.2 and 4), gzip in its last member (RFC 1952, section 2.3.1), zstd in its first frame
+ * (RFC 8878, section 3.1.1.1.4). bzip2 and lz4 mostly record none.
  */
 #include "convert/ingest/input/input_source.h"
 
@@ -13,12 +13,12 @@
 
 enum {
     GZIP_LENGTH_BYTES = 4,
-    /* An index has a few bytes a block, and blocks of several MiB each. */
+    /* An index has a few bytes per block, and blocks have several MiB. */
     INDEX_BYTES_MAX = 16 << 20,
     STREAMS_MAX = 4096
 };
 
-/* Bytes `end - bytes` to `end` of the file; false where that fails. */
+/* Reads bytes `end - bytes` to `end` of the file; false on failure. */
 static bool
 read_before(const struct slc_input_source *source, uint64_t end, void *data, uint64_t bytes)
 {
@@ -26,7 +26,7 @@ read_before(const struct slc_input_source *source, uint64_t end, void *data, uin
                                             end - bytes, NULL) == SLC_OK;
 }
 
-/* Of the index of the stream that ends at `end`; false where there is none that is sound. */
+/* Reads the index of the stream that ends at `end`; false if there is no valid one. */
 static bool
 xz_index(const struct slc_input_source *source, uint64_t end, uint64_t *stored, uint64_t *text)
 {
@@ -56,7 +56,7 @@ xz_index(const struct slc_input_source *source, uint64_t end, uint64_t *stored, 
     return sound;
 }
 
-/* Of all streams, from the last to the first. */
+/* Sums all streams, from the last to the first. */
 static uint64_t xz_length(const struct slc_input_source *source, uint64_t stored_bytes)
 {
     uint64_t end = stored_bytes, total = 0;
@@ -65,7 +65,7 @@ static uint64_t xz_length(const struct slc_input_source *source, uint64_t stored
         uint64_t stored, text;
         uint8_t padding[4];
 
-        /* Between streams there may be zeros. */
+        /* There may be zeros between streams. */
         while (read_before(source, end, padding, sizeof padding) && slc_load_u32(padding) == 0) {
             end -= sizeof padding;
         }

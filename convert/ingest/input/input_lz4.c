@@ -1,14 +1,14 @@
 /*
  * lz4 through libarchive's filter and its `raw` format: one stream of bytes. Only this filter is
- * switched on, so nothing else can be guessed and no external program is ever started.
+ * enabled, so no other format is guessed and no external program is ever started.
  *
- * libarchive is lenient in two places, where silence would lose data: a stream whose header is
- * damaged or cut is passed through as if it were plain, and bytes behind the last stream are
- * ignored (a second stream with a damaged first byte looks like that). So the filter must be in
- * use, and the end is accepted only where all stored bytes were consumed.
+ * libarchive is lenient in two cases in which silence would lose data: a stream with a damaged or
+ * truncated header is passed through as if it were plain, and bytes after the last stream are
+ * ignored (a second stream with a damaged first byte looks like that). The filter must therefore be
+ * in use, and the end is accepted only after all stored bytes were consumed.
  *
- * Text is taken block by block: where one of them fails, archive_read_data would lose what those
- * before it gave in the same call.
+ * Text is read block by block: when a block fails, archive_read_data would lose the earlier blocks
+ * of the same call.
  */
 #include "convert/ingest/input/input_source.h"
 
@@ -19,21 +19,21 @@
 #include <string.h>
 
 enum {
-    /* The compression, and the source itself. */
+    /* The compression and the source itself. */
     FILTER_COUNT = 2
 };
 
 struct lz4_decoder {
-    struct slc_input_decoder decoder; /* first: one is cast to the other */
+    struct slc_input_decoder decoder; /* first, for casts */
     struct archive *archive;
     bool empty; /* a stream of no bytes */
     bool at_end;
-    const unsigned char *block;  /* that has been decompressed; libarchive's */
-    size_t block_bytes;          /* of it, not given out yet */
-    struct slc_error read_error; /* of the source, met inside libarchive */
+    const unsigned char *block;  /* the decompressed block; owned by libarchive */
+    size_t block_bytes;          /* bytes of it not yet delivered */
+    struct slc_error read_error; /* of the source, inside libarchive */
 };
 
-/* libarchive asks for more stored bytes. */
+/* libarchive's callback for more stored bytes. */
 static la_ssize_t read_source(struct archive *archive, void *context, const void **data)
 {
     struct lz4_decoder *in = context;
@@ -44,13 +44,13 @@ static la_ssize_t read_source(struct archive *archive, void *context, const void
         return -1;
     }
     size_t got = in->decoder.held;
-    /* What libarchive holds it does not say: about half of what it got last. */
+    /* libarchive does not reveal how much it holds: about half of its last read. */
     in->decoder.held =
         in->decoder.source->consumed > SLC_INPUT_READ_BYTES ? SLC_INPUT_READ_BYTES / 2 : 0;
     return (la_ssize_t)got;
 }
 
-/* The source's own fault where there was one, else what libarchive says about the stream. */
+/* The error of the source if there was one, else libarchive's message about the stream. */
 static enum slc_status stream_fault(struct lz4_decoder *in, struct slc_error *err)
 {
     if (in->read_error.status != SLC_OK) {
@@ -85,11 +85,11 @@ static enum slc_status check_end(struct lz4_decoder *in, struct slc_error *err)
             return status;
         }
     }
-    return slc_input_damaged(in->decoder.source, "behind a stream follows something that is none",
+    return slc_input_damaged(in->decoder.source, "the data after a stream is not an lz4 stream",
                              err);
 }
 
-/* Gets the next block when all of the last one has been given out. */
+/* Gets the next block when the last one has been delivered. */
 static enum slc_status next_block(struct lz4_decoder *in, struct slc_error *err)
 {
     while (in->block_bytes == 0 && !in->at_end) {
@@ -135,7 +135,7 @@ static enum slc_status start_stream(struct lz4_decoder *in, struct slc_error *er
 {
     struct archive_entry *entry;
 
-    /* Anything but "ok" means that libarchive would start a program to decompress. */
+    /* Any result other than "ok" means that libarchive would start a program to decompress. */
     if (archive_read_support_filter_lz4(in->archive) != ARCHIVE_OK) {
         return slc_fail_file(err, SLC_ERR_UNSUPPORTED, in->decoder.source->name,
                              "this libarchive was built without lz4");
@@ -152,12 +152,11 @@ static enum slc_status start_stream(struct lz4_decoder *in, struct slc_error *er
     if (archive_filter_code(in->archive, 0) != ARCHIVE_FILTER_LZ4) {
         return slc_input_damaged(in->decoder.source, "its header cannot be read", err);
     }
-    /* libarchive would undo what has been compressed twice, and check_end see the outer end alone.
-     */
+    /* libarchive would also decode inner compressions, and check_end would only see the end of the
+     * outer one. */
     if (archive_filter_count(in->archive) != FILTER_COUNT) {
-        return slc_fail_file(
-            err, SLC_ERR_INPUT, in->decoder.source->name,
-            "compressed more than once with lz4: decompress it until it is the text");
+        return slc_fail_file(err, SLC_ERR_INPUT, in->decoder.source->name,
+                             "compressed more than once with lz4: decompress it until it is text");
     }
     in->empty = result == ARCHIVE_EOF;
     return SLC_OK;

@@ -1,4 +1,4 @@
-/* The stored bytes of an input, and which compression they are in. */
+/* Reads the stored bytes of an input and detects its compression. */
 #include "convert/ingest/input/input_source.h"
 
 #include "base/memory/bytes.h"
@@ -60,7 +60,7 @@ static const struct {
     const char *name;
     const char *magic;
     size_t magic_bytes;
-    uint64_t memory_bytes; /* besides the window, where the format has one in its header */
+    uint64_t memory_bytes; /* in addition to the window, if the header states it */
 } compressions[] = {
     [SLC_COMPRESSION_NONE] = {"none", "", 0, 0},
     [SLC_COMPRESSION_GZIP] = {"gzip", "\x1f\x8b\x08", 3, 512 << 10},
@@ -73,15 +73,13 @@ static const struct {
     [SLC_COMPRESSION_LZ4] = {"lz4", "\x04\x22\x4d\x18", 4, 10 << 20},
 };
 
-/*
- * Windows that are accepted of any input. Frames of zstd have windows of their own; every decoder
- * is to take those of 8 MiB (RFC 8878, section 3.1.1.1.2), whatever the first one has.
- */
+/* Largest accepted windows. Each zstd frame has a window of its own, and every decoder must accept
+ * 8 MiB (RFC 8878, section 3.1.1.1.2). */
 static const uint64_t zstd_window_max = UINT64_C(128) << 20;
 static const uint64_t zstd_window_min = UINT64_C(8) << 20;
 static const uint64_t xz_window_max = UINT64_C(1) << 30;
 
-/* A window nobody states: the default of `xz -9` and above that of every other. */
+/* Window if it is unknown: the default of `xz -9`, at least as large as all other defaults. */
 static const uint64_t unknown_window_bytes = UINT64_C(64) << 20;
 
 const char *slc_compression_name(enum slc_compression compression)
@@ -143,7 +141,7 @@ static uint64_t xz_window(const unsigned char *head, size_t bytes)
     for (; sizes > 0 && at < bytes; at++) {
         sizes -= head[at] < 0x80;
     }
-    /* One filter, and that is LZMA2 (0x21) with its one byte; anything else is rare. */
+    /* Handles a single filter, LZMA2 (0x21) with its one-byte property; others are rare. */
     if (at + 3 > bytes || (flags & 3) != 0 || head[at] != 0x21) {
         return unknown_window_bytes;
     }
@@ -190,9 +188,9 @@ enum slc_status slc_input_too_wide(const struct slc_input_source *source,
 {
     return slc_fail_file(
         err, SLC_ERR_INPUT, source->name,
-        "within its first %" PRIu64 " bytes it takes more memory to decompress than its "
-        "beginning tells and the budget has: decompress it on the way (%s -dc FILE | "
-        "sluice convert - OUT.slc)",
+        "a part within the first %" PRIu64
+        " bytes needs more memory to decompress than the beginning declares and the budget allows: "
+        "use an external decompressor (%s -dc FILE | sluice convert - OUT.slc)",
         source->consumed, slc_compression_name(compression));
 }
 

@@ -1,8 +1,7 @@
 /*
- * The stored bytes of an input, before decompression, and the decoders. Internal to
- * convert/ingest/input/input.c (pieces), input_source.c (bytes, recognition of compressions) and
- * the decoders, input_gzip.c, input_bzip2.c, input_xz.c, input_zstd.c and input_lz4.c, and
- * input_length.c.
+ * Stored bytes of an input, before decompression, and the decoders. Internal to input.c (pieces),
+ * input_source.c (bytes, detection of compression), input_length.c and the decoders input_gzip.c,
+ * input_bzip2.c, input_xz.c, input_zstd.c and input_lz4.c.
  */
 #ifndef SLC_CONVERT_INPUT_SOURCE_H
 #define SLC_CONVERT_INPUT_SOURCE_H
@@ -15,9 +14,9 @@
 #include <stdint.h>
 
 enum {
-    /* Bytes looked at to recognize a compression and what its decoder will need. */
+    /* Bytes read to recognize a compression and the memory of its decoder. */
     SLC_INPUT_HEAD_BYTES = 64,
-    /* What a decoder asks of the source: large enough for sequential rates of any drive. */
+    /* Bytes of one read: enough for the sequential rate of any drive. */
     SLC_INPUT_READ_BYTES = 256 << 10
 };
 
@@ -27,16 +26,16 @@ struct slc_input_source {
     int fd;
     bool by_offset; /* a regular file, read at offsets; otherwise a pipe */
     uint64_t consumed;
-    unsigned char head[SLC_INPUT_HEAD_BYTES]; /* the first bytes, read ahead */
+    unsigned char head[SLC_INPUT_HEAD_BYTES]; /* the first bytes, read in advance */
     size_t head_bytes;
-    size_t head_used; /* of them given out */
+    size_t head_used; /* head bytes already delivered */
 };
 
 /* Fills in the head. */
 enum slc_status slc_input_source_peek(struct slc_input_source *source,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Reads 1 to `bytes` bytes, *got = 0 at the end. */
+/* Reads 1 to `bytes` bytes; *got = 0 at the end. */
 enum slc_status slc_input_source_read(struct slc_input_source *source,
                                       void *data,
                                       size_t bytes,
@@ -58,29 +57,27 @@ const char *slc_compression_name(enum slc_compression compression);
 enum slc_compression slc_compression_detect(const unsigned char *head, size_t bytes);
 
 /*
- * Of xz and zstd the largest window that an input may have which starts with `head`, from which on
- * decoders refuse (bytes; of zstd a power of two); 0 for others, whose decoders' memory is bounded.
+ * xz and zstd: the largest window that a stream starting with `head` may have before the decoder
+ * rejects it (bytes; a power of two for zstd). 0 for other compressions, whose decoders have
+ * bounded memory.
  */
 uint64_t
 slc_compression_window(enum slc_compression compression, const unsigned char *head, size_t bytes);
 
-/* Memory that a decoder of the stream starting with `head` will take, for the plan. */
+/* Memory of a decoder of the stream that starts with `head`, for the memory plan. */
 uint64_t
 slc_compression_memory(enum slc_compression compression, const unsigned char *head, size_t bytes);
 
-/*
- * Bytes of text that the file, `stored_bytes` long, says it holds: all of it (xz), those of its
- * last part modulo 2^32 (gzip) or of its first (zstd); 0: it says nothing. A hint, for any file may
- * lie.
- */
+/* Text bytes that a file of `stored_bytes` bytes claims to hold: all of it (xz), its last part
+ * modulo 2^32 (gzip) or its first part (zstd); 0: unknown. A hint only: the file may be wrong. */
 uint64_t slc_compression_length(const struct slc_input_source *source,
                                 enum slc_compression compression,
                                 uint64_t stored_bytes);
 
 /*
- * A decompressed view of a source. `read` is as slc_input_source_read and fails with SLC_ERR_INPUT
- * for a damaged or truncated stream, once all that could be decompressed before it has been given
- * out: faults of lines there are then told first; `close` frees.
+ * A decompressed view of a source. `read` is like slc_input_source_read and fails with
+ * SLC_ERR_INPUT for a damaged or truncated stream, but only after all data before the damage has
+ * been delivered, so that faults in earlier lines are reported first. `close` frees the decoder.
  */
 struct slc_input_decoder {
     enum slc_status (*read)(struct slc_input_decoder *decoder,
@@ -91,27 +88,23 @@ struct slc_input_decoder {
     void (*close)(struct slc_input_decoder *decoder);
     struct slc_input_source *source;
     unsigned char *data; /* stored bytes: SLC_INPUT_READ_BYTES of memory */
-    size_t held;         /* stored bytes that were read and not looked at yet */
+    size_t held;         /* stored bytes read but not yet decoded */
 };
 
-/*
- * A decoder of `bytes` bytes, all zero but for its first member, which is a struct
- * slc_input_decoder. Owns: slc_free. NULL, and SLC_ERR_MEMORY recorded, without memory.
- */
+/* Allocates a decoder of `bytes` bytes, zeroed except for its first member, a struct
+ * slc_input_decoder. Owns: slc_free. Returns NULL and records SLC_ERR_MEMORY without memory. */
 void *slc_input_decoder_create(size_t bytes,
                                struct slc_input_source *source,
                                const struct slc_input_decoder *first,
                                struct slc_error *err);
 
-/*
- * Reads stored bytes to `data`: `held` of them, 0 at the end of the source, which is an error where
- * `inside` says inside of what it ends (NULL: it may end here).
- */
+/* Reads stored bytes to `data`: `held` of them, 0 at the end of the source. The end is an error if
+ * `inside` names the part that it truncates (NULL: the source may end here). */
 enum slc_status slc_input_decoder_refill(struct slc_input_decoder *decoder,
                                          const char *inside,
                                          struct slc_error *err) SLC_NODISCARD;
 
-/* SLC_ERR_MEMORY, as every decoder says it. */
+/* Records the decoders' common SLC_ERR_MEMORY message. */
 enum slc_status slc_input_no_memory(struct slc_error *err);
 
 /* gzip, by zlib. */
@@ -139,11 +132,11 @@ enum slc_status slc_input_lz4_open(struct slc_input_source *source,
                                    struct slc_input_decoder **decoder,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Records that the stream is damaged, naming the source and how far it was read. */
+/* Records a damaged stream with the name of the source and the number of bytes read. */
 enum slc_status
 slc_input_damaged(const struct slc_input_source *source, const char *reason, struct slc_error *err);
 
-/* Records that a later part has a larger window than the first, for which there is no room. */
+/* Records that a later part has a larger window than the first, for which no memory was planned. */
 enum slc_status slc_input_too_wide(const struct slc_input_source *source,
                                    enum slc_compression compression,
                                    struct slc_error *err);

@@ -1,7 +1,6 @@
 /*
- * xz through liblzma, which verifies every block, refuses what follows a stream and is none, and
- * can be told how much memory it may take: each block may ask for a dictionary of up to 4 GiB,
- * whatever the first one took.
+ * xz through liblzma, which verifies every block, rejects anything but a stream after a stream, and
+ * limits its memory: each block may need a dictionary of up to 4 GiB, independent of the first one.
  */
 #include "convert/ingest/input/input_source.h"
 
@@ -10,11 +9,11 @@
 #include <lzma.h>
 
 struct xz_decoder {
-    struct slc_input_decoder decoder; /* first: one is cast to the other */
+    struct slc_input_decoder decoder; /* first, for casts */
     lzma_allocator allocator;
     lzma_stream stream;
     lzma_action action; /* LZMA_FINISH once the source has ended */
-    lzma_ret code;      /* the last; what came out before a fault is given out first */
+    lzma_ret code;      /* last result; output before a fault is delivered first */
 };
 
 static void *allocate(void *context, size_t items, size_t bytes)
@@ -45,14 +44,14 @@ static enum slc_status fault(struct xz_decoder *in, struct slc_error *err)
     case LZMA_MEMLIMIT_ERROR:
         return slc_input_too_wide(in->decoder.source, SLC_COMPRESSION_XZ, err);
     case LZMA_FORMAT_ERROR:
-        return slc_input_damaged(in->decoder.source, "what stands there begins no xz stream", err);
+        return slc_input_damaged(in->decoder.source, "an xz stream is expected here", err);
     case LZMA_OPTIONS_ERROR:
-        return slc_input_damaged(in->decoder.source, "it asks for what this liblzma does not know",
+        return slc_input_damaged(in->decoder.source, "it needs a feature that this liblzma lacks",
                                  err);
     case LZMA_BUF_ERROR:
         return slc_input_damaged(in->decoder.source, "it ends inside an xz stream", err);
     default:
-        return slc_input_damaged(in->decoder.source, "its data does not have its checksums", err);
+        return slc_input_damaged(in->decoder.source, "a checksum does not match", err);
     }
 }
 

@@ -1,10 +1,10 @@
 /*
- * zstd through libzstd, which can be told the largest window that a frame may ask for; each may ask
- * for another one, whatever the first did. Frames follow one another, skippable ones among them;
- * anything else behind a frame is refused.
+ * zstd through libzstd, with a limit of the window: each frame may need another window than the
+ * first. Frames follow one another, skippable ones among them; anything else after a frame is
+ * rejected.
  *
- * libzstd does not say what came out of a call that fails. So it is given one block at a
- * time: what those before gave has then been given out.
+ * libzstd does not report the output of a call that fails. It is therefore called with one block at
+ * a time, so that the output of earlier blocks has been delivered.
  */
 #include "convert/ingest/input/input_source.h"
 
@@ -15,17 +15,18 @@
 #include <zstd_errors.h>
 
 enum {
-    /* RFC 8878, section 3.1.1.2. What libzstd asks for ends behind the header of the next block. */
+    /* RFC 8878, section 3.1.1.2. The input requested by libzstd ends after the header of the next
+     * block. */
     BLOCK_HEADER_BYTES = 3
 };
 
 struct zstd_decoder {
-    struct slc_input_decoder decoder; /* first: one is cast to the other */
+    struct slc_input_decoder decoder; /* first, for casts */
     ZSTD_DStream *stream;
     ZSTD_inBuffer stored;
-    size_t wanted; /* of these, for the next step */
-    bool between;  /* frames */
-    bool holds;    /* perhaps text that found no room */
+    size_t needed; /* input bytes for the next step */
+    bool between;  /* between frames */
+    bool holds;    /* libzstd may hold output that did not fit */
     bool at_end;
 };
 
@@ -71,7 +72,7 @@ static enum slc_status read_zstd(
             in->stored = (ZSTD_inBuffer){.src = decoder->data, .size = decoder->held};
         }
         step = in->stored;
-        step.size = step.pos + slc_min_u64(step.size - step.pos, in->wanted);
+        step.size = step.pos + slc_min_u64(step.size - step.pos, in->needed);
         code = ZSTD_decompressStream(in->stream, &text, &step);
         in->stored.pos = step.pos;
         decoder->held = in->stored.size - step.pos;
@@ -79,7 +80,7 @@ static enum slc_status read_zstd(
             *got = 0;
             return fault(in, code, err);
         }
-        in->wanted = code > BLOCK_HEADER_BYTES ? code - BLOCK_HEADER_BYTES : BLOCK_HEADER_BYTES;
+        in->needed = code > BLOCK_HEADER_BYTES ? code - BLOCK_HEADER_BYTES : BLOCK_HEADER_BYTES;
         in->between = code == 0;
         in->holds = text.pos == text.size && !in->between;
     }
@@ -87,7 +88,7 @@ static enum slc_status read_zstd(
     return SLC_OK;
 }
 
-/* The least power of two that is no smaller, as an exponent. */
+/* Exponent of the smallest power of two that is at least `bytes`. */
 static int window_log(uint64_t bytes)
 {
     int log = 0;
@@ -111,7 +112,7 @@ enum slc_status slc_input_zstd_open(struct slc_input_source *source,
     }
     in->between = true;
     in->stream = ZSTD_createDStream();
-    in->wanted = BLOCK_HEADER_BYTES;
+    in->needed = BLOCK_HEADER_BYTES;
     if (in->stream == NULL || ZSTD_isError(ZSTD_DCtx_setParameter(
                                   in->stream, ZSTD_d_windowLogMax,
                                   window_log(slc_compression_window(

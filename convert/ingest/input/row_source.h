@@ -1,10 +1,9 @@
 /*
- * Where the rows of a conversion come from. A source delivers its input in pieces of whole rows, in
- * order; parsers, several at a time, make coordinates and values of them. Everything behind it
- * (threads, checks of indices, duplicates, commits) is the same for text and for binary files.
+ * Row source of a conversion. It delivers its input in order, in pieces of whole rows, which
+ * several parsers turn into coordinates and values. All later steps (threads, index checks,
+ * duplicates, commits) are the same for text and binary files.
  *
- * Pieces are counted in bytes of rows and in *lines*: those of a text, and nonzeros of a binary
- * file, which has no others.
+ * Pieces are counted in bytes of rows and in *lines*: lines of text, or nonzeros of a binary file.
  */
 #ifndef SLC_CONVERT_ROW_SOURCE_H
 #define SLC_CONVERT_ROW_SOURCE_H
@@ -17,7 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the header of an input, also a binary one, or without one the first row says. */
+/* Properties known from the header of a text or binary input or, without a header, from its first
+ * row. */
 struct slc_text_header {
     enum slc_dialect dialect;
     unsigned order; /* 0: neither a header nor a row, only comments or nothing */
@@ -25,7 +25,7 @@ struct slc_text_header {
     uint64_t dims[SLC_MAX_ORDER];
     bool has_nnz;
     uint64_t nnz;        /* rows declared */
-    int index_base;      /* 0 or 1 where the header states it, -1 where it does not */
+    int index_base;      /* 0 or 1 if stated by the header, else -1 */
     bool ambiguous_base; /* the dialect exists in both bases: only an index 0 or the user decides */
     bool has_values;     /* false: Matrix Market `pattern`, every value is 1 */
     int symmetry;        /* Matrix Market: 0 general, 1 symmetric, -1 skew-symmetric */
@@ -34,18 +34,18 @@ struct slc_text_header {
     uint64_t header_lines;
 };
 
-/* Rows parsed from one piece of text; arrays of at least `capacity` entries, the caller's. */
+/* Rows parsed from one piece. The caller owns the arrays of at least `capacity` entries. */
 struct slc_text_rows {
     uint32_t capacity;
     uint32_t count;
     uint64_t *coords[SLC_MAX_ORDER]; /* exactly as written: the base is not yet subtracted */
     double *values;
-    uint64_t smallest[SLC_MAX_ORDER]; /* over the rows so far; UINT64_MAX when none */
+    uint64_t smallest[SLC_MAX_ORDER]; /* over the rows so far; UINT64_MAX when empty */
     uint64_t largest[SLC_MAX_ORDER];
-    uint64_t lines; /* lines consumed, comments and empty ones included */
+    uint64_t lines; /* lines consumed, including comments and empty lines */
 };
 
-/* Forgets the rows and their ranges; `lines`, which counts on, stays. */
+/* Removes the rows and resets their ranges, but keeps `lines`, a running count. */
 static inline void slc_text_rows_clear(struct slc_text_rows *rows)
 {
     rows->count = 0;
@@ -57,9 +57,9 @@ static inline void slc_text_rows_clear(struct slc_text_rows *rows)
 
 enum {
     /*
-     * Bytes of one piece, the unit handed to a parser: the smallest that slc_input_next takes. A
-     * parser needs milliseconds for it, so the queue's lock is taken a few hundred times a second;
-     * larger pieces would only leave the cache.
+     * Bytes of one piece, the unit of work of a parser: the smallest capacity that slc_input_next
+     * accepts. A parser needs milliseconds for it, so the queue's lock is acquired a few hundred
+     * times a second; larger pieces would only fall out of the cache.
      */
     SLC_PIECE_BYTES = 2 * SLC_LINE_BYTES_MAX
 };
@@ -67,18 +67,18 @@ enum {
 struct slc_piece {
     struct slc_buffer buffer;
     size_t bytes;
-    size_t position;       /* where rows start: behind the header in the first piece */
+    size_t position;       /* where rows start: after the header in the first piece */
     uint64_t sequence;     /* 0, 1, 2 .. in input order */
     uint64_t offset;       /* bytes of the input before this piece */
     uint64_t lines_before; /* lines of the input before `position` */
 };
 
-/* The first place in the input where something was seen. */
+/* The first place in the input where a condition was met. */
 struct slc_mark {
     bool set;
     uint64_t sequence; /* of the piece */
     uint64_t line;
-    uint64_t column; /* of a text, else 0 */
+    uint64_t column; /* of text, else 0 */
     unsigned mode;
     uint64_t index; /* as written */
 };
@@ -86,7 +86,7 @@ struct slc_mark {
 struct slc_row_source;
 
 struct slc_row_source_ops {
-    /* Fills the piece's buffer, bytes, position and lines_before; no bytes at the end. */
+    /* Fills the piece's buffer, bytes, position and lines_before; bytes is 0 at the end. */
     enum slc_status (*next)(struct slc_row_source *source,
                             struct slc_piece *piece,
                             struct slc_error *err);
@@ -97,7 +97,7 @@ struct slc_row_source_ops {
                              struct slc_piece *piece,
                              bool *there,
                              struct slc_error *err);
-    /* Fills the piece, at most `bytes`, with whole rows from around byte `offset` of all rows. */
+    /* Fills the piece with whole rows, at most `bytes`, from around byte `offset` of all rows. */
     enum slc_status (*sample)(struct slc_row_source *source,
                               uint64_t offset,
                               size_t bytes,
@@ -116,11 +116,11 @@ struct slc_row_source_ops {
                   size_t end,
                   unsigned mode,
                   struct slc_mark *mark);
-    /* As slc_row_source_blame. */
-    void (*blame)(const struct slc_row_source *source,
-                  uint64_t line,
-                  uint64_t column,
-                  struct slc_error *err);
+    /* As slc_row_source_locate_fault. */
+    void (*locate_fault)(const struct slc_row_source *source,
+                         uint64_t line,
+                         uint64_t column,
+                         struct slc_error *err);
     uint64_t (*lines)(const struct slc_row_source *source);
     uint64_t (*consumed)(const struct slc_row_source *source);
     void (*close)(struct slc_row_source *source);
@@ -129,11 +129,11 @@ struct slc_row_source_ops {
 struct slc_row_source {
     const struct slc_row_source_ops *ops;
     const char *name;                     /* for messages */
-    const struct slc_text_header *header; /* what is known of all rows */
-    uint64_t sampled_bytes; /* of rows, which can be read anywhere; 0: only one after the other */
+    const struct slc_text_header *header; /* known properties of all rows */
+    uint64_t sampled_bytes; /* row bytes, readable at any offset; 0: sequential reads only */
 };
 
-/* Takes NULL. */
+/* Accepts NULL. */
 static inline void slc_row_source_close(struct slc_row_source *source)
 {
     if (source) {
@@ -141,10 +141,8 @@ static inline void slc_row_source_close(struct slc_row_source *source)
     }
 }
 
-/*
- * Fills a piece with the rows that come next: bytes, position and lines_before; no bytes at the
- * end. Called by one thread at a time. Errors: as slc_input_next.
- */
+/* Fills a piece with the next rows: bytes, position and lines_before; bytes is 0 at the end.
+ * Threads: one at a time. Errors: as slc_input_next. */
 static inline SLC_NODISCARD enum slc_status
 slc_row_source_next(struct slc_row_source *source, struct slc_piece *piece, struct slc_error *err)
 {
@@ -152,8 +150,8 @@ slc_row_source_next(struct slc_row_source *source, struct slc_piece *piece, stru
 }
 
 /*
- * Goes forward to byte `offset` of the input, where a piece ended, `lines` lines into it; what has
- * to be read on the way goes into the piece. *there is false where no piece ends there. Errors: as
+ * Advances to byte `offset` of the input, `lines` lines into it, where a piece must have ended.
+ * Data read on the way goes into the piece. *there is false if no piece ends there. Errors: as
  * slc_input_next.
  */
 static inline SLC_NODISCARD enum slc_status slc_row_source_go_to(struct slc_row_source *source,
@@ -167,9 +165,9 @@ static inline SLC_NODISCARD enum slc_status slc_row_source_go_to(struct slc_row_
 }
 
 /*
- * Parses rows of a piece from byte *position on until it ends or `rows` is full, and advances
- * *position behind them. Called by any thread. Errors: SLC_ERR_INPUT with the place; `rows` then
- * holds what comes before it.
+ * Parses rows of a piece from byte *position until the piece ends or `rows` is full, and advances
+ * *position past them. Threads: any. Errors: SLC_ERR_INPUT with the place; `rows` then holds the
+ * rows before it.
  */
 static inline SLC_NODISCARD enum slc_status
 slc_row_source_parse(const struct slc_row_source *source,
@@ -181,10 +179,8 @@ slc_row_source_parse(const struct slc_row_source *source,
     return source->ops->parse(source, piece, position, rows, err);
 }
 
-/*
- * Completes a mark, whose line is set: where in it, or rather in bytes [begin, end) of the piece,
- * of which it is the last line, the index of a mode stands.
- */
+/* Completes a mark whose line is set: finds the index of `mode` in the last line of bytes [begin,
+ * end) of the piece. */
 static inline void slc_row_source_place(const struct slc_row_source *source,
                                         const struct slc_piece *piece,
                                         size_t begin,
@@ -195,13 +191,13 @@ static inline void slc_row_source_place(const struct slc_row_source *source,
     source->ops->place(source, piece, begin, end, mode, mark);
 }
 
-/* Adds to a recorded fault of a row where it is. */
-static inline void slc_row_source_blame(const struct slc_row_source *source,
-                                        uint64_t line,
-                                        uint64_t column,
-                                        struct slc_error *err)
+/* Adds the place of a row to a recorded error. */
+static inline void slc_row_source_locate_fault(const struct slc_row_source *source,
+                                               uint64_t line,
+                                               uint64_t column,
+                                               struct slc_error *err)
 {
-    source->ops->blame(source, line, column, err);
+    source->ops->locate_fault(source, line, column, err);
 }
 
 /* Lines of the input in all pieces delivered so far. */
@@ -210,7 +206,7 @@ static inline uint64_t slc_row_source_lines(const struct slc_row_source *source)
     return source->ops->lines(source);
 }
 
-/* Bytes of the input, as it is stored, that were read so far. */
+/* Stored bytes of the input read so far. */
 static inline uint64_t slc_row_source_consumed(const struct slc_row_source *source)
 {
     return source->ops->consumed(source);

@@ -1,4 +1,4 @@
-/* A temporary file without a name. */
+/* Temporary file without a name. */
 #include "convert/ingest/input/spool.h"
 
 #include "base/memory/checked.h"
@@ -11,7 +11,7 @@
 
 struct slc_spool {
     const struct slc_files *files;
-    char *path; /* that it had, for messages */
+    char *path; /* its former name, for messages */
     int fd;
     uint64_t bytes;
     uint64_t max_bytes;
@@ -46,7 +46,8 @@ static char *spool_path(const struct slc_spool_options *options)
     return path;
 }
 
-/* A file of that name is what a run left that was killed while it made one: two tries do. */
+/* Creates the file. An existing file of that name is a leftover of a killed run, so two attempts
+ * suffice. */
 static int open_new(const struct slc_files *files, const char *path)
 {
     int fd = -EEXIST;
@@ -98,7 +99,7 @@ void slc_spool_destroy(struct slc_spool *spool)
         return;
     }
     if (spool->fd >= 0) {
-        /* What it holds goes with it. */
+        /* Closing removes the file. */
         (void)spool->files->close(spool->files->self, spool->fd);
     }
     slc_free(spool->path);
@@ -114,7 +115,7 @@ slc_spool_reserve(struct slc_spool *spool, uint64_t bytes, uint64_t *at, struct 
         (spool->max_bytes > 0 && after > spool->max_bytes)) {
         return slc_fail_field(
             err, SLC_ERR_BUDGET, SLC_FIELD_MAX_TEMP,
-            "the input has to be copied into a temporary file, which takes more than the %" PRIu64
+            "the input must be copied to a temporary file, which needs more than the %" PRIu64
             " bytes allowed",
             spool->max_bytes);
     }

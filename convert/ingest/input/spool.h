@@ -1,8 +1,5 @@
-/*
- * A temporary file for an input that is compressed or comes from a pipe and has to be read out of
- * order. It has no name from the moment it is made, so that nothing is left of it however the
- * process ends.
- */
+/* Temporary file for an input that is compressed or comes from a pipe and must be read out of
+ * order. The file is unlinked on creation, so nothing remains however the process ends. */
 #ifndef SLC_CONVERT_SPOOL_H
 #define SLC_CONVERT_SPOOL_H
 
@@ -13,15 +10,14 @@
 
 struct slc_spool_options {
     const struct slc_files *files;
-    const char *folder; /* NULL: that of `output` */
+    const char *folder; /* NULL: the folder of `output` */
     const char *output; /* NULL: the current folder */
     uint64_t max_bytes; /* 0: no limit */
 };
 
 struct slc_spool;
 
-/* Owns: slc_spool_destroy, which takes NULL. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY.
- */
+/* Owns: slc_spool_destroy; accepts NULL. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */
 enum slc_status slc_spool_create(const struct slc_spool_options *options,
                                  struct slc_spool **spool,
                                  struct slc_error *err) SLC_NODISCARD;
@@ -33,10 +29,8 @@ enum slc_status slc_spool_append(struct slc_spool *spool,
                                  uint64_t bytes,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/*
- * The same in two steps: room for what follows, *at, and the bytes there. Threads: reserving by one
- * at a time, writing by any number meanwhile.
- */
+/* slc_spool_append in two steps: reserve `bytes` bytes at *at, then write them. Threads: one at a
+ * time reserves; any number write concurrently. */
 enum slc_status slc_spool_reserve(struct slc_spool *spool,
                                   uint64_t bytes,
                                   uint64_t *at,

@@ -12,7 +12,7 @@
 
 enum { PIECE_BYTES = 2 * SLC_LINE_BYTES_MAX };
 
-/* The mode, from 1, at the beginning of `text`; *rest is behind it. 0: none that is possible. */
+/* Parses the mode, from 1, at the beginning of `text`; *rest follows it. 0: not a valid mode. */
 static unsigned read_mode(const char *text, const char **rest)
 {
     unsigned long mode = 0;
@@ -24,10 +24,8 @@ static unsigned read_mode(const char *text, const char **rest)
     return mode <= SLC_MAX_ORDER ? (unsigned)mode : 0;
 }
 
-/*
- * Whether NAME is mode-K-TITLE.map or mode-K.map, whatever compression's suffix follows. Returns
- * the mode from 1, else 0, and where the title is.
- */
+/* Whether NAME is mode-K-TITLE.map or mode-K.map, optionally followed by the suffix of a
+ * compression. Returns the mode from 1 and the place of the title, else 0. */
 static unsigned is_map(const char *name, const char **title, size_t *title_bytes)
 {
     const char *end = strstr(name, ".map");
@@ -48,7 +46,7 @@ static unsigned is_map(const char *name, const char **title, size_t *title_bytes
     return mode;
 }
 
-/* What reading a map takes, and what tells it from others. */
+/* Determines memory and identity of a map. */
 static enum slc_status look_at(struct slc_name_maps *maps, unsigned mode, struct slc_error *err)
 {
     struct slc_input_info info;
@@ -57,7 +55,7 @@ static enum slc_status look_at(struct slc_name_maps *maps, unsigned mode, struct
 
     SLC_TRY(slc_input_open(maps->files, maps->path[mode], &input, err));
     slc_input_info(input, &info);
-    /* Each byte may be a name, and a compressed one some dozen. */
+    /* Each byte may be a name; a compressed byte may be some dozen. */
     uint64_t names_most = (info.seekable ? 1 : 16) * info.stored_bytes;
     maps->memory_bytes = slc_max_u64(
         maps->memory_bytes, info.memory_bytes + slc_buffer_footprint(PIECE_BYTES, SLC_PAGES_SMALL) +
@@ -69,7 +67,7 @@ static enum slc_status look_at(struct slc_name_maps *maps, unsigned mode, struct
     return status;
 }
 
-/* Takes over `path`. */
+/* Takes ownership of `path`. */
 static enum slc_status add_map(struct slc_name_maps *maps,
                                unsigned mode,
                                char *path,
@@ -122,9 +120,9 @@ add_folder(struct slc_name_maps *maps, const char *folder, struct slc_error *err
 
     SLC_TRY(slc_check_call(code, err, folder, "looking for files of names"));
     if (search.status == SLC_OK && search.found == 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "%s has no file of names: mode-1-TITLE.map or mode-1.map for mode 1",
-                        folder);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "%s has no file of names: expected mode-1-TITLE.map or mode-1.map for mode 1", folder);
     }
     return search.status;
 }
@@ -176,13 +174,13 @@ slc_name_maps_check_order(const struct slc_name_maps *maps, unsigned order, stru
     return SLC_OK;
 }
 
-/* One map that is read. */
+/* A map being read. */
 struct reading {
     const char *path;
     uint64_t line;  /* of the last name, from 1 */
-    uint64_t count; /* of names that there should be */
+    uint64_t count; /* expected number of names */
     unsigned mode;
-    struct slc_names *old; /* that the store has; NULL: none */
+    struct slc_names *old; /* names of the store; NULL: none */
     struct slc_names_writer *writer;
 };
 
@@ -192,7 +190,7 @@ static enum slc_status wrong_count(const struct reading *reading, bool more, str
         more ? slc_fail_field(
                    err, SLC_ERR_INPUT, SLC_FIELD_DIMS,
                    "more lines than the %" PRIu64
-                   " indices of mode %u: each line names one; the mode can be made longer",
+                   " indices of mode %u: each line names one; the mode can be made larger",
                    reading->count, reading->mode + 1)
              : slc_fail(err, SLC_ERR_INPUT,
                         "%" PRIu64 " names end here, but mode %u has %" PRIu64
@@ -203,7 +201,7 @@ static enum slc_status wrong_count(const struct reading *reading, bool more, str
     return status;
 }
 
-/* Whether the name of an index is the one that it has, if it has one. */
+/* Checks that an index with a name in the store has the same name here. */
 static enum slc_status check_old(const struct reading *reading,
                                  uint64_t index,
                                  const char *name,
@@ -220,7 +218,7 @@ static enum slc_status check_old(const struct reading *reading,
     if (old != NULL && (old_bytes != bytes || memcmp(old, name, bytes) != 0)) {
         return slc_fail(err, SLC_ERR_INPUT,
                         "index %" PRIu64 " of mode %u is called '%.*s' here and '%.60s' in the "
-                        "store: names that the store has stay",
+                        "store: names in the store must not change",
                         index + 1, reading->mode + 1, (int)slc_min_u64(bytes, 60), name, old);
     }
     return SLC_OK;

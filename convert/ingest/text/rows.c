@@ -1,9 +1,9 @@
 /*
- * Rows of a text tensor to arrays of coordinates and values.
+ * Parses rows of a text tensor to arrays of coordinates and values.
  *
- * Two readers of the same grammar: parse_row() runs over good rows and only knows "good" or "not
- * good"; a line that is not good is read again by diagnose(), which names the first fault in it. So
- * the loop over nonzeros carries no messages, no columns and no counts of fields.
+ * There are two readers of the same grammar: parse_row() handles valid rows and only distinguishes
+ * valid from invalid; diagnose() reads an invalid line again and names its first fault. The loop
+ * over nonzeros therefore has no messages, columns or field counts.
  *
  * Cost: about 2 ns per number; one more pass over the coordinates, still in the cache, for their
  * ranges.
@@ -19,7 +19,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The start of the next line when only blanks are left on this one, NULL otherwise. */
+/* The start of the next line if only blanks are left on this one, else NULL. */
 static inline const char *end_line(const char *p, const char *end)
 {
     p = slc_skip_blanks(p, end);
@@ -36,7 +36,7 @@ static inline const char *end_line(const char *p, const char *end)
     return *p == '\n' ? p + 1 : NULL;
 }
 
-/* A value: counts are by far the most frequent, so up to seven digits alone take a short way. */
+/* Parses a value. Counts are by far the most frequent, so up to seven digits have a fast path. */
 static inline const char *parse_value(const char *p, const char *end, double *value)
 {
     if (end - p >= 8) {
@@ -52,7 +52,7 @@ static inline const char *parse_value(const char *p, const char *end, double *va
     return p && fabs(*value) <= DBL_MAX ? p : NULL;
 }
 
-/* Reads a row that starts with a digit at `p` into entry `row`. Returns the next line or NULL. */
+/* Parses a row that starts with a digit at `p` into entry `row`. Returns the next line or NULL. */
 static inline const char *parse_row(const struct slc_text_header *header,
                                     const char *p,
                                     const char *end,
@@ -78,7 +78,7 @@ static inline const char *parse_row(const struct slc_text_header *header,
     return p ? end_line(p, end) : NULL;
 }
 
-/* The line after an empty line or a comment at `p` (blanks skipped), NULL when it is neither. */
+/* The line after an empty line or a comment at `p` (blanks skipped); NULL if it is neither. */
 static const char *
 skip_line_without_row(const struct slc_text_header *header, const char *p, const char *end)
 {
@@ -88,7 +88,7 @@ skip_line_without_row(const struct slc_text_header *header, const char *p, const
     return end_line(p, end);
 }
 
-/* Why `field` is no index, as a message at `column`; SLC_OK when it is one. */
+/* Reports why `field` is not an index, at its column; SLC_OK if it is one. */
 static enum slc_status
 diagnose_index(const struct slc_text_field *field, unsigned mode, struct slc_error *err)
 {
@@ -122,7 +122,7 @@ diagnose_index(const struct slc_text_field *field, unsigned mode, struct slc_err
     return slc_fail(err, SLC_ERR_INPUT, "expected an index of mode %u, found %s", mode + 1, quoted);
 }
 
-/* Why `field` is no value; SLC_OK when it is one. */
+/* Reports why `field` is not a value; SLC_OK if it is one. */
 static enum slc_status diagnose_value(const struct slc_text_field *field, struct slc_error *err)
 {
     char quoted[SLC_QUOTE_BYTES];
@@ -135,8 +135,8 @@ static enum slc_status diagnose_value(const struct slc_text_field *field, struct
         if (fabs(value) <= DBL_MAX) {
             return SLC_OK;
         }
-        return slc_fail(err, SLC_ERR_INPUT, "value %s is too large: a double ends at %.4g", quoted,
-                        DBL_MAX);
+        return slc_fail(err, SLC_ERR_INPUT, "value %s is too large: the largest double is %.4g",
+                        quoted, DBL_MAX);
     }
     if (*word.begin == '+' || *word.begin == '-') {
         word.begin++;
@@ -154,7 +154,7 @@ static enum slc_status diagnose_value(const struct slc_text_field *field, struct
     return slc_fail(err, SLC_ERR_INPUT, "expected a number as value, found %s", quoted);
 }
 
-/* Reads a line that parse_row refused once more and names the first fault and its column. */
+/* Reads a line rejected by parse_row again and names the first fault and its column. */
 static enum slc_status diagnose(const struct slc_text_header *header,
                                 const char *text,
                                 const char *end,
@@ -176,7 +176,7 @@ static enum slc_status diagnose(const struct slc_text_header *header,
         return status;
     }
     if (zero) {
-        status = slc_fail(err, SLC_ERR_INPUT, "zero byte in a line: this is no text");
+        status = slc_fail(err, SLC_ERR_INPUT, "zero byte in a line: this is not text");
         slc_error_locate_text(err, NULL, line_number, (uint64_t)(zero - line.begin) + 1);
         return status;
     }

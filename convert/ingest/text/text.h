@@ -1,7 +1,5 @@
-/*
- * Text tensors: recognizing the dialect from the first lines, and parsing rows. Only the source of
- * rows reads files; convert/ingest/input/input.h delivers the bytes.
- */
+/* Text tensors: dialect recognition from the first lines, and row parsing. Only the row source
+ * reads files; convert/ingest/input/input.h delivers the bytes. */
 #ifndef SLC_CONVERT_TEXT_H
 #define SLC_CONVERT_TEXT_H
 
@@ -13,9 +11,9 @@
 #include <stdint.h>
 
 /*
- * Recognizes the dialect and reads the header from the first bytes of the input: `bytes` of them,
- * the whole input when `complete`. `forced`: the user's choice, or SLC_DIALECT_AUTO.
- * Errors: SLC_ERR_INPUT with line and column (file is added by the caller).
+ * Recognizes the dialect and reads the header from the first `bytes` bytes of the input, which are
+ * the whole input if `complete`. `forced`: the user's choice, or SLC_DIALECT_AUTO. Errors:
+ * SLC_ERR_INPUT with line and column (the caller adds the file).
  */
 enum slc_status slc_text_sniff(const char *text,
                                size_t bytes,
@@ -27,11 +25,11 @@ enum slc_status slc_text_sniff(const char *text,
 /*
  * Parses rows from [*position, bytes) of `text` until the piece ends or `rows` is full, and
  * advances *position to the next unparsed line. The piece starts at a line start and ends at a line
- * end (or at the end of the input, where a final newline may be missing). CRLF, blanks and tabs are
- * accepted. Errors: SLC_ERR_INPUT; err->line counts from 1 within what `rows->lines` counts,
- * err->column from
- * 1. Wrong number of fields, letters, a sign on an index, index or value overflow, NaN, infinity, a
- * zero byte: each has its own message naming what was found and what is expected.
+ * end (or at the end of the input, where the final newline may be missing). CRLF, blanks and tabs
+ * are accepted. Errors: SLC_ERR_INPUT; err->line counts from 1 within the lines counted by
+ * `rows->lines`, err->column from 1. A wrong number of fields, letters, a sign on an index, index
+ * or value overflow, NaN, infinity and a zero byte each have a message that names the text found
+ * and the text expected.
  */
 enum slc_status slc_text_parse_rows(const struct slc_text_header *header,
                                     const char *text,
@@ -44,7 +42,7 @@ enum slc_status slc_text_parse_rows(const struct slc_text_header *header,
 uint64_t
 slc_text_field_column(const char *text, size_t bytes, size_t line_start, unsigned field_index);
 
-/* A source of rows of text: what `input` delivers. Borrows both. Owns: slc_row_source_close. */
+/* Creates a row source of the text of `input`. Borrows both. Owns: slc_row_source_close. */
 enum slc_status slc_text_source_open(struct slc_input *input,
                                      const struct slc_text_header *header,
                                      struct slc_row_source **source,

@@ -1,11 +1,10 @@
 /*
- * Which dialect a text is, and its header. docs/FORMATS-TEXT.md states the grammar of each.
+ * Detects the dialect of a text and parses its header. docs/FORMATS-TEXT.md states the grammars.
  *
- * The decision needs the first three lines with content at most: a Matrix Market banner, the magic
+ * The decision needs at most the first three lines with content: a Matrix Market banner, the magic
  * comment of extended FROSTT and the word `sptensor` name their dialect; a first line of one number
  * is the order of a ParTI or a bare GenTen header, which differ in their third line; anything else
- * is rows at once. Nothing is consumed that is not recognized: rows are left to
- * convert/ingest/text/rows.c.
+ * starts the rows. Only recognized text is consumed; convert/ingest/text/rows.c parses the rows.
  */
 #include "convert/ingest/text/text_scan.h"
 #include "convert/number/number.h"
@@ -28,7 +27,7 @@ struct cursor {
     const char *next;     /* next unread line */
     uint64_t line_number; /* of `line` */
     struct slc_text_line line;
-    bool extended_frostt; /* a comment with its magic words was passed */
+    bool extended_frostt; /* a comment with its magic words was found */
 };
 
 static enum slc_status
@@ -43,7 +42,7 @@ static bool contains(const struct slc_text_line *line, const char *words)
     return memmem(line->begin, (size_t)(line->end - line->begin), words, strlen(words)) != NULL;
 }
 
-/* Moves to the next line with content; false when there is none. */
+/* Moves to the next line with content; false at the end. */
 static bool next_content(struct cursor *c)
 {
     while (c->next < c->end) {
@@ -62,7 +61,7 @@ static bool next_content(struct cursor *c)
     return false;
 }
 
-/* Moves to the next line with content, which the header needs. */
+/* Moves to the next line with content, which the header requires. */
 static enum slc_status need_content(struct cursor *c, const char *what, struct slc_error *err)
 {
     if (next_content(c)) {
@@ -74,7 +73,7 @@ static enum slc_status need_content(struct cursor *c, const char *what, struct s
     return SLC_ERR_INPUT;
 }
 
-/* Reads one whole number of a header from *p on. */
+/* Parses a whole number of a header from *p on. */
 static enum slc_status header_number(struct cursor *c,
                                      const char **p,
                                      const char *what,
@@ -128,7 +127,7 @@ read_dims(struct cursor *c, const char **p, struct slc_text_header *h, struct sl
 {
     for (unsigned m = 0; m < h->order; m++) {
 
-        SLC_TRY(header_number(c, p, "the length of a mode", 1, &h->dims[m], err));
+        SLC_TRY(header_number(c, p, "the size of a mode", 1, &h->dims[m], err));
     }
     h->has_dims = true;
     return SLC_OK;
@@ -141,7 +140,7 @@ read_nnz(struct cursor *c, const char **p, struct slc_text_header *h, struct slc
     return header_number(c, p, "the number of entries", 0, &h->nnz, err);
 }
 
-/* The lines "N" (the current one) and "dims". */
+/* Reads the lines "N" (the current one) and "dims". */
 static enum slc_status
 read_order_and_dims(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 {
@@ -151,7 +150,7 @@ read_order_and_dims(struct cursor *c, struct slc_text_header *h, struct slc_erro
     SLC_TRY(header_number(c, &p, "the number of modes", 0, &order, err));
     SLC_TRY(end_of_header_line(c, p, err));
     SLC_TRY(set_order(c, h, order, err));
-    SLC_TRY(need_content(c, "the lengths of the modes", err));
+    SLC_TRY(need_content(c, "the mode sizes", err));
     p = c->line.begin;
     SLC_TRY(read_dims(c, &p, h, err));
     return end_of_header_line(c, p, err);
@@ -163,7 +162,7 @@ static void rows_start_at(struct slc_text_header *h, const struct cursor *c, con
     h->header_lines = where > c->text ? c->line_number : 0;
 }
 
-/* A line that holds the number of entries and nothing else; ends the header. */
+/* Reads a line with only the number of entries, which ends the header. */
 static enum slc_status
 read_nnz_line(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 {
@@ -246,7 +245,7 @@ read_extended_frostt(struct cursor *c, struct slc_text_header *h, struct slc_err
     SLC_THEN(status, set_order(c, h, order, err));
     SLC_THEN(status, read_nnz(c, &p, h, err));
     SLC_THEN(status, end_of_header_line(c, p, err));
-    SLC_THEN(status, need_content(c, "the lengths of the modes", err));
+    SLC_THEN(status, need_content(c, "the mode sizes", err));
     if (status == SLC_OK) {
         p = c->line.begin;
         status = read_dims(c, &p, h, err);
@@ -256,7 +255,7 @@ read_extended_frostt(struct cursor *c, struct slc_text_header *h, struct slc_err
     return status;
 }
 
-/* Rows without a header: their first tells the order. */
+/* Rows without a header: the first row determines the order. */
 static enum slc_status
 read_rows_only(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 {
@@ -267,7 +266,7 @@ read_rows_only(struct cursor *c, struct slc_text_header *h, struct slc_error *er
 
     h->dialect = SLC_DIALECT_TNS;
     (void)slc_text_field_next(&p, c->line.end, &field);
-    /* A faulty number is left to the row parser, which says what is wrong with it. */
+    /* The row parser reports faulty numbers. */
     if (!strchr("0123456789+-.", *field.begin) || *field.begin == '\0') {
         const bool table =
             memchr(c->line.begin, ',', (size_t)(c->line.end - c->line.begin)) != NULL;
@@ -277,7 +276,7 @@ read_rows_only(struct cursor *c, struct slc_text_header *h, struct slc_error *er
             "expected a row of indices and a value, or the header of a known dialect, "
             "found %s%s",
             slc_text_quote(quoted, &field),
-            table ? "; of a table (CSV, TSV) name the columns that become modes" : "");
+            table ? "; for a table (CSV, TSV), name the columns that become modes" : "");
         return fault_at(err, c, field.begin, SLC_ERR_INPUT);
     }
     if (fields < 2) {
@@ -288,7 +287,7 @@ read_rows_only(struct cursor *c, struct slc_text_header *h, struct slc_error *er
     return set_order(c, h, fields - 1, err);
 }
 
-/* One word of a Matrix Market banner: the index of the one found among `words`. */
+/* Reads one word of a Matrix Market banner; sets its index in `words`. */
 static enum slc_status banner_word(struct cursor *c,
                                    const char **p,
                                    const char *what,
@@ -325,7 +324,7 @@ static enum slc_status banner_word(struct cursor *c,
     return SLC_OK;
 }
 
-/* The words of the banner, in each list first the supported ones. */
+/* Reads the words of the banner; each list has the supported words first. */
 static enum slc_status
 read_banner(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 {
@@ -341,7 +340,7 @@ read_banner(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
     SLC_TRY(banner_word(c, &p, "object", objects, 2, &object, err));
     SLC_TRY(banner_word(c, &p, "format", formats, 1, &format, err));
     SLC_TRY(banner_word(c, &p, "field", fields, 3, &field, err));
-    /* Symmetry of a tensor has more than one meaning; taco's files are always general. */
+    /* Symmetry of a tensor has several meanings; taco's files are always general. */
     SLC_TRY(banner_word(c, &p, "symmetry", symmetries, object == 0 ? 3 : 1, &symmetry, err));
     SLC_TRY(end_of_header_line(c, p, err));
     h->dialect = object == 0 ? SLC_DIALECT_MATRIXMARKET : SLC_DIALECT_TACO;
@@ -350,7 +349,7 @@ read_banner(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Banner, comments, then "dims.. nnz" on one line. */
+/* Reads banner, comments, then "dims.. nnz" on one line. */
 static enum slc_status
 read_matrix_market(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 {
@@ -362,15 +361,14 @@ read_matrix_market(struct cursor *c, struct slc_text_header *h, struct slc_error
     h->comment[1] = '\0';
     h->index_base = 1;
     SLC_TRY(read_banner(c, h, err));
-    SLC_TRY(need_content(c, "the lengths of the modes and the number of entries", err));
+    SLC_TRY(need_content(c, "the mode sizes and the number of entries", err));
     const char *p = c->line.begin;
     uint64_t fields = slc_text_field_count(p, c->line.end);
     if (h->dialect == SLC_DIALECT_MATRIXMARKET ? fields != 3 : fields < 2) {
-        (void)slc_fail(err, SLC_ERR_INPUT,
-                       "found %" PRIu64 " fields, expected the %s and the number of entries",
-                       fields,
-                       h->dialect == SLC_DIALECT_MATRIXMARKET ? "numbers of rows and columns"
-                                                              : "lengths of the modes");
+        (void)slc_fail(
+            err, SLC_ERR_INPUT,
+            "found %" PRIu64 " fields, expected the %s and the number of entries", fields,
+            h->dialect == SLC_DIALECT_MATRIXMARKET ? "numbers of rows and columns" : "mode sizes");
         return fault_at(err, c, slc_skip_blanks(p, c->line.end), SLC_ERR_INPUT);
     }
     enum slc_status status = set_order(c, h, fields - 1, err);
@@ -386,7 +384,7 @@ read_matrix_market(struct cursor *c, struct slc_text_header *h, struct slc_error
     return status;
 }
 
-/* The dialect of a text whose first line with content is the cursor's. */
+/* Detects the dialect of a text; the cursor is at the first line with content. */
 static enum slc_status read_without_banner(struct cursor *c,
                                            enum slc_dialect forced,
                                            struct slc_text_header *h,

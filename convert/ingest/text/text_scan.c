@@ -1,4 +1,4 @@
-/* Lines and fields; see text_scan.h. Cold code: the row parser has its own loop over good rows. */
+/* Lines and fields of a text tensor. Cold code: the row parser has its own loop over valid rows. */
 #include "convert/ingest/text/text_scan.h"
 
 #include <string.h>

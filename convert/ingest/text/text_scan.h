@@ -1,7 +1,5 @@
-/*
- * Lines and fields of a text tensor, shared by the recognition of dialects and the row parser.
- * Blanks are spaces and tabs; a line ends with LF or CR LF, the last one possibly with neither.
- */
+/* Lines and fields of a text tensor, shared by the dialect recognition and the row parser. Blanks
+ * are spaces and tabs; a line ends with LF or CR LF, and the last one may lack its end. */
 #ifndef SLC_CONVERT_TEXT_SCAN_H
 #define SLC_CONVERT_TEXT_SCAN_H
 
@@ -18,7 +16,7 @@ static inline const char *slc_skip_blanks(const char *p, const char *end)
     return p;
 }
 
-/* The content of the line at `p`, without its end, and where the next one starts. */
+/* The content of the line at `p`, without its end, and the start of the next line. */
 struct slc_text_line {
     const char *begin;
     const char *end;
@@ -33,22 +31,21 @@ struct slc_text_field {
     const char *end;
 };
 
-/* The next field from *p on; false at the end of the line. Advances *p behind it. */
+/* Finds the next field from *p on and advances *p past it; false at the end of the line. */
 bool slc_text_field_next(const char **p, const char *line_end, struct slc_text_field *field);
 
-/* Fields left from `p` to the end of the line. */
+/* Number of fields from `p` to the end of the line. */
 uint64_t slc_text_field_count(const char *p, const char *line_end);
 
-/* True when the line at `p`, blanks skipped, starts a comment in a dialect with these characters.
- */
+/* Whether the line at `p`, blanks skipped, is a comment in a dialect with these characters. */
 bool slc_text_is_comment(const char *comment, const char *p, const char *end);
 
-/* True when the field equals `word` (lower case), whatever its own case. */
+/* Whether the field equals `word` (lower case), ignoring case. */
 bool slc_text_field_is(const struct slc_text_field *field, const char *word);
 
 enum { SLC_QUOTE_BYTES = 128 };
 
-/* The field in single quotes for a message: at most 24 bytes, those that are not ASCII text as
+/* The field in single quotes for a message: at most 24 bytes; bytes that are not ASCII text as
  * \xNN. */
 const char *slc_text_quote(char quoted[SLC_QUOTE_BYTES], const struct slc_text_field *field);
 

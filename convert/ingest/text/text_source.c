@@ -1,4 +1,4 @@
-/* Rows of text: pieces that end at line ends, which convert/ingest/text/rows.c parses. */
+/* Row source of text: pieces that end at line ends, parsed by convert/ingest/text/rows.c. */
 #include "convert/ingest/text/text.h"
 
 #include <string.h>
@@ -66,7 +66,7 @@ static void text_place(const struct slc_row_source *source,
 {
     const char *text = piece->buffer.data;
     size_t line_end = text[end - 1] == '\n' ? end - 1 : end;
-    /* Not before `begin`: a byte order mark in front of the first is no part of its line. */
+    /* Not before `begin`: a byte order mark before the first line is not part of it. */
     const char *newline = memrchr(text + begin, '\n', line_end - begin);
     size_t line_start = newline ? (size_t)(newline - text) + 1 : begin;
 
@@ -74,10 +74,10 @@ static void text_place(const struct slc_row_source *source,
     mark->column = slc_text_field_column(text, piece->bytes, line_start, mode);
 }
 
-static void text_blame(const struct slc_row_source *source,
-                       uint64_t line,
-                       uint64_t column,
-                       struct slc_error *err)
+static void text_locate_fault(const struct slc_row_source *source,
+                              uint64_t line,
+                              uint64_t column,
+                              struct slc_error *err)
 {
     slc_error_locate_text(err, source->name, line, column);
 }
@@ -108,7 +108,7 @@ enum slc_status slc_text_source_open(struct slc_input *input,
         .sample = text_sample,
         .parse = text_parse,
         .place = text_place,
-        .blame = text_blame,
+        .locate_fault = text_locate_fault,
         .lines = text_lines,
         .consumed = text_consumed,
         .close = text_close,

@@ -366,7 +366,7 @@ static void appends_once(void)
     fclose(file);
     options.fixed_modes = 1;
     API_REFUSED(sluice_append(path, text, &options, &report, &err), SLUICE_ERR_INPUT, &err,
-                "not to grow");
+                "must not grow");
     for (unsigned turn = 0; turn < 2; turn++) {
         API_OK(sluice_append(path, text, NULL, &report, &err), &err);
         CU_ASSERT_EQUAL(report.known, turn);

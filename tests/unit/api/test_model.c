@@ -441,7 +441,7 @@ static void refuses_exports(void)
     snprintf(run, sizeof run, "%s/run", folder);
     API_OK(sluice_model_save(made.model, SLUICE_MODEL_NPY, run, &err), &err);
     API_REFUSED(sluice_run_export(run, output, NULL, &err), SLUICE_ERR_USAGE, &err,
-                "does not say in which form");
+                "does not select a form");
     options.form = SLUICE_MODEL_NPY;
     API_REFUSED(sluice_run_export(run, output, &options, &err), SLUICE_ERR_USAGE, &err,
                 "already are .npy");

@@ -267,7 +267,8 @@ static void appends_tables(void)
     append.labels = labels;
     append.label_count = 1;
     (void)written(folder, "mode-1.map", "x\n");
-    REFUSED(sluice_append(output, more, &append, NULL, &err), SLUICE_ERR_USAGE, "in its columns");
+    REFUSED(sluice_append(output, more, &append, NULL, &err), SLUICE_ERR_USAGE,
+            "its columns have them");
     append.label_count = 0;
     API_OK(sluice_append(output, more, &append, &report, &err), &err);
     CU_ASSERT_EQUAL(report.entries, 1);

@@ -224,22 +224,22 @@ static void test_settling(void)
     bool keep;
 
     SLC_ASSERT_OK(slc_key_layout_init(&plan.layout, 1, (uint64_t[]){9}, &err), &err);
-    SLC_ASSERT_OK(slc_sort_settle(&plan, 3, 0, &value, &keep, &counts, &err), &err);
+    SLC_ASSERT_OK(slc_sort_complete_value(&plan, 3, 0, &value, &keep, &counts, &err), &err);
     CU_ASSERT(keep && value == (double)0.1f && counts.rounded_values == 1);
     value = 3.4028234663852886e38;
-    SLC_ASSERT_OK(slc_sort_settle(&plan, 3, 0, &value, &keep, &counts, &err), &err);
+    SLC_ASSERT_OK(slc_sort_complete_value(&plan, 3, 0, &value, &keep, &counts, &err), &err);
     CU_ASSERT(keep && value == 3.4028234663852886e38 && counts.rounded_values == 1);
     value = 1e-300; /* rounds to zero: dropped */
-    SLC_ASSERT_OK(slc_sort_settle(&plan, 3, 0, &value, &keep, &counts, &err), &err);
+    SLC_ASSERT_OK(slc_sort_complete_value(&plan, 3, 0, &value, &keep, &counts, &err), &err);
     CU_ASSERT(!keep && counts.explicit_zeros == 1 && counts.rounded_values == 2);
     value = 3.4028235677973366e38; /* halfway between the largest float and the next power of two */
-    SLC_ASSERT_FAILS(slc_sort_settle(&plan, 3, 0, &value, &keep, &counts, &err), SLC_ERR_INPUT,
-                     &err, "(4)");
+    SLC_ASSERT_FAILS(slc_sort_complete_value(&plan, 3, 0, &value, &keep, &counts, &err),
+                     SLC_ERR_INPUT, &err, "(4)");
     plan.value = SLC_VALUE_AUTO;
     value = -INFINITY;
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_sort_settle(&plan, 8, 0, &value, &keep, &counts, &err), SLC_ERR_INPUT,
-                     &err, "(9)");
+    SLC_ASSERT_FAILS(slc_sort_complete_value(&plan, 8, 0, &value, &keep, &counts, &err),
+                     SLC_ERR_INPUT, &err, "(9)");
     plan.duplicates = SLC_DUPLICATES_ERROR;
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_sort_combine(&plan, 0, 0, 1, &value, &err), SLC_ERR_INPUT, &err, "(1)");

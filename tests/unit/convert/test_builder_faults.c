@@ -110,7 +110,7 @@ static void test_leftovers(void)
     SLC_ASSERT_OK(run_build(&input, &build, path, false, &report, &err), &err);
     write_text(path_in(path, "thesis.tex"), "precious");
     SLC_ASSERT_FAILS(run_build(&input, &build, path, true, &report, &err), SLC_ERR_IO, &err,
-                     "it holds thesis.tex");
+                     "it contains thesis.tex");
     CU_ASSERT(exists(path_in(path, "thesis.tex")));
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(run_build(&input, &build, path_in(path, "y.slc"), true, &report, &err),
@@ -291,7 +291,7 @@ static void test_disk_limit_and_full_disk(void)
 
     input_create(&input, 3, wide, 400000, 0, UNIFORM, 1);
     SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_BUDGET, &err,
-                     "allow more, or give more memory");
+                     "allow more, or increase the memory");
     CU_ASSERT_FALSE(exists(path_in(test_folder(), "full.slc.part")));
     slc_faulty_init(&faulty);
     slc_faulty_fail_from(&faulty, SLC_FAULTY_WRITE, 3, ENOSPC);

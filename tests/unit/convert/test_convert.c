@@ -112,11 +112,11 @@ static void every_dialect(void)
         {"0 1 2 1.5\n3 0 0 -2\n1 1 1 1e-3\n2 2 5 7\n", SLC_DIALECT_TNS,
          "index 0 occurs in mode 1, first in line 1"},
         {"3\n4 3 6\n1 2 3 1.5\n4 1 1 -2\n2 2 2 1e-3\n3 3 6 7", SLC_DIALECT_PARTI,
-         "equals the length"},
+         "equals the size"},
         {"# extended FROSTT format\n3 4\n4 3 6\n1 2 3 1.5\n4 1 1 -2\n2 2 2 1e-3\n3 3 6 7\n",
          SLC_DIALECT_FROSTT_EXT, "rule of the frostt-ext format"},
         {"sptensor\n3\n4 3 6\n4\n1 2 3 1.5\n4 1 1 -2\n2 2 2 1e-3\n3 3 6 7\n",
-         SLC_DIALECT_TENSORTOOLBOX, "an index equals the length of mode 1, first in line 6"},
+         SLC_DIALECT_TENSORTOOLBOX, "an index equals the size of mode 1, first in line 6"},
         {"sptensor\r\n3\r\n4 3 6\r\n4\r\n0 1 2 1.5\r\n3 0 0 -2\r\n1 1 1 1e-3\r\n2 2 5 7\r\n",
          SLC_DIALECT_GENTEN, "index 0 occurs in mode 1, first in line 5"},
         {"sptensor indices-start-at-one\n3\n4 3 6\n4\n1 2 3 1.5\n4 1 1 -2\n2 2 2 1e-3\n3 3 6 7\n",
@@ -197,9 +197,9 @@ static const struct fault_case faults[] = {
      SLC_ERR_INPUT,
      2,
      1,
-     "index 3 of mode 1 is beyond its declared length 2"},
+     "index 3 of mode 1 is beyond the declared mode size 2"},
     {"1 1 1\n# c\n1  2 1\n", 0, 2, {2, 2}, SLC_ERR_INPUT, 3, 4, "index 2 of mode 2 is beyond"},
-    {"1 1 1\n2 1 1\n0 0 1\n", -1, 2, {2, 2}, SLC_ERR_INPUT, 2, 1, "as line 3 has an index 0"},
+    {"1 1 1\n2 1 1\n0 0 1\n", -1, 2, {2, 2}, SLC_ERR_INPUT, 2, 1, "because line 3 has an index 0"},
     {"2\n2 2\n1 1 1\n2 3 1\n", -1, 0, {0}, SLC_ERR_INPUT, 4, 3, "index 3 of mode 2"},
     {"sptensor\n2\n5 5\n2\n1 1 1\n2 3 1\n", -1, 0, {0}, SLC_ERR_INPUT, 0, 0, "give the index base"},
     {"sptensor\n2\n5 5\n3\n1 1 1\n2 3 1\n",
@@ -218,9 +218,9 @@ static const struct fault_case faults[] = {
      0,
      0,
      "declares 1 entries, found 2"},
-    {"", -1, 0, {0}, SLC_ERR_INPUT, 0, 0, "no entries and no lengths"},
-    {"# nothing\n\n", -1, 0, {0}, SLC_ERR_INPUT, 0, 0, "no entries and no lengths"},
-    {"1 1 1\n", -1, 3, {2, 2, 2}, SLC_ERR_USAGE, 0, 0, "3 lengths are given"},
+    {"", -1, 0, {0}, SLC_ERR_INPUT, 0, 0, "no entries and no mode sizes"},
+    {"# nothing\n\n", -1, 0, {0}, SLC_ERR_INPUT, 0, 0, "no entries and no mode sizes"},
+    {"1 1 1\n", -1, 3, {2, 2, 2}, SLC_ERR_USAGE, 0, 0, "3 mode sizes are given"},
     {"1 1 1\n1 1 x\n", -1, 0, {0}, SLC_ERR_INPUT, 2, 5, "found 'x'"},
     {"\xef\xbb\xbf"
      "1 x 1\n",
@@ -578,12 +578,11 @@ static void bad_options(void)
     options = make_options();
     options.dims_order = 17;
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_convert(&options, &report, &err), SLC_ERR_USAGE, &err, "17 lengths");
+    SLC_ASSERT_FAILS(slc_convert(&options, &report, &err), SLC_ERR_USAGE, &err, "17 mode sizes");
     options = make_options();
     options.dims_order = 1;
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_convert(&options, &report, &err), SLC_ERR_USAGE, &err,
-                     "length 0 of mode 1");
+    SLC_ASSERT_FAILS(slc_convert(&options, &report, &err), SLC_ERR_USAGE, &err, "size 0 of mode 1");
     options = make_options();
     options.input = "/nonexistent/in.tns";
     slc_error_clear(&err);

@@ -226,7 +226,7 @@ static void test_remembered(void)
         /* The last item may be the name of a column when it is cut. */
         if (cut + strlen("int(n)") <= bytes || cut + 3 > bytes) {
             SLC_ASSERT_FAILS(slc_csv_recall(forged, &again, found, &err), SLC_ERR_FORMAT, &err,
-                             "not sound");
+                             "invalid");
             slc_error_clear(&err);
         }
     }
@@ -387,8 +387,8 @@ static void share(void *context, unsigned worker, unsigned workers)
                                             .bytes = (uint32_t)bytes,
                                             .hash = slc_dictionary_hash(names[k], (size_t)bytes)};
             if (worker == 0) {
-                sharing->wrong[0] += slc_dictionary_settle(sharing->dictionary, names[0], &keys[k],
-                                                           &numbers[k], NULL) != SLC_OK;
+                sharing->wrong[0] += slc_dictionary_add(sharing->dictionary, names[0], &keys[k],
+                                                        &numbers[k], NULL) != SLC_OK;
             }
         }
         if (worker > 0) {
@@ -405,7 +405,7 @@ static void share(void *context, unsigned worker, unsigned workers)
 static void test_shared_dictionary(void)
 {
     uint64_t room = 4 << 20;
-    const struct slc_dictionary_options options = {.text_bytes = 64 << 10, .room_bytes = &room};
+    const struct slc_dictionary_options options = {.text_bytes = 64 << 10, .left_bytes = &room};
     struct sharing sharing = {.dictionary = NULL};
     struct slc_error err = SLC_ERROR_INIT;
 
@@ -442,7 +442,7 @@ static void test_dictionary(void)
 {
     enum { NAMES = 40000 };
     uint64_t room = 4 << 20, wrong = 0, number;
-    const struct slc_dictionary_options options = {.text_bytes = 8 << 10, .room_bytes = &room};
+    const struct slc_dictionary_options options = {.text_bytes = 8 << 10, .left_bytes = &room};
     struct slc_dictionary *dictionary;
     struct slc_error err = SLC_ERROR_INIT;
     struct walk walk = {0, false};

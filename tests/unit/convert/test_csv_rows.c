@@ -475,7 +475,7 @@ static void read_table(struct slc_csv_part *part,
         do {
             slc_csv_part_clear(part);
             slc_csv_translate(part);
-            outcome->fault = slc_csv_settle(part, line, &err);
+            outcome->fault = slc_csv_commit(part, line, &err);
             if (outcome->fault == SLC_OK) {
                 decode_rows(part, outcome->rows + outcome->count);
                 outcome->count += part->row_count;
@@ -515,7 +515,7 @@ static void compare_tables(const char *set, unsigned turns, uint64_t counts[3])
                                   .floor = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN}};
     struct slc_csv_part part = {.text = NULL};
     uint64_t state = 17, room = 4 << 20;
-    const struct slc_dictionary_options options = {.text_bytes = 8 << 10, .room_bytes = &room};
+    const struct slc_dictionary_options options = {.text_bytes = 8 << 10, .left_bytes = &room};
 
     SLC_ASSERT_OK(slc_csv_spec_parse("a,int(b),hour(c),a", &spec, &err), &err);
     memcpy(spec.value, "d", 2);

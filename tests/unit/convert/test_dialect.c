@@ -251,7 +251,7 @@ static const struct {
     {"0\n\n", SLC_ERR_UNSUPPORTED, 1, 1, "0 modes"},
     {"17\n1 2\n", SLC_ERR_UNSUPPORTED, 1, 1, "17 modes"},
     {"1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 1.0\n", SLC_ERR_UNSUPPORTED, 1, 1, "17 modes"},
-    {"3\n", SLC_ERR_INPUT, 2, 1, "expected the lengths of the modes"},
+    {"3\n", SLC_ERR_INPUT, 2, 1, "expected the mode sizes"},
     {"3\n4 5\n1 1 1 1\n", SLC_ERR_INPUT, 2, 4, "found the end of the line"},
     {"3\n4 5 6 7\n1 1 1 1\n", SLC_ERR_INPUT, 2, 7, "end of the header line"},
     {"3\n4 0 6\n1 1 1 1\n", SLC_ERR_INPUT, 2, 3, "from 1 to 4611686018427387904, found '0'"},

@@ -404,7 +404,7 @@ static void check_unseen(thing_fn *thing, double within)
             slc_species_add(&species, slc_hash64(&what, sizeof what), 7 + what % 2);
         }
     }
-    slc_species_judge(&species, (double)FILE_ROWS / (PIECES * PIECE_ROWS), &found);
+    slc_species_extrapolate(&species, (double)FILE_ROWS / (PIECES * PIECE_ROWS), &found);
     CU_ASSERT(fabs(found.count - truth) <= within * truth);
     CU_ASSERT(found.least <= truth && truth <= found.most);
     CU_ASSERT(found.seen <= found.count && found.bytes_each >= 7 && found.new_bytes_each <= 8);
@@ -431,7 +431,7 @@ static void test_unseen_of_all(void)
     CU_ASSERT_EQUAL(slc_species_create(&species, NULL), SLC_ERR_MEMORY);
     slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
     SLC_ASSERT_OK(slc_species_create(&species, NULL), NULL);
-    slc_species_judge(&species, 1, &found);
+    slc_species_extrapolate(&species, 1, &found);
     CU_ASSERT_EQUAL(found.most, 3 * found.seen);
     slc_species_piece(&species, true);
     for (uint64_t i = 0; i < 30000; i++) {
@@ -439,7 +439,7 @@ static void test_unseen_of_all(void)
 
         slc_species_add(&species, slc_hash64(&what, sizeof what), 100000);
     }
-    slc_species_judge(&species, 1, &found);
+    slc_species_extrapolate(&species, 1, &found);
     CU_ASSERT_EQUAL(found.count, 10000);
     CU_ASSERT(found.least == 10000 && found.most == 10000 && found.bytes_each == 65535);
     slc_species_destroy(&species);

@@ -485,7 +485,7 @@ static void test_best(void)
     options.best_ttm = 0;
     options.dims[0] = options.dims[1] = options.dims[2] = 14;
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_generate(&options, &report, &err), SLC_ERR_USAGE, &err, "2744 places");
+    SLC_ASSERT_FAILS(slc_generate(&options, &report, &err), SLC_ERR_USAGE, &err, "2744 cells");
     options.nnz = 0;
     slc_error_clear(&err);
     SLC_ASSERT_OK(slc_generate(&options, &report, &err), &err);

@@ -100,7 +100,7 @@ static void xz_windows(void)
     CU_ASSERT(memory < UINT64_C(2) << 20);
     bytes = put_xz(bytes, XZ_512_MIB);
     SLC_ASSERT_FAILS(read_back(bytes, &total, &memory, &err), SLC_ERR_INPUT, &err,
-                     "decompress it on the way (xz -dc");
+                     "use an external decompressor (xz -dc");
     CU_ASSERT_EQUAL(total, 2 * TEXT_BYTES);
     slc_error_clear(&err);
     /* What the first asks for is planned. */
@@ -139,7 +139,7 @@ static void zstd_windows(void)
     CU_ASSERT_EQUAL(total, 2 * TEXT_BYTES);
     CU_ASSERT(memory < 2 * zstd_least_bytes);
     SLC_ASSERT_FAILS(read_back(put_zstd(bytes, 14), &total, &memory, &err), SLC_ERR_INPUT, &err,
-                     "decompress it on the way (zstd -dc");
+                     "use an external decompressor (zstd -dc");
     CU_ASSERT_EQUAL(total, 2 * TEXT_BYTES);
     slc_error_clear(&err);
     bytes = put_zstd(put_zstd(0, 17), 14);
@@ -160,7 +160,7 @@ static void in_turn(void)
                                                   packed, &bytes, sizeof packed),
                           LZMA_OK);
     SLC_ASSERT_FAILS(read_back(bytes, &total, &memory, &err), SLC_ERR_INPUT, &err,
-                     "with xz and within that with zstd");
+                     "with xz and inside it with zstd");
     CU_ASSERT_EQUAL(total, 0);
 }
 

@@ -145,14 +145,14 @@ take_all(struct made *made, uint32_t buffers, uint32_t *left, struct slc_error *
     if (status != SLC_OK) {
         return status;
     }
-    next = slc_read_ahead_begin(ahead, made->chains[0].last);
+    next = slc_read_ahead_request(ahead, made->chains[0].last);
     *left = 0;
     for (c = 0; c < CHAINS && status == SLC_OK; c++) {
         struct slc_read_request *request = next;
         uint32_t more;
 
         if (c + 1 < CHAINS) {
-            next = slc_read_ahead_begin(ahead, made->chains[c + 1].last);
+            next = slc_read_ahead_request(ahead, made->chains[c + 1].last);
         }
         status = take(made, ahead, request, c, &more, err);
         *left += more;
@@ -203,8 +203,8 @@ static void test_overtaking(void)
 
     make(&made, slc_quick_files(), false, UINT32_MAX);
     SLC_ASSERT_OK(create(&made, 2, &ahead, &err), &err);
-    first = slc_read_ahead_begin(ahead, made.chains[0].last);
-    second = slc_read_ahead_begin(ahead, made.chains[1].last);
+    first = slc_read_ahead_request(ahead, made.chains[0].last);
+    second = slc_read_ahead_request(ahead, made.chains[1].last);
     SLC_ASSERT_OK(take(&made, ahead, second, 1, &left, &err), &err);
     CU_ASSERT_EQUAL(left, CHUNKS);
     SLC_ASSERT_OK(take(&made, ahead, first, 0, &left, &err), &err);
@@ -223,7 +223,7 @@ static void test_given_up(void)
     make(&made, slc_quick_files(), false, UINT32_MAX);
     SLC_ASSERT_OK(create(&made, 4, &ahead, &err), &err);
     for (uint32_t taken = 0; taken < CHUNKS; taken += 1 + taken / 4) {
-        struct slc_read_request *request = slc_read_ahead_begin(ahead, made.chains[0].last);
+        struct slc_read_request *request = slc_read_ahead_request(ahead, made.chains[0].last);
         bool found = true;
 
         for (uint32_t i = 0; i < taken && found; i++) {
@@ -236,7 +236,7 @@ static void test_given_up(void)
     /* Until the thread comes to it first. */
     left = CHUNKS;
     for (unsigned tries = 0; tries < 10000 && left == CHUNKS; tries++) {
-        struct slc_read_request *request = slc_read_ahead_begin(ahead, made.chains[1].last);
+        struct slc_read_request *request = slc_read_ahead_request(ahead, made.chains[1].last);
 
         usleep(100);
         SLC_ASSERT_OK(take(&made, ahead, request, 1, &left, &err), &err);

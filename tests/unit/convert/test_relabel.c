@@ -350,13 +350,13 @@ static void test_limits(void)
     build.workers = 1;
     build.memory = 0;
     SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_BUDGET, &err,
-                     "renumbering modes by frequency");
+                     "relabelling modes by frequency");
     CU_ASSERT_FALSE(exists(path_in(test_folder(), "limits.slc.part")));
     build.memory = 100 << 20;
     build.max_temp = 1 << 20;
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_BUDGET, &err,
-                     "allow more, or give more memory");
+                     "allow more, or increase the memory");
     CU_ASSERT_FALSE(exists(path_in(test_folder(), "limits.slc.part")));
     CU_ASSERT_FALSE(exists(path));
     input_destroy(&input);

@@ -138,9 +138,9 @@ static void test_transforms(void)
     {
         char told[24] = "log1p";
 
-        slc_transforms_tell(&transforms, told, sizeof told);
+        slc_transforms_format(&transforms, told, sizeof told);
         CU_ASSERT_STRING_EQUAL(told, "log1p,scale=2");
-        slc_transforms_tell(&other, told, sizeof told);
+        slc_transforms_format(&other, told, sizeof told);
         CU_ASSERT_STRING_EQUAL(told, "log1p,scale=2,..");
     }
     for (unsigned i = 1; i < SLC_TRANSFORMS_MAX; i++) {

@@ -226,7 +226,7 @@ static void test_budget(void)
     options = options_of(&f, 0, 2);
     options.memory_bytes = slc_sorted_memory_min(slc_reader_info(f.store.reader)) - 1;
     options.budget_bytes = P2(31);
-    options.beside_bytes = P2(30);
+    options.caller_bytes = P2(30);
     SLC_ASSERT_FAILS(slc_sorted_build(&options, &report, &err), SLC_ERR_BUDGET, &err,
                      "the budget is 2048.0 MiB");
     CU_ASSERT_FALSE(exists(f.built));

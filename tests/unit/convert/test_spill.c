@@ -379,14 +379,17 @@ static void test_commits(void)
         /* What is appended would lie far behind, or over what is there. */
         other.extent.segments += (uint32_t)more;
         other.extent.file_bytes += more == 0 ? other.extent.end_bytes : 0;
-        SLC_ASSERT_FAILS(slc_spill_create(&other, &spill, &err), SLC_ERR_DAMAGED, &err, "counted");
+        SLC_ASSERT_FAILS(slc_spill_create(&other, &spill, &err), SLC_ERR_DAMAGED, &err,
+                         "match its size");
         slc_error_clear(&err);
     }
     CU_ASSERT_EQUAL(truncate(path, (off_t)options.extent.end_bytes - 1), 0);
-    SLC_ASSERT_FAILS(slc_spill_create(&options, &spill, &err), SLC_ERR_DAMAGED, &err, "as long as");
+    SLC_ASSERT_FAILS(slc_spill_create(&options, &spill, &err), SLC_ERR_DAMAGED, &err,
+                     "shorter than");
     CU_ASSERT_EQUAL(remove(path), 0);
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_spill_create(&options, &spill, &err), SLC_ERR_DAMAGED, &err, "as long as");
+    SLC_ASSERT_FAILS(slc_spill_create(&options, &spill, &err), SLC_ERR_DAMAGED, &err,
+                     "shorter than");
 }
 
 static void test_faults(void)

@@ -128,7 +128,7 @@ static void test_leftovers(void)
             CU_ASSERT_FALSE(exists(left));
         } else {
             SLC_ASSERT_FAILS(try_order(&problem, slc_quick_files(), &err), SLC_ERR_IO, &err,
-                             "what no conversion wrote");
+                             "files that no conversion wrote");
             CU_ASSERT(exists(path_in(left, names[i])));
         }
     }
