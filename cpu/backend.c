@@ -1,4 +1,4 @@
-/* The CPU as a backend: the table of base/backend.h, and what lives as long as a backend does. */
+/* The CPU as a backend: the table of base/backend.h, and the memory of a backend. */
 #include "cpu/cpu.h"
 #include "cpu/mttkrp/mttkrp.h"
 #include "cpu/replica/replica.h"
@@ -14,14 +14,14 @@ static void choose_conflict(const struct slc_mttkrp_job *job,
     slc_mttkrp_choose(job, type, output_rows, choice);
 }
 
-static bool tried(const struct slc_backend *backend, struct slc_conflict_choice *choice)
+static bool trial_result(const struct slc_backend *backend, struct slc_conflict_choice *choice)
 {
     const struct slc_cpu_backend *cpu = (const struct slc_cpu_backend *)(const void *)backend;
 
     return slc_trial_result(&cpu->trial, choice);
 }
 
-/* The host's memory is the device's. */
+/* Rows are already in host memory. */
 static enum slc_status rows_read(struct slc_backend *backend,
                                  const struct slc_matrix *matrix,
                                  uint64_t first,
@@ -52,7 +52,7 @@ static enum slc_status rows_write(struct slc_backend *backend,
     return SLC_OK;
 }
 
-static void destroy(struct slc_backend *backend)
+static void destroy_backend(struct slc_backend *backend)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
 
@@ -84,7 +84,7 @@ static const struct slc_backend_ops cpu_ops = {
     .mttkrp_split_take = slc_split_rows_take,
     .mttkrp_split_add = slc_split_rows_add,
     .mttkrp_end = slc_mttkrp_end,
-    .mttkrp_tried = tried,
+    .mttkrp_tried = trial_result,
     .replica_bytes = slc_replica_bytes,
     .replica_begin = slc_backend_replica_begin,
     .replica_tile = slc_backend_replica_tile,
@@ -94,7 +94,7 @@ static const struct slc_backend_ops cpu_ops = {
     .mttkrp_replica = slc_backend_mttkrp_replica,
     .rows_read = rows_read,
     .rows_write = rows_write,
-    .destroy = destroy,
+    .destroy = destroy_backend,
 };
 
 const struct slc_backend_ops *slc_cpu_backend_ops(void)
@@ -102,7 +102,7 @@ const struct slc_backend_ops *slc_cpu_backend_ops(void)
     return &cpu_ops;
 }
 
-/* A backend and what it has a pointer to. */
+/* A backend and the structs it points to. */
 struct memory {
     struct slc_cpu_backend cpu; /* first: the engine's handle */
     struct slc_replica replica;
@@ -112,7 +112,7 @@ enum slc_status slc_cpu_backend_create(struct slc_backend **backend, struct slc_
 {
     struct memory *memory;
     struct slc_buffer own;
-    /* Pages of its own rather than malloc: the workers' states and the row of ones are aligned. */
+    /* Mapped pages instead of malloc: the workers' states and the row of ones are aligned. */
 
     SLC_TRY(slc_buffer_create(&own, sizeof *memory, SLC_PAGES_SMALL, err));
     memory = own.data;

@@ -1,6 +1,4 @@
-/*
- * The CPU backend: tuned kernels behind the table of base/backend.h.
- */
+/* The CPU backend: tuned kernels that implement the table of base/backend.h. */
 #ifndef SLC_CPU_CPU_H
 #define SLC_CPU_CPU_H
 
@@ -11,7 +9,7 @@
 enum slc_status slc_cpu_backend_create(struct slc_backend **backend,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* The table alone, for plans that need no device yet. */
+/* Returns the table alone, for plans that need no backend yet. */
 const struct slc_backend_ops *slc_cpu_backend_ops(void);
 
 #endif

@@ -179,7 +179,7 @@ int main(int argc, char **argv)
         return 1;
     }
     begin_without_blas_threads(argv);
-    slc_dense_alone();
+    slc_dense_end_blas_threads();
     json_out_start();
     /* A file that may not grow further (ulimit -f) is then a write that fails, as on a full disk,
      * not the end of us. */

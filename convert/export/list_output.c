@@ -46,7 +46,7 @@ enum slc_status slc_list_output_open(struct slc_list_output *output,
         status = slc_output_open(&output->output, files, path, err);
         output->open = status == SLC_OK;
     }
-    return status == SLC_OK ? slc_output_leave(&output->output, output->file.bytes, &offset, err)
+    return status == SLC_OK ? slc_output_skip(&output->output, output->file.bytes, &offset, err)
                             : status;
 }
 

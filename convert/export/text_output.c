@@ -15,7 +15,7 @@
 static enum slc_status open_temporary(struct slc_text_output *output, struct slc_error *err)
 {
     const enum slc_status status =
-        slc_file_take(output->files, output->temporary, &output->lock, &output->fd, err);
+        slc_file_create_locked(output->files, output->temporary, &output->lock, &output->fd, err);
 
     if (status != SLC_OK) {
         slc_free(output->temporary);

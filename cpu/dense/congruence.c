@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows that one call of BLAS takes, whose counts are ints. */
+/* Rows per call of BLAS, whose counts are ints. */
 enum { PANEL_ROWS = 1 << 20 };
 
 uint64_t slc_congruence_memory_bytes(uint32_t rank)
@@ -25,8 +25,8 @@ slc_congruence_create(struct slc_congruence *congruence, uint32_t rank, struct s
 
     memset(congruence, 0, sizeof *congruence);
     congruence->products = slc_calloc(2 * square + 4 * (size_t)rank, sizeof(double));
-    SLC_TRY(slc_check_memory(congruence->products != NULL, err, "to compare two models of rank %u",
-                             rank));
+    SLC_TRY(slc_check_memory(congruence->products != NULL, err,
+                             "for comparing two models of rank %u", rank));
     congruence->rank = rank;
     congruence->norms[0] = congruence->products + square;
     congruence->norms[1] = congruence->norms[0] + rank;
@@ -43,7 +43,7 @@ void slc_congruence_destroy(struct slc_congruence *congruence)
     memset(congruence, 0, sizeof *congruence);
 }
 
-/* Sums of squares of the columns, into `sums`. */
+/* Computes sums of squares of the columns. */
 static void column_squares(const struct slc_matrix *matrix, double *sums)
 {
     memset(sums, 0, matrix->cols * sizeof *sums);
@@ -90,8 +90,8 @@ void slc_congruence_add(struct slc_congruence *congruence,
     congruence->modes++;
 }
 
-/* 1 where two weights are equal, towards 0 the more they differ. */
-static double weight_likeness(double one, double two)
+/* 1 for equal weights, tending to 0 the more they differ. */
+static double weight_similarity(double one, double two)
 {
     const double most = fmax(fabs(one), fabs(two));
 
@@ -110,14 +110,14 @@ enum slc_status slc_congruence_score(struct slc_congruence *congruence,
     uint32_t *own = slc_malloc(rank * sizeof *own);
     double sum = 0.0;
 
-    SLC_TRY(slc_check_memory(own != NULL, err, "to match %u components", rank));
+    SLC_TRY(slc_check_memory(own != NULL, err, "for matching %u components", rank));
     for (uint32_t a = 0; a < rank; a++) {
         for (uint32_t b = 0; b < rank; b++) {
             const size_t at = (size_t)a * rank + b;
 
-            gains[at] =
-                congruence->products[at] * weight_likeness(lambda_one[a] * congruence->norms[0][a],
-                                                           lambda_two[b] * congruence->norms[1][b]);
+            gains[at] = congruence->products[at] *
+                        weight_similarity(lambda_one[a] * congruence->norms[0][a],
+                                          lambda_two[b] * congruence->norms[1][b]);
         }
     }
     enum slc_status status = slc_assignment(rank, gains, own, err);
@@ -134,22 +134,19 @@ enum slc_status slc_congruence_score(struct slc_congruence *congruence,
     return status;
 }
 
-/*
- * Of the Hungarian method. Rows and columns count from 1; column 0 stands for the row that is being
- * assigned.
- */
+/* State of the Hungarian method. Rows and columns are 1-based; column 0: the row being assigned. */
 struct assignment {
     uint32_t size;
     const double *gains;
     double *row_price, *column_price;
-    double *slack;    /* of each column, over the rows of the tree */
-    uint32_t *owner;  /* of each column: its row; 0: none */
-    uint32_t *before; /* of each column: the one that the path came from */
+    double *slack;    /* per column: smallest reduced cost over the rows of the tree */
+    uint32_t *owner;  /* per column: its row; 0: none */
+    uint32_t *before; /* per column: the previous column on the path */
     bool *reached;
 };
 
-/* Lets the row of the last column reached look at all others; the best of them. */
-static uint32_t nearest(struct assignment *work, uint32_t from, double *step)
+/* Relaxes all columns from the row of the last column reached; returns the nearest one. */
+static uint32_t relax_columns(struct assignment *work, uint32_t from, double *step)
 {
     const uint32_t row = work->owner[from];
     uint32_t best = 0;
@@ -174,7 +171,7 @@ static uint32_t nearest(struct assignment *work, uint32_t from, double *step)
     return best;
 }
 
-/* Assigns `row`, moving others along the cheapest path. */
+/* Assigns `row`, moving other rows along the cheapest path. */
 static void assign_row(struct assignment *work, uint32_t row)
 {
     uint32_t at = 0;
@@ -188,7 +185,7 @@ static void assign_row(struct assignment *work, uint32_t row)
         double step;
 
         work->reached[at] = true;
-        uint32_t next = nearest(work, at, &step);
+        uint32_t next = relax_columns(work, at, &step);
         for (uint32_t j = 0; j <= work->size; j++) {
             if (work->reached[j]) {
                 work->row_price[work->owner[j]] += step;
@@ -212,7 +209,7 @@ slc_assignment(uint32_t size, const double *gains, uint32_t *match, struct slc_e
     double *prices = slc_calloc(count, 3 * sizeof *prices + 2 * sizeof(uint32_t) + sizeof(bool));
     struct assignment work = {.size = size, .gains = gains};
 
-    SLC_TRY(slc_check_memory(prices != NULL, err, "to match %u components", size));
+    SLC_TRY(slc_check_memory(prices != NULL, err, "for matching %u components", size));
     work.row_price = prices;
     work.column_price = prices + count;
     work.slack = work.column_price + count;

@@ -1,4 +1,4 @@
-/* Dense algebra: scratch, cutting of rows, panels in f64. */
+/* Dense algebra: scratch, division of rows, panels in f64. */
 #include "cpu/dense/dense.h"
 
 #include "base/memory/checked.h"
@@ -16,57 +16,58 @@
 #include <cblas.h>
 
 /*
- * What OpenBLAS calls before a fork: ends its threads. Weak, since the OpenBLAS of a system may be
- * exchanged for one that never had any.
+ * OpenBLAS's handler before a fork: ends its threads. Weak, because the OpenBLAS of a system may be
+ * exchanged for one without it.
  */
 extern int blas_thread_shutdown_(void) __attribute__((weak));
 
 /*
- * Workers call BLAS side by side, so BLAS itself has to stay on the calling thread. Where it does
- * so already it is not told again: it would start the threads that slc_dense_alone has ended.
+ * Workers call BLAS concurrently, so BLAS itself must stay on the calling thread. If it already
+ * does, it is not set again: that would restart the threads that slc_dense_end_blas_threads ended.
  */
-static void silence_blas_threads(void)
+static void limit_blas_threads(void)
 {
     if (openblas_get_num_threads() != 1) {
         openblas_set_num_threads(1);
     }
 }
 
-void slc_dense_alone(void)
+void slc_dense_end_blas_threads(void)
 {
-    silence_blas_threads();
+    limit_blas_threads();
     if (blas_thread_shutdown_ != NULL) {
         (void)blas_thread_shutdown_();
     }
 }
 
-/* What 0.3.21 asks for, by mmap and then by malloc, on x86-64: 128 MiB, a page and a header. */
+/* OpenBLAS 0.3.21 on x86-64 requests 128 MiB, a page and a header, by mmap and then by malloc. */
 static const uint64_t blas_buffer_bytes = UINT64_C(129) << 20;
 
 /*
- * OpenBLAS takes a buffer for each thread at its first call, keeps it, and where it cannot be had
- * tries for ever. So there has to be room for all that are to come, in the address space and where
- * memory is not lent beyond what there is.
+ * OpenBLAS allocates a buffer for each thread at its first call and keeps it; if the allocation
+ * fails, it retries forever. So check first that all buffers fit into the address space, also if
+ * the system does not overcommit memory.
  */
-static enum slc_status find_blas_room(unsigned workers, struct slc_error *err)
+static enum slc_status check_blas_memory(unsigned workers, struct slc_error *err)
 {
     static _Atomic unsigned found;
     const size_t bytes = (size_t)(workers * blas_buffer_bytes);
-    void *room;
+    void *address;
 
     if (workers <= atomic_load(&found)) {
         return SLC_OK;
     }
-    room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                -1, 0);
-    if (room == MAP_FAILED) {
-        return slc_fail_field(err, SLC_ERR_MEMORY, SLC_FIELD_THREADS,
-                              "OpenBLAS needs an address space of %" PRIu64
-                              " MiB beside all else, for %u threads: raise the limit (ulimit -v, "
-                              "h_vmem of a queue) or take fewer",
-                              (uint64_t)bytes >> 20, workers);
+    address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    if (address == MAP_FAILED) {
+        return slc_fail_field(
+            err, SLC_ERR_MEMORY, SLC_FIELD_THREADS,
+            "OpenBLAS needs %" PRIu64
+            " MiB of address space in addition to all other memory, for %u threads: raise the "
+            "limit (ulimit -v, h_vmem of a queue) or use fewer threads",
+            (uint64_t)bytes >> 20, workers);
     }
-    (void)munmap(room, bytes);
+    (void)munmap(address, bytes);
     atomic_store(&found, workers);
     return SLC_OK;
 }
@@ -76,14 +77,14 @@ const char *slc_dense_library(void)
     return openblas_get_config();
 }
 #else
-static enum slc_status find_blas_room(unsigned workers, struct slc_error *err)
+static enum slc_status check_blas_memory(unsigned workers, struct slc_error *err)
 {
     (void)workers;
     (void)err;
     return SLC_OK;
 }
 
-static void silence_blas_threads(void)
+static void limit_blas_threads(void)
 {
 }
 
@@ -92,7 +93,7 @@ const char *slc_dense_library(void)
     return "";
 }
 
-void slc_dense_alone(void)
+void slc_dense_end_blas_threads(void)
 {
 }
 #endif
@@ -114,14 +115,14 @@ uint64_t slc_panel_rows(uint32_t cols)
     return slc_min_u64(SLC_PANEL_ELEMENTS / cols, SLC_PANEL_ROWS);
 }
 
-/* Elements of the three areas; false where they cannot be counted. */
+/* Elements of the three areas; areas_of returns false on overflow. */
 struct areas {
     uint64_t grams, columns, panel, total;
 };
 
 static bool areas_of(unsigned workers, uint32_t rank_max, uint64_t rows_max, struct areas *areas)
 {
-    /* Blocks of rows are as wide as whole vectors. */
+    /* Blocks of rows have the width of whole vectors. */
     const uint64_t width = slc_block_width(rank_max);
     const uint64_t square = width * width;
     const uint64_t groups = slc_min_u64(slc_div_up_u64(rows_max, SLC_GRAM_ROWS), SLC_DENSE_GROUPS);
@@ -135,10 +136,10 @@ static bool areas_of(unsigned workers, uint32_t rank_max, uint64_t rows_max, str
     }
     areas->grams = slc_max_u64(square, slc_min_u64(SLC_GRAM_ELEMENTS, groups * square));
     areas->columns = SLC_COLUMN_ELEMENTS * width;
-    /* A panel of fewer columns never has more elements, and none has more than the matrix. */
+    /* A panel with fewer columns never has more elements, and none has more than the matrix. */
     areas->panel = slc_min_u64((uint64_t)SLC_PANEL_ROWS * rank_max, SLC_PANEL_ELEMENTS);
     areas->panel = slc_min_u64(areas->panel, all_rows);
-    /* Panels start on cache lines, as the other areas do. */
+    /* Panels start on cache lines, like the other areas. */
     areas->panel = (areas->panel + 7) / 8 * 8;
     areas->total = areas->grams + areas->columns + 2 * workers * areas->panel;
     return true;
@@ -167,13 +168,14 @@ enum slc_status slc_dense_create(unsigned workers,
     *dense = NULL;
     if (!areas_of(workers, rank_max, rows_max, &areas)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "dense algebra for rank %u on %u threads: 1 to %d and 1 to %d are possible",
+                        "dense algebra for rank %u on %u threads is not possible: the rank can be "
+                        "1 to %d and the threads 1 to %d",
                         rank_max, workers, SLC_MAX_RANK, SLC_MAX_THREADS);
     }
-    (void)pthread_once(&once, silence_blas_threads);
-    SLC_TRY(find_blas_room(workers, err));
+    (void)pthread_once(&once, limit_blas_threads);
+    SLC_TRY(check_blas_memory(workers, err));
     struct slc_dense *made = slc_calloc(1, sizeof *made);
-    SLC_TRY(slc_check_memory(made != NULL, err, "for the dense algebra's record"));
+    SLC_TRY(slc_check_memory(made != NULL, err, "for the state of dense algebra"));
     enum slc_status status =
         slc_buffer_create(&made->buffer, areas.total * sizeof(double), SLC_PAGES_SMALL, err);
     if (status != SLC_OK) {
@@ -204,10 +206,11 @@ enum slc_status slc_dense_check(const struct slc_dense *dense,
                                 struct slc_error *err)
 {
     if (matrix->cols < 1 || matrix->cols > dense->rank_max || matrix->rows > dense->rows_max) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "a matrix of %llu x %u exceeds the %llu x %u that scratch was taken for",
-                        (unsigned long long)matrix->rows, matrix->cols,
-                        (unsigned long long)dense->rows_max, dense->rank_max);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "a matrix of %llu x %u exceeds the %llu x %u for which scratch was allocated",
+            (unsigned long long)matrix->rows, matrix->cols, (unsigned long long)dense->rows_max,
+            dense->rank_max);
     }
     return SLC_OK;
 }

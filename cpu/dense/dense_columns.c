@@ -9,12 +9,12 @@
 #include <string.h>
 
 /*
- * Sums of squares above this have lost nothing to squares below the smallest normal number
- * (2.2e-308), however many rows there are. Components that die out in CP-ALS do get smaller.
+ * Sums of squares above this have not lost accuracy to squares below the smallest normal number
+ * (2.2e-308), for any number of rows. Components that vanish in CP-ALS do become smaller.
  */
 #define SQUARES_LEAST 1e-270
 
-/* One sweep over the rows; what is not needed by an operation stays empty. */
+/* State of one sweep over the rows; operations leave members that they do not need empty. */
 struct column_sweep {
     struct slc_dense *dense;
     struct slc_matrix *matrix;  /* written to */
@@ -71,8 +71,8 @@ enum slc_status slc_dense_scale(struct slc_dense *dense,
 }
 
 /*
- * Sums of squares and the entry of largest magnitude (the first of equals), per group. With `scale`
- * of the entries divided by it.
+ * Sums of squares and the element of largest magnitude (the first of equals), per group. With
+ * `scale`, of the elements divided by it.
  */
 static void norm_groups(void *context, uint64_t first, uint64_t last, unsigned worker)
 {
@@ -123,7 +123,7 @@ static double largest_of_groups(const struct column_sweep *sweep, uint32_t colum
     return largest;
 }
 
-/* The columns' 2-norms by dividing them by their largest magnitudes first. */
+/* Computes the columns' 2-norms after dividing the columns by their largest magnitudes. */
 static enum slc_status scaled_norms(struct column_sweep *sweep,
                                     const double *largest,
                                     double *norms,

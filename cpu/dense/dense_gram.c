@@ -1,8 +1,10 @@
 /*
- * Gram matrices by themselves: of a start, and of ranks beyond those of dense_update.c's blocks.
+ * Gram matrices on their own: of initial factors, and of ranks above those of dense_update.c's
+ * blocks.
  *
- * The upper triangle is cut into blocks of 128 x 128 columns; a piece of work is one block over one
- * group of rows, so that high ranks, which afford few partial matrices, still occupy all workers.
+ * The upper triangle is divided into blocks of 128 x 128 columns. A unit of work is one block over
+ * one group of rows, so that high ranks, for which only few partial matrices fit, still occupy all
+ * workers.
  */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
@@ -17,10 +19,10 @@ struct gram_sweep {
     double *gram; /* result */
     struct slc_row_cut cut;
     uint64_t blocks; /* along one side */
-    uint64_t pairs;  /* of blocks in the upper triangle */
+    uint64_t pairs;  /* pairs of blocks in the upper triangle */
 };
 
-/* The pair of blocks with number `pair`, counted row by row in the upper triangle. */
+/* Blocks of pair number `pair`, counted row by row in the upper triangle. */
 static void block_pair(uint64_t blocks, uint64_t pair, uint32_t *first, uint32_t *second)
 {
     uint64_t row = 0;
@@ -33,7 +35,7 @@ static void block_pair(uint64_t blocks, uint64_t pair, uint32_t *first, uint32_t
     *second = (uint32_t)((row + pair) * SLC_GRAM_BLOCK);
 }
 
-/* Columns of a block from `column` on, in f64: in place, or converted to `panel`. */
+/* Columns of a block from `column` on in f64: in place, or converted to `panel`. */
 static const double *columns_f64(const struct slc_matrix *matrix,
                                  uint64_t begin,
                                  uint64_t end,
@@ -51,7 +53,7 @@ static const double *columns_f64(const struct slc_matrix *matrix,
     return panel;
 }
 
-/* One block over one group of rows. */
+/* Computes one block over one group of rows. */
 static void gram_piece(const struct gram_sweep *sweep, uint64_t piece, unsigned worker)
 {
     const struct slc_matrix *matrix = sweep->matrix;
@@ -94,7 +96,7 @@ static void gram_pieces(void *context, uint64_t begin, uint64_t end, unsigned wo
     }
 }
 
-/* Adds up the groups for rows [begin, end) of the upper triangle and mirrors them. */
+/* Adds the groups for rows [begin, end) of the upper triangle and mirrors them. */
 static void add_groups(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     const struct gram_sweep *sweep = context;
@@ -132,7 +134,7 @@ enum slc_status slc_dense_gram(struct slc_dense *dense,
     sweep.pairs = sweep.blocks * (sweep.blocks + 1) / 2;
     SLC_TRY(
         slc_team_for(dense->workers, sweep.cut.groups * sweep.pairs, 1, gram_pieces, &sweep, err));
-    if (rank < SLC_GRAM_BLOCK / 2) { /* microseconds: not worth waking the others */
+    if (rank < SLC_GRAM_BLOCK / 2) { /* takes microseconds: not worth waking the other workers */
         add_groups(&sweep, 0, rank, 0);
         return SLC_OK;
     }

@@ -1,11 +1,11 @@
 /*
- * Preparing to solve with the symmetric positive semi-definite V of ALS.
+ * Prepares solving with the symmetric positive semi-definite V of ALS.
  *
  * V = L L^T (LAPACK dpotrf), so X = M D V^-1 E solves X (E^-1 L) (D^-1 L)^T = M: the scales D and E
- * go into two copies of L and cost nothing per row. Where the reciprocal condition number says that
- * V is singular to working precision, X = M D V^+ E with the pseudo-inverse from the eigenvalues
- * that count. LAPACK is called through the column-major interfaces, which take no memory of their
- * own: V is symmetric, and L row-major is L^T column-major.
+ * are part of two copies of L and cost nothing per row. If the reciprocal condition number shows
+ * that V is singular to working precision, X = M D V^+ E with the pseudo-inverse from the
+ * significant eigenvalues. LAPACK is called through its column-major interfaces, which allocate no
+ * memory: V is symmetric, and L row-major is L^T column-major.
  */
 #include "base/memory/checked.h"
 #include "base/memory/limits.h"
@@ -44,8 +44,8 @@ enum slc_status slc_solver_create(struct slc_solver *solver, uint32_t rank, stru
                         SLC_MAX_RANK);
     }
     solver->forward = slc_calloc(solver_elements(rank), sizeof *solver->forward);
-    SLC_TRY(slc_check_memory(solver->forward != NULL, err, "to solve with a %u x %u matrix", rank,
-                             rank));
+    SLC_TRY(slc_check_memory(solver->forward != NULL, err, "for solving with a %u x %u matrix",
+                             rank, rank));
     solver->rank = rank;
     solver->size = (rank + SLC_SOLVE_COLUMNS - 1) / SLC_SOLVE_COLUMNS * SLC_SOLVE_COLUMNS;
     uint64_t square = (uint64_t)solver->size * solver->size;
@@ -63,8 +63,8 @@ void slc_solver_destroy(struct slc_solver *solver)
     *solver = empty;
 }
 
-/* Largest sum of magnitudes of a column (V is symmetric: of a row); NaN or infinity show in it. */
-static double norm_1(const double *gram, uint64_t rank)
+/* Largest column sum of magnitudes (V is symmetric: also of a row); propagates NaN and infinity. */
+static double one_norm(const double *gram, uint64_t rank)
 {
     double most = 0.0;
 
@@ -83,7 +83,7 @@ static double norm_1(const double *gram, uint64_t rank)
     return most;
 }
 
-/* L in solver->forward; true when there is one and V is not singular to working precision. */
+/* Computes L in solver->forward; false if it does not exist or V is numerically singular. */
 static bool try_cholesky(struct slc_dense *dense, struct slc_solver *solver, double norm)
 {
     const lapack_int n = (lapack_int)solver->rank;
@@ -120,7 +120,7 @@ static enum slc_status pseudo_inverse(struct slc_dense *dense,
         return slc_fail(err, SLC_ERR_NUMERIC,
                         "the eigenvalues of the %u x %u Gram matrix did not converge", rank, rank);
     }
-    /* Ascending, so those that count are the last; scaled by w^-1/2 they give V^+ as a product. */
+    /* Ascending, so the significant ones are last; scaled by w^-1/2 they yield V^+ as a product. */
     least = (double)rank * DBL_EPSILON * values[rank - 1];
     solver->kept = 0;
     while (solver->kept < rank && values[rank - 1 - solver->kept] > least &&
@@ -156,7 +156,7 @@ static void scale_inverse(const struct slc_solver *solver, const double *left, c
     }
 }
 
-/* forward = D^-1 L and backward = E^-1 L, both filled up with the identity. */
+/* forward = D^-1 L and backward = E^-1 L, both padded with the identity. */
 static void
 scale_triangles(const struct slc_solver *solver, const double *left, const double *right)
 {
@@ -187,16 +187,17 @@ enum slc_status slc_dense_factorize(struct slc_dense *dense,
                                     struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
-    const double norm = norm_1(gram, solver->rank);
+    const double norm = one_norm(gram, solver->rank);
 
     if (solver->rank > dense->rank_max) {
-        return slc_fail(err, SLC_ERR_USAGE, "rank %u exceeds the %u that scratch was taken for",
-                        solver->rank, dense->rank_max);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "rank %u exceeds the rank %u for which scratch was allocated", solver->rank,
+                        dense->rank_max);
     }
     if (!isfinite(norm)) {
         return slc_fail(err, SLC_ERR_NUMERIC,
-                        "the %u x %u Gram matrix holds a NaN or an infinity: the factors have "
-                        "overflowed or started from such values",
+                        "the %u x %u Gram matrix contains a NaN or an infinity: the factors have "
+                        "overflowed, or their initial values were not finite",
                         solver->rank, solver->rank);
     }
     for (uint64_t i = 0; i < solver->rank; i++) {

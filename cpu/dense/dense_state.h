@@ -1,10 +1,9 @@
 /*
- * What the files of dense algebra share: scratch, and how rows are cut.
- *
- * Rows are cut into panels, and runs of whole panels into at most SLC_DENSE_GROUPS groups. Both
- * follow from the number of rows and the rank alone. Each group sums its panels in order and groups
- * are added up in order: the sum has one shape, whatever the number of workers, and its partial
- * results take bounded memory, whatever the number of rows.
+ * Shared by the files of dense algebra: scratch, and the division of rows.
+ * Rows are divided into panels, and ranges of whole panels into at most SLC_DENSE_GROUPS groups;
+ * both depend only on the number of rows and the rank. Each group sums its panels in order and the
+ * groups are added in order. A sum therefore has the same shape for any number of workers, and its
+ * partial results need bounded memory for any number of rows.
  */
 #ifndef SLC_CPU_DENSE_STATE_H
 #define SLC_CPU_DENSE_STATE_H
@@ -17,15 +16,15 @@
 
 enum {
     SLC_DENSE_GROUPS = 64,
-    /* Columns of a block of a Gram matrix: 128 x 128 sums and both panels stay in cache. */
+    /* Columns of a block of a Gram matrix: 128 x 128 sums and both panels stay in the cache. */
     SLC_GRAM_BLOCK = 128,
     SLC_GRAM_ROWS = 512,
-    /* Elements of a panel at most, 1 MiB, and rows. */
+    /* Largest number of elements (1 MiB) and rows of a panel. */
     SLC_PANEL_ELEMENTS = 131072,
     SLC_PANEL_ROWS = 1024,
-    /* Elements of all partial Gram matrices, 8 MiB, unless one alone is larger. */
+    /* Elements of all partial Gram matrices, 8 MiB, unless a single one is larger. */
     SLC_GRAM_ELEMENTS = 1048576,
-    /* Per column: two partial results of each group; also eigenvalues and LAPACK's workspace. */
+    /* Per column: two partial results per group; also holds eigenvalues and LAPACK's workspace. */
     SLC_COLUMN_ELEMENTS = 2 * SLC_DENSE_GROUPS
 };
 
@@ -40,7 +39,7 @@ struct slc_dense {
     uint64_t panel_elements; /* of one panel */
 };
 
-/* Rows cut into groups of panels. */
+/* Division of rows into groups of panels. */
 struct slc_row_cut {
     uint64_t rows;
     uint64_t panel_rows;
@@ -64,7 +63,7 @@ static inline uint64_t slc_panel_end(const struct slc_row_cut *cut, uint64_t row
     return end < limit ? end : limit;
 }
 
-/* Rows of a panel of whole rows, for `cols` columns. */
+/* Rows of a panel of whole rows with `cols` columns. */
 uint64_t slc_panel_rows(uint32_t cols);
 
 /* One of the worker's two panels. */
@@ -74,19 +73,19 @@ slc_dense_panel(const struct slc_dense *dense, unsigned worker, unsigned which)
     return dense->panels + (2 * (uint64_t)worker + which) * dense->panel_elements;
 }
 
-/* SLC_ERR_USAGE when the matrix is larger than the scratch was made for. */
+/* Errors: SLC_ERR_USAGE if the matrix exceeds the size for which scratch was created. */
 enum slc_status slc_dense_check(const struct slc_dense *dense,
                                 const struct slc_matrix *matrix,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Columns [column, column + cols) of rows [begin, end) as f64, contiguous. */
+/* Loads columns [column, column + cols) of rows [begin, end) as contiguous f64. */
 void slc_dense_load(const struct slc_matrix *matrix,
                     uint64_t begin,
                     uint64_t end,
                     uint32_t column,
                     uint32_t cols,
                     double *to);
-/* The reverse, for whole rows. */
+/* Stores contiguous f64 in rows [begin, end). */
 void slc_dense_store(struct slc_matrix *matrix, uint64_t begin, uint64_t end, const double *from);
 
 #endif

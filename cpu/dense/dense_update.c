@@ -1,13 +1,13 @@
 /*
- * The update of a factor in one sweep over the rows: solve, Gram matrix, largest magnitudes and
- * inner products with the MTTKRP.
+ * Updates a factor in one sweep over the rows: solve, Gram matrix, largest magnitudes and inner
+ * products with the MTTKRP.
  *
- * Ranks up to SLC_BLOCK_RANK go through all of it block by block, while the rows are in the
- * first-level cache (dense_kernels.h): what is left is one read of the MTTKRP and one write of the
- * factor. Beyond, panels are solved by BLAS and the Gram matrix takes another sweep: both do rank
+ * Ranks up to SLC_BLOCK_RANK perform all steps block by block, while the rows are in the L1 cache
+ * (dense_kernels.h): the remaining cost is one read of the MTTKRP and one write of the factor. For
+ * higher ranks BLAS solves panels and the Gram matrix needs another sweep: both perform `rank`
  * operations per number read.
  *
- * What is summed are the factor's numbers as stored, after their rounding to its type.
+ * Sums are computed from the factor's stored numbers, after rounding to its type.
  */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
@@ -21,7 +21,7 @@
 #include <string.h>
 
 struct update {
-    bool solves, sums; /* which of the two steps are taken */
+    bool solves, sums; /* the steps to perform */
     struct slc_dense *dense;
     const struct slc_solver *solver;
     const struct slc_matrix *mttkrp;
@@ -32,19 +32,19 @@ struct update {
     struct slc_row_cut cut;
 };
 
-/* The largest magnitudes of one group, followed by its inner products. */
+/* Largest magnitudes of one group, followed by its inner products. */
 static double *group_columns(const struct update *update, uint64_t group)
 {
     return update->dense->columns + group * 2 * update->width;
 }
 
-/* Rows that blocks are copied to where the matrices' own do not do. */
+/* Copies of rows, for blocks that cannot be processed in place. */
 struct block {
     double m[SLC_BLOCK_ROWS * SLC_BLOCK_RANK] __attribute__((aligned(64)));
     double x[SLC_BLOCK_ROWS * SLC_BLOCK_RANK] __attribute__((aligned(64)));
 };
 
-/* Rows [row, row + rows) into a block; further rows of the block become zero. */
+/* Copies rows [row, row + rows) to a block; clears the other rows of the block. */
 static void load_block(const struct update *update,
                        const struct slc_matrix *matrix,
                        uint64_t row,
@@ -79,7 +79,7 @@ store_block(const struct update *update, uint64_t row, uint64_t rows, const doub
     }
 }
 
-/* The solution of singular equations: X = M times a matrix. */
+/* Solves singular equations: X = M times a matrix. */
 static void multiply_block(const struct update *update, const double *m, double *x)
 {
     const struct slc_solver *solver = update->solver;
@@ -89,14 +89,14 @@ static void multiply_block(const struct update *update, const double *m, double 
                 0.0, x, (int)update->width);
 }
 
-/* Whether a block's rows are worked on where they lie. */
+/* Whether a block's rows can be processed in place. */
 static bool block_in_place(const struct update *update, uint64_t rows)
 {
     return update->factor->type == SLC_F64 && rows == SLC_BLOCK_ROWS &&
            update->factor->pitch == update->width;
 }
 
-/* `gram` may be NULL; both are looked at where sums are made. */
+/* `gram` may be NULL; `gram` and `columns` are used only if sums are computed. */
 static void update_block(const struct update *update,
                          uint64_t row,
                          uint64_t rows,
@@ -122,7 +122,7 @@ static void update_block(const struct update *update,
             store_block(update, row, rows, x);
         }
         triangles = NULL;
-        /* Sums are of the numbers as stored. */
+        /* Sums are computed from the stored numbers. */
         if (update->sums && (update->factor->type == SLC_F32 || !update->solves)) {
             load_block(update, update->factor, row, rows, x);
         }
@@ -138,7 +138,7 @@ static void update_groups_by_blocks(void *context, uint64_t first, uint64_t last
     struct block block;
 
     (void)worker;
-    /* Columns beyond the rank stay zero. */
+    /* Columns above the rank stay zero. */
     memset(&block, 0, sizeof block);
     for (uint64_t group = first; group < last; group++) {
         const uint64_t limit = slc_group_end(&update->cut, group);
@@ -154,7 +154,7 @@ static void update_groups_by_blocks(void *context, uint64_t first, uint64_t last
     }
 }
 
-/* x = the solution for `rows` rows of m. */
+/* Solves for `rows` rows: x from m. */
 static void
 solve_panel(const struct slc_solver *solver, int rows, const double *m, double *x, int pitch)
 {
@@ -208,7 +208,7 @@ static void update_panel(
     }
 }
 
-/* The Gram matrices alone, of a factor that has been solved for. */
+/* Computes only the Gram matrices, for a factor that is already solved. */
 static void gram_groups_by_blocks(void *context, uint64_t first, uint64_t last, unsigned worker)
 {
     const struct update *update = context;
@@ -276,7 +276,7 @@ void slc_dense_columns_join(uint32_t rank,
     }
 }
 
-/* Adds up the groups, in their order. */
+/* Adds the groups in order. */
 static void combine_grams(const struct update *update, double *gram)
 {
     const uint64_t rank = update->factor->cols;
@@ -299,10 +299,10 @@ static void combine_grams(const struct update *update, double *gram)
     }
 }
 
-static struct update update_of(struct slc_dense *dense,
-                               const struct slc_solver *solver,
-                               const struct slc_matrix *mttkrp,
-                               struct slc_matrix *factor)
+static struct update make_update(struct slc_dense *dense,
+                                 const struct slc_solver *solver,
+                                 const struct slc_matrix *mttkrp,
+                                 struct slc_matrix *factor)
 {
     return (struct update){.solves = true,
                            .sums = true,
@@ -324,18 +324,18 @@ static enum slc_status check_shapes(const struct update *update, struct slc_erro
     assert(mttkrp != factor);
     if (mttkrp->rows != factor->rows || mttkrp->cols != factor->cols ||
         mttkrp->type != factor->type || update->solver->rank != factor->cols) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "an MTTKRP of %llu x %u and a solver of rank %u do not fit a factor of "
-                        "%llu x %u",
-                        (unsigned long long)mttkrp->rows, mttkrp->cols, update->solver->rank,
-                        (unsigned long long)factor->rows, factor->cols);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "an MTTKRP of %llu x %u and a solver of rank %u do not match a factor of %llu x %u",
+            (unsigned long long)mttkrp->rows, mttkrp->cols, update->solver->rank,
+            (unsigned long long)factor->rows, factor->cols);
     }
     return slc_dense_check(update->dense, factor, err);
 }
 
-/* One sweep over all rows, in groups, and their sums. */
+/* Sweeps once over all rows, in groups, and combines their sums. */
 static enum slc_status
-sweep(struct update *update, const struct slc_update_sums *sums, struct slc_error *err)
+sweep_rows(struct update *update, const struct slc_update_sums *sums, struct slc_error *err)
 {
     const bool by_blocks = update->solver->rank <= SLC_BLOCK_RANK;
 
@@ -361,12 +361,12 @@ enum slc_status slc_dense_update(struct slc_dense *dense,
                                  const struct slc_update_sums *sums,
                                  struct slc_error *err)
 {
-    struct update update = update_of(dense, solver, mttkrp, factor);
+    struct update update = make_update(dense, solver, mttkrp, factor);
 
-    return sweep(&update, sums, err);
+    return sweep_rows(&update, sums, err);
 }
 
-/* Rows [begin, end), by one worker; `columns` is looked at where sums are made. */
+/* Processes rows [begin, end) on one worker; `columns` is used only if sums are computed. */
 static void update_range(
     const struct update *update, uint64_t begin, uint64_t end, unsigned worker, double *columns)
 {
@@ -396,7 +396,7 @@ enum slc_status slc_dense_update_rows(struct slc_dense *dense,
                                       unsigned worker,
                                       struct slc_error *err)
 {
-    struct update update = update_of(dense, solver, mttkrp, factor);
+    struct update update = make_update(dense, solver, mttkrp, factor);
 
     SLC_TRY(check_shapes(&update, err));
     update.sums = false;
@@ -414,7 +414,7 @@ enum slc_status slc_dense_update_part(struct slc_dense *dense,
                                       double *columns,
                                       struct slc_error *err)
 {
-    struct update update = update_of(dense, solver, mttkrp, factor);
+    struct update update = make_update(dense, solver, mttkrp, factor);
 
     SLC_TRY(check_shapes(&update, err));
     memset(columns, 0, slc_dense_columns_elements(solver->rank) * sizeof *columns);
@@ -429,10 +429,10 @@ enum slc_status slc_dense_update_sums(struct slc_dense *dense,
                                       const struct slc_update_sums *sums,
                                       struct slc_error *err)
 {
-    struct update update = update_of(dense, solver, mttkrp, factor);
+    struct update update = make_update(dense, solver, mttkrp, factor);
 
     update.solves = false;
-    return sweep(&update, sums, err);
+    return sweep_rows(&update, sums, err);
 }
 
 enum slc_status slc_dense_update_gram(struct slc_dense *dense,

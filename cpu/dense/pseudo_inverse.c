@@ -1,8 +1,8 @@
 /*
- * See pseudo_inverse.h.
+ * Pseudo-inverse by a QR factorization with panels and an SVD of its triangle.
  *
- * Q is never formed: A V S^-1 is the orthonormal basis that matters, from A itself, and has lost no
- * more than forming it would have.
+ * Q is never formed: A V S^-1, computed from A itself, is the orthonormal basis needed, with no
+ * more loss of accuracy than forming Q would cause.
  */
 #include "cpu/dense/pseudo_inverse.h"
 
@@ -16,19 +16,19 @@
 
 enum {
     PANEL_ROWS = 256,
-    LAPACK_WORK = 64 /* numbers per column: its blocks are 32 or 64 wide */
+    LAPACK_WORK = 64 /* numbers per column; LAPACK's blocks have 32 or 64 columns */
 };
 
 struct inverse {
     uint32_t cols;
-    uint64_t height; /* of the stack: what the panels before have left, and a panel */
+    uint64_t height; /* of the stack: the triangle of the previous panels, and one panel */
     struct slc_buffer memory;
     double *stack;            /* height x cols, column-major */
     double *v, *v_scaled;     /* cols x cols: V S^-1 row-major, and S^-1 V^T */
     double *values, *tau;     /* cols each */
     double *panel;            /* PANEL_ROWS x cols */
-    double *work;             /* LAPACK's */
-    lapack_int work_elements; /* of it */
+    double *work;             /* LAPACK's workspace */
+    lapack_int work_elements; /* elements of `work` */
 };
 
 static uint64_t stack_height(uint32_t cols)
@@ -36,7 +36,7 @@ static uint64_t stack_height(uint32_t cols)
     return cols + slc_max_u64(cols, PANEL_ROWS);
 }
 
-static uint64_t elements(uint32_t cols)
+static uint64_t scratch_elements(uint32_t cols)
 {
     return stack_height(cols) * cols + 2 * (uint64_t)cols * cols + 2 * (uint64_t)cols +
            (uint64_t)PANEL_ROWS * cols + LAPACK_WORK * (uint64_t)cols;
@@ -44,15 +44,15 @@ static uint64_t elements(uint32_t cols)
 
 uint64_t slc_pseudo_inverse_memory_bytes(uint32_t cols)
 {
-    return slc_buffer_footprint(elements(cols) * sizeof(double), SLC_PAGES_SMALL);
+    return slc_buffer_footprint(scratch_elements(cols) * sizeof(double), SLC_PAGES_SMALL);
 }
 
-static enum slc_status inverse_create(struct inverse *work, uint32_t cols, struct slc_error *err)
+static enum slc_status create_inverse(struct inverse *work, uint32_t cols, struct slc_error *err)
 {
     const uint64_t square = (uint64_t)cols * cols;
 
-    SLC_TRY(
-        slc_buffer_create(&work->memory, elements(cols) * sizeof(double), SLC_PAGES_SMALL, err));
+    SLC_TRY(slc_buffer_create(&work->memory, scratch_elements(cols) * sizeof(double),
+                              SLC_PAGES_SMALL, err));
     work->cols = cols;
     work->height = stack_height(cols);
     work->stack = work->memory.data;
@@ -66,15 +66,15 @@ static enum slc_status inverse_create(struct inverse *work, uint32_t cols, struc
     return SLC_OK;
 }
 
-/* The triangle T of A = Q T, on top of the stack, zeros below its diagonal. */
+/* Computes the triangle T of A = Q T on top of the stack, with zeros below its diagonal. */
 static enum slc_status
-triangle(struct inverse *work, const struct slc_matrix *matrix, struct slc_error *err)
+compute_triangle(struct inverse *work, const struct slc_matrix *matrix, struct slc_error *err)
 {
     const uint32_t cols = work->cols;
-    const uint64_t room = work->height - cols;
+    const uint64_t panel_rows = work->height - cols;
 
-    for (uint64_t begin = 0; begin < matrix->rows; begin += room) {
-        const uint64_t rows = slc_min_u64(matrix->rows - begin, room);
+    for (uint64_t begin = 0; begin < matrix->rows; begin += panel_rows) {
+        const uint64_t rows = slc_min_u64(matrix->rows - begin, panel_rows);
 
         for (uint32_t r = 0; r < cols; r++) {
             double *column = work->stack + r * work->height;
@@ -89,7 +89,7 @@ triangle(struct inverse *work, const struct slc_matrix *matrix, struct slc_error
         if (LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, (lapack_int)(cols + rows), (lapack_int)cols,
                                 work->stack, (lapack_int)work->height, work->tau, work->work,
                                 work->work_elements) != 0) {
-            return slc_fail(err, SLC_ERR_NUMERIC, "a factor could not be made orthogonal");
+            return slc_fail(err, SLC_ERR_NUMERIC, "the QR factorization of a factor failed");
         }
     }
     for (uint32_t r = 0; r < cols; r++) {
@@ -102,20 +102,20 @@ triangle(struct inverse *work, const struct slc_matrix *matrix, struct slc_error
     return SLC_OK;
 }
 
-/* V S^-1 and S^-1 V^T of T; returns how many singular values count in *independent. */
+/* Computes V S^-1 and S^-1 V^T of T; *independent: number of significant singular values. */
 static enum slc_status
-decompose(struct inverse *work, uint64_t rows, uint32_t *independent, struct slc_error *err)
+compute_svd(struct inverse *work, uint64_t rows, uint32_t *independent, struct slc_error *err)
 {
     const uint32_t cols = work->cols;
     const lapack_int n = (lapack_int)cols;
     double smallest;
 
-    /* Column-major V^T, so row s of it is at v_scaled[s], v_scaled[s + cols], .. */
+    /* LAPACK returns V^T column-major: its row s is at v_scaled[s], v_scaled[s + cols], .. */
     if (LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'N', 'A', n, n, work->stack, (lapack_int)work->height,
                             work->values, NULL, 1, work->v_scaled, n, work->work,
                             work->work_elements) != 0 ||
         !isfinite(work->values[0])) {
-        return slc_fail(err, SLC_ERR_NUMERIC, "the singular values of a factor were not found");
+        return slc_fail(err, SLC_ERR_NUMERIC, "the singular values of a factor did not converge");
     }
     smallest = work->values[0] * DBL_EPSILON * (double)slc_max_u64(rows, cols);
     *independent = 0;
@@ -136,7 +136,7 @@ decompose(struct inverse *work, uint64_t rows, uint32_t *independent, struct slc
     return SLC_OK;
 }
 
-/* A V S^-1 S^-1 V^T, a panel at a time. */
+/* Replaces the rows by A V S^-1 S^-1 V^T, panel by panel. */
 static void replace_rows(struct inverse *work, struct slc_matrix *matrix)
 {
     const int cols = (int)work->cols;
@@ -156,10 +156,10 @@ enum slc_status
 slc_pseudo_inverse(struct slc_matrix *matrix, uint32_t *independent, struct slc_error *err)
 {
     struct inverse work = {.memory = SLC_BUFFER_INIT};
-    enum slc_status status = inverse_create(&work, matrix->cols, err);
+    enum slc_status status = create_inverse(&work, matrix->cols, err);
 
-    SLC_THEN(status, triangle(&work, matrix, err));
-    SLC_THEN(status, decompose(&work, matrix->rows, independent, err));
+    SLC_THEN(status, compute_triangle(&work, matrix, err));
+    SLC_THEN(status, compute_svd(&work, matrix->rows, independent, err));
     if (status == SLC_OK) {
         replace_rows(&work, matrix);
     }

@@ -8,7 +8,7 @@
 
 enum {
     CHUNK_NNZ = 4 * SLC_GROUP_NNZ,
-    /* P and Q of a batch, as numbers: what a second-level cache has room for beside G's columns. */
+    /* Elements of P and Q of a batch: what fits an L2 cache together with G's columns. */
     BATCH_ELEMENTS = 1 << 15,
     BATCH_LEAST = 8
 };
@@ -49,10 +49,10 @@ uint64_t slc_core_scratch_elements(unsigned order, uint32_t rank)
     return elements;
 }
 
-/* Multiplies the `count` numbers at `row` by each of the `rank` at `by`, in place. */
-static void spread(double *row, uint64_t count, const double *by, uint32_t rank)
+/* Multiplies the `count` numbers at `row` by each of the `rank` numbers at `by`, in place. */
+static void multiply_kronecker(double *row, uint64_t count, const double *by, uint32_t rank)
 {
-    /* From the end: what is read lies at or before what is written. */
+    /* Backwards, so that no element is overwritten before it is read. */
     for (uint64_t k = count; k-- > 0;) {
         const double number = row[k];
 
@@ -62,7 +62,7 @@ static void spread(double *row, uint64_t count, const double *by, uint32_t rank)
     }
 }
 
-/* What of a batch belongs to nonzero `i` of the chunk: modes [first, end), from `row[0]` on. */
+/* Computes the row of nonzero `i` of the chunk for modes [first, end), starting with `row[0]`. */
 static void fill_row(const struct slc_tile_view *tile,
                      const struct slc_chunk_view *chunk,
                      uint32_t i,
@@ -75,8 +75,9 @@ static void fill_row(const struct slc_tile_view *tile,
     uint64_t count = 1;
 
     for (unsigned n = first; n < end; n++) {
-        spread(row, count, slc_matrix_row_f64(&matrices[n], tile->corner[n] + chunk->offset[n][i]),
-               rank);
+        multiply_kronecker(row, count,
+                           slc_matrix_row_f64(&matrices[n], tile->corner[n] + chunk->offset[n][i]),
+                           rank);
         count *= rank;
     }
 }

@@ -1,9 +1,8 @@
 /*
- * The core of a tensor under one small matrix per mode, tile by tile:
- *
- *     G(r1 .. rN) = sum over the nonzeros x of x * U1(i1, r1) * .. * UN(iN, rN)
- *
- * which is X x_1 U1^T .. x_N UN^T (KB section 2.5), with R^N numbers whatever the tensor's size.
+ * Projects a tensor by one small matrix per mode to its core, tile by tile:
+ *   G(r1 .. rN) = sum over the nonzeros x of x * U1(i1, r1) * .. * UN(iN, rN)
+ * which is X x_1 U1^T .. x_N UN^T ([Kolda2009] section 2.5) and has R^N numbers for any tensor
+ * size.
  */
 #ifndef SLC_CPU_CORE_TILE_H
 #define SLC_CPU_CORE_TILE_H
@@ -21,12 +20,12 @@ uint64_t slc_core_elements(unsigned order, uint32_t rank);
 uint64_t slc_core_scratch_elements(unsigned order, uint32_t rank);
 
 /*
- * core += the tile's part, R^N numbers, the last mode's index fastest.
- * Math: nonzeros are taken in batches, of which a row of P is x times the Kronecker product of the
- * rows of the first half of the modes, and one of Q that of the others; then G += P^T Q, which is
- * nearly all of the work, at the rate of BLAS.
+ * Adds the tile's part to `core`, R^N numbers, the last mode's index fastest.
+ * Math: nonzeros are processed in batches. A row of P is x times the Kronecker product of the rows
+ * of the first half of the modes, a row of Q that of the other modes; then G += P^T Q, which is
+ * nearly all of the work and runs at the speed of BLAS.
  * Needs: `matrices` f64 with `rank` columns and a row for each index; values of the tile f64.
- * Order: in that of the nonzeros, the same bits every time. Cost: 2 nnz * R^N flops.
+ * Order: that of the nonzeros, deterministic. Cost: 2 nnz * R^N flops.
  * Errors: those of decoding.
  */
 enum slc_status slc_core_tile(struct slc_tile_view *tile,

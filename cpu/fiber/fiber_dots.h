@@ -1,9 +1,9 @@
 /*
  * Sums over runs of fibers for contractions: sums[r] = sum over the nonzeros of run r of value *
- * vector[offset[mode]], f64, by the rank-1 kernel of MTTKRP over fibers.
- * Order: eight sums side by side and a tree over them, so that all instruction sets give the same
- * bits. Cost: a multiplication and an addition per nonzero. Needs: fibers->runs at most
- * SLC_CHUNK_NNZ, f64 values.
+ * vector[offset[mode]], in f64, by the rank-1 kernel of MTTKRP over fibers.
+ * Order: eight partial sums and a tree over them, so all instruction sets return the same bits.
+ * Cost: one multiplication and one addition per nonzero. Needs: fibers->runs at most SLC_CHUNK_NNZ,
+ * f64 values.
  */
 #ifndef SLC_CPU_FIBER_DOTS_H
 #define SLC_CPU_FIBER_DOTS_H

@@ -1,7 +1,7 @@
 /*
- * See cpu/fiber/ttm.h. Both forms run on kernels of MTTKRP: a run of a fiber without other factors
- * is summed as in an MTTKRP of two modes, and a nonzero is added to its row as in one with a single
- * factor. Rank 1 has kernels of its own there, with dot products over runs.
+ * TTM with the kernels of MTTKRP: a run of a fiber without other factors is summed as in an MTTKRP
+ * of order 2, and a nonzero is added to its row as in one with a single factor. Rank 1 has its own
+ * kernels there, with dot products over runs.
  */
 #include "cpu/fiber/ttm.h"
 
@@ -19,7 +19,7 @@ const char *slc_ttm_form_name(enum slc_ttm_form form)
     return form < SLC_TTM_FORMS ? names[form] : "?";
 }
 
-/* A matrix beyond half of the cache is prefetched, as factors of MTTKRP are. */
+/* A matrix larger than half of the cache is prefetched, like factors of MTTKRP. */
 static bool exceeds_cache(const struct slc_matrix *matrix)
 {
     uint64_t bytes;
@@ -28,54 +28,54 @@ static bool exceeds_cache(const struct slc_matrix *matrix)
            bytes > slc_cpu_cache_bytes() / 2;
 }
 
-/* Sizes of the parts of an output's memory, each a multiple of a cache line, and of all of it. */
+/* Sizes of an output's arrays, each a multiple of a cache line, and in total. */
 struct parts {
     uint64_t rows, coords, words;
     uint64_t bytes;
 };
 
-/* False where a size is beyond 64 bits. */
-static bool count_parts(const struct slc_ttm_job *job, uint64_t room, struct parts *parts)
+/* Returns false on overflow. */
+static bool count_parts(const struct slc_ttm_job *job, uint64_t capacity, struct parts *parts)
 {
     const uint64_t line_words = 64 / sizeof(uint64_t);
     const uint64_t others = job->order - 1;
 
     *parts = (struct parts){.bytes = 0};
-    room = slc_div_up_u64(room, line_words) * line_words;
+    capacity = slc_div_up_u64(capacity, line_words) * line_words;
     /* One more than a chunk, for the end of the last run. */
     parts->words = (SLC_CHUNK_NNZ + UINT64_C(64)) * sizeof(uint32_t);
-    return room <= UINT32_MAX &&
-           slc_mul_u64(room * sizeof(double), job->matrix->pitch, &parts->rows) &&
-           slc_mul_u64(room * sizeof(uint64_t), others, &parts->coords) &&
+    return capacity <= UINT32_MAX &&
+           slc_mul_u64(capacity * sizeof(double), job->matrix->pitch, &parts->rows) &&
+           slc_mul_u64(capacity * sizeof(uint64_t), others, &parts->coords) &&
            slc_add_u64(parts->rows, parts->coords, &parts->bytes) &&
            slc_add_u64(parts->bytes, (job->order + 2) * parts->words, &parts->bytes);
 }
 
-uint64_t slc_ttm_output_bytes(const struct slc_ttm_job *job, uint64_t room)
+uint64_t slc_ttm_output_bytes(const struct slc_ttm_job *job, uint64_t capacity)
 {
     struct parts parts;
 
-    return count_parts(job, room, &parts) ? slc_buffer_footprint(parts.bytes, SLC_PAGES_SMALL)
-                                          : UINT64_MAX;
+    return count_parts(job, capacity, &parts) ? slc_buffer_footprint(parts.bytes, SLC_PAGES_SMALL)
+                                              : UINT64_MAX;
 }
 
 enum slc_status slc_ttm_output_create(struct slc_ttm_output *output,
                                       const struct slc_ttm_job *job,
-                                      uint64_t room,
+                                      uint64_t capacity,
                                       struct slc_error *err)
 {
     struct parts parts;
     unsigned other = 0;
 
-    assert(room > SLC_TTM_CHUNK_FIBERS);
+    assert(capacity > SLC_TTM_CHUNK_FIBERS);
     memset(output, 0, sizeof *output);
-    if (!count_parts(job, room, &parts)) {
+    if (!count_parts(job, capacity, &parts)) {
         return slc_fail(err, SLC_ERR_MEMORY,
-                        "%" PRIu64 " rows of %" PRIu32 " columns fit no memory", room,
-                        job->matrix->cols);
+                        "%" PRIu64 " rows of %" PRIu32 " columns exceed the address space",
+                        capacity, job->matrix->cols);
     }
     SLC_TRY(slc_buffer_create(&output->buffer, parts.bytes, SLC_PAGES_SMALL, err));
-    output->room = room;
+    output->capacity = capacity;
     output->pitch = job->matrix->pitch;
     output->kernels = slc_kernels();
     output->prefetch = exceeds_cache(job->matrix);
@@ -124,23 +124,26 @@ check_tile(const struct slc_ttm_job *job, const struct slc_tile_view *tile, stru
     const struct slc_matrix *matrix = job->matrix;
 
     if (tile->order != job->order || job->mode >= job->order) {
-        return slc_fail(err, SLC_ERR_USAGE, "a tile of %u modes in a product of mode %u of %u",
-                        tile->order, job->mode + 1, job->order);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a tile of %u modes does not match a product of mode %u of %u", tile->order,
+                        job->mode + 1, job->order);
     }
     if (tile->value_type != matrix->type) {
-        return slc_fail(err, SLC_ERR_USAGE, "the tile's values and the matrix differ in type");
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the tile's values and the matrix have different types");
     }
     if (tile->corner[job->mode] >= matrix->rows ||
         matrix->rows - tile->corner[job->mode] <= tile->extent[job->mode]) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "the tile has indices up to %" PRIu64 " of mode %u, the matrix %" PRIu64 " rows",
-            tile->corner[job->mode] + tile->extent[job->mode], job->mode + 1, matrix->rows);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the tile has indices up to %" PRIu64
+                        " in mode %u, but the matrix has %" PRIu64 " rows",
+                        tile->corner[job->mode] + tile->extent[job->mode], job->mode + 1,
+                        matrix->rows);
     }
     return SLC_OK;
 }
 
-/* Cuts a chunk in any order into runs, as next_fibers would; branchless, as runs are short here. */
+/* Divides a chunk in any order into runs, like next_fibers; branchless, because runs are short. */
 static void find_runs(const struct slc_ttm_job *job,
                       const struct slc_chunk_view *chunk,
                       struct slc_ttm_output *output,
@@ -174,7 +177,7 @@ static void find_runs(const struct slc_ttm_job *job,
     }
 }
 
-/* The next chunk of the tile in runs of the job's mode. */
+/* Reads the next chunk of the tile in runs of the job's mode. */
 static enum slc_status next_runs(const struct slc_ttm_job *job,
                                  struct slc_tile_view *tile,
                                  struct slc_ttm_output *output,
@@ -201,10 +204,10 @@ static enum slc_status next_runs(const struct slc_ttm_job *job,
     return SLC_OK;
 }
 
-/* Whether the first run goes on with the last fiber of the output. */
-static bool goes_on(const struct slc_tile_view *tile,
-                    const struct slc_fiber_view *fibers,
-                    const struct slc_ttm_output *output)
+/* Whether the first run continues the last fiber of the output. */
+static bool continues_last(const struct slc_tile_view *tile,
+                           const struct slc_fiber_view *fibers,
+                           const struct slc_ttm_output *output)
 {
     if (output->count == 0) {
         return false;
@@ -220,12 +223,12 @@ static bool goes_on(const struct slc_tile_view *tile,
     return true;
 }
 
-/* Appends the fibers of the runs, with sums of zero; returns the row of the first run. */
+/* Appends the fibers of the runs with sums of zero; returns the row of the first run. */
 static uint64_t append_fibers(const struct slc_tile_view *tile,
                               const struct slc_fiber_view *fibers,
                               struct slc_ttm_output *output)
 {
-    const uint32_t known = goes_on(tile, fibers, output);
+    const uint32_t known = continues_last(tile, fibers, output);
     const uint64_t first = output->count - known;
     const uint64_t fresh = fibers->runs - known;
 
@@ -307,7 +310,7 @@ enum slc_status slc_ttm_next(const struct slc_ttm_job *job,
     struct slc_fiber_view fibers;
     enum slc_status status = check_tile(job, tile, err);
 
-    assert(slc_ttm_has_room(output) && output->pitch == matrix->pitch);
+    assert(slc_ttm_has_capacity(output) && output->pitch == matrix->pitch);
     SLC_THEN(status, next_runs(job, tile, output, &fibers, err));
     SLC_TRY(status);
     *nnz = fibers.nnz;

@@ -1,22 +1,17 @@
 /*
- * Tensor times matrix, fiber by fiber, and with one column tensor times vector (SpTV):
- *
- *     y(f, r) = sum over the nonzeros x of mode-n fiber f of x * U(i_n, r)
- *
- * (KB section 2.5, its matrix transposed). The result is semi-sparse: the coordinates of the fibers
- * that have nonzeros, in the modes other than n, and a dense row of R sums for each. It may be
- * larger than memory, so it is delivered in pieces: a call takes a chunk of a tile and appends its
- * fibers to an output of fixed size, which the caller empties in between.
- *
- *     create -> (next until a tile ends, taking fibers away whenever there is no room for a chunk)
- *
- * Consecutive nonzeros of one fiber are one run, whether the tile's order keeps all of a fiber
- * together (then every fiber comes out once) or not (then once per run, and whoever takes the
- * fibers adds up those with equal coordinates). A run that goes on in the next chunk, or in the
- * next tile that the same output is given, is added to the fiber it began.
- *
- * Order: a fiber's sum depends on the tile alone, not on how often the output is emptied; all
- * instruction sets give the same bits. Products are formed in the matrix's type, sums in f64.
+ * Tensor times matrix, fiber by fiber; with one column, tensor times vector (SpTV):
+ *   y(f, r) = sum over the nonzeros x of mode-n fiber f of x * U(i_n, r)
+ * ([Kolda2009] section 2.5, with its matrix transposed). The result is semi-sparse: the coordinates
+ * of the nonempty fibers in the modes other than n, and a dense row of R sums for each. It may
+ * exceed memory, so it is delivered in pieces: a call processes a chunk of a tile and appends its
+ * fibers to an output of fixed capacity, which the caller empties in between.
+ *   create -> (next until a tile ends, removing fibers whenever a chunk might not fit)
+ * Consecutive nonzeros of one fiber form a run. If the tile's order keeps all of a fiber together,
+ * every fiber is delivered once; otherwise once per run, and the caller adds up those with equal
+ * coordinates. A run that continues in the next chunk, or in the next tile given to the same
+ * output, is added to the fiber it started.
+ * Order: a fiber's sum depends on the tile alone, not on when the output is emptied; all
+ * instruction sets return the same bits. Products are formed in the matrix's type, sums in f64.
  */
 #ifndef SLC_CPU_TTM_H
 #define SLC_CPU_TTM_H
@@ -29,9 +24,9 @@
 #include <stdint.h>
 
 enum slc_ttm_form {
-    /* Fiber-centric: a run is summed in registers, then added to its row once. */
+    /* Fiber-centric: sums a run in registers, then adds it to its row once. */
     SLC_TTM_FIBERS,
-    /* Element-centric, one of the forms that XPLAT compares: each nonzero is added to its row. */
+    /* Element-centric, one of the forms that XPLAT compares: adds each nonzero to its row. */
     SLC_TTM_ELEMENTS,
     SLC_TTM_FORMS
 };
@@ -41,61 +36,61 @@ struct slc_ttm_job {
     unsigned order;
     unsigned mode; /* n, 0-based */
     enum slc_ttm_form form;
-    /* Tiles keep fibers of `mode` together and are asked for runs (next_fibers) where they can. */
+    /* Tiles keep fibers of `mode` together; next_fibers is used if available. */
     bool fiber_tiles;
     const struct slc_matrix *matrix; /* U: dims[n] x R; a vector is a matrix of one column */
 };
 
-/* What a chunk adds at most: a caller keeps room for as many. */
+/* Upper bound on the fibers that a chunk adds; the caller keeps this much capacity free. */
 enum { SLC_TTM_CHUNK_FIBERS = SLC_CHUNK_NNZ };
 
-/* Fibers in the order in which they were met, and what finding them takes. */
+/* Fibers in the order in which they were found, and scratch for finding them. */
 struct slc_ttm_output {
-    uint64_t room;                   /* fibers */
-    uint64_t count;                  /* fibers held; the last one may go on */
-    uint32_t pitch;                  /* f64 from row to row: that of the matrix */
+    uint64_t capacity;               /* number of fibers that fit */
+    uint64_t count;                  /* fibers held; the last one may continue */
+    uint32_t pitch;                  /* f64 elements from row to row, like the matrix */
     double *rows;                    /* count rows; columns from R on are zero */
-    uint64_t *coords[SLC_MAX_ORDER]; /* per fiber, of every mode but the job's: there NULL */
+    uint64_t *coords[SLC_MAX_ORDER]; /* per fiber, of every mode except the job's, which is NULL */
 
-    const struct slc_kernel_set *kernels; /* those in use when it was created */
-    bool prefetch;                        /* the matrix leaves no room for anything in the cache */
-    struct slc_buffer buffer;             /* all of it */
-    uint32_t *begin;                      /* of runs in a chunk; and one more */
-    uint32_t *differs;                    /* per nonzero: whether it leaves its neighbour's fiber */
-    uint32_t *row_of;                     /* per run or, for ELEMENTS, nonzero */
-    uint32_t *run_offset[SLC_MAX_ORDER];  /* per run, of every mode but the job's */
+    const struct slc_kernel_set *kernels; /* the set in use when the output was created */
+    bool prefetch;                        /* the matrix exceeds the cache */
+    struct slc_buffer buffer;             /* memory of all arrays */
+    uint32_t *begin;                      /* starts of runs in a chunk, and the end */
+    uint32_t *differs;                    /* per nonzero: its fiber differs from the previous
+                                           * one's */
+    uint32_t *row_of;                     /* per run or, for ELEMENTS, per nonzero */
+    uint32_t *run_offset[SLC_MAX_ORDER];  /* per run, of every mode except the job's */
 };
 
-/* Bytes that slc_ttm_output_create maps; UINT64_MAX where that cannot be counted. */
-uint64_t slc_ttm_output_bytes(const struct slc_ttm_job *job, uint64_t room);
+/* Bytes that slc_ttm_output_create maps; UINT64_MAX on overflow. */
+uint64_t slc_ttm_output_bytes(const struct slc_ttm_job *job, uint64_t capacity);
 
 /*
- * An empty output with room for `room` fibers, at least SLC_TTM_CHUNK_FIBERS + 1, so that a chunk
- * fits behind a fiber that goes on. Owns: slc_ttm_output_destroy, which takes an all-zero struct.
- * Errors: SLC_ERR_MEMORY.
+ * Creates an empty output for `capacity` fibers, at least SLC_TTM_CHUNK_FIBERS + 1, so that a chunk
+ * fits after a fiber that continues. Owns: slc_ttm_output_destroy, which accepts an all-zero
+ * struct. Errors: SLC_ERR_MEMORY.
  */
 enum slc_status slc_ttm_output_create(struct slc_ttm_output *output,
                                       const struct slc_ttm_job *job,
-                                      uint64_t room,
+                                      uint64_t capacity,
                                       struct slc_error *err) SLC_NODISCARD;
 void slc_ttm_output_destroy(struct slc_ttm_output *output);
 
-/* Whether the next chunk is sure to fit. */
-static inline bool slc_ttm_has_room(const struct slc_ttm_output *output)
+/* Whether the next chunk is guaranteed to fit. */
+static inline bool slc_ttm_has_capacity(const struct slc_ttm_output *output)
 {
-    return output->room - output->count >= SLC_TTM_CHUNK_FIBERS;
+    return output->capacity - output->count >= SLC_TTM_CHUNK_FIBERS;
 }
 
-/* Lets go of all fibers but the last, which may go on: after the caller has taken the others. */
+/* Removes all fibers except the last, which may continue. Call it after reading the others. */
 void slc_ttm_keep_last(struct slc_ttm_output *output);
 
 /*
  * Appends the fibers of the next chunk of the tile; *nnz: its nonzeros, 0 at the end of the tile.
- * Needs: slc_ttm_has_room. Cost: nnz * R multiplications and additions. Threads: an output and a
- * tile per thread; the matrix is only read.
- * Errors: SLC_ERR_USAGE for a tile of another order or value type than the job's, or with indices
- * beyond the matrix, or whose runs are of another mode; those of decoding. The output then holds
- * what it held before.
+ * Needs: slc_ttm_has_capacity. Cost: nnz * R multiplications and additions. Threads: an output and
+ * a tile per thread; the matrix is only read.
+ * Errors: SLC_ERR_USAGE for a tile whose order or value type differs from the job's, with indices
+ * beyond the matrix, or with runs of another mode; those of decoding. The output is then unchanged.
  */
 enum slc_status slc_ttm_next(const struct slc_ttm_job *job,
                              struct slc_tile_view *tile,

@@ -1,6 +1,6 @@
 /*
- * Sums of one column, for the kernels of rank 1 (mttkrp_column_tmpl.h): all in f64, whatever the
- * element. Part of kernel_set.c, so compiled for one instruction set.
+ * Sums of one column, for the kernels of rank 1 (mttkrp_column_tmpl.h), in f64 for all element
+ * types. Part of kernel_set.c, so compiled for one instruction set.
  */
 #ifndef SLC_CPU_COLUMN_H
 #define SLC_CPU_COLUMN_H
@@ -14,8 +14,8 @@
 #include <immintrin.h>
 #endif
 
-/* Products that wait for their addition: few enough to stay near, many for the loop over them. */
-enum { COLUMN_WAITING = 256 };
+/* Buffered products: few enough to stay in the L1 cache, enough for an efficient loop. */
+enum { COLUMN_BUFFER = 256 };
 
 typedef double column_eight __attribute__((vector_size(64), may_alias, aligned(8)));
 
@@ -23,7 +23,7 @@ struct column_pair {
     uint32_t first, second;
 };
 
-/* Two offsets with one load: loads, three a cycle at best, are what these loops are made of. */
+/* Loads two offsets at once: these loops are bound by loads, at most three per cycle. */
 static inline struct column_pair column_pair(const uint32_t *offset)
 {
     uint64_t both;
@@ -36,8 +36,8 @@ static inline struct column_pair column_pair(const uint32_t *offset)
 }
 
 /*
- * Dot products of a run's values and the rows that they name: the products, in the element's type,
- * are dealt out to eight sums; these are added up as a tree, the same in every instruction set.
+ * Dot products of a run's values and the rows at its offsets: products in the element's type are
+ * distributed over eight sums, which are added as a tree, the same in every instruction set.
  */
 #if SLC_SET == SET_AVX512
 
@@ -50,13 +50,13 @@ static inline double column_tree(__m512d parts)
     return _mm_cvtsd_f64(two) + _mm_cvtsd_f64(_mm_unpackhi_pd(two, two));
 }
 
-/* The lanes of the first `count` of eight: a run of at most eight takes no branch on its length. */
+/* Mask of the first `count` of eight lanes: runs of up to eight need no branch on their length. */
 static inline __mmask8 column_lanes(uint32_t count)
 {
     return (__mmask8)(count < 8 ? (1U << count) - 1 : 0xFF);
 }
 
-/* Without optimization a gather is a macro that turns its mask into a char. */
+/* Without optimization a gather is a macro that converts its mask to char. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 

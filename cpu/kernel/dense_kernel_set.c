@@ -1,10 +1,10 @@
 /*
  * Dense algebra on blocks of rows, for one instruction set.
  *
- * Solving: the block is transposed, so that a vector holds one column of several rows; then each
- * step subtracts a multiple of one column from four others at a time, and nothing waits for
- * anything within a row. Two transposes cost a fifth of the time at rank 16 and less beyond; in
- * exchange substitution needs no inverse of V and no bound on its condition.
+ * Solving: the block is transposed, so that a vector holds one column of several rows; each step
+ * then subtracts a multiple of one column from four others, and no operation depends on another
+ * within a row. The two transposes cost a fifth of the time at rank 16 and less above; in exchange
+ * substitution needs no inverse of V and no bound on its condition.
  * Gram: outer products of rows, in tiles of sums that stay in registers for the whole block.
  */
 #include "cpu/kernel/dense_kernels.h"
@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) void store(double *to, vector value
 
 /*
  * Exchanges the off-diagonal blocks of `distance` x `distance` in rows a and b = a + distance of a
- * square: done for 1, 2, 4, .. it transposes the square.
+ * square; applied for 1, 2, 4, .. it transposes the square.
  */
 #define EXCHANGE(a, b, low, high)                                                                  \
     do {                                                                                           \
@@ -66,7 +66,7 @@ static inline __attribute__((always_inline)) void store(double *to, vector value
 #define HIGH_1 LIST(1, 3)
 #endif
 
-/* A square of LANES x LANES numbers, transposed. */
+/* Transposes a square of LANES x LANES numbers. */
 static inline __attribute__((always_inline)) void
 transpose_square(const double *from, uint32_t from_pitch, double *to, uint32_t to_pitch)
 {
@@ -100,7 +100,7 @@ transpose_square(const double *from, uint32_t from_pitch, double *to, uint32_t t
     }
 }
 
-/* Rows by columns, or back: `rows` x `cols` numbers. */
+/* Transposes `rows` x `cols` numbers. */
 static inline __attribute__((always_inline)) void transpose(const double *from,
                                                             uint32_t rows,
                                                             uint32_t cols,
@@ -118,7 +118,7 @@ static inline __attribute__((always_inline)) void transpose(const double *from,
 
 typedef vector column_sums[SLC_SOLVE_COLUMNS][STRIP_VECTORS];
 
-/* Columns [j, j + SLC_SOLVE_COLUMNS) of a strip. */
+/* Loads columns [j, j + SLC_SOLVE_COLUMNS) of a strip. */
 static inline __attribute__((always_inline)) void
 load_sums(const double *strip, uint32_t j, column_sums sum)
 {
@@ -156,7 +156,7 @@ subtract(column_sums sum, const double *known, const double *factor, uint32_t st
     }
 }
 
-/* Y A^T = M: columns from first to last. */
+/* Solves Y A^T = M: columns from first to last. */
 static inline __attribute__((always_inline)) void forward(const struct slc_triangles *triangles,
                                                           double *strip)
 {
@@ -185,7 +185,7 @@ static inline __attribute__((always_inline)) void forward(const struct slc_trian
     }
 }
 
-/* X B = Y: columns from last to first. */
+/* Solves X B = Y: columns from last to first. */
 static inline __attribute__((always_inline)) void backward(const struct slc_triangles *triangles,
                                                            double *strip)
 {
@@ -215,7 +215,8 @@ static inline __attribute__((always_inline)) void backward(const struct slc_tria
     }
 }
 
-static void solve(const struct slc_triangles *triangles, const double *m, uint32_t width, double *x)
+static void
+solve_block(const struct slc_triangles *triangles, const double *m, uint32_t width, double *x)
 {
     double columns[SLC_BLOCK_RANK * ROWS] __attribute__((aligned(64)));
 
@@ -227,7 +228,7 @@ static void solve(const struct slc_triangles *triangles, const double *m, uint32
     transpose(columns, width, ROWS, ROWS, x, width);
 }
 
-/* Rows [i, i + GRAM_ROWS) and `vectors` vectors of columns from j on of the Gram matrix. */
+/* Computes rows [i, i + GRAM_ROWS) of the Gram matrix, `vectors` vectors of columns from j on. */
 static inline __attribute__((always_inline)) void
 gram_tile(const double *x, uint32_t width, uint32_t i, uint32_t j, uint32_t vectors, double *sums)
 {
@@ -302,15 +303,15 @@ add_columns(const double *m, const double *x, uint32_t width, double *largest, d
     }
 }
 
-static void update(const struct slc_triangles *triangles,
-                   const double *m,
-                   uint32_t width,
-                   double *x,
-                   double *gram,
-                   double *columns)
+static void update_block(const struct slc_triangles *triangles,
+                         const double *m,
+                         uint32_t width,
+                         double *x,
+                         double *gram,
+                         double *columns)
 {
     if (triangles != NULL) {
-        solve(triangles, m, width, x);
+        solve_block(triangles, m, width, x);
     }
     if (gram != NULL) {
         add_gram(x, width, gram);
@@ -320,7 +321,7 @@ static void update(const struct slc_triangles *triangles,
     }
 }
 
-static void widen(const float *from, uint64_t pitch, uint32_t cols, uint32_t width, double *to)
+static void widen_rows(const float *from, uint64_t pitch, uint32_t cols, uint32_t width, double *to)
 {
     for (uint32_t i = 0; i < ROWS; i++, from += pitch, to += width) {
         for (uint32_t r = 0; r < cols; r++) {
@@ -329,7 +330,8 @@ static void widen(const float *from, uint64_t pitch, uint32_t cols, uint32_t wid
     }
 }
 
-static void narrow(const double *from, uint32_t width, uint32_t cols, uint64_t pitch, float *to)
+static void
+narrow_rows(const double *from, uint32_t width, uint32_t cols, uint64_t pitch, float *to)
 {
     for (uint32_t i = 0; i < ROWS; i++, from += width, to += pitch) {
         for (uint32_t r = 0; r < cols; r++) {
@@ -339,4 +341,4 @@ static void narrow(const double *from, uint32_t width, uint32_t cols, uint64_t p
 }
 
 const struct slc_dense_kernels SET_EXPAND(slc_dense_kernels_, SET_NAME) = {
-    .update = update, .widen = widen, .narrow = narrow};
+    .update = update_block, .widen = widen_rows, .narrow = narrow_rows};

@@ -1,11 +1,10 @@
 /*
- * The inner loops of dense algebra for ranks up to SLC_BLOCK_RANK, one table per instruction set
- * (dense_kernel_set.c). They work in f64 on blocks of SLC_BLOCK_ROWS rows, row-major, with `width`
- * columns: the rank rounded up to whole vectors (slc_block_width), of which those beyond the rank
- * are zero. Blocks begin on 64-byte boundaries.
- *
- * Unlike the kernels of MTTKRP these use fused multiply-adds where the set has them, twice as fast:
- * sets differ in the last bits, one set always gives the same.
+ * Inner loops of dense algebra for ranks up to SLC_BLOCK_RANK, one table per instruction set
+ * (dense_kernel_set.c). They process blocks of SLC_BLOCK_ROWS rows in f64, row-major, with `width`
+ * columns: the rank rounded up to whole vectors (slc_block_width), zero beyond the rank. Blocks are
+ * aligned to 64 bytes.
+ * Unlike the kernels of MTTKRP they use fused multiply-adds if the set has them, twice as fast:
+ * sets differ in the last bits, each set is deterministic.
  */
 #ifndef SLC_CPU_DENSE_KERNELS_H
 #define SLC_CPU_DENSE_KERNELS_H
@@ -15,7 +14,7 @@
 enum {
     /* Rows of a block: four vectors of eight f64, enough to hide an addition's latency. */
     SLC_BLOCK_ROWS = 32,
-    /* Up to this rank a block (16 KiB) and its transpose stay in the first-level cache. */
+    /* Up to this rank a block (16 KiB) and its transpose stay in the L1 cache. */
     SLC_BLOCK_RANK = 64,
     /* Columns solved together: each known column is loaded once for all of them. */
     SLC_SOLVE_COLUMNS = 4
@@ -29,7 +28,7 @@ static inline uint32_t slc_block_width(uint32_t rank)
 
 /*
  * The lower triangles of X B A^T = M, `size` x `size`, row-major: `size` is the rank rounded up to
- * a multiple of SLC_SOLVE_COLUMNS, filled up with the identity. Their diagonals are given inverted.
+ * a multiple of SLC_SOLVE_COLUMNS, padded with the identity. Their diagonals are stored inverted.
  */
 struct slc_triangles {
     uint32_t size;
@@ -39,11 +38,11 @@ struct slc_triangles {
 
 struct slc_dense_kernels {
     /*
-     * Up to three steps on a block, each left out where its argument is NULL:
-     * triangles: X is solved for from X B A^T = M; `x` may be `m`;
+     * Performs up to three steps on a block; a step is skipped if its argument is NULL:
+     * triangles: solves X B A^T = M for X; `x` may be `m`;
      * gram: += X^T X, the upper triangle of width x width numbers, and some below it;
-     * columns, 2 x width numbers: largest = max(largest, |X|), a NaN being ignored, and after these
-     * inner += M * X, both per column.
+     * columns, 2 x width numbers: largest = max(largest, |X|), ignoring NaN, then inner += M * X,
+     * both per column.
      */
     void (*update)(const struct slc_triangles *triangles,
                    const double *m,
@@ -51,7 +50,7 @@ struct slc_dense_kernels {
                    double *x,
                    double *gram,
                    double *columns);
-    /* Rows of `cols` numbers, `pitch` apart in f32 and `width` in f64. */
+    /* Convert rows of `cols` numbers, `pitch` apart in f32 and `width` apart in f64. */
     void (*widen)(const float *from, uint64_t pitch, uint32_t cols, uint32_t width, double *to);
     void (*narrow)(const double *from, uint32_t width, uint32_t cols, uint64_t pitch, float *to);
 };

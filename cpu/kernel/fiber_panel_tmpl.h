@@ -2,17 +2,16 @@
  * MTTKRP over runs of fibers, for one panel of columns; included by mttkrp_panel_tmpl.h, whose
  * macros and types it uses. Defines five functions, one per number of factors whose row a run
  * shares (kernels.h, struct slc_fiber_span).
- *
- * A run costs one product of the rows it shares and one addition to the output; a nonzero one
- * multiplication and addition, with a row of the fibers' own factor or of the output. Nonzeros of a
- * run are added in their order, or where runs are long the even and the odd ones side by side, for
- * an addition takes four cycles and two start in each. The number of sums is the same whatever the
- * vectors, so that all instruction sets return the same bits.
+ * A run costs one product of the rows it shares and one addition to the output; a nonzero costs one
+ * multiplication and addition with a row of the fibers' own factor or of the output. The nonzeros
+ * of a run are added in order or, in long runs, even and odd ones separately, because an addition
+ * takes four cycles and two start per cycle. The number of sums does not depend on the vectors, so
+ * all instruction sets return the same bits.
  */
 
 #include "cpu/kernel/panel_share_tmpl.h"
 
-/* Asks for `bytes` bytes of a row that will be wanted soon. */
+/* Prefetches `bytes` bytes of a row. */
 static inline __attribute__((always_inline)) void
 PANEL(fetch)(const unsigned char *base, uint32_t offset, uint64_t stride, int bytes)
 {
@@ -22,7 +21,7 @@ PANEL(fetch)(const unsigned char *base, uint32_t offset, uint64_t stride, int by
     }
 }
 
-/* Asks for the rows that run `r` shares, and where the output is per run for its row. */
+/* Prefetches the rows that run `r` shares and, if the output is per run, its output row. */
 static inline __attribute__((always_inline)) void
 PANEL(fetch_run)(const struct slc_fiber_span *span, uint64_t column, unsigned factors, uint32_t r)
 {
@@ -36,7 +35,7 @@ PANEL(fetch_run)(const struct slc_fiber_span *span, uint64_t column, unsigned fa
     }
 }
 
-/* The output is of another mode than the fibers: adds up rows of their factor over each run. */
+/* The output's mode is not that of the fibers: sums rows of the fibers' factor over each run. */
 static inline __attribute__((always_inline)) void
 PANEL(gather_runs)(const struct slc_fiber_span *span,
                    uint64_t column,
@@ -111,7 +110,7 @@ PANEL(gather_runs)(const struct slc_fiber_span *span,
     }
 }
 
-/* The output is of the fibers' own mode: adds multiples of one product to rows over each run. */
+/* The output's mode is that of the fibers: adds multiples of one product to rows over each run. */
 static inline __attribute__((always_inline)) void PANEL(scatter_runs)(
     const struct slc_fiber_span *span, uint64_t column, unsigned factors, bool prefetch)
 {
@@ -177,7 +176,7 @@ PANEL(choose_runs)(const struct slc_fiber_span *span, uint64_t column, unsigned 
     }
 }
 
-/* No shared factor: two modes, and the output is not of the fibers' own. */
+/* No shared factor: order 2, and the output's mode is not that of the fibers. */
 static void PANEL(shared_0)(const struct slc_fiber_span *span, uint64_t column)
 {
     if (span->long_runs) {

@@ -1,6 +1,7 @@
 /*
  * Groups for rows of one column; included by group_set.c once per element type. Even and odd
- * nonzeros of a group have a sum each, for an addition takes longer than the loads of a product.
+ * nonzeros of a group have separate sums, because an addition takes longer than the loads of a
+ * product.
  */
 #define COLUMN_PASTE(name, type, log2)  name##_##type##_##log2
 #define COLUMN_EXPAND(name, type, log2) COLUMN_PASTE(name, type, log2)

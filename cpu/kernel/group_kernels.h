@@ -1,8 +1,9 @@
 /*
  * Inner loops of MTTKRP from copies (replica.h), one table per instruction set. They fuse multiply
- * and add where the set can: with runs that are long, half of their arithmetic (R = 32, 58 against
- * 50 ms on 16 million nonzeros of three modes). So their last bits depend on the set, unlike those
- * of kernels.h; only SLC_CONFLICT_REPLICA runs them, which promises no bits.
+ * and add if the set can, which with long runs saves half of their arithmetic (R = 32: 50 instead
+ * of 58 ms on 16 million nonzeros of three modes). Their last bits therefore depend on the set,
+ * unlike those of kernels.h; only SLC_CONFLICT_REPLICA uses them, which does not promise the same
+ * bits.
  */
 #ifndef SLC_CPU_GROUP_KERNELS_H
 #define SLC_CPU_GROUP_KERNELS_H
@@ -10,28 +11,28 @@
 #include "cpu/kernel/kernels.h"
 
 /*
- * A group is a run of nonzeros that agree in the output's mode and perhaps in others, while one
- * mode or more vary. The products of a nonzero's rows are added up over the group, and the sum is
- * multiplied once by the rows that the group shares. The factors of the modes that vary come first.
+ * A group is a run of nonzeros that agree in the output's mode and possibly in others, while at
+ * least one mode varies. The products of a nonzero's rows are summed over the group, and the sum is
+ * multiplied once by the rows that the group shares. The factors of the varying modes come first.
  */
 struct slc_group_span {
     uint32_t groups;
-    unsigned varying;      /* factors with a row per nonzero, >= 1 */
-    unsigned factor_count; /* all; those behind `varying` have a row per group */
-    bool long_groups;      /* worth several sums side by side */
-    uint64_t stride;       /* bytes from row to row of every factor; that of sums in f64 is alike */
+    unsigned varying;      /* number of factors with a row per nonzero, >= 1 */
+    unsigned factor_count; /* all factors; those from `varying` on have a row per group */
+    bool long_groups;      /* long enough for several partial sums */
+    uint64_t stride;       /* bytes between rows of every factor; defines that of sums (f64) */
     const uint32_t *begin; /* groups + 1 */
     const void *values;    /* per nonzero */
-    const uint32_t *rows;  /* per group: output row */
+    const uint32_t *rows;  /* per group: its output row */
     const uint32_t *offset[SLC_MAX_ORDER];
     const unsigned char *factor[SLC_MAX_ORDER];
     unsigned char *output;
 };
 
-/* Adds the groups to the output, for the panel of columns that begins `column_bytes` into a row. */
+/* Adds the groups to the output, for the panel of columns at byte `column_bytes` of a row. */
 typedef void slc_group_fn(const struct slc_group_span *span, uint64_t column_bytes);
 
-enum { SLC_VARYING_CLASSES = 5 /* 1, 2, 3, 4 modes that vary, and any number */ };
+enum { SLC_VARYING_CLASSES = 5 /* 1, 2, 3, 4 varying modes, and any number */ };
 
 struct slc_group_kernels {
     slc_group_fn *f32[SLC_VARYING_CLASSES][SLC_PANEL_WIDTHS];

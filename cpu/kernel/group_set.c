@@ -1,6 +1,6 @@
 /*
- * The group kernels of one instruction set. Compiled once per set, with SLC_SET naming it and the
- * compiler's flags switching it on; nothing here may run before cpu_supports said so.
+ * The group kernels of one instruction set. Compiled once per set: SLC_SET selects it, compiler
+ * flags enable it; the code may run only after cpu_supports has reported the set.
  */
 #include "cpu/kernel/group_kernels.h"
 #include "cpu/kernel/panel_widths.h"

@@ -1,6 +1,4 @@
-/*
- * Which kernels run: chosen once from what the processor reports, or forced by a test.
- */
+/* Selects the kernels once, from the features of the processor, or as forced by a test. */
 #include "cpu/kernel/instruction_set.h"
 
 #include "base/topology/topology.h"
@@ -9,10 +7,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What a test or benchmark forced; NULL is the best. */
+/* Set forced by a test or benchmark; NULL: the best. */
 static const struct slc_kernel_set *_Atomic forced_set;
 
-/* The sets this machine can run, best first; `sets` holds 3. Returns how many. */
+/* Fills `sets` (up to 3) with the sets of this machine, best first; returns their number. */
 static unsigned available_sets(const struct slc_kernel_set **sets)
 {
     unsigned count = 0;

@@ -1,4 +1,4 @@
-/* Which instruction set the kernels of cpu/ run on. */
+/* Selects the instruction set of the kernels of cpu/. */
 #ifndef SLC_CPU_INSTRUCTION_SET_H
 #define SLC_CPU_INSTRUCTION_SET_H
 
@@ -6,7 +6,7 @@
 
 /* Instruction set of the kernels: "portable", "avx2", "avx512", "neon". */
 const char *slc_cpu_instruction_set(void);
-/* Forces one for tests and benchmarks; NULL is the best. False when not available here. */
+/* Forces a set for tests and benchmarks; NULL: the best. False if it is not available here. */
 bool slc_cpu_force_instruction_set(const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The kernels of one instruction set. Compiled once per set, with SLC_SET naming it and the
- * compiler's flags switching it on; nothing here may run before cpu_supports said so.
+ * The kernels of one instruction set. Compiled once per set: SLC_SET selects it, compiler flags
+ * enable it; the code may run only after cpu_supports has reported the set.
  */
 #include "cpu/kernel/kernels.h"
 
@@ -11,11 +11,11 @@
 #include "cpu/kernel/set_names.h"
 
 /*
- * Nonzeros ahead whose rows are prefetched: about 200 ns of work, a memory access and a page walk.
- * A chunk's arrays bound it, so the last ones of a chunk go without.
+ * Distance in nonzeros at which rows are prefetched: about 200 ns of work, a memory access and a
+ * page walk. Prefetching stays within a chunk's arrays, so its last nonzeros are not prefetched.
  */
 #define PREFETCH_AHEAD 16
-/* The same in runs of fibers, for the rows that a run shares. */
+/* The same in runs, for the rows that a run shares. */
 #define RUNS_AHEAD 4
 
 #define ELEMENT      float

@@ -1,16 +1,14 @@
 /*
- * MTTKRP of rank 1; included by mttkrp_tmpl.c in place of the panel of one element, with its five
+ * MTTKRP of rank 1; included by mttkrp_tmpl.c instead of the panel of one element, with its five
  * functions for nonzeros and five for runs of fibers. Needs ELEMENT, ELEMENT_LOG2 and TYPE.
- *
- * Rows of one element lie packed, so that a row is found by its number, without a multiplication,
- * and all work on it is one load. The sums of single nonzeros are those of mttkrp_panel_tmpl.h bit
- * for bit. A run of a fiber is a dot product: its nonzeros are dealt out to eight sums, whatever
- * the instruction set.
- *
- * Single nonzeros go two at a time, by scalars: gathering the rows of eight costs as much as its
- * loads (AVX-512: 1.4 against 1.2 ns a nonzero, three modes), and their sums wait for one another
- * where rows repeat. Nothing is prefetched: with so few instructions to a nonzero the processor
- * runs ahead over dozens of them by itself.
+ * Rows of one element are packed, so a row is addressed by its number, without a multiplication,
+ * and costs one load. The sums of single nonzeros have the same bits as in mttkrp_panel_tmpl.h. A
+ * run of a fiber is a dot product: its nonzeros are distributed over eight sums in every
+ * instruction set.
+ * Single nonzeros are processed in pairs, by scalars: gathering the rows of eight costs as much as
+ * their loads (AVX-512: 1.4 against 1.2 ns per nonzero, three modes), and their sums depend on each
+ * other where rows repeat. Nothing is prefetched: with so few instructions per nonzero,
+ * out-of-order execution covers dozens of them.
  */
 #define COLUMN_PASTE(name, type)       name##_##type
 #define COLUMN_EXPAND(name, type)      COLUMN_PASTE(name, type)
@@ -19,16 +17,17 @@
 #define ENTRY_EXPAND(name, type, log2) ENTRY_PASTE(name, type, log2)
 #define ENTRY(name)                    ENTRY_EXPAND(name, TYPE, ELEMENT_LOG2)
 
-/* What both kinds of span say of their factors, in registers where the number is a constant. */
+/* Factors of either kind of span, in registers if their number is a constant. */
 struct COLUMN(factors) {
     const ELEMENT *row[SLC_MAX_ORDER];
     const uint32_t *offset[SLC_MAX_ORDER];
 };
 
-static inline __attribute__((always_inline)) void COLUMN(take)(struct COLUMN(factors) * factors,
-                                                               const unsigned char *const *factor,
-                                                               const uint32_t *const *offset,
-                                                               unsigned count)
+static inline __attribute__((always_inline)) void
+COLUMN(set_factors)(struct COLUMN(factors) * factors,
+                    const unsigned char *const *factor,
+                    const uint32_t *const *offset,
+                    unsigned count)
 {
     for (unsigned m = 0; m < count; m++) {
         factors->row[m] = (const ELEMENT *)(const void *)factor[m];
@@ -36,17 +35,17 @@ static inline __attribute__((always_inline)) void COLUMN(take)(struct COLUMN(fac
     }
 }
 
-/* *value times the rows that nonzero i names. */
+/* Multiplies *value by the factor rows of nonzero i. */
 static inline __attribute__((always_inline)) void
-COLUMN(times)(const struct COLUMN(factors) * factors, unsigned count, uint32_t i, ELEMENT *value)
+COLUMN(multiply)(const struct COLUMN(factors) * factors, unsigned count, uint32_t i, ELEMENT *value)
 {
     for (unsigned m = 0; m < count; m++) {
         *value *= factors->row[m][factors->offset[m][i]];
     }
 }
 
-/* The same for nonzeros i and i + 1. */
-static inline __attribute__((always_inline)) void COLUMN(times_pair)(
+/* Multiplies the values of nonzeros i and i + 1 by their factor rows. */
+static inline __attribute__((always_inline)) void COLUMN(multiply_pair)(
     const struct COLUMN(factors) * factors, unsigned count, uint32_t i, ELEMENT value[2])
 {
     for (unsigned m = 0; m < count; m++) {
@@ -87,24 +86,24 @@ COLUMN(add_products)(const struct slc_mttkrp_span *span, unsigned count)
     struct COLUMN(factors) factors;
     uint32_t i = 0;
 
-    COLUMN(take)(&factors, span->factor, span->offset, count);
+    COLUMN(set_factors)(&factors, span->factor, span->offset, count);
     for (; i + 2 <= nnz; i += 2) {
         const struct column_pair row = column_pair(rows + i);
         ELEMENT pair[2] = {values[i], values[i + 1]};
 
-        COLUMN(times_pair)(&factors, count, i, pair);
+        COLUMN(multiply_pair)(&factors, count, i, pair);
         output[row.first] += (double)pair[0];
         output[row.second] += (double)pair[1];
     }
     if (i < nnz) {
         ELEMENT last = values[i];
 
-        COLUMN(times)(&factors, count, i, &last);
+        COLUMN(multiply)(&factors, count, i, &last);
         output[rows[i]] += (double)last;
     }
 }
 
-/* The same with each run of one output row in a register. */
+/* Like add_products, but sums each run of one output row in a register. */
 static inline __attribute__((always_inline)) void
 COLUMN(merge_products)(const struct slc_mttkrp_span *span, unsigned count)
 {
@@ -113,7 +112,7 @@ COLUMN(merge_products)(const struct slc_mttkrp_span *span, unsigned count)
     double *output = (double *)(void *)span->output;
     struct COLUMN(factors) factors;
 
-    COLUMN(take)(&factors, span->factor, span->offset, count);
+    COLUMN(set_factors)(&factors, span->factor, span->offset, count);
     for (uint32_t i = 0; i < span->nnz;) {
         const uint32_t row = rows[i];
         double sum = output[row];
@@ -121,7 +120,7 @@ COLUMN(merge_products)(const struct slc_mttkrp_span *span, unsigned count)
         do {
             ELEMENT value = values[i];
 
-            COLUMN(times)(&factors, count, i, &value);
+            COLUMN(multiply)(&factors, count, i, &value);
             sum += (double)value;
             i++;
         } while (i < span->nnz && rows[i] == row);
@@ -139,7 +138,7 @@ COLUMN(nonzeros)(const struct slc_mttkrp_span *span, unsigned count)
     }
 }
 
-/* The output is of another mode than the fibers: a dot product over each run. */
+/* The output's mode is not that of the fibers: a dot product over each run. */
 static inline __attribute__((always_inline)) void
 COLUMN(gather_runs)(const struct slc_fiber_span *span, unsigned count)
 {
@@ -149,7 +148,7 @@ COLUMN(gather_runs)(const struct slc_fiber_span *span, unsigned count)
     double *output = (double *)(void *)span->output;
     struct COLUMN(factors) factors;
 
-    COLUMN(take)(&factors, span->factor, span->offset, count);
+    COLUMN(set_factors)(&factors, span->factor, span->offset, count);
     for (uint32_t r = 0; r < span->runs; r++) {
         const uint32_t i = begin[r];
         double sum = COLUMN(dot)(values + i, span->run_offset + i, begin[r + 1] - i, run_rows);
@@ -162,7 +161,7 @@ COLUMN(gather_runs)(const struct slc_fiber_span *span, unsigned count)
 }
 
 /* Adds multiples of shared[i] to the rows of nonzeros `begin` + i up to `end`. */
-static inline __attribute__((always_inline)) void COLUMN(add_waiting)(
+static inline __attribute__((always_inline)) void COLUMN(add_buffered)(
     const struct slc_fiber_span *span, const double *shared, uint32_t begin, uint32_t end)
 {
     const ELEMENT *values = (const ELEMENT *)span->values + begin;
@@ -175,19 +174,19 @@ static inline __attribute__((always_inline)) void COLUMN(add_waiting)(
 }
 
 /*
- * The output is of the fibers' own mode: multiples of what a run shares go to different rows. What
- * they share waits, once for each nonzero, so that a run of eight and less takes no branch that
- * depends on its length.
+ * The output's mode is that of the fibers: multiples of a run's shared product go to different
+ * rows. The shared products are buffered, once per nonzero, so that a run of up to eight needs no
+ * branch on its length.
  */
 static inline __attribute__((always_inline)) void
 COLUMN(scatter_runs)(const struct slc_fiber_span *span, unsigned count)
 {
     const uint32_t *begin = span->begin;
-    double shared[COLUMN_WAITING + 8];
+    double shared[COLUMN_BUFFER + 8];
     struct COLUMN(factors) factors;
     uint32_t from = begin[0];
 
-    COLUMN(take)(&factors, span->factor, span->offset, count);
+    COLUMN(set_factors)(&factors, span->factor, span->offset, count);
     for (uint32_t r = 0; r < span->runs; r++) {
         double product = (double)factors.row[0][factors.offset[0][r]];
 
@@ -195,16 +194,16 @@ COLUMN(scatter_runs)(const struct slc_fiber_span *span, unsigned count)
             product *= (double)factors.row[m][factors.offset[m][r]];
         }
         for (uint32_t i = begin[r]; i < begin[r + 1]; i += 8) {
-            if (i - from >= COLUMN_WAITING) {
-                COLUMN(add_waiting)(span, shared, from, i);
+            if (i - from >= COLUMN_BUFFER) {
+                COLUMN(add_buffered)(span, shared, from, i);
                 from = i;
             }
-            /* What reaches past the end belongs to the next run, which comes later. */
+            /* Elements past the end belong to the next run, which overwrites them later. */
             *(column_eight *)(void *)(shared + (i - from)) = (column_eight){
                 product, product, product, product, product, product, product, product};
         }
     }
-    COLUMN(add_waiting)(span, shared, from, begin[span->runs]);
+    COLUMN(add_buffered)(span, shared, from, begin[span->runs]);
 }
 
 static inline __attribute__((always_inline)) void COLUMN(runs)(const struct slc_fiber_span *span,
@@ -217,13 +216,13 @@ static inline __attribute__((always_inline)) void COLUMN(runs)(const struct slc_
     }
 }
 
-/* A row is one column, which begins at 0. */
+/* A row is one column, which starts at 0. */
 KERNEL(ENTRY(factors_1), slc_mttkrp_span, COLUMN(nonzeros)(span, 1))
 KERNEL(ENTRY(factors_2), slc_mttkrp_span, COLUMN(nonzeros)(span, 2))
 KERNEL(ENTRY(factors_3), slc_mttkrp_span, COLUMN(nonzeros)(span, 3))
 KERNEL(ENTRY(factors_4), slc_mttkrp_span, COLUMN(nonzeros)(span, 4))
 KERNEL(ENTRY(factors_any), slc_mttkrp_span, COLUMN(nonzeros)(span, span->factor_count))
-/* No shared factor: two modes, and the output is not of the fibers' own. */
+/* No shared factor: order 2, and the output's mode is not that of the fibers. */
 KERNEL(ENTRY(shared_0), slc_fiber_span, COLUMN(gather_runs)(span, 0))
 KERNEL(ENTRY(shared_1), slc_fiber_span, COLUMN(runs)(span, 1))
 KERNEL(ENTRY(shared_2), slc_fiber_span, COLUMN(runs)(span, 2))

@@ -1,9 +1,8 @@
 /*
  * MTTKRP over one panel of columns (panel_tmpl.h); defines five functions, one per factor class.
- *
- * The sum of a row starts from what the output holds and nonzeros are added one by one, in their
- * order. So the result depends neither on where chunks are cut nor on whether runs of one row are
- * kept in registers (merge) or written each time.
+ * The sum of a row starts from the value in the output, and nonzeros are added one by one in order.
+ * The result therefore depends neither on how the nonzeros are divided into chunks nor on whether
+ * runs of one row are kept in registers (merge) or written each time.
  */
 #include "cpu/kernel/panel_product_tmpl.h"
 

@@ -1,7 +1,6 @@
-/* Products of factor rows over one panel of columns; part of templates that panel_tmpl.h includes.
- */
+/* Products of factor rows over one panel of columns; part of templates for panel_tmpl.h. */
 
-/* sum += value * product of the factor rows of nonzero i, for a constant number of factors. */
+/* Adds value * product of the factor rows of nonzero i to `sum`, for a constant factor count. */
 static inline __attribute__((always_inline)) void PANEL(add_few)(const unsigned char *const *base,
                                                                  const uint32_t *const *offset,
                                                                  uint64_t stride,
@@ -27,7 +26,7 @@ static inline __attribute__((always_inline)) void PANEL(add_few)(const unsigned 
     }
 }
 
-/* The same for any number of factors. */
+/* Like add_few, for any number of factors. */
 static inline __attribute__((always_inline)) void PANEL(add_many)(const unsigned char *const *base,
                                                                   const uint32_t *const *offset,
                                                                   uint64_t stride,

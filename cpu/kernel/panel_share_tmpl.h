@@ -1,5 +1,6 @@
-/* Rows that runs of fibers share, over one panel of columns; part of templates that panel_tmpl.h
- * includes.
+/*
+ * Products of the rows that a run of a fiber shares, over one panel of columns; part of the
+ * templates that panel_tmpl.h includes.
  */
 
 static inline __attribute__((always_inline)) const PANEL(vec) *
@@ -8,7 +9,7 @@ static inline __attribute__((always_inline)) const PANEL(vec) *
     return (const PANEL(vec) *)(const void *)(base + (uint64_t)offset * stride);
 }
 
-/* Multiplies `product` by the rows of the factors from `first` on that run `r` shares. */
+/* Multiplies `product` by the rows that run `r` shares, of the factors from `first` on. */
 static inline __attribute__((always_inline)) void PANEL(share)(const struct slc_fiber_span *span,
                                                                uint64_t column,
                                                                unsigned first,

@@ -1,4 +1,4 @@
-/* Panel widths of an instruction set, and tables of the functions that panels_tmpl.h makes. */
+/* Panel widths of an instruction set, and tables of the functions defined by panels_tmpl.h. */
 #ifndef SLC_CPU_PANEL_WIDTHS_H
 #define SLC_CPU_PANEL_WIDTHS_H
 
@@ -6,7 +6,7 @@
 
 /*
  * The widest panel leaves half of the vector registers to products and broadcasts. Sums are f64:
- * those of an f32 panel take twice its registers, so that its widest is half of that.
+ * those of an f32 panel need twice its registers, so its widest panel is half as wide.
  */
 #if SLC_SET == SET_AVX512
 #define SET_WIDEST_LOG2         9
@@ -23,8 +23,8 @@
 #endif
 
 /*
- * PREFIX_CLASS_TYPE_LOG2 of all widths of a type, by log2; widths below an element and above the
- * widest are empty.
+ * PREFIX_CLASS_TYPE_LOG2 for all widths of a type, indexed by log2; entries below an element and
+ * above the widest panel are empty.
  */
 #define WIDTHS_F32(prefix, class)                                                                  \
     {                                                                                              \

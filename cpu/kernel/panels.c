@@ -1,6 +1,6 @@
 /*
- * Rows of any length by kernels of fixed widths: the columns are cut into panels, as wide as the
- * registers hold while that many are left, then narrower ones down to a single element.
+ * Processes rows of any length with kernels of fixed widths: panels as wide as the registers hold
+ * while that many columns are left, then narrower ones down to a single element.
  */
 #include "cpu/kernel/kernels.h"
 

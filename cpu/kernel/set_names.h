@@ -1,7 +1,7 @@
 /*
- * The instruction set that a file is being compiled for: SLC_SET names it, the compiler's flags
- * switch it on. Files that include this are compiled once per set; nothing in them may run before
- * instruction_set.c has found that the processor has the set.
+ * The instruction set for which a file is compiled: SLC_SET selects it, compiler flags enable it.
+ * Files that include this header are compiled once per set; their code may run only after
+ * instruction_set.c has found that the processor supports the set.
  */
 #ifndef SLC_CPU_SET_NAMES_H
 #define SLC_CPU_SET_NAMES_H
@@ -29,7 +29,7 @@
 #define SET_VECTOR_REGISTERS 16
 #endif
 
-/* Loops whose counts are constants below the number of registers. */
+/* For loops whose counts are constants below the number of registers. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define UNROLL _Pragma("GCC unroll 16")
 #else
@@ -37,8 +37,8 @@
 #endif
 
 /*
- * 1 where a sanitizer instruments the kernels: every form then takes long to compile, and loops
- * that are otherwise compiled once with and once without prefetching or merging decide at run time.
+ * 1 if a sanitizer instruments the kernels, which makes every form slow to compile: loops that are
+ * otherwise compiled with and without prefetching or merging then decide at run time.
  */
 #ifndef SLC_FEW_FORMS
 #define SLC_FEW_FORMS 0

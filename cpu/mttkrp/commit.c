@@ -1,11 +1,11 @@
 /*
- * Adding tile-local sums to the output.
+ * Adds tile-local sums to the output.
  *
- * LOCKED takes the lock of a stripe of rows once per run of rows in it. ORDERED lets tile t add to
- * a stripe when tile t-1 has passed it, so tiles follow one another through the output like
- * carriages of a train: the additions to any row happen in tile order whatever the number of
- * workers. A tile passes stripes in ascending order only, and a tile waits only for tiles before
- * it, which have been started: no deadlock.
+ * LOCKED takes the lock of a stripe of rows once per sequence of rows in it. ORDERED lets tile t
+ * add to a stripe once tile t-1 has passed it, so tiles follow one another through the output like
+ * a train: the additions to any row happen in tile order for any number of workers. A tile passes
+ * stripes in ascending order, and waits only for earlier tiles, which have been started: no
+ * deadlock.
  */
 #include "cpu/mttkrp/mttkrp.h"
 
@@ -37,7 +37,7 @@ static uint64_t row_of(const struct slc_partial *partial, uint64_t i)
     return partial->corner + (partial->rows == NULL ? i : partial->rows[i]);
 }
 
-/* The first i > begin whose row is at or beyond `limit`. */
+/* The first i > begin whose row is at least `limit`. */
 static uint64_t run_end(const struct slc_partial *partial, uint64_t begin, uint64_t limit)
 {
     uint64_t end = begin + 1;
@@ -66,7 +66,7 @@ static void commit_locked(struct slc_cpu_backend *cpu, const struct slc_partial 
     }
 }
 
-/* Passes stripes [from, to) on to the next tile; the mutex is held. */
+/* Passes stripes [from, to) to the next tile; the mutex is held. */
 static void pass_stripes(struct slc_cpu_backend *cpu, uint64_t ordinal, unsigned from, unsigned to)
 {
     for (unsigned s = from; s < to; s++) {
@@ -77,7 +77,7 @@ static void pass_stripes(struct slc_cpu_backend *cpu, uint64_t ordinal, unsigned
     }
 }
 
-/* Passes all stripes before `stripe` and waits for the turn in it. */
+/* Passes all stripes before `stripe` and waits for the tile's turn in it. */
 static enum slc_status enter_stripe(struct slc_cpu_backend *cpu,
                                     unsigned worker,
                                     uint64_t ordinal,
@@ -102,7 +102,7 @@ static enum slc_status enter_stripe(struct slc_cpu_backend *cpu,
     }
     bool aborted = cpu->aborted;
     if (!aborted) {
-        /* The tile before passes in ascending order: it is through with these, too. */
+        /* The previous tile passes stripes in ascending order, so it has also passed these. */
         pass_stripes(cpu, ordinal, first, stripe);
         state->holds_stripe = true;
         state->stripe = stripe;

@@ -1,15 +1,15 @@
 /*
  * MTTKRP on the CPU: a job, and the tiles that are added to it.
  *
- * Workers pull chunks of decoded nonzeros out of their tile and run rank-panel kernels over them
- * (kernels.h). What differs between strategies is where the sums go: straight into the output
- * (DIRECT; COLUMNS, where workers add different columns of the same tiles; ROWS, where they add
- * tiles that have no row in common, but for split ones: split_rows.c), into a copy per worker that
- * mttkrp_end adds up (PRIVATE; private.c), or into tile-local sums that are committed under locks
- * or in tile order (partial.c, commit.c).
+ * Workers read chunks of decoded nonzeros from their tile and run rank-panel kernels on them
+ * (kernels.h). Strategies differ in where the sums go: directly to the output (DIRECT; COLUMNS,
+ * where workers add different columns of the same tiles; ROWS, where they add tiles without common
+ * rows, except split ones: split_rows.c), to a copy per worker that mttkrp_end adds up (PRIVATE;
+ * private.c), or to tile-local sums that are committed under locks or in tile order (partial.c,
+ * commit.c).
  *
- * Cost: about one 64-byte load per vector of each factor row; all scratch is taken in mttkrp_begin
- * and kept for the next job.
+ * Cost: about one 64-byte load per vector of each factor row; all scratch is allocated in
+ * mttkrp_begin and kept for the next job.
  */
 #include "cpu/mttkrp/mttkrp.h"
 #include "base/memory/checked.h"
@@ -19,20 +19,20 @@
 #include <assert.h>
 #include <string.h>
 
-/* Larger outputs gain from being zeroed by all workers. */
+/* Larger outputs are zeroed faster by all workers. */
 #define LARGE_BYTES (UINT64_C(4) << 20)
 
 /*
- * Nonzeros of a chunk at R = 1. Where work on a nonzero is a handful of loads, coordinates and
- * values have to leave most of the first-level cache to the rows: 2.8 against 3.2 ns a nonzero with
- * whole chunks (four modes, f64, AVX-512).
+ * Nonzeros per chunk at R = 1. Work on a nonzero is then a handful of loads, and coordinates and
+ * values have to leave most of the L1 cache to the rows: 2.8 against 3.2 ns per nonzero with whole
+ * chunks (four modes, f64, AVX-512).
  */
 enum { COLUMN_CHUNK_NNZ = 2 * SLC_GROUP_NNZ };
 
-/* What workers divide columns by: rows begin at cache lines, and so do their panels. */
+/* Unit in which columns are divided among workers: rows and their panels start at cache lines. */
 enum { COLUMN_UNIT_BYTES = 64 };
 
-/* For order 1: always row 0 of the row of ones. */
+/* For order 1: always row 0, the row of ones. */
 static const uint32_t zero_offsets[SLC_CHUNK_NNZ + 16];
 
 static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned worker)
@@ -43,7 +43,7 @@ static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned wor
     memset(data + begin, 0, end - begin);
 }
 
-/* Sets the sums to zero, all workers together where they are large. */
+/* Zeroes the sums, with all workers if they are large. */
 static enum slc_status zero_sums(const struct slc_cpu_backend *cpu, struct slc_error *err)
 {
     const bool wide = cpu->layout.wide_bytes > 0;
@@ -59,9 +59,9 @@ static enum slc_status zero_sums(const struct slc_cpu_backend *cpu, struct slc_e
 }
 
 /*
- * Rows are prefetched when the factors together outgrow half of the last-level cache. Below that a
- * processor that runs ahead of the loads hides them by itself, and prefetching costs 5 to 30 % (3
- * to 5 ns a nonzero); beyond it, it gains 15 % (34 against 40 ns, 3 x 1 M rows, R = 16).
+ * Rows are prefetched if the factors together exceed half of the last-level cache. Below that,
+ * out-of-order execution hides the loads, and prefetching costs 5 to 30 % (3 to 5 ns per nonzero);
+ * above, it saves 15 % (34 against 40 ns, 3 x 1 M rows, R = 16).
  */
 static bool factors_exceed_cache(const struct slc_mttkrp_job *job)
 {
@@ -140,7 +140,7 @@ enum slc_status slc_mttkrp_begin(struct slc_backend *backend,
     SLC_TRY(status);
     if (job->conflict == SLC_CONFLICT_REPLICA) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the strategy \"owned\" takes no tiles: it computes from copies");
+                        "the strategy \"owned\" accepts no tiles: it computes from copies");
     }
     slc_mttkrp_set_job(cpu, job);
     slc_mttkrp_layout_init(&cpu->layout, job, cpu->type, cpu->conflict, job->output->rows);
@@ -153,7 +153,7 @@ enum slc_status slc_mttkrp_begin(struct slc_backend *backend,
     if (cpu->conflict == SLC_CONFLICT_ROWS) {
         slc_split_rows_begin(cpu);
     }
-    slc_trial_begin(&cpu->trial, job, job->output->rows * cpu->sum_stride);
+    slc_trial_start(&cpu->trial, job, job->output->rows * cpu->sum_stride);
     status = zero_sums(cpu, err);
     cpu->running = status == SLC_OK;
     return status;
@@ -185,7 +185,7 @@ void slc_mttkrp_span_init(const struct slc_cpu_backend *cpu,
     span->output = output;
 }
 
-/* Leaves other columns out of a span of whole rows. */
+/* Restricts a span of whole rows to `columns`. */
 static void span_narrow(const struct slc_cpu_backend *cpu,
                         struct slc_columns columns,
                         struct slc_mttkrp_span *span)
@@ -210,8 +210,8 @@ void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_
         changes += span->rows[i] != span->rows[i - 1];
     }
     /*
-     * Short runs cost more in mispredicted branches than they save in loads and stores:
-     * measured 5.4 against 3.0 ns a nonzero where runs of two were merged (N = 4, R = 16, AVX-512).
+     * Short runs cost more in mispredicted branches than they save in loads and stores: measured
+     * 5.4 against 3.0 ns per nonzero when runs of two were merged (N = 4, R = 16, AVX-512).
      */
     span->merge_runs = changes <= span->nnz / 8;
     slc_mttkrp_accumulate_as(cpu, span);
@@ -227,7 +227,7 @@ enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,
     struct slc_mttkrp_span span;
     struct slc_chunk_view chunk;
 
-    /* Order 1 has no other mode that runs could share. */
+    /* A tensor of order 1 has no other mode that runs could share. */
     if (tile->next_fibers != NULL && cpu->job.order > 1) {
         SLC_TRY(slc_mttkrp_add_fibers(cpu, tile, output, columns, err));
     }
@@ -262,7 +262,7 @@ struct slc_columns slc_worker_columns(const struct slc_cpu_backend *cpu, unsigne
     return (struct slc_columns){begin, slc_min_u64(end, cpu->stride) - begin};
 }
 
-/* Adds a worker's columns of a tile, which it decodes only where it has some. */
+/* Adds a worker's columns of a tile, which it decodes only if it has any. */
 static enum slc_status add_columns(struct slc_cpu_backend *cpu,
                                    unsigned worker,
                                    struct slc_tile_view *tile,
@@ -277,7 +277,7 @@ static enum slc_status add_columns(struct slc_cpu_backend *cpu,
                                      columns, err);
 }
 
-/* Adds a tile by one strategy. */
+/* Adds a tile with the given strategy. */
 static enum slc_status add_tile_as(struct slc_cpu_backend *cpu,
                                    enum slc_conflict conflict,
                                    unsigned worker,
@@ -308,27 +308,26 @@ static enum slc_status add_tile_as(struct slc_cpu_backend *cpu,
     return slc_mttkrp_add_tile(cpu, tile, output, slc_all_columns(cpu), err);
 }
 
-/* Adds a tile by the strategy whose turn it is, and tells the trial what it took. */
-static enum slc_status try_tile(struct slc_cpu_backend *cpu,
-                                unsigned worker,
-                                struct slc_tile_view *tile,
-                                struct slc_error *err)
+/* Adds a tile with the strategy that the trial selects, and reports its time to the trial. */
+static enum slc_status add_trial_tile(struct slc_cpu_backend *cpu,
+                                      unsigned worker,
+                                      struct slc_tile_view *tile,
+                                      struct slc_error *err)
 {
     const uint64_t copied_before = cpu->workers[worker].copied_bytes;
     struct slc_trial_turn *turn;
-    const enum slc_conflict conflict = slc_trial_take(&cpu->trial, &turn);
+    const enum slc_conflict conflict = slc_trial_next_strategy(&cpu->trial, &turn);
 
     if (turn == NULL) {
         return add_tile_as(cpu, conflict, worker, tile, err);
     }
     if (conflict == SLC_CONFLICT_PRIVATE) {
-        (void)slc_private_sums(cpu, worker,
-                               tile); /* so that adding the tile finds its rows set up */
+        (void)slc_private_sums(cpu, worker, tile); /* initialize the rows before they are timed */
     }
     uint64_t start_ns = cpu->trial.clock_ns();
     SLC_TRY(add_tile_as(cpu, conflict, worker, tile, err));
-    slc_trial_give(&cpu->trial, turn, tile->nnz, cpu->trial.clock_ns() - start_ns,
-                   cpu->workers[worker].copied_bytes - copied_before);
+    slc_trial_add_tile(&cpu->trial, turn, tile->nnz, cpu->trial.clock_ns() - start_ns,
+                       cpu->workers[worker].copied_bytes - copied_before);
     return SLC_OK;
 }
 
@@ -342,8 +341,8 @@ enum slc_status slc_mttkrp_check_reach(const struct slc_mttkrp_job *job,
         if (tile->corner[m] >= matrix->rows ||
             tile->extent[m] > matrix->rows - 1 - tile->corner[m]) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "tile %llu reaches from %llu to %llu in mode %u, but the matrix there "
-                            "has %llu rows",
+                            "tile %llu has indices from %llu to %llu in mode %u, but the matrix "
+                            "there has %llu rows",
                             (unsigned long long)tile->ordinal, (unsigned long long)tile->corner[m],
                             (unsigned long long)tile->corner[m] + tile->extent[m], m + 1,
                             (unsigned long long)matrix->rows);
@@ -359,21 +358,22 @@ static enum slc_status check_tile(const struct slc_cpu_backend *cpu,
 {
     if (!cpu->running || worker >= cpu->job.workers || tile->order != cpu->job.order ||
         tile->value_type != cpu->type) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "tile %llu (order %u, worker %u) is not of the MTTKRP that was begun",
-                        (unsigned long long)tile->ordinal, tile->order, worker);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "tile %llu (order %u, worker %u) does not belong to the MTTKRP that was begun",
+            (unsigned long long)tile->ordinal, tile->order, worker);
     }
     if (cpu->conflict == SLC_CONFLICT_ROWS &&
         (tile->partition >= cpu->job.partitions ||
          (tile->continued && tile->extent[cpu->job.mode] != 0))) {
-        return slc_fail(err, SLC_ERR_USAGE, "tile %llu is of partition %llu of %llu%s",
+        return slc_fail(err, SLC_ERR_USAGE, "tile %llu belongs to partition %llu of %llu%s",
                         (unsigned long long)tile->ordinal, (unsigned long long)tile->partition,
                         (unsigned long long)cpu->job.partitions,
                         tile->continued ? " and continues more than one row" : "");
     }
     if (tile->nnz > SLC_TILE_NNZ || tile->nnz > cpu->job.nnz) {
         return slc_fail(
-            err, SLC_ERR_USAGE, "tile %llu has %u nonzeros, but there are %llu altogether",
+            err, SLC_ERR_USAGE, "tile %llu has %u nonzeros, but the tensor has only %llu",
             (unsigned long long)tile->ordinal, tile->nnz, (unsigned long long)cpu->job.nnz);
     }
     return slc_mttkrp_check_reach(&cpu->job, tile, err);
@@ -387,7 +387,7 @@ enum slc_status slc_mttkrp_tile(struct slc_backend *backend,
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
 
     SLC_TRY(check_tile(cpu, worker, tile, err));
-    return cpu->trial.on ? try_tile(cpu, worker, tile, err)
+    return cpu->trial.on ? add_trial_tile(cpu, worker, tile, err)
                          : add_tile_as(cpu, cpu->conflict, worker, tile, err);
 }
 
@@ -396,7 +396,7 @@ void slc_mttkrp_rows(struct slc_backend *backend, uint64_t begin, uint64_t end)
     const struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
 
     assert(cpu->running && cpu->conflict == SLC_CONFLICT_ROWS && end <= cpu->job.output->rows);
-    /* Sums of f64 are the output itself. */
+    /* f64 sums are in the output itself. */
     if (cpu->layout.wide_bytes > 0) {
         slc_private_round(cpu, begin, end);
     }
@@ -417,7 +417,7 @@ enum slc_status slc_mttkrp_end(struct slc_backend *backend, struct slc_error *er
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
 
     if (!cpu->running) {
-        return slc_fail(err, SLC_ERR_USAGE, "no MTTKRP was begun that could end");
+        return slc_fail(err, SLC_ERR_USAGE, "mttkrp_end: no MTTKRP was begun");
     }
     cpu->running = false;
     if (cpu->aborted) {

@@ -1,4 +1,4 @@
-/* Jobs that a caller may not give: refused before anything is touched. */
+/* Validates the jobs of a caller before anything is changed. */
 #include "cpu/mttkrp/mttkrp.h"
 
 static enum slc_status check_matrix(const struct slc_mttkrp_job *job,
@@ -11,14 +11,14 @@ static enum slc_status check_matrix(const struct slc_mttkrp_job *job,
     if (matrix == NULL || matrix->type != type || matrix->cols != job->rank ||
         matrix->pitch != slc_matrix_pitch(type, job->rank)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the matrix of mode %u does not fit this MTTKRP: it has to be of the "
-                        "output's type with %u columns",
+                        "the matrix of mode %u does not match this MTTKRP: it must have the "
+                        "output's type and %u columns",
                         mode + 1, job->rank);
     }
     return SLC_OK;
 }
 
-static bool may_be_tried(const struct slc_mttkrp_job *job)
+static bool is_trial_allowed(const struct slc_mttkrp_job *job)
 {
     const enum slc_conflict other =
         job->rival == SLC_CONFLICT_LOCKED ? SLC_CONFLICT_PRIVATE : SLC_CONFLICT_LOCKED;
@@ -36,18 +36,18 @@ static enum slc_status check_strategy(const struct slc_mttkrp_job *job, struct s
     }
     if (job->conflict == SLC_CONFLICT_COLUMNS && job->deterministic) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the strategy \"columns\" takes every tile as often as there are threads, "
-                        "a deterministic job once");
+                        "the strategy \"columns\" processes every tile once per thread, but a "
+                        "deterministic job only once");
     }
-    if (job->rival != SLC_CONFLICT_AUTO && !may_be_tried(job)) {
+    if (job->rival != SLC_CONFLICT_AUTO && !is_trial_allowed(job)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the strategies \"%s\" and \"%s\" cannot be tried against one another: "
-                        "only private and locked can, and neither in a deterministic job",
+                        "the strategies \"%s\" and \"%s\" cannot be timed against each other: only "
+                        "private and locked can, and not in a deterministic job",
                         slc_conflict_name(job->conflict), slc_conflict_name(job->rival));
     }
     if (job->conflict == SLC_CONFLICT_ROWS && job->partitions == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the strategy \"rows\" is for a layout sorted by mode %u", job->mode + 1);
+                        "the strategy \"rows\" needs a layout sorted by mode %u", job->mode + 1);
     }
     return SLC_OK;
 }
@@ -55,15 +55,16 @@ static enum slc_status check_strategy(const struct slc_mttkrp_job *job, struct s
 enum slc_status slc_mttkrp_check_job(const struct slc_mttkrp_job *job, struct slc_error *err)
 {
     if (job->order < 1 || job->order > SLC_MAX_ORDER || job->mode >= job->order) {
-        return slc_fail(err, SLC_ERR_USAGE, "mode %u of %u is not one of 1 to at most %d",
-                        job->mode + 1, job->order, SLC_MAX_ORDER);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "mode %u of %u is not valid; a tensor has 1 to %d modes", job->mode + 1,
+                        job->order, SLC_MAX_ORDER);
     }
     if (job->rank < 1 || job->rank > SLC_MAX_RANK) {
         return slc_fail(err, SLC_ERR_USAGE, "the rank is %u; it can be 1 to %d", job->rank,
                         SLC_MAX_RANK);
     }
     if (job->workers < 1 || job->workers > SLC_MAX_THREADS) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u threads were asked for; 1 to %d are possible",
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads were requested; 1 to %d are possible",
                         job->workers, SLC_MAX_THREADS);
     }
     if (job->output == NULL) {

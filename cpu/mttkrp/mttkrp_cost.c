@@ -1,16 +1,16 @@
 /*
- * What each strategy is expected to cost, from the shape of a job alone.
+ * Predicts the cost of each strategy from the shape of a job.
  *
- * All strategies decode a nonzero and multiply its rows; they differ in what their sums cost:
+ * All strategies decode a nonzero and multiply its rows; they differ in the cost of their sums:
  *
  *   private   every piece of a worker's copy that its tiles reach is zeroed and added up once
- *   locked    a tile's window of rows is zeroed and committed; or, where its nonzeros are too few
- *             for that, the tile is sorted and its rows are committed
+ *   locked    a tile's window of rows is zeroed and committed; or, if its nonzeros are too few for
+ *             that, the tile is sorted and its rows are committed
  *   columns   every worker decodes all nonzeros, and computes a share of their columns
  *
  * The rows that a tile spans follow from the order of keys (base/key.h): a tile is one of nnz /
- * SLC_TILE_NNZ equal pieces of that order, so the highest bits of the keys are the same all over
- * it, and a mode's rows are halved by each of them that belongs to the mode.
+ * SLC_TILE_NNZ equal parts of that order, so the highest bits of the keys are constant within it,
+ * and each of them that belongs to a mode halves the rows of that mode.
  */
 #include "base/key.h"
 #include "base/memory/checked.h"
@@ -20,36 +20,36 @@
 #include <string.h>
 
 /*
- * Constants, in ns: measured with 2 and 4 workers, R = 16 and 32, f64, on nine tensors. That of
- * copies is 0.15 where they stay in the last-level cache, 0.27 to 0.38 from memory.
+ * Constants in ns, measured with 2 and 4 workers, R = 16 and 32, f64, on nine tensors. Copies cost
+ * 0.15 if they stay in the last-level cache, 0.27 to 0.38 from memory.
  */
-#define COPY_NS_PER_BYTE   0.35 /* zeroed, added up; mapped now and then */
+#define COPY_NS_PER_BYTE   0.35 /* zeroed, added up; sometimes mapped */
 #define WINDOW_NS_PER_BYTE 0.2
 #define SORT_NS_PER_NNZ    6.0 /* staged, sorted and gathered */
-/* Decoding and the kernel where rows lie in a cache. */
+/* Decoding and the kernel if rows are in a cache. */
 #define TILE_NS_PER_NNZ 1.5
 #define ROW_NS_PER_BYTE 0.01
-#define LINE_BYTES      64.0 /* of sums, which workers divide columns by */
+#define LINE_BYTES      64.0 /* of sums; unit in which columns are divided among workers */
 
 /*
- * What a trial may cost by the predictions, as a part of the pass. They name the faster strategy
- * where keys spread like random ones; words and their neighbours do not: a mode of 4.8 M of them
- * took 16 ns by sorted tiles where 32 were predicted, and 12 to 18 by copies where 9 were. So what
- * can be afforded is tried, not only what is close.
+ * Largest predicted cost of a trial, as a fraction of the pass. The predictions identify the faster
+ * strategy if keys are spread like random ones, but not for words and their neighbours: a mode of
+ * 4.8 M of them took 16 ns with sorted tiles where 32 were predicted, and 12 to 18 with copies
+ * where 9 were. So every trial that is affordable is run, not only close ones.
  */
 #define TRIAL_COST_MAX 0.05
-/* A trial's tiles are at most this part of the pass, so that there is a rest to judge by. */
+/* A trial uses at most 1 / TRIAL_PART of the tiles, so that the others benefit from it. */
 enum { TRIAL_PART = 4 };
-/* Sums that cost less than this share of the rest are not worth a trial. */
+/* Sums that cost less than this fraction of the other work are not worth a trial. */
 #define NEGLIGIBLE 0.05
 
-/* A job in numbers that its costs depend on. */
+/* The numbers of a job that its costs depend on. */
 struct shape {
     double nnz, rows, row_bytes, workers;
     double tiles, tile_nnz, tile_rows;
 };
 
-/* Rows of the output that a tile spans. */
+/* Output rows that a tile spans. */
 static double tile_rows(const struct slc_mttkrp_job *job, uint64_t output_rows, double tiles)
 {
     const unsigned top = tiles > 1.0 ? (unsigned)ceil(log2(tiles)) : 0;
@@ -91,13 +91,13 @@ static double base_ns(const struct slc_mttkrp_job *job, const struct shape *shap
     return TILE_NS_PER_NNZ + ROW_NS_PER_BYTE * job->order * shape->row_bytes;
 }
 
-/* Bytes of copies that tiles reach, if each worker has `tiles` of them. */
+/* Bytes of copies reached by the tiles, if each worker has `tiles` of them. */
 static double copied_bytes(const struct shape *shape, double copies, double tiles)
 {
     return copies * fmin(shape->rows, tiles * shape->tile_rows) * shape->row_bytes;
 }
 
-/* Worker 0 adds to the output itself. */
+/* Worker 0 adds directly to the output. */
 static double private_ns(const struct shape *shape)
 {
     return COPY_NS_PER_BYTE *
@@ -112,12 +112,12 @@ static double locked_ns(const struct shape *shape)
                          (uint64_t)(SLC_WINDOW_BYTES / shape->row_bytes))) {
         return WINDOW_NS_PER_BYTE * rows * shape->row_bytes / shape->tile_nnz;
     }
-    /* Rows that tile_nnz nonzeros hit when they fall on `rows` at random. */
+    /* Expected number of rows hit by tile_nnz nonzeros that fall on `rows` rows at random. */
     return SORT_NS_PER_NNZ + WINDOW_NS_PER_BYTE * shape->row_bytes *
                                  (rows * -expm1(-shape->tile_nnz / rows)) / shape->tile_nnz;
 }
 
-/* What every worker computes of a row, all workers together: whole cache lines. */
+/* Row bytes that all workers together compute: whole cache lines. */
 static double columns_ns(const struct slc_mttkrp_job *job, const struct shape *shape)
 {
     const double lines = ceil(shape->row_bytes / LINE_BYTES);
@@ -126,7 +126,7 @@ static double columns_ns(const struct slc_mttkrp_job *job, const struct shape *s
     return shape->workers * (TILE_NS_PER_NNZ + ROW_NS_PER_BYTE * job->order * share_bytes);
 }
 
-/* Half of a trial's tiles go to the slower strategy; and copies may be made for it alone. */
+/* Half of a trial's tiles use the slower strategy, and copies may be created only for it. */
 static double trial_cost(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES],
                          const struct shape *shape)
 {
@@ -140,10 +140,10 @@ static double trial_cost(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDI
                : cost + COPY_NS_PER_BYTE * copies / (shape->nnz * costs[0].predicted_ns);
 }
 
-/* Whether trying the second of two strategies may pay for itself. */
-static bool worth_trying(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES],
-                         double base,
-                         const struct shape *shape)
+/* Whether trying the second of two strategies may pay off. */
+static bool is_trial_worthwhile(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES],
+                                double base,
+                                const struct shape *shape)
 {
     const double tiles = SLC_TRIAL_TILES_PER_WORKER * shape->workers;
 
@@ -187,7 +187,7 @@ void slc_mttkrp_choose(const struct slc_mttkrp_job *job,
     if (columns < locked) {
         choice->spare = (struct slc_conflict_cost){SLC_CONFLICT_COLUMNS, columns, 0.0};
     }
-    if (worth_trying(costs, base, &shape)) {
+    if (is_trial_worthwhile(costs, base, &shape)) {
         choice->rival = costs[1].conflict;
     }
 }

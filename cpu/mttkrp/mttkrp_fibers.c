@@ -1,10 +1,10 @@
 /*
- * A tile whose nonzeros come in runs of one mode's fibers: the coordinates that a run shares are
+ * Tiles whose nonzeros come in runs of one mode's fibers: the coordinates that a run shares are
  * decoded once, and the product of their factor rows is formed once (SPLATT's trees save the same
- * work; Smith et al., IPDPS 2015, section III).
+ * work; [Smith2015] section III).
  *
  * Measured, one thread, R = 16, all modes, runs against the plain order: flights-4d 23.0 against
- * 54.0 ms (63 nonzeros a run), cmudict 9.5 against 16.8 (24), gitlog 10.8 against 18.9 (5).
+ * 54.0 ms (63 nonzeros per run), cmudict 9.5 against 16.8 (24), gitlog 10.8 against 18.9 (5).
  */
 #include "base/memory/checked.h"
 #include "cpu/mttkrp/mttkrp.h"
@@ -12,23 +12,24 @@
 #include <string.h>
 
 enum {
-    /* From this mean length of runs on, several sums side by side pay for adding them up. */
+    /* From this mean length of runs on, several partial sums pay for adding them up. */
     LONG_RUN = 16,
     /*
-     * Nonzeros that are decoded at a time: with one offset and one value each, more of them fit the
-     * first-level cache than with an offset for each mode, and what decoding does once for each
-     * chunk weighs less (7 to 9 % of decoding on flights-4d, gitlog and cmudict).
+     * Nonzeros per decoded chunk: with one offset and one value each, more of them fit the L1 cache
+     * than with an offset for each mode, and the fixed cost of decoding a chunk matters less (7 to
+     * 9 % of decoding on flights-4d, gitlog and cmudict).
      */
     FIBERS_CHUNK_NNZ = 2 * SLC_CHUNK_NNZ
 };
 
 /*
- * A run costs a branch that is mispredicted at its end, some 20 cycles, and saves in each nonzero
- * but one the rows of the other modes: about 2.5 cycles for 128 bytes of a row. So runs pay from 6
- * nonzeros on with three modes and R = 16 (measured: 2.8 against 3.0 ms at 3.2, kg-fb15k-237), from
- * 4 with four modes, from 3 with five (46 against 55 ms at 2.9, five letters of text).
+ * A run costs a mispredicted branch at its end, some 20 cycles, and saves the rows of the other
+ * modes for each nonzero but one: about 2.5 cycles per 128 bytes of a row. Runs therefore pay from
+ * 6 nonzeros on with three modes and R = 16 (measured: 2.8 against 3.0 ms at 3.2, kg-fb15k-237),
+ * from 4 with four modes, from 3 with five (46 against 55 ms at 2.9, five letters of text).
  */
-static bool worth_runs(const struct slc_cpu_backend *cpu, const struct slc_fiber_view *fibers)
+static bool are_runs_worthwhile(const struct slc_cpu_backend *cpu,
+                                const struct slc_fiber_view *fibers)
 {
     const uint64_t row_units = slc_max_u64(cpu->stride / 128, 1);
     const uint64_t saved = row_units * (5 * (uint64_t)(cpu->job.order - 1) - 2);
@@ -114,6 +115,6 @@ enum slc_status slc_mttkrp_add_fibers(const struct slc_cpu_backend *cpu,
         }
         span_init(cpu, tile, &fibers, output, columns, &span);
         slc_mttkrp_accumulate_fibers(cpu, &span);
-    } while (worth_runs(cpu, &fibers));
+    } while (are_runs_worthwhile(cpu, &fibers));
     return SLC_OK;
 }

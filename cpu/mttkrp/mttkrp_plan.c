@@ -1,8 +1,8 @@
 /*
- * The scratch that a job will use, and the places in it.
+ * Plans the scratch of a job and its offsets.
  *
- * It follows from the shape of the job alone, so that a plan made before any matrix exists says
- * what mttkrp_begin will take.
+ * The plan depends only on the shape of the job, so a plan made before any matrix exists predicts
+ * what mttkrp_begin allocates.
  */
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
@@ -10,14 +10,14 @@
 
 #include <string.h>
 
-/* f32 outputs up to this size have wide sums even where they are tile-local. */
+/* f32 outputs up to this size have wide sums even if sums are tile-local. */
 #define WIDE_BYTES_MAX (UINT64_C(8) << 20)
 /*
- * Rows of private copies are zeroed and added up in pieces of this size: small against the rows of
- * a tile of a long mode, large against the cost of handing out a piece.
+ * Rows of private copies are zeroed and added up in pieces of this size: small compared with the
+ * rows of a tile of a large mode, large compared with the cost of handing out a piece.
  */
 #define PIECE_BYTES (UINT64_C(64) << 10)
-/* Larger scratch gains from huge pages. */
+/* Larger scratch benefits from huge pages. */
 #define LARGE_BYTES (UINT64_C(4) << 20)
 
 uint64_t slc_mttkrp_stride(const struct slc_mttkrp_job *job, enum slc_value_type type)
@@ -30,7 +30,7 @@ uint64_t slc_mttkrp_sum_stride(const struct slc_mttkrp_job *job, enum slc_value_
     return (uint64_t)slc_matrix_pitch(type, job->rank) * sizeof(double);
 }
 
-/* Gives the next area of a worker's scratch `bytes` bytes, on a page of its own. */
+/* Places the next area of a worker's scratch, of `bytes` bytes, page-aligned. */
 static uint64_t place_area(uint64_t *end, uint64_t bytes)
 {
     const uint64_t at = *end;
@@ -42,7 +42,7 @@ static uint64_t place_area(uint64_t *end, uint64_t bytes)
     return at;
 }
 
-/* A row number and a row of sums for each partition. */
+/* A row number and a row of sums per partition. */
 static void
 place_split_rows(struct slc_mttkrp_layout *layout, uint64_t partitions, uint64_t sum_stride)
 {
@@ -78,8 +78,8 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
         copy_bytes = UINT64_MAX;
     }
     /*
-     * Tile-local sums are exact enough for an f32 output to take one rounding per tile; only rows
-     * of short modes meet so many tiles that it would show, and short modes cost little.
+     * Tile-local sums are accurate enough for an f32 output to be rounded once per tile; only rows
+     * of small modes meet so many tiles that it would show, and small modes need little memory.
      */
     if (type == SLC_F32 && (copies || !tile_local || copy_bytes <= WIDE_BYTES_MAX)) {
         (void)place_area(&layout->wide_bytes, copy_bytes);
@@ -90,7 +90,7 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
     }
     layout->piece_rows = slc_max_u64(PIECE_BYTES / stride, 1);
     if (copies) {
-        /* Tiles that others commit meet worker 0's in the output, unless it has a copy, too. */
+        /* In a trial other workers commit tiles to the output, so worker 0 needs a copy, too. */
         layout->first_copy = trial ? 0 : 1;
         layout->private_at = place_area(&end, copy_bytes);
         layout->pieces_at = place_area(&end, slc_div_up_u64(output_rows, layout->piece_rows));
@@ -110,7 +110,7 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
     layout->worker_bytes = end;
 }
 
-/* What the scratch of all workers takes; UINT64_MAX where that cannot be counted. */
+/* Scratch of all workers in bytes; UINT64_MAX on overflow. */
 uint64_t slc_mttkrp_total_bytes(const struct slc_mttkrp_layout *layout,
                                 const struct slc_mttkrp_job *job)
 {

@@ -1,11 +1,11 @@
 /*
- * What a job has summed up so far, for somebody who keeps it and goes on with it later.
+ * The partial sums of a job, for a caller that saves them and resumes later.
  *
- * All strategies but two have it in the output, or in its wide copy, after every tile. Private
- * copies are added up for this; of rows that are split over partitions the pieces stay apart, for
- * they are added up in the end, in their order.
+ * With all strategies except two they are in the output, or in its wide copy, after every tile.
+ * Private copies are added up for this; the parts of rows that are split over partitions stay
+ * separate, because they are added up at the end, in order.
  *
- * Cost: that of adding copies up; else nothing that grows with the output.
+ * Cost: that of adding up copies; otherwise independent of the output.
  */
 #include "cpu/mttkrp/mttkrp.h"
 
@@ -17,7 +17,7 @@ slc_mttkrp_state(struct slc_backend *backend, struct slc_mttkrp_state *state, st
     enum slc_status status = SLC_OK;
 
     if (!cpu->running) {
-        return slc_fail(err, SLC_ERR_USAGE, "no MTTKRP was begun whose sums could be kept");
+        return slc_fail(err, SLC_ERR_USAGE, "mttkrp_state: no MTTKRP was begun");
     }
     if (cpu->conflict == SLC_CONFLICT_PRIVATE || cpu->trial.on) {
         status = slc_private_gather(cpu, err);
@@ -37,7 +37,7 @@ enum slc_status slc_mttkrp_resume(struct slc_backend *backend, struct slc_error 
     const struct slc_cpu_backend *cpu = (const struct slc_cpu_backend *)(const void *)backend;
 
     if (!cpu->running) {
-        return slc_fail(err, SLC_ERR_USAGE, "no MTTKRP was begun that could go on");
+        return slc_fail(err, SLC_ERR_USAGE, "mttkrp_resume: no MTTKRP was begun");
     }
     return cpu->conflict == SLC_CONFLICT_ROWS ? slc_split_rows_check(cpu, err) : SLC_OK;
 }

@@ -1,4 +1,4 @@
-/* Trying two strategies on the first tiles of a pass: see mttkrp_trial.h. */
+/* Times two strategies on tiles of a pass. */
 #include "cpu/mttkrp/mttkrp_trial.h"
 
 #include "base/error/clock.h"
@@ -10,13 +10,13 @@
 #include <string.h>
 
 /*
- * Adding up moves three bytes of memory for one of a copy (it is read, the sum fetched and written
- * back), zeroing two (fetched and written back): what both take, of what adding up takes.
+ * Adding up moves three bytes of memory per byte of a copy (the copy is read, the sum read and
+ * written), zeroing two (read and written): cost of both relative to that of adding up.
  */
 #define ZERO_AND_ADD_PER_ADD (5.0 / 3.0)
-/* Measured: zeroing takes 0.08 ns a byte where a copy has left the second-level cache. */
+/* Measured: zeroing costs 0.08 ns per byte if a copy is no longer in the L2 cache. */
 #define USUAL_NS_PER_BYTE 0.2
-/* Fewer samples of adding up, each of a piece of a copy, would tell little. */
+/* With fewer samples of adding up, each of a piece of a copy, the median is unreliable. */
 enum { ADDING_SAMPLES_MIN = 16 };
 
 void slc_trial_init(struct slc_trial *trial)
@@ -36,7 +36,7 @@ static uint64_t turn_tiles(const struct slc_trial *trial)
     return (uint64_t)SLC_TRIAL_TURN_TILES * trial->workers;
 }
 
-void slc_trial_begin(struct slc_trial *trial, const struct slc_mttkrp_job *job, uint64_t copy_bytes)
+void slc_trial_start(struct slc_trial *trial, const struct slc_mttkrp_job *job, uint64_t copy_bytes)
 {
     const uint64_t tiles = slc_div_up_u64(job->nnz, SLC_TILE_NNZ);
 
@@ -48,7 +48,7 @@ void slc_trial_begin(struct slc_trial *trial, const struct slc_mttkrp_job *job, 
     trial->place_tiles =
         slc_max_u64(tiles / SLC_TRIAL_PLACES, turn_tiles(trial) * SLC_CONFLICT_CANDIDATES);
     trial->copy_bytes = copy_bytes;
-    trial->dealt = 0;
+    trial->started = 0;
     trial->copied_bytes = 0;
     memset(trial->turns, 0, sizeof trial->turns);
     memset(&trial->adding, 0, sizeof trial->adding);
@@ -56,16 +56,16 @@ void slc_trial_begin(struct slc_trial *trial, const struct slc_mttkrp_job *job, 
     trial->leader = 0;
 }
 
-enum slc_conflict slc_trial_take(struct slc_trial *trial, struct slc_trial_turn **turn)
+enum slc_conflict slc_trial_next_strategy(struct slc_trial *trial, struct slc_trial_turn **turn)
 {
     (void)pthread_mutex_lock(&trial->mutex);
-    uint64_t place = trial->dealt / trial->place_tiles;
-    uint64_t tile = trial->dealt % trial->place_tiles;
-    trial->dealt++;
+    uint64_t place = trial->started / trial->place_tiles;
+    uint64_t tile = trial->started % trial->place_tiles;
+    trial->started++;
     unsigned candidate = trial->leader;
     *turn = NULL;
     if (place < SLC_TRIAL_PLACES && tile < SLC_CONFLICT_CANDIDATES * turn_tiles(trial)) {
-        /* At every second place the other one begins, so that neither always comes first. */
+        /* The candidates alternate in going first, so that neither always does. */
         candidate = (unsigned)((tile / turn_tiles(trial) + place) % SLC_CONFLICT_CANDIDATES);
         *turn = &trial->turns[place][candidate];
     }
@@ -78,7 +78,7 @@ static void add_sample(struct slc_trial_turn *turn, double sample)
     turn->samples[turn->count++ % SLC_TRIAL_SAMPLES] = sample;
 }
 
-static int ascending(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     const double x = *(const double *)a;
     const double y = *(const double *)b;
@@ -86,7 +86,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The lower median of the samples that were kept, which it sorts; 0 where there are none. */
+/* The lower median of the kept samples, which it sorts; 0 if there are none. */
 static double median(struct slc_trial_turn *turn)
 {
     const uint64_t kept = slc_min_u64(turn->count, SLC_TRIAL_SAMPLES);
@@ -94,13 +94,13 @@ static double median(struct slc_trial_turn *turn)
     if (kept == 0) {
         return 0.0;
     }
-    qsort(turn->samples, kept, sizeof turn->samples[0], ascending);
+    qsort(turn->samples, kept, sizeof turn->samples[0], compare_doubles);
     return turn->samples[(kept - 1) / 2];
 }
 
 /*
- * Bytes of copies that a later pass zeroes and adds up: as many a tile as in the trial, but no more
- * than whole copies. Worker 0 then adds to the output itself.
+ * Bytes of copies that a later pass zeroes and adds up: as many per tile as in the trial, but no
+ * more than whole copies. Worker 0 then adds directly to the output.
  */
 static double pass_copied_bytes(const struct slc_trial *trial)
 {
@@ -112,7 +112,7 @@ static double pass_copied_bytes(const struct slc_trial *trial)
     return fmin(others * (double)trial->copy_bytes, others / trial->workers * reached);
 }
 
-/* Judges by the places that are through. Needs one. */
+/* Compares the candidates over the places that are complete; needs at least one. */
 static void compare_candidates(struct slc_trial *trial, double copy_ns_per_byte)
 {
     for (unsigned c = 0; c < SLC_CONFLICT_CANDIDATES; c++) {
@@ -130,19 +130,19 @@ static void compare_candidates(struct slc_trial *trial, double copy_ns_per_byte)
     trial->leader = trial->measured_ns[1] < trial->measured_ns[0];
 }
 
-/* Whether all tiles of the next place have come back. Places come through in their order. */
-static bool place_is_through(const struct slc_trial *trial)
+/* Whether all tiles of the next place have been reported. Places complete in order. */
+static bool place_is_complete(const struct slc_trial *trial)
 {
     return trial->places < SLC_TRIAL_PLACES &&
            trial->turns[trial->places][0].returned == turn_tiles(trial) &&
            trial->turns[trial->places][1].returned == turn_tiles(trial);
 }
 
-void slc_trial_give(struct slc_trial *trial,
-                    struct slc_trial_turn *turn,
-                    uint64_t nnz,
-                    uint64_t work_ns,
-                    uint64_t copied_bytes)
+void slc_trial_add_tile(struct slc_trial *trial,
+                        struct slc_trial_turn *turn,
+                        uint64_t nnz,
+                        uint64_t work_ns,
+                        uint64_t copied_bytes)
 {
     (void)pthread_mutex_lock(&trial->mutex);
     if (nnz > 0) {
@@ -150,14 +150,14 @@ void slc_trial_give(struct slc_trial *trial,
     }
     turn->returned++;
     trial->copied_bytes += copied_bytes;
-    while (place_is_through(trial)) {
+    while (place_is_complete(trial)) {
         trial->places++;
         compare_candidates(trial, USUAL_NS_PER_BYTE);
     }
     (void)pthread_mutex_unlock(&trial->mutex);
 }
 
-void slc_trial_added(struct slc_trial *trial, uint64_t bytes, uint64_t add_ns)
+void slc_trial_add_copies(struct slc_trial *trial, uint64_t bytes, uint64_t add_ns)
 {
     (void)pthread_mutex_lock(&trial->mutex);
     add_sample(&trial->adding, (double)add_ns / (double)bytes);

@@ -1,14 +1,13 @@
 /*
- * Tile-local sums: every row of the output that a tile touches, summed over the tile alone, in key
- * order, starting from zero. What a row's sum is depends on nothing but the tile, whichever of the
- * two ways it is formed:
+ * Tile-local sums: sums every output row that a tile touches over the tile alone, in key order,
+ * starting from zero. A row's sum depends only on the tile, whichever of the two ways is used:
  *
- *   dense   a window of extent + 1 rows, where the tile's rows lie close together
+ *   dense   a window of extent + 1 rows, if the tile's rows are close together
  *   sorted  the tile is staged, sorted stably by output row (radix sort on the offset, at most 11
- * bits a pass), and summed segment by segment into a window that is committed when it is full
+ *           bits per pass), and summed segment by segment into a window that is committed when full
  *
- * Cost of sorting: about 15 ns a nonzero where rows have two nonzeros in the tile (wordnet, R =
- * 16): 3 to copy, 5 to sort and gather, the rest for rows of sums written, read and added.
+ * Cost of sorting: about 15 ns per nonzero if rows have two nonzeros in the tile (wordnet, R = 16):
+ * 3 to copy, 5 to sort and gather, the rest for writing, reading and adding rows of sums.
  */
 #include "base/memory/checked.h"
 #include "cpu/mttkrp/mttkrp.h"
@@ -66,15 +65,15 @@ static enum slc_status stage_tile(const struct slc_cpu_backend *cpu,
 }
 
 /*
- * Sorts (row offset, position) pairs, offset in the upper half, stably by offset. Returns which of
- * the two arrays holds the result.
+ * Sorts (row offset, position) pairs, offset in the upper half, stably by offset. Returns the one
+ * of the two arrays that holds the result.
  */
 static const uint64_t *
 sort_by_row(uint64_t *pairs, uint64_t *other, uint32_t count, uint32_t extent)
 {
     const unsigned bits = extent == 0 ? 0 : 32U - (unsigned)__builtin_clz(extent);
     const unsigned passes = (bits + RADIX_BITS - 1) / RADIX_BITS;
-    /* Equal digits: fewer buckets a pass, whose ends stay in the first-level cache. */
+    /* Equal digits: fewer buckets per pass, whose ends stay in the L1 cache. */
     const unsigned digit = passes == 0 ? 0 : (bits + passes - 1) / passes;
     const uint64_t mask = (UINT64_C(1) << digit) - 1;
 
@@ -101,7 +100,7 @@ sort_by_row(uint64_t *pairs, uint64_t *other, uint32_t count, uint32_t extent)
     return pairs;
 }
 
-/* Collects the next nonzeros in sorted order into a chunk, and the window of rows it adds to. */
+/* Collects the next nonzeros in sorted order in a chunk, and the window of rows they add to. */
 struct gather {
     struct slc_cpu_backend *cpu;
     unsigned worker;
@@ -135,37 +134,37 @@ static void gather_init(struct gather *gather, struct slc_cpu_backend *cpu, unsi
 }
 
 /*
- * Assigns window rows to nonzeros from `begin` on, until the chunk or the window is full; the
- * nonzeros of a row are never split between two windows. Returns how many it took.
+ * Assigns window rows to nonzeros from `begin` on, until the chunk or the window is full; never
+ * splits the nonzeros of a row between two windows. Returns the number of nonzeros assigned.
  */
 static uint32_t gather_rows(struct gather *gather, uint32_t begin)
 {
     const uint64_t *sorted = gather->sorted + begin;
     const uint64_t first_new = gather->window_rows;
-    const uint64_t room = gather->cpu->layout.window_rows - first_new;
+    const uint64_t free_rows = gather->cpu->layout.window_rows - first_new;
     const uint32_t left = (uint32_t)slc_min_u64(gather->staged->nnz - begin, SLC_CHUNK_NNZ);
-    const uint32_t most = (uint32_t)slc_min_u64(left, room);
+    const uint32_t most = (uint32_t)slc_min_u64(left, free_rows);
     uint32_t *offsets = gather->window_offsets;
     uint64_t last = first_new > 0 ? offsets[first_new - 1] : UINT64_MAX;
     uint64_t rows = first_new;
-    uint32_t taken = 0;
+    uint32_t assigned = 0;
 
-    /* As many nonzeros as there is room for rows: no test of the room, no branch on a new row. */
-    for (; taken < most; taken++) {
-        const uint64_t offset = sorted[taken] >> 32;
+    /* At most as many nonzeros as free rows: no capacity test, no branch on a new row. */
+    for (; assigned < most; assigned++) {
+        const uint64_t offset = sorted[assigned] >> 32;
 
         rows += offset != last;
         offsets[rows - 1] = (uint32_t)offset;
-        gather->rows[taken] = (uint32_t)(rows - 1);
+        gather->rows[assigned] = (uint32_t)(rows - 1);
         last = offset;
     }
-    for (; taken < left && sorted[taken] >> 32 == last; taken++) {
-        gather->rows[taken] = (uint32_t)(rows - 1);
+    for (; assigned < left && sorted[assigned] >> 32 == last; assigned++) {
+        gather->rows[assigned] = (uint32_t)(rows - 1);
     }
     memset(gather->window + first_new * gather->cpu->sum_stride, 0,
            (rows - first_new) * gather->cpu->sum_stride);
     gather->window_rows = rows;
-    return taken;
+    return assigned;
 }
 
 static void gather_nonzeros(struct gather *gather, uint32_t begin, uint32_t count)

@@ -1,11 +1,11 @@
 /*
- * Private copies of the output: one per worker, added up when all tiles are in.
+ * Private copies of the output: one per worker, added up after all tiles.
  *
- * A copy is zeroed piece by piece, when a tile first reaches into a piece, and only such pieces are
- * added up. Consecutive tiles of a long mode lie in a narrow range of rows, so that its copies cost
- * what their tiles touch rather than a whole output each.
+ * A copy is zeroed piece by piece, when a tile first reaches a piece, and only such pieces are
+ * added up. Consecutive tiles of a large mode are in a narrow range of rows, so its copies cost
+ * what their tiles touch instead of a whole output each.
  *
- * Cost: two sweeps over every piece touched. Invariant: a copy is read where its map says so alone.
+ * Cost: two sweeps over every piece touched. Invariant: only pieces that the map marks are read.
  */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
@@ -74,7 +74,7 @@ static void add_copies(struct slc_cpu_backend *cpu, uint64_t begin_row, uint64_t
         }
     }
     if (cpu->trial.on && added > 0) {
-        slc_trial_added(&cpu->trial, added, cpu->trial.clock_ns() - start_ns);
+        slc_trial_add_copies(&cpu->trial, added, cpu->trial.clock_ns() - start_ns);
     }
 }
 

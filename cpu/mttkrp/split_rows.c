@@ -1,18 +1,19 @@
 /*
- * Rows that several partitions of a sorted layout share.
+ * Rows shared by several partitions of a sorted layout.
  *
- * The rows of a partition have one owner, which adds straight to the output. A row with more
- * nonzeros than a partition is meant to hold is split over several, whose owners may differ: the
- * first adds to the output, each of the others to sums of its own, which are added to the row when
- * all tiles are in, in the order of the partitions. So the bits do not depend on who came first.
+ * The rows of a partition have one owner, which adds directly to the output. A row with more
+ * nonzeros than a partition should hold is split over several partitions, possibly with different
+ * owners: the first adds to the output, each of the others to sums of its own, which are added to
+ * the row after all tiles, in the order of the partitions. The bits therefore do not depend on
+ * timing.
  *
- * Cost: a row of sums per partition, of which those that continue a row alone are touched.
+ * Cost: a row of sums per partition; only those of partitions that continue a row are touched.
  */
 #include "cpu/mttkrp/mttkrp.h"
 
 #include <string.h>
 
-/* A partition that continues no row, or has not come yet. */
+/* The partition continues no row, or has not been started. */
 #define NO_ROW UINT64_MAX
 
 /* Per partition: the output row that it continues. */
@@ -71,7 +72,7 @@ static void add_region(struct slc_mttkrp_state *state, void *data, uint64_t byte
 
 void slc_split_rows_state(struct slc_cpu_backend *cpu, struct slc_mttkrp_state *state)
 {
-    /* Sums that nobody has begun with hold whatever was there before. */
+    /* Sums that have not been started contain garbage; leave them out. */
     for (uint64_t p = 0; p < cpu->job.partitions; p++) {
         if (rows_of(cpu)[p] == NO_ROW) {
             memset(sums_of(cpu, p), 0, cpu->sum_stride);
@@ -88,7 +89,7 @@ enum slc_status slc_split_rows_check(const struct slc_cpu_backend *cpu, struct s
 
         if (row != NO_ROW && row >= cpu->job.output->rows) {
             return slc_fail(err, SLC_ERR_DAMAGED,
-                            "partition %llu is said to continue row %llu of %llu",
+                            "partition %llu claims to continue row %llu of %llu",
                             (unsigned long long)p, (unsigned long long)row,
                             (unsigned long long)cpu->job.output->rows);
         }

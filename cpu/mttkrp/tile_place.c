@@ -1,4 +1,4 @@
-/* Tiles on their way to their place; see tile_place.h. */
+/* Determines the position of tiles and decodes them chunk by chunk. */
 #include "cpu/mttkrp/tile_place.h"
 
 #include "base/memory/checked.h"

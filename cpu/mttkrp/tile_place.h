@@ -1,6 +1,6 @@
 /*
- * Tiles that are decoded to their place among all nonzeros of a tensor held in memory: copies per
- * mode (replica.h) and lists (coo.h).
+ * Decodes tiles to their place among all nonzeros of a tensor in memory, for copies per mode
+ * (replica.h) and lists (coo.h).
  */
 #ifndef SLC_CPU_TILE_PLACE_H
 #define SLC_CPU_TILE_PLACE_H
@@ -8,8 +8,8 @@
 #include "base/backend.h"
 
 /*
- * Whether a tile is of the tensor, and the place of its first nonzero. Needs: no mode is long
- * enough to have cut a tile short; all but the last are then full.
+ * Whether a tile belongs to the tensor; *at is the index of its first nonzero. Needs: no mode is
+ * large enough to have cut a tile short, so all tiles except the last are full.
  */
 bool slc_tile_place(const struct slc_tensor_shape *shape,
                     enum slc_value_type type,
@@ -17,9 +17,9 @@ bool slc_tile_place(const struct slc_tensor_shape *shape,
                     uint64_t *at);
 
 /*
- * Decodes the next chunk of a tile of which `left` nonzeros are still to come, and counts it; a
- * chunk without nonzeros ends the tile. Errors: those of decoding; SLC_ERR_DAMAGED where the tile
- * gives another number of nonzeros than it declares.
+ * Decodes the next chunk of a tile with `left` nonzeros left, and subtracts its size; a chunk
+ * without nonzeros ends the tile. Errors: those of decoding; SLC_ERR_DAMAGED if the tile has
+ * another number of nonzeros than it declares.
  */
 enum slc_status slc_tile_next(struct slc_tile_view *tile,
                               uint64_t *left,

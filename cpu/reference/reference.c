@@ -1,4 +1,4 @@
-/* The oracle. One nonzero at a time, in f64, in the order of the list; cost nnz * order * rank. */
+/* The oracle: one nonzero at a time, in f64, in the order of the list. Cost: nnz * order * rank. */
 #include "cpu/reference/reference.h"
 
 #include <math.h>
@@ -23,13 +23,13 @@ static void add_nonzero(const struct slc_coo_view *tensor,
     }
 }
 
-static void mttkrp(const struct slc_coo_view *tensor,
-                   const struct slc_matrix *const *factors,
-                   unsigned mode,
-                   uint64_t output_rows,
-                   uint32_t rank,
-                   bool magnitude,
-                   double *output)
+static void add_mttkrp(const struct slc_coo_view *tensor,
+                       const struct slc_matrix *const *factors,
+                       unsigned mode,
+                       uint64_t output_rows,
+                       uint32_t rank,
+                       bool magnitude,
+                       double *output)
 {
     for (uint64_t k = 0; k < output_rows * rank; k++) {
         output[k] = 0.0;
@@ -47,7 +47,7 @@ void slc_reference_mttkrp(const struct slc_coo_view *tensor,
                           uint32_t rank,
                           double *output)
 {
-    mttkrp(tensor, factors, mode, output_rows, rank, false, output);
+    add_mttkrp(tensor, factors, mode, output_rows, rank, false, output);
 }
 
 void slc_reference_mttkrp_magnitude(const struct slc_coo_view *tensor,
@@ -57,5 +57,5 @@ void slc_reference_mttkrp_magnitude(const struct slc_coo_view *tensor,
                                     uint32_t rank,
                                     double *output)
 {
-    mttkrp(tensor, factors, mode, output_rows, rank, true, output);
+    add_mttkrp(tensor, factors, mode, output_rows, rank, true, output);
 }

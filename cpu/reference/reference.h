@@ -1,6 +1,6 @@
 /*
  * The oracle: naive serial implementations on coordinate lists, written to be read, not to be fast.
- * Every tuned kernel on every backend is checked against these.
+ * Every tuned kernel of every backend is checked against them.
  */
 #ifndef SLC_CPU_REFERENCE_H
 #define SLC_CPU_REFERENCE_H
@@ -19,9 +19,9 @@ struct slc_coo_view {
 };
 
 /*
- * M(i, r) = sum over nonzeros x with coordinate i in `mode` of x * product over m != mode of
- * A(m)(i_m, r) (KB section 2.6). Factors of either type, read as f64; `output` (dims[mode] x rank,
- * row-major, contiguous, f64) is overwritten. Sums in the order of the list.
+ * Math: M(i, r) = sum over nonzeros x with coordinate i in `mode` of x * product over m != mode of
+ * A(m)(i_m, r) ([Kolda2009] section 2.6). Factors of either type, read as f64; overwrites `output`
+ * (dims[mode] x rank, row-major, contiguous, f64). Order: that of the list.
  */
 void slc_reference_mttkrp(const struct slc_coo_view *tensor,
                           const struct slc_matrix *const *factors,

@@ -1,11 +1,11 @@
 /*
- * Copies of a tensor in memory: taking in tiles, building, owning memory. See replica.h.
+ * Copies of a tensor in memory: collects tiles, builds copies, owns their memory.
  *
- * Tiles are decoded into records in key order, all modes together; then, mode by mode, the records
- * are brought together by range and written as chunks. Records are given back at the end.
+ * Tiles are decoded into records in key order, shared by all modes. Then, mode by mode, the records
+ * are grouped by range and written as chunks. The records are freed at the end.
  *
- * Cost: 20 to 50 ns a nonzero and mode, shared by the workers, the first touch of pages included:
- * as much as all modes' MTTKRPs from the copies 15 to 30 times.
+ * Cost: 20 to 50 ns per nonzero and mode, divided among the workers, including the first touch of
+ * pages: as much as 15 to 30 MTTKRPs of all modes from the copies.
  */
 #include "base/memory/checked.h"
 #include "cpu/mttkrp/mttkrp.h"
@@ -20,8 +20,8 @@ static uint32_t record_bytes(unsigned order, enum slc_value_type type)
 }
 
 /*
- * Items of all ranges that are cut, at most: such a range has more nonzeros than two others should,
- * and gives fewer than twice as many items as its nonzeros would fill ranges.
+ * Upper bound on the items of all ranges that are divided: such a range has more nonzeros than two
+ * others should, and yields fewer than twice as many items as its nonzeros would fill ranges.
  */
 static uint64_t cut_items(unsigned workers)
 {
@@ -29,8 +29,8 @@ static uint64_t cut_items(unsigned workers)
 }
 
 /*
- * Ranges, items and pieces of one mode at most, the counts that they are made from, and the sample
- * that forms are tried on.
+ * Upper bound for the ranges, items and pieces of one mode, the counts they are created from, and
+ * the sample on which forms are tried.
  */
 static uint64_t table_bytes(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
 {
@@ -53,8 +53,8 @@ static uint64_t add_bytes(uint64_t a, uint64_t b)
 }
 
 /*
- * Windows of one mode at most, and for f32 one range of each worker. A short mode has a window for
- * each of its items; of other modes only ranges of one bucket are cut.
+ * Upper bound for the windows of one mode and, for f32, one range per worker. A small mode has a
+ * window per item; in other modes only ranges of one bucket are divided.
  */
 static uint64_t window_rows(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
 {
@@ -76,7 +76,7 @@ uint64_t slc_replica_bytes(const struct slc_tensor_shape *shape,
     uint64_t rows = 0;
     uint64_t records;
 
-    /* One mode has no other whose rows it could save. */
+    /* With a single mode there are no other rows to reuse. */
     if (shape->order == 1 || !slc_mul_u64(shape->nnz, record_bytes(shape->order, type), &records)) {
         return UINT64_MAX;
     }
@@ -86,7 +86,7 @@ uint64_t slc_replica_bytes(const struct slc_tensor_shape *shape,
                   slc_buffer_footprint(slc_replica_sort_bytes() * workers, SLC_PAGES_HUGE));
     for (unsigned m = 0; m < shape->order; m++) {
         if (shape->dims[m] > UINT32_MAX) {
-            return UINT64_MAX; /* coordinates of copies have 32 bits */
+            return UINT64_MAX; /* coordinates in copies have 32 bits */
         }
         bytes = add_bytes(bytes, slc_buffer_footprint(chunks, SLC_PAGES_HUGE));
         bytes = add_bytes(bytes, table_bytes(shape, m, workers));
@@ -126,8 +126,8 @@ check_shape(const struct slc_tensor_shape *shape, unsigned workers, struct slc_e
     return fits ? SLC_OK
                 : slc_fail(err, SLC_ERR_USAGE,
                            "no copies can be made of a tensor of order %u in tiles of %u nonzeros "
-                           "for %u threads: all of these and the lengths of its modes have to be "
-                           "1 or more, up to %d modes and %d threads",
+                           "for %u threads: all of these and the mode sizes must be at least 1, "
+                           "with up to %d modes and %d threads",
                            shape->order, shape->tile_nnz, workers, SLC_MAX_ORDER, SLC_MAX_THREADS);
 }
 
@@ -192,8 +192,8 @@ slc_replica_add_tile(struct slc_replica *replica, struct slc_tile_view *tile, st
     if (!replica->begun || !slc_tile_place(&replica->shape, replica->type, tile, &at)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "tile %" PRIu64
-                        " (order %u, %u nonzeros) is not one of the tensor of %" PRIu64
-                        " nonzeros that copies were begun for",
+                        " (order %u, %u nonzeros) does not belong to the tensor of %" PRIu64
+                        " nonzeros for which copies were begun",
                         tile->ordinal, tile->order, tile->nnz, replica->shape.nnz);
     }
     do {
@@ -222,7 +222,7 @@ static enum slc_status build_mode(struct slc_replica *replica,
     return slc_replica_write_chunks(replica, mode, &replica->modes[mode], err);
 }
 
-/* A mode may take seconds, which nobody who asked for the end should wait for more than once. */
+/* A mode may take seconds, so the stop request is checked between modes. */
 static enum slc_status
 check_stop(const struct slc_stop *stop, unsigned mode, unsigned order, struct slc_error *err)
 {
@@ -242,10 +242,10 @@ enum slc_status slc_replica_end(struct slc_replica *replica,
     enum slc_status status = SLC_OK;
 
     if (!replica->begun) {
-        status = slc_fail(err, SLC_ERR_USAGE, "no copies were begun that could end");
+        status = slc_fail(err, SLC_ERR_USAGE, "replica_end: no copies were begun");
     } else if (loaded != replica->shape.nnz) {
         status = slc_fail(err, SLC_ERR_USAGE,
-                          "copies were begun for %" PRIu64 " nonzeros, but %" PRIu64 " came",
+                          "copies were begun for %" PRIu64 " nonzeros, but %" PRIu64 " were added",
                           replica->shape.nnz, loaded);
     }
     for (unsigned m = 0; m < replica->shape.order && status == SLC_OK; m++) {

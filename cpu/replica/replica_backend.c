@@ -1,5 +1,4 @@
-/* The operations replica_* of base/backend.h, which say what they do, on the copies of replica.h.
- */
+/* Operations replica_* of base/backend.h, on the copies of replica.h. */
 #include "cpu/mttkrp/mttkrp.h"
 #include "cpu/replica/replica.h"
 
@@ -25,9 +24,10 @@ enum slc_status slc_backend_replica_tile(struct slc_backend *backend,
     return slc_replica_add_tile(cpu->replica, tile, err);
 }
 
-/* Makes a job of all factors, any of whose modes may be computed, with nothing to write to. */
-static enum slc_status
-take_factors(struct slc_cpu_backend *cpu, const struct slc_matrix *factors, struct slc_error *err)
+/* Creates a job with all factors and no output, for computing any mode. */
+static enum slc_status set_factors_job(struct slc_cpu_backend *cpu,
+                                       const struct slc_matrix *factors,
+                                       struct slc_error *err)
 {
     const struct slc_replica *replica = cpu->replica;
     struct slc_mttkrp_job job = {.order = replica->shape.order,
@@ -41,7 +41,8 @@ take_factors(struct slc_cpu_backend *cpu, const struct slc_matrix *factors, stru
         if (factors[m].type != replica->type || factors[m].cols != job.rank ||
             factors[m].rows != replica->shape.dims[m]) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "factor %u is not of the tensor that copies were begun for", m + 1);
+                            "factor %u does not match the tensor for which copies were begun",
+                            m + 1);
         }
         job.factors[m] = &factors[m];
     }
@@ -63,7 +64,7 @@ enum slc_status slc_backend_replica_end(struct slc_backend *backend,
     if (factors == NULL) {
         return slc_replica_end(cpu->replica, NULL, stop, err);
     }
-    enum slc_status status = take_factors(cpu, factors, err);
+    enum slc_status status = set_factors_job(cpu, factors, err);
     if (status != SLC_OK) {
         slc_replica_drop(cpu->replica);
         return status;
@@ -78,7 +79,7 @@ void slc_backend_replica_drop(struct slc_backend *backend)
     slc_replica_drop(cpu->replica);
 }
 
-/* Runs of a mode's copy; pieces that do without count a run a nonzero, as in the model. */
+/* Number of runs in a mode's copy; pieces without runs count one per nonzero, as in the model. */
 static uint64_t count_runs(const struct slc_replica_mode *copy)
 {
     uint64_t runs = 0;
@@ -128,7 +129,7 @@ static enum slc_status check_replica(const struct slc_cpu_backend *cpu,
     }
     return fits ? SLC_OK
                 : slc_fail(err, SLC_ERR_USAGE,
-                           "copies of this tensor, for %u threads and this type, are not held",
+                           "there are no copies of this tensor for %u threads and this type",
                            job->workers);
 }
 
@@ -143,8 +144,8 @@ enum slc_status slc_backend_mttkrp_replica(struct slc_backend *backend,
     cpu->running = false;
     slc_mttkrp_set_job(cpu, job);
     /*
-     * Sorted nonzeros use rows again while they are in a cache; asking for those ahead gained 4
-     * % at best (2.5 M rows) and cost 10 (1.7 M rows), 30 where the last-level cache holds all.
+     * Sorted nonzeros reuse rows while they are in a cache; prefetching gained at most 4 % (2.5 M
+     * rows) and cost 10 % (1.7 M rows), 30 % if the last-level cache holds all rows.
      */
     cpu->prefetch = false;
     SLC_TRY(slc_mttkrp_reserve(cpu, slc_replica_scratch_bytes(cpu), err));

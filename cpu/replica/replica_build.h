@@ -1,6 +1,6 @@
 /*
- * Building copies; private to cpu/replica/. replica_split.c cuts a mode into pieces, replica_form.c
- * decides what they are to look like, replica_order.c sorts one into a slc_replica_order, and
+ * Building copies; private to cpu/replica/. replica_split.c divides a mode into pieces,
+ * replica_form.c chooses their form, replica_order.c sorts a piece into a slc_replica_order, and
  * replica_chunk.c writes its chunks.
  */
 #ifndef SLC_CPU_REPLICA_BUILD_H
@@ -12,16 +12,16 @@
 
 struct slc_cpu_backend;
 
-/* One piece in so many, at most, is computed from to try forms. */
+/* At most one piece in this many is used to time forms. */
 enum { SLC_REPLICA_TRIED_SHARE = 4 };
 
-/* Part of a run, or all of it, within a chunk. */
+/* A run, or the part of it that is in a chunk. */
 struct slc_replica_run {
-    uint32_t first; /* in the order of the piece */
+    uint32_t first; /* index in the order of the piece */
     uint32_t nnz;
 };
 
-/* One worker's. */
+/* Scratch of one worker. */
 struct slc_replica_scratch {
     uint64_t *keys[2];               /* SLC_REPLICA_PIECE_NNZ each */
     uint32_t *run_begin;             /* SLC_REPLICA_PIECE_NNZ + 1 */
@@ -30,12 +30,12 @@ struct slc_replica_scratch {
 struct slc_replica_scratch slc_replica_scratch_of(const struct slc_replica *replica,
                                                   unsigned worker);
 
-/* A piece in its order; arrays belong to the scratch. */
+/* A sorted piece; the arrays are in the scratch. */
 struct slc_replica_order {
     const unsigned char *records; /* of the piece, unsorted */
-    const uint64_t *keys;         /* in order; the low 16 bits say which record */
+    const uint64_t *keys;         /* sorted; the low 16 bits are the index of the record */
     uint32_t nnz;
-    uint32_t run_count; /* 0: none */
+    uint32_t run_count; /* 0: no runs */
     const uint32_t *run_begin;
 };
 
@@ -48,13 +48,13 @@ static inline uint32_t slc_replica_coordinate(const unsigned char *record, unsig
 }
 
 /*
- * Brings the records of one mode together by range, in replica->sorted, and makes ranges, items and
- * pieces (without chunks). Errors: SLC_ERR_MEMORY, those of starting threads.
+ * Groups the records of one mode by range in replica->sorted, and creates ranges, items and pieces
+ * (without chunks). Errors: SLC_ERR_MEMORY, those of starting threads.
  */
 enum slc_status
 slc_replica_split(struct slc_replica *replica, unsigned mode, struct slc_error *err) SLC_NODISCARD;
 
-/* Pieces of a mode that stand for all: `count` of them, evenly spread. */
+/* A sample of `count` evenly spaced pieces of a mode. */
 struct slc_replica_sample {
     uint64_t count;
     uint64_t all;
@@ -65,16 +65,16 @@ static inline uint64_t slc_replica_sampled(const struct slc_replica_sample *samp
     return s * sample->all / sample->count;
 }
 
-/* A form that may serve a mode. */
+/* A candidate form of a mode's copy. */
 struct slc_replica_candidate {
     uint32_t varying;
-    uint64_t runs; /* of the sample */
-    double cost;   /* by the model, of a nonzero; after a trial, of the sample */
+    uint64_t runs; /* in the sample */
+    double cost;   /* predicted per nonzero; after a trial, measured for the sample */
 };
 
 /*
- * Decides the form of a mode's copy, where `tried_by` is not NULL by computing with its job from
- * those that look best. Errors: SLC_ERR_MEMORY, those of starting threads.
+ * Chooses the form of a mode's copy; if `tried_by` is not NULL, times the most promising forms with
+ * its job. Errors: SLC_ERR_MEMORY, those of starting threads.
  */
 enum slc_status slc_replica_choose_form(struct slc_replica *replica,
                                         unsigned mode,
@@ -82,8 +82,8 @@ enum slc_status slc_replica_choose_form(struct slc_replica *replica,
                                         struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Computes from a sample of cpu->replica's mode in each of `count` >= 1 forms, with the factors and
- * rank of cpu->job, and brings the fastest to the front. Writes to the memory of the mode's chunks.
+ * Times each of `count` >= 1 forms on a sample of the mode of cpu->replica, with the factors and
+ * rank of cpu->job, and moves the fastest to the front. Overwrites the memory of the mode's chunks.
  * Errors: SLC_ERR_MEMORY, those of starting threads.
  */
 enum slc_status slc_replica_try(struct slc_cpu_backend *cpu,
@@ -93,10 +93,10 @@ enum slc_status slc_replica_try(struct slc_cpu_backend *cpu,
                                 unsigned count,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* The mode whose rows come in order where `varying` vary. */
+/* The mode whose rows are accessed in order if the modes `varying` vary. */
 unsigned slc_replica_first_mode(const struct slc_replica *replica, unsigned mode, uint32_t varying);
 
-/* Sorts a piece of a mode's copy for runs in which `varying` vary. */
+/* Sorts a piece of a mode's copy into runs in which the modes `varying` vary. */
 void slc_replica_sort(const struct slc_replica *replica,
                       unsigned mode,
                       uint32_t varying,
@@ -104,10 +104,7 @@ void slc_replica_sort(const struct slc_replica *replica,
                       const struct slc_replica_scratch *scratch,
                       struct slc_replica_order *order);
 
-/*
- * Sorts copy->pieces, of a mode, in the form of the copy and writes their chunks. Errors: those of
- * starting threads.
- */
+/* Sorts copy->pieces of a mode and writes their chunks. Errors: those of starting threads. */
 enum slc_status slc_replica_write_chunks(struct slc_replica *replica,
                                          unsigned mode,
                                          struct slc_replica_mode *copy,

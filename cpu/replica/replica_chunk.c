@@ -1,12 +1,12 @@
 /*
- * Chunks: what a kernel call reads, in one stream of memory.
+ * Chunks: the data of a kernel call in one contiguous stream of memory.
  *
- * A piece in its order is cut into chunks at ends of runs, the runs of a chunk are ordered by
- * length, and everything a kernel needs is written behind the chunk's header. Pieces are written by
- * all workers at once; each takes the memory of its piece when its size is known. On several NUMA
- * nodes the pieces of each have a region of their own, and with it pages: an MTTKRP's items are
- * handed out alike (replica_mttkrp.c). A region begins where it must if all pieces before it take
- * the most they can; what they leave over is never touched.
+ * A sorted piece is divided into chunks at ends of runs, the runs of a chunk are ordered by length,
+ * and everything a kernel needs is written after the chunk's header. All workers write pieces at
+ * the same time; each allocates the memory of its piece once its size is known. With several NUMA
+ * nodes the pieces of each node have their own region and therefore their own pages: an MTTKRP's
+ * items are handed out in the same way (replica_mttkrp.c). A region starts where it has to if all
+ * pieces before it have their largest size; the memory they leave unused is never touched.
  */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
@@ -16,28 +16,28 @@
 #include <assert.h>
 
 enum {
-    LENGTH_CLASSES = 64, /* of runs: 1, 2 .. 63, and longer ones, for which order gains nothing */
+    LENGTH_CLASSES = 64, /* of runs: 1, 2 .. 63, and longer ones, which gain nothing */
     CHUNK_ALIGNMENT = 64
 };
 
-/* What workers share while a mode is written. */
+/* State shared by the workers while a mode is written. */
 struct write_job {
     struct slc_replica *replica;
     struct slc_replica_mode *copy;
     unsigned mode;
-    uint64_t piece_end[SLC_MAX_NODES];         /* pieces of the first nodes together */
-    uint64_t region_end[SLC_MAX_NODES];        /* bytes of copy->chunks */
-    atomic_uint_fast64_t taken[SLC_MAX_NODES]; /* up to which the region is taken */
+    uint64_t piece_end[SLC_MAX_NODES];        /* end of the pieces of this node */
+    uint64_t region_end[SLC_MAX_NODES];       /* end offset in copy->chunks */
+    atomic_uint_fast64_t used[SLC_MAX_NODES]; /* end of the allocated part of the region */
 };
 
-/* Records of a chunk, run by run, and where they go. */
+/* Writes the records of a chunk, run by run. */
 struct chunk_writer {
     const struct slc_replica *replica;
     const struct slc_replica_order *order;
     const struct slc_replica_run *runs;
     uint32_t run_count;
     uint32_t nnz;
-    uint32_t *next; /* of the index arrays */
+    uint32_t *next; /* next element of the index arrays */
 };
 
 static uint64_t
@@ -53,13 +53,13 @@ chunk_bytes(const struct slc_replica *replica, uint32_t varying, uint64_t nnz, u
     return (bytes + CHUNK_ALIGNMENT - 1) / CHUNK_ALIGNMENT * CHUNK_ALIGNMENT;
 }
 
-/* What so many pieces of so many nonzeros may take; UINT64_MAX where that cannot be counted. */
+/* Upper bound on the bytes of `pieces` pieces with `nnz` nonzeros; UINT64_MAX on overflow. */
 static uint64_t
 pieces_bytes_max(unsigned order, enum slc_value_type type, uint64_t nnz, uint64_t pieces)
 {
     /*
-     * A run a nonzero is the worst that a piece may hold; the sample promised fewer. Two chunks in
-     * a row hold more nonzeros than one can.
+     * At worst a piece has one run per nonzero, although the sample predicted fewer. Two
+     * consecutive chunks hold more nonzeros than one can.
      */
     const uint64_t each = slc_value_bytes(type) + (order + UINT64_C(1)) * sizeof(uint32_t);
     const uint64_t chunks = slc_min_u64(nnz / SLC_REPLICA_CHUNK_NNZ * 2 + 2 * pieces, nnz);
@@ -74,11 +74,11 @@ pieces_bytes_max(unsigned order, enum slc_value_type type, uint64_t nnz, uint64_
 
 /*
  * Pieces that are not full end an item. Fewer than 2 * SLC_REPLICA_BUCKETS items hold nonzeros: one
- * for each range, of which there are no more than buckets, and one more for each range's worth that
- * is cut off a heavy one (replica_split.c).
+ * per range (at most as many as buckets), and one more per range's worth of
+ * nonzeros that is split off a heavy range (replica_split.c).
  */
 _Static_assert(SLC_MAX_THREADS *SLC_REPLICA_RANGES_PER_WORKER <= SLC_REPLICA_BUCKETS,
-               "ranges of equal nonzeros are no more than buckets");
+               "there must not be more ranges than buckets");
 
 uint64_t slc_replica_chunks_bytes_max(unsigned order, enum slc_value_type type, uint64_t nnz)
 {
@@ -86,45 +86,45 @@ uint64_t slc_replica_chunks_bytes_max(unsigned order, enum slc_value_type type, 
                             nnz / SLC_REPLICA_PIECE_NNZ + 2 * SLC_REPLICA_BUCKETS);
 }
 
-/* Where cutting stands in a piece. */
+/* Position of the division within a piece. */
 struct cut {
-    uint32_t nnz;  /* behind it */
-    uint32_t runs; /* the next one; it may be cut already */
+    uint32_t nnz;  /* after the position */
+    uint32_t runs; /* next run; part of it may already be in a chunk */
 };
 
 /*
- * Cuts off the next chunk and returns its nonzeros, 0 at the end. A run that reaches over the end
- * of a chunk begins the next one, unless it began this one.
+ * Splits off the next chunk and returns its nonzeros, 0 at the end. A run that crosses the end of a
+ * chunk starts the next one, unless it started this one.
  */
 static uint32_t cut_chunk(const struct slc_replica_order *order,
                           struct cut *cut,
                           struct slc_replica_run *runs,
                           uint32_t *run_count)
 {
-    uint32_t taken = 0;
+    uint32_t used = 0;
 
     *run_count = 0;
     if (order->run_count == 0) {
-        taken = (uint32_t)slc_min_u64(order->nnz - cut->nnz, SLC_REPLICA_CHUNK_NNZ);
-        runs[(*run_count)++] = (struct slc_replica_run){cut->nnz, taken};
+        used = (uint32_t)slc_min_u64(order->nnz - cut->nnz, SLC_REPLICA_CHUNK_NNZ);
+        runs[(*run_count)++] = (struct slc_replica_run){cut->nnz, used};
     }
     while (cut->runs < order->run_count) {
-        const uint32_t first = cut->nnz + taken;
+        const uint32_t first = cut->nnz + used;
         const uint32_t left = order->run_begin[cut->runs + 1] - first;
 
-        if (left > SLC_REPLICA_CHUNK_NNZ - taken) {
-            if (taken == 0) {
-                taken = SLC_REPLICA_CHUNK_NNZ;
-                runs[(*run_count)++] = (struct slc_replica_run){first, taken};
+        if (left > SLC_REPLICA_CHUNK_NNZ - used) {
+            if (used == 0) {
+                used = SLC_REPLICA_CHUNK_NNZ;
+                runs[(*run_count)++] = (struct slc_replica_run){first, used};
             }
             break;
         }
         runs[(*run_count)++] = (struct slc_replica_run){first, left};
-        taken += left;
+        used += left;
         cut->runs++;
     }
-    cut->nnz += taken;
-    return taken;
+    cut->nnz += used;
+    return used;
 }
 
 /* Orders runs by length, stably. */
@@ -169,7 +169,7 @@ static void write_values(const struct chunk_writer *writer, unsigned char *to)
     }
 }
 
-/* Offsets of one mode from `base`, of every nonzero or of the first one of each run. */
+/* Writes offsets of one mode from `base`, of every nonzero or of the first one of each run. */
 static void
 write_offsets(struct chunk_writer *writer, unsigned mode, uint64_t base, bool every_nonzero)
 {
@@ -198,13 +198,13 @@ static void write_begins(struct chunk_writer *writer)
     *writer->next++ = sum;
 }
 
-/* Runs that a chunk's arrays are cut into, as its header counts them. */
+/* Number of runs in a chunk's arrays, as stored in its header. */
 static uint32_t chunk_runs(const struct slc_replica_order *order, uint32_t run_count)
 {
     return order->run_count > 0 ? run_count : 0;
 }
 
-/* Writes one chunk; `output` is the mode of the copy, whose rows count from `row_begin`. */
+/* Writes one chunk; `output` is the mode of the copy, whose rows are relative to `row_begin`. */
 static void write_chunk(struct chunk_writer *writer,
                         unsigned output,
                         uint32_t varying,
@@ -236,7 +236,7 @@ static void write_chunk(struct chunk_writer *writer,
     assert((uint64_t)((unsigned char *)writer->next - (unsigned char *)chunk) <= chunk->bytes);
 }
 
-/* Bytes of a piece's chunks, and how many. */
+/* Bytes and number of a piece's chunks. */
 static uint64_t measure_piece(const struct slc_replica *replica,
                               const struct slc_replica_order *order,
                               uint32_t varying,
@@ -254,15 +254,15 @@ static uint64_t measure_piece(const struct slc_replica *replica,
     return bytes;
 }
 
-/* Takes memory for the chunks of a piece. */
-static unsigned char *take_memory(struct write_job *job, uint64_t piece, uint64_t bytes)
+/* Allocates memory for the chunks of a piece. */
+static unsigned char *allocate_chunks(struct write_job *job, uint64_t piece, uint64_t bytes)
 {
     unsigned node = 0;
 
     while (piece >= job->piece_end[node]) {
         node++;
     }
-    uint64_t at = atomic_fetch_add(&job->taken[node], bytes);
+    uint64_t at = atomic_fetch_add(&job->used[node], bytes);
     assert(at + bytes <= job->region_end[node]);
     return (unsigned char *)job->copy->chunks.data + at;
 }
@@ -280,7 +280,7 @@ static void write_piece(struct write_job *job, uint64_t number, unsigned worker)
     slc_replica_sort(replica, job->mode, varying, piece, &scratch, &order);
     writer.order = &order;
     uint64_t bytes = measure_piece(replica, &order, varying, scratch.runs[0], &piece->chunk_count);
-    unsigned char *at = take_memory(job, number, bytes);
+    unsigned char *at = allocate_chunks(job, number, bytes);
     piece->chunks = at;
     while ((writer.nnz = cut_chunk(&order, &cut, scratch.runs[0], &writer.run_count)) > 0) {
         struct slc_replica_chunk *chunk = (struct slc_replica_chunk *)(void *)at;
@@ -300,7 +300,7 @@ static void write_pieces(void *context, uint64_t begin, uint64_t end, unsigned w
     }
 }
 
-/* Gives every node its pieces and its region. */
+/* Assigns pieces and a region to every node. */
 static void divide_memory(struct write_job *job)
 {
     const struct slc_replica *replica = job->replica;
@@ -311,7 +311,7 @@ static void divide_memory(struct write_job *job)
     for (unsigned n = 0; n < nodes; n++) {
         const uint64_t end = job->piece_end[n];
 
-        atomic_init(&job->taken[n], begin);
+        atomic_init(&job->used[n], begin);
         begin = job->copy->chunks.bytes;
         if (end < pieces) {
             begin = pieces_bytes_max(replica->shape.order, replica->type,

@@ -1,33 +1,33 @@
 /*
- * One mode's copy: which modes vary within its runs.
+ * One mode's copy: chooses the modes that vary within its runs.
  *
- * Candidates are fibers of each mode, and then whatever else may vary, one mode at a time. Some
- * pieces are sorted each way, runs counted, and a model of the rows that a nonzero fetches says
- * what it would cost. Where the MTTKRPs to come are known, the best few are tried by them
- * (replica_trial.c): the model does not know the machine, and is off by a tenth.
+ * Candidates are the fibers of each mode, and then sets with additional varying modes, one at a
+ * time. Some pieces are sorted in each way, their runs are counted, and a model of the rows that a
+ * nonzero fetches predicts the cost. If the coming MTTKRPs are known, the best few candidates are
+ * timed with them (replica_trial.c): the model does not know the machine, and is off by a tenth.
  */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "cpu/replica/replica_build.h"
 
 enum {
-    SAMPLE_SHARE = 16,     /* one piece in so many is sorted each way */
-    SAMPLE_PER_WORKER = 4, /* pieces at least */
-    TRIED = 4              /* candidates that are computed from */
+    SAMPLE_SHARE = 16,     /* one piece in this many is sorted in each way */
+    SAMPLE_PER_WORKER = 4, /* at least this many pieces */
+    TRIED = 4              /* candidates that are timed */
 };
-/* Candidates whose cost is so much above the best are not tried. */
+/* Candidates whose predicted cost exceeds the best by this factor are not timed. */
 #define TRIED_WITHIN 1.6
 
-/* What workers share while forms are compared. */
+/* State shared by the workers while forms are compared. */
 struct comparison {
     struct slc_replica *replica;
     struct slc_replica_mode *copy;
     unsigned mode;
     struct slc_replica_sample sample;
     uint64_t nnz;                                      /* of the sample */
-    struct slc_replica_candidate added[SLC_MAX_ORDER]; /* to be counted */
+    struct slc_replica_candidate added[SLC_MAX_ORDER]; /* candidates to be counted */
     unsigned added_count;
-    struct slc_replica_candidate best[TRIED]; /* by rising cost */
+    struct slc_replica_candidate best[TRIED]; /* by ascending cost */
     unsigned best_count;
 };
 
@@ -44,7 +44,7 @@ static void choose_sample(struct comparison *comparison)
     }
 }
 
-/* Counts the runs that candidates [begin, end) give in the sample. */
+/* Counts the runs of candidates [begin, end) in the sample. */
 static void count_runs(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     struct comparison *comparison = context;
@@ -66,9 +66,9 @@ static void count_runs(void *context, uint64_t begin, uint64_t end, unsigned wor
 }
 
 /*
- * Nanoseconds to read a row of a mode, and to read and write one of the output, at R = 16, by the
- * cache that holds all of them. Fitted to eight real tensors (AVX-512, 2 MiB second-level cache);
- * only the order of the forms matters.
+ * Nanoseconds to read a row of a mode, and to read and write an output row, at R = 16, by the cache
+ * that holds all of them. Fitted to eight real tensors (AVX-512, 2 MiB L2 cache); only the ranking
+ * of the forms matters.
  */
 static double read_cost(const struct comparison *comparison, unsigned mode)
 {
@@ -83,9 +83,9 @@ static double update_cost(const struct comparison *comparison)
 }
 
 /*
- * Cost of a nonzero: the rows of modes that vary, and its share of what a run costs: the rows of
- * the modes that it agrees in, that of the output, and its ends. The row of the most significant
- * mode is used again at once, from wherever it came.
+ * Cost of a nonzero: the rows of the varying modes, and its share of the cost of a run: the rows of
+ * the modes in which the run agrees, the output row, and the end of the run. The row of the most
+ * significant mode is reused at once, whichever cache it came from.
  */
 static double cost_of(const struct comparison *comparison, uint32_t varying, double length)
 {
@@ -113,7 +113,7 @@ static double cost_of(const struct comparison *comparison, uint32_t varying, dou
     return each + (several ? 0.5 : 0.3) + (run + (several ? 1.5 : 2.5)) / length;
 }
 
-/* Keeps the candidate among the best, if it is. */
+/* Inserts the candidate into the best ones if it qualifies. */
 static void keep_best(struct comparison *comparison, const struct slc_replica_candidate *candidate)
 {
     unsigned at = comparison->best_count < TRIED ? comparison->best_count : TRIED - 1;
@@ -129,7 +129,7 @@ static void keep_best(struct comparison *comparison, const struct slc_replica_ca
     comparison->best_count = (unsigned)slc_min_u64(comparison->best_count + 1, TRIED);
 }
 
-/* Counts and costs what was added; *base becomes the best of it within which more may vary. */
+/* Counts and rates the added candidates; *base becomes the best one that can be extended. */
 static enum slc_status
 compare_added(struct comparison *comparison, uint32_t *base, struct slc_error *err)
 {
@@ -153,7 +153,7 @@ compare_added(struct comparison *comparison, uint32_t *base, struct slc_error *e
     return status;
 }
 
-/* Compares fibers of each mode, then lets more vary within runs, up to all but the output's. */
+/* Compares fibers of each mode, then adds varying modes, up to all but the output's. */
 static enum slc_status compare_all(struct comparison *comparison, struct slc_error *err)
 {
     const unsigned order = comparison->replica->shape.order;
@@ -172,9 +172,9 @@ static enum slc_status compare_all(struct comparison *comparison, struct slc_err
 }
 
 /*
- * How many of the best are worth a trial. A piece is sorted and written once more for each: a
- * sample that is a good part of the tensor costs more than it can gain, and a short one tells
- * nothing.
+ * Number of the best candidates worth a trial. Each one sorts and writes the pieces again: a sample
+ * that is a large part of the tensor costs more than it can gain, and a small one is not
+ * conclusive.
  */
 static unsigned count_tried(const struct comparison *comparison)
 {

@@ -1,9 +1,10 @@
 /*
- * MTTKRP from a copy: workers take items, set the rows of an item to zero and add its chunks.
+ * MTTKRP from a copy: workers take items, zero the rows of an item and add its chunks.
  *
- * A range in one item goes straight to the output. The items of a larger range have windows; the
- * worker that finishes the last of them adds them up in their order. So sums do not depend on who
- * computed what. f32 outputs are rounded once from sums in f64, which a window of the worker holds.
+ * A range with one item is written directly to the output. The items of a larger range have
+ * windows; the worker that finishes the last of them adds them up in order. The sums therefore do
+ * not depend on which worker computed what. f32 outputs are rounded once from f64 sums, which are
+ * in a window of the worker.
  */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
@@ -14,12 +15,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* One running MTTKRP. */
+/* State of one MTTKRP. */
 struct replica_run {
     const struct slc_cpu_backend *cpu;
     struct slc_replica_mode *copy;
-    unsigned char *windows;        /* of ranges in several items */
-    unsigned char *worker_windows; /* f32: rows_max rows of sums for each worker */
+    unsigned char *windows;        /* of ranges with several items */
+    unsigned char *worker_windows; /* f32: rows_max rows of sums per worker */
 };
 
 static bool needs_worker_windows(enum slc_value_type type)
@@ -44,7 +45,7 @@ uint64_t slc_replica_scratch_bytes(const struct slc_cpu_backend *cpu)
 /* The arrays of a chunk. */
 struct parts {
     const void *values;
-    const uint32_t *begin;                 /* NULL without runs */
+    const uint32_t *begin;                 /* NULL if there are no runs */
     const uint32_t *offset[SLC_MAX_ORDER]; /* by mode */
 };
 
@@ -85,7 +86,7 @@ static const unsigned char *factor_rows(const struct slc_cpu_backend *cpu, unsig
     return cpu->job.factors[mode]->buffer.data;
 }
 
-/* Runs along the output's own mode. */
+/* Adds runs along the output's own mode. */
 static void add_fibers(const struct slc_cpu_backend *cpu,
                        const struct slc_replica_chunk *chunk,
                        const struct parts *parts,
@@ -109,7 +110,7 @@ static void add_fibers(const struct slc_cpu_backend *cpu,
     slc_mttkrp_accumulate_fibers(cpu, &span);
 }
 
-/* Runs that agree in the output's mode. */
+/* Adds runs that agree in the output's mode. */
 static void add_groups(const struct slc_cpu_backend *cpu,
                        uint32_t varying,
                        const struct slc_replica_chunk *chunk,
@@ -142,7 +143,7 @@ static void add_plain(const struct slc_cpu_backend *cpu,
                       const struct parts *parts,
                       unsigned char *output)
 {
-    static const struct slc_tile_view origin = {.nnz = 0}; /* offsets count from the first row */
+    static const struct slc_tile_view origin = {.nnz = 0}; /* offsets start at the first row */
     struct slc_mttkrp_span span;
     unsigned factor = 0;
 
@@ -278,7 +279,7 @@ enum slc_status slc_replica_mttkrp(struct slc_cpu_backend *cpu, struct slc_error
     struct replica_run run = {
         .cpu = cpu, .copy = &cpu->replica->modes[cpu->job.mode], .windows = cpu->scratch.data};
 
-    /* An empty buffer has no windows either. */
+    /* An empty buffer has no windows. */
     run.worker_windows =
         run.windows == NULL ? NULL : run.windows + run.copy->window_rows * cpu->sum_stride;
     for (uint64_t r = 0; r < run.copy->range_count; r++) {

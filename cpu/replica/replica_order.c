@@ -1,31 +1,33 @@
 /*
  * One mode's copy: the order of nonzeros within a piece.
  *
- * Coordinates are packed into the upper 48 bits of a key, the place in the piece stands in the
- * lower 16, and a radix sort brings nonzeros that are to share rows together. The longest mode is
- * most significant: its rows, which cost most to fetch, are then used as often as they can be in a
- * row. What differs within a run takes no part, so that runs keep the order of the stream inside.
+ * Coordinates are packed into the upper 48 bits of a key, the index in the piece into the lower 16,
+ * and a radix sort brings nonzeros together that share rows. The largest mode is the most
+ * significant one: its rows, which are the most expensive to fetch, are then used as often as
+ * possible in sequence. The modes that vary within a run are not sorted, so runs keep the order of
+ * the stream inside.
  */
 #include "base/memory/checked.h"
 #include "cpu/replica/replica_build.h"
 
 enum {
-    PLACE_BITS = 16, /* a place in a piece */
+    PLACE_BITS = 16, /* an index in a piece */
     RADIX_BITS = 11,
     RADIX_BUCKETS = 1 << RADIX_BITS
 };
 
-_Static_assert(SLC_REPLICA_PIECE_NNZ <= 1 << PLACE_BITS, "a place fits the low bits of a key");
+_Static_assert(SLC_REPLICA_PIECE_NNZ <= 1 << PLACE_BITS,
+               "an index in a piece fits the low bits of a key");
 
-/* The modes that make up the keys of a piece, from the most significant. */
+/* The modes in the keys of a piece, most significant first. */
 struct packing {
     unsigned count;
     unsigned mode[SLC_MAX_ORDER];
-    uint32_t low[SLC_MAX_ORDER]; /* smallest coordinate, by place in `mode` */
+    uint32_t low[SLC_MAX_ORDER]; /* smallest coordinate, by position in `mode` */
     unsigned shift[SLC_MAX_ORDER];
-    unsigned shared;    /* how many of them a run agrees in: they come first */
-    unsigned run_shift; /* keys that agree from this bit on are of one run */
-    bool complete;      /* the keys hold all that tells runs apart */
+    unsigned shared;    /* number of modes in which a run agrees; they come first */
+    unsigned run_shift; /* keys that are equal from this bit on belong to one run */
+    bool complete;      /* the keys contain everything that distinguishes runs */
 };
 
 uint64_t slc_replica_sort_bytes(void)
@@ -56,13 +58,13 @@ static const unsigned char *piece_records(const struct slc_replica *replica,
     return (const unsigned char *)replica->sorted.data + piece->first_nnz * replica->record_bytes;
 }
 
-/* How much a mode's rows gain from being used in order: those of the output are written, too. */
+/* Benefit of accessing a mode's rows in order; output rows are also written. */
 static uint64_t mode_weight(const struct slc_replica *replica, unsigned output, unsigned mode)
 {
     return replica->shape.dims[mode] * (mode == output ? 2 : 1);
 }
 
-/* Adds the modes whose bits are set, by falling weight. */
+/* Adds the modes whose bits are set, by descending weight. */
 static void add_modes(const struct slc_replica *replica,
                       unsigned output,
                       uint32_t modes,
@@ -86,7 +88,7 @@ static void add_modes(const struct slc_replica *replica,
     }
 }
 
-/* The modes of the keys: what runs agree in, then what varies, unless that is one mode alone. */
+/* Selects the modes of the keys: those that runs share, then those that vary if two or more do. */
 static void order_modes(const struct slc_replica *replica,
                         unsigned output,
                         uint32_t varying,
@@ -108,7 +110,7 @@ unsigned slc_replica_first_mode(const struct slc_replica *replica, unsigned mode
     return packing.mode[0];
 }
 
-/* Finds the bits of every mode of a piece; modes that do not fit the keys take no part. */
+/* Computes the bits of every mode of a piece; modes that do not fit the keys are left out. */
 static void plan_packing(const struct slc_replica *replica,
                          unsigned output,
                          uint32_t varying,
@@ -162,7 +164,7 @@ static void make_keys(const struct slc_replica *replica,
         uint64_t key = i;
 
         for (unsigned k = 0; k < packing->count; k++) {
-            /* A mode without extent may stand at a shift of 64. */
+            /* A mode without extent may have a shift of 64. */
             key |= (uint64_t)(slc_replica_coordinate(record, packing->mode[k]) - packing->low[k])
                    << (packing->shift[k] & 63);
         }
@@ -170,7 +172,7 @@ static void make_keys(const struct slc_replica *replica,
     }
 }
 
-/* Sorts by the bits from `shift` on, stably. Returns where the result lies. */
+/* Sorts stably by the bits from `shift` on. Returns the array with the result. */
 static const uint64_t *sort_keys(uint64_t *from, uint64_t *to, uint32_t count, unsigned shift)
 {
     const unsigned bits = 64 - shift;
@@ -202,7 +204,7 @@ static const uint64_t *sort_keys(uint64_t *from, uint64_t *to, uint32_t count, u
     return from;
 }
 
-/* Writes where runs begin, and the count; returns how many there are. */
+/* Writes the starts of runs, and the count at the end; returns the number of runs. */
 static uint32_t find_runs(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin)
 {
     uint32_t runs = 1;

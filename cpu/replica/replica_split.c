@@ -1,11 +1,12 @@
 /*
- * One mode's copy: which rows belong together, who computes them, and the nonzeros brought there.
+ * One mode's copy: divides the rows into ranges, assigns their work, and groups the nonzeros by
+ * range.
  *
  * Rows are counted in at most SLC_REPLICA_BUCKETS buckets, consecutive buckets are joined to ranges
- * of about nnz / (16 T) nonzeros, and the records move to their ranges in key order. All of it
- * depends on the tensor and the number of workers alone.
+ * of about nnz / (16 T) nonzeros, and the records move to their ranges in key order. The result
+ * depends only on the tensor and the number of workers.
  *
- * Cost: two sweeps over the records, some 10 ns a nonzero.
+ * Cost: two sweeps over the records, some 10 ns per nonzero.
  */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
@@ -13,15 +14,15 @@
 
 #include <assert.h>
 
-/* What the steps of one split share. */
+/* State shared by the steps of one split. */
 struct split {
     struct slc_replica *replica;
     struct slc_replica_mode *copy;
     unsigned mode;
-    unsigned shift; /* from a row to its bucket */
+    unsigned shift; /* bits from a row to its bucket */
     uint32_t bucket_count;
-    uint64_t target;    /* nonzeros of a range */
-    uint64_t *counts;   /* per worker and bucket: nonzeros; then where the next one goes */
+    uint64_t target;    /* nonzeros per range */
+    uint64_t *counts;   /* per worker and bucket: nonzeros; later the index of its next record */
     uint32_t *range_of; /* per bucket */
 };
 
@@ -40,7 +41,7 @@ static uint32_t bucket_of(const struct split *split, const unsigned char *record
     return slc_replica_coordinate(record, split->mode) >> split->shift;
 }
 
-/* The records that worker `w` of the split counts and moves: always the same ones. */
+/* The records that worker `w` counts and moves; the same in both steps. */
 static void worker_records(const struct split *split, unsigned w, uint64_t *begin, uint64_t *end)
 {
     const uint64_t nnz = split->replica->shape.nnz;
@@ -75,7 +76,7 @@ static uint64_t bucket_nnz(const struct split *split, uint32_t bucket)
     return nnz;
 }
 
-/* Joins buckets to ranges: as many nonzeros as the target, and rows that stay in a cache. */
+/* Joins buckets to ranges: up to the target number of nonzeros, and rows that fit a cache. */
 static void cut_ranges(struct split *split)
 {
     struct slc_replica_mode *copy = split->copy;
@@ -108,7 +109,7 @@ static void cut_ranges(struct split *split)
     copy->range_count = (uint64_t)(range - copy->ranges) + 1;
 }
 
-/* Turns counts into the place of each worker's next record of each bucket. */
+/* Turns counts into the index of each worker's next record of each bucket. */
 static void place_records(struct split *split)
 {
     uint64_t at = 0;
@@ -120,7 +121,7 @@ static void place_records(struct split *split)
         while (end < split->bucket_count && split->range_of[end] == range) {
             end++;
         }
-        /* The buckets of a range stand together: one place per worker, under the range's number. */
+        /* The buckets of a range are consecutive: one index per worker, with the range's number. */
         for (unsigned w = 0; w < split->replica->workers; w++) {
             uint64_t *counts = worker_counts(split, w);
             uint64_t nnz = 0;
@@ -128,7 +129,7 @@ static void place_records(struct split *split)
             for (uint32_t i = b; i < end; i++) {
                 nnz += counts[i];
             }
-            counts[range] = at; /* range <= b: that count has been used */
+            counts[range] = at; /* range <= b: that count is no longer needed */
             at += nnz;
         }
         b = end;
@@ -215,11 +216,11 @@ static void fill_items(struct slc_replica_mode *copy)
             *item++ = (struct slc_replica_item){(uint32_t)r, s, (uint64_t)(piece - copy->pieces),
                                                 pieces_of(nnz)};
             while (at < end) {
-                const uint64_t taken = slc_min_u64(end - at, SLC_REPLICA_PIECE_NNZ);
+                const uint64_t piece_nnz = slc_min_u64(end - at, SLC_REPLICA_PIECE_NNZ);
 
                 *piece++ = (struct slc_replica_piece){
-                    .row_begin = range->row_begin, .first_nnz = at, .nnz = (uint32_t)taken};
-                at += taken;
+                    .row_begin = range->row_begin, .first_nnz = at, .nnz = (uint32_t)piece_nnz};
+                at += piece_nnz;
             }
         }
     }
@@ -247,7 +248,7 @@ static enum slc_status split_steps(struct split *split, struct slc_error *err)
 
     SLC_TRY(slc_check_memory(split->copy->ranges != NULL && split->counts != NULL &&
                                  split->range_of != NULL,
-                             err, "to count the rows of mode %u", split->mode + 1));
+                             err, "for counting the rows of mode %u", split->mode + 1));
     SLC_TRY(slc_team_run(workers, count_records, split, err));
     cut_ranges(split);
     place_records(split);

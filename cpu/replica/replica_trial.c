@@ -1,10 +1,10 @@
 /*
- * One mode's copy: forms tried by computing from a sample of its pieces.
+ * One mode's copy: times forms by computing from a sample of its pieces.
  *
- * The pieces are written in each form to where the mode's chunks will be, and all workers compute
- * from them at once, each from its own pieces and to rows of its own, as they will later. What
- * counts is the sum over workers of each one's fastest round: a thread that lost its processor for
- * a while says nothing about a form.
+ * The pieces are written in each form to the memory of the mode's chunks, and all workers compute
+ * from them at once, each from its own pieces and to its own rows, as they do later. The result is
+ * the sum over workers of each one's fastest round, because a thread that lost its processor for a
+ * while says nothing about a form.
  */
 #include "base/error/clock.h"
 #include "base/thread/team.h"
@@ -12,16 +12,16 @@
 #include "cpu/replica/replica_build.h"
 
 enum { ROUNDS = 4 };
-/* A form has to be so much faster than one that the model holds better. */
-#define CLEARLY 0.97
+/* Required ratio to the time of a form that the model prefers. */
+#define FASTER_RATIO 0.97
 
-/* One form on trial. */
+/* Trial of one form. */
 struct trial {
     struct slc_cpu_backend *cpu;
     struct slc_replica_mode form; /* of the sampled pieces */
     struct slc_buffer windows;    /* rows for each worker to add to */
     uint64_t window_bytes;
-    uint64_t *worker_ns; /* fastest round of each */
+    uint64_t *worker_ns; /* fastest round of each worker */
 };
 
 static void compute_share(void *context, unsigned worker, unsigned workers)
@@ -67,11 +67,11 @@ static enum slc_status prepare_trial(struct trial *trial,
     const uint64_t bytes = trial->window_bytes * workers;
 
     trial->form.piece_count = sample->count;
-    trial->form.chunks = copy->chunks; /* borrowed: they are written later */
+    trial->form.chunks = copy->chunks; /* borrowed; the final chunks are written later */
     trial->form.pieces = slc_calloc(sample->count, sizeof *trial->form.pieces);
     trial->worker_ns = slc_calloc(workers, sizeof *trial->worker_ns);
     SLC_TRY(slc_check_memory(trial->form.pieces != NULL && trial->worker_ns != NULL, err,
-                             "to try mode %u's copy on %llu pieces", trial->cpu->job.mode + 1,
+                             "for trying mode %u's copy on %llu pieces", trial->cpu->job.mode + 1,
                              (unsigned long long)sample->count));
     for (uint64_t s = 0; s < sample->count; s++) {
         trial->form.pieces[s] = copy->pieces[slc_replica_sampled(sample, s)];
@@ -93,7 +93,7 @@ enum slc_status slc_replica_try(struct slc_cpu_backend *cpu,
     enum slc_status status = prepare_trial(&trial, copy, sample, err);
     for (unsigned c = 0; c < count && status == SLC_OK; c++) {
         status = try_form(&trial, &candidates[c], err);
-        if (candidates[c].cost < CLEARLY * candidates[0].cost) {
+        if (candidates[c].cost < FASTER_RATIO * candidates[0].cost) {
             const struct slc_replica_candidate better = candidates[c];
 
             candidates[c] = candidates[0];

@@ -325,7 +325,7 @@ static enum slc_status multiply_here(struct run *run,
     *busy_ns = 0;
     output->count = 0;
     while (nnz > 0 && status == SLC_OK) {
-        if (slc_ttm_has_room(output)) {
+        if (slc_ttm_has_capacity(output)) {
             status = slc_ttm_next(run->job, tile, output, &nnz, err);
             continue;
         }

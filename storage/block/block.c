@@ -1,9 +1,9 @@
 /*
- * From the bytes of a block to a block whose every structure is sound: checksum, header, tile
- * directory, slack and padding (docs/FORMAT.md, section 5). What follows may trust every offset,
- * count and coordinate range of the directory; tile data is judged by the decoder.
+ * Checks a block in memory: checksum, header, tile directory, slack and padding (docs/FORMAT.md,
+ * section 5). Afterwards every offset, count and coordinate range of the directory can be trusted;
+ * the decoder checks the tile data.
  *
- * Cost: one xxh3 pass, unless the block was verified before, and a few hundred bytes a tile.
+ * Cost: one xxh3 pass, unless the block was verified before, and a few hundred bytes per tile.
  */
 #include "storage/block/reader.h"
 
@@ -16,7 +16,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A check under way. `at` is the place in the block of what is being looked at, for the message. */
+/* A check in progress. `at` is the offset in the block that an error message reports. */
 struct check {
     const struct slc_layout_info *info;
     const struct slc_block_view *view;
@@ -24,7 +24,7 @@ struct check {
     struct slc_error *err;
 };
 
-/* Sums over the directory, to be compared with the index. */
+/* Sums over the directory, compared with the index. */
 struct directory_totals {
     uint64_t nnz;
     uint64_t next_data;
@@ -42,15 +42,14 @@ static enum slc_status check_hash(struct check *check)
 
     if (hash != entry->hash) {
         return slc_fail(check->err, SLC_ERR_DAMAGED,
-                        "the block's checksum should be %016" PRIx64 ", but its %" PRIu64
-                        " bytes give %016" PRIx64
-                        ": it was altered; restore the file or convert it again",
+                        "checksum mismatch in a block: expected %016" PRIx64 ", but its %" PRIu64
+                        " bytes hash to %016" PRIx64 "; restore the file or convert it again",
                         entry->hash, entry->padded_bytes, hash);
     }
     return SLC_OK;
 }
 
-/* Every field of the block header repeats what is known already. */
+/* Every field of the block header repeats a known value. */
 static enum slc_status check_header(struct check *check)
 {
     const struct slc_block_entry *entry = &check->view->entry;
@@ -59,7 +58,7 @@ static enum slc_status check_header(struct check *check)
         uint32_t at;
         const char *what;
         uint64_t found;
-        uint64_t want;
+        uint64_t expected;
     } fields[] = {
         {SLC_BLOCK_AT_MAGIC, "magic number", slc_load_u32(data + SLC_BLOCK_AT_MAGIC),
          SLC_BLOCK_MAGIC},
@@ -78,23 +77,22 @@ static enum slc_status check_header(struct check *check)
     };
 
     for (unsigned i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (fields[i].found != fields[i].want) {
+        if (fields[i].found != fields[i].expected) {
             check->at = fields[i].at;
             return slc_fail(check->err, SLC_ERR_DAMAGED,
                             "the block's %s is %" PRIu64 " instead of %" PRIu64, fields[i].what,
-                            fields[i].found, fields[i].want);
+                            fields[i].found, fields[i].expected);
         }
     }
     check->at = slc_find_nonzero(data, SLC_BLOCK_AT_ZERO, SLC_BLOCK_HEADER_BYTES);
     if (check->at != SLC_BLOCK_HEADER_BYTES) {
         return slc_fail(check->err, SLC_ERR_DAMAGED,
-                        "a reserved byte of the block's header is %u instead of 0",
-                        data[check->at]);
+                        "a reserved byte of the block header is %u instead of 0", data[check->at]);
     }
     return SLC_OK;
 }
 
-/* Place, count and keys of one tile. */
+/* Checks data offset, nonzero count and keys of a tile. */
 static enum slc_status check_tile(struct check *check,
                                   uint32_t index,
                                   const struct slc_tile_entry *tile,
@@ -122,20 +120,20 @@ static enum slc_status check_tile(struct check *check,
     if (last < first || last - first < tile->nnz - 1U || (tile->nnz == 1 && last != first) ||
         (keys->bits < SLC_MAX_KEY_BITS && last >> keys->bits != 0)) {
         return slc_fail(check->err, SLC_ERR_DAMAGED,
-                        "first and last key of tile %" PRIu32 " leave no room for its %" PRIu32
+                        "the first and last key of tile %" PRIu32 " are too close for its %" PRIu32
                         " nonzeros",
                         index, tile->nnz);
     }
     if (index == 0 ? first != slc_key_join(entry->first_key_lo, entry->first_key_hi)
                    : first <= totals->last_key) {
-        return slc_fail(check->err, SLC_ERR_DAMAGED, "the first key of tile %" PRIu32 " is not %s",
-                        index,
-                        index == 0 ? "the one in the index" : "above the previous tile's last");
+        return slc_fail(
+            check->err, SLC_ERR_DAMAGED, "the first key of tile %" PRIu32 " is not %s", index,
+            index == 0 ? "the first key in the index" : "above the last key of the previous tile");
     }
     return SLC_OK;
 }
 
-/* Coordinate ranges of one tile; takes them into the block's. */
+/* Checks the coordinate ranges of a tile and extends those of the directory. */
 static enum slc_status check_tile_ranges(struct check *check,
                                          uint32_t index,
                                          const struct slc_tile_entry *tile,
@@ -146,7 +144,7 @@ static enum slc_status check_tile_ranges(struct check *check,
     for (unsigned mode = 0; mode < check->info->order; mode++) {
         uint64_t low = tile->corner[mode];
 
-        /* The block's range lies within the mode (checked at open), so nothing here overflows. */
+        /* The block's range is within the mode (checked at open), so nothing here overflows. */
         if (low < entry->min[mode] || low > entry->max[mode] ||
             tile->extent[mode] > entry->max[mode] - low || tile->extent[mode] == UINT32_MAX) {
             return slc_fail(check->err, SLC_ERR_DAMAGED,
@@ -161,7 +159,7 @@ static enum slc_status check_tile_ranges(struct check *check,
     return SLC_OK;
 }
 
-/* The directory as a whole against the index. */
+/* Compares the totals of the directory with the index. */
 static enum slc_status check_directory_totals(struct check *check,
                                               const struct directory_totals *totals)
 {
@@ -169,30 +167,30 @@ static enum slc_status check_directory_totals(struct check *check,
 
     if (totals->next_data != entry->bytes - SLC_BLOCK_SLACK_BYTES) {
         return slc_fail(check->err, SLC_ERR_DAMAGED,
-                        "the tiles end at %" PRIu64 " of the block instead of %" PRIu64,
+                        "the tiles end at byte %" PRIu64 " of the block instead of %" PRIu64,
                         totals->next_data, entry->bytes - SLC_BLOCK_SLACK_BYTES);
     }
     if (totals->nnz != entry->nnz) {
         return slc_fail(check->err, SLC_ERR_DAMAGED,
-                        "the tiles have %" PRIu64 " nonzeros, the index says %" PRIu64, totals->nnz,
-                        entry->nnz);
+                        "the tiles have %" PRIu64 " nonzeros, but the index has %" PRIu64,
+                        totals->nnz, entry->nnz);
     }
     if (slc_bits_f64(totals->sum_of_squares) != slc_bits_f64(entry->sum_of_squares)) {
         return slc_fail(check->err, SLC_ERR_DAMAGED,
-                        "the tiles add up to a sum of squares of %.17g, the index says %.17g",
+                        "the tiles have a sum of squares of %.17g, but the index has %.17g",
                         totals->sum_of_squares, entry->sum_of_squares);
     }
     if (totals->content_sum != entry->content_sum) {
         return slc_fail(check->err, SLC_ERR_DAMAGED,
-                        "the tiles add up to the content sum %016" PRIx64
-                        ", the index says %016" PRIx64,
+                        "the tiles have the content sum %016" PRIx64
+                        ", but the index has %016" PRIx64,
                         totals->content_sum, entry->content_sum);
     }
     for (unsigned mode = 0; mode < check->info->order; mode++) {
         if (totals->min[mode] != entry->min[mode] || totals->max[mode] != entry->max[mode]) {
             return slc_fail(check->err, SLC_ERR_DAMAGED,
-                            "the tiles cover %" PRIu64 " to %" PRIu64
-                            " in mode %u, the index says %" PRIu64 " to %" PRIu64,
+                            "the tiles cover coordinates %" PRIu64 " to %" PRIu64
+                            " in mode %u, but the index has %" PRIu64 " to %" PRIu64,
                             totals->min[mode], totals->max[mode], mode + 1, entry->min[mode],
                             entry->max[mode]);
         }
@@ -218,7 +216,7 @@ static enum slc_status check_directory(struct check *check, struct directory_tot
         if (slc_find_nonzero(bytes, entry_end, slc_tile_entry_bytes(order)) !=
             slc_tile_entry_bytes(order)) {
             return slc_fail(check->err, SLC_ERR_DAMAGED,
-                            "padding of the directory entry of tile %" PRIu32 " is not zero",
+                            "the padding of the directory entry of tile %" PRIu32 " is not zero",
                             index);
         }
         totals->nnz += tile.nnz;
@@ -231,7 +229,7 @@ static enum slc_status check_directory(struct check *check, struct directory_tot
     return check_directory_totals(check, totals);
 }
 
-/* The end of the block, and that it ends before the next one begins. */
+/* Checks the bytes after the block's data, and that the next block starts above `last_key`. */
 static enum slc_status check_end(struct check *check, slc_u128 last_key)
 {
     const struct slc_block_view *view = check->view;
@@ -248,10 +246,10 @@ static enum slc_status check_end(struct check *check, slc_u128 last_key)
         struct slc_block_entry next;
 
         slc_reader_entry(view->reader, view->block + 1, &next);
-        if (slc_keys_go_on(check->info, entry->partition, &next) &&
+        if (slc_keys_ascend_across(check->info, entry->partition, &next) &&
             last_key >= slc_key_join(next.first_key_lo, next.first_key_hi)) {
             return slc_fail(check->err, SLC_ERR_DAMAGED,
-                            "the block's last key is not below the next block's first");
+                            "the block's last key is not below the first key of the next block");
         }
     }
     return SLC_OK;
@@ -274,8 +272,7 @@ enum slc_status slc_block_check(const struct slc_layout_info *info,
     return status;
 }
 
-/* Whether what check_header and check_directory go by is possible; a checked index has nothing
- * else. */
+/* Whether the values that check_header and check_directory rely on are possible. */
 static bool entry_possible(const struct slc_layout_info *info, const struct slc_block_entry *entry)
 {
     uint64_t least = slc_tile_entry_offset(info->order, entry->tile_count) +

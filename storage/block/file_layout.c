@@ -1,6 +1,6 @@
 /*
- * Header, index entries and closing page of a block file as bytes: written and taken apart in one
- * place, so that the two cannot drift apart. docs/FORMAT.md, section 4.
+ * Encodes and decodes header, index entries and closing page of a block file, in one place so that
+ * the two directions cannot diverge. docs/FORMAT.md, section 4.
  */
 #include "storage/block/file_layout.h"
 
@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Of the reserved bits: bit n says that mode n is relabelled. */
+/* Reserved bits: bit n is set if mode n is relabelled. */
 #define RELABELLED_BITS UINT64_C(0xffff)
 
 uint64_t slc_find_nonzero(const uint8_t *bytes, uint64_t from, uint64_t to)
@@ -124,7 +124,7 @@ void slc_index_entry_decode(const uint8_t *bytes, unsigned order, struct slc_blo
     }
 }
 
-/* Identity and version: what decides whether the rest of the page means anything. */
+/* Checks identity and version, which decide whether the rest of the page has a meaning. */
 static enum slc_status check_identity(const uint8_t *page, uint64_t *at, struct slc_error *err)
 {
     uint64_t hash = slc_hash64(page, SLC_HEADER_HASH);
@@ -132,39 +132,42 @@ static enum slc_status check_identity(const uint8_t *page, uint64_t *at, struct 
     *at = 0;
     if (memcmp(page, SLC_FILE_MAGIC, SLC_MAGIC_BYTES) != 0) {
         return slc_fail(err, SLC_ERR_FORMAT,
-                        "not a sluice block file: it does not begin with the magic bytes");
+                        "not a sluice block file: the magic number is missing");
     }
     *at = SLC_HEADER_HASH;
     if (slc_load_u64(page + SLC_HEADER_HASH) != hash) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the header's checksum is %016" PRIx64 ", but its bytes give %016" PRIx64
-                        ": it was altered; restore or convert it again",
+                        "checksum mismatch in the header: expected %016" PRIx64
+                        ", but its bytes hash to %016" PRIx64
+                        "; restore the file or convert it again",
                         slc_load_u64(page + SLC_HEADER_HASH), hash);
     }
     *at = SLC_HEADER_MAJOR;
     if (slc_load_u16(page + SLC_HEADER_MAJOR) != SLC_FORMAT_MAJOR) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "format version %u.%u, but this program reads version %d: use a newer one",
+                        "format version %u.%u is not supported; this program reads version %d: use "
+                        "a newer program",
                         slc_load_u16(page + SLC_HEADER_MAJOR),
                         slc_load_u16(page + SLC_HEADER_MINOR), SLC_FORMAT_MAJOR);
     }
     *at = SLC_HEADER_OWN_BYTES;
     if (slc_load_u32(page + SLC_HEADER_OWN_BYTES) != SLC_HEADER_BYTES) {
-        return slc_fail(err, SLC_ERR_FORMAT, "the header claims %u bytes instead of %d",
+        return slc_fail(err, SLC_ERR_FORMAT,
+                        "the header has %u bytes according to its size field instead of %d",
                         slc_load_u32(page + SLC_HEADER_OWN_BYTES), SLC_HEADER_BYTES);
     }
     *at = SLC_HEADER_RESERVED_BITS;
     if ((slc_load_u64(page + SLC_HEADER_RESERVED_BITS) &
          ~(RELABELLED_BITS | SLC_CONTENT_RUN_BIT)) != 0) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "the file uses features (reserved bits %016" PRIx64
-                        ") that this program does not know: use a newer one",
+                        "the file uses unknown features (reserved bits %016" PRIx64
+                        "): use a newer version of this program",
                         slc_load_u64(page + SLC_HEADER_RESERVED_BITS));
     }
     return SLC_OK;
 }
 
-/* A run as the header has it at `mode_at` and behind: one that there can be, of `most` bits. */
+/* Decodes the fiber run at `mode_at` and the byte after it, and checks it; `most`: most bits. */
 static enum slc_status check_run(const uint8_t *page,
                                  const struct slc_layout_info *info,
                                  uint64_t mode_at,
@@ -177,19 +180,22 @@ static enum slc_status check_run(const uint8_t *page,
 
     *at = mode_at;
     if (mode >= info->order || (bits == 0 && mode != 0)) {
-        return slc_fail(err, SLC_ERR_FORMAT, "runs of %u bits in mode %u of %u", bits, mode + 1,
-                        info->order);
+        return slc_fail(
+            err, SLC_ERR_FORMAT,
+            "the header has a fiber run of %u bits in mode %u of %u, which is not valid", bits,
+            mode + 1, info->order);
     }
     *at = mode_at + 1;
     unsigned bits_max = (unsigned)slc_min_u64(slc_bits_for_length(info->dims[mode]), most);
     if (bits > bits_max) {
-        return slc_fail(err, SLC_ERR_FORMAT, "runs of %u bits in mode %u, where at most %u fit",
+        return slc_fail(err, SLC_ERR_FORMAT,
+                        "the header has a fiber run of %u bits in mode %u, but at most %u bits fit",
                         bits, mode + 1, bits_max);
     }
     return SLC_OK;
 }
 
-/* The run that the content sum is over: the file's own unless a reserved bit tells another. */
+/* Checks the content sum's fiber run: the file's own, unless a reserved bit announces another. */
 static enum slc_status check_content_run(const uint8_t *page,
                                          struct slc_layout_info *info,
                                          uint64_t *at,
@@ -203,21 +209,22 @@ static enum slc_status check_content_run(const uint8_t *page,
         return run.mode == 0 && run.bits == 0
                    ? SLC_OK
                    : slc_fail(err, SLC_ERR_FORMAT,
-                              "a content sum over runs of %u bits in mode %u, but the reserved bit "
-                              "for that is not set",
+                              "the content sum has a fiber run of %u bits in mode %u, but its "
+                              "reserved bit is not set",
                               run.bits, run.mode + 1);
     }
     SLC_TRY(check_run(page, info, SLC_HEADER_CONTENT_MODE, SLC_FIBER_BITS_MAX, at, err));
     *at = SLC_HEADER_CONTENT_MODE;
     if (slc_fiber_run_same(run, info->keys.run)) {
         return slc_fail(err, SLC_ERR_FORMAT,
-                        "a content sum over runs of %u bits in mode %u, which are the file's own",
+                        "the content sum has a separate fiber run of %u bits in mode %u, which "
+                        "equals the file's own",
                         run.bits, run.mode + 1);
     }
     return slc_key_layout_init_run(&info->content_keys, info->order, info->dims, run, err);
 }
 
-/* The order of the nonzeros: key bits of the modes, and which of them stand lowest. */
+/* Checks the order of the nonzeros: key bits of the modes, and which modes have the lowest bits. */
 static enum slc_status
 check_keys(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, struct slc_error *err)
 {
@@ -231,13 +238,14 @@ check_keys(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, stru
     *at = SLC_HEADER_RUN_MODE;
     if (whole && !slc_key_layout_fibers(&info->keys, info->layout_mode)) {
         return slc_fail(err, SLC_ERR_FORMAT,
-                        "runs of %u bits in mode %u, though the file holds whole fibers of mode %u",
+                        "the header has a fiber run of %u bits in mode %u, but the file holds "
+                        "whole fibers of mode %u",
                         run.bits, run.mode + 1, info->layout_mode + 1);
     }
     return check_content_run(page, info, at, err);
 }
 
-/* Layout, types and lengths. */
+/* Checks layout, types and mode sizes. */
 static enum slc_status
 check_shape(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, struct slc_error *err)
 {
@@ -249,14 +257,15 @@ check_shape(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, str
     info->order = page[SLC_HEADER_ORDER];
     *at = SLC_HEADER_ORDER;
     if (info->order < 1 || info->order > SLC_MAX_ORDER) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED, "%u modes, but 1 to %d are supported",
+        return slc_fail(err, SLC_ERR_UNSUPPORTED, "the header has %u modes; 1 to %d are supported",
                         info->order, SLC_MAX_ORDER);
     }
     info->relabelled_modes = slc_load_u64(page + SLC_HEADER_RESERVED_BITS) & RELABELLED_BITS;
     *at = SLC_HEADER_RESERVED_BITS;
     if (info->relabelled_modes >> info->order != 0) {
         return slc_fail(err, SLC_ERR_FORMAT,
-                        "modes %04" PRIx64 " (a bit each) are relabelled, but there are %u modes",
+                        "relabelled modes %04" PRIx64
+                        " (one bit per mode) exceed the %u modes of the tensor",
                         info->relabelled_modes, info->order);
     }
     *at = SLC_HEADER_LAYOUT;
@@ -289,7 +298,7 @@ check_shape(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, str
 
         *at = SLC_HEADER_DIMS + 8 * mode;
         if (used ? length < 1 || length > SLC_MAX_MODE_LENGTH : length != 0) {
-            return slc_fail(err, SLC_ERR_FORMAT, "length %" PRIu64 " of mode %u of %u is not valid",
+            return slc_fail(err, SLC_ERR_FORMAT, "size %" PRIu64 " of mode %u of %u is not valid",
                             length, mode + 1, info->order);
         }
         info->dims[mode] = length;
@@ -297,7 +306,7 @@ check_shape(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, str
     return check_keys(page, info, at, err);
 }
 
-/* Bytes that a version 1 writer leaves zero. */
+/* Checks the bytes that a version 1 writer leaves zero. */
 static enum slc_status check_zeros(const uint8_t *page, uint64_t *at, struct slc_error *err)
 {
     *at = slc_find_nonzero(page, SLC_HEADER_ZERO_A, SLC_HEADER_DIMS);
@@ -305,15 +314,16 @@ static enum slc_status check_zeros(const uint8_t *page, uint64_t *at, struct slc
         *at = slc_find_nonzero(page, SLC_HEADER_ZERO_B, SLC_HEADER_HASH);
     }
     if (*at != SLC_HEADER_HASH) {
-        return slc_fail(err, SLC_ERR_FORMAT, "byte %" PRIu64 " of the header is %u instead of 0",
-                        *at, page[*at]);
+        return slc_fail(err, SLC_ERR_FORMAT,
+                        "reserved byte %" PRIu64 " of the header is %u instead of 0", *at,
+                        page[*at]);
     }
     return SLC_OK;
 }
 
 /*
- * Counts against each other and against the size of the file. Afterwards every size is at most the
- * file's, so memory taken for them is bounded by what really is on disk.
+ * Compares the counts with each other and with the file size. Afterwards no size exceeds the
+ * file's, so memory allocated for them is bounded by the actual bytes on disk.
  */
 static enum slc_status check_sizes(const struct slc_file_header *header,
                                    uint64_t file_bytes,
@@ -322,31 +332,33 @@ static enum slc_status check_sizes(const struct slc_file_header *header,
 {
     const struct slc_layout_info *info = &header->info;
     uint64_t blocks = info->block_count;
-    uint64_t want_index;
-    uint64_t want_file;
+    uint64_t expected_index;
+    uint64_t expected_file;
 
     *at = SLC_HEADER_FILE_BYTES;
     if (info->file_bytes != file_bytes) {
         return slc_fail(err, SLC_ERR_DAMAGED,
                         "the file has %" PRIu64 " bytes instead of %" PRIu64
-                        ": it was cut or extended; restore or convert it again",
+                        ": it was truncated or extended; restore the file or convert it again",
                         file_bytes, info->file_bytes);
     }
     *at = SLC_HEADER_INDEX_BYTES;
-    if (!slc_mul_u64(blocks, slc_index_entry_bytes(info->order), &want_index) ||
-        !slc_round_up_u64(want_index, SLC_PAGE_BYTES, &want_index) ||
-        want_index != header->index_bytes) {
+    if (!slc_mul_u64(blocks, slc_index_entry_bytes(info->order), &expected_index) ||
+        !slc_round_up_u64(expected_index, SLC_PAGE_BYTES, &expected_index) ||
+        expected_index != header->index_bytes) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "%" PRIu64 " bytes of index do not fit %" PRIu64 " blocks",
+                        "an index of %" PRIu64 " bytes does not match %" PRIu64 " blocks",
                         header->index_bytes, blocks);
     }
     *at = SLC_HEADER_INDEX_OFFSET;
-    if (!slc_add_u64(header->index_offset, header->index_bytes, &want_file) ||
-        !slc_add_u64(want_file, SLC_CLOSING_BYTES, &want_file) || want_file != file_bytes ||
-        header->index_offset < SLC_HEADER_BYTES || header->index_offset % SLC_PAGE_BYTES != 0) {
+    if (!slc_add_u64(header->index_offset, header->index_bytes, &expected_file) ||
+        !slc_add_u64(expected_file, SLC_CLOSING_BYTES, &expected_file) ||
+        expected_file != file_bytes || header->index_offset < SLC_HEADER_BYTES ||
+        header->index_offset % SLC_PAGE_BYTES != 0) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "an index of %" PRIu64 " bytes at %" PRIu64
-                        " does not end where the closing page of %" PRIu64 " bytes of file begins",
+                        "the index of %" PRIu64 " bytes at %" PRIu64
+                        " does not end where the closing page of the file of %" PRIu64
+                        " bytes starts",
                         header->index_bytes, header->index_offset, file_bytes);
     }
     *at = SLC_HEADER_BLOCK_COUNT;
@@ -358,8 +370,8 @@ static enum slc_status check_sizes(const struct slc_file_header *header,
     if (info->tile_count < blocks || info->tile_count > info->nnz ||
         (blocks == 0 && info->nnz != 0)) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "%" PRIu64 " nonzeros in %" PRIu64 " tiles in %" PRIu64
-                        " blocks contradict one another",
+                        "the counts contradict each other: %" PRIu64 " nonzeros in %" PRIu64
+                        " tiles in %" PRIu64 " blocks",
                         info->nnz, info->tile_count, blocks);
     }
     return SLC_OK;
@@ -402,7 +414,7 @@ slc_closing_check(const uint8_t *page, const struct slc_file_header *header, str
     const struct {
         uint32_t at;
         const char *what;
-        uint64_t want;
+        uint64_t expected;
     } fields[] = {
         {SLC_CLOSING_HASH, "checksum", slc_hash64(page, SLC_CLOSING_HASH)},
         {0, "magic number", slc_load_u64(SLC_CLOSING_MAGIC)},
@@ -419,18 +431,18 @@ slc_closing_check(const uint8_t *page, const struct slc_file_header *header, str
     for (unsigned i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         uint64_t found = slc_load_u64(page + fields[i].at);
 
-        if (found != fields[i].want) {
+        if (found != fields[i].expected) {
             status = slc_fail(err, SLC_ERR_DAMAGED,
                               "the closing page's %s is %016" PRIx64 " instead of %016" PRIx64
                               ": restore the file or convert it again",
-                              fields[i].what, found, fields[i].want);
+                              fields[i].what, found, fields[i].expected);
             slc_error_locate_block(err, NULL, SLC_NOWHERE, base + fields[i].at);
             return status;
         }
     }
     if (nonzero != SLC_CLOSING_HASH) {
-        status = slc_fail(err, SLC_ERR_DAMAGED, "a byte of the closing page is %u instead of 0",
-                          page[nonzero]);
+        status = slc_fail(err, SLC_ERR_DAMAGED,
+                          "a reserved byte of the closing page is %u instead of 0", page[nonzero]);
         slc_error_locate_block(err, NULL, SLC_NOWHERE, base + nonzero);
         return status;
     }

@@ -1,7 +1,7 @@
 /*
- * Byte offsets of a block file's header, index and closing page (docs/FORMAT.md, section 4), and
- * the plain record that stands for them in memory. Writer and reader both use these and nothing
- * else does; the inside of a block is in block_layout.h.
+ * Byte offsets in a block file's header, index and closing page (docs/FORMAT.md, section 4), and
+ * the structs that hold them in memory. Only the reader and the writer use them; the layout of a
+ * block is in block_layout.h.
  */
 #ifndef SLC_STORAGE_FILE_LAYOUT_H
 #define SLC_STORAGE_FILE_LAYOUT_H
@@ -41,7 +41,7 @@ enum {
     SLC_HEADER_CONTENT_SUM = 104,
     SLC_HEADER_RUN_MODE = 112,
     SLC_HEADER_RUN_BITS = 113,
-    SLC_HEADER_CONTENT_MODE = 114, /* zero, as the bits, unless SLC_CONTENT_RUN_BIT is set */
+    SLC_HEADER_CONTENT_MODE = 114, /* mode and bits: zero unless SLC_CONTENT_RUN_BIT is set */
     SLC_HEADER_CONTENT_BITS = 115,
     SLC_HEADER_ZERO_A = 116, /* 12 zero bytes */
     SLC_HEADER_DIMS = 128,
@@ -58,9 +58,9 @@ enum {
     SLC_INDEX_FIRST_KEY = 48,
     SLC_INDEX_SUM_OF_SQUARES = 64,
     SLC_INDEX_CONTENT_SUM = 72,
-    SLC_INDEX_PARTITION = 80,       /* u32; of fiber-n the fibers that end; of blco zero */
+    SLC_INDEX_PARTITION = 80,       /* u32; fiber-n: fibers that end in the block; blco: 0 */
     SLC_INDEX_PARTITION_FLAGS = 84, /* u32 */
-    SLC_INDEX_RANGES = 88,          /* N smallest, then N largest coordinates */
+    SLC_INDEX_RANGES = 88,          /* N smallest coordinates, then N largest */
 
     SLC_CLOSING_BYTES = SLC_PAGE_BYTES,
     SLC_CLOSING_HEADER_HASH = 8,
@@ -72,34 +72,35 @@ enum {
     SLC_CLOSING_HASH = 4088
 };
 
-/* Of the reserved bits: the content sum is over keys with another run than the file's own. */
+/* Reserved bit: the content sum uses keys whose fiber run differs from the file's own. */
 #define SLC_CONTENT_RUN_BIT (UINT64_C(1) << 16)
 
-/* Bytes of one index entry of a tensor of `order` modes. */
+/* Bytes of one index entry of a tensor with `order` modes. */
 static inline uint64_t slc_index_entry_bytes(unsigned order)
 {
     return SLC_INDEX_RANGES + UINT64_C(16) * order;
 }
 
-/* The flag of a partition that holds a further piece of the row before it. */
+/* Partition flag: the partition continues the row of the previous partition. */
 #define SLC_PARTITION_CONTINUED UINT32_C(1)
 
-/* Whether keys go on ascending from a block of partition `before` to the next one, `next`. */
-static inline bool slc_keys_go_on(const struct slc_layout_info *info,
-                                  uint32_t before,
-                                  const struct slc_block_entry *next)
+/* Whether keys keep ascending from a block of partition `before` to the next block, `next`. */
+static inline bool slc_keys_ascend_across(const struct slc_layout_info *info,
+                                          uint32_t before,
+                                          const struct slc_block_entry *next)
 {
     return info->layout != SLC_LAYOUT_SORTED || next->partition == before || next->continued;
 }
 
-/* As slc_block_open, of a view whose other members are set. */
+/* Like slc_block_open, for a view whose other members are set. */
 enum slc_status slc_block_check(const struct slc_layout_info *info,
                                 const struct slc_block_view *view,
                                 bool verified,
                                 struct slc_error *err) SLC_NODISCARD;
 /*
- * Whether a block of hash entry->hash, the file's `block`-th, holds what its entry says: for
- * entries that no index has been checked with. *last_key: of its nonzeros, if so. Threads: any.
+ * Whether block number `block`, whose hash is entry->hash, matches its entry; for entries that were
+ * not checked as part of an index. On true, *last_key is the last key of its nonzeros. Threads:
+ * any.
  */
 bool slc_block_agrees(const struct slc_layout_info *info,
                       uint64_t block,
@@ -107,38 +108,37 @@ bool slc_block_agrees(const struct slc_layout_info *info,
                       const void *data,
                       slc_u128 *last_key);
 
-/* The header with what only the file's own structure needs. */
+/* The layout info and the fields that only the file structure needs. */
 struct slc_file_header {
-    struct slc_layout_info info; /* the largest block and all of partitions come from the index */
+    struct slc_layout_info info; /* the largest block and the partitions come from the index */
     uint64_t index_offset;
     uint64_t index_bytes; /* padded */
     uint64_t index_hash;
 };
 
-/* Fills the page `page`, its hash included, and sets header->info.header_hash. */
+/* Encodes the header into `page`, including its hash, and sets header->info.header_hash. */
 void slc_header_encode(struct slc_file_header *header, uint8_t *page);
 void slc_closing_encode(const struct slc_file_header *header, uint8_t *page);
-/* Fills slc_index_entry_bytes(order) bytes; entry->padded_bytes is not stored. */
+/* Encodes slc_index_entry_bytes(order) bytes; entry->padded_bytes is not stored. */
 void slc_index_entry_encode(const struct slc_block_entry *entry, unsigned order, uint8_t *bytes);
 
 /*
- * Takes a header page apart and checks everything that the page alone can show: the statuses of
- * FORMAT.md, section 4.1. `file_bytes` is the size of the file found.
- * Errors carry the offset of the field within the page, but not the file.
+ * Decodes a header page and checks everything that the page alone can show; returns the statuses of
+ * FORMAT.md, section 4.1. `file_bytes` is the actual size of the file.
+ * Errors carry the offset of the field within the page, but not the file name.
  */
 enum slc_status slc_header_decode(const uint8_t *page,
                                   uint64_t file_bytes,
                                   struct slc_file_header *header,
                                   struct slc_error *err) SLC_NODISCARD;
-/* Compares the closing page with the header. Errors: SLC_ERR_DAMAGED with the offset in the file.
- */
+/* Compares the closing page with the header. Errors: SLC_ERR_DAMAGED with offset in the file. */
 enum slc_status slc_closing_check(const uint8_t *page,
                                   const struct slc_file_header *header,
                                   struct slc_error *err) SLC_NODISCARD;
-/* Takes one entry apart without judging it. */
+/* Decodes one index entry without checking it. */
 void slc_index_entry_decode(const uint8_t *bytes, unsigned order, struct slc_block_entry *entry);
 
-/* Offset of the first byte that is not zero in [from, to) of `bytes`, or `to`. */
+/* Offset of the first nonzero byte in [from, to) of `bytes`, or `to` if all are zero. */
 uint64_t slc_find_nonzero(const uint8_t *bytes, uint64_t from, uint64_t to);
 
 #endif

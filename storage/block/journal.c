@@ -1,14 +1,14 @@
 /*
- * The journal of an unfinished block file: a head with the identity of the file, then records of
- * one size. Each record repeats the hash of the one before it (the first that of the head), so that
- * records of another run, or of another place, do not count. What is read is no more than a claim:
- * the blocks themselves are hashed before any of it is believed (storage/block/writer_open.c).
+ * The journal of an unfinished block file: a head with the identity of the build, then records of
+ * equal size. Each record repeats the hash of the previous one (the first that of the head), so
+ * that records of another run or position are ignored. Records are only claims: writer_open.c
+ * hashes the blocks before it trusts them.
  *
  *     head:   magic, header hash, target bytes, tag, zeros to 56, hash of bytes 0 to 55
- *     record: hash before, coordinate bytes, last key lo and hi, flags (bit 0 all values are f32,
- *             bit 1 last of its partition), index entry, hash of all before
+ *     record: previous hash, coordinate bytes, last key lo and hi, flags (bit 0: all values are
+ * f32, bit 1: last block of its partition), index entry, hash of all preceding bytes
  *
- * Cost: 48 bytes and an index entry for every block.
+ * Cost: 48 bytes and an index entry per block.
  */
 #include "storage/block/writer_internal.h"
 
@@ -50,12 +50,12 @@ struct slc_journal {
     unsigned order;
     uint8_t head[HEAD_BYTES];
     uint64_t found; /* whole records in the file when it was opened */
-    uint64_t next;  /* ordinal of the record that is read or added next */
-    uint64_t hash;  /* of the record before that, or of the head */
+    uint64_t next;  /* ordinal of the record to be read or added next */
+    uint64_t hash;  /* of the record before `next`, or of the head */
 
-    uint8_t *pending; /* records not yet written, which go to `written` */
+    uint8_t *pending; /* records not yet written; they belong at offset `written` */
     uint64_t pending_bytes;
-    uint64_t pending_room;
+    uint64_t pending_capacity;
     uint64_t written;
 };
 
@@ -69,14 +69,14 @@ static uint64_t record_offset(const struct slc_journal *journal, uint64_t record
     return HEAD_BYTES + record * record_bytes(journal);
 }
 
-/* Counts the records in the file, none where its head is another. */
+/* Counts the records in the file; zero if its head differs. */
 static enum slc_status count_records(struct slc_journal *journal, struct slc_error *err)
 {
     struct slc_file_stat stat;
     uint8_t head[HEAD_BYTES];
     int rc = journal->files->stat_fd(journal->files->self, journal->fd, &stat);
 
-    SLC_TRY(slc_check_call(rc, err, journal->path, "asking for the journal's size"));
+    SLC_TRY(slc_check_call(rc, err, journal->path, "getting the size of the journal"));
     if (stat.bytes < HEAD_BYTES) {
         return SLC_OK;
     }
@@ -115,9 +115,9 @@ enum slc_status slc_journal_open(const struct slc_files *files,
     slc_store_u64(opened->head + HEAD_HASH, opened->hash);
 
     opened->fd = files->open(files->self, opened->path, O_RDWR | O_CREAT | SLC_OPEN_OWN, 0666);
-    enum slc_status status = opened->fd < 0 ? slc_fail_errno(err, -opened->fd, opened->path,
-                                                             "opening the journal of a build")
-                                            : count_records(opened, err);
+    enum slc_status status =
+        opened->fd < 0 ? slc_fail_errno(err, -opened->fd, opened->path, "opening the journal")
+                       : count_records(opened, err);
     if (status != SLC_OK) {
         slc_journal_close(opened);
         return status;
@@ -167,7 +167,7 @@ enum slc_status slc_journal_keep(struct slc_journal *journal,
     uint64_t keep = count > 0 ? record_offset(journal, count) : 0;
     int rc = journal->files->truncate(journal->files->self, journal->fd, keep);
 
-    SLC_TRY(slc_check_call(rc, err, journal->path, "cutting the journal of a build"));
+    SLC_TRY(slc_check_call(rc, err, journal->path, "truncating the journal"));
     journal->next = count;
     journal->hash = count > 0 ? last->hash : slc_load_u64(journal->head + HEAD_HASH);
     journal->written = record_offset(journal, count);
@@ -182,13 +182,15 @@ enum slc_status slc_journal_add(struct slc_journal *journal,
 {
     uint64_t bytes = record_bytes(journal);
 
-    if (journal->pending_bytes + bytes > journal->pending_room) {
-        uint64_t room = slc_max_u64(journal->pending_bytes + bytes, 2 * journal->pending_room);
-        uint8_t *grown = slc_realloc(journal->pending, room);
+    if (journal->pending_bytes + bytes > journal->pending_capacity) {
+        uint64_t capacity =
+            slc_max_u64(journal->pending_bytes + bytes, 2 * journal->pending_capacity);
+        uint8_t *grown = slc_realloc(journal->pending, capacity);
 
-        SLC_TRY(slc_check_memory(grown != NULL, err, "for %" PRIu64 " bytes of a journal", room));
+        SLC_TRY(slc_check_memory(grown != NULL, err, "for %" PRIu64 " bytes of journal records",
+                                 capacity));
         journal->pending = grown;
-        journal->pending_room = room;
+        journal->pending_capacity = capacity;
     }
     uint8_t *at = journal->pending + journal->pending_bytes;
     slc_store_u64(at + RECORD_BEFORE, journal->hash);
@@ -218,14 +220,14 @@ enum slc_status slc_journal_sync(struct slc_journal *journal, struct slc_error *
 {
     int rc = journal->files->sync(journal->files->self, journal->fd);
 
-    return slc_check_call(rc, err, journal->path, "syncing the journal of a build");
+    return slc_check_call(rc, err, journal->path, "syncing the journal");
 }
 
 enum slc_status slc_journal_remove(struct slc_journal *journal, struct slc_error *err)
 {
     int rc = journal->files->unlink(journal->files->self, journal->path);
 
-    return slc_check_call(rc, err, journal->path, "removing the journal of a build");
+    return slc_check_call(rc, err, journal->path, "removing the journal");
 }
 
 void slc_journal_close(struct slc_journal *journal)

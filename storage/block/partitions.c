@@ -1,10 +1,10 @@
 /*
- * Partitions of a sorted-n file. Every block names the partition it belongs to; from these ordinals
- * and the blocks' coordinate ranges a table of partitions is made when the file is opened, and what
- * is promised of them is checked on the way: ordinals rise by one, rows of one partition are above
- * those of the partition before, and a row is only split over partitions that hold nothing else.
+ * Partitions of a sorted-n file. Every block stores the ordinal of its partition; from these
+ * ordinals and the blocks' coordinate ranges, opening a file builds a table of partitions and
+ * checks their invariants: ordinals rise by one, rows of a partition are above those of the
+ * previous one, and a row is split only over partitions that hold nothing else.
  *
- * Cost: constant a block; 32 bytes a block.
+ * Cost: constant time and 32 bytes per block.
  */
 #include "storage/block/partitions.h"
 
@@ -40,7 +40,7 @@ uint64_t slc_partitions_memory_bytes(const struct slc_layout_info *info)
                                       SLC_PAGES_SMALL);
 }
 
-/* The ordinal and the flags, against those of the block before. */
+/* Checks ordinal and flags against those of the previous block. */
 static enum slc_status check_ordinal(const struct slc_partitions *partitions,
                                      const struct slc_layout_info *info,
                                      const struct slc_block_entry *entry,
@@ -51,25 +51,26 @@ static enum slc_status check_ordinal(const struct slc_partitions *partitions,
 
     if ((flags & ~SLC_PARTITION_CONTINUED) != 0) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the flags %08" PRIx32 " of the block's partition are unknown", flags);
+                        "unknown flags %08" PRIx32 " in the block's partition", flags);
     }
     if (entry->partition != count && (count == 0 || entry->partition != count - 1)) {
         return slc_fail(err, SLC_ERR_DAMAGED,
                         "the block belongs to partition %" PRIu32 ", but %" PRIu64
-                        " partitions begin before it",
+                        " partitions start before it",
                         entry->partition, count);
     }
     if (entry->partition == count ? entry->continued && count == 0
                                   : entry->continued != partitions->continued) {
-        return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the block of partition %" PRIu32 " is %smarked as a further piece of a row"
-                        ", unlike what comes before it",
-                        entry->partition, entry->continued ? "" : "not ");
+        return slc_fail(
+            err, SLC_ERR_DAMAGED,
+            "the block of partition %" PRIu32
+            " is %smarked as the continuation of a row, contrary to the blocks before it",
+            entry->partition, entry->continued ? "" : "not ");
     }
     return SLC_OK;
 }
 
-/* The rows of a block against those of the partition before its own. */
+/* Checks the rows of a block against those of the previous partition. */
 static enum slc_status check_rows(const struct slc_layout_info *info,
                                   const struct slc_partition_mark *before,
                                   const struct slc_block_entry *entry,
@@ -84,9 +85,9 @@ static enum slc_status check_rows(const struct slc_layout_info *info,
         return slc_fail(err, SLC_ERR_DAMAGED,
                         "the block has rows %" PRIu64 " to %" PRIu64
                         " of mode %u, which cannot follow rows %" PRIu64 " to %" PRIu64
-                        " of the partition before%s",
+                        " of the previous partition%s",
                         low, high, info->layout_mode + 1, before->first_row, before->last_row,
-                        entry->continued ? " as a further piece of one row" : "");
+                        entry->continued ? " as the continuation of a row" : "");
     }
     return SLC_OK;
 }
@@ -108,7 +109,7 @@ enum slc_status slc_partitions_add(struct slc_partitions *partitions,
                    ? SLC_OK
                    : slc_fail(err, SLC_ERR_DAMAGED,
                               "%" PRIu32 " fibers cannot end in a block of %" PRIu64
-                              " nonzeros, or a flag is set",
+                              " nonzeros, or a reserved flag is set",
                               entry->partition, entry->nnz);
     }
     if (info->layout != SLC_LAYOUT_SORTED) {
@@ -138,10 +139,10 @@ enum slc_status slc_partitions_add(struct slc_partitions *partitions,
     return SLC_OK;
 }
 
-void slc_partitions_get(const struct slc_partitions *partitions,
-                        const struct slc_layout_info *info,
-                        uint64_t ordinal,
-                        struct slc_partition *partition)
+void slc_partition_from_marks(const struct slc_partitions *partitions,
+                              const struct slc_layout_info *info,
+                              uint64_t ordinal,
+                              struct slc_partition *partition)
 {
     const struct slc_partition_mark *marks = partitions->marks.data;
     const struct slc_partition_mark *mark = &marks[ordinal];

@@ -1,4 +1,4 @@
-/* The partitions of a sorted-n file, as its index tells them; private to storage/block/reader.c. */
+/* Partitions of a sorted-n file, built from its index; private to storage/block/reader.c. */
 #ifndef SLC_STORAGE_PARTITIONS_H
 #define SLC_STORAGE_PARTITIONS_H
 
@@ -7,22 +7,22 @@
 
 #include <stdint.h>
 
-/* What is kept of a partition; the rest is in the index entries of its blocks. */
+/* Stored per partition; the rest is in the index entries of its blocks. */
 struct slc_partition_mark {
     uint64_t first_block;
-    uint64_t first_nnz; /* nonzeros of all partitions before it */
+    uint64_t first_nnz; /* nonzeros in all previous partitions */
     uint64_t first_row;
     uint64_t last_row;
 };
 
 struct slc_partitions {
-    struct slc_buffer marks; /* room for one a block, as there are no more partitions than blocks */
-    uint64_t nnz;            /* of all blocks taken in */
-    uint64_t first_offset;   /* of the last partition's first block */
-    bool continued;          /* the flag of the last partition */
+    struct slc_buffer marks; /* one per block suffices: partitions have at least one block */
+    uint64_t nnz;            /* of all blocks added */
+    uint64_t first_offset;   /* offset of the last partition's first block */
+    bool continued;          /* flag of the last partition */
 };
 
-/* All of this is nothing for other layouts. Owns: slc_partitions_destroy. */
+/* Creates an empty table; allocates nothing for other layouts. Owns: slc_partitions_destroy. */
 enum slc_status slc_partitions_create(struct slc_partitions *partitions,
                                       const struct slc_layout_info *info,
                                       struct slc_error *err) SLC_NODISCARD;
@@ -30,9 +30,9 @@ void slc_partitions_destroy(struct slc_partitions *partitions);
 uint64_t slc_partitions_memory_bytes(const struct slc_layout_info *info);
 
 /*
- * Takes in the next entry of the index, whose place, count and ranges have been checked, and counts
- * partitions in `info`. `flags` are as in the file. Errors: SLC_ERR_DAMAGED where ordinals, rows or
- * flags break the rules of docs/FORMAT.md, section 4.2.
+ * Adds the next index entry, whose position, counts and ranges have been checked, and counts the
+ * partitions in `info`. `flags` are as stored in the file. Errors: SLC_ERR_DAMAGED if ordinals,
+ * rows or flags break the rules of docs/FORMAT.md, section 4.2.
  */
 enum slc_status slc_partitions_add(struct slc_partitions *partitions,
                                    struct slc_layout_info *info,
@@ -41,10 +41,10 @@ enum slc_status slc_partitions_add(struct slc_partitions *partitions,
                                    uint32_t flags,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Fills in blocks, nonzeros and rows of partition `ordinal`, once all entries are taken in. */
-void slc_partitions_get(const struct slc_partitions *partitions,
-                        const struct slc_layout_info *info,
-                        uint64_t ordinal,
-                        struct slc_partition *partition);
+/* Sets blocks, nonzeros and rows of partition `ordinal`, after all entries have been added. */
+void slc_partition_from_marks(const struct slc_partitions *partitions,
+                              const struct slc_layout_info *info,
+                              uint64_t ordinal,
+                              struct slc_partition *partition);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Opening a block file: header, closing page and index are read, hashed and checked against one
- * another and against the size of the file (docs/FORMAT.md, section 4). Sizes are only believed
- * once they agree with what is on disk, so a forged header cannot ask for more memory than its file
- * has bytes. The index stays in memory as it is in the file; entries are taken apart on demand.
+ * Opens a block file: reads and hashes header, closing page and index, and checks them against each
+ * other and the file size (docs/FORMAT.md, section 4). Sizes are trusted only once they agree with
+ * the size on disk, so a forged header cannot request more memory than the file has bytes. The
+ * index stays in memory as stored; entries are decoded on demand.
  *
  * Cost: reads and hashes the index once, one pass over its entries.
  */
@@ -21,17 +21,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* An index of so many bytes is read whatever the budget: see slc_reader_open_within. */
+/* An index of up to this size is read regardless of the budget: see slc_reader_open_within. */
 #define FREE_INDEX_BYTES (UINT64_C(8) << 20)
 
 struct slc_reader {
     char *path;
     struct slc_file_header header;
-    struct slc_buffer index; /* as in the file, padding included */
+    struct slc_buffer index; /* as stored in the file, including padding */
     struct slc_partitions partitions;
 };
 
-/* Opens `path` and reads its header; on success *file is open and the header agrees with it. */
+/* Opens `path` and reads its header; on success *file is open and has the size in the header. */
 static enum slc_status open_header(const struct slc_files *files,
                                    const char *path,
                                    struct slc_block_file *file,
@@ -41,19 +41,19 @@ static enum slc_status open_header(const struct slc_files *files,
     uint8_t page[SLC_PAGE_BYTES] = {0};
     enum slc_status status;
 
-    SLC_TRY(slc_block_file_open(files, path, "opening a block file", file, err));
+    SLC_TRY(slc_block_file_open(files, path, "opening the block file", file, err));
     status = slc_block_file_read(file, page, slc_min_u64(file->bytes, sizeof page), 0, err);
     if (status != SLC_OK) {
         goto fail;
     }
-    /* A file that is too short is damaged if it once was ours, and foreign otherwise. */
+    /* A file that is too short is damaged if it has our magic number, and foreign otherwise. */
     if (memcmp(page, SLC_FILE_MAGIC, SLC_MAGIC_BYTES) == 0 &&
         (file->bytes % SLC_PAGE_BYTES != 0 || file->bytes < SLC_HEADER_BYTES + SLC_CLOSING_BYTES)) {
-        status =
-            slc_fail(err, SLC_ERR_DAMAGED,
-                     "the file has %" PRIu64 " bytes, but a block file consists of two or more "
-                     "whole pages of %d: it was cut or extended",
-                     file->bytes, SLC_PAGE_BYTES);
+        status = slc_fail(err, SLC_ERR_DAMAGED,
+                          "the file has %" PRIu64
+                          " bytes, but a block file consists of two or more whole pages of %d "
+                          "bytes: it was truncated or extended",
+                          file->bytes, SLC_PAGE_BYTES);
         slc_error_locate_block(err, path, SLC_NOWHERE, file->bytes);
         goto fail;
     }
@@ -61,8 +61,8 @@ static enum slc_status open_header(const struct slc_files *files,
     if (status == SLC_OK && file->shape.count > 0 &&
         header->info.header_hash != file->shape.header_hash) {
         status = slc_fail(err, SLC_ERR_DAMAGED,
-                          "the stripes hold a block file of checksum %016" PRIx64
-                          ", the list of stripes says %016" PRIx64,
+                          "the stripes hold a block file with checksum %016" PRIx64
+                          ", but the list of stripes has %016" PRIx64,
                           header->info.header_hash, file->shape.header_hash);
     }
     if (status == SLC_OK) {
@@ -74,7 +74,7 @@ fail:
     return status;
 }
 
-/* What the entries so far add up to. */
+/* Totals of the entries so far. */
 struct index_totals {
     uint64_t next_offset;
     uint64_t nnz;
@@ -85,7 +85,7 @@ struct index_totals {
     uint32_t last_partition;
 };
 
-/* Where the block lies and how large it may be. */
+/* Checks the offset and the size of the block. */
 static enum slc_status check_entry_place(const struct slc_file_header *header,
                                          const struct slc_block_entry *entry,
                                          const struct index_totals *totals,
@@ -96,26 +96,25 @@ static enum slc_status check_entry_place(const struct slc_file_header *header,
 
     if (entry->offset != totals->next_offset) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the index puts the block at %" PRIu64 " instead of %" PRIu64,
+                        "the index has the block at offset %" PRIu64 " instead of %" PRIu64,
                         entry->offset, totals->next_offset);
     }
     if (entry->tile_count == 0 || entry->bytes < least ||
         entry->padded_bytes > SLC_MAX_BLOCK_BYTES) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the index gives the block %" PRIu64 " bytes for %" PRIu32
+                        "the index has %" PRIu64 " bytes for the block and its %" PRIu32
                         " tiles; %" PRIu64 " to %" PRIu64 " are possible",
                         entry->bytes, entry->tile_count, least, SLC_MAX_BLOCK_BYTES);
     }
     if (entry->padded_bytes > header->index_offset - entry->offset) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the index lets the block end after byte %" PRIu64
-                        ", where the index itself begins",
+                        "the block ends after byte %" PRIu64 ", where the index starts",
                         header->index_offset);
     }
     return SLC_OK;
 }
 
-/* What the block is said to contain. */
+/* Checks the counts, keys, sums and ranges of the block. */
 static enum slc_status check_entry_content(const struct slc_layout_info *info,
                                            uint64_t block,
                                            const struct slc_block_entry *entry,
@@ -135,14 +134,15 @@ static enum slc_status check_entry_content(const struct slc_layout_info *info,
                         entry->first_tile, totals->tiles);
     }
     if (entry->codec < SLC_CODEC_PACKED || entry->codec > SLC_CODEC_BLCO) {
-        return slc_fail(err, SLC_ERR_DAMAGED, "the block's codec %u is unknown",
+        return slc_fail(err, SLC_ERR_DAMAGED, "the block has the unknown codec %u",
                         (unsigned)entry->codec);
     }
     if ((info->keys.bits < SLC_MAX_KEY_BITS && key >> info->keys.bits != 0) ||
-        (block > 0 && slc_keys_go_on(info, totals->last_partition, entry) &&
+        (block > 0 && slc_keys_ascend_across(info, totals->last_partition, entry) &&
          key <= totals->last_first_key)) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the block's first key is beyond the lengths or not above the previous");
+                        "the block's first key exceeds the mode sizes or is not above the previous "
+                        "block's first key");
     }
     if (!(entry->sum_of_squares >= 0)) {
         return slc_fail(err, SLC_ERR_DAMAGED, "the block's sum of squares %g is not possible",
@@ -151,7 +151,7 @@ static enum slc_status check_entry_content(const struct slc_layout_info *info,
     for (unsigned mode = 0; mode < info->order; mode++) {
         if (entry->min[mode] > entry->max[mode] || entry->max[mode] >= info->dims[mode]) {
             return slc_fail(err, SLC_ERR_DAMAGED,
-                            "coordinates %" PRIu64 " to %" PRIu64 " in mode %u of length %" PRIu64
+                            "coordinates %" PRIu64 " to %" PRIu64 " in mode %u of size %" PRIu64
                             " are not possible",
                             entry->min[mode], entry->max[mode], mode + 1, info->dims[mode]);
         }
@@ -167,24 +167,24 @@ static enum slc_status check_totals(const struct slc_file_header *header,
 
     if (totals->next_offset != header->index_offset) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the blocks end at %" PRIu64 ", but the index begins at %" PRIu64,
+                        "the blocks end at %" PRIu64 ", but the index starts at %" PRIu64,
                         totals->next_offset, header->index_offset);
     }
     if (totals->nnz != info->nnz || totals->tiles != info->tile_count) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the index counts %" PRIu64 " nonzeros in %" PRIu64
-                        " tiles, the header %" PRIu64 " in %" PRIu64,
+                        "the index has %" PRIu64 " nonzeros in %" PRIu64
+                        " tiles, but the header has %" PRIu64 " in %" PRIu64,
                         totals->nnz, totals->tiles, info->nnz, info->tile_count);
     }
     if (slc_bits_f64(totals->sum_of_squares) != slc_bits_f64(info->sum_of_squares)) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the index adds up to a sum of squares of %.17g, the header says %.17g",
+                        "the index has a sum of squares of %.17g, but the header has %.17g",
                         totals->sum_of_squares, info->sum_of_squares);
     }
     if (totals->content_sum != info->content_sum) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the index adds up to the content sum %016" PRIx64
-                        ", the header says %016" PRIx64,
+                        "the index has the content sum %016" PRIx64
+                        ", but the header has %016" PRIx64,
                         totals->content_sum, info->content_sum);
     }
     return SLC_OK;
@@ -208,7 +208,8 @@ static enum slc_status check_index(struct slc_reader *reader, struct slc_error *
         status = check_entry_place(header, &entry, &totals, err);
         SLC_THEN(status, check_entry_content(info, block, &entry, &totals, err));
         if (status == SLC_OK && !slc_add_u64(totals.nnz, entry.nnz, &totals.nnz)) {
-            status = slc_fail(err, SLC_ERR_DAMAGED, "the blocks' nonzeros exceed 64 bits");
+            status = slc_fail(err, SLC_ERR_DAMAGED,
+                              "the number of nonzeros in the blocks exceeds 64 bits");
         }
         if (status == SLC_OK) {
             uint32_t flags = slc_load_u32(index + block * entry_bytes + SLC_INDEX_PARTITION_FLAGS);
@@ -233,7 +234,7 @@ static enum slc_status check_index(struct slc_reader *reader, struct slc_error *
         uint64_t nonzero = slc_find_nonzero(index, used, header->index_bytes);
 
         if (nonzero != header->index_bytes) {
-            status = slc_fail(err, SLC_ERR_DAMAGED, "padding of the index is not zero");
+            status = slc_fail(err, SLC_ERR_DAMAGED, "the padding of the index is not zero");
             slc_error_locate_block(err, reader->path, SLC_NOWHERE, header->index_offset + nonzero);
             return status;
         }
@@ -246,8 +247,8 @@ static enum slc_status check_index(struct slc_reader *reader, struct slc_error *
 }
 
 /*
- * Reads the index. Of a long one each piece is looked at before memory is touched for the next:
- * where a file is a hole, which takes no room on the drive, no block lies where it should.
+ * Reads the index in pieces and checks the blocks' offsets in a piece before it reads the next. In
+ * a sparse file that occupies no disk space the first offset is wrong, so little memory is touched.
  */
 static enum slc_status read_index(const struct slc_reader *reader,
                                   const struct slc_block_file *file,
@@ -280,7 +281,7 @@ static enum slc_status read_index(const struct slc_reader *reader,
     return status;
 }
 
-/* Reads closing page and index. */
+/* Reads the closing page and the index. */
 static enum slc_status
 load_index(struct slc_reader *reader, const struct slc_block_file *file, struct slc_error *err)
 {
@@ -297,9 +298,9 @@ load_index(struct slc_reader *reader, const struct slc_block_file *file, struct 
         hash = slc_hash64(reader->index.data, header->index_bytes);
         if (hash != header->index_hash) {
             status = slc_fail(err, SLC_ERR_DAMAGED,
-                              "the index's checksum should be %016" PRIx64
-                              ", but its bytes give %016" PRIx64
-                              ": it was altered; restore the file or convert it again",
+                              "checksum mismatch in the index: expected %016" PRIx64
+                              ", but its bytes hash to %016" PRIx64
+                              "; restore the file or convert it again",
                               header->index_hash, hash);
             slc_error_locate_block(err, reader->path, SLC_NOWHERE, header->index_offset);
         }
@@ -335,9 +336,8 @@ enum slc_status slc_reader_open_within(const struct slc_files *files,
     if (status == SLC_OK) {
         need = memory_bytes_of(path, &opened->header);
         if (need > slc_max_u64(memory_bytes, FREE_INDEX_BYTES)) {
-            status =
-                slc_fail_budget(err, memory_bytes, need, "holding the index of %" PRIu64 " blocks",
-                                opened->header.info.block_count);
+            status = slc_fail_budget(err, memory_bytes, need, "the index of %" PRIu64 " blocks",
+                                     opened->header.info.block_count);
             slc_error_locate_file(err, path);
         } else {
             status = load_index(opened, &file, err);
@@ -397,7 +397,7 @@ void slc_reader_partition(const struct slc_reader *reader,
     struct slc_block_entry first;
     struct slc_block_entry last;
 
-    slc_partitions_get(&reader->partitions, &reader->header.info, ordinal, partition);
+    slc_partition_from_marks(&reader->partitions, &reader->header.info, ordinal, partition);
     slc_reader_entry(reader, partition->first_block, &first);
     slc_reader_entry(reader, partition->first_block + partition->block_count - 1, &last);
     partition->padded_bytes = last.offset + last.padded_bytes - first.offset;

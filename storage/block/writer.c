@@ -1,11 +1,11 @@
 /*
- * The writer of a block file (docs/FORMAT.md, sections 4 and 5).
+ * Writes a block file (docs/FORMAT.md, sections 4 and 5).
  *
- * Tile data gathers in one buffer, directory entries in another, because the length of the
- * directory is only known when the block closes; then the data moves up behind it, the block is
- * hashed and goes to the file in one write. The index stays in memory until finish. The header is
- * written last, after everything else is on the disk, so that a file with a sound header is a whole
- * file.
+ * Tile data and directory entries are collected in separate buffers, because the size of the
+ * directory is known only when the block closes. Then the data is moved to its place after the
+ * directory, and the block is hashed and written at once. The index stays in memory until finish.
+ * The header is written last, after everything else has been synced, so a file with a valid header
+ * is complete.
  *
  * Cost: one copy of every tile, one move and one xxh3 pass over every block.
  */
@@ -22,17 +22,18 @@
 #include <string.h>
 
 enum slc_status
-slc_writer_reserve(uint8_t **array, uint64_t *room, uint64_t bytes, struct slc_error *err)
+slc_writer_reserve(uint8_t **array, uint64_t *capacity, uint64_t bytes, struct slc_error *err)
 {
-    uint64_t want = slc_max_u64(bytes, *room < 4096 ? 4096 : 2 * *room);
+    uint64_t new_capacity = slc_max_u64(bytes, *capacity < 4096 ? 4096 : 2 * *capacity);
 
-    if (bytes <= *room) {
+    if (bytes <= *capacity) {
         return SLC_OK;
     }
-    uint8_t *grown = slc_realloc(*array, want);
-    SLC_TRY(slc_check_memory(grown != NULL, err, "for %" PRIu64 " bytes of block index", want));
+    uint8_t *grown = slc_realloc(*array, new_capacity);
+    SLC_TRY(
+        slc_check_memory(grown != NULL, err, "for %" PRIu64 " bytes of block index", new_capacity));
     *array = grown;
-    *room = want;
+    *capacity = new_capacity;
     return SLC_OK;
 }
 
@@ -53,15 +54,15 @@ slc_writer_reserve_block(struct slc_writer *writer, uint64_t bytes, struct slc_e
     return SLC_OK;
 }
 
-enum slc_status slc_writer_note_block(struct slc_writer *writer,
-                                      const struct slc_block_entry *entry,
-                                      struct slc_error *err)
+enum slc_status slc_writer_add_block(struct slc_writer *writer,
+                                     const struct slc_block_entry *entry,
+                                     struct slc_error *err)
 {
     struct slc_layout_info *info = &writer->header.info;
     uint64_t entry_bytes = slc_index_entry_bytes(info->order);
     uint64_t used = info->block_count * entry_bytes;
 
-    SLC_TRY(slc_writer_reserve(&writer->index, &writer->index_room, used + entry_bytes, err));
+    SLC_TRY(slc_writer_reserve(&writer->index, &writer->index_capacity, used + entry_bytes, err));
     slc_index_entry_encode(entry, info->order, writer->index + used);
     writer->header.index_offset += entry->padded_bytes;
     info->block_count++;
@@ -101,14 +102,14 @@ enum slc_status slc_writer_sync(struct slc_writer *writer, struct slc_error *err
     return SLC_OK;
 }
 
-/* Bytes of a block that holds `tiles` tiles with `data_bytes` bytes of data, without padding. */
+/* Bytes of a block with `tiles` tiles and `data_bytes` bytes of data, without padding. */
 static uint64_t payload_bytes(const struct slc_writer *writer, uint64_t tiles, uint64_t data_bytes)
 {
     return SLC_BLOCK_HEADER_BYTES + tiles * slc_tile_entry_bytes(writer->header.info.order) +
            data_bytes + SLC_BLOCK_SLACK_BYTES;
 }
 
-/* Puts header and directory before the tile data, slack and padding behind it; hashes the block. */
+/* Adds header and directory before the tile data, slack and padding after it; hashes the block. */
 static void assemble_block(struct slc_writer *writer)
 {
     const struct slc_layout_info *info = &writer->header.info;
@@ -141,11 +142,11 @@ static void assemble_block(struct slc_writer *writer)
     entry->hash = slc_hash64(block, entry->padded_bytes);
 }
 
-/* Notes the block just written in the journal, which goes to the disk with whole partitions. */
-static enum slc_status note_in_journal(struct slc_writer *writer,
-                                       const struct slc_block_entry *entry,
-                                       bool completes,
-                                       struct slc_error *err)
+/* Adds the block just written to the journal; the end of a partition writes the records to disk. */
+static enum slc_status journal_block(struct slc_writer *writer,
+                                     const struct slc_block_entry *entry,
+                                     bool completes,
+                                     struct slc_error *err)
 {
     const struct slc_journal_record record = {
         .entry = *entry,
@@ -167,11 +168,11 @@ static enum slc_status note_in_journal(struct slc_writer *writer,
 }
 
 /*
- * Writes the open block, if there is one, and notes it in the index and in the journal;
- * `completes`: it is the last one of its partition; `fiber_goes_on`: with the next one.
+ * Writes the open block, if any, and adds it to the index and the journal. `completes`: it is the
+ * last block of its partition; `fiber_continues`: its last fiber continues in the next block.
  */
 static enum slc_status
-close_block(struct slc_writer *writer, bool completes, bool fiber_goes_on, struct slc_error *err)
+close_block(struct slc_writer *writer, bool completes, bool fiber_continues, struct slc_error *err)
 {
     struct slc_block_entry *entry = &writer->entry;
 
@@ -181,9 +182,9 @@ close_block(struct slc_writer *writer, bool completes, bool fiber_goes_on, struc
     assemble_block(writer);
     entry->offset = writer->header.index_offset;
     if (writer->header.info.layout == SLC_LAYOUT_FIBER) {
-        entry->partition -= fiber_goes_on;
+        entry->partition -= fiber_continues;
     }
-    /* Without partitions any block is an end: fibers that go on need no more than the last key. */
+    /* Without partitions a build can resume after any block: fibers only need the last key. */
     completes = completes || writer->header.info.layout != SLC_LAYOUT_SORTED;
     enum slc_status status =
         slc_file_write_pages(writer->files, writer->direct_fd, writer->fd, writer->path,
@@ -193,16 +194,16 @@ close_block(struct slc_writer *writer, bool completes, bool fiber_goes_on, struc
         return status;
     }
     writer->unsynced_bytes += entry->padded_bytes;
-    status = slc_writer_note_block(writer, entry, err);
+    status = slc_writer_add_block(writer, entry, err);
     if (status == SLC_OK && writer->journal != NULL) {
-        status = note_in_journal(writer, entry, completes, err);
+        status = journal_block(writer, entry, completes, err);
     }
     memset(entry, 0, sizeof *entry);
     writer->data_bytes = 0;
     return status;
 }
 
-/* What the caller promises of keys and rows where there are partitions. */
+/* The caller's promises on keys and rows of partitions. */
 static void assert_in_partition(const struct slc_writer *writer, const struct slc_tile_blob *tile)
 {
     const struct slc_open_partition *partition = &writer->partition;
@@ -220,7 +221,7 @@ static void assert_in_partition(const struct slc_writer *writer, const struct sl
     (void)mode;
 }
 
-/* What the encoder and the caller promise; a mistake here would only be seen when reading. */
+/* The promises of encoder and caller; a violation would otherwise only show when reading. */
 static void assert_tile(const struct slc_writer *writer, const struct slc_tile_blob *tile)
 {
     const struct slc_layout_info *info = &writer->header.info;
@@ -242,14 +243,14 @@ static void assert_tile(const struct slc_writer *writer, const struct slc_tile_b
     (void)first;
 }
 
-/* Whether the first nonzero of the tile is in the fiber of the last one before it. */
-static bool goes_on(const struct slc_writer *writer, const struct slc_tile_blob *tile)
+/* Whether the tile's first nonzero is in the same fiber as the last nonzero before it. */
+static bool continues_fiber(const struct slc_writer *writer, const struct slc_tile_blob *tile)
 {
     return slc_key_same_fiber(&writer->header.info.keys, writer->last_key,
                               slc_key_join(tile->first_lo, tile->first_hi));
 }
 
-/* Notes `tile` in the directory and the entry of the open block. Room has been reserved. */
+/* Adds `tile` to the directory and the entry of the open block. Memory has been reserved. */
 static void add_to_block(struct slc_writer *writer, const struct slc_tile_blob *tile)
 {
     struct slc_layout_info *info = &writer->header.info;
@@ -285,8 +286,8 @@ static void add_to_block(struct slc_writer *writer, const struct slc_tile_blob *
         entry->continued = writer->partition.continued;
     }
     if (info->layout == SLC_LAYOUT_FIBER) {
-        /* What ends in the block, unless the last one goes on in the next. */
-        entry->partition += tile->fibers - (!first && goes_on(writer, tile));
+        /* Fibers that end in the block; close_block subtracts one that continues. */
+        entry->partition += tile->fibers - (!first && continues_fiber(writer, tile));
     }
     entry->tile_count++;
     entry->nnz += tile->nnz;
@@ -298,7 +299,7 @@ static void add_to_block(struct slc_writer *writer, const struct slc_tile_blob *
 }
 
 static enum slc_status
-append(struct slc_writer *writer, const struct slc_tile_blob *tile, struct slc_error *err)
+append_tile(struct slc_writer *writer, const struct slc_tile_blob *tile, struct slc_error *err)
 {
     uint64_t entry_bytes = slc_tile_entry_bytes(writer->header.info.order);
     uint64_t payload = payload_bytes(writer, (uint64_t)writer->entry.tile_count + 1,
@@ -306,16 +307,17 @@ append(struct slc_writer *writer, const struct slc_tile_blob *tile, struct slc_e
     enum slc_status status;
 
     if (writer->entry.tile_count > 0 && payload > writer->target_bytes) {
-        status = close_block(writer, false, goes_on(writer, tile), err);
+        status = close_block(writer, false, continues_fiber(writer, tile), err);
         SLC_TRY(status);
         payload = payload_bytes(writer, 1, tile->data_bytes);
     }
     if (payload > SLC_MAX_BLOCK_BYTES) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "a tile of %" PRIu32 " bytes does not fit into a block of %" PRIu64,
+                        "a tile of %" PRIu32
+                        " bytes does not fit into a block, which has at most %" PRIu64 " bytes",
                         tile->data_bytes, SLC_MAX_BLOCK_BYTES);
     }
-    SLC_TRY(slc_writer_reserve(&writer->directory, &writer->directory_room,
+    SLC_TRY(slc_writer_reserve(&writer->directory, &writer->directory_capacity,
                                ((uint64_t)writer->entry.tile_count + 1) * entry_bytes, err));
     SLC_TRY(slc_writer_reserve_block(writer, payload, err));
     memcpy((uint8_t *)writer->block.data + writer->data_bytes, tile->data, tile->data_bytes);
@@ -338,7 +340,7 @@ enum slc_status slc_writer_append(struct slc_writer *writer,
     if (writer->status != SLC_OK) {
         return fail_again(writer, err);
     }
-    writer->status = append(writer, tile, err);
+    writer->status = append_tile(writer, tile, err);
     return writer->status;
 }
 
@@ -369,7 +371,7 @@ slc_writer_next_partition(struct slc_writer *writer, bool continued, struct slc_
     return SLC_OK;
 }
 
-/* Index, closing page and, when those are on the disk, the header. */
+/* Writes the index, the closing page and, once those are synced, the header. */
 static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *err)
 {
     struct slc_file_header *header = &writer->header;
@@ -377,7 +379,7 @@ static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *
     uint8_t page[SLC_PAGE_BYTES];
 
     header->index_bytes = slc_pad_to_page(used);
-    SLC_TRY(slc_writer_reserve(&writer->index, &writer->index_room, header->index_bytes, err));
+    SLC_TRY(slc_writer_reserve(&writer->index, &writer->index_capacity, header->index_bytes, err));
     if (header->index_bytes > used) {
         memset(writer->index + used, 0, header->index_bytes - used);
     }
@@ -387,7 +389,7 @@ static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *
 
     SLC_TRY(slc_file_write_at(writer->files, writer->fd, writer->path, writer->index,
                               header->index_bytes, header->index_offset, err));
-    slc_header_encode(header, page); /* for its hash, which the closing page repeats */
+    slc_header_encode(header, page); /* computes the hash, which the closing page repeats */
     slc_closing_encode(header, page);
     SLC_TRY(slc_file_write_at(writer->files, writer->fd, writer->path, page, sizeof page,
                               header->info.file_bytes - SLC_CLOSING_BYTES, err));
@@ -397,7 +399,7 @@ static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *
     return slc_writer_sync(writer, err);
 }
 
-/* Network file systems report a failed write as late as close. */
+/* Network file systems may report a failed write only on close. */
 static enum slc_status close_files(struct slc_writer *writer, struct slc_error *err)
 {
     int rc = writer->files->close(writer->files->self, writer->fd);
@@ -466,7 +468,7 @@ void slc_writer_abandon(struct slc_writer *writer)
     if (writer->journal != NULL) {
         enum slc_status status = slc_journal_remove(writer->journal, NULL);
 
-        (void)status; /* a journal without its file does no harm */
+        (void)status; /* a journal without its file is harmless */
     }
     slc_writer_destroy(writer);
 }

@@ -1,6 +1,6 @@
 /*
- * Writes one block file: tiles are appended in layout order, blocks are cut when they reach the
- * target size, the index and the closing page follow, the header comes last.
+ * Writes one block file: tiles are appended in layout order and a block is closed when it reaches
+ * the target size; the index and the closing page follow, and the header is written last.
  */
 #ifndef SLC_STORAGE_WRITER_H
 #define SLC_STORAGE_WRITER_H
@@ -15,15 +15,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Default target of a block's bytes on disk: large enough to stream at full rate from NVMe. */
+/* Default target size of a block on disk: large enough to read NVMe drives at full rate. */
 #define SLC_DEFAULT_BLOCK_BYTES (UINT64_C(4) << 20)
-/* Smallest accepted target. A block always holds at least one tile, so small targets mean one. */
+/* Smallest accepted target. A block holds at least one tile, so small targets mean one each. */
 #define SLC_MIN_BLOCK_BYTES UINT64_C(4096)
 
 /*
- * A journal and the blocks it names are synced after so many bytes of blocks: what a power failure
- * can cost is the building of so much, a few seconds, and a sync does not wait for more. (When the
- * program alone ends, nothing that was written is lost.)
+ * Bytes of blocks after which the blocks and their journal are synced. A power failure costs at
+ * most the time to rebuild this much, a few seconds, and a sync never waits for more. (If only the
+ * process ends, nothing that was written is lost.)
  */
 #define SLC_DEFAULT_SYNC_BYTES (UINT64_C(256) << 20)
 
@@ -34,17 +34,17 @@ struct slc_writer_options {
     unsigned layout_mode; /* 0-based mode of sorted-n and fiber-n; 0 for blco */
     unsigned order;
     const uint64_t *dims;
-    uint64_t relabelled_modes; /* bit n: the store has a permutation of mode n */
+    uint64_t relabelled_modes; /* bit n: the store has a permutation for mode n */
     struct slc_fiber_run run;  /* of the keys (base/key.h); all zero: plain ALTO order */
-    /* Of the keys that tiles' content sums are over (slc_encoder_sum_over); NULL: `run`. */
+    /* Fiber run of the keys in the tiles' content sums (slc_encoder_sum_over); NULL: `run`. */
     const struct slc_fiber_run *content_run;
     enum slc_codec codec;
     uint64_t block_bytes; /* target; 0: SLC_DEFAULT_BLOCK_BYTES */
-    uint64_t sync_bytes;  /* with a journal, bytes of blocks between syncs; 0: the default below */
-    bool keep_journal;    /* slc_writer_finish leaves it, synced, for slc_writer_finished */
+    uint64_t sync_bytes;  /* with a journal: bytes between syncs; 0: SLC_DEFAULT_SYNC_BYTES */
+    bool keep_journal;    /* slc_writer_finish keeps the synced journal for slc_writer_finished */
 };
 
-/* Totals of a finished file: what the manifest repeats. */
+/* Totals of a finished file; the manifest repeats them. */
 struct slc_writer_summary {
     uint64_t nnz;
     uint64_t block_count;
@@ -54,42 +54,43 @@ struct slc_writer_summary {
     double sum_of_squares;
     uint64_t content_sum;
     uint64_t header_hash;
-    uint64_t fiber_count;           /* of fiber-n */
-    enum slc_value_type value_type; /* SLC_F32 when every value is exactly a float */
+    uint64_t fiber_count;           /* fiber-n only */
+    enum slc_value_type value_type; /* SLC_F32 if every value is exactly representable as a float */
 };
 
 struct slc_writer;
 
 /*
- * Creates the file. `options` and what it points to are copied, but for `files`.
- * Memory: block_bytes (or one tile, if that is larger), plus the index: 88 + 16 N bytes a block.
+ * Creates the file. Copies `options` and everything it points to except `files`.
+ * Memory: block_bytes (or one tile, if larger), plus the index: 88 + 16 N bytes per block.
  * Owns: slc_writer_finish or slc_writer_abandon.
- * Errors: SLC_ERR_IO (the path exists), SLC_ERR_USAGE (a block size or shape out of range), ..
+ * Errors: SLC_ERR_IO (for example, the path exists), SLC_ERR_USAGE (block size or shape out of
+ * range), SLC_ERR_MEMORY.
  */
 enum slc_status slc_writer_open(const struct slc_writer_options *options,
                                 struct slc_writer **writer,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* What slc_writer_resume found of an interrupted build. */
+/* What slc_writer_resume kept of an interrupted build. */
 struct slc_writer_kept {
-    uint64_t partitions; /* complete ones */
+    uint64_t partitions; /* complete partitions */
     uint64_t blocks;
     uint64_t nnz;
-    uint64_t file_bytes; /* up to the end of these blocks */
-    slc_u128 last_key;   /* of the last one, where there is any */
-    uint64_t last_row;   /* of sorted-n: of the last partition, where there is any */
+    uint64_t file_bytes; /* up to the end of the last kept block */
+    slc_u128 last_key;   /* of the last kept block, if any */
+    uint64_t last_row;   /* sorted-n: last row of the last kept partition, if any */
 };
 
 /*
- * Opens a file for writing as slc_writer_open does, but with a journal (PATH.journal), and goes on
- * with what an interrupted writer left there: complete partitions (of blco and fiber-n: blocks)
- * that still have their checksums are kept, at most `partitions` of them (blco and fiber-n: 1), and
- * the rest is cut off. What is appended next belongs behind them, so that the file becomes the one
- * that an uninterrupted build writes. It begins anew where there is no file, or no journal of the
- * same options and `tag`, which stands for all else that the file depends on (the source's
- * nonzeros, how partitions are cut). The caller sees to it that a path has one writer at a time.
- * Cost: reading what is kept. Errors: SLC_ERR_IO, .. ; what is there can still be resumed after
- * one.
+ * Opens a file for writing like slc_writer_open, but with a journal (PATH.journal), and resumes an
+ * interrupted build: keeps complete partitions (blco and fiber-n: blocks) whose checksums match,
+ * and truncates the rest. Keeps at most `partitions` partitions (blco and fiber-n: pass 1, which
+ * keeps all sound blocks). The caller appends the tiles that follow, so that the file equals the
+ * one of an uninterrupted build. Starts an empty file if there is none, or no journal with the same
+ * options and `tag`, which identifies everything else the file depends on (the source's nonzeros,
+ * how partitions are cut). The caller ensures that a path has one writer at a time. Cost: reading
+ * the kept blocks. Errors: SLC_ERR_IO, SLC_ERR_USAGE, SLC_ERR_MEMORY; after an error the build can
+ * still be resumed.
  */
 enum slc_status slc_writer_resume(const struct slc_writer_options *options,
                                   uint64_t tag,
@@ -99,9 +100,9 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Whether the file that `reader` has open, wherever it has been moved since, is one that a writer
- * of slc_writer_resume with keep_journal, these options and `tag` had finished at options->path;
- * then *summary is that of slc_writer_finish. Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
+ * Sets *finished if the file open in `reader`, which may have been moved since, was finished at
+ * options->path by a writer of slc_writer_resume with keep_journal, these options and `tag`;
+ * *summary is then that of slc_writer_finish. Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
  */
 struct slc_reader;
 enum slc_status slc_writer_finished(const struct slc_writer_options *options,
@@ -112,42 +113,42 @@ enum slc_status slc_writer_finished(const struct slc_writer_options *options,
                                     struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Appends an encoded tile (copied). Tiles come in ascending key order without overlap; those of
- * sorted-n within each partition.
- * After an error the file cannot be completed: finish repeats the status, abandon cleans up.
+ * Appends a copy of an encoded tile. Tiles must come in ascending key order without overlap
+ * (sorted-n: within each partition).
+ * After an error the file cannot be completed: finish returns the same status, abandon cleans up.
  */
 enum slc_status slc_writer_append(struct slc_writer *writer,
                                   const struct slc_tile_blob *tile,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Begins the next partition of a sorted-n file: the open block is closed, and what is appended next
- * belongs to the new partition. The first one needs no call; a call before the first tile of a
- * partition only sets its mark. Rows of mode n have to be above those of all partitions before;
- * `continued`: the partition before and this one hold one and the same row and nothing else, which
- * was too large for one partition, and the keys go on ascending. (Asserted.)
- * Errors: as slc_writer_append; SLC_ERR_UNSUPPORTED for more than 2^32 - 1 partitions.
+ * Closes the open block of a sorted-n file and starts the next partition. The first partition needs
+ * no call; a call before the first tile of a partition only sets `continued`. The rows of mode n
+ * must be above those of all previous partitions. With `continued`, this partition and the previous
+ * one instead hold the same single row, which was too large for one partition, and the keys keep
+ * ascending. (Asserted.)
+ * Errors: those of slc_writer_append; SLC_ERR_UNSUPPORTED for more than 2^32 - 1 partitions.
  */
 enum slc_status slc_writer_next_partition(struct slc_writer *writer,
                                           bool continued,
                                           struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Completes, syncs and closes the file. The writer is destroyed whatever happens, and after an
- * error the file is gone. The folder of the file is the caller's to sync.
+ * Completes, syncs and closes the file. Always destroys the writer; after an error the file is
+ * removed. The caller syncs the folder of the file.
  */
 enum slc_status slc_writer_finish(struct slc_writer *writer,
                                   struct slc_writer_summary *summary,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Stops, to be resumed: destroys a writer of slc_writer_resume, also after an error, and leaves its
- * file and journal with all partitions that were followed by slc_writer_next_partition, synced.
- * Errors: SLC_ERR_IO where syncing failed.
+ * Suspends a build: destroys a writer of slc_writer_resume, also after an error, and leaves its
+ * file and journal, synced, with all partitions that were followed by slc_writer_next_partition.
+ * Errors: SLC_ERR_IO if syncing failed.
  */
 enum slc_status slc_writer_suspend(struct slc_writer *writer, struct slc_error *err) SLC_NODISCARD;
 
-/* Gives up: closes and removes the file, and its journal. Takes NULL. */
+/* Abandons the build: closes and removes the file and its journal. Accepts NULL. */
 void slc_writer_abandon(struct slc_writer *writer);
 
 #endif

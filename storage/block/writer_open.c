@@ -1,9 +1,9 @@
 /*
- * Opening a block file for writing: a new one, or one that an interrupted build left behind. In the
- * latter case the journal names the blocks that were written; each of them is read and hashed, in
- * order, until one does not hold, and the file goes on behind the last partition that is complete.
+ * Opens a block file for writing: a new file, or that of an interrupted build, whose journal lists
+ * the blocks that were written. Those blocks are read and hashed in order until a check fails;
+ * writing resumes after the last complete partition.
  *
- * Cost of going on: reading and hashing what is kept.
+ * Cost of resuming: reading and hashing the blocks that are kept.
  */
 #include "storage/block/reader.h"
 #include "storage/block/writer_internal.h"
@@ -37,7 +37,8 @@ static enum slc_status check_options(const struct slc_writer_options *options,
     if (options->block_bytes != 0 && (options->block_bytes < SLC_MIN_BLOCK_BYTES ||
                                       options->block_bytes > SLC_MAX_BLOCK_BYTES)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a block of %" PRIu64 " bytes; %" PRIu64 " to %" PRIu64 " are possible",
+                        "a block of %" PRIu64 " bytes is not possible; %" PRIu64 " to %" PRIu64
+                        " are",
                         options->block_bytes, SLC_MIN_BLOCK_BYTES, SLC_MAX_BLOCK_BYTES);
     }
     if (options->layout_mode != 0 &&
@@ -48,7 +49,7 @@ static enum slc_status check_options(const struct slc_writer_options *options,
     return SLC_OK;
 }
 
-/* Fills in what is known before the first tile and takes the memory. */
+/* Sets everything known before the first tile and allocates the block buffer. */
 static enum slc_status prepare_writer(struct slc_writer *writer,
                                       const struct slc_writer_options *options,
                                       struct slc_error *err)
@@ -74,16 +75,19 @@ static enum slc_status prepare_writer(struct slc_writer *writer,
     return slc_writer_reserve_block(writer, writer->target_bytes, err);
 }
 
-/* A writer whose file is opened with `flags`, which say whether it may exist. */
-static enum slc_status create(const struct slc_writer_options *options,
-                              int flags,
-                              int direct_flags,
-                              struct slc_writer **writer,
-                              struct slc_error *err)
+/*
+ * Creates a writer and opens its file with `flags`, which decide whether it may exist. On an error
+ * *writer may be set; the caller destroys it.
+ */
+static enum slc_status create_writer(const struct slc_writer_options *options,
+                                     int flags,
+                                     int direct_flags,
+                                     struct slc_writer **writer,
+                                     struct slc_error *err)
 {
     SLC_TRY(check_options(options, err));
     struct slc_writer *created = slc_calloc(1, sizeof *created);
-    SLC_TRY(slc_check_memory(created != NULL, err, "for a block file's writer"));
+    SLC_TRY(slc_check_memory(created != NULL, err, "for the writer of a block file"));
     created->fd = -1;
     created->direct_fd = -1;
     created->files = options->files != NULL ? options->files : slc_files_system();
@@ -94,7 +98,7 @@ static enum slc_status create(const struct slc_writer_options *options,
     if (status == SLC_OK) {
         created->fd = created->files->open(created->files->self, created->path, flags, 0666);
         status = created->fd < 0
-                     ? slc_fail_errno(err, -created->fd, created->path, "creating a block file")
+                     ? slc_fail_errno(err, -created->fd, created->path, "creating the block file")
                      : slc_file_open_direct(created->files, created->fd, created->path,
                                             direct_flags, &created->direct_fd, err);
     }
@@ -107,7 +111,8 @@ enum slc_status slc_writer_open(const struct slc_writer_options *options,
                                 struct slc_error *err)
 {
     struct slc_writer *opened = NULL;
-    enum slc_status status = create(options, O_RDWR | O_CREAT | O_EXCL, O_WRONLY, &opened, err);
+    enum slc_status status =
+        create_writer(options, O_RDWR | O_CREAT | O_EXCL, O_WRONLY, &opened, err);
 
     if (status != SLC_OK && opened != NULL) {
         if (opened->fd >= 0) {
@@ -120,7 +125,7 @@ enum slc_status slc_writer_open(const struct slc_writer_options *options,
     return SLC_OK;
 }
 
-/* What of a writer's state a partition that is complete leaves behind. */
+/* State of a writer after a complete partition. */
 struct resume_point {
     struct slc_file_header header;
     struct slc_open_partition partition;
@@ -128,8 +133,8 @@ struct resume_point {
 };
 
 /*
- * Whether the block of `record` lies behind those before it, within the file, and is sound; so
- * much of it may be coordinates (`coordinate_bytes`: of the blocks before).
+ * Whether the block of `record` directly follows the blocks before it, within the file, and is
+ * sound, and its coordinate bytes are possible. `coordinate_bytes`: of the blocks before it.
  */
 static enum slc_status check_block(struct slc_writer *writer,
                                    const struct slc_journal_record *record,
@@ -163,18 +168,18 @@ static enum slc_status check_block(struct slc_writer *writer,
     return status;
 }
 
-/* Takes in the blocks that the journal names and that are sound; `point` is the last good end. */
-static enum slc_status take_blocks(struct slc_writer *writer,
-                                   uint64_t partitions,
-                                   struct resume_point *point,
-                                   struct slc_error *err)
+/* Adds the journal's sound blocks to the writer; `point`: end of the last complete partition. */
+static enum slc_status keep_sound_blocks(struct slc_writer *writer,
+                                         uint64_t partitions,
+                                         struct resume_point *point,
+                                         struct slc_error *err)
 {
     struct slc_file_stat stat;
     uint64_t coordinate_bytes = 0;
     int rc = writer->files->stat_fd(writer->files->self, writer->fd, &stat);
 
     *point = (struct resume_point){.header = writer->header, .partition = writer->partition};
-    SLC_TRY(slc_check_call(rc, err, writer->path, "asking for the block file's size"));
+    SLC_TRY(slc_check_call(rc, err, writer->path, "getting the size of the block file"));
     while (writer->partition.ordinal < partitions) {
         struct slc_journal_record record;
         bool found = false;
@@ -185,7 +190,7 @@ static enum slc_status take_blocks(struct slc_writer *writer,
             coordinate_bytes = record.coordinate_bytes;
         }
         if (status == SLC_OK && found) {
-            status = slc_writer_note_block(writer, &record.entry, err);
+            status = slc_writer_add_block(writer, &record.entry, err);
         }
         if (status != SLC_OK || !found) {
             return status;
@@ -201,9 +206,9 @@ static enum slc_status take_blocks(struct slc_writer *writer,
     return SLC_OK;
 }
 
-/* Sets the writer behind the last good partition and cuts off what follows, in file and journal. */
+/* Resets the writer to `point` and truncates file and journal there. */
 static enum slc_status
-go_to(struct slc_writer *writer, const struct resume_point *point, struct slc_error *err)
+restore_state(struct slc_writer *writer, const struct resume_point *point, struct slc_error *err)
 {
     static const uint8_t zeros[SLC_HEADER_BYTES];
     uint64_t blocks = point->header.info.block_count;
@@ -218,28 +223,28 @@ go_to(struct slc_writer *writer, const struct resume_point *point, struct slc_er
     }
     int rc = writer->files->truncate(writer->files->self, writer->fd,
                                      blocks > 0 ? writer->header.index_offset : 0);
-    SLC_TRY(slc_check_call(rc, err, writer->path, "cutting the block file"));
+    SLC_TRY(slc_check_call(rc, err, writer->path, "truncating the block file"));
     if (blocks == 0) {
         return SLC_OK;
     }
-    /* A file that was all but finished has a header, which would call the rest whole. */
+    /* An almost finished file may have a header, which would make the rest look complete. */
     SLC_TRY(
         slc_file_write_at(writer->files, writer->fd, writer->path, zeros, sizeof zeros, 0, err));
-    /* What is kept may not be on the drive yet; it counts as synced from here on. */
+    /* The kept blocks may not be on the drive yet; from here on they count as synced. */
     SLC_TRY(slc_writer_sync(writer, err));
     return slc_journal_sync(writer->journal, err);
 }
 
-/* The journal of a file that begins with that header, which has no totals yet. */
+/* Opens the journal of a file that starts with header `initial`, which has no totals yet. */
 static enum slc_status open_journal(const struct slc_files *files,
                                     const char *path,
-                                    const struct slc_file_header *begun,
+                                    const struct slc_file_header *initial,
                                     uint64_t target_bytes,
                                     uint64_t tag,
                                     struct slc_journal **journal,
                                     struct slc_error *err)
 {
-    struct slc_file_header empty = *begun;
+    struct slc_file_header empty = *initial;
     uint8_t page[SLC_HEADER_BYTES];
 
     slc_header_encode(&empty, page);
@@ -248,7 +253,7 @@ static enum slc_status open_journal(const struct slc_files *files,
         &(struct slc_journal_identity){empty.info.header_hash, target_bytes, tag}, journal, err);
 }
 
-/* The last of as many records as there are blocks; *same: it is of the file's last block. */
+/* Reads as many records as the file has blocks. *same: the last record describes the last block. */
 static enum slc_status last_record(struct slc_journal *journal,
                                    const struct slc_reader *reader,
                                    struct slc_journal_record *last,
@@ -280,22 +285,22 @@ enum slc_status slc_writer_finished(const struct slc_writer_options *options,
                                     struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
-    struct slc_file_header begun = {.info = {.layout = info->layout,
-                                             .layout_mode = info->layout_mode,
-                                             .codec = info->codec,
-                                             .order = info->order,
-                                             .relabelled_modes = info->relabelled_modes,
-                                             .keys = info->keys,
-                                             .content_keys = info->content_keys},
-                                    .index_offset = SLC_HEADER_BYTES};
+    struct slc_file_header initial = {.info = {.layout = info->layout,
+                                               .layout_mode = info->layout_mode,
+                                               .codec = info->codec,
+                                               .order = info->order,
+                                               .relabelled_modes = info->relabelled_modes,
+                                               .keys = info->keys,
+                                               .content_keys = info->content_keys},
+                                      .index_offset = SLC_HEADER_BYTES};
     struct slc_journal_record last;
     struct slc_journal *journal = NULL;
     enum slc_status status = SLC_OK;
 
     *finished = false;
-    memcpy(begun.info.dims, info->dims, sizeof begun.info.dims);
+    memcpy(initial.info.dims, info->dims, sizeof initial.info.dims);
     status =
-        open_journal(slc_files_or_system(options->files), options->path, &begun,
+        open_journal(slc_files_or_system(options->files), options->path, &initial,
                      options->block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : options->block_bytes,
                      tag, &journal, err);
     if (status == SLC_OK) {
@@ -326,7 +331,8 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
 {
     struct slc_writer *opened = NULL;
     struct resume_point point;
-    enum slc_status status = create(options, O_RDWR | O_CREAT | SLC_OPEN_OWN, O_RDWR, &opened, err);
+    enum slc_status status =
+        create_writer(options, O_RDWR | O_CREAT | SLC_OPEN_OWN, O_RDWR, &opened, err);
 
     if (status == SLC_OK) {
         opened->keep_journal = options->keep_journal;
@@ -334,11 +340,11 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
                               tag, &opened->journal, err);
     }
     if (status == SLC_OK) {
-        /* Both may be new: what is synced later has to have a name. */
+        /* Both files may be new: later syncs need their names to be on disk. */
         status = slc_name_sync(opened->files, opened->path, err);
     }
-    SLC_THEN(status, take_blocks(opened, partitions, &point, err));
-    SLC_THEN(status, go_to(opened, &point, err));
+    SLC_THEN(status, keep_sound_blocks(opened, partitions, &point, err));
+    SLC_THEN(status, restore_state(opened, &point, err));
     if (status != SLC_OK) {
         if (opened != NULL) {
             slc_writer_destroy(opened);

@@ -1,6 +1,6 @@
 /*
- * The folder of a checkpoint and the files in it: which of the two generations counts, and room for
- * the next. checkpoint_write.c writes it.
+ * The folder of a checkpoint and its files: finds the newest valid generation and reserves disk
+ * space for the next. checkpoint_write.c writes it.
  */
 #include "storage/checkpoint/checkpoint_internal.h"
 
@@ -53,8 +53,8 @@ void slc_checkpoint_name_folder(uint32_t number, char name[SLC_CHECKPOINT_NAME_B
     (void)snprintf(name, SLC_CHECKPOINT_NAME_BYTES, "folder-%08" PRIx32, number);
 }
 
-/* Whether a generation says that the folder is the runs' own; one that cannot be read does not. */
-static bool says_own_folder(const struct slc_checkpoint *checkpoint, unsigned which)
+/* Whether a generation records that a run created the folder; an unreadable one does not count. */
+static bool records_own_folder(const struct slc_checkpoint *checkpoint, unsigned which)
 {
     struct slc_error ignored = SLC_ERROR_INIT;
     struct slc_checkpoint_reader *reader = NULL;
@@ -69,9 +69,9 @@ static bool says_own_folder(const struct slc_checkpoint *checkpoint, unsigned wh
 }
 
 /*
- * Opens both generations, and keeps the newer one. What is wrong with one does not matter while
- * the other is whole, unless a newer program wrote it, or it cannot be read: that may be another
- * day, so that it is not to be written over.
+ * Opens both generations and keeps the newer one. A fault in one is ignored while the other is
+ * valid, unless a newer program wrote it or it cannot be read now: it may be readable later, so it
+ * must not be overwritten.
  */
 static enum slc_status find_newest(struct slc_checkpoint *checkpoint, struct slc_error *err)
 {
@@ -111,34 +111,33 @@ static enum slc_status find_newest(struct slc_checkpoint *checkpoint, struct slc
 
         slc_checkpoint_name_folder(checkpoint->folder_number, own);
         checkpoint->found = readers[newest];
-        checkpoint->made_folder =
-            checkpoint->made_folder || slc_checkpoint_find(checkpoint->found, own) != NULL;
+        checkpoint->created_folder =
+            checkpoint->created_folder || slc_checkpoint_find(checkpoint->found, own) != NULL;
         checkpoint->committed = newest;
         checkpoint->generation = slc_checkpoint_reader_info(readers[newest])->generation;
     }
     return status;
 }
 
-enum slc_status slc_checkpoint_take_folder(struct slc_checkpoint *checkpoint,
+enum slc_status slc_checkpoint_open_folder(struct slc_checkpoint *checkpoint,
                                            const char *folder,
                                            struct slc_error *err)
 {
     const struct slc_files *files = checkpoint->files;
     int rc = files->make_folder(files->self, folder);
     struct slc_file_stat stat;
-    bool taken;
+    bool in_use;
 
     if (rc < 0 && rc != -EEXIST) {
-        return slc_fail_errno(err, -rc, folder, "making the folder of the checkpoint");
+        return slc_fail_errno(err, -rc, folder, "creating the folder of the checkpoint");
     }
-    checkpoint->made_folder = rc >= 0;
-    SLC_TRY(slc_folder_lock(
-        files, folder,
-        "another sluice computes what this run would, and keeps its "
-        "checkpoint here: wait for it, or name another output or folder of checkpoints",
-        &checkpoint->lock_fd, &taken, err));
+    checkpoint->created_folder = rc >= 0;
+    SLC_TRY(slc_folder_lock(files, folder,
+                            "another sluice computes the same result and keeps its checkpoint "
+                            "here: wait for it, or name another output or folder of checkpoints",
+                            &checkpoint->lock_fd, &in_use, err));
     rc = files->stat_fd(files->self, checkpoint->lock_fd, &stat);
-    SLC_TRY(slc_check_call(rc, err, folder, "looking at the folder of the checkpoint"));
+    SLC_TRY(slc_check_call(rc, err, folder, "inspecting the folder of the checkpoint"));
     checkpoint->folder_number = (uint32_t)stat.inode;
     return SLC_OK;
 }
@@ -149,33 +148,33 @@ enum slc_status slc_checkpoint_open(const struct slc_files *files,
                                     struct slc_checkpoint **checkpoint,
                                     struct slc_error *err)
 {
-    struct slc_checkpoint *fresh = slc_calloc(1, sizeof *fresh);
+    struct slc_checkpoint *created = slc_calloc(1, sizeof *created);
     enum slc_status status;
 
-    SLC_TRY(slc_check_memory(fresh != NULL, err, "for a checkpoint"));
-    fresh->files = slc_files_or_system(files);
-    fresh->lock_fd = fresh->fd[0] = fresh->fd[1] = -1;
-    fresh->committed = -1;
-    slc_error_clear(&fresh->other_fault);
-    slc_error_clear(&fresh->fault);
-    fresh->folder = slc_strdup(folder);
-    fresh->path[0] = slc_checkpoint_path(folder, 0);
-    fresh->path[1] = slc_checkpoint_path(folder, 1);
-    if (fresh->folder == NULL || fresh->path[0] == NULL || fresh->path[1] == NULL) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the names of a checkpoint");
+    SLC_TRY(slc_check_memory(created != NULL, err, "for a checkpoint"));
+    created->files = slc_files_or_system(files);
+    created->lock_fd = created->fd[0] = created->fd[1] = -1;
+    created->committed = -1;
+    slc_error_clear(&created->other_fault);
+    slc_error_clear(&created->fault);
+    created->folder = slc_strdup(folder);
+    created->path[0] = slc_checkpoint_path(folder, 0);
+    created->path[1] = slc_checkpoint_path(folder, 1);
+    if (created->folder == NULL || created->path[0] == NULL || created->path[1] == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the paths of a checkpoint");
     } else {
-        status = slc_checkpoint_take_folder(fresh, folder, err);
+        status = slc_checkpoint_open_folder(created, folder, err);
     }
     for (unsigned k = 0; k < 2 && restart && status == SLC_OK; k++) {
-        fresh->made_folder = fresh->made_folder || says_own_folder(fresh, k);
-        status = slc_checkpoint_remove_file(fresh, k, err);
+        created->created_folder = created->created_folder || records_own_folder(created, k);
+        status = slc_checkpoint_remove_file(created, k, err);
     }
-    SLC_THEN(status, find_newest(fresh, err));
+    SLC_THEN(status, find_newest(created, err));
     if (status != SLC_OK) {
-        slc_checkpoint_close(fresh);
+        slc_checkpoint_close(created);
         return status;
     }
-    *checkpoint = fresh;
+    *checkpoint = created;
     return SLC_OK;
 }
 
@@ -195,8 +194,8 @@ void slc_checkpoint_close(struct slc_checkpoint *checkpoint)
             (void)files->unlink(files->self, checkpoint->path[k]);
         }
     }
-    /* One that holds anything stays, as the system sees to. */
-    if (checkpoint->made_folder && checkpoint->committed < 0) {
+    /* The system refuses to remove a folder that is not empty. */
+    if (checkpoint->created_folder && checkpoint->committed < 0) {
         (void)files->remove_folder(files->self, checkpoint->folder);
     }
     slc_folder_unlock(files, &checkpoint->lock_fd);
@@ -222,7 +221,7 @@ const char *slc_checkpoint_folder(const struct slc_checkpoint *checkpoint)
     return checkpoint->folder;
 }
 
-/* Where the file system cannot reserve: zeros from the file's end on. */
+/* For file systems that cannot reserve space: writes zeros from the end of the file on. */
 static enum slc_status write_zeros(struct slc_checkpoint *checkpoint,
                                    unsigned which,
                                    uint64_t from,
@@ -257,7 +256,7 @@ enum slc_status slc_checkpoint_reserve_file(struct slc_checkpoint *checkpoint,
         return slc_fail_errno(err, -checkpoint->fd[which], path, "creating the checkpoint");
     }
     rc = files->stat_fd(files->self, checkpoint->fd[which], &stat);
-    SLC_TRY(slc_check_call(rc, err, path, "asking for the checkpoint's size"));
+    SLC_TRY(slc_check_call(rc, err, path, "getting the size of the checkpoint"));
     rc = files->reserve(files->self, checkpoint->fd[which], bytes);
     if (rc == -EOPNOTSUPP) {
         return write_zeros(checkpoint, which, stat.bytes, bytes, err);
@@ -265,11 +264,11 @@ enum slc_status slc_checkpoint_reserve_file(struct slc_checkpoint *checkpoint,
     if (rc >= 0) {
         return SLC_OK;
     }
-    enum slc_status status =
-        slc_fail_errno(err, -rc, path,
-                       "reserving %" PRIu64 " bytes for a checkpoint; name another place or "
-                       "do without",
-                       bytes);
+    enum slc_status status = slc_fail_errno(
+        err, -rc, path,
+        "reserving %" PRIu64
+        " bytes for a checkpoint; name another folder of checkpoints or run without checkpoints",
+        bytes);
     slc_error_set_field(err, SLC_FIELD_CHECKPOINT);
     return status;
 }
@@ -293,7 +292,7 @@ slc_checkpoint_reserve(struct slc_checkpoint *checkpoint, uint64_t bytes, struct
         const int rc = files->sync(files->self, checkpoint->fd[checkpoint->committed]);
 
         SLC_TRY(slc_check_call(rc, err, checkpoint->path[checkpoint->committed],
-                               "syncing the checkpoint to go on from"));
+                               "syncing the checkpoint to resume from"));
     }
     return SLC_OK;
 }
@@ -305,7 +304,7 @@ enum slc_status slc_checkpoint_remove(struct slc_checkpoint *checkpoint, struct 
 
     slc_checkpoint_reader_close(checkpoint->found);
     checkpoint->found = NULL;
-    /* The older one first: what an interruption leaves is the end of the run. */
+    /* The older one first: an interruption then leaves the end of the run. */
     for (unsigned k = 0; k < 2; k++) {
         const enum slc_status removed =
             slc_checkpoint_remove_file(checkpoint, checkpoint->committed == 0 ? 1 - k : k, err);
@@ -313,7 +312,7 @@ enum slc_status slc_checkpoint_remove(struct slc_checkpoint *checkpoint, struct 
         status = status == SLC_OK ? removed : status;
     }
     checkpoint->made[0] = checkpoint->made[1] = false;
-    if (checkpoint->made_folder) {
+    if (checkpoint->created_folder) {
         (void)files->remove_folder(files->self, checkpoint->folder);
     }
     checkpoint->committed = status == SLC_OK ? -1 : checkpoint->committed;

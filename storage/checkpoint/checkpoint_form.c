@@ -4,11 +4,11 @@
  *     header, page 0:  0 magic, 8 u16 major, 10 u16 minor, 12 u32 header bytes, 16 generation,
  *                      24 section count, 32 file bytes, 40 hash of page 1, zeros, 504 hash of
  *                      bytes 0 to 503, zeros
- *     table, page 1:   40 bytes a section: name, offset, bytes, hash of the padded bytes; zeros
+ *     table, page 1:   40 bytes per section: name, offset, bytes, hash of the padded bytes; zeros
  *
- * All that the header says stands in its first 512 bytes, which drives write as a whole: after a
- * power cut it is what it was, or what it was to be. A section begins where the one before ends,
- * so that offsets are checked against sums of lengths, and lengths against the file first.
+ * All header fields are in its first 512 bytes, which drives write atomically: after a power
+ * failure the header is either the old or the new one. A section starts where the previous one
+ * ends, so offsets are checked against sums of sizes, after the sizes are checked against the file.
  */
 #include "storage/checkpoint/checkpoint_internal.h"
 
@@ -40,14 +40,14 @@ enum {
     ENTRY_BYTES = ENTRY_OFFSET + 24
 };
 
-/* Far more than a run writes, and far from where it would wrap. */
+/* Far more generations than a run writes, and far from overflow. */
 #define GENERATION_MAX (UINT64_C(1) << 48)
 
 enum slc_status
 slc_checkpoint_damaged(struct slc_error *err, const char *path, uint64_t offset, const char *what)
 {
     (void)slc_fail_field(err, SLC_ERR_DAMAGED, SLC_FIELD_RESTART,
-                         "%s: the checkpoint is damaged; begin the run anew", what);
+                         "%s: the checkpoint is damaged; restart the run from the beginning", what);
     slc_error_locate_block(err, path, SLC_NOWHERE, offset);
     return SLC_ERR_DAMAGED;
 }
@@ -91,7 +91,7 @@ static bool all_zero(const uint8_t *bytes, uint64_t count)
 }
 
 static enum slc_status
-foreign(struct slc_error *err, const char *path, uint64_t offset, const char *what)
+fail_foreign(struct slc_error *err, const char *path, uint64_t offset, const char *what)
 {
     (void)slc_fail(err, SLC_ERR_FORMAT, "%s", what);
     slc_error_locate_block(err, path, SLC_NOWHERE, offset);
@@ -110,38 +110,40 @@ enum slc_status slc_checkpoint_header_decode(const uint8_t *header,
         return SLC_OK;
     }
     if (available < sizeof MAGIC - 1 || memcmp(header, MAGIC, sizeof MAGIC - 1) != 0) {
-        return foreign(err, path, 0, "not a checkpoint of sluice: move it away");
+        return fail_foreign(err, path, 0, "not a checkpoint of sluice: move the file elsewhere");
     }
     if (available < SLC_PAGE_BYTES) {
-        return slc_checkpoint_damaged(err, path, available, "the header is cut");
+        return slc_checkpoint_damaged(err, path, available, "the header is truncated");
     }
     if (slc_load_u64(header + HEADER_HASH) != slc_hash64(header, HEADER_HASH)) {
-        return slc_checkpoint_damaged(err, path, HEADER_HASH,
-                                      "the header is not that of its checksum");
+        return slc_checkpoint_damaged(err, path, HEADER_HASH, "checksum mismatch in the header");
     }
     if (slc_load_u16(header + HEADER_VERSION) != MAJOR) {
         (void)slc_fail(err, SLC_ERR_UNSUPPORTED,
-                       "a checkpoint of version %u; this sluice reads version %d",
+                       "checkpoint version %u is not supported; this program reads version %d: use "
+                       "a newer program",
                        slc_load_u16(header + HEADER_VERSION), MAJOR);
         slc_error_locate_block(err, path, SLC_NOWHERE, HEADER_VERSION);
         return SLC_ERR_UNSUPPORTED;
     }
     if (slc_load_u32(header + HEADER_BYTES) != SLC_PAGE_BYTES) {
-        return foreign(err, path, HEADER_BYTES, "the header of a checkpoint has another length");
+        return fail_foreign(err, path, HEADER_BYTES,
+                            "the header of the checkpoint has another size");
     }
     if (!all_zero(header + HEADER_ZEROS, HEADER_HASH - HEADER_ZEROS)) {
-        return foreign(err, path, HEADER_ZEROS, "a checkpoint with fields that have no meaning");
+        return fail_foreign(err, path, HEADER_ZEROS, "the checkpoint has unknown fields");
     }
     if (!all_zero(header + HEADER_END, SLC_PAGE_BYTES - HEADER_END)) {
-        return slc_checkpoint_damaged(err, path, HEADER_END, "bytes behind the header are not 0");
+        return slc_checkpoint_damaged(err, path, HEADER_END, "bytes after the header are not 0");
     }
     info->generation = slc_load_u64(header + HEADER_GENERATION);
     info->file_bytes = slc_load_u64(header + HEADER_FILE_BYTES);
     if (info->generation == 0 || info->generation > GENERATION_MAX) {
-        return foreign(err, path, HEADER_GENERATION, "a checkpoint of no generation");
+        return fail_foreign(err, path, HEADER_GENERATION,
+                            "the checkpoint has no generation number");
     }
     if (slc_load_u64(header + HEADER_COUNT) > SLC_CHECKPOINT_SECTIONS) {
-        return foreign(err, path, HEADER_COUNT, "a checkpoint with more sections than there are");
+        return fail_foreign(err, path, HEADER_COUNT, "the checkpoint has too many sections");
     }
     info->section_count = (unsigned)slc_load_u64(header + HEADER_COUNT);
     return SLC_OK;
@@ -161,7 +163,7 @@ static bool is_name(const char *name)
            all_zero((const uint8_t *)name + length, SLC_CHECKPOINT_NAME_BYTES - length);
 }
 
-/* Entry `s`, whose section has to begin at *next; moves that behind it. */
+/* Decodes entry `s`, whose section must start at *next; advances *next past it. */
 static enum slc_status decode_entry(const uint8_t *entry,
                                     unsigned s,
                                     uint64_t *next,
@@ -175,22 +177,24 @@ static enum slc_status decode_entry(const uint8_t *entry,
 
     memcpy(section->name, entry, SLC_CHECKPOINT_NAME_BYTES);
     if (!is_name(section->name)) {
-        return foreign(err, path, at, "a section of a checkpoint has no name");
+        return fail_foreign(err, path, at, "a section of a checkpoint has no name");
     }
     for (unsigned before = 0; before < s; before++) {
         if (strcmp(section->name, info->sections[before].name) == 0) {
-            return foreign(err, path, at, "two sections of a checkpoint have one name");
+            return fail_foreign(err, path, at, "two sections of a checkpoint have the same name");
         }
     }
     section->offset = slc_load_u64(entry + ENTRY_OFFSET);
     section->bytes = slc_load_u64(entry + ENTRY_LENGTH);
     section->hash = slc_load_u64(entry + ENTRY_HASH);
     if (section->offset != *next) {
-        return foreign(err, path, at + ENTRY_OFFSET, "a section is not where the last one ends");
+        return fail_foreign(err, path, at + ENTRY_OFFSET,
+                            "a section does not start where the previous one ends");
     }
     if (!slc_round_up_u64(section->bytes, SLC_PAGE_BYTES, &padded) ||
         padded > info->file_bytes - *next) {
-        return foreign(err, path, at + ENTRY_LENGTH, "a section ends behind the checkpoint");
+        return fail_foreign(err, path, at + ENTRY_LENGTH,
+                            "a section ends after the end of the checkpoint");
     }
     *next += padded;
     return SLC_OK;
@@ -208,23 +212,25 @@ enum slc_status slc_checkpoint_table_decode(const uint8_t *header,
 
     if (slc_load_u64(header + HEADER_TABLE_HASH) != slc_hash64(table, SLC_PAGE_BYTES)) {
         return slc_checkpoint_damaged(err, path, SLC_CHECKPOINT_TABLE_OFFSET,
-                                      "the table of sections is not that of its checksum");
+                                      "checksum mismatch in the table of sections");
     }
     if (info->file_bytes > file_bytes) {
-        return slc_checkpoint_damaged(err, path, file_bytes, "the file is cut");
+        return slc_checkpoint_damaged(err, path, file_bytes, "the file is truncated");
     }
     if (info->file_bytes < next) {
-        return foreign(err, path, HEADER_FILE_BYTES, "a checkpoint without a table");
+        return fail_foreign(err, path, HEADER_FILE_BYTES,
+                            "the checkpoint has no table of sections");
     }
     for (unsigned s = 0; s < info->section_count; s++) {
         SLC_TRY(decode_entry(table + (size_t)s * ENTRY_BYTES, s, &next, path, info, err));
     }
     if (next != info->file_bytes) {
-        SLC_TRY(foreign(err, path, HEADER_FILE_BYTES, "a checkpoint longer than its sections"));
+        SLC_TRY(fail_foreign(err, path, HEADER_FILE_BYTES,
+                             "the checkpoint is longer than its sections"));
     }
     if (!all_zero(table + used, SLC_PAGE_BYTES - used)) {
-        SLC_TRY(foreign(err, path, SLC_CHECKPOINT_TABLE_OFFSET + used,
-                        "a checkpoint with sections that it does not count"));
+        SLC_TRY(fail_foreign(err, path, SLC_CHECKPOINT_TABLE_OFFSET + used,
+                             "the checkpoint has more sections than it counts"));
     }
     return SLC_OK;
 }

@@ -1,8 +1,8 @@
 /*
- * One generation: verified whole when it is opened, and read section by section.
+ * Reads one generation: verifies it completely when it is opened, and reads it section by section.
  *
- * A section is hashed a second time while it is read, since that is when its bytes count: a drive
- * may give others than it gave before. Memory: one buffer, whatever a file claims.
+ * A section is hashed again while it is read, because a drive may return other bytes than before.
+ * Memory: one buffer for any file.
  */
 #include "base/hash.h"
 #include "base/memory/bytes.h"
@@ -21,36 +21,36 @@ struct slc_checkpoint_reader {
     int fd;
     struct slc_checkpoint_info info;
     struct slc_buffer memory;
-    uint8_t *buffer;                /* in it */
-    struct slc_hash_stream *stream; /* the same */
+    uint8_t *buffer;                /* in `memory` */
+    struct slc_hash_stream *stream; /* in `memory` */
 
-    /* The section that is being read. */
+    /* The section being read. */
     const struct slc_checkpoint_section *section;
-    uint64_t loaded;     /* of its padded bytes, up to the end of the buffer */
-    uint64_t used, held; /* bytes of the buffer */
-    uint64_t got;        /* of its bytes, by the caller */
+    uint64_t loaded;     /* padded bytes loaded, up to the end of the buffer */
+    uint64_t used, held; /* bytes used and bytes held in the buffer */
+    uint64_t returned;   /* bytes returned to the caller */
     struct slc_error fault;
 };
 
 /*
- * Files that take less than a part in so many of their length are holes, and not read through,
- * which might take years: no file system packs numbers so well. Small ones are read whatever they
- * take.
+ * A file whose disk space is less than 1 / HOLES_MAX of its size consists of holes and is rejected,
+ * because reading it might take years; no file system compresses numbers that well. Small files are
+ * always read.
  */
 enum { HOLES_MAX = 4096 };
 #define HOLES_ALLOWED_BYTES (UINT64_C(256) << 20)
 
-static uint64_t padded(uint64_t bytes)
+static uint64_t padded_bytes(uint64_t bytes)
 {
     return (bytes + SLC_PAGE_BYTES - 1) / SLC_PAGE_BYTES * SLC_PAGE_BYTES;
 }
 
-/* Fills the buffer with what follows of the section, and hashes it. */
+/* Fills the buffer with the next bytes of the section, and hashes them. */
 static enum slc_status load_buffer(struct slc_checkpoint_reader *reader, struct slc_error *err)
 {
     const struct slc_checkpoint_section *section = reader->section;
     const uint64_t bytes =
-        slc_min_u64(padded(section->bytes) - reader->loaded, SLC_CHECKPOINT_BUFFER_BYTES);
+        slc_min_u64(padded_bytes(section->bytes) - reader->loaded, SLC_CHECKPOINT_BUFFER_BYTES);
 
     SLC_TRY(slc_file_read_at(reader->files, reader->fd, reader->path, reader->buffer, bytes,
                              section->offset + reader->loaded, err));
@@ -61,14 +61,14 @@ static enum slc_status load_buffer(struct slc_checkpoint_reader *reader, struct 
     return SLC_OK;
 }
 
-static void rewind_to(struct slc_checkpoint_reader *reader,
-                      const struct slc_checkpoint_section *section)
+static void start_section(struct slc_checkpoint_reader *reader,
+                          const struct slc_checkpoint_section *section)
 {
     reader->section = section;
     reader->loaded = 0;
     reader->used = 0;
     reader->held = 0;
-    reader->got = 0;
+    reader->returned = 0;
     slc_hash_stream_begin(reader->stream);
 }
 
@@ -78,30 +78,30 @@ static enum slc_status finish_section(struct slc_checkpoint_reader *reader, stru
     const struct slc_checkpoint_section *section = reader->section;
     enum slc_status status = SLC_OK;
 
-    while (reader->loaded < padded(section->bytes) && status == SLC_OK) {
+    while (reader->loaded < padded_bytes(section->bytes) && status == SLC_OK) {
         status = load_buffer(reader, err);
     }
     SLC_TRY(status);
     if (slc_hash_stream_end(reader->stream) != section->hash) {
         SLC_TRY(slc_checkpoint_damaged(err, reader->path, section->offset,
-                                       "a section is not that of its checksum"));
+                                       "checksum mismatch in a section"));
     }
     return SLC_OK;
 }
 
-/* Header, table and every section of an open file. *empty: there is no generation in it. */
+/* Checks header, table and every section of an open file. *empty: it has no complete generation. */
 static enum slc_status
-verify(struct slc_checkpoint_reader *reader, bool *empty, struct slc_error *err)
+verify_file(struct slc_checkpoint_reader *reader, bool *empty, struct slc_error *err)
 {
     struct slc_file_stat stat;
     uint8_t *header = reader->buffer;
     uint8_t *table = reader->buffer + SLC_PAGE_BYTES;
     const int rc = reader->files->stat_fd(reader->files->self, reader->fd, &stat);
 
-    SLC_TRY(slc_check_call(rc, err, reader->path, "asking for the checkpoint's size"));
+    SLC_TRY(slc_check_call(rc, err, reader->path, "getting the size of the checkpoint"));
     if (stat.kind != 'f') {
         return slc_fail_file(err, SLC_ERR_FORMAT, reader->path,
-                             "not a plain file, so not a checkpoint");
+                             "not a checkpoint, because it is not a plain file");
     }
     uint64_t available = slc_min_u64(stat.bytes, SLC_CHECKPOINT_BODY_OFFSET);
     enum slc_status status =
@@ -112,7 +112,7 @@ verify(struct slc_checkpoint_reader *reader, bool *empty, struct slc_error *err)
         return status;
     }
     if (available < SLC_CHECKPOINT_BODY_OFFSET) {
-        return slc_checkpoint_damaged(err, reader->path, available, "the file is cut");
+        return slc_checkpoint_damaged(err, reader->path, available, "the file is truncated");
     }
     status =
         slc_checkpoint_table_decode(header, table, stat.bytes, reader->path, &reader->info, err);
@@ -122,39 +122,39 @@ verify(struct slc_checkpoint_reader *reader, bool *empty, struct slc_error *err)
                                       "nearly all of the file is a hole");
     }
     for (unsigned s = 0; s < reader->info.section_count && status == SLC_OK; s++) {
-        rewind_to(reader, &reader->info.sections[s]);
+        start_section(reader, &reader->info.sections[s]);
         status = finish_section(reader, err);
     }
     reader->section = NULL;
     return status;
 }
 
-/* Takes a reader's memory. */
-static enum slc_status create(const struct slc_files *files,
-                              const char *path,
-                              struct slc_checkpoint_reader **reader,
-                              struct slc_error *err)
+/* Allocates a reader. */
+static enum slc_status create_reader(const struct slc_files *files,
+                                     const char *path,
+                                     struct slc_checkpoint_reader **reader,
+                                     struct slc_error *err)
 {
-    struct slc_checkpoint_reader *fresh = slc_calloc(1, sizeof *fresh);
+    struct slc_checkpoint_reader *created = slc_calloc(1, sizeof *created);
     enum slc_status status = SLC_OK;
 
-    if (fresh == NULL || (fresh->path = slc_strdup(path)) == NULL) {
-        slc_free(fresh);
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read a checkpoint");
+    if (created == NULL || (created->path = slc_strdup(path)) == NULL) {
+        slc_free(created);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for reading a checkpoint");
     }
-    fresh->files = files;
-    fresh->fd = -1;
-    slc_error_clear(&fresh->fault);
-    status = slc_buffer_create(&fresh->memory,
+    created->files = files;
+    created->fd = -1;
+    slc_error_clear(&created->fault);
+    status = slc_buffer_create(&created->memory,
                                SLC_CHECKPOINT_BUFFER_BYTES + sizeof(struct slc_hash_stream),
                                SLC_PAGES_SMALL, err);
     if (status != SLC_OK) {
-        slc_checkpoint_reader_close(fresh);
+        slc_checkpoint_reader_close(created);
         return status;
     }
-    fresh->buffer = fresh->memory.data;
-    fresh->stream = (struct slc_hash_stream *)(fresh->buffer + SLC_CHECKPOINT_BUFFER_BYTES);
-    *reader = fresh;
+    created->buffer = created->memory.data;
+    created->stream = (struct slc_hash_stream *)(created->buffer + SLC_CHECKPOINT_BUFFER_BYTES);
+    *reader = created;
     return SLC_OK;
 }
 
@@ -163,26 +163,26 @@ enum slc_status slc_checkpoint_reader_open(const struct slc_files *files,
                                            struct slc_checkpoint_reader **reader,
                                            struct slc_error *err)
 {
-    struct slc_checkpoint_reader *fresh = NULL;
+    struct slc_checkpoint_reader *created = NULL;
     bool empty = false;
-    enum slc_status status = create(slc_files_or_system(files), path, &fresh, err);
+    enum slc_status status = create_reader(slc_files_or_system(files), path, &created, err);
 
     *reader = NULL;
     SLC_TRY(status);
-    /* A device or a pipe of that name would be waited for. */
-    fresh->fd = fresh->files->open(fresh->files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
-    if (fresh->fd == -ENOENT) {
+    /* SLC_OPEN_PLAIN: opening a device or a pipe must not block. */
+    created->fd = created->files->open(created->files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    if (created->fd == -ENOENT) {
         empty = true;
-    } else if (fresh->fd < 0) {
-        status = slc_fail_errno(err, -fresh->fd, path, "opening the checkpoint");
+    } else if (created->fd < 0) {
+        status = slc_fail_errno(err, -created->fd, path, "opening the checkpoint");
     } else {
-        status = verify(fresh, &empty, err);
+        status = verify_file(created, &empty, err);
     }
     if (status != SLC_OK || empty) {
-        slc_checkpoint_reader_close(fresh);
+        slc_checkpoint_reader_close(created);
         return status;
     }
-    *reader = fresh;
+    *reader = created;
     return SLC_OK;
 }
 
@@ -231,7 +231,7 @@ void slc_checkpoint_seek(struct slc_checkpoint_reader *reader, const char *name)
         slc_error_locate_file(&reader->fault, reader->path);
         return;
     }
-    rewind_to(reader, section);
+    start_section(reader, section);
 }
 
 void slc_checkpoint_get(struct slc_checkpoint_reader *reader, void *data, uint64_t bytes)
@@ -239,7 +239,7 @@ void slc_checkpoint_get(struct slc_checkpoint_reader *reader, void *data, uint64
     uint8_t *to = data;
     enum slc_status status = reader->fault.status;
 
-    if (status == SLC_OK && bytes > reader->section->bytes - reader->got) {
+    if (status == SLC_OK && bytes > reader->section->bytes - reader->returned) {
         status = slc_fail(&reader->fault, SLC_ERR_FORMAT,
                           "section '%s' of the checkpoint is too short", reader->section->name);
         slc_error_locate_block(&reader->fault, reader->path, SLC_NOWHERE, reader->section->offset);
@@ -251,7 +251,7 @@ void slc_checkpoint_get(struct slc_checkpoint_reader *reader, void *data, uint64
         more = status == SLC_OK ? slc_min_u64(bytes - done, reader->held - reader->used) : 0;
         memcpy(to + done, reader->buffer + reader->used, more);
         reader->used += more;
-        reader->got += more;
+        reader->returned += more;
     }
     if (status != SLC_OK) {
         memset(to, 0, bytes);
@@ -276,7 +276,7 @@ double slc_checkpoint_get_f64(struct slc_checkpoint_reader *reader)
 
 enum slc_status slc_checkpoint_end(struct slc_checkpoint_reader *reader, struct slc_error *err)
 {
-    if (reader->fault.status == SLC_OK && reader->got != reader->section->bytes) {
+    if (reader->fault.status == SLC_OK && reader->returned != reader->section->bytes) {
         (void)slc_fail(&reader->fault, SLC_ERR_FORMAT, "section '%s' of the checkpoint is too long",
                        reader->section->name);
         slc_error_locate_block(&reader->fault, reader->path, SLC_NOWHERE, reader->section->offset);

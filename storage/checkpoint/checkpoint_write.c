@@ -1,13 +1,13 @@
 /*
- * Writing the next generation of a checkpoint.
+ * Writes the next generation of a checkpoint.
  *
- * The header of the older generation is cleared, so that a run that dies here leaves
- * a file that is seen to be unfinished; sections, then the table; sync; header; sync. The order in
- * which the first writes reach the drive does not matter: what a header claims is under checksums,
- * and the other generation, which was synced before, is whole. After a write or a sync that failed
- * nobody knows what a file holds: the system may have dropped pages and then show them as clean. So
- * that file is removed, and none is written again. Files that somebody else has removed are made
- * anew: the run that they were of may have days of work in memory.
+ * Steps: clear the header of the older generation, so that a crash leaves a file that is visibly
+ * unfinished; write the sections, then the table; sync; write the header; sync. The order in which
+ * the first writes reach the drive does not matter: checksums cover everything that a header
+ * claims, and the other generation, which was synced before, is valid. After a failed write or sync
+ * the contents of a file are unknown: the system may have dropped pages and still report them as
+ * clean. The file is therefore removed, and no file is written again. Files that another process
+ * has removed are created again, because the run may have days of work in memory.
  */
 #include "storage/checkpoint/checkpoint_internal.h"
 
@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Writes to the target unless something has failed; what fails is kept. */
+/* Writes to the target unless something has failed; keeps the first failure. */
 static void
 write_at(struct slc_checkpoint *checkpoint, const void *data, uint64_t bytes, uint64_t offset)
 {
@@ -30,13 +30,13 @@ write_at(struct slc_checkpoint *checkpoint, const void *data, uint64_t bytes, ui
 
     SLC_THEN(status, slc_file_write_at(checkpoint->files, checkpoint->fd[k], checkpoint->path[k],
                                        data, bytes, offset, &checkpoint->fault));
-    /* What has failed is in the record, so that nothing is lost here. */
+    /* The failure is in the record, so the status can be dropped. */
     assert(status == checkpoint->fault.status);
     (void)status;
 }
 
-/* Writes what the buffer holds. */
-static void flush(struct slc_checkpoint *checkpoint)
+/* Writes the contents of the buffer. */
+static void flush_buffer(struct slc_checkpoint *checkpoint)
 {
     slc_hash_stream_add(checkpoint->stream, checkpoint->buffer, checkpoint->used);
     write_at(checkpoint, checkpoint->buffer, checkpoint->used, checkpoint->at);
@@ -58,7 +58,7 @@ static void sync_target(struct slc_checkpoint *checkpoint)
     }
 }
 
-/* Whether the open file, or folder, is what is at `path`. */
+/* Whether the open file or folder is the one at `path`. */
 static bool is_at(struct slc_checkpoint *checkpoint, int fd, const char *path)
 {
     const struct slc_files *files = checkpoint->files;
@@ -74,28 +74,27 @@ static bool is_at(struct slc_checkpoint *checkpoint, int fd, const char *path)
     return rc >= 0 && open.inode == named.inode && open.device == named.device;
 }
 
-/* Makes anew what has been removed since it was reserved. */
-static void make_again(struct slc_checkpoint *checkpoint)
+/* Creates what was removed since it was reserved. */
+static void create_removed_files(struct slc_checkpoint *checkpoint)
 {
     const struct slc_files *files = checkpoint->files;
     enum slc_status status = SLC_OK;
-    bool gone[2];
+    bool removed[2];
 
     for (unsigned k = 0; k < 2; k++) {
-        gone[k] = !is_at(checkpoint, checkpoint->fd[k], checkpoint->path[k]);
+        removed[k] = !is_at(checkpoint, checkpoint->fd[k], checkpoint->path[k]);
     }
-    if (checkpoint->fault.status != SLC_OK || (!gone[0] && !gone[1])) {
+    if (checkpoint->fault.status != SLC_OK || (!removed[0] && !removed[1])) {
         return;
     }
-    slc_log(SLC_LOG_WARNING,
-            "the checkpoint in %s was removed while the run went on: it is made anew",
+    slc_log(SLC_LOG_WARNING, "the checkpoint in %s was removed during the run and is created again",
             checkpoint->folder);
     if (!is_at(checkpoint, checkpoint->lock_fd, checkpoint->folder)) {
         slc_folder_unlock(files, &checkpoint->lock_fd);
-        status = slc_checkpoint_take_folder(checkpoint, checkpoint->folder, &checkpoint->fault);
+        status = slc_checkpoint_open_folder(checkpoint, checkpoint->folder, &checkpoint->fault);
     }
     for (unsigned k = 0; k < 2 && status == SLC_OK; k++) {
-        if (gone[k]) {
+        if (removed[k]) {
             (void)files->close(files->self, checkpoint->fd[k]);
             checkpoint->committed = checkpoint->committed == (int)k ? -1 : checkpoint->committed;
             status = slc_checkpoint_reserve_file(checkpoint, k, checkpoint->reserved_bytes,
@@ -112,7 +111,7 @@ void slc_checkpoint_begin(struct slc_checkpoint *checkpoint)
     checkpoint->found = NULL;
     checkpoint->begun = false;
     if (checkpoint->fault.status == SLC_OK) {
-        make_again(checkpoint);
+        create_removed_files(checkpoint);
     }
     if (checkpoint->fault.status != SLC_OK) {
         return;
@@ -127,7 +126,7 @@ void slc_checkpoint_begin(struct slc_checkpoint *checkpoint)
     write_at(checkpoint, checkpoint->buffer, SLC_PAGE_BYTES, 0);
 }
 
-/* Pads the section that is being written, if there is one, and notes what it has become. */
+/* Pads the section being written, if any, and records its size and hash. */
 static void end_section(struct slc_checkpoint *checkpoint)
 {
     uint64_t padding;
@@ -138,10 +137,10 @@ static void end_section(struct slc_checkpoint *checkpoint)
     struct slc_checkpoint_section *section =
         &checkpoint->info.sections[checkpoint->info.section_count - 1];
     section->bytes = checkpoint->at + checkpoint->used - section->offset;
-    padding = -checkpoint->used % SLC_PAGE_BYTES; /* the buffer is of whole pages */
+    padding = -checkpoint->used % SLC_PAGE_BYTES; /* the buffer has whole pages */
     memset(checkpoint->buffer + checkpoint->used, 0, padding);
     checkpoint->used += padding;
-    flush(checkpoint);
+    flush_buffer(checkpoint);
     section->hash = slc_hash_stream_end(checkpoint->stream);
 }
 
@@ -170,7 +169,7 @@ void slc_checkpoint_put(struct slc_checkpoint *checkpoint, const void *data, uin
         memcpy(checkpoint->buffer + checkpoint->used, from + done, more);
         checkpoint->used += more;
         if (checkpoint->used == SLC_CHECKPOINT_BUFFER_BYTES) {
-            flush(checkpoint);
+            flush_buffer(checkpoint);
         }
     }
 }
@@ -188,7 +187,7 @@ void slc_checkpoint_put_f64(struct slc_checkpoint *checkpoint, double value)
     slc_checkpoint_put_u64(checkpoint, slc_bits_f64(value));
 }
 
-/* The entries of the files in their folder, and of that in its own, once. */
+/* Syncs the folder of the files and its parent, once. */
 static void sync_folders(struct slc_checkpoint *checkpoint)
 {
     const struct slc_files *files = checkpoint->files;
@@ -219,7 +218,7 @@ enum slc_status slc_checkpoint_commit(struct slc_checkpoint *checkpoint, struct 
     uint8_t *header = checkpoint->buffer + SLC_PAGE_BYTES;
     char own[SLC_CHECKPOINT_NAME_BYTES];
 
-    if (checkpoint->made_folder) {
+    if (checkpoint->created_folder) {
         slc_checkpoint_name_folder(checkpoint->folder_number, own);
         slc_checkpoint_section(checkpoint, own);
     }
@@ -235,7 +234,7 @@ enum slc_status slc_checkpoint_commit(struct slc_checkpoint *checkpoint, struct 
     write_at(checkpoint, header, SLC_PAGE_BYTES, 0);
     sync_target(checkpoint);
     if (checkpoint->fault.status != SLC_OK) {
-        /* Before anything was written the target may still be the generation that counts. */
+        /* Before anything was written the target may still hold the valid generation. */
         if (checkpoint->begun && checkpoint->fd[checkpoint->target] >= 0) {
             (void)!slc_checkpoint_remove_file(checkpoint, checkpoint->target, NULL);
         }

@@ -1,7 +1,4 @@
-/*
- * Packed bits and patched groups. See storage/codec/bitpack.h and docs/FORMAT.md, section
- * "Packing".
- */
+/* Encodes and decodes packed bits and patched groups; docs/FORMAT.md, section "Packing". */
 #include "storage/codec/bitpack.h"
 
 #include "storage/codec/encode_ops.h"
@@ -43,13 +40,13 @@ uint8_t *slc_bits_finish(struct slc_bit_writer *writer)
     return writer->at;
 }
 
-/* Bytes of a group of `size` values at width w when `exceptions` of them need `extra` more bits. */
+/* Bytes of a group of `size` values at width w if `exceptions` of them need `extra` more bits. */
 static uint64_t group_bytes(uint32_t size, unsigned width, uint32_t exceptions, unsigned extra)
 {
     return slc_packed_bytes(size, width) + exceptions + slc_packed_bytes(exceptions, extra);
 }
 
-/* What slc_encode_ops()->longer does, for values of up to 128 bits. */
+/* Like slc_encode_ops()->longer, for values of up to 128 bits. */
 static unsigned count_longer(const uint64_t *lo, const uint64_t *hi, uint32_t size, uint8_t *longer)
 {
     uint8_t histogram[SLC_MAX_KEY_BITS + 1] = {0};
@@ -84,14 +81,14 @@ static uint64_t measure_group(const uint64_t *lo,
     *best_width = (uint8_t)longest;
     *best_extra = 0;
     *best_exceptions = 0;
-    /* From wide to narrow, so that among equal costs the smallest width is kept. */
+    /* From wide to narrow: `<=` keeps the smallest of the widths with equal costs. */
     for (unsigned width = longest; width-- > 0;) {
         uint32_t exceptions = longer[width];
         unsigned extra = longest - width;
         uint64_t bytes = group_bytes(size, width, exceptions, extra);
 
         if (group_bytes(0, 0, exceptions, extra) > best) {
-            break; /* exceptions only get more */
+            break; /* smaller widths only have more exceptions */
         }
         if (bytes <= best) {
             best = bytes;
@@ -121,9 +118,7 @@ void slc_patched_measure(const uint64_t *lo,
     }
 }
 
-/*
- * Finds exceptions without a branch on what is one, and writes their positions and high parts.
- */
+/* Finds exceptions without branching on them, and writes their positions and high parts. */
 static uint8_t *write_exceptions(const uint64_t *lo,
                                  const uint64_t *hi,
                                  uint32_t size,
@@ -136,7 +131,7 @@ static uint8_t *write_exceptions(const uint64_t *lo,
     uint8_t positions[SLC_GROUP_NNZ + 1];
     uint32_t count = 0;
 
-    /* A group with exceptions is narrower than its values can be: below 64 or 128. */
+    /* A group with exceptions is narrower than its values: below 64 or 128. */
     for (uint32_t i = 0; i < size && hi == NULL; i++) {
         positions[count] = (uint8_t)i;
         count += lo[i] >> width != 0;
@@ -157,8 +152,8 @@ static uint8_t *write_exceptions(const uint64_t *lo,
 }
 
 /*
- * Packs values `each` at a time, 56 bits together at most, as far as whole words can be stored over
- * what follows within `bytes`; returns how many. No branch depends on where a word ends.
+ * Packs values `each` at a time (at most 56 bits together) as long as whole words can be stored
+ * within `bytes`; returns the number packed. No branch depends on where a word ends.
  */
 static inline uint32_t pack_words(struct slc_bit_writer *writer,
                                   const uint64_t *values,
@@ -246,18 +241,18 @@ uint8_t *slc_patched_encode(struct slc_patched_plan *plan,
 
 uint64_t slc_patched_bound(uint32_t count, unsigned width)
 {
-    /* The width of the longest value, without exceptions, is always among the candidates. */
+    /* The width of the longest value, without exceptions, is always a candidate. */
     return ((3 * (uint64_t)slc_groups_of(count) + 7) & ~UINT64_C(7)) +
            slc_packed_bytes(count, width) + slc_groups_of(count);
 }
 
-/* A value of at most so many bits lies within eight bytes from where it starts. */
+/* A value of at most this many bits fits into the eight bytes from its first byte. */
 enum { SHORT_BITS = 57 };
 
 /*
- * Bytes of each group if all were whole, to `bytes`; whether widths and counts are in order, and
- * the longest parts to `view`. Without a branch, so that it is vectorized, and in halves of words,
- * of which twice as many are taken at a time: a tile has 512 groups.
+ * Computes the bytes of each group as if it were whole, checks widths and counts, and stores the
+ * largest widths in `view`. Free of branches so that it vectorizes, and in 16-bit integers, which
+ * double the lanes: a tile has 512 groups.
  */
 static bool survey_groups(struct slc_patched_view *view, uint32_t groups, uint16_t *restrict bytes)
 {
@@ -292,12 +287,12 @@ check_group(const struct slc_patched_view *view, uint32_t group, struct slc_dama
 
     if (width + extra > view->width_max) {
         return slc_damage_set(damage, view->widths + group,
-                              "the width of a group with its exceptions", width + extra, "at most ",
-                              view->width_max);
+                              "the width of a group including exceptions", width + extra,
+                              "at most ", view->width_max);
     }
     if (exceptions > size) {
-        return slc_damage_set(damage, view->exceptions + group, "the exceptions of a group",
-                              exceptions, "at most ", size);
+        return slc_damage_set(damage, view->exceptions + group,
+                              "the number of exceptions of a group", exceptions, "at most ", size);
     }
     if ((exceptions == 0) != (extra == 0)) {
         return slc_damage_set(damage, view->extras + group,
@@ -308,7 +303,7 @@ check_group(const struct slc_patched_view *view, uint32_t group, struct slc_dama
     return true;
 }
 
-/* Checks all groups, and finds the bytes of each. */
+/* Checks all groups and computes their sizes. */
 static bool open_groups(struct slc_patched_view *view,
                         uint32_t groups,
                         uint16_t bytes[SLC_TILE_GROUPS],
@@ -322,7 +317,7 @@ static bool open_groups(struct slc_patched_view *view,
             return false;
         }
     }
-    /* A sound group takes less than 2^13 bytes. */
+    /* A sound group has less than 2^13 bytes. */
     bytes[last] = (uint16_t)group_bytes(slc_group_size(view->count, last), view->widths[last],
                                         view->exceptions[last], view->extras[last]);
     return true;
@@ -343,7 +338,7 @@ bool slc_patched_open(struct slc_patched_view *view,
 
     assert(count >= 1 && count <= SLC_TILE_NNZ && width_max <= SLC_MAX_KEY_BITS);
     if (head > bytes_max) {
-        return slc_damage_set(damage, bytes, "the room for group widths in bytes", bytes_max,
+        return slc_damage_set(damage, bytes, "the number of bytes for group widths", bytes_max,
                               "at least ", head);
     }
     view->count = count;
@@ -364,7 +359,7 @@ bool slc_patched_open(struct slc_patched_view *view,
         at += group_bytes_of[g];
     }
     if (at > bytes_max - head) {
-        return slc_damage_set(damage, bytes, "the bytes that groups take", head + at, "at most ",
+        return slc_damage_set(damage, bytes, "the size of the groups", head + at, "at most ",
                               bytes_max);
     }
     *bytes_used = head + at;
@@ -400,7 +395,7 @@ static bool apply_exceptions(const struct slc_patched_view *view,
             return slc_damage_set(damage, high + bit / 8, "the high part of an exception", 0,
                                   "at least ", 1);
         }
-        value <<= width; /* below 128, because extra is 1 or more */
+        value <<= width; /* below 128, because extra is at least 1 */
         lo[position] |= (uint64_t)value;
         if (hi != NULL) {
             hi[position] |= (uint64_t)(value >> 64);
@@ -415,8 +410,9 @@ static bool apply_exceptions(const struct slc_patched_view *view,
 }
 
 /*
- * The same for exceptions that reach 64 bits at most, without a branch for each: the checks are put
- * together and looked at once. False, with some exceptions applied, where one does not hold.
+ * Like apply_exceptions for exceptions of at most 64 bits, without a branch per exception: the
+ * checks are combined and tested once. Returns false if one fails; some exceptions are then
+ * applied.
  */
 static bool apply_short(const struct slc_patched_view *view,
                         uint32_t group,
@@ -428,7 +424,7 @@ static bool apply_short(const struct slc_patched_view *view,
     const unsigned width = view->widths[group], extra = view->extras[group];
     const uint64_t mask = slc_low_mask(extra);
     const uint8_t *high = positions + exceptions;
-    uint32_t bit = 0, next = 0; /* positions ascend from `next` on */
+    uint32_t bit = 0, next = 0; /* positions must ascend from `next` on */
     bool sound = true;
 
     for (uint32_t i = 0; i < exceptions; i++) {
@@ -484,7 +480,7 @@ bool slc_patched_group(const struct slc_patched_view *view,
             hi[i] = slc_bits_get(packed, bit + 64, width - 64);
         }
     }
-    /* A whole group takes 16 * width bytes, so only the last group can have unused bits. */
+    /* A whole group has 16 * width bytes, so only the last group can have unused bits. */
     if (size < SLC_GROUP_NNZ && !slc_bits_zero_from(packed, (uint64_t)size * width, bytes)) {
         return slc_damage_set(damage, packed, "unused bits after a group", 1, "", 0);
     }

@@ -1,13 +1,11 @@
 /*
- * Packed bits and patched groups (docs/FORMAT.md, section "Packing"): sequences of integers of up
- * to 128 bits in groups of 128, each group with the width that costs least, the few values that do
- * not fit ("exceptions") with their high bits apart (PFOR; Zukowski et al., "Super-scalar RAM-CPU
- * cache compression", ICDE 2006).
- *
- * Measuring takes one pass that counts bit lengths per group, so that the width chosen is
- * the exact optimum. Decoding works a group at a time; everything that decides where bytes are read
- * is checked once per section in slc_patched_open, the exceptions' own bytes when they are applied.
- * Wide values travel as two arrays, bits 0..63 and bits 64..127.
+ * Packed bits and patched groups (docs/FORMAT.md, section "Packing"): stores integers of up to 128
+ * bits in groups of 128. Each group has the width that minimizes its size; the few values that do
+ * not fit ("exceptions") store their high bits separately (PFOR [Zukowski2006]).
+ * Measuring counts bit lengths per group in one pass, so the chosen width is the exact optimum.
+ * Decoding processes a group at a time. slc_patched_open checks once per section everything that
+ * determines which bytes are read; the bytes of exceptions are checked when they are applied. Wide
+ * values use two arrays, for bits 0..63 and bits 64..127.
  */
 #ifndef SLC_STORAGE_BITPACK_H
 #define SLC_STORAGE_BITPACK_H
@@ -21,10 +19,10 @@
 
 enum { SLC_TILE_GROUPS = SLC_TILE_NNZ / SLC_GROUP_NNZ };
 
-/* What an encoded section contradicts, and where; turned into an error record by the decoder. */
+/* A contradiction in an encoded section; the decoder turns it into an error record. */
 struct slc_damage {
-    const char *what;     /* "the width of a group" */
-    const char *relation; /* "", "at most ", "above ": how `found` should relate to `expected` */
+    const char *what;     /* for example "the width of a group" */
+    const char *relation; /* "", "at most ", "above ": how `found` must relate to `expected` */
     const uint8_t *where;
     uint64_t found;
     uint64_t expected;
@@ -43,7 +41,7 @@ static inline uint32_t slc_groups_of(uint32_t count)
     return (count + SLC_GROUP_NNZ - 1) / SLC_GROUP_NNZ;
 }
 
-/* Values in group `group` of `count` values. */
+/* Number of values in group `group` of `count` values. */
 static inline uint32_t slc_group_size(uint32_t count, uint32_t group)
 {
     uint32_t rest = count - group * SLC_GROUP_NNZ;
@@ -67,15 +65,15 @@ static inline uint64_t slc_low_mask(unsigned width)
     return width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
 }
 
-/* Bytes that `count` values of `width` bits take. */
+/* Bytes of `count` packed values of `width` bits. */
 static inline uint64_t slc_packed_bytes(uint64_t count, unsigned width)
 {
     return (count * width + 7) / 8;
 }
 
 /*
- * Bits bit .. bit + width - 1 (width 0..64) of the string at `bytes`. May load 9 bytes from the
- * byte that holds the first bit: blocks and scratch end in slack for that.
+ * Extracts bits bit .. bit + width - 1 (width 0..64) of the string at `bytes`. May load 9 bytes
+ * starting with the byte that holds the first bit; blocks and scratch end in slack for this.
  */
 static inline uint64_t slc_bits_get(const uint8_t *bytes, uint64_t bit, unsigned width)
 {
@@ -89,7 +87,7 @@ static inline uint64_t slc_bits_get(const uint8_t *bytes, uint64_t bit, unsigned
     return value & slc_low_mask(width);
 }
 
-/* True when bits from `bit` to the end of the `bytes_end`-byte string are zero. */
+/* Whether all bits from `bit` to the end of the `bytes_end`-byte string are zero. */
 static inline bool slc_bits_zero_from(const uint8_t *bytes, uint64_t bit, uint64_t bytes_end)
 {
     uint64_t at = bit / 8;
@@ -108,14 +106,14 @@ static inline bool slc_bits_zero_from(const uint8_t *bytes, uint64_t bit, uint64
     return true;
 }
 
-/* Appends bits to a byte string; slc_bits_finish writes the last, zero-filled byte. */
+/* Appends bits to a byte string; slc_bits_finish writes the last byte, filled up with zeros. */
 struct slc_bit_writer {
     uint8_t *at;
     uint64_t pending; /* the low `fill` bits are not yet written */
     unsigned fill;    /* 0..63 */
 };
 
-/* `value` is below 2^width, width 0..64. */
+/* Appends `value`, which is below 2^width, width 0..64. */
 static inline void slc_bits_put(struct slc_bit_writer *writer, uint64_t value, unsigned width)
 {
     unsigned fill = writer->fill;
@@ -131,19 +129,19 @@ static inline void slc_bits_put(struct slc_bit_writer *writer, uint64_t value, u
     writer->fill = fill + width - 64;
 }
 
-/* The low `width` (0..128) bits of (lo, hi). */
+/* Appends the low `width` (0..128) bits of (lo, hi). */
 void slc_bits_put_wide(struct slc_bit_writer *writer, uint64_t lo, uint64_t hi, unsigned width);
 /* Returns the first byte after the string. */
 uint8_t *slc_bits_finish(struct slc_bit_writer *writer);
 
 /*
- * The low `width` (0..128) bits of every value as one string, after which nothing is touched; hi
- * may be NULL where width is at most 64. Returns the first byte after it.
+ * Packs the low `width` (0..128) bits of every value into one string and writes nothing after it;
+ * hi may be NULL if width is at most 64. Returns the first byte after the string.
  */
 uint8_t *
 slc_bits_pack(const uint64_t *lo, const uint64_t *hi, uint32_t count, unsigned width, uint8_t *out);
 
-/* Widths chosen for a sequence, and what it will take. */
+/* Widths chosen for a sequence, and its encoded size. */
 struct slc_patched_plan {
     uint32_t count;
     uint64_t bytes;
@@ -152,7 +150,7 @@ struct slc_patched_plan {
     uint8_t exceptions[SLC_TILE_GROUPS];
 };
 
-/* Chooses widths for `count` (1..SLC_TILE_NNZ) values; `hi` is NULL where all are below 2^64. */
+/* Chooses widths for `count` (1..SLC_TILE_NNZ) values; `hi` is NULL if all are below 2^64. */
 void slc_patched_measure(const uint64_t *lo,
                          const uint64_t *hi,
                          uint32_t count,
@@ -162,18 +160,18 @@ uint8_t *slc_patched_write(const struct slc_patched_plan *plan,
                            const uint64_t *lo,
                            const uint64_t *hi,
                            uint8_t *out);
-/* Measures and writes. */
+/* Measures and writes a sequence. */
 uint8_t *slc_patched_encode(struct slc_patched_plan *plan,
                             const uint64_t *lo,
                             const uint64_t *hi,
                             uint32_t count,
                             uint8_t *out);
-/* The most bytes that `count` values of at most `width` bits can take. */
+/* Upper bound on the encoded bytes of `count` values of at most `width` bits. */
 uint64_t slc_patched_bound(uint32_t count, unsigned width);
 
 /*
  * Unpacks `count` (at most SLC_GROUP_NNZ) values of `width` (0..64) bits. May load 64 bytes from
- * any byte of the input and store up to 8 values past `count`.
+ * any byte of the input, and store up to 8 values past `count`.
  */
 typedef void slc_unpack_fn(const uint8_t *packed, unsigned width, uint32_t count, uint64_t *values);
 
@@ -183,14 +181,14 @@ struct slc_patched_view {
     unsigned width_max;
     const uint8_t *widths, *extras, *exceptions;
     const uint8_t *data;
-    unsigned bits_max; /* most bits that any group's values can have */
-    bool all_short;    /* no group has low or high parts above 57 bits, or more than 64 together */
+    unsigned bits_max; /* largest number of bits of a value, over all groups */
+    bool all_short;    /* no low or high part has over 57 bits, or both over 64, in any group */
     uint32_t group_at[SLC_TILE_GROUPS]; /* offset of each group's bytes from `data` */
 };
 
 /*
  * Checks widths, counts and sizes of `count` patched values of at most `width_max` bits in the
- * `bytes_max` bytes at `bytes`; *bytes_used is what they take. Cost: a few operations per group.
+ * `bytes_max` bytes at `bytes`; sets *bytes_used to their size. Cost: a few operations per group.
  */
 bool slc_patched_open(struct slc_patched_view *view,
                       const uint8_t *bytes,
@@ -201,8 +199,8 @@ bool slc_patched_open(struct slc_patched_view *view,
                       struct slc_damage *damage);
 
 /*
- * Decodes group `group` into lo[] (and hi[], NULL when width_max is at most 64), with room for
- * SLC_GROUP_NNZ + 8 values each. False on bytes that contradict the format.
+ * Decodes group `group` into lo[] (and hi[]; NULL if width_max is at most 64), which hold
+ * SLC_GROUP_NNZ + 8 values each. Returns false and sets *damage if the bytes contradict the format.
  */
 bool slc_patched_group(const struct slc_patched_view *view,
                        slc_unpack_fn *unpack,
@@ -212,8 +210,8 @@ bool slc_patched_group(const struct slc_patched_view *view,
                        struct slc_damage *damage);
 
 /*
- * The same for a whole group of a sequence that is all_short, without saying what is wrong where it
- * returns false: slc_patched_group does.
+ * Like slc_patched_group for a whole group of an all_short sequence, but without *damage: after
+ * false, call slc_patched_group for the reason.
  */
 bool slc_patched_whole(const struct slc_patched_view *view,
                        slc_unpack_fn *unpack,
@@ -221,9 +219,8 @@ bool slc_patched_whole(const struct slc_patched_view *view,
                        uint64_t *values);
 
 /*
- * Asks for the bytes of `groups` groups from `group` on, as far as there are so many. Exceptions
- * stand behind a group's packed bits: steps of several cache lines, which the processor does not
- * foresee by itself.
+ * Prefetches the bytes of up to `groups` groups from `group` on. Exceptions follow a group's packed
+ * bits, in strides of several cache lines that the hardware prefetcher does not predict.
  */
 static inline void
 slc_patched_fetch(const struct slc_patched_view *view, uint32_t group, uint32_t groups)

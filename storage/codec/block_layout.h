@@ -1,7 +1,6 @@
 /*
  * Byte offsets of a block (docs/FORMAT.md, section "Block"): its header, the tile directory, and
- * the slack at its end. The writer stores with these, the reader, the decoder and the verifier
- * load.
+ * the slack at its end. The writer stores with them; the reader, the decoder and the verifier load.
  */
 #ifndef SLC_STORAGE_BLOCK_LAYOUT_H
 #define SLC_STORAGE_BLOCK_LAYOUT_H
@@ -58,14 +57,13 @@ static inline uint32_t slc_tile_entry_bytes(unsigned order)
     return (SLC_TILE_AT_CORNER + 12 * order + 7) & ~7U;
 }
 
-/* Offset of entry `tile` from the start of the block; tile = tile count gives the directory's end.
- */
+/* Offset of entry `tile` from the start of the block; tile = tile count is the directory's end. */
 static inline uint64_t slc_tile_entry_offset(unsigned order, uint32_t tile)
 {
     return SLC_BLOCK_HEADER_BYTES + (uint64_t)tile * slc_tile_entry_bytes(order);
 }
 
-/* Reads the slc_tile_entry_bytes(order) bytes at `bytes`; modes from `order` on become zero. */
+/* Loads the slc_tile_entry_bytes(order) bytes at `bytes`; clears modes from `order` on. */
 static inline void
 slc_tile_entry_load(const void *bytes, unsigned order, struct slc_tile_entry *entry)
 {
@@ -87,7 +85,7 @@ slc_tile_entry_load(const void *bytes, unsigned order, struct slc_tile_entry *en
     }
 }
 
-/* Writes `entry` to the slc_tile_entry_bytes(order) bytes at `bytes`, padding included. */
+/* Stores `entry` in the slc_tile_entry_bytes(order) bytes at `bytes`, including padding. */
 static inline void
 slc_tile_entry_store(void *bytes, unsigned order, const struct slc_tile_entry *entry)
 {

@@ -1,8 +1,8 @@
 /*
- * Names of codecs, and the encoder object: what every codec needs of a tile (gaps, coordinate
- * ranges, sums), then the codec's own bytes.
+ * Names of codecs, and the encoder: computes what every codec needs (gaps, coordinate ranges,
+ * sums), then calls the codec.
  *
- * Cost: one pass for gaps and sums, one per mode for ranges, then the codec's two.
+ * Cost: one pass for gaps and sums, one per mode for ranges, then two passes of the codec.
  */
 #include "storage/codec/codec.h"
 
@@ -46,7 +46,7 @@ uint64_t slc_encoder_bound(const struct slc_key_layout *layout, enum slc_codec c
 {
     switch (codec) {
     case SLC_CODEC_PACKED:
-        /* Plain f64 is always among the value forms; each section may be padded by 7 bytes. */
+        /* Plain f64 is always a candidate form; each section may have 7 bytes of padding. */
         return (8 + slc_packed_bytes(slc_bases_of(nnz), layout->bits) + 7 +
                 slc_patched_bound(nnz, layout->bits) + 7 + UINT64_C(8) * nnz + 7) &
                ~UINT64_C(7);
@@ -58,12 +58,12 @@ uint64_t slc_encoder_bound(const struct slc_key_layout *layout, enum slc_codec c
     return 0;
 }
 
-/* Sizes of the encoder's arrays in bytes, multiples of 64. */
+/* Sizes of the encoder's arrays in bytes, rounded up to multiples of 64. */
 struct scratch_sizes {
     uint64_t out, gaps, planes, distinct, slots, lz4_state;
 };
 
-static uint64_t round64(uint64_t bytes)
+static uint64_t round_up_64(uint64_t bytes)
 {
     return (bytes + 63) & ~UINT64_C(63);
 }
@@ -72,12 +72,12 @@ static struct scratch_sizes scratch_sizes(const struct slc_key_layout *layout, e
 {
     struct scratch_sizes sizes = {0, 0, 0, 0, 0, 0};
 
-    sizes.out = round64(slc_encoder_bound(layout, codec, SLC_TILE_NNZ) + 8);
+    sizes.out = round_up_64(slc_encoder_bound(layout, codec, SLC_TILE_NNZ) + 8);
     sizes.gaps = UINT64_C(8) * SLC_TILE_NNZ;
     if (codec == SLC_CODEC_BLCO) {
         return sizes;
     }
-    sizes.lz4_state = round64((uint64_t)LZ4_sizeofState());
+    sizes.lz4_state = round_up_64((uint64_t)LZ4_sizeofState());
     if (codec == SLC_CODEC_LZ4) {
         sizes.planes = (gap_bytes_max(layout) + UINT64_C(8)) * SLC_TILE_NNZ;
     } else {
@@ -103,7 +103,7 @@ uint64_t slc_encoder_memory_bytes(const struct slc_key_layout *layout, enum slc_
            slc_key_moves_memory_bytes(layout->bits, layout->bits);
 }
 
-static void *carve(uint8_t **free_bytes, uint64_t bytes)
+static void *carve_array(uint8_t **free_bytes, uint64_t bytes)
 {
     void *part = bytes == 0 ? NULL : *free_bytes;
 
@@ -130,13 +130,13 @@ enum slc_status slc_encoder_create(const struct slc_key_layout *layout,
     made->keys = *layout;
     made->codec = codec;
     uint8_t *free_bytes = made->memory.data;
-    made->out = carve(&free_bytes, sizes.out);
-    made->gap_lo = carve(&free_bytes, sizes.gaps);
-    made->gap_hi = carve(&free_bytes, layout->bits > 64 ? sizes.gaps : 0);
-    made->planes = carve(&free_bytes, sizes.planes);
-    made->distinct = carve(&free_bytes, sizes.distinct);
-    made->slots = carve(&free_bytes, sizes.slots);
-    made->lz4_state = carve(&free_bytes, sizes.lz4_state);
+    made->out = carve_array(&free_bytes, sizes.out);
+    made->gap_lo = carve_array(&free_bytes, sizes.gaps);
+    made->gap_hi = carve_array(&free_bytes, layout->bits > 64 ? sizes.gaps : 0);
+    made->planes = carve_array(&free_bytes, sizes.planes);
+    made->distinct = carve_array(&free_bytes, sizes.distinct);
+    made->slots = carve_array(&free_bytes, sizes.slots);
+    made->lz4_state = carve_array(&free_bytes, sizes.lz4_state);
     *encoder = made;
     return SLC_OK;
 }
@@ -192,13 +192,13 @@ static void make_gaps(struct slc_encoder *encoder, const struct slc_tile_source 
     }
 }
 
-/* Keys looked at for all modes, one after the other: they stay in the level-1 cache. */
+/* Keys that are processed for all modes in turn; they stay in the L1 cache. */
 enum { PIECE = 1024 };
 
-/* Smallest and largest coordinate of every mode under keys of which only the lower half varies. */
-static void half_ranges(const struct slc_encoder *encoder,
-                        const struct slc_tile_source *source,
-                        struct slc_tile_blob *blob)
+/* Smallest and largest coordinate of every mode, for keys of which only the lower half varies. */
+static void find_half_ranges(const struct slc_encoder *encoder,
+                             const struct slc_tile_source *source,
+                             struct slc_tile_blob *blob)
 {
     const struct slc_key_layout *keys = &encoder->keys;
     uint64_t smallest[SLC_MAX_ORDER], largest[SLC_MAX_ORDER];
@@ -220,7 +220,7 @@ static void half_ranges(const struct slc_encoder *encoder,
         uint64_t above = 0;
 
         if (keys->mask_hi[n] != 0) {
-            /* The same for all; a mode has at most 62 bits. */
+            /* Constant part of the coordinates; a mode has at most 62 bits. */
             above = slc_bits_gather(source->upper, keys->mask_hi[n]) << low_bits;
         }
         blob->min[n] = slc_bits_gather(smallest[n], keys->mask_lo[n]) | above;
@@ -228,12 +228,12 @@ static void half_ranges(const struct slc_encoder *encoder,
     }
 }
 
-/* The same of a mode under keys both halves of which vary. */
-static void mode_range(const struct slc_encoder *encoder,
-                       const struct slc_tile_source *source,
-                       unsigned n,
-                       uint64_t *min,
-                       uint64_t *max)
+/* Smallest and largest coordinate of a mode, for keys of which both halves vary. */
+static void find_mode_range(const struct slc_encoder *encoder,
+                            const struct slc_tile_source *source,
+                            unsigned n,
+                            uint64_t *min,
+                            uint64_t *max)
 {
     const struct slc_decode_ops *ops = slc_decode_ops();
     uint64_t field[PIECE + 16], upper[PIECE + 16];
@@ -262,10 +262,10 @@ static void find_ranges(const struct slc_encoder *encoder,
                         struct slc_tile_blob *blob)
 {
     if (source->key_hi == NULL) {
-        half_ranges(encoder, source, blob);
+        find_half_ranges(encoder, source, blob);
     } else {
         for (unsigned n = 0; n < encoder->keys.order; n++) {
-            mode_range(encoder, source, n, &blob->min[n], &blob->max[n]);
+            find_mode_range(encoder, source, n, &blob->min[n], &blob->max[n]);
         }
     }
     for (unsigned n = 0; n < encoder->keys.order; n++) {
@@ -273,7 +273,7 @@ static void find_ranges(const struct slc_encoder *encoder,
     }
 }
 
-/* The nonzeros under the keys that content sums are over, which stand where gaps will. */
+/* The nonzeros with the keys of content sums, which use the memory of the gaps. */
 static struct slc_tile_source under_content_keys(struct slc_encoder *encoder,
                                                  const struct slc_tile_source *source)
 {
@@ -316,7 +316,7 @@ static void survey_values(struct slc_encoder *encoder,
     blob->all_integer = survey->all_integer;
 }
 
-/* Of the run's mode: keys that differ from the one before above the run's bits, and the first. */
+/* Counts fibers of the run mode: the first key, and keys that change above the run's bits. */
 static uint32_t count_fibers(const struct slc_encoder *encoder,
                              const struct slc_tile_source *source)
 {

@@ -1,15 +1,15 @@
 /*
- * The decoder object: opens a tile of an encoded block, checks its directory entry, and delivers
- * chunks of decoded nonzeros.
+ * The decoder: opens a tile of an encoded block, checks its directory entry, and delivers chunks of
+ * decoded nonzeros.
  *
- * What always holds for a delivered chunk, whatever the bytes: keys strictly ascend from the
+ * Invariants of a delivered chunk, for arbitrary input bytes: keys strictly ascend from the
  * directory's first to its last key (packed and lz4; for blco only the first and last are compared,
  * slc_verify_store compares the rest), offsets are at most the tile's extent, corner plus extent is
- * below the mode's length, and values are finite and not zero (before rounding to f32 where that is
- * asked for). So a kernel that trusts chunks never leaves its arrays.
+ * below the mode size, and values are finite and not zero (before rounding to f32). A kernel that
+ * trusts chunks therefore never leaves its arrays.
  *
- * Cost: unpacking and summing about a cycle per nonzero; all modes together another with AVX-512 (a
- * product of bit matrices), each mode one more elsewhere (pext or shifts).
+ * Cost: unpacking and summing take about a cycle per nonzero; the offsets of all modes together one
+ * more with AVX-512 (a product of bit matrices), otherwise one more per mode (pext or shifts).
  */
 #include "storage/codec/decode_internal.h"
 
@@ -20,7 +20,7 @@
 
 static uint64_t plane_bytes(const struct slc_layout_info *info)
 {
-    /* The lz4 codec needs most: a plane per byte of a gap and of a value. */
+    /* The lz4 codec needs the most: a plane per byte of a gap and of a value. */
     return ((info->keys.bits + 7) / 8 + 8) * (uint64_t)SLC_TILE_NNZ + SLC_BLOCK_SLACK_BYTES;
 }
 
@@ -35,11 +35,11 @@ static uint64_t scratch_bytes(const struct slc_layout_info *info)
 uint64_t slc_decoder_memory_bytes(const struct slc_layout_info *info,
                                   enum slc_value_type value_type)
 {
-    (void)value_type; /* scratch is laid out for f64 */
+    (void)value_type; /* scratch is sized for f64 */
     return sizeof(struct slc_decoder) + slc_buffer_footprint(scratch_bytes(info), SLC_PAGES_SMALL);
 }
 
-static void *carve(uint8_t **free_bytes, uint64_t bytes)
+static void *carve_array(uint8_t **free_bytes, uint64_t bytes)
 {
     void *part = *free_bytes;
 
@@ -52,7 +52,7 @@ void slc_decoder_bind(struct slc_decoder *decoder, const struct slc_layout_info 
     decoder->keys = info->keys;
     memcpy(decoder->dims, info->dims, sizeof decoder->dims);
     decoder->partitioned = info->layout == SLC_LAYOUT_SORTED;
-    /* The loops that find runs shift words of 32 bits. */
+    /* The loops that find runs shift 32-bit words. */
     decoder->finds_runs = info->keys.run.bits > 0 && info->keys.run.bits <= SLC_FIBER_BITS_MAX;
 }
 
@@ -75,23 +75,23 @@ enum slc_status slc_decoder_create(const struct slc_layout_info *info,
     slc_decoder_bind(made, info);
     made->value_type = value_type;
     uint8_t *free_bytes = made->memory.data;
-    made->key_room = carve(&free_bytes, chunk * 8);
-    made->key_hi = carve(&free_bytes, chunk * 8);
-    made->wide_lo = carve(&free_bytes, chunk * 8);
-    made->wide_hi = carve(&free_bytes, chunk * 8);
-    made->values = carve(&free_bytes, chunk * 8);
-    made->exact = carve(&free_bytes, chunk * 8);
-    made->raw = carve(&free_bytes, chunk * 8);
-    made->packed = carve(&free_bytes, group * 8);
+    made->key_scratch = carve_array(&free_bytes, chunk * 8);
+    made->key_hi = carve_array(&free_bytes, chunk * 8);
+    made->wide_lo = carve_array(&free_bytes, chunk * 8);
+    made->wide_hi = carve_array(&free_bytes, chunk * 8);
+    made->values = carve_array(&free_bytes, chunk * 8);
+    made->exact = carve_array(&free_bytes, chunk * 8);
+    made->raw = carve_array(&free_bytes, chunk * 8);
+    made->packed = carve_array(&free_bytes, group * 8);
     for (unsigned n = 0; n < info->order; n++) {
-        made->offset[n] = carve(&free_bytes, chunk * 4);
+        made->offset[n] = carve_array(&free_bytes, chunk * 4);
     }
-    made->spare = carve(&free_bytes, chunk * 4);
-    made->run_begin = carve(&free_bytes, chunk * 4);
-    made->run_keys = carve(&free_bytes, chunk * 8);
-    made->small_room = carve(&free_bytes, chunk * 4);
-    made->run_small = carve(&free_bytes, chunk * 4);
-    made->planes = carve(&free_bytes, plane_bytes(info));
+    made->spare = carve_array(&free_bytes, chunk * 4);
+    made->run_begin = carve_array(&free_bytes, chunk * 4);
+    made->run_keys = carve_array(&free_bytes, chunk * 8);
+    made->small_scratch = carve_array(&free_bytes, chunk * 4);
+    made->run_small = carve_array(&free_bytes, chunk * 4);
+    made->planes = carve_array(&free_bytes, plane_bytes(info));
     *decoder = made;
     return SLC_OK;
 }
@@ -110,12 +110,12 @@ enum slc_status slc_decoder_fail(const struct slc_decoder *decoder,
                                  struct slc_error *err)
 {
     uint64_t at = (uint64_t)(damage->where - decoder->block_data);
-    enum slc_status status = slc_fail(
-        err, SLC_ERR_DAMAGED,
-        "tile %u of the block: %s is %llu, expected %s%llu; the file was altered or written by a "
-        "faulty program, restore it or convert again",
-        decoder->tile, damage->what, (unsigned long long)damage->found, damage->relation,
-        (unsigned long long)damage->expected);
+    enum slc_status status =
+        slc_fail(err, SLC_ERR_DAMAGED,
+                 "tile %u of the block: %s is %llu, expected %s%llu; the file was altered or "
+                 "written by a faulty program: restore the file or convert it again",
+                 decoder->tile, damage->what, (unsigned long long)damage->found, damage->relation,
+                 (unsigned long long)damage->expected);
 
     slc_error_locate_block(err, decoder->path, decoder->block, decoder->block_offset + at);
     return status;
@@ -156,7 +156,7 @@ static bool check_keys(struct slc_decoder *decoder, const uint8_t *at, struct sl
     unsigned last_bits = slc_bit_length_u128(entry->last_lo, entry->last_hi);
 
     if (last_bits > decoder->keys.bits) {
-        return slc_damage_set(damage, at + SLC_TILE_AT_LAST_KEY, "the length of its last key",
+        return slc_damage_set(damage, at + SLC_TILE_AT_LAST_KEY, "the bit length of its last key",
                               last_bits, "at most ", decoder->keys.bits);
     }
     if (first > last || last - first < entry->nnz - 1 || (entry->nnz == 1 && first != last)) {
@@ -177,8 +177,8 @@ static bool check_keys(struct slc_decoder *decoder, const uint8_t *at, struct sl
 
 /*
  * Splits every mode's coordinate into the bits that all keys from first to last share and the bits
- * that vary, and checks corner and extent against both. Then an offset computed modulo 2^32 from at
- * most 32 varying bits is exact: a coordinate below the corner wraps to more than the extent.
+ * that vary, and checks corner and extent against both. An offset computed modulo 2^32 from at most
+ * 32 varying bits is then exact: a coordinate below the corner wraps to more than the extent.
  */
 static bool plan_modes(struct slc_decoder *decoder, const uint8_t *at, struct slc_damage *damage)
 {
@@ -243,7 +243,7 @@ static void plan_fields(struct slc_decoder *decoder, bool fibers)
     }
 }
 
-/* What ops->byte_runs asks for. */
+/* Whether the preconditions of ops->byte_runs hold. */
 static bool has_byte_runs(const struct slc_decoder *decoder)
 {
     const struct slc_fields *own = &decoder->own_fields;
@@ -254,24 +254,25 @@ static bool has_byte_runs(const struct slc_decoder *decoder)
 }
 
 /*
- * Keys are used up before values are made, and so they go where the values will be: the kernel's
- * rows push a chunk's memory out of the first-level cache, and all that decoding writes has to be
- * brought back. Equal values are not made again, and stay.
+ * Keys are consumed before values are decoded, so both share memory: the kernel's rows evict a
+ * chunk's memory from the L1 cache, and everything that decoding writes must be loaded again. A
+ * constant value is filled in only once, and keeps its memory.
  */
 static void place_keys(struct slc_decoder *decoder)
 {
     const bool stay =
         decoder->codec == SLC_CODEC_PACKED && decoder->value.form == SLC_FORM_CONSTANT;
 
-    decoder->key_lo = stay || decoder->small ? decoder->key_room : decoder->values;
-    decoder->key_small = stay ? decoder->small_room : decoder->values;
+    decoder->key_lo = stay || decoder->small ? decoder->key_scratch : decoder->values;
+    decoder->key_small = stay ? decoder->small_scratch : decoder->values;
 }
 
 /*
- * What loops over chunks find made: expanded planes, and all that is the same in every chunk.
- * Before the first one, and not when the tile is opened: who hands it to a device needs none of it.
+ * Prepares everything that is the same in every chunk, and expands planes. Called before the first
+ * chunk rather than when the tile is opened, because describing a tile for a device needs none of
+ * it.
  */
-static bool make_ready(struct slc_decoder *decoder, struct slc_damage *damage)
+static bool prepare_chunks(struct slc_decoder *decoder, struct slc_damage *damage)
 {
     if (decoder->position > 0) {
         return true;
@@ -301,7 +302,7 @@ static bool check_data(struct slc_decoder *decoder, struct slc_damage *damage)
                           (uint64_t)decoder->codec, "at most ", SLC_CODEC_BLCO);
 }
 
-/* Decodes the keys of the next `count` nonzeros: packed and lz4. */
+/* Decodes the keys of the next `count` nonzeros (packed and lz4). */
 static bool decode_keys(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)
 {
     const uint32_t start = decoder->position;
@@ -313,7 +314,7 @@ static bool decode_keys(struct slc_decoder *decoder, uint32_t count, struct slc_
                                               : slc_lz4_keys(decoder, start, count, damage);
 }
 
-/* Decodes the values of the next `count` nonzeros, checks the end of the tile, moves on. */
+/* Decodes the values of the next `count` nonzeros, checks the end of the tile, advances. */
 static bool finish_chunk(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)
 {
     if (!slc_values_chunk(decoder, decoder->position, count, damage)) {
@@ -321,7 +322,7 @@ static bool finish_chunk(struct slc_decoder *decoder, uint32_t count, struct slc
     }
     decoder->position += count;
     if (decoder->codec == SLC_CODEC_PACKED) {
-        /* The next chunk: 6 % of decoding from memory where gaps take 34 bits. */
+        /* Prefetch the next chunk: saves 6 % of decoding from memory when gaps have 34 bits. */
         const uint32_t group = decoder->position / SLC_GROUP_NNZ, groups = count / SLC_GROUP_NNZ;
 
         slc_patched_fetch(&decoder->plan.packed.gaps, group, groups);
@@ -331,13 +332,13 @@ static bool finish_chunk(struct slc_decoder *decoder, uint32_t count, struct slc
     }
     if (decoder->position == decoder->entry.nnz && decoder->codec != SLC_CODEC_BLCO &&
         decoder->next != decoder->span + 1) {
-        return slc_damage_set(damage, decoder->data, "the last key, from the tile's first",
+        return slc_damage_set(damage, decoder->data, "the last key, relative to the tile's first",
                               (uint64_t)(decoder->next - 1), "", (uint64_t)decoder->span);
     }
     return true;
 }
 
-/* Nonzeros of the next chunk: whole groups, or the rest of the tile. */
+/* Size of the next chunk: whole groups, or the rest of the tile. */
 static uint32_t chunk_size(const struct slc_decoder *decoder, uint32_t max_nnz)
 {
     const uint32_t rest = decoder->entry.nnz - decoder->position;
@@ -366,7 +367,7 @@ static enum slc_status next_chunk(struct slc_tile_view *tile,
     if (count == 0) {
         return SLC_OK;
     }
-    if (!make_ready(decoder, &damage)) {
+    if (!prepare_chunks(decoder, &damage)) {
         sound = false;
     } else if (decoder->codec == SLC_CODEC_BLCO) {
         sound = slc_blco_offsets(decoder, decoder->position, count, &damage);
@@ -402,7 +403,7 @@ static enum slc_status next_fibers(struct slc_tile_view *tile,
     if (count == 0) {
         return SLC_OK;
     }
-    if (!make_ready(decoder, &damage)) {
+    if (!prepare_chunks(decoder, &damage)) {
         sound = false;
     } else if (decoder->codec == SLC_CODEC_BLCO) {
         sound = slc_blco_offsets(decoder, decoder->position, count, &damage);
@@ -461,7 +462,7 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
                               struct slc_error *err)
 {
     SLC_TRY(slc_tile_check(decoder, block, index, err));
-    /* Runs are found in one word of the key; a tile that two words vary in holds no long ones. */
+    /* Runs are found in one word of the key; a tile in which two words vary has no long runs. */
     tile->next_fibers = decoder->finds_runs && !decoder->two_words ? next_fibers : NULL;
     plan_fields(decoder, tile->next_fibers != NULL);
     decoder->byte_runs = tile->next_fibers != NULL && has_byte_runs(decoder);

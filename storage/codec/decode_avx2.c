@@ -1,10 +1,10 @@
 /*
- * Decoding loops for AVX2 with BMI2, compiled in every x86-64 build and chosen at run time.
+ * Decoding loops for AVX2 with BMI2, compiled into every x86-64 build and selected at run time.
  *
- * Unpacking rests on eight values of w bits taking exactly w bytes: which bytes hold value i of
- * eight, and by how many bits it must move, is the same in every step of a group. One byte shuffle
- * moves two values to their lanes; a variable shift and a mask do the rest. A value of 58 bits and
- * more can reach into a ninth byte and is left to the plain loop.
+ * Eight values of w bits occupy exactly w bytes: the bytes of value i of eight, and its shift, are
+ * the same in every step of a group. One byte shuffle moves two values to their lanes; a variable
+ * shift and a mask extract them. A value of 58 bits or more can extend into a ninth byte and is
+ * left to the plain loop.
  */
 #include "storage/codec/decode_ops.h"
 
@@ -16,10 +16,10 @@
 
 #define AVX2 __attribute__((target("avx2,bmi2")))
 
-/* Lane i of the two vectors holds the bytes of value `first` + i after the shuffle by `bytes`. */
+/* After the shuffle by `bytes`, lane i of the two vectors has the bytes of value `first` + i. */
 struct avx2_step {
     __m256i bytes, shift;
-    unsigned at_low, at_high; /* where the 16 bytes of each half start */
+    unsigned at_low, at_high; /* start of the 16 bytes of each half */
 };
 
 AVX2 static inline struct avx2_step avx2_step_init(unsigned width, unsigned first)
@@ -73,7 +73,7 @@ avx2_unpack(const uint8_t *packed, unsigned width, uint32_t count, uint64_t *val
     }
 }
 
-/* One addition a nonzero is all the latency of a sum, and AVX2's shuffles would cost as much. */
+/* A sum is bound by the latency of one addition per nonzero; AVX2's shuffles would cost as much. */
 #define LOOP_TARGET AVX2
 #define LOOP_UNPACK avx2_unpack
 #include "storage/codec/decode_loops_tmpl.h"
@@ -131,7 +131,7 @@ static const struct slc_decode_ops avx2_ops = {
     LOOP_OPS,
 };
 
-/* The first two generations of AMD's Zen have AVX2 but take some 250 cycles for a pext. */
+/* The first two generations of AMD's Zen have AVX2, but a pext of about 250 cycles. */
 static const struct slc_decode_ops avx2_slow_pext_ops = {
     .name = "avx2",
     .unpack = avx2_unpack,

@@ -1,11 +1,11 @@
 /*
  * Decoding loops for AVX-512 with VBMI, VBMI2 and GFNI (Ice Lake, Zen 4 and later), compiled into
- * every x86-64 build and chosen at run time.
+ * every x86-64 build and selected at run time.
  *
- * Unpacking rests on eight values of w bits taking exactly w bytes: which bytes hold value i of
- * eight, and by how many bits it must move, is the same in every step of a group. One byte
- * permutation of 64 bytes moves the eight bytes of each value into its lane; a variable shift and a
- * mask do the rest. A value of 58 bits and more can reach into a ninth byte: it takes two.
+ * Eight values of w bits occupy exactly w bytes: the bytes of value i of eight, and its shift, are
+ * the same in every step of a group. One permutation of 64 bytes moves the eight bytes of each
+ * value to its lane; a variable shift and a mask extract them. A value of 58 bits or more can
+ * extend into a ninth byte and needs two permutations.
  */
 #include "storage/codec/decode_ops.h"
 
@@ -105,7 +105,7 @@ avx512_small_runs(uint32_t *keys, uint32_t count, unsigned shift, uint32_t *begi
     uint32_t runs = 1;
 
     begin[0] = 0;
-    /* Lanes past the end repeat the last key: none begins a run. */
+    /* Lanes past the end repeat the last key, so none of them starts a run. */
     _mm512_storeu_si512(keys + count, _mm512_set1_epi32((int32_t)keys[count - 1]));
     for (uint32_t i = 1; i < count; i += 16) {
         const __m512i now = _mm512_loadu_si512(keys + i);
@@ -133,15 +133,15 @@ AVX512 static uint32_t avx512_small_low(
     return largest;
 }
 
-AVX512 static uint32_t avx512_settle(uint32_t *fields, uint32_t count, uint32_t base)
+AVX512 static uint32_t avx512_subtract_base(uint32_t *fields, uint32_t count, uint32_t base)
 {
-    return slc_loop_settle(fields, count, base);
+    return slc_loop_subtract_base(fields, count, base);
 }
 
-/* Without optimization the gather is a macro that turns its mask into a char. */
+/* Without optimization the gather is a macro that converts its mask to char. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
-/* Up to 16 entries stay in two registers; more are gathered. */
+/* Up to 16 dictionary values stay in two registers; more are gathered. */
 AVX512 static bool avx512_lookup(const uint8_t *packed,
                                  unsigned width,
                                  uint32_t count,
@@ -195,7 +195,7 @@ static const struct slc_decode_ops avx512_ops = {
     .gather = avx512_gather,
     .gather_wide = avx512_gather_wide,
     .fields = slc_avx512_fields,
-    .settle = avx512_settle,
+    .subtract_base = avx512_subtract_base,
     .integers = slc_avx512_integers,
     .lookup = avx512_lookup,
     .plain = avx512_plain,

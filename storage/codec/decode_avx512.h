@@ -1,7 +1,7 @@
 /*
- * What the files of the AVX-512 table share, and what each adds to it (decode_avx512.c). Private to
- * storage/decode_avx512*.c; everything here may run only where slc_decode_ops_avx512 found the
- * instructions.
+ * Shared by the files of the AVX-512 table, with the functions that each provides
+ * (decode_avx512.c). Private to storage/codec/decode_avx512*.c; runs only if slc_decode_ops_avx512
+ * found the instructions.
  */
 #ifndef SLC_STORAGE_DECODE_AVX512_H
 #define SLC_STORAGE_DECODE_AVX512_H
@@ -15,7 +15,7 @@
                           "avx512vbmi2")))
 #define AVX512_INLINE AVX512 static inline __attribute__((always_inline))
 
-/* Where the bits of eight values of at most 57 bits are. */
+/* Positions of the bits of eight values of at most 57 bits. */
 struct eight {
     __m512i bytes, shift, mask;
 };
@@ -43,7 +43,7 @@ AVX512_INLINE __m512i eight_get(const struct eight *eight, const uint8_t *packed
     return _mm512_and_si512(_mm512_srlv_epi64(part, eight->shift), eight->mask);
 }
 
-/* Where the bits of sixteen values of at most 25 bits are. */
+/* Positions of the bits of sixteen values of at most 25 bits. */
 struct sixteen {
     __m512i bytes, shift, mask;
 };
@@ -52,7 +52,7 @@ AVX512_INLINE struct sixteen sixteen_init(unsigned width)
 {
     const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     const __m512i spread = _mm512_set4_epi32(0x0C0C0C0C, 0x08080808, 0x04040404, 0);
-    /* Below 2^16, so that the product of lower halves is the product. */
+    /* Below 2^16, so the product of the low halves is the whole product. */
     const __m512i bits = _mm512_mullo_epi16(lanes, _mm512_set1_epi32((int32_t)width));
     struct sixteen sixteen;
 
@@ -77,8 +77,8 @@ AVX512_INLINE __m512i sixteen_get(const struct sixteen *sixteen, const uint8_t *
 }
 
 /*
- * Key i is key i - 8 plus the eight gaps up to i: sums over a window, which do not wait for one
- * another, and one addition that does.
+ * Key i is key i - 8 plus the eight gaps up to i: the sums over a window are independent of each
+ * other, and only one addition depends on the previous keys.
  */
 struct window {
     __m512i key, one, two, four;

@@ -1,14 +1,15 @@
 /*
- * Runs from short gaps, AVX-512: 64 gaps a step, one byte each, and keys never formed.
+ * Finds fiber runs from short gaps with AVX-512: 64 gaps per step, one byte each, without forming
+ * keys.
  *
- * Where a fiber run has at most eight key bits and a group's gaps fit them but for exceptions, the
- * low bits of keys are sums modulo a power of two. They are the offsets within the fiber, and where
- * a sum wraps around or an exception adds more, a run begins: only there the upper bits of the key
- * change, so that they are summed once for each run.
+ * If a fiber run has at most eight key bits and the gaps of a group fit into them except for
+ * exceptions, the low bits of keys are sums modulo a power of two. They are the offsets within the
+ * fiber. A run starts where a sum wraps around or an exception adds more; only there the upper bits
+ * of the key change, so they are summed once per run.
  *
- * Exceptions are not scattered: their positions become a mask of 128 bits, by which their high
- * parts are expanded to their places. Those of all groups are read first, for each takes some 100
- * cycles from the first load to the last store, which then overlap.
+ * Exceptions are not scattered: their positions become a 128-bit mask, by which their high parts
+ * are expanded to their places. The exceptions of all groups are read first: each takes some 100
+ * cycles from the first load to the last store, and these overlap.
  */
 #include "storage/codec/decode_ops.h"
 
@@ -17,23 +18,23 @@
 #include "storage/codec/decode_avx512.h"
 
 enum {
-    HALF = 64,  /* nonzeros of a step: half a group */
-    LANES = 16, /* exceptions, and heads of runs, of a step */
-    /* 128 gaps of so many bits, and 128 for the steps between keys, are below 2^32. */
+    HALF = 64,  /* nonzeros per step: half a group */
+    LANES = 16, /* exceptions, and heads of runs, per step */
+    /* The sum of 128 gaps of this many bits, plus 128 for the steps between keys, is below 2^32. */
     GAP_BITS = 24,
     WIDTH_MOST = 8,
     CHUNK_NNZ = SLC_CHUNK_GROUPS * SLC_GROUP_NNZ
 };
 
 /*
- * Where eight values of w bits are, which take w bytes, for each w: tables, for a load each takes
- * the place of a dozen steps. Of `source` byte b of lane l: the byte where the lane's values start,
- * plus b; of `shift` byte b: where value b of the lane starts.
+ * Positions of eight values of w bits, which occupy w bytes, for each w: one table load replaces a
+ * dozen instructions. Byte b of lane l of `source`: the byte where the lane's values start, plus b.
+ * Byte b of `shift`: the bit where value b of the lane starts.
  */
 struct byte_lanes {
     _Alignas(64) uint8_t source[64];
     uint64_t shift, mask;
-    uint64_t half_bytes; /* of 64 values */
+    uint64_t half_bytes; /* bytes of 64 values */
 };
 
 #define LANE(w, l)                                                                                 \
@@ -51,31 +52,31 @@ static const struct byte_lanes byte_lanes[WIDTH_MOST + 1] = {
     BYTE_LANES(0), BYTE_LANES(1), BYTE_LANES(2), BYTE_LANES(3), BYTE_LANES(4),
     BYTE_LANES(5), BYTE_LANES(6), BYTE_LANES(7), BYTE_LANES(8)};
 
-/* A group, its exceptions read. */
+/* A group after its exceptions were read. */
 struct group {
-    __m512i part[2];   /* high parts, where they belong, cut to the bits of a run */
-    uint64_t place[2]; /* of exceptions that change a key above those: it jumps */
+    __m512i part[2];   /* high parts at their places, reduced to the bits of a run */
+    uint64_t place[2]; /* places of exceptions that change the key above a run's bits: jumps */
     const uint8_t *packed;
     const struct byte_lanes *lanes;
-    uint32_t runs_to; /* runs that begin up to the group's last nonzero */
-    uint32_t end;     /* the low bits of its key */
+    uint32_t runs_to; /* runs that start up to the group's last nonzero */
+    uint32_t end;     /* low bits of the group's last key */
 };
 
-/* What the passes over a chunk leave for one another. */
+/* Data passed between the passes over a chunk. */
 struct chunk {
     struct group group[SLC_CHUNK_GROUPS];
-    /* A bit for each run: whether it begins by a sum that wrapped around, by a jump. */
+    /* One bit per run: whether it starts because a sum wrapped around, or by a jump. */
     uint64_t wrapped[CHUNK_NNZ / 64 + 1], jumped[CHUNK_NNZ / 64 + 1];
-    uint32_t jumps[CHUNK_NNZ + 1 + LANES]; /* by how much the upper bits change at each jump */
+    uint32_t jumps[CHUNK_NNZ + 1 + LANES]; /* change of the upper bits at each jump */
 };
 
-/* The bits that sixteen positions name, of 0..63 and of 64..127; those from 192 on name none. */
+/* Bit masks of sixteen positions, for 0..63 and 64..127; positions from 192 on set no bit. */
 AVX512_INLINE void places_of(__m128i positions, uint64_t place[2])
 {
     const __m512i one = _mm512_set1_epi64(1), half = _mm512_set1_epi64(HALF);
     const __m512i first = _mm512_cvtepu8_epi64(positions);
     const __m512i second = _mm512_cvtepu8_epi64(_mm_srli_si128(positions, 8));
-    /* Shifts by 64 and more, and by less than none, give zero. */
+    /* Shifts by 64 or more, or by a negative count, yield zero. */
     const __m512i low =
         _mm512_or_si512(_mm512_sllv_epi64(one, first), _mm512_sllv_epi64(one, second));
     const __m512i high = _mm512_or_si512(_mm512_sllv_epi64(one, _mm512_sub_epi64(first, half)),
@@ -92,8 +93,8 @@ AVX512_INLINE void places_of(__m128i positions, uint64_t place[2])
 }
 
 /*
- * Adds up to sixteen exceptions to *group, and what they add above `bits` bits to `jumps`. Returns
- * how many do; sets bits of *faults.
+ * Adds up to sixteen exceptions to *group and stores the parts above `bits` bits in `jumps`.
+ * Returns the number of jumps; sets bits of *faults.
  */
 AVX512_INLINE uint32_t patch_step(struct group *group,
                                   const uint8_t *positions,
@@ -104,12 +105,12 @@ AVX512_INLINE uint32_t patch_step(struct group *group,
                                   uint32_t *jumps,
                                   __mmask16 *faults)
 {
-    /* The lowest byte of each of sixteen. */
+    /* The lowest byte of each of sixteen words. */
     const __m128i lowest =
         _mm_setr_epi8(0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60);
     const __mmask16 lanes = (__mmask16)_bzhi_u32(0xFFFF, count);
     const __m128i now = _mm_mask_loadu_epi8(_mm_set1_epi8(-1), lanes, positions);
-    /* What a position has to be below: the next one, or at the end the group's size. */
+    /* A position must be below the next one or, at the end, below the group size. */
     const __m128i next = _mm_mask_loadu_epi8(_mm_set1_epi8((char)SLC_GROUP_NNZ),
                                              _kshiftri_mask16(lanes, 1), positions + 1);
     const __m512i whole = _mm512_sll_epi32(value, _mm_cvtsi32_si128((int)width));
@@ -142,8 +143,8 @@ AVX512_INLINE uint32_t patch_step(struct group *group,
 }
 
 /*
- * Reads the exceptions of groups; false where they are not sound. This pass and the next are kept
- * apart so that each has the registers for itself.
+ * Reads the exceptions of the groups; returns false if they are not sound. Kept apart from the next
+ * pass so that each has all registers.
  */
 AVX512 __attribute__((noinline)) static bool read_groups(struct chunk *chunk,
                                                          const struct slc_patched_view *view,
@@ -166,12 +167,12 @@ AVX512 __attribute__((noinline)) static bool read_groups(struct chunk *chunk,
         const uint8_t *positions = group.packed + SLC_GROUP_NNZ / 8 * width;
         const uint8_t *packed = positions + left;
 
-        /* Unused bits: the last byte by as many bits as are used, by 8 where no byte is. */
+        /* Unused bits: shift the last byte by its number of used bits, or by 8 if none is used. */
         wrong |= (uint32_t)packed[(int32_t)(used / 8) - 1] >> (used % 8 + 1);
         jumps += patch_step(&group, positions, left, sixteen_get(&sixteen, packed), width, bits,
                             jumps, &faults);
         while (__builtin_expect(left > LANES, 0)) {
-            /* Between steps: the last of one and the first of the next. */
+            /* Compare the last position of a step with the first of the next. */
             wrong |= positions[LANES - 1] >= positions[LANES];
             positions += LANES;
             packed += LANES / 8 * extra;
@@ -184,7 +185,7 @@ AVX512 __attribute__((noinline)) static bool read_groups(struct chunk *chunk,
     return (_cvtmask16_u32(faults) | wrong) == 0;
 }
 
-/* Sums of steps modulo 2^8 over 64 values, from the value before them, which is in every byte. */
+/* Prefix sums of 64 steps modulo 2^8, plus the previous value, which fills `before`. */
 AVX512_INLINE __m512i sums_of(__m512i steps, __m512i before, __mmask64 later)
 {
     const __m512i zero = _mm512_setzero_si512();
@@ -197,7 +198,7 @@ AVX512_INLINE __m512i sums_of(__m512i steps, __m512i before, __mmask64 later)
 
     lane = _mm512_add_epi8(lane, _mm512_slli_epi64(lane, 16));
     lane = _mm512_add_epi8(lane, _mm512_slli_epi64(lane, 32));
-    /* Last bytes are now summed over lanes. */
+    /* The last byte of each lane now accumulates over the lanes. */
     sum = _mm512_add_epi8(lane, _mm512_alignr_epi64(lane, zero, 7));
     sum = _mm512_add_epi8(sum, _mm512_alignr_epi64(sum, zero, 6));
     sum = _mm512_add_epi8(sum, _mm512_alignr_epi64(sum, zero, 4));
@@ -205,19 +206,19 @@ AVX512_INLINE __m512i sums_of(__m512i steps, __m512i before, __mmask64 later)
     return _mm512_add_epi8(_mm512_add_epi8(lane, before), sum);
 }
 
-/* The pass over gaps. */
+/* State of the pass over gaps. */
 struct runner {
     __m512i bits, mask, base, largest;
-    __m512i at;              /* of the step's first nonzero in the chunk */
-    __m512i before;          /* the last key's low bits, in every byte */
-    __mmask64 lowest, later; /* the lowest byte of each four; all but the first eight */
+    __m512i at;              /* index in the chunk of the step's first nonzero */
+    __m512i before;          /* low bits of the last key, in every byte */
+    __mmask64 lowest, later; /* the lowest byte of every four; all bytes but the first eight */
     struct chunk *chunk;
     uint32_t *offsets, *begin;
-    uint64_t wrapped, jumped; /* words of bits under way */
+    uint64_t wrapped, jumped; /* incomplete words of bits */
     uint32_t runs;
 };
 
-/* Notes that runs begin at the places of 64 nonzeros where sums wrapped or keys jumped. */
+/* Records the runs that start within 64 nonzeros, where sums wrapped or keys jumped. */
 AVX512_INLINE void note_runs(struct runner *runner, uint64_t wrapped, uint64_t jumped)
 {
     const __m512i iota = _mm512_set_epi8(
@@ -245,14 +246,14 @@ AVX512_INLINE void note_runs(struct runner *runner, uint64_t wrapped, uint64_t j
     if (__builtin_expect(runner->runs % 64 + count >= 64, 0)) {
         runner->chunk->wrapped[runner->runs / 64] = runner->wrapped;
         runner->chunk->jumped[runner->runs / 64] = runner->jumped;
-        /* By 64 - runs % 64, which may be 64. */
+        /* Shift by 64 - runs % 64, which may be 64. */
         runner->wrapped = wrapped >> 1 >> (63 - runner->runs % 64);
         runner->jumped = jumped >> 1 >> (63 - runner->runs % 64);
     }
     runner->runs += count;
 }
 
-/* The q-th sixteen bytes as words. */
+/* Zero-extends the q-th sixteen bytes to 32-bit words. */
 AVX512_INLINE __m512i sixteen_words(__m512i bytes, int q, __mmask64 lowest)
 {
     const __m512i first = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
@@ -261,7 +262,7 @@ AVX512_INLINE __m512i sixteen_words(__m512i bytes, int q, __mmask64 lowest)
         lowest, _mm512_add_epi8(first, _mm512_set1_epi8((char)(LANES * q))), bytes);
 }
 
-/* Takes half a group. */
+/* Processes half a group. */
 AVX512_INLINE void sum_half(struct runner *runner, const struct group *group, uint32_t half)
 {
     const struct byte_lanes *lanes = group->lanes;
@@ -270,7 +271,7 @@ AVX512_INLINE void sum_half(struct runner *runner, const struct group *group, ui
     const __m512i moved = _mm512_multishift_epi64_epi8(_mm512_set1_epi64((int64_t)lanes->shift),
                                                        _mm512_permutexvar_epi8(source, packed));
     const __m512i gap = _mm512_ternarylogic_epi32(moved, _mm512_set1_epi64((int64_t)lanes->mask),
-                                                  group->part[half], 0xEA); /* a and b, or c */
+                                                  group->part[half], 0xEA); /* (a & b) | c */
     const __m512i steps = _mm512_add_epi8(gap, _mm512_set1_epi8(1));
     const __m512i sum =
         _mm512_and_si512(sums_of(steps, runner->before, runner->later), runner->bits);
@@ -283,7 +284,7 @@ AVX512_INLINE void sum_half(struct runner *runner, const struct group *group, ui
     _mm512_storeu_si512(runner->offsets + 32, sixteen_words(offset, 2, runner->lowest));
     _mm512_storeu_si512(runner->offsets + 48, sixteen_words(offset, 3, runner->lowest));
     runner->offsets += HALF;
-    /* A sum of at most the gap has wrapped around. */
+    /* If the sum is at most the gap, it has wrapped around. */
     note_runs(runner, _cvtmask64_u64(_mm512_cmple_epu8_mask(sum, gap)), group->place[half]);
 }
 
@@ -297,7 +298,7 @@ AVX512_INLINE uint32_t largest_byte(__m512i bytes)
     return _mm512_reduce_max_epu32(_mm512_cvtepu8_epi32(fourth));
 }
 
-/* Finds offsets and where runs begin. */
+/* Finds the offsets and the starts of runs. */
 AVX512 __attribute__((noinline)) static void
 sum_groups(struct chunk *chunk, uint32_t groups, struct slc_byte_runs *runs)
 {
@@ -314,7 +315,7 @@ sum_groups(struct chunk *chunk, uint32_t groups, struct slc_byte_runs *runs)
                             .begin = runs->begin};
 
     for (struct group *group = chunk->group; group < chunk->group + groups; group++) {
-        /* Or the compiler loads the masks anew in each step. */
+        /* Keep the masks in registers; the compiler would load them in each step. */
         __asm__("" : "+k"(runner.lowest), "+k"(runner.later));
         sum_half(&runner, group, 0);
         sum_half(&runner, group, 1);
@@ -327,7 +328,7 @@ sum_groups(struct chunk *chunk, uint32_t groups, struct slc_byte_runs *runs)
     runs->largest = largest_byte(runner.largest);
 }
 
-/* Sums the upper bits of keys over runs, from the jumps at `jump` on. */
+/* Sums the upper bits of keys over runs, starting with the jumps at `jump`. */
 AVX512_INLINE void
 find_heads(const struct chunk *chunk, const uint32_t *jump, struct slc_byte_runs *runs)
 {
@@ -367,7 +368,7 @@ AVX512 bool slc_avx512_byte_runs(const struct slc_patched_view *gaps,
     if (!read_groups(&chunk, gaps, group, groups, runs->bits)) {
         return false;
     }
-    /* A run begins at the first nonzero: by a jump, which may be of nothing. */
+    /* A run starts at the first nonzero: by a jump, possibly of zero. */
     chunk.jumps[0] = 0;
     /* Stored by vectors: NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
     const uint32_t *jump = chunk.group[0].place[0] % 2 == 0 ? chunk.jumps : chunk.jumps + 1;

@@ -1,10 +1,10 @@
 /*
- * Fields of keys by products with matrices of bits, AVX-512 with GFNI (decode_ops.h).
+ * Fields of keys by products with bit matrices, for AVX-512 with GFNI (decode_ops.h).
  *
- * A step takes sixteen keys. One byte permutation per term brings the bytes that a term draws on to
- * their output bytes, one GF2P8AFFINEQB multiplies them, and one more permutation per field puts a
- * field's bytes together. Products of a block of keys are stored in between, so that one loop keeps
- * a whole matrix in registers and another all it needs of a field.
+ * A step processes sixteen keys. Per term, one byte permutation moves the contributing key bytes to
+ * their output bytes and one GF2P8AFFINEQB multiplies them; per field, one more permutation
+ * assembles its bytes. The products of a block of keys are stored in between, so that one loop
+ * keeps a whole matrix in registers and another one everything it needs of a field.
  */
 
 #if defined(__x86_64__)
@@ -12,8 +12,8 @@
 #include "storage/codec/decode_avx512.h"
 
 /*
- * How sixteen keys lie in vectors, and what a matrix makes of them. Byte 8 * j + i of a product is
- * output byte j of key i, for eight keys; where there are at most four output bytes, the upper half
+ * Arrangement of sixteen keys in vectors, and of their products with a matrix. Byte 8 * j + i of a
+ * product is output byte j of key i, for eight keys; with at most four output bytes, the upper half
  * holds those of eight more keys.
  */
 enum shape {
@@ -23,31 +23,31 @@ enum shape {
 };
 
 enum {
-    /* Keys whose products are stored before fields are taken from them: 2 KiB of products. */
+    /* Keys whose products are stored before their fields are assembled: 2 KiB of products. */
     BLOCK_KEYS = 256,
     STEP_KEYS = 16
 };
 
-/* How a field's bytes are found in products. */
+/* Positions of a field's bytes in the products. */
 struct field_lanes {
-    __m512i bytes;       /* where the four bytes of each lane's field are */
-    __mmask64 low, high; /* of these, the ones that there are, in the lower and the upper product */
+    __m512i bytes;       /* positions of the four bytes of each lane's field */
+    __mmask64 low, high; /* which of these are in the lower and in the upper product */
     __m512i base, largest;
     uint32_t *offsets;
 };
 
-/* The bytes that terms draw on, and what they are multiplied by. */
+/* The key bytes of the terms, and the blocks they are multiplied by. */
 struct terms {
     __m512i low[8], high[8], block[8];
 };
 
-static const uint64_t key_bytes = 0x3830282018100800;       /* of eight keys */
-static const uint64_t small_key_bytes = 0x1C1814100C080400; /* of eight lower halves */
+static const uint64_t key_bytes = 0x3830282018100800;       /* first bytes of eight keys */
+static const uint64_t small_key_bytes = 0x1C1814100C080400; /* of eight lower halves of keys */
 
 AVX512_INLINE struct terms
 terms_init(const struct slc_bit_matrix *matrix, enum shape shape, unsigned count)
 {
-    /* Lane j: its byte j, eight times. */
+    /* Lane j: its byte j, repeated eight times. */
     const __m512i repeat = _mm512_set_epi64(
         0x0707070707070707, 0x0606060606060606, 0x0505050505050505, 0x0404040404040404,
         0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0);
@@ -73,7 +73,7 @@ terms_init(const struct slc_bit_matrix *matrix, enum shape shape, unsigned count
     return terms;
 }
 
-/* The sum of `count` products. */
+/* Sum of `count` products. */
 AVX512_INLINE __m512i product(const __m512i *bytes,
                               const __m512i *block,
                               unsigned count,
@@ -93,8 +93,8 @@ AVX512_INLINE __m512i product(const __m512i *bytes,
 }
 
 /*
- * Products of a matrix with `count` keys, one or two vectors a step; a constant number of terms
- * keeps the matrix in registers.
+ * Multiplies `count` keys by a matrix, one or two vectors per step; with a constant number of terms
+ * the matrix stays in registers.
  */
 AVX512_INLINE void matrix_products(const struct slc_bit_matrix *matrix,
                                    enum shape shape,
@@ -154,7 +154,7 @@ AVX512 static void wide_matrix(const struct slc_bit_matrix *matrix,
     }
 }
 
-/* A lower half of a key has four bytes that terms could draw on. */
+/* A lower half of a key has four bytes, so there are at most four terms. */
 AVX512_INLINE void small_matrix_as(const struct slc_bit_matrix *matrix,
                                    enum shape shape,
                                    const uint32_t *keys,
@@ -213,12 +213,12 @@ AVX512_INLINE struct field_lanes lanes_of(const struct slc_field *field, bool on
     return lanes;
 }
 
-/* Takes one field of `count` keys from `at` on out of their products. */
-AVX512_INLINE void take_field(struct field_lanes *lanes,
-                              bool one_product,
-                              const __m512i *products,
-                              uint32_t at,
-                              uint32_t count)
+/* Assembles one field of `count` keys, from `at` on, from their products. */
+AVX512_INLINE void assemble_field(struct field_lanes *lanes,
+                                  bool one_product,
+                                  const __m512i *products,
+                                  uint32_t at,
+                                  uint32_t count)
 {
     const struct field_lanes lane = *lanes;
     uint32_t *offsets = lane.offsets + at;
@@ -237,7 +237,7 @@ AVX512_INLINE void take_field(struct field_lanes *lanes,
     lanes->largest = largest;
 }
 
-/* The fields of one matrix: `lanes` says how each is found. */
+/* Computes the fields of one matrix, at the positions in `lanes`. */
 AVX512_INLINE void matrix_fields(const struct slc_bit_matrix *matrix,
                                  bool small,
                                  const void *keys,
@@ -258,15 +258,15 @@ AVX512_INLINE void matrix_fields(const struct slc_bit_matrix *matrix,
         }
         for (unsigned f = 0; f < fields; f++) {
             if (one_product) {
-                take_field(&lanes[f], true, products, at, size);
+                assemble_field(&lanes[f], true, products, at, size);
             } else {
-                take_field(&lanes[f], false, products, at, size);
+                assemble_field(&lanes[f], false, products, at, size);
             }
         }
     }
 }
 
-/* Takes one matrix after the other; `keys` are small where `small` says so. */
+/* Processes the matrices in turn; `small`: `keys` are lower halves. */
 AVX512_INLINE void all_matrices(const struct slc_fields *plan,
                                 bool small,
                                 const void *keys,
@@ -292,7 +292,7 @@ AVX512_INLINE void all_matrices(const struct slc_fields *plan,
     }
 }
 
-/* Lanes past the end repeat the last key: they do not change the largest offset. */
+/* Lanes past the end repeat the last key, so they do not change the largest offset. */
 AVX512 void slc_avx512_fields(const struct slc_fields *plan,
                               uint64_t *keys,
                               uint32_t count,

@@ -1,15 +1,16 @@
 /*
- * Whole patched groups at a time, AVX-512: from packed bits through exceptions to keys or reals,
- * without storing in between.
+ * Decodes whole patched groups with AVX-512: from packed bits through exceptions to keys or reals,
+ * without storing intermediate values.
  *
  * Nearly all groups of real tensors have values of at most SMALL_BITS bits, low and high part
- * together: those take lanes of 32 bits, 16 values a step, and what a group adds up to still fits a
- * lane. Others take lanes of 64 bits.
+ * together: they use 32-bit lanes, 16 values per step, and the sum of a group still fits a lane.
+ * Other groups use 64-bit lanes.
  *
- * Exceptions are scattered first, for all groups of a chunk, each to the place of its value among
- * zeros, so that unpacking merely takes the union: a vector cannot be loaded from what was just
- * stored in pieces without waiting for the stores. They wait where the group's results will be, for
- * more memory would push a kernel's rows out of the first-level cache, and be pushed out by them.
+ * The exceptions of all groups of a chunk are scattered first, each to the place of its value among
+ * zeros, so that unpacking only has to OR them in: loading a vector from recent narrower stores
+ * would have to wait for those stores. The high parts are kept in the memory of the group's
+ * results, because more memory would evict a kernel's rows from the L1 cache and be evicted by
+ * them.
  */
 #include "storage/codec/decode_ops.h"
 
@@ -19,24 +20,24 @@
 #include "storage/codec/decode_loops.h"
 
 enum {
-    /* Groups that are patched together: those of a chunk of the decoder. */
+    /* Groups that are patched together: those of a decoder's chunk. */
     PATCH_GROUPS = SLC_CHUNK_GROUPS,
-    /* 128 gaps of so many bits, and 128 for the steps between keys, are below 2^32. */
+    /* The sum of 128 gaps of this many bits, plus 128 for the steps between keys, is below 2^32. */
     SMALL_BITS = 24,
     SMALL_LANES = 16,
     WIDE_LANES = 8
 };
 
-/* The same with high parts that stand where they belong. */
+/* The same, with high parts already shifted to their places. */
 AVX512_INLINE __m512i sixteen_patched(const struct sixteen *sixteen,
                                       const uint8_t *packed,
                                       const uint32_t *high)
 {
     return _mm512_ternarylogic_epi32(sixteen_move(sixteen, packed), sixteen->mask,
-                                     _mm512_loadu_si512(high), 0xEA); /* a and b, or c */
+                                     _mm512_loadu_si512(high), 0xEA); /* (a & b) | c */
 }
 
-/* As struct window: sums over sixteen gaps, modulo 2^32. */
+/* Like struct window: sums over sixteen gaps, modulo 2^32. */
 struct small_window {
     __m512i key, one, two, four, eight;
 };
@@ -71,16 +72,14 @@ static bool is_small(const struct slc_patched_view *view, uint32_t group)
     return view->widths[group] + view->extras[group] <= SMALL_BITS;
 }
 
-/*
- * What is wrong with exceptions, put together over all groups of a chunk without a branch for each.
- */
+/* Faults of exceptions, accumulated over all groups of a chunk without a branch for each. */
 struct faults {
-    uint32_t order;  /* positions that do not ascend, or are not of a group */
+    uint32_t order;  /* positions that do not ascend or are outside the group */
     uint32_t unused; /* unused bits that are not zero */
     __mmask16 zeros; /* high parts that are zero */
 };
 
-/* That as many positions from `from` on as a step has lanes ascend, up to the one behind them. */
+/* Checks that the positions of a step from `from` on ascend up to the first of the next step. */
 AVX512_INLINE void check_order(
     struct faults *faults, const uint8_t *positions, uint32_t from, uint32_t count, uint32_t lanes)
 {
@@ -91,18 +90,18 @@ AVX512_INLINE void check_order(
     faults->order |= _mm_mask_cmpge_epu8_mask(pairs, now, next);
 }
 
-/* The last of the positions, and bits behind the high parts, of which there are some. */
+/* Checks the last position and the bits after the high parts; needs at least one exception. */
 AVX512_INLINE void
 check_end(struct faults *faults, const uint8_t *positions, uint32_t count, unsigned extra)
 {
     const uint32_t last = count * extra - 1;
 
     faults->order |= positions[count - 1] & ~(uint32_t)(SLC_GROUP_NNZ - 1);
-    /* The last byte by as many bits as are used. */
+    /* Shift the last byte by its number of used bits. */
     faults->unused |= (uint32_t)positions[count + last / 8] >> (last % 8 + 1);
 }
 
-/* Where eight exceptions belong; inside the group even where a position is not. */
+/* Positions of eight exceptions, forced into the group even if invalid. */
 AVX512_INLINE __m512i positions_of_eight(const uint8_t *positions)
 {
     const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)positions);
@@ -110,13 +109,13 @@ AVX512_INLINE __m512i positions_of_eight(const uint8_t *positions)
     return _mm512_and_si512(_mm512_cvtepu8_epi64(bytes), _mm512_set1_epi64(SLC_GROUP_NNZ - 1));
 }
 
-/* Without optimization scatters are macros that turn their masks into chars. */
+/* Without optimization scatters are macros that convert their masks to char. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 
 /*
- * Reads the exceptions, of which there are, of a group of small values: their high parts, shifted
- * to where they belong, to `high`, and zeros in between.
+ * Reads the exceptions, at least one, of a group of small values; stores their high parts, shifted
+ * to their places, in `high`, with zeros in between.
  */
 AVX512_INLINE void patch_small(const struct slc_patched_view *view,
                                uint32_t group,
@@ -176,11 +175,11 @@ AVX512_INLINE void patch_wide(const struct slc_patched_view *view,
 
 #pragma GCC diagnostic pop
 
-/* What becomes of values. */
+/* What values are converted to. */
 enum make {
-    MAKE_KEYS,       /* sums, of 64 bits */
-    MAKE_SMALL_KEYS, /* their lower halves */
-    MAKE_REALS       /* each plus `low`, as f64 */
+    MAKE_KEYS,       /* 64-bit sums */
+    MAKE_SMALL_KEYS, /* lower halves of the sums */
+    MAKE_REALS       /* each value plus `low`, as f64 */
 };
 
 static inline uint32_t make_bytes(enum make make)
@@ -189,8 +188,8 @@ static inline uint32_t make_bytes(enum make make)
 }
 
 /*
- * Where high parts of a small group wait: where its results go, in the second half where those are
- * twice as long, so that no result is written over a high part that is still to be read.
+ * Where the high parts of a small group are kept: in the memory of its results, in the second half
+ * if results are twice as long, so that no result overwrites a high part that is still needed.
  */
 static inline uint32_t *high_parts(enum make make, unsigned char *out)
 {
@@ -198,16 +197,16 @@ static inline uint32_t *high_parts(enum make make, unsigned char *out)
 }
 
 struct maker {
-    struct small_window small_window; /* MAKE_SMALL_KEYS: goes on from group to group */
-    uint64_t next;                    /* MAKE_KEYS: what the group's keys are counted from */
+    struct small_window small_window; /* MAKE_SMALL_KEYS: continues from group to group */
+    uint64_t next;                    /* MAKE_KEYS: the base of the group's keys */
     double low;
-    __m512i nearest; /* MAKE_REALS: the value closest to zero so far, of small groups */
-    __mmask8 zeros;  /* of others: which were zero */
+    __m512i nearest; /* MAKE_REALS, small groups: value closest to zero so far */
+    __mmask8 zeros;  /* MAKE_REALS, other groups: lanes that had a zero */
 };
 
 AVX512_INLINE __m512d real_of(__m512i value, double low)
 {
-    /* An integer below 2^52 in the mantissa of 2^52 is that number plus 2^52: no conversion. */
+    /* An integer below 2^52 in the mantissa of 2^52 is that integer plus 2^52: no conversion. */
     const __m512i two_52 = _mm512_set1_epi64(0x4330000000000000);
     const __m512d real = _mm512_castsi512_pd(_mm512_or_si512(value, two_52));
 
@@ -310,13 +309,13 @@ AVX512_INLINE void make_wide_group(struct maker *maker,
     }
 }
 
-/* Without optimization scatters are macros that turn their masks into chars. */
+/* Without optimization scatters are macros that convert their masks to char. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 
 /*
- * MAKE_REALS of a group of width 0, as most groups of counts are: all values are the smallest but
- * for the exceptions, which follow it directly to their places.
+ * MAKE_REALS for a group of width 0, like most groups of counts: all values equal the smallest
+ * except the exceptions, which are scattered over them.
  */
 AVX512_INLINE void make_constant_group(struct maker *maker,
                                        const struct slc_patched_view *view,
@@ -351,15 +350,13 @@ AVX512_INLINE void make_constant_group(struct maker *maker,
 
 #pragma GCC diagnostic pop
 
-/* What make_constant_group takes. */
+/* Whether make_constant_group applies. */
 static bool is_constant(enum make make, const struct slc_patched_view *view, uint32_t group)
 {
     return make == MAKE_REALS && view->widths[group] == 0;
 }
 
-/*
- * Reads the exceptions of groups whose results go to `out`. False where they are not sound.
- */
+/* Reads the exceptions of groups whose results go to `out`. Returns false if they are not sound. */
 AVX512_INLINE bool patch_groups(struct maker *maker,
                                 enum make make,
                                 const struct slc_patched_view *view,
@@ -382,7 +379,7 @@ AVX512_INLINE bool patch_groups(struct maker *maker,
     return (faults.order | faults.unused | faults.zeros) == 0;
 }
 
-/* Takes groups that are not small only where `make` is not MAKE_SMALL_KEYS. */
+/* Converts groups; accepts groups that are not small unless `make` is MAKE_SMALL_KEYS. */
 AVX512_INLINE bool make_groups(struct maker *maker,
                                enum make make,
                                const struct slc_patched_view *view,
@@ -398,7 +395,7 @@ AVX512_INLINE bool make_groups(struct maker *maker,
         }
         for (; group < last; group++) {
             if (is_constant(make, view, group)) {
-                /* made with its exceptions */
+                /* converted together with its exceptions */
             } else if (make == MAKE_SMALL_KEYS || is_small(view, group)) {
                 make_small_group(maker, make, view, group, out);
             } else {
@@ -445,7 +442,7 @@ AVX512 bool slc_avx512_integers(const struct slc_patched_view *above,
 {
     struct maker maker = {.low = low, .nearest = _mm512_set1_epi32(-1)};
 
-    /* So that sums with small values fit a lane. */
+    /* Sums with small values then fit a lane. */
     if (low < -0x1p30 || low > 0x1p30) {
         return slc_loop_integers(above, slc_avx512_unpack, group, groups, low, values);
     }

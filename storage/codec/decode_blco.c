@@ -1,9 +1,9 @@
 /*
- * Codec 3, `blco` (docs/FORMAT.md, section 7.3; Nguyen et al., ICS 2022, sections 4.1 and 4.2):
- * coordinates by shift and mask, upper bits once per sub-block.
+ * Codec 3, `blco` (docs/FORMAT.md, section 7.3; [Nguyen2022] sections 4.1 and 4.2): coordinates by
+ * shift and mask, upper bits once per sub-block.
  *
- * The indices hold no order to rely on, so only offsets against the extent, the first and last key,
- * and the upper bits are checked here.
+ * The order of the indices is not verified here; only offsets against the extent, the first and
+ * last key, and the upper bits are checked.
  */
 #include "storage/codec/decode_internal.h"
 
@@ -39,20 +39,20 @@ static bool check_sub_blocks(const struct slc_decoder *decoder, struct slc_damag
                                   sub_block_first(blco, s), "", first);
         }
         if (count == 0 || count > decoder->entry.nnz - first) {
-            return slc_damage_set(damage, at + 12, "the nonzeros of a sub-block", count, "1 to ",
-                                  decoder->entry.nnz - first);
+            return slc_damage_set(damage, at + 12, "the number of nonzeros of a sub-block", count,
+                                  "1 to ", decoder->entry.nnz - first);
         }
         first += count;
         upper_before = upper;
     }
     if (first != decoder->entry.nnz || upper_before != decoder->entry.last_hi) {
-        return slc_damage_set(damage, blco->sub_blocks, "the nonzeros of all sub-blocks", first, "",
-                              decoder->entry.nnz);
+        return slc_damage_set(damage, blco->sub_blocks, "the number of nonzeros of all sub-blocks",
+                              first, "", decoder->entry.nnz);
     }
     return true;
 }
 
-/* The low key word of a re-encoded index. */
+/* The low word of the key of a re-encoded index. */
 static uint64_t key_of_index(const struct slc_decoder *decoder, uint64_t index)
 {
     uint64_t key = 0;
@@ -72,7 +72,7 @@ unsigned slc_blco_shifts(const struct slc_key_layout *keys, uint32_t shift[SLC_M
     unsigned bits = 0;
 
     for (unsigned n = 0; n < keys->order; n++) {
-        shift[n] = bits < 64 ? bits : 0; /* where 64 are used up, the mask is empty */
+        shift[n] = bits < 64 ? bits : 0; /* all 64 bits are used: the mask is empty */
         bits += (unsigned)__builtin_popcountll(keys->mask_lo[n]);
     }
     return bits;
@@ -86,7 +86,7 @@ bool slc_blco_open(struct slc_decoder *decoder, struct slc_damage *damage)
     uint64_t bytes = 8 + (uint64_t)SUB_BLOCK_BYTES * count + UINT64_C(16) * nnz;
 
     if (count == 0 || count > nnz) {
-        return slc_damage_set(damage, data, "the count of sub-blocks", count, "1 to ", nnz);
+        return slc_damage_set(damage, data, "the number of sub-blocks", count, "1 to ", nnz);
     }
     if (slc_load_u32(data + 4) != 0) {
         return slc_damage_set(damage, data + 4, "a reserved field", slc_load_u32(data + 4), "", 0);
@@ -116,7 +116,7 @@ bool slc_blco_open(struct slc_decoder *decoder, struct slc_damage *damage)
                            UINT64_C(8) * nnz, damage);
 }
 
-/* Offsets of `count` nonzeros with equal upper bits, into the chunk from index `at`. */
+/* Decodes offsets of `count` nonzeros with equal upper bits into the chunk from index `at` on. */
 static bool decode_run(struct slc_decoder *decoder,
                        const uint8_t *indices,
                        uint64_t upper,
@@ -157,7 +157,7 @@ bool slc_blco_offsets(struct slc_decoder *decoder,
         used |= slc_load_u64(indices + 8 * (size_t)i);
     }
     if ((used & ~slc_low_mask(blco->index_bits)) != 0) {
-        return slc_damage_set(damage, indices, "the length of a re-encoded index",
+        return slc_damage_set(damage, indices, "the bit length of a re-encoded index",
                               slc_bit_length_u64(used), "at most ", blco->index_bits);
     }
     for (uint32_t done = 0; done < count;) {
@@ -177,8 +177,8 @@ bool slc_blco_offsets(struct slc_decoder *decoder,
     return true;
 }
 
-/* Whether nonzero i of the chunk differs from the one before outside the run's bits. */
-static bool run_begins(const struct slc_decoder *decoder, uint32_t i)
+/* Whether nonzero i of the chunk differs from the previous one outside the run's bits. */
+static bool starts_run(const struct slc_decoder *decoder, uint32_t i)
 {
     const struct slc_fiber_run run = decoder->keys.run;
     const uint64_t corner = decoder->entry.corner[run.mode];
@@ -203,7 +203,7 @@ uint32_t slc_blco_runs(struct slc_decoder *decoder, uint32_t count)
     begin[0] = 0;
     for (uint32_t i = 1; i < count; i++) {
         begin[runs] = i;
-        runs += run_begins(decoder, i);
+        runs += starts_run(decoder, i);
     }
     begin[runs] = count;
     for (unsigned n = 0; n < decoder->keys.order; n++) {

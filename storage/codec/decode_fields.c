@@ -1,6 +1,6 @@
 /*
- * Plans that pick fields out of keys: masks with the steps that move their bits together, and
- * matrices of bits. Built once per tile; cost: a few operations per bit of a key.
+ * Builds plans that extract fields from keys: masks with the steps that move their bits together,
+ * and bit matrices. Built once per tile; cost: a few operations per key bit.
  */
 #include "storage/codec/decode_ops.h"
 
@@ -27,8 +27,8 @@ void slc_fields_clear(struct slc_fields *fields)
     fields->matrices = 0;
 }
 
-/* The first matrix with room for `bytes` more output bytes, or a new one. */
-static unsigned matrix_with_room(struct slc_fields *fields, unsigned bytes)
+/* The first matrix with space for `bytes` more output bytes, or a new one. */
+static unsigned find_matrix(struct slc_fields *fields, unsigned bytes)
 {
     unsigned m = 0;
 
@@ -42,17 +42,17 @@ static unsigned matrix_with_room(struct slc_fields *fields, unsigned bytes)
     return m;
 }
 
-/* Lets output byte `byte` take bit `to` (0..7) from bit `from` (0..63) of the key. */
+/* Routes bit `from` (0..63) of the key to bit `to` (0..7) of output byte `byte`. */
 static void route_bit(struct slc_bit_matrix *matrix, unsigned byte, unsigned to, unsigned from)
 {
     unsigned term = 0;
 
-    /* A term whose block is empty is free. */
+    /* A term whose block is empty is unused. */
     while (matrix->block[term][byte] != 0 && matrix->source[term][byte] != from / 8) {
         term++;
     }
     matrix->source[term][byte] = (uint8_t)(from / 8);
-    /* Row i of a block, which makes bit i, is its byte 7 - i. */
+    /* Row i of a block computes bit i and is its byte 7 - i. */
     matrix->block[term][byte] |= UINT64_C(1) << (8 * (7 - to) + from % 8);
     if (matrix->terms <= term) {
         matrix->terms = term + 1;
@@ -66,7 +66,7 @@ void slc_fields_add(struct slc_fields *fields,
                     uint32_t *offsets)
 {
     const unsigned bytes = (gather->bits + 7) / 8;
-    const unsigned m = matrix_with_room(fields, bytes);
+    const unsigned m = find_matrix(fields, bytes);
     struct slc_bit_matrix *matrix = &fields->matrix[m];
     uint64_t rest = gather->mask;
 

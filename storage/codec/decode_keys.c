@@ -1,9 +1,7 @@
-/*
- * From gaps to keys, and the checks that keys ascend within what the tile's directory says.
- */
+/* Sums gaps to keys, and checks that keys ascend within the bounds of the directory entry. */
 #include "storage/codec/decode_internal.h"
 
-/* Sums of two words, checked one by one: tiles that change the upper word are few. */
+/* Sums two-word keys and checks each: few tiles change the upper word. */
 static bool sum_wide(struct slc_decoder *decoder, uint32_t at, uint32_t count, slc_u128 *last)
 {
     const slc_u128 first = slc_key_join(decoder->entry.first_lo, decoder->entry.first_hi);
@@ -27,10 +25,10 @@ static bool sum_wide(struct slc_decoder *decoder, uint32_t at, uint32_t count, s
 }
 
 /*
- * Gaps below 2^56 cannot carry 128 keys of a tile that spans less than 2^56 past 2^64, so the last
- * key alone tells. Longer ones could wrap and come back.
+ * Gaps below 2^56 cannot carry 128 keys of a tile that spans less than 2^56 past 2^64, so checking
+ * the last key suffices. Larger gaps could wrap around and return into the range.
  */
-static bool ascend(const struct slc_decoder *decoder, uint32_t at, uint32_t count)
+static bool keys_ascend(const struct slc_decoder *decoder, uint32_t at, uint32_t count)
 {
     const uint64_t *keys = decoder->key_lo + at;
     bool ascending = keys[0] >= decoder->entry.first_lo + (uint64_t)decoder->next;
@@ -42,50 +40,54 @@ static bool ascend(const struct slc_decoder *decoder, uint32_t at, uint32_t coun
 }
 
 /*
- * The first key is the directory's; a later group needs room below the last one. Not by `next`
- * itself: behind the largest key of 128 bits it is 0 again.
+ * Checks that the first key of the tile is the directory's, and that a later group starts within
+ * the span. Tests `next` - 1, because `next` wraps to 0 after the largest 128-bit key.
  */
-static bool has_room(const struct slc_decoder *decoder,
-                     uint32_t at,
-                     slc_u128 gap,
-                     const uint8_t *where,
-                     struct slc_damage *damage)
+static bool check_first_key(const struct slc_decoder *decoder,
+                            uint32_t at,
+                            slc_u128 gap,
+                            const uint8_t *where,
+                            struct slc_damage *damage)
 {
     const bool first = decoder->position + at == 0;
 
     if (first ? gap != 0 : decoder->next - 1 >= decoder->span) {
-        return slc_damage_set(damage, where, "the first key of a group, from the tile's first",
+        return slc_damage_set(damage, where,
+                              "the first key of a group, relative to the tile's first",
                               (uint64_t)decoder->next + (uint64_t)gap, "at most ",
                               first ? 0 : (uint64_t)decoder->span);
     }
     return true;
 }
 
-static bool move_on(struct slc_decoder *decoder,
-                    bool ascending,
-                    slc_u128 last,
-                    const uint8_t *where,
-                    struct slc_damage *damage)
+static bool advance_keys(struct slc_decoder *decoder,
+                         bool ascending,
+                         slc_u128 last,
+                         const uint8_t *where,
+                         struct slc_damage *damage)
 {
     if (!ascending || last > decoder->span) {
-        return slc_damage_set(damage, where, "the last key of a group, from the tile's first",
+        return slc_damage_set(damage, where,
+                              "the last key of a group, relative to the tile's first",
                               (uint64_t)last, "ascending and at most ", (uint64_t)decoder->span);
     }
     decoder->next = last + 1;
     return true;
 }
 
-bool slc_decoder_pass_keys(struct slc_decoder *decoder,
-                           uint32_t at,
-                           uint32_t count,
-                           const uint8_t *where,
-                           struct slc_damage *damage)
+bool slc_decoder_check_keys(struct slc_decoder *decoder,
+                            uint32_t at,
+                            uint32_t count,
+                            const uint8_t *where,
+                            struct slc_damage *damage)
 {
     const uint64_t *keys = decoder->key_lo + at;
     const uint64_t first = decoder->entry.first_lo;
 
-    return has_room(decoder, at, keys[0] - (first + (uint64_t)decoder->next), where, damage) &&
-           move_on(decoder, ascend(decoder, at, count), keys[count - 1] - first, where, damage);
+    return check_first_key(decoder, at, keys[0] - (first + (uint64_t)decoder->next), where,
+                           damage) &&
+           advance_keys(decoder, keys_ascend(decoder, at, count), keys[count - 1] - first, where,
+                        damage);
 }
 
 bool slc_decoder_sum(struct slc_decoder *decoder,
@@ -99,12 +101,12 @@ bool slc_decoder_sum(struct slc_decoder *decoder,
 
     if (!decoder->two_words) {
         decoder->ops->sum(lo, count, decoder->entry.first_lo + (uint64_t)decoder->next, lo);
-        return slc_decoder_pass_keys(decoder, at, count, where, damage);
+        return slc_decoder_check_keys(decoder, at, count, where, damage);
     }
-    if (!has_room(decoder, at, slc_key_join(lo[0], decoder->key_hi[at]), where, damage)) {
+    if (!check_first_key(decoder, at, slc_key_join(lo[0], decoder->key_hi[at]), where, damage)) {
         return false;
     }
     const bool ascending = sum_wide(decoder, at, count, &last);
 
-    return move_on(decoder, ascending, last, where, damage);
+    return advance_keys(decoder, ascending, last, where, damage);
 }

@@ -1,6 +1,6 @@
 /*
  * Plain C bodies of the inner loops of storage/codec/decode_ops.h. Each table wraps them in
- * functions of its own instruction set, so that the compiler vectorizes one source for each.
+ * functions for its own instruction set, so the compiler vectorizes one source for each.
  */
 #ifndef SLC_STORAGE_DECODE_LOOPS_H
 #define SLC_STORAGE_DECODE_LOOPS_H
@@ -15,7 +15,7 @@ slc_loop_unpack(const uint8_t *packed, unsigned width, uint32_t count, uint64_t 
     const uint64_t mask = slc_low_mask(width);
 
     if (width == 0) {
-        /* Without this a zero-width group at the end of a section would load for nothing. */
+        /* Without this, a zero-width group at the end of a section would load past its end. */
         memset(values, 0, count * sizeof *values);
     } else if (width <= 57) {
         for (uint32_t i = 0; i < count; i++) {
@@ -67,7 +67,7 @@ SLC_LOOP uint64_t slc_loop_gather_long(const struct slc_gather *gather, uint64_t
     return bits;
 }
 
-/* For masks that reach over at most 32 bits: twice the lanes, one step less. */
+/* For masks that span at most 32 bits: twice the lanes, one step less. */
 SLC_LOOP uint32_t slc_loop_gather_short(const struct slc_gather *gather, uint64_t key)
 {
     uint32_t bits = (uint32_t)(key >> gather->shift) & (uint32_t)gather->picked;
@@ -110,7 +110,7 @@ SLC_LOOP void slc_loop_gather_wide(const struct slc_gather *gather,
     }
 }
 
-SLC_LOOP uint32_t slc_loop_settle(uint32_t *fields, uint32_t count, uint32_t base)
+SLC_LOOP uint32_t slc_loop_subtract_base(uint32_t *fields, uint32_t count, uint32_t base)
 {
     uint32_t largest = 0;
 
@@ -138,7 +138,7 @@ SLC_LOOP void slc_loop_fields(const struct slc_fields *plan,
         const struct slc_field *field = &plan->field[f];
 
         gather(field->gather, keys, count, field->offsets);
-        largest[f] = slc_loop_settle(field->offsets, count, field->base);
+        largest[f] = slc_loop_subtract_base(field->offsets, count, field->base);
     }
 }
 
@@ -174,8 +174,7 @@ SLC_LOOP bool slc_loop_integers(const struct slc_patched_view *above,
             return false;
         }
         /*
-         * An integer below 2^52 in the mantissa of 2^52 is that number plus 2^52: no conversion
-         * needed.
+         * An integer below 2^52 in the mantissa of 2^52 is that integer plus 2^52: no conversion.
          */
         for (uint32_t i = 0; i < SLC_GROUP_NNZ; i++) {
             const uint64_t bits = words[i] | UINT64_C(0x4330000000000000);
@@ -220,7 +219,7 @@ SLC_LOOP bool slc_loop_plain(const uint8_t *bytes, uint32_t count, double *value
 {
     uint64_t faults = 0;
 
-    /* Infinity or NaN minus itself is NaN, which equals nothing. */
+    /* Infinity or NaN minus itself is NaN, which compares unequal to everything. */
     for (uint32_t i = 0; i < count; i++) {
         double value = slc_load_f64(bytes + 8 * (size_t)i);
 

@@ -1,7 +1,8 @@
 /*
- * The loops of storage/codec/decode_loops.h as functions of one table, for its instruction set.
- * Needs LOOP_TARGET, the attribute that names that (it may be empty), and LOOP_UNPACK, the table's
- * own function that unpacks. LOOP_OPS are their members of struct slc_decode_ops.
+ * Instantiates the loops of storage/codec/decode_loops.h for the instruction set of one table.
+ * Needs LOOP_TARGET, the function attribute of the instruction set (may be empty), and LOOP_UNPACK,
+ * the table's unpack function. LOOP_OPS initializes the corresponding members of struct
+ * slc_decode_ops.
  */
 #include "storage/codec/decode_loops.h"
 
@@ -25,9 +26,9 @@ LOOP_TARGET static void loop_gather_wide(const struct slc_gather *gather,
     slc_loop_gather_wide(gather, keys, count, fields);
 }
 
-LOOP_TARGET static uint32_t loop_settle(uint32_t *fields, uint32_t count, uint32_t base)
+LOOP_TARGET static uint32_t loop_subtract_base(uint32_t *fields, uint32_t count, uint32_t base)
 {
-    return slc_loop_settle(fields, count, base);
+    return slc_loop_subtract_base(fields, count, base);
 }
 
 LOOP_TARGET static bool loop_keys(const struct slc_patched_view *gaps,
@@ -74,5 +75,5 @@ LOOP_TARGET static uint64_t loop_field(const uint8_t *indices,
 }
 
 #define LOOP_OPS                                                                                   \
-    .sum = loop_sum, .keys = loop_keys, .runs = loop_runs, .settle = loop_settle,                  \
+    .sum = loop_sum, .keys = loop_keys, .runs = loop_runs, .subtract_base = loop_subtract_base,    \
     .integers = loop_integers, .lookup = loop_lookup, .plain = loop_plain, .field = loop_field

@@ -1,19 +1,19 @@
 /*
- * Codec 2, `lz4` (docs/FORMAT.md, section 7.2): byte planes of gaps and values under LZ4, undone
- * into the decoder's scratch when the tile is opened. Also the pieces that LZ4-compressed values of
- * other codecs share with it.
+ * Codec 2, `lz4` (docs/FORMAT.md, section 7.2): byte planes of gaps and values, compressed by LZ4
+ * and expanded into the decoder's scratch before the first chunk. Other codecs share the functions
+ * for LZ4-compressed values.
  */
 #include "storage/codec/decode_internal.h"
 
 #include <lz4.h>
 #include <string.h>
 
-static bool refuse_size(const uint8_t *section,
-                        uint64_t made,
-                        uint64_t expanded_bytes,
-                        struct slc_damage *damage)
+static bool set_size_damage(const uint8_t *section,
+                            uint64_t made,
+                            uint64_t expanded_bytes,
+                            struct slc_damage *damage)
 {
-    return slc_damage_set(damage, section, "the size of an LZ4 section, expanded", made, "",
+    return slc_damage_set(damage, section, "the expanded size of an LZ4 section", made, "",
                           expanded_bytes);
 }
 
@@ -23,9 +23,9 @@ bool slc_planes_note(struct slc_decoder *decoder,
                      uint64_t expanded_bytes,
                      struct slc_damage *damage)
 {
-    /* Both sizes are bounded by one tile's, far below INT_MAX. */
+    /* Both sizes are bounded by those of a tile, far below INT_MAX. */
     decoder->lz4 = (struct slc_lz4_section){section, (uint32_t)bytes, (uint32_t)expanded_bytes};
-    return bytes > 0 || refuse_size(section, 0, expanded_bytes, damage);
+    return bytes > 0 || set_size_damage(section, 0, expanded_bytes, damage);
 }
 
 bool slc_planes_expand(struct slc_decoder *decoder, struct slc_damage *damage)
@@ -38,7 +38,7 @@ bool slc_planes_expand(struct slc_decoder *decoder, struct slc_damage *damage)
     int made = LZ4_decompress_safe((const char *)lz4->at, (char *)decoder->planes, (int)lz4->bytes,
                                    (int)lz4->expanded_bytes);
     return (made >= 0 && (uint32_t)made == lz4->expanded_bytes) ||
-           refuse_size(lz4->at, made < 0 ? 0 : (uint64_t)made, lz4->expanded_bytes, damage);
+           set_size_damage(lz4->at, made < 0 ? 0 : (uint64_t)made, lz4->expanded_bytes, damage);
 }
 
 bool slc_lz4_open(struct slc_decoder *decoder, struct slc_damage *damage)
@@ -47,24 +47,26 @@ bool slc_lz4_open(struct slc_decoder *decoder, struct slc_damage *damage)
     const uint8_t *data = decoder->data;
     unsigned gap_bytes = data[0], value_bytes = data[1];
     uint64_t stored = slc_load_u32(data + 4);
-    uint64_t room = decoder->entry.data_bytes - 8;
+    uint64_t capacity = decoder->entry.data_bytes - 8;
     uint64_t planes = (uint64_t)(gap_bytes + value_bytes) * decoder->entry.nnz;
 
     if (gap_bytes > (decoder->span_bits + 7) / 8) {
-        return slc_damage_set(damage, data, "the bytes of a gap", gap_bytes, "at most ",
+        return slc_damage_set(damage, data, "the number of bytes of a gap", gap_bytes, "at most ",
                               (decoder->span_bits + 7) / 8);
     }
     if (value_bytes != 4 && value_bytes != 8) {
-        return slc_damage_set(damage, data + 1, "the bytes of a value", value_bytes, "4 or ", 8);
+        return slc_damage_set(damage, data + 1, "the number of bytes of a value", value_bytes,
+                              "4 or ", 8);
     }
     if (data[2] > 1 || data[3] != 0) {
         return slc_damage_set(damage, data + 2, "the compression flag", slc_load_u16(data + 2),
                               "at most ", 1);
     }
-    if (stored > room || ((stored + 7) & ~UINT64_C(7)) != room) {
-        return slc_damage_set(damage, data + 4, "the size of the planes", stored, "at most ", room);
+    if (stored > capacity || ((stored + 7) & ~UINT64_C(7)) != capacity) {
+        return slc_damage_set(damage, data + 4, "the size of the planes", stored, "at most ",
+                              capacity);
     }
-    if (!slc_bits_zero_from(data + 8, stored * 8, room)) {
+    if (!slc_bits_zero_from(data + 8, stored * 8, capacity)) {
         return slc_damage_set(damage, data + 8 + stored, "padding after the planes", 1, "", 0);
     }
     if (data[2] == 0) {
@@ -119,7 +121,7 @@ bool slc_lz4_keys(struct slc_decoder *decoder,
     return true;
 }
 
-/* 16 bytes; the two builtins below exist in gcc 12 and clang alike and become SSE2 or NEON. */
+/* 16 bytes; the two builtins below exist in gcc 12 and clang and compile to SSE2 or NEON. */
 typedef uint8_t byte_vector __attribute__((vector_size(16)));
 
 static inline byte_vector load_vector(const uint8_t *bytes)
@@ -130,7 +132,7 @@ static inline byte_vector load_vector(const uint8_t *bytes)
     return vector;
 }
 
-/* Alternates the bytes of the lower (upper) halves of a and b. */
+/* Interleaves the bytes of the lower (upper) halves of a and b. */
 static inline byte_vector zip_low(byte_vector a, byte_vector b)
 {
     return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -143,8 +145,8 @@ static inline byte_vector zip_high(byte_vector a, byte_vector b)
 }
 
 /*
- * Zipping planes 0 with 4, 1 with 5, 2 with 6, 3 with 7, then the results at distance two, then at
- * distance one, brings the eight bytes of each element together: a perfect shuffle in three steps.
+ * Interleaving planes 0 with 4, 1 with 5, 2 with 6, 3 with 7, then the results at distance two,
+ * then at distance one, collects the eight bytes of each element: a perfect shuffle in three steps.
  */
 void slc_unshuffle8(const uint8_t *const planes[8], uint32_t count, uint8_t *out)
 {

@@ -1,16 +1,14 @@
 /*
  * Decoding loops for NEON, which every 64-bit Arm processor has.
  *
- * Unpacking as AVX2 does it (decode_avx2.c): eight values of w bits take exactly w bytes, so one
- * table look-up moves the bytes of two values into their lanes, the same way in every step of a
- * group.
+ * Unpacking works as in decode_avx2.c: eight values of w bits occupy exactly w bytes, so one table
+ * lookup moves the bytes of two values to their lanes, in the same way in every step of a group.
  *
- * Fields: there is no instruction that multiplies by a matrix of bits, but a look-up in a table of
- * 16 bytes multiplies 16 nibbles by half a block. The keys of a step are cut into planes, one
- * vector per byte of 16 keys, and planes into nibbles; an output byte of 16 keys is the sum of the
- * look-ups of the nibbles that its bits come from. All fields of three modes take some 20
- * instructions a key, a third of what moving bits by shifts and masks takes, and their number does
- * not depend on how long the fields are.
+ * Fields: there is no instruction that multiplies by a bit matrix, but a lookup in a table of 16
+ * bytes multiplies 16 nibbles by half a block. The keys of a step are split into planes, one vector
+ * per byte of 16 keys, and planes into nibbles; an output byte of 16 keys is the sum of the lookups
+ * of its contributing nibbles. All fields of three modes cost some 20 instructions per key, a third
+ * of moving the bits by shifts and masks, for fields of any length.
  */
 #include "storage/codec/decode_ops.h"
 
@@ -20,11 +18,11 @@
 
 #include <arm_neon.h>
 
-/* Lane i holds the bytes of value `first` + i after the look-up of `bytes`. */
+/* After the lookup by `bytes`, lane i has the bytes of value `first` + i. */
 struct step {
     uint8x16_t bytes;
-    int64x2_t left; /* shifts are to the left: below zero */
-    unsigned at;    /* where the 16 bytes start */
+    int64x2_t left; /* left shifts; negative: to the right */
+    unsigned at;    /* start of the 16 bytes */
 };
 
 static inline struct step step_init(unsigned width, unsigned first)
@@ -60,7 +58,7 @@ static void neon_unpack(const uint8_t *packed, unsigned width, uint32_t count, u
     const uint64x2_t mask = vdupq_n_u64(slc_low_mask(width));
     struct step step[4];
 
-    /* From 58 bits on a value can reach into a ninth byte. */
+    /* Values of 58 bits or more can extend into a ninth byte. */
     if (width == 0 || width > 57) {
         slc_loop_unpack(packed, width, count, values);
         return;
@@ -79,23 +77,23 @@ static void neon_unpack(const uint8_t *packed, unsigned width, uint32_t count, u
 
 enum {
     STEP_KEYS = 16,
-    /* Below this many keys making the tables costs more than it saves. */
+    /* Below this many keys, building the tables costs more than it saves. */
     FEW_KEYS = 64
 };
 
-/* What one nibble of the keys adds to an output byte. */
+/* Contribution of one nibble of the keys to an output byte. */
 struct half {
     uint64_t table[2];
-    unsigned nibble; /* of the key, from below */
+    unsigned nibble; /* index in the key, lowest first */
 };
 
-/* The blocks of one output byte of a matrix: only halves that are not zero. */
+/* The blocks of one output byte of a matrix: only nonzero halves. */
 struct half_list {
     unsigned count;
     struct half half[16];
 };
 
-/* Rows of a block in the order of GF2P8AFFINEQB to columns, column 0 lowest. */
+/* Converts the rows of a block in the order of GF2P8AFFINEQB to columns, column 0 lowest. */
 static uint64_t columns_of(uint64_t block)
 {
     uint64_t x = __builtin_bswap64(block), swap;
@@ -109,8 +107,8 @@ static uint64_t columns_of(uint64_t block)
 }
 
 /*
- * Byte i of the table is the sum of the columns that the bits of i select. Rows hold a single one,
- * so that columns have no bit in common and the sum is an or.
+ * Byte i of the table is the sum of the columns selected by the bits of i. Rows have a single one,
+ * so columns share no bits and the sum is an OR.
  */
 static void half_add(struct half_list *list, uint32_t columns, unsigned nibble)
 {
@@ -139,7 +137,7 @@ static void halves_init(const struct slc_bit_matrix *matrix, unsigned byte, stru
     }
 }
 
-/* Nibble n of the 16 keys to lanes of nibble[n]. */
+/* Collects nibble n of the 16 keys in the lanes of nibble[n]. */
 static inline void nibbles_of(const uint64_t *keys, uint8x16_t nibble[16])
 {
     /* Lane 2i + h of vector b: byte b of half h of key i. */
@@ -171,9 +169,9 @@ static inline uint8x16_t byte_of(const struct half_list *list, const uint8x16_t 
     return sum;
 }
 
-/* A field of the keys of a step: its bytes put together, minus the base; the largest so far. */
+/* Assembles a field of a step's keys and subtracts the base; updates the largest offset. */
 static inline uint32x4_t
-settle_step(const uint8x16_t byte[4], uint32_t base, uint32_t *offsets, uint32x4_t largest)
+subtract_base_step(const uint8x16_t byte[4], uint32_t base, uint32_t *offsets, uint32x4_t largest)
 {
     const uint16x8_t low[2] = {vreinterpretq_u16_u8(vzip1q_u8(byte[0], byte[1])),
                                vreinterpretq_u16_u8(vzip2q_u8(byte[0], byte[1]))};
@@ -193,7 +191,7 @@ settle_step(const uint8x16_t byte[4], uint32_t base, uint32_t *offsets, uint32x4
     return largest;
 }
 
-/* All fields of matrix `m`. */
+/* Computes all fields of matrix `m`. */
 static void neon_matrix(const struct slc_fields *plan,
                         unsigned m,
                         const uint64_t *keys,
@@ -225,7 +223,7 @@ static void neon_matrix(const struct slc_fields *plan,
             for (unsigned b = 0; b < 4; b++) {
                 byte[b] = b < bytes ? byte_of(&lists[field->byte + b], nibble) : vdupq_n_u8(0);
             }
-            most[f] = settle_step(byte, field->base, field->offsets + i, most[f]);
+            most[f] = subtract_base_step(byte, field->base, field->offsets + i, most[f]);
         }
     }
     for (unsigned f = 0; f < fields; f++) {
@@ -248,7 +246,7 @@ static void neon_fields(const struct slc_fields *plan,
         slc_loop_fields(plan, keys, count, neon_gather, largest);
         return;
     }
-    /* Lanes past the end repeat the last key: they do not change the largest offset. */
+    /* Lanes past the end repeat the last key, so they do not change the largest offset. */
     for (uint32_t i = 0; i < STEP_KEYS; i++) {
         keys[count + i] = keys[count - 1];
     }
@@ -257,7 +255,7 @@ static void neon_fields(const struct slc_fields *plan,
     }
 }
 
-/* What the compiler makes of the plain loops is as good. */
+/* The compiler's code for the plain loops is as good. */
 #define LOOP_TARGET
 #define LOOP_UNPACK neon_unpack
 #include "storage/codec/decode_loops_tmpl.h"

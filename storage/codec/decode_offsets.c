@@ -1,8 +1,8 @@
 /*
- * From keys to offsets of every mode, and to runs of fibers.
+ * Converts keys to offsets of every mode, and to runs of fibers.
  *
- * Modes that vary in one word and at most 32 bits are taken together (decode_ops.h); the others,
- * in tiles that cross a high power of two, one by one.
+ * Modes that vary in one word and at most 32 bits are processed together (decode_ops.h); the
+ * others, in tiles that cross a high power of two, one by one.
  */
 #include "storage/codec/decode_internal.h"
 
@@ -47,7 +47,7 @@ narrow_offsets(struct slc_decoder *decoder, const uint64_t *keys, unsigned n, ui
             }
         }
     }
-    return decoder->ops->settle(offset, count, (uint32_t)mode->base);
+    return decoder->ops->subtract_base(offset, count, (uint32_t)mode->base);
 }
 
 static bool check_offsets(const struct slc_decoder *decoder,
@@ -88,7 +88,7 @@ static bool field_offsets(struct slc_decoder *decoder,
     return check_fields(decoder, fields, largest, damage);
 }
 
-/* The same from lower halves of keys. */
+/* Like field_offsets, from lower halves of keys. */
 static bool small_offsets(struct slc_decoder *decoder,
                           const struct slc_fields *fields,
                           uint32_t *keys,
@@ -109,7 +109,7 @@ static bool small_offsets(struct slc_decoder *decoder,
     return check_fields(decoder, fields, largest, damage);
 }
 
-/* Offsets of mode n, which is not plain, from the lower words `keys` and from key_hi. */
+/* Computes offsets of mode n, which is not plain, from the lower words `keys` and from key_hi. */
 static bool mode_offsets(struct slc_decoder *decoder,
                          const uint64_t *keys,
                          unsigned n,
@@ -119,7 +119,7 @@ static bool mode_offsets(struct slc_decoder *decoder,
     const struct slc_mode_plan *mode = &decoder->modes[n];
 
     if (mode->lo.bits + mode->hi.bits == 0) {
-        return true; /* zeros since slc_tile_open */
+        return true; /* zero since the first chunk */
     }
     return check_offsets(decoder, n,
                          mode->wide ? wide_offsets(decoder, keys, n, count)
@@ -146,7 +146,7 @@ bool slc_decoder_run_offsets(struct slc_decoder *decoder, uint32_t runs, struct 
     return small_offsets(decoder, &decoder->run_fields, decoder->run_small, runs, damage);
 }
 
-/* slc_decoder_runs of a tile that is small: modes that are not plain do not vary. */
+/* slc_decoder_runs for a small tile: modes that are not plain do not vary. */
 static bool runs_from_small(struct slc_decoder *decoder,
                             uint32_t count,
                             uint32_t *runs,

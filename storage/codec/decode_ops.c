@@ -1,6 +1,6 @@
 /*
- * The portable table of decoding loops, and the choice among tables: the best the machine has, or
- * the one a test or benchmark forces.
+ * The portable table of decoding loops, and the selection of a table: the best one for the machine,
+ * or the one a test or benchmark forces.
  */
 #include "storage/codec/decode_ops.h"
 
@@ -49,12 +49,12 @@ const struct slc_decode_ops *slc_decode_ops_portable(void)
     return &portable_ops;
 }
 
-/* Best first; the last is always there. */
+/* Best first; the last one always exists. */
 static const struct slc_decode_ops *(*const tables[])(void) = {
     slc_decode_ops_avx512, slc_decode_ops_avx2, slc_decode_ops_neon, slc_decode_ops_portable};
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
-/* The best table of this machine that has the name, any for NULL; NULL where there is none. */
+/* The best table of this machine with this name (NULL: any name), or NULL if there is none. */
 static const struct slc_decode_ops *find_ops(const char *name)
 {
     for (unsigned t = 0; t < TABLES; t++) {
@@ -67,7 +67,7 @@ static const struct slc_decode_ops *find_ops(const char *name)
     return NULL;
 }
 
-/* NULL until first used; every thread that finds it NULL computes the same choice. */
+/* NULL until first used; all threads that find it NULL choose the same table. */
 static _Atomic(const struct slc_decode_ops *) chosen_ops;
 
 const struct slc_decode_ops *slc_decode_ops(void)

@@ -1,10 +1,9 @@
 /*
- * The inner loops of decoding, one table per instruction set. Each function handles a group or a
- * chunk, so that the call through the table costs nothing per nonzero. All tables give the same
+ * Inner loops of decoding, one table per instruction set. Each function processes a group or a
+ * chunk, so the cost of the indirect call per nonzero is negligible. All tables produce the same
  * bits.
- *
- * Arrays are scratch of the decoder with slack: functions may store up to 16 elements past `count`
- * and load 64 bytes past the end of any input.
+ * Arrays are decoder scratch with slack: functions may store up to 16 elements past `count` and
+ * load 64 bytes past the end of any input.
  */
 #ifndef SLC_STORAGE_DECODE_OPS_H
 #define SLC_STORAGE_DECODE_OPS_H
@@ -17,43 +16,42 @@
 #include <stdint.h>
 
 /*
- * Which bits of a key go where: the fields of several modes, picked out of 64-bit words in one go.
- *
- * Each table of decoding loops takes from the plan what suits it: mode by mode the mask of its bits
- * (pext, shifts), or all modes together a matrix of bits. The latter sees a key as 64 bits over
- * GF(2) and a set of fields, each at a byte of its own of another 64-bit word, as the product of
- * the key with a matrix that holds a single one in each row that is used. Cut into 8 x 8 blocks, an
- * output byte is the sum of the products of a few key bytes, as many as its bits come from (about
- * the number of modes), with a block each: what GF2P8AFFINEQB computes for 64 bytes at a time.
+ * Plans that extract the fields of several modes from the 64-bit words of keys.
+ * Each table uses the part of the plan that suits it: per mode a mask of its bits (pext, shifts),
+ * or a bit matrix for all modes together. The latter treats a key as 64 bits over GF(2), and a set
+ * of fields, each starting at its own byte of another 64-bit word, as the product of the key with a
+ * matrix that has a single one in each used row. Divided into 8 x 8 blocks, an output byte is the
+ * sum of the products of a few key bytes (about as many as there are modes) with one block each,
+ * which GF2P8AFFINEQB computes for 64 bytes at a time.
  */
 
 /*
- * How to gather the bits of a 64-bit word that `mask` selects. Where there is no fast pext, the
- * bits move right in up to six steps, the k-th by 2^k (base/compress.h), first of all by as many
- * zeros as there are below the mask.
+ * How to gather the bits of a 64-bit word that `mask` selects. Without a fast pext, the bits move
+ * right in up to six steps, by 2^k in step k (base/compress.h), after an initial shift by the
+ * number of zeros below the mask.
  */
 struct slc_gather {
     uint64_t mask;
     unsigned bits;   /* selected by the mask */
-    unsigned shift;  /* zeros below the mask; what follows is about words shifted right by it */
-    uint64_t picked; /* the mask */
+    unsigned shift;  /* zeros below the mask; the next members are for words shifted by it */
+    uint64_t picked; /* the shifted mask */
     uint64_t move[SLC_COMPRESS_STEPS]; /* bits that move right by 2^k in step k */
 };
 
 void slc_gather_init(struct slc_gather *gather, uint64_t mask);
 
-/* Up to eight output bytes of every key as a sum of `terms` products. */
+/* Computes up to eight output bytes of every key as sums of `terms` products. */
 struct slc_bit_matrix {
-    unsigned terms;       /* most key bytes that one output byte draws on */
-    unsigned bytes;       /* output bytes taken by fields */
-    uint8_t source[8][8]; /* term, output byte: the key byte it draws on */
-    uint64_t block[8][8]; /* term, output byte: the block, in the order of GF2P8AFFINEQB */
+    unsigned terms;       /* largest number of key bytes that contribute to an output byte */
+    unsigned bytes;       /* output bytes used by fields */
+    uint8_t source[8][8]; /* [term][output byte]: the contributing key byte */
+    uint64_t block[8][8]; /* [term][output byte]: the block, in the bit order of GF2P8AFFINEQB */
 };
 
 struct slc_field {
     const struct slc_gather *gather; /* borrowed; 1 to 32 bits */
-    uint32_t *offsets;               /* borrowed; where the offsets of this field go */
-    uint32_t base;                   /* what a field of offset 0 holds */
+    uint32_t *offsets;               /* borrowed; receives the offsets of this field */
+    uint32_t base;                   /* value of the field at offset 0 */
     unsigned mode;
     unsigned matrix, byte; /* the field starts at this output byte of this matrix */
 };
@@ -62,35 +60,35 @@ struct slc_fields {
     unsigned count;
     unsigned matrices;
     struct slc_field field[SLC_MAX_ORDER];
-    /* A field takes at most four bytes, so that a matrix is full only when it holds two. */
+    /* A field needs at most four bytes, so a matrix has at least two fields before it is full. */
     struct slc_bit_matrix matrix[SLC_MAX_ORDER / 2];
 };
 
 void slc_fields_clear(struct slc_fields *fields);
-/* Adds a field; the gather plan and the array must outlive `fields`. */
+/* Adds a field; the gather plan and the offsets must outlive `fields`. */
 void slc_fields_add(struct slc_fields *fields,
                     const struct slc_gather *gather,
                     uint32_t base,
                     unsigned mode,
                     uint32_t *offsets);
 
-/* Most groups of a chunk of the decoder. */
+/* Largest number of groups in a chunk of the decoder. */
 enum { SLC_CHUNK_GROUPS = 16 };
 
-/* Runs of few key bits, from gaps. */
+/* Fiber runs of few key bits, found from gaps. */
 struct slc_byte_runs {
     /*
-     * What the first gap is counted from, as small_keys; the key bits of a run, 1 to 8; the mask,
-     * of the lowest of these, and the base of the field that is their own.
+     * Input: the key that the first gap is relative to, as in small_keys; the number of key bits of
+     * a run, 1 to 8; the mask (of the lowest of these bits) and base of the run mode's field.
      */
     uint32_t first;
     unsigned bits;
     uint8_t mask, base;
-    /* What is found: offsets, where runs begin, the keys there with zeros for a run's bits. */
+    /* Output: offsets, starts of runs, and the keys there with the run's bits cleared. */
     uint32_t *offsets, *begin, *heads;
     uint32_t runs;
-    uint32_t ends[SLC_CHUNK_GROUPS]; /* the last key of each group */
-    uint32_t largest;                /* offset, modulo 2^8 */
+    uint32_t ends[SLC_CHUNK_GROUPS]; /* last key of each group */
+    uint32_t largest;                /* largest offset, modulo 2^8 */
 };
 
 struct slc_decode_ops {
@@ -101,21 +99,21 @@ struct slc_decode_ops {
     /* keys[i] = first + i + gaps[0] + .. + gaps[i], modulo 2^64; `keys` may be `gaps`. */
     void (*sum)(const uint64_t *gaps, uint32_t count, uint64_t first, uint64_t *keys);
 
-    /* The low 32 bits of the gathered field of every key. */
+    /* Gathers the field of every key; stores its low 32 bits. */
     void (*gather)(const struct slc_gather *gather,
                    const uint64_t *keys,
                    uint32_t count,
                    uint32_t *fields);
-    /* The whole field. */
+    /* Gathers the whole field of every key. */
     void (*gather_wide)(const struct slc_gather *gather,
                         const uint64_t *keys,
                         uint32_t count,
                         uint64_t *fields);
 
     /*
-     * For each field of the plan: the fields of all keys minus the field's base modulo 2^32 to
-     * field->offsets, and the largest of these to largest[]. Needs count >= 1; may change keys past
-     * `count`.
+     * For each field of the plan: stores the fields of all keys minus the field's base, modulo
+     * 2^32, in field->offsets, and the largest of them in largest[]. Needs count >= 1; may change
+     * keys past `count`.
      */
     void (*fields)(const struct slc_fields *plan,
                    uint64_t *keys,
@@ -123,19 +121,19 @@ struct slc_decode_ops {
                    uint32_t largest[SLC_MAX_ORDER]);
 
     /*
-     * Where runs of keys that agree above bit `shift` - 1 begin: begin[0] = 0, then every i whose
-     * key differs from the one before. Returns how many; `begin` has room for `count`. Needs
-     * count >= 1, shift < 64.
+     * Finds the starts of runs of keys that agree in the bits from `shift` on: begin[0] = 0, then
+     * every i whose key differs from the previous one. Returns the number of runs; `begin` holds
+     * `count` elements. Needs count >= 1, shift < 64.
      */
     uint32_t (*runs)(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin);
 
     /* Subtracts `base` modulo 2^32 from every element and returns the largest result. */
-    uint32_t (*settle)(uint32_t *fields, uint32_t count, uint32_t base);
+    uint32_t (*subtract_base)(uint32_t *fields, uint32_t count, uint32_t base);
 
     /*
-     * The same of `groups` whole groups of gaps from `group` on, of a sequence that is all_short,
-     * without unpacking them first. False where slc_patched_group would find a contradiction; what
-     * `keys` holds is then anything.
+     * Unpacks and sums `groups` whole groups of gaps from `group` on, for an all_short sequence,
+     * without storing the gaps. Returns false if slc_patched_group would find a contradiction; the
+     * contents of `keys` are then undefined.
      */
     bool (*keys)(const struct slc_patched_view *gaps,
                  uint32_t group,
@@ -144,9 +142,9 @@ struct slc_decode_ops {
                  uint64_t *keys);
 
     /*
-     * Values of whole groups plus `low` as f64; false also where one is zero. Needs a sequence that
-     * is all_short with bits_max at most 52, and low an integer in -2^53 .. 2^52, so that every
-     * step is exact.
+     * Stores the values of whole groups plus `low` as f64; returns false also if one is zero. Needs
+     * an all_short sequence with bits_max at most 52, and low an integer in -2^53 .. 2^52, so that
+     * every step is exact.
      */
     bool (*integers)(const struct slc_patched_view *above,
                      uint32_t group,
@@ -155,8 +153,8 @@ struct slc_decode_ops {
                      double *values);
 
     /*
-     * values[i] = the f64 of `dictionary` that the i-th index of `width` bits (up to 16) at
-     * `packed` names. False where an index is not below `entries`, which is 1 or more.
+     * values[i] = the f64 of `dictionary` selected by the i-th index of `width` bits (up to 16) at
+     * `packed`. Returns false if an index is not below `entries`, which is at least 1.
      */
     bool (*lookup)(const uint8_t *packed,
                    unsigned width,
@@ -165,12 +163,12 @@ struct slc_decode_ops {
                    uint32_t entries,
                    double *values);
 
-    /* Copies little-endian f64; true when all are finite and none is zero. */
+    /* Copies little-endian f64; returns true if all are finite and none is zero. */
     bool (*plain)(const uint8_t *bytes, uint32_t count, double *values);
 
     /*
-     * BLCO's shift and mask: offset = ((index >> shift) & mask) + add modulo 2^64, of which the low
-     * 32 bits are stored; returns the largest whole offset. `indices` are file bytes.
+     * BLCO's shift and mask: offset = ((index >> shift) & mask) + add modulo 2^64; stores the low
+     * 32 bits and returns the largest whole offset. `indices` are file bytes.
      */
     uint64_t (*field)(const uint8_t *indices,
                       uint32_t count,
@@ -180,10 +178,10 @@ struct slc_decode_ops {
                       uint32_t *offsets);
 
     /*
-     * The same as keys, runs and fields for keys of which only the lower half varies: modulo 2^32
-     * in and out, for plans whose masks are below 2^32. NULL, all of them, in tables that gain
-     * nothing by it. small_keys also returns false where the gaps of a group could add up to 2^32
-     * and more; small_low is fields for one field that begins at bit 0.
+     * Variants of keys, runs and fields for keys of which only the lower half varies: input and
+     * output modulo 2^32, for plans with masks below 2^32. All NULL in tables that would not
+     * benefit. small_keys also returns false if the gaps of a group could add up to 2^32 or more;
+     * small_low is `fields` for a single field that starts at bit 0.
      */
     bool (*small_keys)(const struct slc_patched_view *gaps,
                        uint32_t group,
@@ -198,9 +196,9 @@ struct slc_decode_ops {
     uint32_t (*small_low)(
         const uint32_t *keys, uint32_t count, uint32_t mask, uint32_t base, uint32_t *offsets);
     /*
-     * What small_keys, small_runs and small_low would find, of 1 to SLC_CHUNK_GROUPS whole groups.
-     * False also where these have to be asked: where gaps that are no exceptions are longer than a
-     * run's bits, or exceptions longer than small_keys takes.
+     * Computes the results of small_keys, small_runs and small_low for 1 to SLC_CHUNK_GROUPS whole
+     * groups. Returns false also if those functions must be used instead: if regular gaps have more
+     * bits than a run, or exceptions have more bits than small_keys accepts.
      */
     bool (*byte_runs)(const struct slc_patched_view *gaps,
                       uint32_t group,
@@ -208,10 +206,10 @@ struct slc_decode_ops {
                       struct slc_byte_runs *runs);
 };
 
-/* The table in force; threads may call it at any time. */
+/* The table in use; threads may call it at any time. */
 const struct slc_decode_ops *slc_decode_ops(void);
 
-/* NULL where the machine or the build lacks them. */
+/* NULL if the machine or the build lacks the instructions. */
 const struct slc_decode_ops *slc_decode_ops_portable(void);
 const struct slc_decode_ops *slc_decode_ops_avx2(void);
 const struct slc_decode_ops *slc_decode_ops_avx512(void);

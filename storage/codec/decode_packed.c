@@ -1,8 +1,7 @@
 /*
  * Codec 1, `packed` (docs/FORMAT.md, section 7.1): keys from patched gaps, and bases.
  *
- * Decoding in order needs no bases, only checks them; they are there for devices that decode a tile
- * in parallel.
+ * Sequential decoding only checks the bases; devices need them to decode a tile in parallel.
  */
 #include "storage/codec/decode_internal.h"
 
@@ -70,12 +69,12 @@ static bool check_base(const struct slc_decoder *decoder, uint32_t index, struct
     return true;
 }
 
-/* Checks `count` nonzeros from `start`, whose keys are at index `at`, group by group. */
-static bool pass_groups(struct slc_decoder *decoder,
-                        uint32_t start,
-                        uint32_t count,
-                        bool summed,
-                        struct slc_damage *damage)
+/* Checks `count` nonzeros from `start` on, whose keys are at index `at`, group by group. */
+static bool check_groups(struct slc_decoder *decoder,
+                         uint32_t start,
+                         uint32_t count,
+                         bool summed,
+                         struct slc_damage *damage)
 {
     const uint8_t *widths = decoder->plan.packed.gaps.widths;
 
@@ -88,7 +87,7 @@ static bool pass_groups(struct slc_decoder *decoder,
             !check_base(decoder, (start + done) / SLC_BASE_NNZ, damage)) {
             return false;
         }
-        if (!(summed ? slc_decoder_pass_keys(decoder, at, size, widths + group, damage)
+        if (!(summed ? slc_decoder_check_keys(decoder, at, size, widths + group, damage)
                      : slc_decoder_sum(decoder, at, size, widths + group, damage))) {
             return false;
         }
@@ -96,7 +95,7 @@ static bool pass_groups(struct slc_decoder *decoder,
     return true;
 }
 
-/* Keys of `count` nonzeros from `start` in any groups, one after the other. */
+/* Decodes keys of `count` nonzeros from `start` on, in groups of any kind, one after another. */
 static bool
 any_groups(struct slc_decoder *decoder, uint32_t start, uint32_t count, struct slc_damage *damage)
 {
@@ -104,7 +103,7 @@ any_groups(struct slc_decoder *decoder, uint32_t start, uint32_t count, struct s
 
     for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
         const uint32_t at = start + done - decoder->position;
-        /* Gaps of a tile that changes the upper word can still all be short; hi is then zeros. */
+        /* In a tile that changes the upper word all gaps can still be short; hi is then zero. */
         uint64_t *hi = decoder->two_words ? decoder->key_hi + at : NULL;
 
         if (!slc_patched_group(gaps, decoder->ops->unpack, (start + done) / SLC_GROUP_NNZ,
@@ -112,7 +111,7 @@ any_groups(struct slc_decoder *decoder, uint32_t start, uint32_t count, struct s
             return false;
         }
     }
-    return pass_groups(decoder, start, count, false, damage);
+    return check_groups(decoder, start, count, false, damage);
 }
 
 bool slc_packed_keys(struct slc_decoder *decoder,
@@ -126,23 +125,23 @@ bool slc_packed_keys(struct slc_decoder *decoder,
 
     if (decoder->two_words || !gaps->all_short ||
         !decoder->ops->keys(gaps, start / SLC_GROUP_NNZ, whole, first, decoder->key_lo)) {
-        whole = 0; /* or there is a contradiction to find */
+        whole = 0; /* or the slow path finds the contradiction */
     }
-    return pass_groups(decoder, start, whole * SLC_GROUP_NNZ, true, damage) &&
+    return check_groups(decoder, start, whole * SLC_GROUP_NNZ, true, damage) &&
            any_groups(decoder, start + whole * SLC_GROUP_NNZ, count - whole * SLC_GROUP_NNZ,
                       damage);
 }
 
 /*
- * Checks whole groups whose keys were summed modulo 2^32, none of which adds up to as much, by the
- * last key of each, which are `apart` apart, and moves on; false, with decoder->next as it was,
- * where anything is wrong.
+ * Checks whole groups whose keys were summed modulo 2^32 (no group adds up to that much) by the
+ * last key of each, `apart` elements apart, and advances. Returns false, with decoder->next
+ * unchanged, if any check fails.
  */
-static bool pass_small(struct slc_decoder *decoder,
-                       uint32_t start,
-                       uint32_t groups,
-                       const uint32_t *last_key,
-                       uint32_t apart)
+static bool check_small_groups(struct slc_decoder *decoder,
+                               uint32_t start,
+                               uint32_t groups,
+                               const uint32_t *last_key,
+                               uint32_t apart)
 {
     const slc_u128 before = decoder->next;
     uint64_t next = (uint64_t)before;
@@ -176,10 +175,11 @@ bool slc_packed_small_keys(struct slc_decoder *decoder,
     if (decoder->ops->small_keys(&decoder->plan.packed.gaps, start / SLC_GROUP_NNZ, groups, first,
                                  decoder->key_small) &&
         (start > 0 || decoder->key_small[0] == first) &&
-        pass_small(decoder, start, groups, decoder->key_small + SLC_GROUP_NNZ - 1, SLC_GROUP_NNZ)) {
+        check_small_groups(decoder, start, groups, decoder->key_small + SLC_GROUP_NNZ - 1,
+                           SLC_GROUP_NNZ)) {
         done = whole;
     }
-    /* The rest: an incomplete group, a group that adds up to much, or a contradiction to find. */
+    /* The rest: an incomplete group, a group with a large sum, or a contradiction to report. */
     if (done < count && !slc_packed_keys(decoder, start + done, count - done, damage)) {
         return false;
     }
@@ -189,7 +189,7 @@ bool slc_packed_small_keys(struct slc_decoder *decoder,
     return true;
 }
 
-/* Whether the first gap of the tile, of at most eight bits but for exceptions, is 0. */
+/* Whether the first gap of the tile is 0; regular gaps have at most eight bits. */
 static bool first_gap_is_zero(const struct slc_patched_view *gaps)
 {
     const unsigned width = gaps->widths[0];
@@ -219,7 +219,7 @@ bool slc_packed_byte_runs(struct slc_decoder *decoder, uint32_t count, uint32_t 
     if (!decoder->ops->byte_runs(gaps, start / SLC_GROUP_NNZ, groups, &found) ||
         (start == 0 && !first_gap_is_zero(gaps)) ||
         found.largest > decoder->entry.extent[own->mode] ||
-        !pass_small(decoder, start, groups, found.ends, 1)) {
+        !check_small_groups(decoder, start, groups, found.ends, 1)) {
         return false;
     }
     decoder->run_begin[found.runs] = count;

@@ -1,25 +1,25 @@
 /*
- * The values of a tile in any stored form (docs/FORMAT.md, section 7.1), delivered as f64 or f32.
+ * Decodes the values of a tile in any stored form (docs/FORMAT.md, section 7.1) to f64 or f32.
  *
- * A stored value is finite and not zero, whatever its form; values are rounded to f32 only after
- * that check. Cost: a cycle or two per nonzero.
+ * A stored value is finite and not zero in every form; values are rounded to f32 only after that
+ * check. Cost: a cycle or two per nonzero.
  */
 #include "storage/codec/decode_internal.h"
 
 #include <string.h>
 
-/* Largest magnitude of form `integer`: every integer up to 2^53 is a double. */
+/* Largest magnitude in form `integer`: every integer up to 2^53 is a double. */
 #define INTEGER_MAX (INT64_C(1) << 53)
-/* Differences of two such integers take at most 2^54, 55 bits. */
+/* Differences of two such integers are at most 2^54, 55 bits. */
 enum { INTEGER_BITS = 55 };
 
-/* Infinity or NaN minus itself is NaN, which equals nothing. */
-static inline bool sound_f64(double value)
+/* Infinity or NaN minus itself is NaN, which compares unequal to everything. */
+static inline bool is_sound_f64(double value)
 {
     return (value != 0) & (value - value == 0);
 }
 
-/* Zero bits for a sound value: a mask as wide as the value, so that loops over it vectorize. */
+/* Zero for a sound value: a mask as wide as the value, so that loops over it vectorize. */
 static inline uint32_t fault_f32(float value)
 {
     return (value == 0 ? UINT32_MAX : 0) | (value - value == 0 ? 0 : UINT32_MAX);
@@ -41,7 +41,7 @@ check_section(const uint8_t *section, uint64_t used, uint64_t bytes, struct slc_
 
 static bool check_constant(const uint8_t *section, struct slc_damage *damage)
 {
-    if (!sound_f64(slc_load_f64(section))) {
+    if (!is_sound_f64(slc_load_f64(section))) {
         return slc_damage_set(damage, section, "the bit pattern of a value", slc_load_u64(section),
                               "that of a finite number other than ", 0);
     }
@@ -91,7 +91,7 @@ static bool open_dictionary(struct slc_decoder *decoder,
     for (uint32_t i = 0; i < count; i++) {
         uint64_t bits = slc_load_u64(section + 8 + 8 * (size_t)i);
 
-        if (!sound_f64(slc_load_f64(section + 8 + 8 * (size_t)i)) || bits <= before) {
+        if (!is_sound_f64(slc_load_f64(section + 8 + 8 * (size_t)i)) || bits <= before) {
             return slc_damage_set(damage, section + 8 + 8 * (size_t)i,
                                   "the bit pattern of a dictionary value", bits,
                                   "that of a finite number and above ", before);
@@ -180,7 +180,7 @@ void slc_values_fill(struct slc_decoder *decoder)
     }
 }
 
-/* Where f64 go before they are rounded to f32, or the values themselves. */
+/* Where f64 values go: to be rounded to f32, or as the final values. */
 static double *exact_values(struct slc_decoder *decoder)
 {
     return decoder->value_type == SLC_F64 ? decoder->values : decoder->exact;
@@ -249,11 +249,11 @@ planes_chunk(struct slc_decoder *decoder, unsigned value_bytes, uint32_t start, 
     return raw_f32(decoder, decoder->raw, count);
 }
 
-/* One group of integers of any length. */
+/* Decodes one group of integers of any length. */
 static bool long_integers(const uint64_t *above, uint32_t count, int64_t low, double *values)
 {
     const uint64_t most = (uint64_t)(INTEGER_MAX - low);
-    const uint64_t zero = (uint64_t)-low; /* out of reach where low is positive */
+    const uint64_t zero = (uint64_t)-low; /* unreachable if low is positive */
     bool sound = true;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -285,7 +285,7 @@ static bool integers_chunk(struct slc_decoder *decoder,
                                (double)value->low, out)) {
         done = count - count % SLC_GROUP_NNZ;
     }
-    /* The rest: an incomplete group, long integers, or a contradiction to find. */
+    /* The rest: an incomplete group, long integers, or a contradiction to report. */
     for (; done < count; done += SLC_GROUP_NNZ) {
         uint32_t group = (start + done) / SLC_GROUP_NNZ;
         uint32_t size = slc_group_size(decoder->entry.nnz, group);
@@ -336,7 +336,7 @@ bool slc_values_chunk(struct slc_decoder *decoder,
 
     switch (decoder->value.form) {
     case SLC_FORM_CONSTANT:
-        break; /* slc_values_fill */
+        break; /* done by slc_values_fill */
     case SLC_FORM_INTEGER:
         return integers_chunk(decoder, start, count, damage);
     case SLC_FORM_DICTIONARY:

@@ -1,5 +1,5 @@
 /*
- * The decoder: tiles of an encoded block in memory that storage/block/reader.h has checked.
+ * Decodes tiles of an encoded block in memory that storage/block/reader.h has checked.
  * docs/FORMAT.md, sections "Tile data".
  */
 #ifndef SLC_STORAGE_DECODER_H
@@ -16,21 +16,21 @@
 struct slc_decoder;
 
 /*
- * `value_type`: type of the values it delivers, independent of how they are stored.
- * Scratch: about 1 MiB plus one chunk. Owns: slc_decoder_destroy, which takes NULL.
+ * `value_type`: type of the delivered values, independent of their stored form.
+ * Scratch: about 1 MiB plus one chunk. Owns: slc_decoder_destroy, which accepts NULL.
  */
 enum slc_status slc_decoder_create(const struct slc_layout_info *info,
                                    enum slc_value_type value_type,
                                    struct slc_decoder **decoder,
                                    struct slc_error *err) SLC_NODISCARD;
 void slc_decoder_destroy(struct slc_decoder *decoder);
-/* From here on the decoder takes blocks of another layout of the same store. Cost: some copying. */
+/* Switches the decoder to blocks of another layout of the same store. Cost: some copying. */
 void slc_decoder_bind(struct slc_decoder *decoder, const struct slc_layout_info *info);
 uint64_t slc_decoder_memory_bytes(const struct slc_layout_info *info,
                                   enum slc_value_type value_type);
 
 /*
- * Points `tile` at tile `index` (0 .. entry.tile_count - 1) of an open block. The view uses the
+ * Opens tile `index` (0 .. entry.tile_count - 1) of an open block as `tile`. The view uses the
  * decoder's scratch: one tile at a time per decoder. Errors: SLC_ERR_DAMAGED.
  */
 enum slc_status slc_tile_open(struct slc_decoder *decoder,
@@ -40,9 +40,9 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
                               struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Restricts the process to instruction set `name` ("portable", "avx2", "avx512", "neon") for
- * decoding; NULL is the best this machine has. False when unknown or not available here. For tests
- * and benchmarks.
+ * Restricts decoding in this process to instruction set `name` ("portable", "avx2", "avx512",
+ * "neon"); NULL selects the best one of this machine. Returns false if it is unknown or not
+ * available. For tests and benchmarks.
  */
 bool slc_decoder_force(const char *name);
 

@@ -1,6 +1,6 @@
 /*
- * See describe.h. What is described is what the decoder's own opening found (slc_tile_check), with
- * places in the block in the stead of pointers.
+ * Describes encoded tiles: translates the state found by the decoder's checks (slc_tile_check),
+ * with offsets in the block instead of pointers.
  */
 #include "storage/codec/describe.h"
 
@@ -12,17 +12,16 @@
 #include <string.h>
 
 enum {
-    /* Expanded sections begin at multiples of this, so that devices load them in words of 16 bytes.
-     */
+    /* Expanded sections are aligned to this, so that devices load them in words of 16 bytes. */
     EXPANDED_ALIGNMENT = 16,
-    /* The data of a tile alone is described from such a multiple on: a line of a device's cache. */
+    /* A single tile's data is described from a multiple of this on: a cache line of a device. */
     DATA_ALIGNMENT = 128
 };
 
 _Static_assert((int)SLC_ENCODING_PACKED == (int)SLC_CODEC_PACKED &&
                    (int)SLC_ENCODING_PLANES == (int)SLC_CODEC_LZ4 &&
                    (int)SLC_ENCODING_FIELDS == (int)SLC_CODEC_BLCO,
-               "encodings have the numbers of codecs");
+               "encodings are numbered like codecs");
 
 void slc_describe_layout(const struct slc_layout_info *info, struct slc_encoded_layout *layout)
 {
@@ -43,13 +42,13 @@ void slc_describe_layout(const struct slc_layout_info *info, struct slc_encoded_
 uint64_t slc_describe_expanded_bound(const struct slc_layout_info *info,
                                      const struct slc_block_entry *entry)
 {
-    /* The reader has seen to it that nnz is at most tile_count full tiles: nothing overflows. */
+    /* The reader has checked that nnz is at most tile_count full tiles: nothing overflows. */
     const uint64_t padding = (uint64_t)(EXPANDED_ALIGNMENT - 1) * entry->tile_count;
 
     switch (entry->codec) {
-    case SLC_CODEC_PACKED: /* values, of any form */
+    case SLC_CODEC_PACKED: /* values of any form */
         return 8 * entry->nnz + padding;
-    case SLC_CODEC_LZ4: /* gaps, too */
+    case SLC_CODEC_LZ4: /* also gaps */
         return ((info->keys.bits + 7) / 8 + 8) * entry->nnz + padding;
     case SLC_CODEC_BLCO:
         break;
@@ -57,7 +56,7 @@ uint64_t slc_describe_expanded_bound(const struct slc_layout_info *info,
     return 0;
 }
 
-/* The most nonzeros that a tile has. */
+/* Largest number of nonzeros of a tile. */
 static uint32_t tile_nnz(const struct slc_layout_info *info)
 {
     return (uint32_t)slc_min_u64(info->max_block_nnz, SLC_TILE_NNZ);
@@ -84,11 +83,11 @@ uint64_t slc_describe_tile_expanded_bound(const struct slc_layout_info *info)
     return slc_describe_expanded_bound(info, &full);
 }
 
-/* From where places of a tile are counted. */
+/* Origins of the offsets of a tile. */
 struct frame {
-    const struct slc_decoder *decoder; /* has the tile */
-    const uint8_t *start;              /* of the described block's bytes */
-    uint64_t expanded_at;              /* of its expanded bytes, where a section of the tile goes */
+    const struct slc_decoder *decoder; /* has the tile open */
+    const uint8_t *start;              /* start of the described block's bytes */
+    uint64_t expanded_at;              /* where a section of the tile goes in the expanded bytes */
 };
 
 static uint32_t offset_of(const struct frame *frame, const uint8_t *at)
@@ -104,7 +103,7 @@ static struct slc_encoded_patched describe_patched(const struct frame *frame,
         offset_of(frame, view->exceptions), offset_of(frame, view->data)};
 }
 
-/* Of planes and what is in them: in the expanded bytes, or in the block. */
+/* Offset of planes and their contents: in the expanded bytes, or in the block. */
 static uint64_t place_expanded(const struct frame *frame, const uint8_t *at)
 {
     return frame->decoder->lz4.bytes > 0
@@ -162,7 +161,7 @@ static void describe_values(const struct frame *frame, struct slc_encoded_tile *
     }
 }
 
-/* The tile that was checked. */
+/* Describes the tile that was checked. */
 static void
 describe_tile(const struct frame *frame, uint64_t ordinal, struct slc_encoded_tile *tile)
 {
@@ -238,11 +237,11 @@ enum slc_status slc_tile_describe(struct slc_tile_view *tile,
 {
     struct slc_decoder *decoder = tile->decoder;
     const struct slc_tile_entry *entry = &decoder->entry;
-    /* What is in words and lines of the block stays in such places. */
+    /* Keep the alignment of words and cache lines in the block. */
     const uint64_t skipped = entry->data_offset % DATA_ALIGNMENT;
     const uint8_t *start = decoder->data - skipped;
     const bool expands = decoder->lz4.bytes > 0;
-    /* A section that is expanded comes last, and is needed no more. */
+    /* A section that is expanded comes last, and is not copied. */
     const uint8_t *end = expands ? decoder->lz4.at : decoder->data + entry->data_bytes;
     struct slc_damage damage;
 

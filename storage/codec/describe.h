@@ -1,7 +1,7 @@
 /*
- * Describes encoded blocks for devices that decode by themselves (base/encoded.h). What is checked
- * is what the decoder checks when it opens a tile: places, widths, counts and sizes, so that
- * whoever follows a description stays within the block; not what only decoding shows.
+ * Describes encoded blocks for devices that decode them (base/encoded.h). Performs the checks with
+ * which the decoder opens a tile: offsets, widths, counts and sizes, so that a device that follows
+ * a description stays within the block. Does not detect errors that only show in decoding.
  */
 #ifndef SLC_STORAGE_DESCRIBE_H
 #define SLC_STORAGE_DESCRIBE_H
@@ -9,25 +9,25 @@
 #include "base/encoded.h"
 #include "storage/codec/decoder.h"
 
-/* How keys of the layout become coordinates. Cost: some operations per mode and key bit. */
+/* Describes how keys become coordinates. Cost: a few operations per mode and key bit. */
 void slc_describe_layout(const struct slc_layout_info *info, struct slc_encoded_layout *layout);
 
-/* The most that slc_encoded_block.expanded_bytes can be of a block, from its entry in the index. */
+/* Upper bound of slc_encoded_block.expanded_bytes for a block, from its index entry. */
 uint64_t slc_describe_expanded_bound(const struct slc_layout_info *info,
                                      const struct slc_block_entry *entry);
 
 /*
- * The most that slc_encoded_block.bytes can be of a tile of the layout alone
- * (slc_tile_view.describe). Its expanded_bytes are at most those of a block with one full tile.
+ * Upper bound of slc_encoded_block.bytes for a single tile of the layout (slc_tile_view.describe).
+ * Its expanded_bytes are at most those of a block with one full tile.
  */
 uint64_t slc_describe_tile_bound(const struct slc_layout_info *info);
 uint64_t slc_describe_tile_expanded_bound(const struct slc_layout_info *info);
 
 /*
- * Fills in `tiles` (entry.tile_count of them, the caller's) and `described` for a block that was
- * opened; both borrow. `decoder` is bound to the block's layout and lends its scratch.
+ * Fills `tiles` (entry.tile_count elements, owned by the caller) and `described` for an opened
+ * block; both borrow its data. `decoder` must be bound to the block's layout; its scratch is used.
  * Cost: a few operations per group of each tile; no byte is decompressed or decoded.
- * Errors: SLC_ERR_DAMAGED with file, block and offset, as slc_tile_open.
+ * Errors: SLC_ERR_DAMAGED with file, block and offset, like slc_tile_open.
  */
 enum slc_status slc_describe_block(struct slc_decoder *decoder,
                                    const struct slc_block_view *block,

@@ -1,6 +1,6 @@
 /*
- * Encoding loops for AVX-512 (F, BW, CD, DQ, VL: Skylake-SP, Zen 4 and later), compiled in every
- * x86-64 build and chosen at run time.
+ * Encoding loops for AVX-512 (F, BW, CD, DQ, VL: Skylake-SP, Zen 4 and later), compiled into every
+ * x86-64 build and selected at run time.
  */
 #include "storage/codec/encode_ops.h"
 
@@ -14,7 +14,7 @@
 #define AVX512        __attribute__((target("popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")))
 #define AVX512_INLINE AVX512 static inline __attribute__((always_inline))
 
-/* The first `left` of eight lanes. */
+/* Mask of the first `left` of eight lanes. */
 AVX512_INLINE __mmask8 lanes_inside(uint32_t left)
 {
     const uint32_t lanes = left < 8 ? (1U << left) - 1 : 0xFF;
@@ -22,7 +22,7 @@ AVX512_INLINE __mmask8 lanes_inside(uint32_t left)
     return (__mmask8)lanes;
 }
 
-/* The sum modulo 2^64. */
+/* Sum modulo 2^64. */
 AVX512_INLINE uint64_t add_up(__m512i words)
 {
     uint64_t word[8], sum = 0;
@@ -45,7 +45,7 @@ AVX512_INLINE __m512i mix(__m512i x)
     return _mm512_xor_si512(x, _mm512_srli_epi64(x, 31));
 }
 
-/* Which of eight values are integers of magnitude <= 2^53. */
+/* Mask of the values that are integers of magnitude <= 2^53. */
 AVX512_INLINE __mmask8 integers(__m512d values)
 {
     const __m512d most = _mm512_set1_pd(9007199254740992.0);
@@ -62,10 +62,7 @@ AVX512_INLINE __mmask8 singles(__m512d values)
     return _mm512_cmp_pd_mask(rounded, values, _CMP_EQ_OQ);
 }
 
-/*
- * The squares are added one after the other, which takes as long as everything else does: the two
- * overlap.
- */
+/* The squares are added sequentially, which is as slow as everything else; the two overlap. */
 AVX512 static void avx512_survey(const struct slc_tile_source *source,
                                  struct slc_value_survey *survey)
 {
@@ -115,7 +112,7 @@ AVX512 static void avx512_above(const double *values, uint32_t count, int64_t lo
     }
 }
 
-/* Lengths as bytes; then two comparisons of 64 bytes for each width. */
+/* Computes lengths as bytes; then compares 2 x 64 bytes for each width. */
 AVX512 static unsigned avx512_longer(const uint64_t *values, uint32_t count, uint8_t *longer)
 {
     uint8_t lengths[SLC_GROUP_NNZ] = {0};

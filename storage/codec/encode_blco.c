@@ -1,7 +1,4 @@
-/*
- * Encodes codec 3, `blco` (docs/FORMAT.md, section 7.3; Nguyen et al., ICS 2022,
- * sections 4.1, 4.2).
- */
+/* Encodes codec 3, `blco` (docs/FORMAT.md, section 7.3; [Nguyen2022] sections 4.1 and 4.2). */
 #include "base/memory/bytes.h"
 #include "storage/codec/encode_internal.h"
 

@@ -1,6 +1,4 @@
-/*
- * The encoder's parts, private to storage/codec/codec.c and storage/encode_*.c.
- */
+/* State and functions of the encoder, private to storage/codec/. */
 #ifndef SLC_STORAGE_ENCODE_INTERNAL_H
 #define SLC_STORAGE_ENCODE_INTERNAL_H
 
@@ -14,7 +12,7 @@
 #include <stdint.h>
 
 enum {
-    /* Slots of the table that finds distinct values: twice the most there can be. */
+    /* Slots of the hash table of distinct values: twice the largest number of values. */
     SLC_DISTINCT_SLOTS = 2 * SLC_TILE_NNZ
 };
 
@@ -22,26 +20,26 @@ struct slc_encoder {
     struct slc_key_layout keys;
     enum slc_codec codec;
     struct slc_buffer memory;
-    struct slc_key_moves content; /* to the keys that content sums are over; no tables: the same */
+    struct slc_key_moves content; /* to the keys of content sums; no tables: the same keys */
 
     uint8_t *out;     /* slc_encoder_bound bytes and a word of slack */
     uint64_t *gap_lo; /* per nonzero; gap_hi is NULL for keys of at most 64 bits */
     uint64_t *gap_hi;
-    uint8_t *planes; /* bytes before LZ4; integers and the sort of distinct values use it too */
+    uint8_t *planes; /* bytes before LZ4; also for integers and sorting distinct values */
     uint64_t *distinct;
-    uint32_t *slots; /* 1 + index into distinct, 0 when empty */
+    uint32_t *slots; /* 1 + index into distinct, 0 if empty */
     void *lz4_state;
 
-    /* Of the tile at hand. */
+    /* State of the current tile. */
     struct slc_value_survey survey;
-    int64_t integer_low; /* where all are integers: the smallest, and the largest above it */
+    int64_t integer_low; /* if all values are integers: the smallest, and the span of all */
     uint64_t integer_span;
     struct slc_patched_plan gaps, integers;
 };
 
 /*
- * Each writes a tile's data to encoder->out and returns its size, a multiple of 8; *index_bytes is
- * what coordinates take of it. The gaps and the survey are there before.
+ * Each function writes a tile's data to encoder->out and returns its size, a multiple of 8;
+ * *index_bytes is the part used by coordinates. Needs the gaps and the survey.
  */
 uint32_t slc_packed_encode(struct slc_encoder *encoder,
                            const struct slc_tile_source *source,
@@ -63,11 +61,17 @@ uint8_t *slc_values_encode(struct slc_encoder *encoder,
 uint8_t *slc_planes_of_words(const uint64_t *words, uint32_t count, unsigned bytes, uint8_t *out);
 uint8_t *slc_planes_of_values(const double *values, uint32_t count, unsigned bytes, uint8_t *out);
 
-/* LZ4 of `bytes` bytes into at most `room`; 0 when it does not fit. The same bytes everywhere. */
-uint32_t slc_lz4_compress(
-    struct slc_encoder *encoder, const uint8_t *bytes, uint64_t count, uint8_t *out, uint64_t room);
+/*
+ * Compresses `count` bytes with LZ4 into at most `capacity` bytes; returns 0 if they do not fit.
+ * Produces the same bytes on every machine.
+ */
+uint32_t slc_lz4_compress(struct slc_encoder *encoder,
+                          const uint8_t *bytes,
+                          uint64_t count,
+                          uint8_t *out,
+                          uint64_t capacity);
 
-/* Zeros up to a multiple of 8 from `start`; returns the padded end. */
+/* Appends zeros up to a multiple of 8 bytes from `start`; returns the padded end. */
 static inline uint8_t *slc_pad8(const uint8_t *start, uint8_t *end)
 {
     while ((end - start) % 8 != 0) {

@@ -1,6 +1,6 @@
 /*
- * What tables of encoding loops share: one nonzero's part in a survey, for the portable table and
- * for what others leave at the end of a tile.
+ * Shared by the tables of encoding loops: adds single nonzeros to a survey, for the portable table
+ * and for the remainders of the others.
  */
 #ifndef SLC_STORAGE_ENCODE_LOOPS_H
 #define SLC_STORAGE_ENCODE_LOOPS_H
@@ -12,7 +12,7 @@
 #include <assert.h>
 #include <math.h>
 
-/* The survey of no nonzero. */
+/* Survey of an empty tile. */
 static inline struct slc_value_survey slc_survey_none(void)
 {
     return (struct slc_value_survey){
@@ -21,7 +21,7 @@ static inline struct slc_value_survey slc_survey_none(void)
 
 static inline bool slc_survey_is_integer(double value)
 {
-    /* 2^53; the comparison comes first, because converting what does not fit is undefined. */
+    /* 2^53; compare first, because converting an out-of-range value is undefined. */
     return value >= -9007199254740992.0 && value <= 9007199254740992.0 &&
            (double)(int64_t)value == value;
 }

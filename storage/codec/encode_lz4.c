@@ -1,6 +1,6 @@
 /*
- * Encodes codec 2, `lz4` (docs/FORMAT.md, section 7.2): byte planes of gaps and values under LZ4.
- * Also the byte planes and the LZ4 call that values of the `packed` codec use.
+ * Encodes codec 2, `lz4` (docs/FORMAT.md, section 7.2): byte planes of gaps and values, compressed
+ * by LZ4. The values of the `packed` codec share the byte planes and the LZ4 call.
  */
 #include "base/memory/bytes.h"
 #include "storage/codec/encode_internal.h"
@@ -38,17 +38,20 @@ uint8_t *slc_planes_of_values(const double *values, uint32_t count, unsigned byt
     return out + (size_t)bytes * count;
 }
 
-uint32_t slc_lz4_compress(
-    struct slc_encoder *encoder, const uint8_t *bytes, uint64_t count, uint8_t *out, uint64_t room)
+uint32_t slc_lz4_compress(struct slc_encoder *encoder,
+                          const uint8_t *bytes,
+                          uint64_t count,
+                          uint8_t *out,
+                          uint64_t capacity)
 {
-    /* All sizes are bounded by one tile's, far below INT_MAX. Acceleration 1 is LZ4's default. */
+    /* All sizes are at most those of a tile, far below INT_MAX. Acceleration 1 is the default. */
     int made = LZ4_compress_fast_extState(encoder->lz4_state, (const char *)bytes, (char *)out,
-                                          (int)count, (int)room, 1);
+                                          (int)count, (int)capacity, 1);
 
     return made > 0 ? (uint32_t)made : 0;
 }
 
-/* The bytes that the longest gap takes. */
+/* Bytes of the longest gap. */
 static unsigned gap_bytes(const struct slc_encoder *encoder, uint32_t count)
 {
     uint64_t lo = 0, hi = 0;
@@ -85,7 +88,7 @@ uint32_t slc_lz4_encode(struct slc_encoder *encoder,
     out[1] = (uint8_t)values;
     out[3] = 0;
     slc_store_u32(out + 4, stored);
-    /* LZ4 mixes both; the share of index planes before it is the fairest split there is. */
+    /* LZ4 mixes both kinds of planes; split its output by their sizes before compression. */
     *index_bytes = (uint32_t)((uint64_t)stored * gaps / (gaps + values));
     return (uint32_t)(slc_pad8(out, out + 8 + stored) - out);
 }

@@ -1,4 +1,4 @@
-/* The portable table of encoding loops, and the choice among tables. */
+/* The portable table of encoding loops, and the selection of a table. */
 #include "storage/codec/encode_ops.h"
 
 #include "storage/codec/bitpack.h"
@@ -21,7 +21,7 @@ static void portable_above(const double *values, uint32_t count, int64_t low, ui
 
 static unsigned portable_longer(const uint64_t *values, uint32_t count, uint8_t *longer)
 {
-    /* Neighbours are mostly of one length, and an increment waits for the one before it. */
+    /* Two counters: neighbours often have equal lengths, and increments of one would wait. */
     uint8_t even[65] = {0}, odd[65] = {0};
     uint64_t any = 0;
     uint32_t i, above = 0;
@@ -53,12 +53,12 @@ const struct slc_encode_ops *slc_encode_ops_portable(void)
     return &portable_ops;
 }
 
-/* Best first; the last is always there. */
+/* Best first; the last one always exists. */
 static const struct slc_encode_ops *(*const tables[])(void) = {slc_encode_ops_avx512,
                                                                slc_encode_ops_portable};
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
-/* The best table of this machine that has the name, any for NULL; NULL where there is none. */
+/* The best table of this machine with this name (NULL: any name), or NULL if there is none. */
 static const struct slc_encode_ops *find_ops(const char *name)
 {
     for (unsigned t = 0; t < TABLES; t++) {

@@ -1,6 +1,4 @@
-/*
- * Encodes codec 1, `packed` (docs/FORMAT.md, section 7.1).
- */
+/* Encodes codec 1, `packed` (docs/FORMAT.md, section 7.1). */
 #include "base/memory/bytes.h"
 #include "storage/codec/encode_internal.h"
 

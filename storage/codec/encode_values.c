@@ -1,12 +1,12 @@
 /*
- * Chooses and writes the form of a tile's values (docs/FORMAT.md, section 7.1): a constant where
- * all are equal, else the cheapest of integers, dictionary, f32 and f64. Where that leaves more
- * than half of the plain f32 or f64, byte planes under LZ4 if they are shorter still and save an
- * eighth: they decode several times slower, so where integers or a dictionary do well they are not
- * tried.
+ * Chooses and writes the form of a tile's values (docs/FORMAT.md, section 7.1): a constant if all
+ * are equal, else the cheapest of integers, dictionary, f32 and f64. If that form has more than
+ * half the size of plain f32 or f64, tries byte planes under LZ4 and uses them if they are shorter
+ * and save an eighth: they decode several times slower, so they are not tried where integers or a
+ * dictionary work well.
  *
- * Cost: integers one measuring pass; a dictionary about three table look-ups a nonzero, given up as
- * soon as it has grown past what it could save.
+ * Cost: integers one measuring pass; a dictionary about three table lookups per nonzero, abandoned
+ * as soon as it exceeds what it could save.
  */
 #include "base/encoded.h"
 #include "base/memory/bytes.h"
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* How far an integer value is above the smallest. */
+/* Integer value minus the smallest one. */
 static inline uint64_t above_low(const struct slc_encoder *encoder, double value)
 {
     return (uint64_t)((int64_t)value - encoder->integer_low);
@@ -27,7 +27,7 @@ static void find_span(struct slc_encoder *encoder)
         (uint64_t)(int64_t)encoder->survey.high - (uint64_t)encoder->integer_low;
 }
 
-/* value - smallest value into encoder->planes as 64-bit words. */
+/* Stores value - smallest value in encoder->planes as 64-bit words. */
 static uint64_t *integers_above(struct slc_encoder *encoder, const struct slc_tile_source *source)
 {
     uint64_t *above = (uint64_t *)(void *)encoder->planes;
@@ -61,7 +61,7 @@ static uint64_t dictionary_bytes(uint32_t count, uint32_t nnz)
     return 8 + UINT64_C(8) * count + slc_packed_bytes(nnz, slc_bits_for_length(count));
 }
 
-/* The slot where `bits` is or would be. */
+/* The slot that holds `bits`, or the free slot for it. */
 static uint32_t find_slot(const struct slc_encoder *encoder, uint64_t bits)
 {
     /* Fibonacci hashing: the top 17 bits of a product with 2^64 divided by the golden ratio. */
@@ -73,13 +73,13 @@ static uint32_t find_slot(const struct slc_encoder *encoder, uint64_t bits)
     return slot;
 }
 
-/* Whether every integer from the smallest to the largest may have a slot of its own. */
+/* Whether every integer from the smallest to the largest can have its own slot. */
 static bool few_integers(const struct slc_encoder *encoder)
 {
     return encoder->survey.all_integer && encoder->integer_span < SLC_DISTINCT_SLOTS / 16;
 }
 
-/* The same as collect_distinct where few_integers, whose words above the smallest are there. */
+/* Like collect_distinct, if few_integers and the words above the smallest are computed. */
 static uint32_t collect_integers(struct slc_encoder *encoder,
                                  const struct slc_tile_source *source,
                                  uint64_t bytes_max)
@@ -101,10 +101,7 @@ static uint32_t collect_integers(struct slc_encoder *encoder,
     return dictionary_bytes(count, source->nnz) > bytes_max ? 0 : count;
 }
 
-/*
- * Collects the distinct values into encoder->distinct; 0 when a dictionary of them would take more
- * than `bytes_max`.
- */
+/* Collects the distinct values in encoder->distinct; 0 if a dictionary would exceed `bytes_max`. */
 static uint32_t collect_distinct(struct slc_encoder *encoder,
                                  const struct slc_tile_source *source,
                                  uint64_t bytes_max)
@@ -127,7 +124,7 @@ static uint32_t collect_distinct(struct slc_encoder *encoder,
     return count;
 }
 
-/* Least-significant-digit radix sort of encoder->distinct, bytes in which all agree left out. */
+/* LSD radix sort of encoder->distinct, skipping bytes in which all values agree. */
 static void sort_distinct(struct slc_encoder *encoder, uint32_t count)
 {
     uint64_t *from = encoder->distinct, *to = (uint64_t *)(void *)encoder->planes;
@@ -156,7 +153,7 @@ static void sort_distinct(struct slc_encoder *encoder, uint32_t count)
     }
 }
 
-/* Where in the sorted distinct values each value stands, into encoder->planes as 64-bit words. */
+/* Stores each value's index in the sorted distinct values in encoder->planes, as 64-bit words. */
 static const uint64_t *
 find_indices(struct slc_encoder *encoder, const struct slc_tile_source *source, uint32_t count)
 {
@@ -202,10 +199,7 @@ static uint8_t *write_dictionary(struct slc_encoder *encoder,
     return slc_bits_pack(find_indices(encoder, source, count), NULL, source->nnz, width, out);
 }
 
-/*
- * Returns the end, or NULL when LZ4 does not save an eighth of the plain form or takes more than
- * `bytes_max`.
- */
+/* Returns the end; NULL if LZ4 does not save an eighth of the plain form or exceeds `bytes_max`. */
 static uint8_t *try_planes(struct slc_encoder *encoder,
                            const struct slc_tile_source *source,
                            unsigned value_bytes,
@@ -213,14 +207,14 @@ static uint8_t *try_planes(struct slc_encoder *encoder,
                            uint8_t *out)
 {
     uint64_t plain = (uint64_t)value_bytes * source->nnz;
-    uint64_t room = plain - (plain + 7) / 8;
+    uint64_t capacity = plain - (plain + 7) / 8;
 
-    room = room < bytes_max ? room : bytes_max;
-    if (room <= 8) {
+    capacity = capacity < bytes_max ? capacity : bytes_max;
+    if (capacity <= 8) {
         return NULL;
     }
     slc_planes_of_values(source->values, source->nnz, value_bytes, encoder->planes);
-    uint32_t stored = slc_lz4_compress(encoder, encoder->planes, plain, out + 8, room - 8);
+    uint32_t stored = slc_lz4_compress(encoder, encoder->planes, plain, out + 8, capacity - 8);
     if (stored == 0) {
         return NULL;
     }
@@ -264,7 +258,7 @@ uint8_t *slc_values_encode(struct slc_encoder *encoder,
     if (encoder->survey.all_integer) {
         uint64_t bytes = measure_integers(encoder, source);
 
-        if (bytes <= cost) { /* the lower form wins a draw */
+        if (bytes <= cost) { /* the lower form number wins ties */
             *form = SLC_FORM_INTEGER;
             cost = bytes;
         }

@@ -1,7 +1,7 @@
 /*
- * What a block file says of itself, in memory: its header (struct slc_layout_info), an entry of its
- * index (struct slc_block_entry), and an encoded block (struct slc_block_view). storage/block/
- * reads and checks them; decoders rely on them.
+ * In-memory records of a block file: its header (struct slc_layout_info), an index entry (struct
+ * slc_block_entry), and an encoded block (struct slc_block_view). storage/block/ reads and checks
+ * them; decoders rely on them.
  */
 #ifndef SLC_STORAGE_LAYOUT_INFO_H
 #define SLC_STORAGE_LAYOUT_INFO_H
@@ -24,11 +24,11 @@ struct slc_layout_info {
     enum slc_value_type value_type;
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    uint64_t relabelled_modes; /* bit n: indices of mode n are those of the store's permutation */
+    uint64_t relabelled_modes; /* bit n: mode n is numbered by the store's permutation */
     struct slc_key_layout keys;
     /*
-     * What the content sum is taken over: keys of the same coordinates with the run of the store's
-     * `blco`, so that all layouts of a store have one sum whatever their own runs are.
+     * Keys of the content sum: keys of the same coordinates with the fiber run of the store's
+     * `blco`, so that all layouts of a store have the same sum regardless of their own runs.
      */
     struct slc_key_layout content_keys;
     uint64_t nnz;
@@ -40,8 +40,8 @@ struct slc_layout_info {
     uint64_t header_hash;
     uint64_t max_block_bytes; /* largest padded block, from the index */
     uint64_t max_block_nnz;
-    uint64_t fiber_count;         /* of fiber-n: all that are not empty; 0 for other layouts */
-    uint64_t partition_count;     /* of sorted-n; 0 for other layouts */
+    uint64_t fiber_count;         /* fiber-n: all nonempty fibers; 0 for other layouts */
+    uint64_t partition_count;     /* sorted-n only; 0 for other layouts */
     uint64_t max_partition_bytes; /* padded bytes of the blocks of the largest partition */
     uint64_t max_partition_nnz;
 };
@@ -50,7 +50,7 @@ struct slc_layout_info {
 struct slc_block_entry {
     uint64_t offset;       /* in the file, a multiple of SLC_PAGE_BYTES */
     uint64_t bytes;        /* payload without padding */
-    uint64_t padded_bytes; /* what is read and checksummed: a multiple of SLC_PAGE_BYTES */
+    uint64_t padded_bytes; /* bytes read and hashed: a multiple of SLC_PAGE_BYTES */
     uint64_t nnz;
     uint64_t hash; /* xxh3-64 of the padded bytes */
     uint64_t first_tile;
@@ -59,20 +59,19 @@ struct slc_block_entry {
     uint64_t first_key_lo, first_key_hi;
     double sum_of_squares;
     uint64_t content_sum;
-    /* Of sorted-n: ordinal of the partition it belongs to, from 0. Of fiber-n: fibers whose last
-       nonzero it holds. */
+    /* sorted-n: 0-based ordinal of the partition. fiber-n: fibers that end in the block. */
     uint32_t partition;
-    bool continued; /* the partition's row began in the one before */
+    bool continued; /* the partition continues the row of the previous partition */
     uint64_t min[SLC_MAX_ORDER];
     uint64_t max[SLC_MAX_ORDER];
 };
 
 struct slc_reader; /* storage/block/reader.h */
 
-/* An encoded block in memory, found sound. Borrows `data` and `path`. */
+/* An encoded block in memory that has been checked. Borrows `data` and `path`. */
 struct slc_block_view {
     const struct slc_reader *reader;
-    const char *path; /* the reader's, for error messages; may be NULL */
+    const char *path; /* path of the reader, for error messages; may be NULL */
     uint64_t block;
     struct slc_block_entry entry;
     const uint8_t *data;

@@ -1,4 +1,4 @@
-/* See storage/file/block_file.h. */
+/* Opens block files and searches the folders of their stripes. */
 #include "storage/file/block_file.h"
 
 #include "base/memory/checked.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A search for one stripe. The fault that is told: of a file that is there rather than of none. */
+/* Search for one stripe. `fault`: the error to report; wrong contents before a missing file. */
 struct search {
     const struct slc_files *files;
     const struct slc_stripe_list *list;
@@ -20,8 +20,8 @@ struct search {
     struct slc_error fault;
 };
 
-/* Looks in one folder; false once the search is over, with *status. */
-static bool look_in(struct search *search, const char *folder, enum slc_status *status)
+/* Searches one folder; returns false once the search is over, with *status. */
+static bool search_folder(struct search *search, const char *folder, enum slc_status *status)
 {
     struct slc_error fault = SLC_ERROR_INIT;
     char *path = slc_stripe_path(&search->list->shape, search->list_path, folder, search->ordinal);
@@ -38,7 +38,7 @@ static bool look_in(struct search *search, const char *folder, enum slc_status *
         return false;
     }
     slc_free(path);
-    /* The first place that is no use is told, but rather one where something is. */
+    /* Report the first folder that failed, but prefer one where a file exists. */
     if (search->fault.status == SLC_OK ||
         (search->fault.system_errno == ENOENT && fault.system_errno != ENOENT)) {
         search->fault = fault;
@@ -46,8 +46,8 @@ static bool look_in(struct search *search, const char *folder, enum slc_status *
     return true;
 }
 
-/* The folders of SLUICE_STRIPES; true where the search goes on. */
-static bool look_around(struct search *search, enum slc_status *status)
+/* Searches the folders of SLUICE_STRIPES; returns true if the search continues. */
+static bool search_variable_folders(struct search *search, enum slc_status *status)
 {
     const char *text = getenv(SLC_STRIPES_VARIABLE);
     char folder[SLC_MAX_STRIPE_FOLDER + 1];
@@ -60,10 +60,10 @@ static bool look_around(struct search *search, enum slc_status *status)
 
             memcpy(folder, text, length);
             folder[length] = '\0';
-            if (!look_in(search, folder, status)) {
+            if (!search_folder(search, folder, status)) {
                 return false;
             }
-            /* Where it lies is what the list says: that place is told, not these. */
+            /* A missing stripe is reported with its listed folder, not with these. */
             if (search->fault.system_errno == ENOENT) {
                 search->fault = kept;
             }
@@ -87,25 +87,24 @@ static enum slc_status find_stripe(const struct slc_files *files,
                             .part = part,
                             .fault = SLC_ERROR_INIT};
     enum slc_status status = SLC_OK;
-    bool more = look_around(&search, &status);
+    bool more = search_variable_folders(&search, &status);
 
     for (unsigned k = 0; more && k < list->shape.count; k++) {
-        more = look_in(&search, list->folders[(ordinal + k) % list->shape.count], &status);
+        more = search_folder(&search, list->folders[(ordinal + k) % list->shape.count], &status);
     }
     if (status == SLC_OK) {
         return SLC_OK;
     }
     if (search.fault.status != SLC_ERR_MEMORY && search.fault.system_errno == ENOENT) {
-        return slc_fail_file(
-            err, SLC_ERR_IO, search.fault.file,
-            "stripe %u of %u of %s is not here, nor in its other folders: mount that "
-            "drive, or name the folder where it is in " SLC_STRIPES_VARIABLE,
-            ordinal + 1, list->shape.count, path);
+        return slc_fail_file(err, SLC_ERR_IO, search.fault.file,
+                             "stripe %u of %u of %s is neither here nor in its other folders: "
+                             "mount that drive, or add its folder to " SLC_STRIPES_VARIABLE,
+                             ordinal + 1, list->shape.count, path);
     }
     return slc_error_pass(err, &search.fault);
 }
 
-/* Opens the stripes of the list that the plain file parts[0] is. */
+/* Opens the stripes of the list in the plain file parts[0]. */
 static enum slc_status
 open_stripes(struct slc_block_file *file, const char *path, struct slc_error *err)
 {
@@ -149,11 +148,11 @@ enum slc_status slc_block_file_open(const struct slc_files *files,
     if (opened.parts[0].path == NULL) {
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     } else if (rc < 0) {
-        status = slc_fail_errno(err, -rc, path, "asking for the file's size");
+        status = slc_fail_errno(err, -rc, path, "getting the size of the file");
     } else if (stat.kind != 'f') {
         status = slc_fail_file(err, SLC_ERR_FORMAT, path, "not a plain file");
     } else if (stat.bytes > 0 && stat.bytes <= SLC_MAX_STRIPE_LIST) {
-        /* A longer file is no list. */
+        /* A longer file cannot be a list. */
         status = slc_file_read_at(opened.files, fd, path, magic,
                                   slc_min_u64(stat.bytes, sizeof magic), 0, err);
     }

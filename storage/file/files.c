@@ -1,9 +1,9 @@
 /*
- * The operating system behind the table of file operations.
+ * The operating system's table of file operations.
  *
- * Each operation is one system call with its errno negated; nothing is retried or completed here
- * but what has no caller above to do it (open, fsync and close interrupted by a signal). Stateless,
- * so one table serves every thread.
+ * Each operation is one system call and returns its negated errno. Nothing is retried or completed,
+ * except calls whose caller cannot do it (open, fsync and close interrupted by a signal).
+ * Stateless, so one table serves all threads.
  */
 #include "storage/file/files.h"
 
@@ -33,8 +33,10 @@ static int system_open(void *self, const char *path, int flags, mode_t mode)
     if (fd < 0) {
         return -errno;
     }
-    /* Only the opening was not to wait: io_uring would refuse reads that do, where a file system
-     * cannot tell beforehand whether one will. */
+    /*
+     * Only open must not block. io_uring would reject blocking reads on a nonblocking descriptor if
+     * the file system cannot tell in advance whether they block.
+     */
     if ((flags & SLC_OPEN_PLAIN) != 0) {
         (void)fcntl(fd, F_SETFL, flags & O_DIRECT);
     }
@@ -44,7 +46,7 @@ static int system_open(void *self, const char *path, int flags, mode_t mode)
 static int system_close(void *self, int fd)
 {
     (void)self;
-    /* Linux has released the descriptor even when close reports EINTR: never a second try. */
+    /* Linux releases the descriptor even if close returns EINTR: never retry. */
     return close(fd) != 0 && errno != EINTR ? -errno : 0;
 }
 
@@ -103,7 +105,7 @@ static int system_sync_folder(void *self, const char *path)
     }
     int rc = system_sync(self, fd);
     system_close(self, fd);
-    /* File systems without a notion of syncing a folder say EINVAL: there is nothing left to do. */
+    /* File systems that cannot sync a folder return EINVAL: there is nothing to do. */
     return rc == -EINVAL ? 0 : rc;
 }
 
@@ -140,7 +142,7 @@ static char kind_of_mode(unsigned mode)
     return S_ISREG(mode) ? 'f' : S_ISDIR(mode) ? 'd' : 'o';
 }
 
-/* File systems that live in the page cache: they accept O_DIRECT since Linux 6.6 and ignore it. */
+/* File systems that live in the page cache: since Linux 6.6 they accept O_DIRECT and ignore it. */
 static bool lives_in_memory(const struct statfs *fs)
 {
     return (unsigned long)fs->f_type == TMPFS_MAGIC || (unsigned long)fs->f_type == RAMFS_MAGIC;
@@ -156,8 +158,7 @@ static void fill_from_stat(struct slc_file_stat *stat, const struct stat *st)
     stat->kind = kind_of_mode(st->st_mode);
 }
 
-/* Adds what statx knows about direct I/O; silence of an old kernel or file system leaves "unknown".
- */
+/* Adds what statx reports about direct I/O; "unknown" if it reports nothing. */
 static void fill_direct(struct slc_file_stat *stat, int fd, const char *path)
 {
 #ifdef STATX_DIOALIGN
@@ -222,14 +223,14 @@ static int system_rename(void *self, const char *from, const char *to)
         return -errno;
     }
     if (S_ISDIR(st.st_mode)) {
-        /* Plain rename would replace an empty directory. */
+        /* A plain rename would replace an empty directory. */
         if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
             return 0;
         }
         if (errno != EINVAL && errno != ENOSYS) {
             return -errno;
         }
-        /* A file system without the flag: look first; the gap in time is all it can offer. */
+        /* Without that flag, check first; a race remains on such file systems. */
         if (lstat(to, &st) == 0) {
             return -EEXIST;
         }
@@ -243,7 +244,7 @@ static int system_exchange(void *self, const char *a, const char *b)
     if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0) {
         return 0;
     }
-    /* A file system without the flag says EINVAL. */
+    /* A file system without the flag returns EINVAL. */
     return errno == EINVAL || errno == ENOSYS ? -EOPNOTSUPP : -errno;
 }
 

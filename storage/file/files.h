@@ -1,9 +1,8 @@
 /*
- * The table of file operations. All reading and writing of files by libsluice goes through one, so
- * that a test can put a faulty or a recording one in its place. Operations return a value >= 0 or a
- * negated errno, like the kernel; they may transfer fewer bytes than asked.
- *
- * The helpers below the table turn that into whole transfers and error records.
+ * Table of file operations. libsluice reads and writes all files through such a table, so that a
+ * test can substitute one that injects faults or records calls. Operations return a value >= 0 or a
+ * negated errno, like the kernel; they may transfer fewer bytes than requested.
+ * The helpers below the table build complete transfers and error records from them.
  */
 #ifndef SLC_STORAGE_FILES_H
 #define SLC_STORAGE_FILES_H
@@ -18,13 +17,13 @@
 
 struct slc_file_stat {
     uint64_t bytes;
-    uint64_t stored_bytes; /* on the drive: fewer where there are holes; 0: not known */
+    uint64_t stored_bytes; /* on disk; fewer than `bytes` if the file has holes; 0: unknown */
     uint64_t inode;
     uint64_t device;
     int64_t modified_ns;
-    uint32_t direct_memory_align; /* statx DIOALIGN; 0 = unknown, or none when direct_known */
-    uint32_t direct_offset_align; /* the same */
-    bool direct_known;            /* the system said whether direct I/O is real here */
+    uint32_t direct_memory_align; /* statx DIOALIGN; 0: unknown, or none if direct_known */
+    uint32_t direct_offset_align; /* the same for file offsets */
+    bool direct_known;            /* the system reported whether direct I/O is supported here */
     char kind;                    /* 'f' file, 'd' directory, 'o' other */
 };
 
@@ -40,42 +39,39 @@ struct slc_files {
     int (*sync_folder)(void *self, const char *path); /* fsync of a directory */
     int (*truncate)(void *self, int fd, uint64_t bytes);
     /*
-     * Sets space aside for the first `bytes` bytes of a file, which grows with zeros to that length
-     * where it is shorter and else stays as it is: later writes there find a disk that is not full.
-     * -EOPNOTSUPP where the file system cannot.
+     * Allocates disk space for the first `bytes` bytes of a file, so that later writes there cannot
+     * run out of space. Extends a shorter file with zeros, leaves a longer one unchanged.
+     * -EOPNOTSUPP if the file system cannot do it.
      */
     int (*reserve)(void *self, int fd, uint64_t bytes);
     int (*stat_fd)(void *self, int fd, struct slc_file_stat *stat);
     int (*stat_path)(void *self, const char *path, struct slc_file_stat *stat);
-    /* Bytes that this user may still write to the file system of a file or folder. */
+    /* Bytes that this user may still write to the file system that holds `path`. */
     int (*free_bytes)(void *self, const char *path, uint64_t *bytes);
     int (*rename)(void *self, const char *from, const char *to); /* never replaces a directory */
-    /*
-     * Gives each of two files or folders that are there the other's name, both at one stroke.
-     * -EOPNOTSUPP where the file system cannot.
-     */
+    /* Atomically exchanges the names of two files or folders. -EOPNOTSUPP if not supported. */
     int (*exchange)(void *self, const char *a, const char *b);
     int (*unlink)(void *self, const char *path);
     int (*make_folder)(void *self, const char *path);
     /*
-     * Locks an open file or folder against other lockers until it is closed or the process ends:
-     * -EWOULDBLOCK where another has it, another error where the file system has no locks.
+     * Locks an open file or folder until it is closed or the process ends. -EWOULDBLOCK if it is
+     * already locked; another error if the file system has no locks.
      */
     int (*lock)(void *self, int fd);
-    int (*remove_folder)(void *self, const char *path); /* an empty one */
+    int (*remove_folder)(void *self, const char *path); /* must be empty */
     int (*map)(void *self, int fd, uint64_t bytes, uint64_t offset, void **address); /* read-only */
     int (*unmap)(void *self, void *address, uint64_t bytes);
     int (*advise)(void *self, void *address, uint64_t bytes, int advice); /* madvise */
     int (*advise_file)(void *self, int fd, uint64_t offset, uint64_t bytes, int advice);
     /*
-     * Called with the result of every read of a range (bytes or negated errno) that went to the
-     * kernel past this table (io_uring, pages of a map), from any thread; returns the result to
-     * use. NULL, as in the real table: the result itself.
+     * Called from any thread with the result (bytes or negated errno) of every read that bypassed
+     * this table (io_uring, pages of a map); returns the result to use. NULL, as in the real table:
+     * results are used unchanged.
      */
     int64_t (*completed)(void *self, int fd, uint64_t offset, uint64_t bytes, int64_t result);
     /*
-     * Calls `entry` for every name in a folder but "." and ".." (kind as in slc_file_stat; a
-     * symbolic link is 'o') until it returns non-zero. Returns 0, that value, or a negated errno.
+     * Calls `entry` for every name in a folder except "." and ".." (kind as in slc_file_stat; a
+     * symbolic link is 'o') until it returns nonzero. Returns 0, that value, or a negated errno.
      */
     int (*list_folder)(void *self,
                        const char *path,
@@ -84,21 +80,20 @@ struct slc_files {
 };
 
 /*
- * Further flags of open. Of what has to be a plain file: a pipe of that name, where nobody is at
- * the other end, is not waited for. Who opens looks at its kind; reads and writes wait as ever.
+ * Extra open flag for paths that must be plain files: opening a pipe does not wait for its other
+ * end. The caller checks the kind; reads and writes still block.
  */
 #define SLC_OPEN_PLAIN O_NONBLOCK
-/* Of a name that is sluice's own to write to: nor is a symbolic link there followed to what is not.
- */
+/* Extra open flag for names that sluice itself writes: also refuses to follow a symbolic link. */
 #define SLC_OPEN_OWN (O_NOFOLLOW | SLC_OPEN_PLAIN)
 
-/* The operating system. Never NULL; shared, stateless. */
+/* The table of the operating system. Never NULL; shared, stateless. */
 const struct slc_files *slc_files_system(void);
 
-/* `files`, or the operating system where it is NULL. */
+/* `files`, or slc_files_system() if it is NULL. */
 const struct slc_files *slc_files_or_system(const struct slc_files *files);
 
-/* Reads exactly `bytes` at `offset`; a shorter file is SLC_ERR_DAMAGED with the offset. */
+/* Reads exactly `bytes` bytes at `offset`; a shorter file is SLC_ERR_DAMAGED with the offset. */
 enum slc_status slc_file_read_at(const struct slc_files *files,
                                  int fd,
                                  const char *path,
@@ -107,7 +102,7 @@ enum slc_status slc_file_read_at(const struct slc_files *files,
                                  uint64_t offset,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Writes exactly `bytes` at `offset`. Errors: SLC_ERR_NOSPACE, SLC_ERR_IO. */
+/* Writes exactly `bytes` bytes at `offset`. Errors: SLC_ERR_NOSPACE, SLC_ERR_IO. */
 enum slc_status slc_file_write_at(const struct slc_files *files,
                                   int fd,
                                   const char *path,
@@ -117,9 +112,9 @@ enum slc_status slc_file_write_at(const struct slc_files *files,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Opens a second descriptor of the open file `fd` for transfers past the page cache, which saves a
- * copy and the cache's upkeep. *direct_fd is -1 where the system does not say that direct I/O in
- * whole pages is real here: nothing is lost but time. Errors: SLC_ERR_IO.
+ * Opens a second descriptor of the open file `fd` for direct I/O, which bypasses the page cache and
+ * saves a copy and the upkeep of the cache. *direct_fd is -1 if the system does not report that
+ * direct I/O in whole pages is supported; transfers are then only slower. Errors: SLC_ERR_IO.
  */
 enum slc_status slc_file_open_direct(const struct slc_files *files,
                                      int fd,
@@ -129,8 +124,8 @@ enum slc_status slc_file_open_direct(const struct slc_files *files,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
- * As slc_file_write_at and slc_file_read_at, directly where `direct_fd` is not -1: memory, bytes
- * and offset in whole pages. What a direct transfer leaves undone goes through `fd`.
+ * Like slc_file_write_at, but uses direct I/O if `direct_fd` is not -1: memory address, bytes and
+ * offset are multiples of the page size. `fd` transfers the bytes that a direct transfer leaves.
  */
 enum slc_status slc_file_write_pages(const struct slc_files *files,
                                      int direct_fd,
@@ -140,7 +135,7 @@ enum slc_status slc_file_write_pages(const struct slc_files *files,
                                      uint64_t bytes,
                                      uint64_t offset,
                                      struct slc_error *err) SLC_NODISCARD;
-/* Reads `bytes` of any number at `offset`, of whole pages with room for whole pages. */
+/* Reads any number of bytes at a page-aligned `offset`; `data` has space for whole pages. */
 enum slc_status slc_file_read_pages(const struct slc_files *files,
                                     int direct_fd,
                                     int fd,
@@ -152,9 +147,8 @@ enum slc_status slc_file_read_pages(const struct slc_files *files,
 
 /*
  * Writes a small file atomically: PATH.tmp, sync, rename to PATH, sync of its folder. After an
- * error PATH.tmp is gone and PATH holds either what it held before or, when only the sync of the
- * folder failed, all of the new bytes. Where another run is writing PATH.tmp:
- * SLC_ERR_IO.
+ * error PATH.tmp is removed and PATH holds its old contents or, if only the sync of the folder
+ * failed, all of the new bytes. Errors: also SLC_ERR_IO if another run is writing PATH.tmp.
  */
 enum slc_status slc_file_replace(const struct slc_files *files,
                                  const char *path,
@@ -163,8 +157,8 @@ enum slc_status slc_file_replace(const struct slc_files *files,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Reads a whole file of at most `limit_bytes` into memory (a terminating 0 is appended, not
- * counted). Owns: the caller frees *data with slc_free.
+ * Reads a whole file of at most `limit_bytes` bytes into memory and appends a 0 byte that is not
+ * counted. Owns: the caller frees *data with slc_free.
  */
 enum slc_status slc_file_load(const struct slc_files *files,
                               const char *path,
@@ -173,24 +167,25 @@ enum slc_status slc_file_load(const struct slc_files *files,
                               uint64_t *bytes,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* Removes a folder and the plain files in it (one level of sub-folders deep). Missing is success.
- */
+/* Removes a folder, its files and one level of sub-folders. A missing folder is no error. */
 enum slc_status slc_folder_remove(const struct slc_files *files,
                                   const char *path,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Syncs the folder that `path` lies in: a file or folder that was made, moved or removed there
- * keeps its name, or stays gone, only after that, whatever was synced of itself.
+ * Syncs the parent folder of `path`. Only then is the creation, renaming or removal of `path`
+ * durable, even if the file itself was synced.
  */
 enum slc_status
 slc_name_sync(const struct slc_files *files, const char *path, struct slc_error *err) SLC_NODISCARD;
 
-/* The folder a path lies in, slashes at its end left out: "A/B/" -> "A", "B" -> ".", "/B" -> "/".
- * In fresh memory (slc_free), or NULL without memory. */
+/*
+ * Parent folder of a path, ignoring trailing slashes: "A/B/" -> "A", "B" -> ".", "/B" -> "/". Newly
+ * allocated (slc_free), or NULL if out of memory.
+ */
 char *slc_path_parent(const char *path);
 
-/* "FOLDER/NAME" in fresh memory (slc_free), or NULL without memory. */
+/* "FOLDER/NAME", newly allocated (slc_free), or NULL if out of memory. */
 char *slc_path_join(const char *folder, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Transfers of whole pages past the page cache, with the page cache as the way out: a short direct
- * transfer may end where no direct one can begin, and a file system may refuse what it offered.
+ * Direct transfers of whole pages that fall back to the page cache: a short direct transfer may end
+ * at an unaligned offset, and a file system may refuse direct I/O it offered.
  */
 #include "storage/file/files.h"
 
@@ -28,7 +28,7 @@ enum slc_status slc_file_open_direct(const struct slc_files *files,
     int result = files->stat_fd(files->self, fd, &stat);
 
     *direct_fd = -1;
-    SLC_TRY(slc_check_call(result, err, path, "asking for direct I/O"));
+    SLC_TRY(slc_check_call(result, err, path, "querying direct I/O support"));
     if (!in_whole_pages(&stat)) {
         return SLC_OK;
     }
@@ -41,7 +41,7 @@ enum slc_status slc_file_open_direct(const struct slc_files *files,
     return SLC_OK;
 }
 
-/* Whether the page cache may do better after this result. */
+/* Whether to repeat the transfer through the page cache after this result. */
 static bool worth_repeating(int64_t result)
 {
     return result >= 0 || result == -EINVAL || result == -EINTR || result == -EAGAIN;
@@ -66,20 +66,20 @@ enum slc_status slc_file_write_pages(const struct slc_files *files,
                                      uint64_t offset,
                                      struct slc_error *err)
 {
-    int64_t put = 0;
+    int64_t written = 0;
 
     assert(in_pages(data, offset) && bytes % SLC_PAGE_BYTES == 0);
     if (direct_fd >= 0) {
-        put = files->write_at(files->self, direct_fd, data, bytes, offset);
-        if (!worth_repeating(put)) {
+        written = files->write_at(files->self, direct_fd, data, bytes, offset);
+        if (!worth_repeating(written)) {
             enum slc_status status =
-                slc_fail_errno(err, (int)-put, path, "writing %ju bytes", (uintmax_t)bytes);
+                slc_fail_errno(err, (int)-written, path, "writing %ju bytes", (uintmax_t)bytes);
 
             slc_error_locate_block(err, path, SLC_NOWHERE, offset);
             return status;
         }
     }
-    uint64_t done = whole_pages(put);
+    uint64_t done = whole_pages(written);
     return slc_file_write_at(files, fd, path, (const char *)data + done, bytes - done,
                              offset + done, err);
 }

@@ -1,6 +1,6 @@
 /*
- * Whole transfers on top of the table of file operations: partial reads and writes are continued,
- * interruptions retried, and every failure becomes an error record that names file and offset.
+ * Complete transfers on top of the table of file operations: continues partial reads and writes,
+ * retries interruptions, and turns every failure into an error record with file and offset.
  */
 #include "storage/file/files.h"
 
@@ -12,8 +12,8 @@
 #include <string.h>
 
 /*
- * Interruptions in a row without progress before they count as a failure: far more than signals can
- * cause, so that only a broken file system ends here instead of looping for ever.
+ * Consecutive interruptions without progress that count as a failure: far more than signals can
+ * cause, so only a broken file system reaches it, instead of looping forever.
  */
 enum { MAX_INTERRUPTIONS = 1000 };
 
@@ -47,11 +47,11 @@ enum slc_status slc_file_read_at(const struct slc_files *files,
             break;
         }
         if (got == 0) {
-            status =
-                slc_fail_file(err, SLC_ERR_DAMAGED, path,
-                              "the file ends at byte %" PRIu64 ", but %" PRIu64
-                              " more bytes should follow: it was cut; restore or convert it again",
-                              offset + done, bytes - done);
+            status = slc_fail_file(
+                err, SLC_ERR_DAMAGED, path,
+                "the file ends at byte %" PRIu64 ", but %" PRIu64
+                " more bytes should follow: it was truncated; restore the file or convert it again",
+                offset + done, bytes - done);
             break;
         }
         interruptions = 0;
@@ -75,26 +75,26 @@ enum slc_status slc_file_write_at(const struct slc_files *files,
     unsigned interruptions = 0;
 
     while (done < bytes) {
-        int64_t put = files->write_at(files->self, fd, (const char *)data + done, bytes - done,
-                                      offset + done);
+        int64_t written = files->write_at(files->self, fd, (const char *)data + done, bytes - done,
+                                          offset + done);
 
-        if (is_interruption(put) && ++interruptions < MAX_INTERRUPTIONS) {
+        if (is_interruption(written) && ++interruptions < MAX_INTERRUPTIONS) {
             continue;
         }
-        if (put <= 0) {
-            /* Writing nothing without a reason would loop for ever; report it as an I/O error. */
-            enum slc_status status = slc_fail_errno(err, put == 0 ? EIO : (int)-put, path,
+        if (written <= 0) {
+            /* A write of 0 bytes without an error would loop forever; report it as an I/O error. */
+            enum slc_status status = slc_fail_errno(err, written == 0 ? EIO : (int)-written, path,
                                                     "writing %" PRIu64 " bytes", bytes - done);
             slc_error_locate_block(err, path, SLC_NOWHERE, offset + done);
             return status;
         }
         interruptions = 0;
-        done += (uint64_t)put;
+        done += (uint64_t)written;
     }
     return SLC_OK;
 }
 
-/* Reads the open file `fd` into fresh memory with a 0 behind it. */
+/* Reads the open file `fd` into newly allocated memory and appends a 0 byte. */
 static enum slc_status load_open(const struct slc_files *files,
                                  int fd,
                                  const char *path,
@@ -106,7 +106,7 @@ static enum slc_status load_open(const struct slc_files *files,
     struct slc_file_stat stat;
     int rc = files->stat_fd(files->self, fd, &stat);
 
-    SLC_TRY(slc_check_call(rc, err, path, "asking for the file's size"));
+    SLC_TRY(slc_check_call(rc, err, path, "getting the size of the file"));
     if (stat.kind != 'f') {
         return slc_fail_file(err, SLC_ERR_FORMAT, path, "not a plain file");
     }
@@ -117,7 +117,7 @@ static enum slc_status load_open(const struct slc_files *files,
                              stat.bytes, limit_bytes);
     }
     char *memory = slc_malloc((size_t)stat.bytes + 1);
-    SLC_TRY(slc_check_memory(memory != NULL, err, "for a file's contents"));
+    SLC_TRY(slc_check_memory(memory != NULL, err, "for the contents of a file"));
     enum slc_status status = slc_file_read_at(files, fd, path, memory, stat.bytes, 0, err);
     if (status != SLC_OK) {
         slc_free(memory);
@@ -199,12 +199,12 @@ slc_name_sync(const struct slc_files *files, const char *path, struct slc_error 
     return status;
 }
 
-/* The removal of one folder's contents. */
+/* State of removing one folder's contents. */
 struct removal {
     const struct slc_files *files;
     const char *folder;
-    unsigned depth;   /* levels of sub-folders that may still be entered */
-    uint64_t removed; /* entries gone in this round */
+    unsigned depth;   /* levels of sub-folders still allowed */
+    uint64_t removed; /* entries removed in this round */
     enum slc_status status;
     struct slc_error *err;
 };
@@ -230,7 +230,7 @@ static int remove_entry(void *context, const char *name, char kind)
         rc = removal->files->unlink(removal->files->self, path);
     }
     if (rc < 0 && rc != -ENOENT) {
-        removal->status = slc_fail_errno(removal->err, -rc, path, "removing it");
+        removal->status = slc_fail_errno(removal->err, -rc, path, "removing the file or folder");
     }
     removal->removed++;
     slc_free(path);
@@ -243,7 +243,7 @@ remove_tree(const struct slc_files *files, const char *path, unsigned depth, str
     struct removal removal = {files, path, depth, 0, SLC_OK, err};
     int rc;
 
-    /* Removing while listing makes some file systems skip names: repeat until nothing is found. */
+    /* Some file systems skip names if files are removed while listing: repeat until it is empty. */
     do {
         removal.removed = 0;
         rc = files->list_folder(files->self, path, remove_entry, &removal);

@@ -1,29 +1,29 @@
-/* See storage/file/folder_lock.h. */
+/* Locks a folder or file, and checks that its name still refers to what was locked. */
 #include "storage/file/folder_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 
 /*
- * Locks the open folder or file, which was at `path`. *taken: another run has it locked, or has
- * removed it. Negated errno; 0 also where the file system has no locks.
+ * Locks the open folder or file, which was at `path`. *in_use: another run holds the lock or has
+ * removed it. Returns a negated errno; 0 also if the file system has no locks.
  */
-static int lock_open(const struct slc_files *files, int fd, const char *path, bool *taken)
+static int lock_open(const struct slc_files *files, int fd, const char *path, bool *in_use)
 {
     struct slc_file_stat locked, named;
     int code = files->lock(files->self, fd);
 
-    *taken = code == -EWOULDBLOCK;
+    *in_use = code == -EWOULDBLOCK;
     if (code < 0) {
         return code == -EIO ? code : 0;
     }
     code = files->stat_fd(files->self, fd, &locked);
     if (code >= 0) {
         code = files->stat_path(files->self, path, &named);
-        *taken = code == -ENOENT ||
-                 (code >= 0 && (locked.inode != named.inode || locked.device != named.device));
+        *in_use = code == -ENOENT ||
+                  (code >= 0 && (locked.inode != named.inode || locked.device != named.device));
     }
-    return *taken || code > 0 ? 0 : code;
+    return *in_use || code > 0 ? 0 : code;
 }
 
 static enum slc_status lock_path(const struct slc_files *files,
@@ -31,23 +31,23 @@ static enum slc_status lock_path(const struct slc_files *files,
                                  int flags,
                                  const char *advice,
                                  int *fd,
-                                 bool *taken,
+                                 bool *in_use,
                                  struct slc_error *err)
 {
     int opened = files->open(files->self, path, flags | O_CLOEXEC, 0666);
     const bool creates = (flags & O_CREAT) != 0;
     int code = opened;
 
-    *taken = false;
+    *in_use = false;
     if (opened >= 0) {
-        code = lock_open(files, opened, path, taken);
+        code = lock_open(files, opened, path, in_use);
     }
 
     *fd = opened;
     if (opened < 0) {
-        *taken = opened == -ENOENT && !creates;
+        *in_use = opened == -ENOENT && !creates;
     }
-    if (*taken) {
+    if (*in_use) {
         return slc_fail_file(err, SLC_ERR_IO, path, "%s", advice);
     }
     return slc_check_call(code, err, path, creates ? "creating the file" : "locking the folder");
@@ -57,20 +57,20 @@ enum slc_status slc_folder_lock(const struct slc_files *files,
                                 const char *path,
                                 const char *advice,
                                 int *fd,
-                                bool *taken,
+                                bool *in_use,
                                 struct slc_error *err)
 {
-    return lock_path(files, path, O_RDONLY | O_DIRECTORY, advice, fd, taken, err);
+    return lock_path(files, path, O_RDONLY | O_DIRECTORY, advice, fd, in_use, err);
 }
 
-enum slc_status slc_file_take(
+enum slc_status slc_file_create_locked(
     const struct slc_files *files, const char *path, int *lock, int *fd, struct slc_error *err)
 {
-    bool taken;
-    enum slc_status status =
-        lock_path(files, path, O_WRONLY | O_CREAT | SLC_OPEN_OWN,
-                  "another run is writing this output: wait until it is done, or name another",
-                  lock, &taken, err);
+    bool in_use;
+    enum slc_status status = lock_path(
+        files, path, O_WRONLY | O_CREAT | SLC_OPEN_OWN,
+        "another run is writing this output: wait until it is done, or name another output", lock,
+        &in_use, err);
 
     *fd = -1;
     if (status == SLC_OK) {
@@ -82,7 +82,7 @@ enum slc_status slc_file_take(
         }
         status = slc_fail_errno(err, -code, path, "creating the file");
     }
-    if (*lock >= 0 && !taken) {
+    if (*lock >= 0 && !in_use) {
         (void)files->unlink(files->self, path);
     }
     slc_folder_unlock(files, lock);

@@ -1,5 +1,4 @@
-/* One writer at a time in a folder, or of a file: a lock that lasts as long as a descriptor of it
- * is open. */
+/* Locks that allow one writer per folder or file; a lock lasts until its descriptor is closed. */
 #ifndef SLC_STORAGE_FOLDER_LOCK_H
 #define SLC_STORAGE_FOLDER_LOCK_H
 
@@ -9,28 +8,28 @@
 #include <stdbool.h>
 
 /*
- * Opens and locks the folder at `path`. *taken: another run has it locked, or has moved or removed
- * it meanwhile, which is an error with the message `advice`. Where the file system has no locks,
- * nobody is kept out. Owns: slc_folder_unlock, also after an error. Errors: SLC_ERR_IO.
+ * Opens and locks the folder at `path`. *in_use: another run holds the lock, or has just moved or
+ * removed the folder; this is an error with the message `advice`. On a file system without locks,
+ * locking always succeeds. Owns: slc_folder_unlock, also after an error. Errors: SLC_ERR_IO.
  */
 enum slc_status slc_folder_lock(const struct slc_files *files,
                                 const char *path,
                                 const char *advice,
                                 int *fd,
-                                bool *taken,
+                                bool *in_use,
                                 struct slc_error *err) SLC_NODISCARD;
 /*
- * Locks the file at `path`, which is made where it is missing, and opens it for writing, empty: *fd
- * and *lock, which is for the lock alone and to be closed (slc_folder_unlock) when the file has
- * been renamed or removed. After an error both are -1, and a file that no other run has is gone.
- * Errors: SLC_ERR_IO, where another run is writing it, too.
+ * Creates the file at `path` if it is missing, locks it, and opens it empty for writing as *fd.
+ * *lock only holds the lock; close it (slc_folder_unlock) after the file has been renamed or
+ * removed. After an error both are -1, and the file is removed unless another run has it. Errors:
+ * SLC_ERR_IO, also if another run is writing the file.
  */
-enum slc_status slc_file_take(const struct slc_files *files,
-                              const char *path,
-                              int *lock,
-                              int *fd,
-                              struct slc_error *err) SLC_NODISCARD;
-/* Takes a descriptor that is -1, and leaves one. */
+enum slc_status slc_file_create_locked(const struct slc_files *files,
+                                       const char *path,
+                                       int *lock,
+                                       int *fd,
+                                       struct slc_error *err) SLC_NODISCARD;
+/* Closes *fd and sets it to -1; accepts -1. */
 void slc_folder_unlock(const struct slc_files *files, int *fd);
 
 #endif

@@ -1,4 +1,4 @@
-/* Atomic files, streamed or in one piece. See output.h and slc_file_replace in files.h. */
+/* Writes a file atomically, sequentially (output.h) or at once (slc_file_replace of files.h). */
 #include "storage/file/output.h"
 
 #include "base/memory/memory.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void release(struct slc_output *output)
+static void release_output(struct slc_output *output)
 {
     slc_free(output->buffer);
     slc_free(output->temporary);
@@ -36,15 +36,16 @@ enum slc_status slc_output_open(struct slc_output *output,
     if (status == SLC_OK) {
         memcpy(output->temporary, path, length);
         memcpy(output->temporary + length, ".tmp", sizeof ".tmp");
-        status = slc_file_take(output->files, output->temporary, &output->lock, &output->fd, err);
+        status = slc_file_create_locked(output->files, output->temporary, &output->lock,
+                                        &output->fd, err);
     }
     if (status != SLC_OK) {
-        release(output);
+        release_output(output);
     }
     return status;
 }
 
-static enum slc_status flush(struct slc_output *output, struct slc_error *err)
+static enum slc_status flush_buffer(struct slc_output *output, struct slc_error *err)
 {
     enum slc_status status = slc_file_write_at(output->files, output->fd, output->temporary,
                                                output->buffer, output->used, output->written, err);
@@ -55,29 +56,29 @@ static enum slc_status flush(struct slc_output *output, struct slc_error *err)
 }
 
 enum slc_status
-slc_output_reserve(struct slc_output *output, size_t bytes, uint8_t **room, struct slc_error *err)
+slc_output_reserve(struct slc_output *output, size_t bytes, uint8_t **space, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
 
     assert(bytes <= SLC_OUTPUT_BUFFER_BYTES);
     if (SLC_OUTPUT_BUFFER_BYTES - output->used < bytes) {
-        status = flush(output, err);
+        status = flush_buffer(output, err);
     }
-    *room = output->buffer + output->used;
+    *space = output->buffer + output->used;
     return status;
 }
 
 enum slc_status
 slc_output_print(struct slc_output *output, struct slc_error *err, const char *format, ...)
 {
-    uint8_t *room;
-    enum slc_status status = slc_output_reserve(output, SLC_OUTPUT_LINE_BYTES, &room, err);
+    uint8_t *space;
+    enum slc_status status = slc_output_reserve(output, SLC_OUTPUT_LINE_BYTES, &space, err);
 
     if (status == SLC_OK) {
         va_list args;
 
         va_start(args, format);
-        int length = vsnprintf((char *)room, SLC_OUTPUT_LINE_BYTES, format, args);
+        int length = vsnprintf((char *)space, SLC_OUTPUT_LINE_BYTES, format, args);
         va_end(args);
         assert(length >= 0 && length < SLC_OUTPUT_LINE_BYTES);
         output->used += (size_t)length;
@@ -86,9 +87,9 @@ slc_output_print(struct slc_output *output, struct slc_error *err, const char *f
 }
 
 enum slc_status
-slc_output_leave(struct slc_output *output, uint64_t bytes, uint64_t *offset, struct slc_error *err)
+slc_output_skip(struct slc_output *output, uint64_t bytes, uint64_t *offset, struct slc_error *err)
 {
-    enum slc_status status = flush(output, err);
+    enum slc_status status = flush_buffer(output, err);
 
     *offset = output->written;
     output->written += bytes;
@@ -105,7 +106,7 @@ enum slc_status slc_output_fill(struct slc_output *output,
                              err);
 }
 
-/* Syncs the folder that holds the file, so that the rename is on the disk, too. */
+/* Syncs the folder that holds the file, which makes the rename durable. */
 static enum slc_status sync_folder_of(struct slc_output *output, struct slc_error *err)
 {
     char *slash = strrchr(output->path, '/');
@@ -124,13 +125,13 @@ static enum slc_status sync_folder_of(struct slc_output *output, struct slc_erro
 enum slc_status slc_output_commit(struct slc_output *output, struct slc_error *err)
 {
     const struct slc_files *files = output->files;
-    enum slc_status status = flush(output, err);
+    enum slc_status status = flush_buffer(output, err);
     int rc;
 
     if (status == SLC_OK && (rc = files->sync(files->self, output->fd)) < 0) {
         status = slc_fail_errno(err, -rc, output->temporary, "syncing the file");
     }
-    /* Network file systems report a failed write as late as close. */
+    /* Network file systems may report a failed write only on close. */
     if ((rc = files->close(files->self, output->fd)) < 0 && status == SLC_OK) {
         status = slc_fail_errno(err, -rc, output->temporary, "closing the file");
     }
@@ -144,7 +145,7 @@ enum slc_status slc_output_commit(struct slc_output *output, struct slc_error *e
     }
     slc_folder_unlock(files, &output->lock);
     SLC_THEN(status, sync_folder_of(output, err));
-    release(output);
+    release_output(output);
     return status;
 }
 
@@ -153,7 +154,7 @@ void slc_output_abandon(struct slc_output *output)
     (void)output->files->close(output->files->self, output->fd);
     (void)output->files->unlink(output->files->self, output->temporary);
     slc_folder_unlock(output->files, &output->lock);
-    release(output);
+    release_output(output);
 }
 
 enum slc_status slc_file_replace(const struct slc_files *files,
@@ -165,7 +166,7 @@ enum slc_status slc_file_replace(const struct slc_files *files,
     struct slc_output output;
 
     SLC_TRY(slc_output_open(&output, files, path, err));
-    /* In one piece, past the buffer. */
+    /* Write it at once, bypassing the buffer. */
     enum slc_status status =
         slc_file_write_at(output.files, output.fd, output.temporary, data, bytes, 0, err);
     if (status != SLC_OK) {

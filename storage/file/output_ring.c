@@ -1,8 +1,8 @@
 /*
- * See storage/file/output_ring.h. Buffer k holds bytes k * buffer_bytes and following of the file
- * and lies in slot k mod slots; the window is buffers `written` to `written` + slots - 1. Copying
- * and writing happen outside the lock: a slot inside the window changes its buffer only after it
- * was written, and is written only after all its bytes were counted as filled.
+ * Ring of output buffers. Buffer k holds the bytes of the file from k * buffer_bytes on, in slot k
+ * mod slots; the window is buffers `written` to `written` + slots - 1. Copying and writing happen
+ * outside the lock: a slot is written only after all its bytes were counted as filled, and passes
+ * to its next buffer only after it was written.
  */
 #include "storage/file/output_ring.h"
 
@@ -18,8 +18,9 @@
 #include <string.h>
 
 /*
- * Without direct I/O the page cache is told to drop what was written so many buffers ago: by then
- * its pages are clean, for a first request, right after writing, has started their write-back.
+ * Without direct I/O, buffers written this many buffers ago are dropped from the page cache: by
+ * then their pages are clean, because a first request, right after writing, started their
+ * write-back.
  */
 enum { DROP_BEHIND = 4 };
 
@@ -33,17 +34,17 @@ struct slc_output_ring {
     uint32_t *filled; /* bytes, per slot */
     int fd;           /* -1: closed */
     int direct_fd;    /* -1: none */
-    bool direct;      /* there was one */
-    bool created;     /* PATH.tmp is there, and this ring's */
+    bool direct;      /* direct I/O was used */
+    bool created;     /* PATH.tmp exists and belongs to this ring */
     bool has_thread;
     pthread_t thread;
 
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* whatever follows */
+    pthread_cond_t changed; /* signals a change of the following members */
     uint64_t written;       /* buffers */
-    uint64_t end;           /* bytes of the whole file; UINT64_MAX: not known yet */
+    uint64_t end;           /* size of the file; UINT64_MAX: not yet known */
     bool stop;
-    struct slc_error fault; /* the first one; status SLC_OK while all is well */
+    struct slc_error fault; /* the first error; status SLC_OK: none */
     uint64_t write_ns;
     uint64_t wait_ns;
 };
@@ -58,7 +59,7 @@ static uint8_t *slot_of(const struct slc_output_ring *ring, uint64_t buffer)
     return (uint8_t *)ring->memory.data + buffer % ring->slots * ring->buffer_bytes;
 }
 
-/* Bytes of the file in a buffer: fewer than it holds in the last one. */
+/* Bytes of the file in a buffer; the last one may be partial. */
 static uint64_t bytes_of(const struct slc_output_ring *ring, uint64_t buffer)
 {
     const uint64_t offset = buffer * ring->buffer_bytes;
@@ -66,7 +67,7 @@ static uint64_t bytes_of(const struct slc_output_ring *ring, uint64_t buffer)
     return offset >= ring->end ? 0 : slc_min_u64(ring->end - offset, ring->buffer_bytes);
 }
 
-/* Writes a buffer: whole pages directly, what is left of the last one through the page cache. */
+/* Writes a buffer: whole pages directly, the rest of the last one through the page cache. */
 static enum slc_status write_buffer(const struct slc_output_ring *ring,
                                     uint64_t buffer,
                                     uint64_t bytes,
@@ -83,7 +84,7 @@ static enum slc_status write_buffer(const struct slc_output_ring *ring,
                                   bytes - pages, offset + pages, err));
     }
     if (ring->direct_fd < 0) {
-        /* Advice: nothing is lost where it is not taken. */
+        /* Only advice: ignoring it is harmless. */
         (void)files->advise_file(files->self, ring->fd, offset, bytes, POSIX_FADV_DONTNEED);
         if (buffer >= DROP_BEHIND) {
             (void)files->advise_file(files->self, ring->fd,
@@ -94,7 +95,7 @@ static enum slc_status write_buffer(const struct slc_output_ring *ring,
     return SLC_OK;
 }
 
-/* Writes the first buffer of the window. The lock is held on entry and exit, not meanwhile. */
+/* Writes the first buffer of the window. The lock is held on entry and exit, not in between. */
 static void write_first(struct slc_output_ring *ring, uint64_t bytes)
 {
     const uint64_t buffer = ring->written;
@@ -114,7 +115,7 @@ static void write_first(struct slc_output_ring *ring, uint64_t bytes)
     pthread_cond_broadcast(&ring->changed);
 }
 
-static void *write_behind(void *context)
+static void *run_writer(void *context)
 {
     struct slc_output_ring *ring = context;
 
@@ -133,10 +134,10 @@ static void *write_behind(void *context)
     return NULL;
 }
 
-/* Room for the path, for PATH.tmp, the slots and their records. */
-static enum slc_status take_memory(struct slc_output_ring *ring,
-                                   const struct slc_output_ring_options *options,
-                                   struct slc_error *err)
+/* Allocates the paths, the slots and their counters. */
+static enum slc_status allocate_ring(struct slc_output_ring *ring,
+                                     const struct slc_output_ring_options *options,
+                                     struct slc_error *err)
 {
     const size_t length = strlen(options->path);
 
@@ -169,7 +170,7 @@ enum slc_status slc_output_ring_create(const struct slc_output_ring_options *opt
     ring->direct_fd = -1;
     pthread_mutex_init(&ring->mutex, NULL);
     pthread_cond_init(&ring->changed, NULL);
-    enum slc_status status = take_memory(ring, options, err);
+    enum slc_status status = allocate_ring(ring, options, err);
     if (status == SLC_OK) {
         ring->fd = ring->files->open(ring->files->self, ring->temporary,
                                      O_WRONLY | O_CREAT | O_TRUNC | SLC_OPEN_OWN, 0666);
@@ -180,7 +181,7 @@ enum slc_status slc_output_ring_create(const struct slc_output_ring_options *opt
                      : slc_fail_errno(err, -ring->fd, ring->temporary, "creating the file");
     }
     if (status == SLC_OK) {
-        status = slc_thread_start(&ring->thread, write_behind, ring,
+        status = slc_thread_start(&ring->thread, run_writer, ring,
                                   "the thread that writes the result", err);
         ring->has_thread = status == SLC_OK;
     }
@@ -193,7 +194,7 @@ enum slc_status slc_output_ring_create(const struct slc_output_ring_options *opt
     return status;
 }
 
-static void end_thread(struct slc_output_ring *ring)
+static void stop_writer(struct slc_output_ring *ring)
 {
     if (!ring->has_thread) {
         return;
@@ -206,7 +207,7 @@ static void end_thread(struct slc_output_ring *ring)
     ring->has_thread = false;
 }
 
-/* Closes what is open; the first negative errno, or 0. */
+/* Closes the open descriptors; returns the first negated errno, or 0. */
 static int close_files(struct slc_output_ring *ring)
 {
     int first = 0;
@@ -229,7 +230,7 @@ void slc_output_ring_destroy(struct slc_output_ring *ring)
     if (ring == NULL) {
         return;
     }
-    end_thread(ring);
+    stop_writer(ring);
     (void)close_files(ring);
     if (ring->created) {
         (void)ring->files->unlink(ring->files->self, ring->temporary);
@@ -277,7 +278,7 @@ static void count_filled(struct slc_output_ring *ring, uint64_t buffer, uint32_t
     pthread_mutex_unlock(&ring->mutex);
 }
 
-/* Copies `bytes` bytes of the rows, as if they lay one behind the other, from byte `from` on. */
+/* Copies `bytes` bytes of the rows, as if they were contiguous, starting at byte `from`. */
 static void
 copy_rows(uint8_t *to, const struct slc_output_rows *rows, uint64_t from, uint64_t bytes)
 {
@@ -335,7 +336,7 @@ enum slc_status slc_output_ring_fill(struct slc_output_ring *ring,
 void slc_output_ring_abort(struct slc_output_ring *ring)
 {
     pthread_mutex_lock(&ring->mutex);
-    (void)slc_fail(&ring->fault, SLC_ERR_INTERRUPTED, "writing %s was given up", ring->path);
+    (void)slc_fail(&ring->fault, SLC_ERR_INTERRUPTED, "writing %s was aborted", ring->path);
     pthread_cond_broadcast(&ring->changed);
     pthread_mutex_unlock(&ring->mutex);
 }
@@ -359,12 +360,12 @@ enum slc_status slc_output_ring_finish(struct slc_output_ring *ring,
     }
     status = slc_error_pass(err, &ring->fault);
     pthread_mutex_unlock(&ring->mutex);
-    end_thread(ring);
+    stop_writer(ring);
     SLC_THEN(status, slc_file_write_at(files, ring->fd, ring->temporary, head, head_bytes, 0, err));
     if (status == SLC_OK && (rc = files->sync(files->self, ring->fd)) < 0) {
         status = slc_fail_errno(err, -rc, ring->temporary, "syncing the file");
     }
-    /* Network file systems report a failed write as late as close. */
+    /* Network file systems may report a failed write only on close. */
     rc = close_files(ring);
     SLC_TRY(status);
     SLC_TRY(slc_check_call(rc, err, ring->temporary, "closing the file"));

@@ -1,16 +1,13 @@
 /*
- * A file that many threads fill and one writes behind them, through a bounded ring of buffers: for
- * results that may be larger than memory (DESIGN section 4).
- *
- * The file is cut into buffers of equal length. A window of as many as the ring has moves over it
- * from front to back: whoever fills bytes of a buffer inside the window copies them and goes on,
- * whoever is ahead of it waits. A thread of the ring's own writes the first buffer as soon as all
- * of it is filled, past the page cache where that is real, and moves the window on. So the bytes
- * and their order on disk depend on offsets alone, not on who filled them when.
- *
+ * A file that many threads fill while one thread writes, through a bounded ring of buffers, for
+ * results that may be larger than memory.
+ * The file is divided into buffers of equal size. A window of as many buffers as the ring has moves
+ * over the file from start to end: threads copy bytes into buffers inside the window, and wait if
+ * their bytes are after it. The ring's own thread writes the first buffer of the window once it is
+ * completely filled, with direct I/O if supported, and advances the window. The bytes on disk
+ * therefore depend on offsets alone, not on which thread filled them or when.
  * The file is PATH.tmp until it is complete, synced and published.
- *
- *     create -> fill, by any threads -> finish -> publish -> destroy
+ *   create -> fill, by any threads -> finish -> publish -> destroy
  */
 #ifndef SLC_STORAGE_OUTPUT_RING_H
 #define SLC_STORAGE_OUTPUT_RING_H
@@ -21,19 +18,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One is filled while another is written. */
+/* One buffer is filled while another is written. */
 enum { SLC_OUTPUT_RING_BUFFERS_MIN = 2 };
 
 struct slc_output_ring_options {
     const struct slc_files *files; /* NULL: the operating system */
     const char *path;
     uint32_t buffer_bytes; /* a multiple of SLC_PAGE_BYTES */
-    uint32_t buffer_count; /* SLC_OUTPUT_RING_BUFFERS_MIN and more */
+    uint32_t buffer_count; /* at least SLC_OUTPUT_RING_BUFFERS_MIN */
 };
 
 struct slc_output_ring;
 
-/* Rows of equal length in memory, to be filled in one behind the other. */
+/* Rows of equal size in memory, which become contiguous in the file. */
 struct slc_output_rows {
     const void *first;
     uint64_t count;
@@ -42,49 +39,49 @@ struct slc_output_rows {
 };
 
 struct slc_output_ring_stats {
-    uint64_t bytes;       /* written */
-    double write_seconds; /* of the thread that writes, inside system calls */
-    double wait_seconds;  /* of those who fill, for room; summed */
-    bool direct;          /* past the page cache */
+    uint64_t bytes;       /* bytes written */
+    double write_seconds; /* spent in system calls of the writing thread */
+    double wait_seconds;  /* spent by filling threads waiting for the window; summed */
+    bool direct;          /* used direct I/O */
 };
 
 /* Bytes that slc_output_ring_create maps for its buffers. */
 uint64_t slc_output_ring_memory_bytes(uint32_t buffer_bytes, uint32_t buffer_count);
 
 /*
- * Creates PATH.tmp, empty, and starts the thread. Owns: slc_output_ring_destroy.
- * Errors: SLC_ERR_IO, SLC_ERR_MEMORY, SLC_ERR_SYSTEM; PATH.tmp is then gone.
+ * Creates an empty PATH.tmp and starts the writing thread. Owns: slc_output_ring_destroy.
+ * Errors: SLC_ERR_IO, SLC_ERR_MEMORY, SLC_ERR_SYSTEM; PATH.tmp is then removed.
  */
 enum slc_status slc_output_ring_create(const struct slc_output_ring_options *options,
                                        struct slc_output_ring **ring,
                                        struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Copies the rows to bytes `offset` and following of the file, waiting for the window where it has
- * not come so far. Needs: every byte is filled once; who is to fill a byte before these waits for
- * nothing that comes after this call returns, or the window stands still for ever.
+ * Copies the rows to the file from byte `offset` on; waits until the window reaches them. Needs:
+ * every byte is filled exactly once; a thread that still has to fill earlier bytes must not wait
+ * for anything that follows this call, or the window never moves.
  * Threads: any number at the same time.
- * Errors: the first one of the thread that writes; SLC_ERR_INTERRUPTED after an abort.
+ * Errors: the first error of the writing thread; SLC_ERR_INTERRUPTED after an abort.
  */
 enum slc_status slc_output_ring_fill_rows(struct slc_output_ring *ring,
                                           uint64_t offset,
                                           const struct slc_output_rows *rows,
                                           struct slc_error *err) SLC_NODISCARD;
 
-/* The same for `bytes` bytes that lie together. */
+/* Like slc_output_ring_fill_rows, for `bytes` contiguous bytes. */
 enum slc_status slc_output_ring_fill(struct slc_output_ring *ring,
                                      uint64_t offset,
                                      const void *data,
                                      uint64_t bytes,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Wakes everybody who waits in a fill: that one and all later ones fail. Any thread. */
+/* Wakes all threads that wait in a fill; their fills and all later ones fail. Threads: any. */
 void slc_output_ring_abort(struct slc_output_ring *ring);
 
 /*
- * Waits until the `bytes` bytes of the whole file, all of them filled, are written, puts `head` in
- * the place of the first `head_bytes`, syncs and closes. Called once, after all fills have
- * returned. Errors: those of the thread that writes; SLC_ERR_IO, SLC_ERR_NOSPACE.
+ * Waits until all `bytes` bytes of the file are written, replaces its first `head_bytes` bytes by
+ * `head`, syncs and closes it. Call once, after all fills have returned and every byte was filled.
+ * Errors: those of the writing thread; SLC_ERR_IO, SLC_ERR_NOSPACE.
  */
 enum slc_status slc_output_ring_finish(struct slc_output_ring *ring,
                                        uint64_t bytes,
@@ -92,14 +89,14 @@ enum slc_status slc_output_ring_finish(struct slc_output_ring *ring,
                                        uint64_t head_bytes,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Renames the finished file to PATH. Its folder is the caller's to sync. Errors: SLC_ERR_IO. */
+/* Renames the finished file to PATH. The caller syncs its folder. Errors: SLC_ERR_IO. */
 enum slc_status slc_output_ring_publish(struct slc_output_ring *ring,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/* So far; exact when no fill is under way. */
+/* Statistics so far; exact while no fill is in progress. */
 void slc_output_ring_stats(struct slc_output_ring *ring, struct slc_output_ring_stats *stats);
 
-/* Ends the thread, and removes PATH.tmp unless it was published. Takes NULL. */
+/* Stops the thread and removes PATH.tmp unless it was published. Accepts NULL. */
 void slc_output_ring_destroy(struct slc_output_ring *ring);
 
 #endif

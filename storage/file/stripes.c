@@ -1,5 +1,7 @@
-/* See storage/file/stripes.h. Sizes and counts of a list are checked here, before anything uses
- * them. */
+/*
+ * Encodes and decodes lists of stripes and headers of stripes. Sizes and counts of a list are
+ * checked here, before they are used.
+ */
 #include "storage/file/stripes.h"
 
 #include "base/hash.h"
@@ -14,20 +16,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A list and the header of a stripe begin alike. */
+/* A list and the header of a stripe start with the same fields. */
 enum {
     AT_MAJOR = 8,
     AT_MINOR = 10,
-    AT_BYTES = 12, /* of the list, or of the header */
+    AT_BYTES = 12, /* of the list or of the header */
     AT_RESERVED = 16,
     AT_ID = 24,
     AT_FILE_BYTES = 32,
     AT_HEADER_HASH = 40,
     AT_UNIT = 48,
     AT_COUNT = 56,
-    AT_ORDINAL = 60, /* of a list zero */
+    AT_ORDINAL = 60, /* zero in a list */
     AT_FOLDERS = 64,
-    HASH_BYTES = 8, /* at the end, of everything before */
+    HASH_BYTES = 8, /* hash of all preceding bytes, at the end */
     MAGIC_BYTES = 8,
     MAJOR = 1,
     LENGTH_BYTES = 4
@@ -77,7 +79,7 @@ static void encode_head(const struct slc_stripe_shape *shape,
     slc_store_u32(data + AT_ORDINAL, ordinal);
 }
 
-static void seal(uint8_t *data, uint64_t bytes)
+static void append_hash(uint8_t *data, uint64_t bytes)
 {
     slc_store_u64(data + bytes - HASH_BYTES, slc_hash64(data, bytes - HASH_BYTES));
 }
@@ -110,7 +112,7 @@ enum slc_status slc_stripe_list_encode(const struct slc_stripe_list *list,
         memcpy(list_bytes + at + LENGTH_BYTES, list->folders[k], length);
         at += LENGTH_BYTES + length;
     }
-    seal(list_bytes, need);
+    append_hash(list_bytes, need);
     *data = list_bytes;
     *bytes = need;
     return SLC_OK;
@@ -124,13 +126,14 @@ fail_at(struct slc_error *err, enum slc_status status, uint64_t offset, const ch
     return status;
 }
 
-/* What stands before the folders, behind a checksum that holds. */
+/* Decodes the fields before the folders, after the checksum was verified. */
 static enum slc_status
 decode_shape(const uint8_t *data, struct slc_stripe_shape *shape, struct slc_error *err)
 {
     if (slc_load_u16(data + AT_MAJOR) != MAJOR || slc_load_u64(data + AT_RESERVED) != 0) {
-        return fail_at(err, SLC_ERR_UNSUPPORTED, AT_MAJOR,
-                       "the list of stripes is of a newer version than this sluice reads");
+        return fail_at(
+            err, SLC_ERR_UNSUPPORTED, AT_MAJOR,
+            "the list of stripes has a newer version than this program reads: use a newer program");
     }
     *shape = (struct slc_stripe_shape){.id = slc_load_u64(data + AT_ID),
                                        .file_bytes = slc_load_u64(data + AT_FILE_BYTES),
@@ -138,25 +141,28 @@ decode_shape(const uint8_t *data, struct slc_stripe_shape *shape, struct slc_err
                                        .unit = slc_load_u64(data + AT_UNIT),
                                        .count = slc_load_u32(data + AT_COUNT)};
     if (shape->count == 0 || shape->count > SLC_MAX_STRIPES) {
-        return fail_at(err, SLC_ERR_FORMAT, AT_COUNT, "a list has 1 to 16 stripes");
+        return fail_at(err, SLC_ERR_FORMAT, AT_COUNT,
+                       "the number of stripes in the list is not between 1 and 16");
     }
     if (slc_load_u32(data + AT_ORDINAL) != 0) {
-        return fail_at(err, SLC_ERR_FORMAT, AT_ORDINAL, "unused bytes of a list are not zero");
+        return fail_at(err, SLC_ERR_FORMAT, AT_ORDINAL,
+                       "unused bytes of the list of stripes are not zero");
     }
     if (shape->unit == 0 || shape->unit % SLC_PAGE_BYTES != 0 ||
         shape->unit > SLC_MAX_BLOCK_BYTES) {
         return fail_at(err, SLC_ERR_FORMAT, AT_UNIT,
-                       "the unit of stripes is whole pages, at most 1 GiB");
+                       "the unit of the stripes is not a number of whole pages up to 1 GiB");
     }
     if (shape->file_bytes == 0 || shape->file_bytes % SLC_PAGE_BYTES != 0 ||
         shape->file_bytes > INT64_MAX / 2) {
-        return fail_at(err, SLC_ERR_FORMAT, AT_FILE_BYTES,
-                       "a block file consists of whole pages and is no longer than 2^62 bytes");
+        return fail_at(
+            err, SLC_ERR_FORMAT, AT_FILE_BYTES,
+            "the size of the block file is not a number of whole pages up to 2^62 bytes");
     }
     return SLC_OK;
 }
 
-/* The folders, and zeros behind them. */
+/* Decodes the folders and checks the zeros after them. */
 static enum slc_status decode_folders(const uint8_t *data,
                                       uint64_t bytes,
                                       struct slc_stripe_list *list,
@@ -170,7 +176,8 @@ static enum slc_status decode_folders(const uint8_t *data,
 
         if (length == 0 || length > SLC_MAX_STRIPE_FOLDER || length > end - at - LENGTH_BYTES ||
             memchr(data + at + LENGTH_BYTES, '\0', length) != NULL) {
-            return fail_at(err, SLC_ERR_FORMAT, at, "the path of a folder does not fit its list");
+            return fail_at(err, SLC_ERR_FORMAT, at,
+                           "the path of a folder does not fit into the list of stripes");
         }
         list->folders[k] = slc_malloc(length + 1);
         SLC_TRY(slc_check_memory(list->folders[k] != NULL, err, "for the path of a folder"));
@@ -180,7 +187,8 @@ static enum slc_status decode_folders(const uint8_t *data,
     }
     for (; at < end; at++) {
         if (data[at] != 0) {
-            return fail_at(err, SLC_ERR_FORMAT, at, "unused bytes of a list are not zero");
+            return fail_at(err, SLC_ERR_FORMAT, at,
+                           "unused bytes of the list of stripes are not zero");
         }
     }
     return SLC_OK;
@@ -198,11 +206,12 @@ enum slc_status slc_stripe_list_decode(const uint8_t *data,
     }
     if (bytes < SLC_PAGE_BYTES || bytes > SLC_MAX_STRIPE_LIST || bytes % SLC_PAGE_BYTES != 0 ||
         slc_load_u32(data + AT_BYTES) != bytes) {
-        return fail_at(err, SLC_ERR_DAMAGED, AT_BYTES, "the list of stripes was cut or extended");
+        return fail_at(err, SLC_ERR_DAMAGED, AT_BYTES,
+                       "the list of stripes was truncated or extended");
     }
     if (slc_load_u64(data + bytes - HASH_BYTES) != slc_hash64(data, bytes - HASH_BYTES)) {
         return fail_at(err, SLC_ERR_DAMAGED, bytes - HASH_BYTES,
-                       "the checksum of the list of stripes does not hold: it was altered");
+                       "checksum mismatch in the list of stripes: it was altered");
     }
     enum slc_status status = decode_shape(data, &read.shape, err);
     SLC_THEN(status, decode_folders(data, bytes, &read, err));
@@ -226,7 +235,7 @@ void slc_stripe_list_clear(struct slc_stripe_list *list)
 void slc_stripe_header_encode(const struct slc_stripe_shape *shape, unsigned ordinal, uint8_t *page)
 {
     encode_head(shape, SLC_STRIPE_MAGIC, SLC_PAGE_BYTES, ordinal, page);
-    seal(page, SLC_PAGE_BYTES);
+    append_hash(page, SLC_PAGE_BYTES);
 }
 
 enum slc_status slc_stripe_header_check(const struct slc_stripe_shape *shape,
@@ -237,7 +246,7 @@ enum slc_status slc_stripe_header_check(const struct slc_stripe_shape *shape,
     uint8_t expected[SLC_PAGE_BYTES];
 
     if (memcmp(page, SLC_STRIPE_MAGIC, MAGIC_BYTES) != 0) {
-        return fail_at(err, SLC_ERR_DAMAGED, 0, "the file is no stripe of a store");
+        return fail_at(err, SLC_ERR_DAMAGED, 0, "the file is not a stripe of a store");
     }
     slc_stripe_header_encode(shape, ordinal, expected);
     if (memcmp(page, expected, sizeof expected) == 0) {
@@ -246,7 +255,7 @@ enum slc_status slc_stripe_header_check(const struct slc_stripe_shape *shape,
     if (slc_load_u64(page + SLC_PAGE_BYTES - HASH_BYTES) !=
         slc_hash64(page, SLC_PAGE_BYTES - HASH_BYTES)) {
         return fail_at(err, SLC_ERR_DAMAGED, SLC_PAGE_BYTES - HASH_BYTES,
-                       "the checksum of the stripe's header does not hold: it was altered");
+                       "checksum mismatch in the header of the stripe: it was altered");
     }
     (void)slc_fail(err, SLC_ERR_DAMAGED,
                    "the file is stripe %" PRIu32 " of %" PRIu32 " of set %016" PRIx64
@@ -302,7 +311,7 @@ enum slc_status slc_stripe_list_load(const struct slc_files *files,
     }
     int rc = files->stat_fd(files->self, fd, &stat);
     if (rc < 0) {
-        status = slc_fail_errno(err, -rc, path, "asking for the file's size");
+        status = slc_fail_errno(err, -rc, path, "getting the size of the file");
     } else if (stat.kind == 'f' && stat.bytes >= SLC_PAGE_BYTES) {
         status = slc_file_read_at(files, fd, path, magic, sizeof magic, 0, err);
     }
@@ -340,7 +349,7 @@ enum slc_status slc_stripe_open(const struct slc_files *files,
     }
     int rc = files->stat_fd(files->self, *fd, &stat);
     if (rc < 0) {
-        status = slc_fail_errno(err, -rc, path, "asking for the file's size");
+        status = slc_fail_errno(err, -rc, path, "getting the size of the stripe");
     } else if (stat.kind != 'f') {
         status = slc_fail(err, SLC_ERR_DAMAGED, "the stripe is not a plain file");
     } else {
@@ -350,7 +359,7 @@ enum slc_status slc_stripe_open(const struct slc_files *files,
         if (status == SLC_OK && stat.bytes != bytes) {
             status = slc_fail(err, SLC_ERR_DAMAGED,
                               "the stripe has %" PRIu64 " bytes, expected %" PRIu64
-                              ": it was cut or extended",
+                              ": it was truncated or extended",
                               stat.bytes, bytes);
         }
     }

@@ -1,11 +1,11 @@
 /*
- * A block file whose bytes lie in several folders, on several drives (docs/FORMAT.md, section 12):
- * in its place in the store stands a list of folders, and in each of these a stripe, a file with a
- * header of its own. Pieces of `unit` bytes go around the stripes, the first to stripe 0.
- *
- * A list names folders only. The name of a stripe follows from the list's identity, and a file of
- * that name is only read, or removed, if its header says that it is that stripe: so whatever a list
- * says, nothing but stripes is touched.
+ * A block file that is divided over several folders, on several drives (docs/FORMAT.md, section
+ * 12). In the store its name holds a list of folders; each folder has a stripe, a file with its own
+ * header. Pieces of `unit` bytes are distributed round-robin over the stripes, starting with stripe
+ * 0.
+ * A list names only folders. The name of a stripe follows from the list's identity, and a file with
+ * that name is read or removed only if its header identifies it as that stripe: a forged list can
+ * therefore affect nothing but stripes.
  */
 #ifndef SLC_STORAGE_STRIPES_H
 #define SLC_STORAGE_STRIPES_H
@@ -19,7 +19,7 @@
 
 enum {
     SLC_MAX_STRIPES = 16,
-    SLC_MAX_STRIPE_FOLDER = 4000,   /* bytes of a folder's path: all of them in 16 pages */
+    SLC_MAX_STRIPE_FOLDER = 4000,   /* bytes of a folder's path: all folders fit into 16 pages */
     SLC_MAX_STRIPE_LIST = 17 * 4096 /* bytes of a list */
 };
 
@@ -27,15 +27,15 @@ enum {
 #define SLC_STRIPE_MAGIC      "\x89SLCSTP\n"
 
 /*
- * The unit of new stripes. About half a block, so that consecutive blocks, and mostly the pieces of
- * one, lie on several drives; long enough for drives to read at their full rate.
+ * Unit of new stripes: about half a block, so that consecutive blocks, and usually the parts of one
+ * block, are on several drives; large enough to read drives at their full rate.
  */
 #define SLC_STRIPE_UNIT (UINT64_C(2) << 20)
 
-/* Environment variable: folders, with colons between, where stripes are looked for first. */
+/* Environment variable: colon-separated folders that are searched first for stripes. */
 #define SLC_STRIPES_VARIABLE "SLUICE_STRIPES"
 
-/* How a block file is cut. */
+/* How a block file is divided into stripes. */
 struct slc_stripe_shape {
     uint64_t id;          /* of this set of stripes */
     uint64_t file_bytes;  /* of the block file */
@@ -46,31 +46,34 @@ struct slc_stripe_shape {
 
 struct slc_stripe_list {
     struct slc_stripe_shape shape;
-    char *folders[SLC_MAX_STRIPES]; /* absolute, or from the store's folder on */
+    char *folders[SLC_MAX_STRIPES]; /* absolute, or relative to the store's folder */
 };
 
-/* Bytes of the block file in stripe `ordinal`, without the stripe's header. */
+/* Bytes of the block file in stripe `ordinal`, excluding the stripe's header. */
 uint64_t slc_stripe_bytes(const struct slc_stripe_shape *shape, unsigned ordinal);
 /*
- * Where byte `offset` of the block file lies: in which stripe, where in its file, and how many
- * bytes from there on are contiguous (of one stripe: all).
+ * Maps byte `offset` of the block file to a stripe and the offset `at` in the stripe's file;
+ * returns the number of contiguous bytes from there (all remaining ones if there is one stripe).
  */
 uint64_t slc_stripe_place(const struct slc_stripe_shape *shape,
                           uint64_t offset,
                           unsigned *ordinal,
                           uint64_t *at);
 
-/* Whether these first bytes of a file are a list's. */
+/* Whether the first `bytes` bytes of a file start with the magic number of a list. */
 bool slc_stripe_list_is(const void *data, uint64_t bytes);
 
-/* A list as a file; slc_free on *data. Errors: SLC_ERR_MEMORY; SLC_ERR_USAGE: a folder too long. */
+/*
+ * Encodes a list; the caller frees *data with slc_free. Errors: SLC_ERR_MEMORY; SLC_ERR_USAGE if
+ * the path of a folder is too long.
+ */
 enum slc_status slc_stripe_list_encode(const struct slc_stripe_list *list,
                                        uint8_t **data,
                                        uint64_t *bytes,
                                        struct slc_error *err) SLC_NODISCARD;
 /*
- * Takes a list apart and checks it. Owns: slc_stripe_list_clear, which takes an all-zero one.
- * Errors: the statuses of FORMAT.md, section 12.1, with the offset of the field but not the file.
+ * Decodes and checks a list. Owns: slc_stripe_list_clear, which accepts an all-zero list. Errors:
+ * the statuses of FORMAT.md, section 12.1, with the offset of the field but not the file name.
  */
 enum slc_status slc_stripe_list_decode(const uint8_t *data,
                                        uint64_t bytes,
@@ -78,19 +81,19 @@ enum slc_status slc_stripe_list_decode(const uint8_t *data,
                                        struct slc_error *err) SLC_NODISCARD;
 void slc_stripe_list_clear(struct slc_stripe_list *list);
 
-/* The header page of stripe `ordinal`. */
+/* Encodes the header page of stripe `ordinal`. */
 void slc_stripe_header_encode(const struct slc_stripe_shape *shape,
                               unsigned ordinal,
                               uint8_t *page);
-/* Whether `page` is the header of stripe `ordinal`. Errors: SLC_ERR_DAMAGED, without the file. */
+/* Checks that `page` is the header of stripe `ordinal`. Errors: SLC_ERR_DAMAGED, without a file. */
 enum slc_status slc_stripe_header_check(const struct slc_stripe_shape *shape,
                                         unsigned ordinal,
                                         const uint8_t *page,
                                         struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The path of stripe `ordinal` in `folder`, which is taken from the folder of `list_path` on unless
- * it is absolute. In fresh memory (slc_free), or NULL without memory.
+ * Path of stripe `ordinal` in `folder`, which is relative to the folder of `list_path` unless it is
+ * absolute. Newly allocated (slc_free), or NULL if out of memory.
  */
 char *slc_stripe_path(const struct slc_stripe_shape *shape,
                       const char *list_path,
@@ -98,8 +101,8 @@ char *slc_stripe_path(const struct slc_stripe_shape *shape,
                       unsigned ordinal);
 
 /*
- * Reads the list at `path`. *found: false where the file there is none (a plain block file, or
- * nothing). Errors: those of files and of slc_stripe_list_decode.
+ * Reads the list at `path`. *found is false if the file is not a list (a plain block file, or
+ * missing). Errors: those of file operations and of slc_stripe_list_decode.
  */
 enum slc_status slc_stripe_list_load(const struct slc_files *files,
                                      const char *path,
@@ -108,8 +111,8 @@ enum slc_status slc_stripe_list_load(const struct slc_files *files,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Opens the file at `path` if it is stripe `ordinal`, whole. Owns: files->close on *fd.
- * Errors: SLC_ERR_IO, SLC_ERR_DAMAGED (another stripe, cut), naming it.
+ * Opens the file at `path` if it is the complete stripe `ordinal`. Owns: files->close on *fd.
+ * Errors: SLC_ERR_IO, SLC_ERR_DAMAGED (another stripe, or truncated), with its path.
  */
 enum slc_status slc_stripe_open(const struct slc_files *files,
                                 const struct slc_stripe_shape *shape,

@@ -1,13 +1,13 @@
 /*
- * Opens files for block reads and hands requests to the chosen implementation.
+ * Opens files for block reads and passes requests to the selected implementation.
  *
- * Whether direct I/O is real is decided here once: statx says so, or, where it is silent (Linux
- * before 6.1), one aligned direct read has to succeed; opening with O_DIRECT proves nothing.
- * Without it reads go through the page cache and what they leave there is dropped at once, so that
- * a stream stays within its budget either way.
+ * Decides once whether to use direct I/O: statx reports support or, if it reports nothing (Linux
+ * before 6.1), one aligned direct read has to succeed; a successful open with O_DIRECT proves
+ * nothing. Without direct I/O, reads use the page cache and drop their pages at once, so a stream
+ * stays within its budget either way.
  *
- * A short read is continued where it stopped. Direct I/O takes whole pages only, so the rest of a
- * read that stopped inside a page comes through a second, buffered descriptor.
+ * A short read is continued where it stopped. Direct I/O needs whole pages, so the rest of a read
+ * that stopped inside a page uses a second, buffered descriptor.
  */
 #include "storage/io/io.h"
 
@@ -24,10 +24,12 @@
 #include <string.h>
 
 enum {
-    /* Slots at most: far more reads in flight than any drive gains from, and below the kernel's
-       limit on the entries of one io_uring. */
+    /*
+     * Maximum number of slots: far more reads in flight than any drive benefits from, and below the
+     * kernel's limit on the entries of one io_uring.
+     */
     MAX_SLOTS = 4096,
-    /* Interruptions in a row without progress that end a read: see storage/file/files_whole.c. */
+    /* Consecutive interruptions without progress that end a read: see files_whole.c. */
     MAX_INTERRUPTIONS = 1000
 };
 
@@ -87,7 +89,7 @@ void slc_io_drop_behind(const struct slc_io *io, const struct slc_io_request *re
         const struct slc_io_place place = slc_io_place(io, request, done);
 
         if (!place.file->direct) {
-            /* Advice: a refusal costs page cache, nothing else. */
+            /* Only advice: a failure only leaves pages in the page cache. */
             (void)io->files->advise_file(io->files->self, place.file->fd, place.offset, place.bytes,
                                          POSIX_FADV_DONTNEED);
         }
@@ -111,11 +113,11 @@ bool slc_io_advance(const struct slc_io *io,
         return true;
     }
     if (result == 0) {
-        request->status =
-            slc_fail(&request->error, SLC_ERR_DAMAGED,
-                     "the file ends at byte %" PRIu64 ", but %" PRIu64
-                     " more bytes should follow: it was cut; restore or convert it again",
-                     place.offset, place.bytes);
+        request->status = slc_fail(
+            &request->error, SLC_ERR_DAMAGED,
+            "the file ends at byte %" PRIu64 ", but %" PRIu64
+            " more bytes should follow: it was truncated; restore the file or convert it again",
+            place.offset, place.bytes);
         slc_error_locate_block(&request->error, place.file->path, SLC_NOWHERE, place.offset);
         request->data = NULL;
         return true;
@@ -136,7 +138,7 @@ bool slc_io_advance(const struct slc_io *io,
 static enum slc_status check_options(const struct slc_io_options *options, struct slc_error *err)
 {
     if (options->file_count == 0) {
-        return slc_fail(err, SLC_ERR_USAGE, "no file to read blocks of");
+        return slc_fail(err, SLC_ERR_USAGE, "no file to read blocks from");
     }
     if (options->slot_count == 0 || options->slot_count > MAX_SLOTS) {
         return slc_fail(err, SLC_ERR_USAGE, "%u slots for reading; expected 1 to %d",
@@ -151,7 +153,7 @@ static enum slc_status check_options(const struct slc_io_options *options, struc
     return SLC_OK;
 }
 
-/* Whether direct I/O is worth trying, from what the system says; notes why not. */
+/* Whether direct I/O is worth trying according to the system; otherwise notes the reason. */
 static bool direct_is_offered(struct slc_io *io, const struct slc_file_stat *stat)
 {
     if (!stat->direct_known) {
@@ -170,8 +172,8 @@ static bool direct_is_offered(struct slc_io *io, const struct slc_file_stat *sta
 }
 
 /*
- * Opens a second descriptor with O_DIRECT where that is real. A refusal leaves buffered reads; only
- * a file that was replaced between the two openings, or may have been, is an error.
+ * Opens a second descriptor with O_DIRECT if direct I/O is supported. A refusal leaves buffered
+ * reads; it is an error only if the file was, or may have been, replaced between the two opens.
  */
 static enum slc_status
 open_direct(struct slc_io *io, struct slc_io_file *file, struct slc_error *err)
@@ -180,7 +182,7 @@ open_direct(struct slc_io *io, struct slc_io_file *file, struct slc_error *err)
     const struct slc_file_stat *stat = &buffered;
     int fd, rc = io->files->stat_fd(io->files->self, file->buffered_fd, &buffered);
 
-    SLC_TRY(slc_check_call(rc, err, file->path, "asking for the file's size"));
+    SLC_TRY(slc_check_call(rc, err, file->path, "getting the size of the file"));
     if (!direct_is_offered(io, stat)) {
         return SLC_OK;
     }
@@ -192,7 +194,7 @@ open_direct(struct slc_io *io, struct slc_io_file *file, struct slc_error *err)
     rc = io->files->stat_fd(io->files->self, fd, &again);
     if (rc < 0) {
         (void)io->files->close(io->files->self, fd);
-        return slc_fail_errno(err, -rc, file->path, "asking for the file's size");
+        return slc_fail_errno(err, -rc, file->path, "getting the size of the file");
     }
     if (again.inode != stat->inode || again.device != stat->device) {
         (void)io->files->close(io->files->self, fd);
@@ -240,14 +242,14 @@ static enum slc_status open_source(struct slc_io *io, const char *path, struct s
     *source = (struct slc_io_source){io->file_count, file.part_count, file.shape};
     io->source_count++;
     for (unsigned k = 0; k < file.part_count; k++) {
-        /* Handed over: the path, too. */
+        /* `io` now owns the path and the descriptor. */
         io->opened[io->file_count++] = (struct slc_io_file){
             .path = file.parts[k].path, .fd = file.parts[k].fd, .buffered_fd = file.parts[k].fd};
     }
     return SLC_OK;
 }
 
-/* Opens all files, with O_DIRECT where `direct` asks for it. */
+/* Opens all files, with O_DIRECT if `direct` is set. */
 static enum slc_status
 open_files(struct slc_io *io, const struct slc_io_options *options, struct slc_error *err)
 {
@@ -267,8 +269,8 @@ open_files(struct slc_io *io, const struct slc_io_options *options, struct slc_e
     return status;
 }
 
-/* Starts the implementation; AUTO is io_uring for direct reads where the kernel allows it. */
-static enum slc_status start(struct slc_io *io, struct slc_error *err)
+/* Starts the implementation; AUTO is io_uring for direct reads if the kernel allows it. */
+static enum slc_status start_backend(struct slc_io *io, struct slc_error *err)
 {
     struct slc_error refused = SLC_ERROR_INIT;
     enum slc_status status;
@@ -279,7 +281,7 @@ static enum slc_status start(struct slc_io *io, struct slc_error *err)
     case SLC_IO_MMAP:
         return slc_io_mmap_open(io, err);
     case SLC_IO_AUTO:
-        /* Reads through the page cache block in io_uring's own threads: ours do as well. */
+        /* Buffered reads would block in io_uring's own threads; pread threads are as good. */
         if (io->stats.direct) {
             io->kind = SLC_IO_URING;
             status = slc_io_uring_open(io, &refused);
@@ -289,7 +291,7 @@ static enum slc_status start(struct slc_io *io, struct slc_error *err)
             if (status != SLC_ERR_UNSUPPORTED) {
                 return slc_fail(err, status, "%s", refused.message);
             }
-            /* What it says after the semicolon is advice for those who insisted on io_uring. */
+            /* The text after the semicolon is advice for users who requested io_uring. */
             slc_io_note(io, "reading by pread threads: %.*s", (int)strcspn(refused.message, ";"),
                         refused.message);
         }
@@ -343,11 +345,11 @@ enum slc_status slc_io_open(enum slc_io_kind kind,
                                    SLC_PAGES_MIXED, err);
     }
     if (status == SLC_OK) {
-        /* Any worker may take any slot. Registering them touches them all. */
+        /* Any worker may use any slot. Registering the slots touches all their pages. */
         slc_buffer_spread(&io->slots);
         status = open_files(io, options, err);
     }
-    SLC_THEN(status, start(io, err));
+    SLC_THEN(status, start_backend(io, err));
     if (status != SLC_OK) {
         slc_io_close(io);
         return status;
@@ -364,9 +366,8 @@ slc_io_submit(struct slc_io *io, struct slc_io_request *request, struct slc_erro
         request->bytes % SLC_PAGE_BYTES != 0 || request->offset % SLC_PAGE_BYTES != 0 ||
         request->offset > INT64_MAX - request->bytes) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a read of %" PRIu64 " bytes at offset %" PRIu64
-                        " of file %u of %u into slot %u of %u "
-                        "slots of %" PRIu64 " bytes",
+                        "invalid read of %" PRIu64 " bytes at offset %" PRIu64
+                        " of file %u of %u into slot %u of %u slots of %" PRIu64 " bytes",
                         request->bytes, request->offset, request->file, io->source_count,
                         request->slot, io->slot_count, io->slot_bytes);
     }

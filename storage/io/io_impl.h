@@ -1,7 +1,4 @@
-/*
- * What the three block readers share: the open files, the slots, and the one place that decides
- * what the result of a transfer means. Private to storage/io*.c.
- */
+/* State shared by the three block readers, and the handling of transfer results. */
 #ifndef SLC_STORAGE_IO_IMPL_H
 #define SLC_STORAGE_IO_IMPL_H
 
@@ -17,27 +14,27 @@ struct slc_io_ops {
     enum slc_status (*wait)(struct slc_io *io,
                             struct slc_io_request **request,
                             struct slc_error *err);
-    /* As slc_io_release; NULL where nothing is to be done. */
+    /* Like slc_io_release; NULL if nothing needs to be done. */
     void (*release)(struct slc_io *io, struct slc_io_request *request);
-    /* As slc_io_check; NULL where data once read cannot change. */
+    /* Like slc_io_check; NULL if data cannot change after it was read. */
     enum slc_status (*check)(const struct slc_io *io,
                              const struct slc_io_request *request,
                              struct slc_error *err);
-    /* Ends what is in flight and frees `backend`; the file and the slots are closed after it. */
+    /* Ends reads in flight and frees `backend`, before the files and the slots are freed. */
     void (*close)(struct slc_io *io);
 };
 
-/* One open file on a drive: a block file, or a stripe of one. */
+/* One open file on a drive: a block file or a stripe. */
 struct slc_io_file {
     char *path;
-    int fd;          /* of transfers at page-aligned offsets; O_DIRECT where `direct` */
-    int buffered_fd; /* of all others: the rest of a short read; equal to fd unless `direct` */
+    int fd;          /* for transfers at page-aligned offsets; O_DIRECT if `direct` */
+    int buffered_fd; /* for other offsets (the rest of a short read); fd unless `direct` */
     bool direct;
 };
 
-/* A block file: one of the open files, or stripes of it, one after another. */
+/* A block file: one open file, or consecutive ones that are its stripes. */
 struct slc_io_source {
-    unsigned first; /* of the open files */
+    unsigned first; /* index in the open files */
     unsigned count;
     struct slc_stripe_shape shape; /* count 0: not in stripes */
 };
@@ -45,9 +42,9 @@ struct slc_io_source {
 struct slc_io {
     const struct slc_io_ops *ops;
     enum slc_io_kind kind;
-    void *backend; /* the implementation's own state */
+    void *backend; /* private state of the implementation */
     const struct slc_files *files;
-    struct slc_io_source *sources; /* as requests number them */
+    struct slc_io_source *sources; /* indexed by slc_io_request.file */
     unsigned source_count;
     struct slc_io_file *opened;
     unsigned file_count;
@@ -59,10 +56,10 @@ struct slc_io {
     struct slc_io_stats stats;
 };
 
-/* How far one request has come. */
+/* Progress of a request. */
 struct slc_io_progress {
     uint64_t done;
-    unsigned interruptions; /* in a row, without progress */
+    unsigned interruptions; /* consecutive, without progress */
 };
 
 static inline void *slc_io_slot(const struct slc_io *io, unsigned slot)
@@ -70,15 +67,15 @@ static inline void *slc_io_slot(const struct slc_io *io, unsigned slot)
     return (char *)io->slots.data + (uint64_t)slot * io->slot_bytes;
 }
 
-/* Where a part of a request lies. */
+/* Position of a part of a request. */
 struct slc_io_place {
     const struct slc_io_file *file;
-    unsigned number; /* of the open file */
-    uint64_t offset; /* in it */
-    uint64_t bytes;  /* of the request from there on, as far as they lie in this file */
+    unsigned number; /* index of the open file */
+    uint64_t offset; /* in the file */
+    uint64_t bytes;  /* contiguous bytes of the request in this file */
 };
 
-/* Where the rest of a request lies, of which `done` bytes are there. */
+/* Position of the rest of a request after its first `done` bytes. */
 static inline struct slc_io_place
 slc_io_place(const struct slc_io *io, const struct slc_io_request *request, uint64_t done)
 {
@@ -98,7 +95,7 @@ slc_io_place(const struct slc_io *io, const struct slc_io_request *request, uint
     return place;
 }
 
-/* Whether the next transfer at `offset` is a direct one: direct I/O takes whole pages only. */
+/* Whether a transfer at `offset` can be direct: direct I/O needs whole pages. */
 static inline bool slc_io_whole_pages(uint64_t offset)
 {
     return offset % SLC_PAGE_BYTES == 0;
@@ -110,10 +107,10 @@ static inline int slc_io_fd_at(const struct slc_io_file *file, uint64_t offset)
 }
 
 /*
- * Takes the result (bytes or negated errno) of the transfer at progress->done. True when the
- * request is complete, with status, error and (for SLC_OK) `data` set; false when the rest, from
- * progress->done on, has to be asked for. What was read into a slot is dropped behind at once.
- * Threads: any, each on its own request.
+ * Processes the result (bytes or negated errno) of the transfer at progress->done. Returns true if
+ * the request is complete, with status, error and (for SLC_OK) `data` set; false if the caller has
+ * to read the rest, from progress->done on. Drops the pages that buffered reads leave in the page
+ * cache. Threads: any, each on its own request.
  */
 bool slc_io_advance(const struct slc_io *io,
                     struct slc_io_request *request,
@@ -121,16 +118,16 @@ bool slc_io_advance(const struct slc_io *io,
                     const void *data,
                     int64_t result);
 
-/* Ends a request with a failed system call behind `done` bytes of it. */
+/* Completes a request with a failed system call after its first `done` bytes. */
 void slc_io_fail_request(const struct slc_io *io,
                          struct slc_io_request *request,
                          int system_errno,
                          uint64_t done);
 
-/* Where reads go through the page cache: drops what this request left there. */
+/* Drops the pages that the request left in the page cache, if its reads are buffered. */
 void slc_io_drop_behind(const struct slc_io *io, const struct slc_io_request *request);
 
-/* The result to use of a transfer at `place` that went to the kernel past the table of files. */
+/* The result to use for a transfer at `place` that bypassed the table of file operations. */
 static inline int64_t
 slc_io_completed(const struct slc_io *io, const struct slc_io_place *place, int64_t result)
 {
@@ -139,10 +136,10 @@ slc_io_completed(const struct slc_io *io, const struct slc_io_place *place, int6
                                                                place->offset, place->bytes, result);
 }
 
-/* Adds a sentence to the note of the statistics. */
+/* Appends a sentence to the note of the statistics. */
 void slc_io_note(struct slc_io *io, const char *format, ...) SLC_PRINTF(2, 3);
 
-/* The implementations: each fills in io->ops and io->backend. */
+/* The implementations; each sets io->ops and io->backend. */
 enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err) SLC_NODISCARD;
 enum slc_status slc_io_pread_open(struct slc_io *io, struct slc_error *err) SLC_NODISCARD;
 enum slc_status slc_io_mmap_open(struct slc_io *io, struct slc_error *err) SLC_NODISCARD;

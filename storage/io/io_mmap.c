@@ -1,23 +1,22 @@
 /*
  * Block reads through a memory map, one window of the file per slot.
  *
- * Submitting maps the block's range and asks for it with MADV_WILLNEED, so that up to slot_count
- * ranges ahead of the consumer are on their way; waiting makes the pages of the oldest range
- * resident; releasing drops and unmaps them. The windows slide over files of any size, and what
- * they keep resident never exceeds slot_count * slot_bytes.
+ * Submit maps the block's range and requests it with MADV_WILLNEED, so that up to slot_count ranges
+ * are read ahead; wait makes the pages of the oldest range resident; release drops and unmaps them.
+ * The windows slide over files of any size and keep at most slot_count * slot_bytes resident.
  *
- * A page that cannot be read (a bad sector, a file that shrank) would be a SIGBUS at first touch.
- * MADV_POPULATE_READ (Linux 5.14) turns that into an error; where it fails or is missing, one byte
- * of every page is read through the table instead, which finds the place and the reason and leaves
- * the pages in the cache. A file that is cut later, while its pages are in use, is caught by
- * storage/io/map_guard.h: the pages turn to zeros, and mmap_check tells. So it does where the file
- * was changed since the range was mapped: what was verified may not be what was computed with.
+ * A page that cannot be read (a bad sector, a truncated file) would raise SIGBUS at first touch.
+ * MADV_POPULATE_READ (Linux 5.14) returns an error instead; if it fails or is missing, one byte of
+ * every page is read through the table, which finds the position and the cause and leaves the pages
+ * in the cache. If a file is truncated later, while its pages are in use, storage/io/map_guard.h
+ * turns the pages into zeros and mmap_check reports it. mmap_check also reports a file that was
+ * changed since the range was mapped: the data used may differ from the data verified.
  *
- * The system's pages may be longer than those of the file (16 or 64 KiB on Arm): a map begins at
- * the system's page that holds the first byte, and a cut inside the last one is found by the file's
- * length alone, because what lies behind it in the page reads as zeros.
+ * The system's pages may be larger than those of the file (16 or 64 KiB on Arm). A map then starts
+ * at the system page that contains the first byte, and a truncation inside the last page is
+ * detected only by the file size, because the rest of the page reads as zeros.
  *
- * A file in several stripes is refused when it is opened, so a range lies in one piece.
+ * Files in several stripes are refused at open, so a range is contiguous.
  */
 #include "storage/io/io_impl.h"
 
@@ -34,21 +33,21 @@
 #define MADV_POPULATE_READ 22 /* Linux 5.14; missing from older C libraries */
 #endif
 
-/* Kernels cut one WILLNEED to the drive's read-ahead, 128 KiB by default: ask piece by piece. */
+/* The kernel limits one WILLNEED to the drive's read-ahead, 128 KiB by default: use several. */
 #define READ_AHEAD_BYTES (UINT64_C(128) << 10)
 
 struct window {
     struct slc_io_request *request;
     void *address; /* NULL: not mapped */
     uint64_t bytes;
-    uint64_t lead;       /* bytes of the map before the request's first */
-    int64_t modified_ns; /* when the file was changed last, as it was mapped */
+    uint64_t lead;       /* bytes of the map before the first byte of the request */
+    int64_t modified_ns; /* modification time of the file when it was mapped */
 };
 
 struct mmap_backend {
     struct window *windows;           /* one per slot */
-    struct slc_guarded_range *ranges; /* the same windows, for the guard */
-    unsigned *order; /* slots in the order of submission, a queue of in_flight entries */
+    struct slc_guarded_range *ranges; /* the maps of the windows, for the guard */
+    unsigned *order; /* slots in order of submission, a queue of in_flight entries */
     unsigned head;
 };
 
@@ -69,8 +68,10 @@ static void window_drop(const struct slc_io *io, struct window *window)
     }
 }
 
-/* How many bytes of the request from `done` on the file still has, or an errno; and when it was
- * changed last. */
+/*
+ * Bytes that the file still has after the first `done` bytes of the request, or a negated errno;
+ * also its modification time.
+ */
 static int64_t bytes_left(const struct slc_io *io,
                           const struct slc_io_request *request,
                           uint64_t done,
@@ -88,7 +89,7 @@ static int64_t bytes_left(const struct slc_io *io,
     return stat.bytes > from ? (int64_t)slc_min_u64(stat.bytes - from, request->bytes - done) : 0;
 }
 
-/* Maps the range if the file still reaches so far; a refusal travels with the completion. */
+/* Maps the range if the file still contains it; an error is reported on completion. */
 static void window_map(const struct slc_io *io, struct window *window)
 {
     struct slc_io_request *request = window->request;
@@ -124,7 +125,10 @@ static void window_map(const struct slc_io *io, struct window *window)
     }
 }
 
-/* Reads a byte of every page from `done` on: `bytes`, fewer where the file ends, or an errno. */
+/*
+ * Reads a byte of every page after the first `done` bytes. Returns `bytes`, fewer if the file ends,
+ * or a negated errno.
+ */
 static int64_t
 touch_pages(const struct slc_io *io, const struct slc_io_request *request, uint64_t done)
 {
@@ -137,7 +141,7 @@ touch_pages(const struct slc_io *io, const struct slc_io_request *request, uint6
             io->files->read_at(io->files->self, place.file->fd, &byte, 1, place.offset + at);
 
         if (got <= 0) {
-            /* What lies before is good: it is reported first, the fault by the next call. */
+            /* Report the readable bytes first; the next call reports the error. */
             return at > done ? (int64_t)(at - done) : got;
         }
     }
@@ -155,7 +159,7 @@ static int64_t make_resident(const struct slc_io *io, const struct window *windo
                           MADV_POPULATE_READ) < 0) {
         result = touch_pages(io, request, done);
     } else {
-        /* A page that the file ends in is resident, and an emulator may not have done anything. */
+        /* The page with the end of the file is resident, and an emulator may ignore the request. */
         result = bytes_left(io, request, done, &modified_ns);
     }
     return slc_io_completed(io, &place, result);
@@ -217,18 +221,18 @@ mmap_check(const struct slc_io *io, const struct slc_io_request *request, struct
     enum slc_status status;
 
     if (left >= 0 && (uint64_t)left < request->bytes) {
-        status = slc_fail(err, SLC_ERR_DAMAGED,
-                          "of its mapped part at bytes %" PRIu64 " to %" PRIu64
-                          " the file now has only %" PRId64
-                          " bytes: it was cut while in use; restore or convert it again",
-                          place.offset, place.offset + request->bytes, left);
+        status = slc_fail(
+            err, SLC_ERR_DAMAGED,
+            "the part mapped at bytes %" PRIu64 " to %" PRIu64 " now has only %" PRId64
+            " bytes: the file was truncated while in use; restore the file or convert it again",
+            place.offset, place.offset + request->bytes, left);
     } else if (modified_ns != mmap->windows[request->slot].modified_ns) {
-        status = slc_fail_field(
-            err, SLC_ERR_IO, SLC_FIELD_IO,
-            "the file was changed while bytes %" PRIu64 " to %" PRIu64
-            " of it were mapped and in use: what was read may be neither the old nor the new; give "
-            "the same command again once nobody changes it, or read it by pread",
-            place.offset, place.offset + request->bytes);
+        status =
+            slc_fail_field(err, SLC_ERR_IO, SLC_FIELD_IO,
+                           "the file was changed while its bytes %" PRIu64 " to %" PRIu64
+                           " were mapped and in use, so the data read may mix old and new: run the "
+                           "command again when the file no longer changes, or read it with pread",
+                           place.offset, place.offset + request->bytes);
     } else if (!atomic_load(&mmap->ranges[request->slot].faulted)) {
         return SLC_OK;
     } else {

@@ -1,10 +1,10 @@
 /*
- * Block reads by a few threads that each make one blocking read at a time: works wherever files can
- * be read, and is the second full backend because container profiles often forbid io_uring.
+ * Block reads by a few threads that each perform one blocking read at a time. Works for every
+ * readable file, and is the second full backend because container profiles often forbid io_uring.
  *
- * Two queues under one mutex: requests go in by submit, workers move them to the second, wait takes
- * them out. A slot holds one request at most, so neither queue can exceed slot_count entries and
- * nothing is allocated after open. At the block sizes in use (4 MiB) the kernel splits every read
+ * Two queues under one mutex: submit adds requests to the first, workers move them to the second,
+ * wait removes them. A slot holds at most one request, so neither queue exceeds slot_count entries
+ * and nothing is allocated after open. At the usual block size (4 MiB) the kernel splits every read
  * into many commands, so a handful of threads fills a drive's queue.
  */
 #include "storage/io/io_impl.h"
@@ -16,7 +16,7 @@
 
 enum { DEFAULT_THREADS = 8, MAX_THREADS = 64 };
 
-/* First in, first out; capacity slot_count. */
+/* A FIFO with capacity slot_count. */
 struct queue {
     struct slc_io_request **items;
     unsigned head;
@@ -26,22 +26,22 @@ struct queue {
 struct pread_backend {
     struct slc_io *io;
     pthread_mutex_t mutex;
-    pthread_cond_t asked;    /* `pending` grew, or `stop` was set */
-    pthread_cond_t finished; /* `completed` grew */
+    pthread_cond_t asked;    /* signals that `pending` grew or `stop` was set */
+    pthread_cond_t finished; /* signals that `completed` grew */
     struct queue pending;
     struct queue completed;
     bool stop;
-    unsigned thread_count; /* started */
+    unsigned thread_count; /* threads started */
     pthread_t threads[MAX_THREADS];
 };
 
-static void queue_put(struct queue *queue, unsigned capacity, struct slc_io_request *request)
+static void queue_push(struct queue *queue, unsigned capacity, struct slc_io_request *request)
 {
     queue->items[(queue->head + queue->count) % capacity] = request;
     queue->count++;
 }
 
-static struct slc_io_request *queue_get(struct queue *queue, unsigned capacity)
+static struct slc_io_request *queue_pop(struct queue *queue, unsigned capacity)
 {
     struct slc_io_request *request = queue->items[queue->head];
 
@@ -77,11 +77,11 @@ static void *worker_run(void *context)
         if (pread->stop) {
             break;
         }
-        struct slc_io_request *request = queue_get(&pread->pending, capacity);
+        struct slc_io_request *request = queue_pop(&pread->pending, capacity);
         pthread_mutex_unlock(&pread->mutex);
         read_request(pread->io, request);
         pthread_mutex_lock(&pread->mutex);
-        queue_put(&pread->completed, capacity, request);
+        queue_push(&pread->completed, capacity, request);
         pthread_cond_signal(&pread->finished);
     }
     pthread_mutex_unlock(&pread->mutex);
@@ -95,7 +95,7 @@ pread_submit(struct slc_io *io, struct slc_io_request *request, struct slc_error
 
     (void)err;
     pthread_mutex_lock(&pread->mutex);
-    queue_put(&pread->pending, io->slot_count, request);
+    queue_push(&pread->pending, io->slot_count, request);
     pthread_cond_signal(&pread->asked);
     pthread_mutex_unlock(&pread->mutex);
     return SLC_OK;
@@ -111,12 +111,12 @@ pread_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error 
     while (pread->completed.count == 0) {
         pthread_cond_wait(&pread->finished, &pread->mutex);
     }
-    *request = queue_get(&pread->completed, io->slot_count);
+    *request = queue_pop(&pread->completed, io->slot_count);
     pthread_mutex_unlock(&pread->mutex);
     return SLC_OK;
 }
 
-/* Requests that no worker has begun are dropped; begun ones are waited for by the join. */
+/* Drops requests that no worker has started; joining waits for the others. */
 static void pread_close(struct slc_io *io)
 {
     struct pread_backend *pread = io->backend;
@@ -148,7 +148,7 @@ enum slc_status slc_io_pread_open(struct slc_io *io, struct slc_error *err)
     pthread_mutex_init(&pread->mutex, NULL);
     pthread_cond_init(&pread->asked, NULL);
     pthread_cond_init(&pread->finished, NULL);
-    /* From here on slc_io_close takes it all down, whatever fails. */
+    /* From here on slc_io_close frees everything, also after an error. */
     io->backend = pread;
     io->ops = &ops;
 

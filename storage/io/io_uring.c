@@ -1,13 +1,14 @@
 /*
- * Block reads by io_uring: one submission per block, no copies, no threads of ours.
+ * Block reads by io_uring: one submission per block, no copies, no threads of our own.
  *
  * The slots are registered as fixed buffers, so that the kernel pins their pages once instead of at
  * every read, and the descriptors as fixed files. Pinned memory counts against RLIMIT_MEMLOCK on
- * most systems: where not all slots fit, as many as do are registered and the others read plainly.
+ * most systems: if not all slots fit, as many as possible are registered and the others are read
+ * without registration.
  *
- * A slot carries one request at most and the ring has an entry for every slot, so the queues of the
- * kernel cannot overflow. A submission that the kernel puts off (EAGAIN, EBUSY) stays queued and
- * goes out with the next wait.
+ * A slot has at most one request and the ring has an entry for every slot, so the kernel's queues
+ * cannot overflow. A submission that the kernel defers (EAGAIN, EBUSY) stays queued and is sent by
+ * the next wait.
  */
 #include "storage/io/io_impl.h"
 
@@ -18,7 +19,7 @@
 #include <sched.h>
 #include <string.h>
 
-/* Refused submissions in a row, with nothing in flight to wait for, that end the wait. */
+/* Consecutive refused submissions, with none in flight to wait for, that end the wait. */
 enum { MAX_REFUSALS = 1000 };
 
 struct uring_slot {
@@ -29,12 +30,12 @@ struct uring_slot {
 struct uring_backend {
     struct io_uring ring;
     struct uring_slot *slots;
-    unsigned registered_slots; /* the first so many */
+    unsigned registered_slots; /* the first ones of all slots */
     bool registered_files;     /* of file f: index 2 f its fd, 2 f + 1 its buffered_fd */
-    unsigned in_kernel;        /* submissions that have not completed, queued ones included */
+    unsigned in_kernel;        /* submissions that have not completed, including queued ones */
 };
 
-/* Queues the rest of the slot's request. */
+/* Queues a read of the rest of the slot's request. */
 static void queue_read(struct slc_io *io, unsigned slot)
 {
     struct uring_backend *uring = io->backend;
@@ -72,12 +73,12 @@ uring_submit(struct slc_io *io, struct slc_io_request *request, struct slc_error
     uring->slots[request->slot].request = request;
     uring->slots[request->slot].progress = (struct slc_io_progress){0, 0};
     queue_read(io, request->slot);
-    /* What is put off now goes out with the next wait. */
+    /* A deferred submission is sent by the next wait. */
     (void)io_uring_submit(&uring->ring);
     return SLC_OK;
 }
 
-/* Waits for one completion; sends out whatever is still queued. Returns 0 or a negated errno. */
+/* Sends queued submissions and waits for one completion. Returns 0 or a negated errno. */
 static int next_completion(struct uring_backend *uring, struct io_uring_cqe **cqe)
 {
     unsigned refusals = 0;
@@ -137,7 +138,7 @@ uring_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error 
     }
 }
 
-/* Reads that are under way still write into the slots: they are waited for. */
+/* Reads in flight still write into the slots: wait for them. */
 static void uring_close(struct slc_io *io)
 {
     struct uring_backend *uring = io->backend;
@@ -170,8 +171,8 @@ static int register_slots(struct slc_io *io, struct iovec *vectors, unsigned cou
 }
 
 /*
- * Registers as many slots as the limit on locked memory allows, found by bisection. Failing is no
- * error: reads into slots that are not registered only cost the kernel more.
+ * Registers as many slots as the limit on locked memory allows, found by bisection. A failure is
+ * not an error: reads into unregistered slots only cost the kernel more.
  */
 static enum slc_status register_most(struct slc_io *io, struct slc_error *err)
 {
@@ -185,7 +186,8 @@ static enum slc_status register_most(struct slc_io *io, struct slc_error *err)
     if (rc == 0) {
         uring->registered_slots = io->slot_count;
     } else {
-        slc_io_note(io, "io_uring: buffers not all registered (%s; see ulimit -l)", strerror(-rc));
+        slc_io_note(io, "io_uring: not all buffers are registered (%s; see ulimit -l)",
+                    strerror(-rc));
         while (fails - fits > 1) {
             unsigned middle = fits + (fails - fits) / 2;
 
@@ -205,7 +207,7 @@ static enum slc_status register_most(struct slc_io *io, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Registers the descriptors; failing is no error: the kernel then looks them up at every read. */
+/* Registers the descriptors. Failing is not an error: the kernel then looks them up per read. */
 static enum slc_status register_files(struct slc_io *io, struct slc_error *err)
 {
     struct uring_backend *uring = io->backend;
@@ -222,7 +224,7 @@ static enum slc_status register_files(struct slc_io *io, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Whether this kernel's io_uring knows the reads used here (Linux 5.6). */
+/* Whether this kernel's io_uring supports the reads used here (Linux 5.6). */
 static bool reads_are_supported(struct io_uring *ring)
 {
     struct io_uring_probe *probe = io_uring_get_probe_ring(ring);
@@ -272,7 +274,7 @@ enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err)
 {
     (void)io;
     return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_IO,
-                          "this build has no io_uring (it was made without liburing); use pread");
+                          "this build has no io_uring (it was built without liburing); use pread");
 }
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * Guarding maps against SIGBUS; see map_guard.h.
+ * Guards maps against SIGBUS.
  *
- * The handler may run in any thread at any time and takes no lock: it looks through a fixed table
- * of atomics. A set of ranges enters it before its first map and leaves it after its last, so an
- * address that faults inside a map of ours is always found.
+ * The handler may run in any thread at any time and takes no lock: it searches a fixed table of
+ * atomics. A set of ranges is entered before its first map and removed after its last, so a fault
+ * inside one of our maps is always found.
  */
 #include "storage/io/map_guard.h"
 
@@ -16,18 +16,18 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-/* Sets at most: one per open reader of the kind mmap; a process has one or two. */
+/* Maximum number of sets: one per open mmap reader; a process has one or two. */
 enum { MAX_SETS = 64 };
 
 static struct {
-    struct slc_guarded_range *_Atomic ranges; /* NULL: a free place */
+    struct slc_guarded_range *_Atomic ranges; /* NULL: a free entry */
     atomic_uint count;
 } sets[MAX_SETS];
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the two below, and of adding */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the next two and adding sets */
 static unsigned set_count;
-static struct sigaction before;
-/* Set before the handler is: asking the system inside it is not allowed. */
+static struct sigaction previous_action;
+/* Set before the handler is installed, which must not query the system. */
 static uint64_t page_bytes;
 
 /* The guarded range that holds `address`, or NULL. */
@@ -48,25 +48,24 @@ static struct slc_guarded_range *find_range(uintptr_t address)
     return NULL;
 }
 
-/* What would have happened without us. */
-static void pass_on(int number, siginfo_t *info, void *context)
+/* Performs the default action, or that of the previous handler. */
+static void run_previous_handler(int number, siginfo_t *info, void *context)
 {
-    if ((before.sa_flags & SA_SIGINFO) != 0) {
-        before.sa_sigaction(number, info, context);
-    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-        before.sa_handler(number);
+    if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
+        previous_action.sa_sigaction(number, info, context);
+    } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
+        previous_action.sa_handler(number);
     } else {
-        /* Waits until this returns, and then ends the process. */
+        /* The raised signal is pending until the handler returns, and then ends the process. */
         (void)signal(number, SIG_DFL);
         (void)raise(number);
     }
 }
 
 /*
- * Puts zeros in the place of a page that cannot be read. Other threads may be reading what the page
- * holds before it, and are meant to see either. ThreadSanitizer would take a call of mmap for a
- * write that races with them, so the system is called without it; POSIX does not list mmap among
- * the functions for signal handlers either.
+ * Replaces an unreadable page by zeros. Other threads may read the page at the same time and may
+ * see either. ThreadSanitizer would report the mmap call as a racing write, so the system call is
+ * made directly; POSIX does not list mmap among the functions allowed in signal handlers either.
  */
 static bool replace_page(void *page)
 {
@@ -80,14 +79,14 @@ static void on_fault(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
     uintptr_t address = (uintptr_t)info->si_addr;
-    /* Codes above 0 are the kernel's; a signal that was sent has no address. */
+    /* Codes above 0 come from the kernel; a signal that was sent has no address. */
     struct slc_guarded_range *range = info->si_code > 0 ? find_range(address) : NULL;
     void *page = (void *)(address & ~(uintptr_t)(page_bytes - 1));
 
     if (range != NULL && replace_page(page)) {
         atomic_store(&range->faulted, true);
     } else {
-        pass_on(number, info, context);
+        run_previous_handler(number, info, context);
     }
     errno = saved;
 }
@@ -106,16 +105,15 @@ slc_map_guard_add(struct slc_guarded_range *ranges, unsigned count, struct slc_e
     if (s == MAX_SETS) {
         status =
             slc_fail_field(err, SLC_ERR_SYSTEM, SLC_FIELD_IO,
-                           "%d files are being read through maps already; use pread", MAX_SETS);
+                           "%d files are already being read through maps; use pread", MAX_SETS);
     } else if (set_count == 0) {
         page_bytes = slc_memory_page_bytes();
         memset(&action, 0, sizeof action);
         action.sa_sigaction = on_fault;
         action.sa_flags = SA_SIGINFO | SA_RESTART;
         sigemptyset(&action.sa_mask);
-        if (sigaction(SIGBUS, &action, &before) != 0) {
-            status =
-                slc_fail(err, SLC_ERR_SYSTEM, "watching over a memory map: %s", strerror(errno));
+        if (sigaction(SIGBUS, &action, &previous_action) != 0) {
+            status = slc_fail(err, SLC_ERR_SYSTEM, "guarding a memory map: %s", strerror(errno));
         }
     }
     if (status == SLC_OK) {
@@ -138,10 +136,10 @@ void slc_map_guard_remove(const struct slc_guarded_range *ranges)
         }
         atomic_store(&sets[s].ranges, NULL);
         set_count--;
-        /* Somebody who came later may have put a handler over ours: that one stays. */
+        /* Keep a handler that was installed after ours. */
         if (set_count == 0 && sigaction(SIGBUS, NULL, &now) == 0 &&
             (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault) {
-            (void)sigaction(SIGBUS, &before, NULL);
+            (void)sigaction(SIGBUS, &previous_action, NULL);
         }
     }
     pthread_mutex_unlock(&lock);

@@ -1,4 +1,4 @@
-/* See folder_kind.h. */
+/* Recognizes stores, runs and sweeps by their files. */
 #include "storage/manifest/folder_kind.h"
 
 #include "base/memory/memory.h"
@@ -6,26 +6,28 @@
 
 #include <stdbool.h>
 
-/* By a file that nothing else has. A sweep is looked for before the runs in it. */
+/* Each kind has a file that no other kind has. Sweeps are tested before the runs in them. */
 static const struct {
     const char *file;
-    const char *advice[3]; /* by slc_folder_wanted */
+    const char *advice[3]; /* indexed by enum slc_folder_expected */
 } kinds[] = {
     {SLC_MANIFEST_NAME,
-     {"", "; it is a store, of which sluice cpd makes a run",
-      "; it is a store already, which other commands take as it is"}},
+     {"", "; it is a store: run sluice cpd on it to make a run",
+      "; it is a store already, which other commands accept as input"}},
     {"sweep.json",
-     {"; it has the runs of a sweep: name the store that they are of",
+     {"; it has the runs of a sweep: name the store that they were made from",
       "; it has the runs of a sweep: name the folder of one of them, such as r4-seed0 in it",
       "; it has the runs of a sweep"}},
     {"run.json",
-     {"; it has the results of a run: name the store that they are of", "",
+     {"; it has the results of a run: name the store that they were made from", "",
       "; it has the results of a run"}},
-    {"mode-1.npy", {"; it has factors: name the store that they are of", "", "; it has factors"}},
+    {"mode-1.npy",
+     {"; it has factors: name the store that they were made from", "", "; it has factors"}},
 };
 
-const char *
-slc_folder_advice(const struct slc_files *files, const char *folder, enum slc_folder_wanted wanted)
+const char *slc_folder_advice(const struct slc_files *files,
+                              const char *folder,
+                              enum slc_folder_expected expected)
 {
     for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         char *path = slc_path_join(folder, kinds[i].file);
@@ -34,7 +36,7 @@ slc_folder_advice(const struct slc_files *files, const char *folder, enum slc_fo
 
         slc_free(path);
         if (there) {
-            return kinds[i].advice[wanted];
+            return kinds[i].advice[expected];
         }
     }
     return "";

@@ -1,4 +1,4 @@
-/* See json_text.h. */
+/* JSON reading and writing that detects out of memory by errno. */
 #include "storage/manifest/json_text.h"
 
 #include "base/text/utf8.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 17 }; /* so that a number is read back with the same bits */
+enum { DIGITS = 17 }; /* a number with 17 digits is read back with the same bits */
 
 enum slc_status slc_json_read(const char *text,
                               uint64_t bytes,
@@ -25,7 +25,7 @@ enum slc_status slc_json_read(const char *text,
         *ret_root = root;
         return SLC_OK;
     }
-    /* Of much that it has no memory for jansson says that the text is wrong. */
+    /* jansson often reports out of memory as an error in the text. */
     if (fault.text[0] == '\0' || json_error_code(&fault) == json_error_out_of_memory ||
         errno == ENOMEM) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %s", what);

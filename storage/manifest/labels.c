@@ -1,8 +1,8 @@
 /*
- * See storage/manifest/labels.h. The file is a header of 64 bytes and the labels, packed with the
- * bits that the longest takes. Packing and unpacking happen in the memory of the labels: packed
- * ones are shorter, so packing from the front never overtakes what is still to be read, nor does
- * unpacking to the front a packed string that ends where the memory ends.
+ * Permutations of modes. The file is a header of 64 bytes and the labels, packed with the bits of
+ * the largest label. Packing and unpacking work in place: packed labels are shorter, so packing
+ * from the front never overtakes the unread labels, and unpacking to the front never overtakes a
+ * packed string at the end of the memory.
  */
 #include "storage/manifest/labels.h"
 
@@ -29,10 +29,10 @@ enum {
     HEADER_WIDTH = 20,
     HEADER_ZERO = 24,
     HEADER_BYTES = 64,
-    /* Behind the labels: what slc_bits_get may load too much, and the file's header. */
+    /* After the labels: the bytes that slc_bits_get may overread, and the file's header. */
     SLACK_BYTES = 256,
     HUGE_BYTES = 4 << 20,
-    /* Looked at together, where labels are looked for: packed they take whole bytes. */
+    /* Labels searched at a time; packed, they fill whole bytes. */
     PIECE_LABELS = 128 << 10
 };
 
@@ -41,15 +41,15 @@ static bool is_possible(uint64_t length)
     return length >= 2 && length <= SLC_LABELS_MAX_LENGTH;
 }
 
-static uint64_t room_bytes(uint64_t length)
+static uint64_t memory_bytes(uint64_t length)
 {
     return HEADER_BYTES + 4 * length + SLACK_BYTES;
 }
 
-/* They are read and written at random; small ones are not worth a huge page each. */
+/* Labels are accessed at random; small permutations do not merit a huge page each. */
 static enum slc_pages pages_for(uint64_t length)
 {
-    return room_bytes(length) >= HUGE_BYTES ? SLC_PAGES_HUGE : SLC_PAGES_SMALL;
+    return memory_bytes(length) >= HUGE_BYTES ? SLC_PAGES_HUGE : SLC_PAGES_SMALL;
 }
 
 static uint64_t payload_bytes(uint64_t length)
@@ -61,7 +61,7 @@ static uint64_t payload_bytes(uint64_t length)
 
 uint64_t slc_labels_memory_bytes(uint64_t length)
 {
-    return is_possible(length) ? slc_buffer_footprint(room_bytes(length), pages_for(length)) : 0;
+    return is_possible(length) ? slc_buffer_footprint(memory_bytes(length), pages_for(length)) : 0;
 }
 
 uint64_t slc_labels_file_bytes(uint64_t length)
@@ -73,7 +73,7 @@ enum slc_status slc_labels_create(struct slc_labels *labels, uint64_t length, st
 {
     assert(is_possible(length));
     *labels = (struct slc_labels){.length = length};
-    SLC_TRY(slc_buffer_create(&labels->buffer, room_bytes(length), pages_for(length), err));
+    SLC_TRY(slc_buffer_create(&labels->buffer, memory_bytes(length), pages_for(length), err));
     labels->label = (uint32_t *)((char *)labels->buffer.data + HEADER_BYTES);
     return SLC_OK;
 }
@@ -100,7 +100,7 @@ void slc_labels_invert(struct slc_labels *labels)
         uint32_t at = label[i];
 
         if ((at & SLC_LABEL_MARK) != 0) {
-            continue; /* on a cycle that was turned round already */
+            continue; /* on a cycle that has already been inverted */
         }
         while (at != i) {
             uint32_t next = label[at];
@@ -168,7 +168,7 @@ enum slc_status slc_labels_write(struct slc_labels *labels,
     return status;
 }
 
-/* The open file has to be as long as the manifest says. */
+/* Checks that the open file has the size in the manifest. */
 static enum slc_status check_size(const struct slc_files *files,
                                   int fd,
                                   const char *path,
@@ -179,17 +179,17 @@ static enum slc_status check_size(const struct slc_files *files,
     int code = files->stat_fd(files->self, fd, &stat);
 
     if (code < 0) {
-        return slc_fail_errno(err, -code, path, "asking for the file's size");
+        return slc_fail_errno(err, -code, path, "getting the size of the file");
     } else if (stat.kind != 'f' || stat.bytes != file_bytes) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the permutation should be a file of %" PRIu64 " bytes and has %" PRIu64
+                        "the permutation should have %" PRIu64 " bytes, but the file has %" PRIu64
                         ": restore it or convert the store again",
                         file_bytes, stat.bytes);
     }
     return SLC_OK;
 }
 
-/* Reads the whole open file to `bytes`. */
+/* Reads the whole open file into `bytes`. */
 static enum slc_status load_open(const struct slc_files *files,
                                  int fd,
                                  const char *path,
@@ -210,13 +210,13 @@ open_file(const struct slc_files *files, const char *path, int *opened, struct s
     *opened = fd;
     if (fd == -ENOENT) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the file is missing: without it no index of the store can be told; "
-                        "restore it or convert the store again");
+                        "the file is missing: the indices of this mode cannot be mapped without "
+                        "it; restore it or convert the store again");
     }
     return slc_check_call(fd, err, path, "opening the permutation of a mode");
 }
 
-/* Reads the whole file at `path` to `bytes`. */
+/* Reads the whole file at `path` into `bytes`. */
 static enum slc_status load_file(const struct slc_files *files,
                                  const char *path,
                                  void *bytes,
@@ -231,7 +231,7 @@ static enum slc_status load_file(const struct slc_files *files,
     return status;
 }
 
-/* The hash of the file, and its header. */
+/* Checks the hash of the file and its header. */
 static enum slc_status check_head(const uint8_t *bytes,
                                   uint64_t hash,
                                   const struct slc_store_permutation *listed,
@@ -242,22 +242,22 @@ static enum slc_status check_head(const uint8_t *bytes,
 
     if (hash != listed->hash) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the permutation's checksum should be %016" PRIx64
-                        ", but its bytes give %016" PRIx64
-                        ": it was altered; restore it or convert the store again",
+                        "checksum mismatch in the permutation: expected %016" PRIx64
+                        ", but its bytes hash to %016" PRIx64
+                        "; restore it or convert the store again",
                         listed->hash, hash);
     }
     encode_header(header, length, listed->mode);
     if (memcmp(bytes, header, sizeof header) != 0) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the file's header is not that of a permutation of %" PRIu64
+                        "the header does not describe a permutation of %" PRIu64
                         " indices of mode %u",
                         length, listed->mode + 1);
     }
     return SLC_OK;
 }
 
-/* Everything but the labels themselves. */
+/* Checks everything except the labels themselves. */
 static enum slc_status check_bytes(const uint8_t *bytes,
                                    const struct slc_store_permutation *listed,
                                    uint64_t length,
@@ -268,13 +268,13 @@ static enum slc_status check_bytes(const uint8_t *bytes,
 
     SLC_TRY(check_head(bytes, hash, listed, length, err));
     if (!slc_bits_zero_from(bytes + HEADER_BYTES, used_bits, payload_bytes(length))) {
-        return slc_fail(err, SLC_ERR_DAMAGED, "a bit behind the last label is not zero");
+        return slc_fail(err, SLC_ERR_DAMAGED, "a bit after the last label is not zero");
     }
     return SLC_OK;
 }
 
-/* Unpacks the file that lies at the end of the memory to its front. */
-static void unpack(struct slc_labels *labels, const uint8_t *packed)
+/* Unpacks the file at the end of the memory to the front. */
+static void unpack_labels(struct slc_labels *labels, const uint8_t *packed)
 {
     unsigned width = slc_bits_for_length(labels->length);
 
@@ -283,7 +283,7 @@ static void unpack(struct slc_labels *labels, const uint8_t *packed)
     }
 }
 
-/* `fd`: the file, where it is open; else -1. */
+/* `fd`: the open file, or -1. */
 static enum slc_status read_labels(const struct slc_files *files,
                                    const char *folder,
                                    const struct slc_store_permutation *listed,
@@ -299,18 +299,18 @@ static enum slc_status read_labels(const struct slc_files *files,
     assert(listed->file_bytes == slc_labels_file_bytes(length));
     enum slc_status status = slc_labels_create(labels, length, err);
     if (status == SLC_OK) {
-        bytes = (uint8_t *)labels->buffer.data + room_bytes(length) - SLACK_BYTES / 2 -
+        bytes = (uint8_t *)labels->buffer.data + memory_bytes(length) - SLACK_BYTES / 2 -
                 listed->file_bytes;
         status = fd < 0 ? load_file(files, path, bytes, listed->file_bytes, err)
                         : load_open(files, fd, path, bytes, listed->file_bytes, err);
         SLC_THEN(status, check_bytes(bytes, listed, length, err));
         if (status == SLC_OK) {
-            unpack(labels, bytes + HEADER_BYTES);
+            unpack_labels(labels, bytes + HEADER_BYTES);
             if (!slc_labels_sound(labels)) {
-                status =
-                    slc_fail(err, SLC_ERR_DAMAGED,
-                             "its numbers are no permutation of the %" PRIu64 " indices of mode %u",
-                             length, listed->mode + 1);
+                status = slc_fail(err, SLC_ERR_DAMAGED,
+                                  "its numbers are not a permutation of the %" PRIu64
+                                  " indices of mode %u",
+                                  length, listed->mode + 1);
             }
         }
     }
@@ -343,14 +343,14 @@ enum slc_status slc_store_labels(const struct slc_store *store,
                        store->permutation_fds[number] - 1, labels, err);
 }
 
-/* The search of slc_labels_find under way. */
+/* State of slc_labels_find. */
 struct find {
-    uint64_t low, high;     /* labels that are looked for */
-    uint64_t *first, *last; /* indices that have them */
+    uint64_t low, high;     /* range of labels to find */
+    uint64_t *first, *last; /* range of indices that have them */
 };
 
-/* Looks at `count` labels from index `begin` on. */
-static void find_in(
+/* Searches `count` labels from index `begin` on. */
+static void find_in_piece(
     const struct find *find, const uint8_t *packed, uint64_t begin, uint64_t count, unsigned width)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -363,7 +363,7 @@ static void find_in(
     }
 }
 
-/* Reads the open file a piece at a time. `piece` has room for one, and slack. */
+/* Reads the open file piece by piece. `piece` holds one piece, and slack. */
 static enum slc_status find_in_file(const struct slc_files *files,
                                     int fd,
                                     const char *path,
@@ -382,13 +382,13 @@ static enum slc_status find_in_file(const struct slc_files *files,
     slc_hash_stream_begin(&stream);
     slc_hash_stream_add(&stream, header, HEADER_BYTES);
     for (uint64_t i = 0, count; i < length && status == SLC_OK; i += count) {
-        /* Pieces are of whole bytes; behind the last one the file may be padded. */
+        /* Pieces fill whole bytes; the file may have padding after the last one. */
         count = slc_min_u64(length - i, PIECE_LABELS);
         uint64_t bytes = i + count < length ? count * width / 8 : listed->file_bytes - at;
         status = slc_file_read_at(files, fd, path, piece, bytes, at, err);
         slc_hash_stream_add(&stream, piece, status == SLC_OK ? bytes : 0);
         if (status == SLC_OK) {
-            find_in(find, piece, i, count, width);
+            find_in_piece(find, piece, i, count, width);
         }
         at += bytes;
     }

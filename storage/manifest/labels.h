@@ -1,9 +1,8 @@
 /*
- * The numbering of one relabelled mode: label[i] is the number that index i of the input has in the
- * store. On disk a file perm-K.bin per relabelled mode (docs/FORMAT.md, section "Permutations").
- *
- * Labels are below 2^31, so that the highest bit of each is free to mark what a walk along the
- * cycles of the permutation has seen: checking, inverting and applying need no memory of their own.
+ * Permutation of one relabelled mode: label[i] is the index in the store of index i of the input.
+ * On disk it is a file perm-K.bin per relabelled mode (docs/FORMAT.md, section "Permutations").
+ * Labels are below 2^31, so the highest bit of each is free to mark what a walk along the cycles of
+ * the permutation has visited: checking, inverting and applying need no additional memory.
  */
 #ifndef SLC_STORAGE_LABELS_H
 #define SLC_STORAGE_LABELS_H
@@ -16,37 +15,39 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Longest mode that can be relabelled. */
+/* Largest size of a mode that can be relabelled. */
 #define SLC_LABELS_MAX_LENGTH (UINT64_C(1) << 31)
 /* The bit of a label that is free for marks. */
 #define SLC_LABEL_MARK (UINT32_C(1) << 31)
 
 struct slc_labels {
     uint64_t length;
-    uint32_t *label; /* `length` of them, in `buffer` */
+    uint32_t *label; /* `length` labels, in `buffer` */
     struct slc_buffer buffer;
 };
 
-/* What slc_labels_create maps for a mode of this length; 0 for one that cannot be relabelled. */
+/* Bytes that slc_labels_create maps for a mode of this size; 0 if it cannot be relabelled. */
 uint64_t slc_labels_memory_bytes(uint64_t length);
-/* Bytes of the file for a mode of this length. */
+/* Bytes of the file for a mode of this size. */
 uint64_t slc_labels_file_bytes(uint64_t length);
 
-/* Takes zeroed memory for 2 to SLC_LABELS_MAX_LENGTH labels. Owns: slc_labels_destroy, which takes
- * an all-zero struct. */
+/*
+ * Allocates zeroed memory for 2 to SLC_LABELS_MAX_LENGTH labels. Owns: slc_labels_destroy, which
+ * accepts an all-zero struct.
+ */
 enum slc_status
 slc_labels_create(struct slc_labels *labels, uint64_t length, struct slc_error *err) SLC_NODISCARD;
 void slc_labels_destroy(struct slc_labels *labels);
 
-/* label[label[i]] = i from now on: turns numbers of the input into those of the store, or back. */
+/* Inverts the permutation in place: from indices of the input to those of the store, or back. */
 void slc_labels_invert(struct slc_labels *labels);
 
-/* Whether every number below the length occurs once. Leaves the labels as they were. */
+/* Whether every number below `length` occurs exactly once. Leaves the labels unchanged. */
 bool slc_labels_sound(struct slc_labels *labels);
 
 /*
- * Writes FOLDER/perm-K.bin for `mode` (0-based), atomically, and fills in what the manifest says of
- * it. Packs the labels where they lie: afterwards they are gone, whatever happens.
+ * Writes FOLDER/perm-K.bin for `mode` (0-based) atomically, and fills in its manifest entry. Packs
+ * the labels in place, so they are lost in any case.
  */
 enum slc_status slc_labels_write(struct slc_labels *labels,
                                  const struct slc_files *files,
@@ -56,9 +57,9 @@ enum slc_status slc_labels_write(struct slc_labels *labels,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Reads the listed file of a mode of this length into fresh labels, unpacking it in place.
- * Errors: SLC_ERR_DAMAGED, naming the file, where a byte differs from what was written or the
- * labels are no permutation; SLC_ERR_IO; SLC_ERR_MEMORY.
+ * Reads the listed file of a mode of this size into new labels, unpacking it in place. Errors:
+ * SLC_ERR_DAMAGED, with the file, if a byte differs from what was written or the labels are not a
+ * permutation; SLC_ERR_IO; SLC_ERR_MEMORY.
  */
 enum slc_status slc_labels_read(const struct slc_files *files,
                                 const char *folder,
@@ -67,17 +68,19 @@ enum slc_status slc_labels_read(const struct slc_files *files,
                                 struct slc_labels *labels,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* The same of one that the manifest of an open store lists, also where the store's folder has been
- * moved or removed meanwhile. */
+/*
+ * Like slc_labels_read for a permutation of an open store; works even if the store's folder has
+ * been moved or removed since.
+ */
 enum slc_status slc_store_labels(const struct slc_store *store,
                                  const struct slc_store_permutation *listed,
                                  struct slc_labels *labels,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Of the indices whose labels in the listed file are *low to *high, the first and the last, which
- * take their place: UINT64_MAX and 0 where there are none. In a bounded buffer, whatever the
- * length; so whether the labels are a permutation is not seen. Errors: as above.
+ * Finds the indices with labels in *low .. *high in the listed file, and replaces *low and *high by
+ * the first and last such index, or by UINT64_MAX and 0 if there are none. Needs only a bounded
+ * buffer, so it does not check that the labels are a permutation. Errors: those of slc_labels_read.
  */
 enum slc_status slc_labels_find(const struct slc_files *files,
                                 const char *folder,

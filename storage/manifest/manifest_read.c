@@ -1,6 +1,6 @@
 /*
  * Reads the manifest tensor.json (docs/FORMAT.md, section 9) and checks every member. The checksum
- * is verified before the text is parsed, so a parse error means a manifest that no sluice wrote,
+ * is verified before the text is parsed, so a parse error means that no sluice wrote the manifest,
  * not a flipped bit.
  */
 #include "storage/manifest/store.h"
@@ -23,19 +23,19 @@
 #include <string.h>
 
 /*
- * Reading. After the first failure every further step does nothing, so that members are read
- * straight down and the status is asked for once.
+ * State of reading. After the first failure every further step does nothing, so members are read in
+ * sequence and the status is checked once.
  */
 struct parser {
     enum slc_status status;
     struct slc_error *err;
 };
 
-static void refuse(struct parser *parser, const char *name, const char *want)
+static void set_member_error(struct parser *parser, const char *name, const char *expected)
 {
     if (parser->status == SLC_OK) {
         parser->status = slc_fail(parser->err, SLC_ERR_FORMAT,
-                                  "the manifest's member \"%s\" should be %s", name, want);
+                                  "the manifest's member \"%s\" should be %s", name, expected);
     }
 }
 
@@ -46,10 +46,10 @@ get_count(struct parser *parser, const json_t *object, const char *name, uint64_
     json_int_t count = json_integer_value(value);
 
     if (!json_is_integer(value) || count < 0 || (uint64_t)count > max) {
-        char want[64];
+        char expected[64];
 
-        snprintf(want, sizeof want, "an integer from 0 to %" PRIu64, max);
-        refuse(parser, name, want);
+        snprintf(expected, sizeof expected, "an integer from 0 to %" PRIu64, max);
+        set_member_error(parser, name, expected);
         return 0;
     }
     return (uint64_t)count;
@@ -61,13 +61,13 @@ static const char *get_string(struct parser *parser, const json_t *object, const
     const char *text = json_string_value(json_object_get(object, name));
 
     if (text == NULL) {
-        refuse(parser, name, "a string");
+        set_member_error(parser, name, "a string");
         return "";
     }
     return text;
 }
 
-/* A text that only informs: cut between characters where it is longer than there is room for. */
+/* Copies an informative text; truncates it between characters if it is too long. */
 static void cut_text(const char *found, char *text, size_t text_bytes)
 {
     size_t length = strlen(found);
@@ -110,7 +110,7 @@ static uint64_t get_hex(struct parser *parser, const json_t *object, const char 
     uint64_t value = 0;
 
     if (strlen(text) != SLC_MANIFEST_DIGITS || !parse_hex(text, &value)) {
-        refuse(parser, name, "16 lower-case hexadecimal digits");
+        set_member_error(parser, name, "16 lower-case hexadecimal digits");
         return 0;
     }
     return value;
@@ -123,12 +123,13 @@ static void parse_dims(struct parser *parser, const json_t *root, struct slc_man
     struct slc_key_layout keys;
 
     if (!json_is_array(dims) || order == 0) {
-        refuse(parser, "dims", "an array of lengths");
+        set_member_error(parser, "dims", "an array of mode sizes");
         return;
     }
     if (order > SLC_MAX_ORDER) {
         parser->status = slc_fail(parser->err, SLC_ERR_UNSUPPORTED,
-                                  "%zu modes, but at most %d are supported", order, SLC_MAX_ORDER);
+                                  "the manifest has %zu modes, but at most %d are supported", order,
+                                  SLC_MAX_ORDER);
         return;
     }
     for (size_t mode = 0; mode < order; mode++) {
@@ -136,7 +137,7 @@ static void parse_dims(struct parser *parser, const json_t *root, struct slc_man
         json_int_t value = json_integer_value(length);
 
         if (!json_is_integer(length) || value < 1 || (uint64_t)value > SLC_MAX_MODE_LENGTH) {
-            refuse(parser, "dims", "lengths from 1 to 2^62");
+            set_member_error(parser, "dims", "mode sizes from 1 to 2^62");
             return;
         }
         manifest->dims[mode] = (uint64_t)value;
@@ -145,7 +146,7 @@ static void parse_dims(struct parser *parser, const json_t *root, struct slc_man
     parser->status = slc_key_layout_init(&keys, manifest->order, manifest->dims, parser->err);
 }
 
-/* A name that stays within the folder, may be told of, and is not the manifest's own. */
+/* Whether a name stays within the folder, is printable, and is not the manifest's own. */
 static bool is_plain_name(const char *name)
 {
     return name[0] != '\0' && slc_text_is_plain(name) && strchr(name, '/') == NULL &&
@@ -169,16 +170,16 @@ static void parse_layout(struct parser *parser,
         }
     }
     if (layout->layout == 0) {
-        refuse(parser, "layout", "\"blco\", \"sorted\" or \"fiber\"");
+        set_member_error(parser, "layout", "\"blco\", \"sorted\" or \"fiber\"");
     }
     if ((mode == 0) != (layout->layout == SLC_LAYOUT_BLCO)) {
-        refuse(parser, "mode", "0 for \"blco\", and a mode from 1 for others");
+        set_member_error(parser, "mode", "0 for \"blco\", and a mode from 1 for others");
     }
     if (!is_plain_name(file) || strlen(file) >= sizeof layout->file) {
-        refuse(parser, "file", "a plain file name of at most 63 bytes");
+        set_member_error(parser, "file", "a plain file name of at most 63 bytes");
     }
     if (!slc_codec_parse(codec, &layout->codec)) {
-        refuse(parser, "codec", "\"packed\", \"lz4\" or \"blco\"");
+        set_member_error(parser, "codec", "\"packed\", \"lz4\" or \"blco\"");
     }
     layout->file_bytes = get_count(parser, object, "file_bytes", INT64_MAX);
     layout->block_count = get_count(parser, object, "block_count", layout->file_bytes);
@@ -196,7 +197,7 @@ static void parse_layouts(struct parser *parser, const json_t *root, struct slc_
     size_t count = json_array_size(layouts);
 
     if (!json_is_array(layouts) || count == 0 || count > SLC_MAX_LAYOUTS) {
-        refuse(parser, "layouts", "an array of 1 to 33 objects");
+        set_member_error(parser, "layouts", "an array of 1 to 33 objects");
         return;
     }
     for (unsigned i = 0; i < count && parser->status == SLC_OK; i++) {
@@ -208,7 +209,7 @@ static void parse_layouts(struct parser *parser, const json_t *root, struct slc_
 
             if (strcmp(listed->file, layout->file) == 0 ||
                 (listed->layout == layout->layout && listed->layout_mode == layout->layout_mode)) {
-                refuse(parser, "layouts", "free of repetitions");
+                set_member_error(parser, "layouts", "an array without duplicates");
             }
         }
     }
@@ -216,26 +217,26 @@ static void parse_layouts(struct parser *parser, const json_t *root, struct slc_
 }
 
 /* Whether another file of the store has this name. */
-static bool is_taken(const struct slc_manifest *manifest,
-                     unsigned permutations,
-                     unsigned names,
-                     const char *file)
+static bool is_file_name_used(const struct slc_manifest *manifest,
+                              unsigned permutations,
+                              unsigned names,
+                              const char *file)
 {
-    bool taken = false;
+    bool used = false;
 
     for (unsigned i = 0; i < manifest->layout_count; i++) {
-        taken = taken || strcmp(manifest->layouts[i].file, file) == 0;
+        used = used || strcmp(manifest->layouts[i].file, file) == 0;
     }
     for (unsigned i = 0; i < permutations; i++) {
-        taken = taken || strcmp(manifest->permutations[i].file, file) == 0;
+        used = used || strcmp(manifest->permutations[i].file, file) == 0;
     }
     for (unsigned i = 0; i < names; i++) {
-        taken = taken || strcmp(manifest->names[i].file, file) == 0;
+        used = used || strcmp(manifest->names[i].file, file) == 0;
     }
-    return taken;
+    return used;
 }
 
-/* Number `i` of the list; modes ascend. */
+/* Parses element `i` of the list; modes must ascend. */
 static void parse_permutation(struct parser *parser,
                               const json_t *object,
                               struct slc_manifest *manifest,
@@ -246,21 +247,22 @@ static void parse_permutation(struct parser *parser,
     uint64_t mode = get_count(parser, object, "mode", manifest->order);
 
     if (mode == 0 || (i > 0 && mode - 1 <= manifest->permutations[i - 1].mode)) {
-        refuse(parser, "mode", "a mode from 1, above that of the permutation before");
+        set_member_error(parser, "mode", "a mode from 1, above that of the previous permutation");
         return;
     }
     if (!is_plain_name(file) || strlen(file) >= sizeof permutation->file ||
-        is_taken(manifest, i, 0, file)) {
-        refuse(parser, "file", "a plain file name of at most 63 bytes that no other file has");
+        is_file_name_used(manifest, i, 0, file)) {
+        set_member_error(parser, "file",
+                         "a plain file name of at most 63 bytes that no other file has");
         return;
     }
     permutation->mode = (unsigned)mode - 1;
     memcpy(permutation->file, file, strlen(file) + 1);
     permutation->file_bytes = get_count(parser, object, "file_bytes", INT64_MAX);
     permutation->hash = get_hex(parser, object, "hash");
-    uint64_t want_bytes = slc_labels_file_bytes(manifest->dims[permutation->mode]);
-    if (want_bytes == 0 || permutation->file_bytes != want_bytes) {
-        refuse(parser, "file_bytes", "what a permutation of that mode takes");
+    uint64_t expected_bytes = slc_labels_file_bytes(manifest->dims[permutation->mode]);
+    if (expected_bytes == 0 || permutation->file_bytes != expected_bytes) {
+        set_member_error(parser, "file_bytes", "the file size of a permutation of that mode");
     }
 }
 
@@ -271,7 +273,7 @@ parse_permutations(struct parser *parser, const json_t *root, struct slc_manifes
     size_t count = json_array_size(permutations);
 
     if (!json_is_array(permutations) || count == 0 || count > manifest->order) {
-        refuse(parser, "permutations", "an array of at most an object per mode");
+        set_member_error(parser, "permutations", "an array of at most one object per mode");
         return;
     }
     for (unsigned i = 0; i < count && parser->status == SLC_OK; i++) {
@@ -280,7 +282,7 @@ parse_permutations(struct parser *parser, const json_t *root, struct slc_manifes
     manifest->permutation_count = (unsigned)count;
 }
 
-/* What was appended; none where the member is missing. */
+/* Parses the appended inputs; none if the member is missing. */
 static void
 parse_appended(struct parser *parser, const json_t *object, struct slc_store_origin *origin)
 {
@@ -288,7 +290,7 @@ parse_appended(struct parser *parser, const json_t *object, struct slc_store_ori
     const size_t count = json_array_size(list);
 
     if (list != NULL && (!json_is_array(list) || count == 0 || count > SLC_MAX_APPENDED)) {
-        refuse(parser, "appended", "an array of 1 to 128 objects");
+        set_member_error(parser, "appended", "an array of 1 to 128 objects");
         return;
     }
     for (size_t i = 0; i < count && parser->status == SLC_OK; i++) {
@@ -303,7 +305,7 @@ parse_appended(struct parser *parser, const json_t *object, struct slc_store_ori
     origin->appended_count = (unsigned)count;
 }
 
-/* Number `i` of the list; modes ascend. */
+/* Parses element `i` of the list; modes must ascend. */
 static void
 parse_names(struct parser *parser, const json_t *object, struct slc_manifest *manifest, unsigned i)
 {
@@ -312,12 +314,13 @@ parse_names(struct parser *parser, const json_t *object, struct slc_manifest *ma
     const uint64_t mode = get_count(parser, object, "mode", manifest->order);
 
     if (mode == 0 || (i > 0 && mode - 1 <= manifest->names[i - 1].mode)) {
-        refuse(parser, "mode", "a mode from 1, above that of the names before");
+        set_member_error(parser, "mode", "a mode from 1, above that of the previous names");
         return;
     }
     if (!is_plain_name(file) || strlen(file) >= sizeof names->file ||
-        is_taken(manifest, manifest->permutation_count, i, file)) {
-        refuse(parser, "file", "a plain file name of at most 63 bytes that no other file has");
+        is_file_name_used(manifest, manifest->permutation_count, i, file)) {
+        set_member_error(parser, "file",
+                         "a plain file name of at most 63 bytes that no other file has");
         return;
     }
     names->mode = (unsigned)mode - 1;
@@ -326,7 +329,7 @@ parse_names(struct parser *parser, const json_t *object, struct slc_manifest *ma
     names->file_bytes = get_count(parser, object, "file_bytes", INT64_MAX);
     names->hash = get_hex(parser, object, "hash");
     if (names->file_bytes < SLC_NAMES_HEAD_BYTES + SLC_NAMES_TAIL_BYTES) {
-        refuse(parser, "file_bytes", "what names take");
+        set_member_error(parser, "file_bytes", "a possible file size of these names");
     }
 }
 
@@ -336,7 +339,7 @@ parse_all_names(struct parser *parser, const json_t *list, struct slc_manifest *
     const size_t count = json_array_size(list);
 
     if (!json_is_array(list) || count == 0 || count > manifest->order) {
-        refuse(parser, "names", "an array of at most an object per mode");
+        set_member_error(parser, "names", "an array of at most one object per mode");
         return;
     }
     for (unsigned i = 0; i < count && parser->status == SLC_OK; i++) {
@@ -348,22 +351,22 @@ parse_all_names(struct parser *parser, const json_t *list, struct slc_manifest *
 static void parse_titles(struct parser *parser, const json_t *list, struct slc_manifest *manifest)
 {
     if (!json_is_array(list) || json_array_size(list) != manifest->order) {
-        refuse(parser, "titles", "an array of a text per mode");
+        set_member_error(parser, "titles", "an array of one text per mode");
         return;
     }
     for (unsigned mode = 0; mode < manifest->order; mode++) {
         const char *title = json_string_value(json_array_get(list, mode));
 
         if (title == NULL) {
-            refuse(parser, "titles", "an array of a text per mode");
+            set_member_error(parser, "titles", "an array of one text per mode");
             return;
         }
-        /* Longer where bytes that are no UTF-8 were written as U+FFFD each. */
+        /* Can be longer if bytes that are not UTF-8 were written as U+FFFD each. */
         cut_text(title, manifest->titles[mode], SLC_TITLE_BYTES);
     }
 }
 
-/* What a store may have or not, whatever its version: numbers do not depend on it. */
+/* Parses optional members, which do not depend on the version. */
 static void parse_optional(struct parser *parser, const json_t *root, struct slc_manifest *manifest)
 {
     const json_t *titles = json_object_get(root, "titles");
@@ -382,7 +385,7 @@ static void parse_origin(struct parser *parser, const json_t *root, struct slc_s
     const json_t *object = json_object_get(root, "origin");
 
     if (!json_is_object(object)) {
-        refuse(parser, "origin", "an object");
+        set_member_error(parser, "origin", "an object");
         return;
     }
     get_text(parser, object, "source", origin->source, sizeof origin->source);
@@ -411,17 +414,18 @@ parse_manifest(const json_t *root, struct slc_manifest *manifest, struct slc_err
 
     memset(manifest, 0, sizeof *manifest);
     if (strcmp(get_string(&parser, root, "format"), SLC_MANIFEST_FORMAT) != 0) {
-        refuse(&parser, "format", "\"" SLC_MANIFEST_FORMAT "\"");
+        set_member_error(&parser, "format", "\"" SLC_MANIFEST_FORMAT "\"");
     }
     uint64_t version = get_count(&parser, root, "version", INT64_MAX);
     if (parser.status == SLC_OK && version > SLC_MANIFEST_VERSION_RELABELLED) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "store version %" PRIu64
-                        ", but this program reads versions up to %d: use a newer one",
-                        version, SLC_MANIFEST_VERSION_RELABELLED);
+        return slc_fail(
+            err, SLC_ERR_UNSUPPORTED,
+            "store version %" PRIu64
+            " is not supported; this program reads versions up to %d: use a newer program",
+            version, SLC_MANIFEST_VERSION_RELABELLED);
     }
     if (version < SLC_MANIFEST_VERSION) {
-        refuse(&parser, "version", "1 or 2");
+        set_member_error(&parser, "version", "1 or 2");
     }
     if (parser.status == SLC_OK) {
         parse_dims(&parser, root, manifest);
@@ -430,15 +434,15 @@ parse_manifest(const json_t *root, struct slc_manifest *manifest, struct slc_err
     const char *type = get_string(&parser, root, "value_type");
     manifest->value_type = strcmp(type, "f32") == 0 ? SLC_F32 : SLC_F64;
     if (manifest->value_type == SLC_F64 && strcmp(type, "f64") != 0) {
-        refuse(&parser, "value_type", "\"f32\" or \"f64\"");
+        set_member_error(&parser, "value_type", "\"f32\" or \"f64\"");
     }
     uint64_t bits = get_hex(&parser, root, "sum_of_squares");
     memcpy(&manifest->sum_of_squares, &bits, sizeof bits);
     if (!(manifest->sum_of_squares >= 0)) {
-        refuse(&parser, "sum_of_squares", "the bits of a number that is not negative");
+        set_member_error(&parser, "sum_of_squares", "the bits of a number that is not negative");
     }
     if (!json_is_number(norm) && !json_is_null(norm)) {
-        refuse(&parser, "norm", "a number");
+        set_member_error(&parser, "norm", "a number");
     }
     manifest->content_sum = get_hex(&parser, root, "content_sum");
     if (parser.status == SLC_OK) {
@@ -452,31 +456,31 @@ parse_manifest(const json_t *root, struct slc_manifest *manifest, struct slc_err
     return parser.status;
 }
 
-/* Checks the checksum at its place; the digits become zeros. */
+/* Verifies the checksum and replaces its digits by zeros. */
 static enum slc_status check_text(char *text, uint64_t bytes, struct slc_error *err)
 {
-    uint64_t want;
+    uint64_t expected;
 
     if (bytes < SLC_MANIFEST_PREFIX_BYTES + SLC_MANIFEST_DIGITS ||
         memcmp(text, SLC_MANIFEST_PREFIX, SLC_MANIFEST_PREFIX_BYTES) != 0 ||
-        !parse_hex(text + SLC_MANIFEST_PREFIX_BYTES, &want)) {
+        !parse_hex(text + SLC_MANIFEST_PREFIX_BYTES, &expected)) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the manifest does not begin with its checksum: it was altered; restore or "
-                        "convert the store again");
+                        "the manifest does not start with its checksum: it was altered; restore it "
+                        "or convert the store again");
     }
     memset(text + SLC_MANIFEST_PREFIX_BYTES, '0', SLC_MANIFEST_DIGITS);
     uint64_t hash = slc_hash64(text, bytes);
-    if (hash != want) {
+    if (hash != expected) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the manifest's checksum should be %016" PRIx64
-                        ", but its bytes give %016" PRIx64
-                        ": it was altered; restore or convert the store again",
-                        want, hash);
+                        "checksum mismatch in the manifest: expected %016" PRIx64
+                        ", but its bytes hash to %016" PRIx64
+                        "; restore it or convert the store again",
+                        expected, hash);
     }
     return SLC_OK;
 }
 
-/* Tells a folder that is not a (finished) store from one that cannot be read. */
+/* Distinguishes a folder that is not a (finished) store from one that cannot be read. */
 static enum slc_status check_is_store(const struct slc_files *files,
                                       const char *folder,
                                       const char *path,
@@ -489,8 +493,8 @@ static enum slc_status check_is_store(const struct slc_files *files,
     SLC_TRY(slc_check_call(rc, err, folder, "opening the store"));
     if (stat.kind != 'd') {
         status = slc_fail(err, SLC_ERR_FORMAT,
-                          "not a folder, but a store is one (NAME.slc): sluice convert makes "
-                          "it of a tensor in another format");
+                          "not a folder; a store is a folder NAME.slc, which sluice convert makes "
+                          "from a tensor in another format");
     } else if ((rc = files->stat_path(files->self, path, &stat)) == -ENOENT) {
         status = slc_fail(err, SLC_ERR_FORMAT,
                           "not a store, or one whose conversion has not finished: it has no %s%s",

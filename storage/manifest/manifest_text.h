@@ -1,7 +1,4 @@
-/*
- * What the manifest's writer and reader share: the fixed form of its beginning (docs/FORMAT.md,
- * section 9).
- */
+/* Shared by writer and reader of the manifest: its fixed beginning (docs/FORMAT.md, section 9). */
 #ifndef SLC_STORAGE_MANIFEST_TEXT_H
 #define SLC_STORAGE_MANIFEST_TEXT_H
 
@@ -11,7 +8,7 @@
 enum {
     SLC_MANIFEST_PREFIX_BYTES = sizeof SLC_MANIFEST_PREFIX - 1,
     SLC_MANIFEST_DIGITS = 16, /* of a 64-bit number in hexadecimal */
-    /* With permutations a store is of version 2: programs that do not know them must refuse it. */
+    /* A store with permutations has version 2: programs that do not know them must reject it. */
     SLC_MANIFEST_VERSION = 1,
     SLC_MANIFEST_VERSION_RELABELLED = 2
 };

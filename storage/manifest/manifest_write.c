@@ -1,6 +1,6 @@
 /*
- * Writes the manifest tensor.json (docs/FORMAT.md, section 9): JSON by jansson behind a checksum of
- * fixed place and form, put in place atomically.
+ * Writes the manifest tensor.json (docs/FORMAT.md, section 9) atomically: JSON by jansson after a
+ * checksum of fixed position and form.
  */
 #include "storage/manifest/store.h"
 
@@ -30,18 +30,18 @@ static json_t *json_count(uint64_t value)
 }
 
 /*
- * Adds a member; `value` is taken over, also when it or `object` is NULL or memory ends. Clears *ok
- * then, so that a whole object is built without a test at every step.
+ * Adds a member; takes ownership of `value`, even if it or `object` is NULL or memory runs out.
+ * Clears *ok in these cases, so that a whole object is built without a test at every step.
  */
-static void put_member(json_t *object, const char *name, json_t *value, bool *ok)
+static void add_member(json_t *object, const char *name, json_t *value, bool *ok)
 {
     if (json_object_set_new(object, name, value) != 0) {
         *ok = false;
     }
 }
 
-/* The same for an element of an array. */
-static void put_element(json_t *array, json_t *value, bool *ok)
+/* Adds an element to an array, like add_member. */
+static void add_element(json_t *array, json_t *value, bool *ok)
 {
     if (json_array_append_new(array, value) != 0) {
         *ok = false;
@@ -53,7 +53,7 @@ static json_t *json_dims(const struct slc_manifest *manifest, bool *ok)
     json_t *dims = json_array();
 
     for (unsigned mode = 0; mode < manifest->order; mode++) {
-        put_element(dims, json_count(manifest->dims[mode]), ok);
+        add_element(dims, json_count(manifest->dims[mode]), ok);
     }
     return dims;
 }
@@ -67,15 +67,15 @@ static json_t *json_layouts(const struct slc_manifest *manifest, bool *ok)
         bool whole = layout->layout == SLC_LAYOUT_BLCO;
         json_t *object = json_object();
 
-        put_member(object, "file", slc_json_string(layout->file), ok);
-        put_member(object, "layout", json_string(slc_layout_name(layout->layout)), ok);
-        put_member(object, "mode", json_count(whole ? 0 : layout->layout_mode + 1), ok);
-        put_member(object, "codec", json_string(slc_codec_name(layout->codec)), ok);
-        put_member(object, "file_bytes", json_count(layout->file_bytes), ok);
-        put_member(object, "block_count", json_count(layout->block_count), ok);
-        put_member(object, "index_bytes", json_count(layout->index_bytes), ok);
-        put_member(object, "header_hash", json_hex(layout->header_hash), ok);
-        put_element(layouts, object, ok);
+        add_member(object, "file", slc_json_string(layout->file), ok);
+        add_member(object, "layout", json_string(slc_layout_name(layout->layout)), ok);
+        add_member(object, "mode", json_count(whole ? 0 : layout->layout_mode + 1), ok);
+        add_member(object, "codec", json_string(slc_codec_name(layout->codec)), ok);
+        add_member(object, "file_bytes", json_count(layout->file_bytes), ok);
+        add_member(object, "block_count", json_count(layout->block_count), ok);
+        add_member(object, "index_bytes", json_count(layout->index_bytes), ok);
+        add_member(object, "header_hash", json_hex(layout->header_hash), ok);
+        add_element(layouts, object, ok);
     }
     return layouts;
 }
@@ -88,11 +88,11 @@ static json_t *json_permutations(const struct slc_manifest *manifest, bool *ok)
         const struct slc_store_permutation *permutation = &manifest->permutations[i];
         json_t *object = json_object();
 
-        put_member(object, "mode", json_count(permutation->mode + 1), ok);
-        put_member(object, "file", slc_json_string(permutation->file), ok);
-        put_member(object, "file_bytes", json_count(permutation->file_bytes), ok);
-        put_member(object, "hash", json_hex(permutation->hash), ok);
-        put_element(permutations, object, ok);
+        add_member(object, "mode", json_count(permutation->mode + 1), ok);
+        add_member(object, "file", slc_json_string(permutation->file), ok);
+        add_member(object, "file_bytes", json_count(permutation->file_bytes), ok);
+        add_member(object, "hash", json_hex(permutation->hash), ok);
+        add_element(permutations, object, ok);
     }
     return permutations;
 }
@@ -105,11 +105,11 @@ static json_t *json_appended(const struct slc_store_origin *origin, bool *ok)
         const struct slc_store_appended *appended = &origin->appended[i];
         json_t *object = json_object();
 
-        put_member(object, "source", slc_json_string(appended->source), ok);
-        put_member(object, "input", json_hex(appended->input), ok);
-        put_member(object, "content", json_hex(appended->content), ok);
-        put_member(object, "entries", json_count(appended->entries), ok);
-        put_element(list, object, ok);
+        add_member(object, "source", slc_json_string(appended->source), ok);
+        add_member(object, "input", json_hex(appended->input), ok);
+        add_member(object, "content", json_hex(appended->content), ok);
+        add_member(object, "entries", json_count(appended->entries), ok);
+        add_element(list, object, ok);
     }
     return list;
 }
@@ -122,17 +122,17 @@ static json_t *json_names(const struct slc_manifest *manifest, bool *ok)
         const struct slc_store_names *names = &manifest->names[i];
         json_t *object = json_object();
 
-        put_member(object, "mode", json_count(names->mode + 1), ok);
-        put_member(object, "file", slc_json_string(names->file), ok);
-        put_member(object, "count", json_count(names->count), ok);
-        put_member(object, "file_bytes", json_count(names->file_bytes), ok);
-        put_member(object, "hash", json_hex(names->hash), ok);
-        put_element(list, object, ok);
+        add_member(object, "mode", json_count(names->mode + 1), ok);
+        add_member(object, "file", slc_json_string(names->file), ok);
+        add_member(object, "count", json_count(names->count), ok);
+        add_member(object, "file_bytes", json_count(names->file_bytes), ok);
+        add_member(object, "hash", json_hex(names->hash), ok);
+        add_element(list, object, ok);
     }
     return list;
 }
 
-/* What the modes are called; NULL where none is called anything. */
+/* Titles of the modes; NULL if no mode has one. */
 static json_t *json_titles(const struct slc_manifest *manifest, bool *ok)
 {
     bool any = false;
@@ -145,7 +145,7 @@ static json_t *json_titles(const struct slc_manifest *manifest, bool *ok)
     }
     json_t *titles = json_array();
     for (unsigned mode = 0; mode < manifest->order; mode++) {
-        put_element(titles, slc_json_string(manifest->titles[mode]), ok);
+        add_element(titles, slc_json_string(manifest->titles[mode]), ok);
     }
     *ok = *ok && titles != NULL;
     return titles;
@@ -155,27 +155,27 @@ static json_t *json_origin(const struct slc_store_origin *origin, bool *ok)
 {
     json_t *object = json_object();
 
-    put_member(object, "source", slc_json_string(origin->source), ok);
-    put_member(object, "dialect", slc_json_string(origin->dialect), ok);
-    put_member(object, "index_base", json_count(origin->index_base), ok);
-    put_member(object, "entries_read", json_count(origin->entries_read), ok);
-    put_member(object, "duplicates", json_count(origin->duplicates), ok);
-    put_member(object, "explicit_zeros", json_count(origin->explicit_zeros), ok);
-    put_member(object, "duplicate_policy", slc_json_string(origin->duplicate_policy), ok);
-    put_member(object, "writer", slc_json_string(origin->writer), ok);
+    add_member(object, "source", slc_json_string(origin->source), ok);
+    add_member(object, "dialect", slc_json_string(origin->dialect), ok);
+    add_member(object, "index_base", json_count(origin->index_base), ok);
+    add_member(object, "entries_read", json_count(origin->entries_read), ok);
+    add_member(object, "duplicates", json_count(origin->duplicates), ok);
+    add_member(object, "explicit_zeros", json_count(origin->explicit_zeros), ok);
+    add_member(object, "duplicate_policy", slc_json_string(origin->duplicate_policy), ok);
+    add_member(object, "writer", slc_json_string(origin->writer), ok);
     if (origin->table[0] != '\0') {
-        put_member(object, "table", slc_json_string(origin->table), ok);
+        add_member(object, "table", slc_json_string(origin->table), ok);
     }
     if (origin->transforms[0] != '\0') {
-        put_member(object, "transforms", slc_json_string(origin->transforms), ok);
+        add_member(object, "transforms", slc_json_string(origin->transforms), ok);
     }
     if (origin->appended_count > 0) {
-        put_member(object, "appended", json_appended(origin, ok), ok);
+        add_member(object, "appended", json_appended(origin, ok), ok);
     }
     return object;
 }
 
-/* Everything but the checksum. NULL without memory. */
+/* Everything except the checksum. NULL if out of memory. */
 static json_t *json_manifest(const struct slc_manifest *manifest)
 {
     json_t *root = json_object();
@@ -183,30 +183,30 @@ static json_t *json_manifest(const struct slc_manifest *manifest)
     bool ok = true;
     json_t *titles = json_titles(manifest, &ok);
 
-    put_member(root, "format", json_string(SLC_MANIFEST_FORMAT), &ok);
-    put_member(root, "version",
+    add_member(root, "format", json_string(SLC_MANIFEST_FORMAT), &ok);
+    add_member(root, "version",
                json_integer(manifest->permutation_count > 0 ? SLC_MANIFEST_VERSION_RELABELLED
                                                             : SLC_MANIFEST_VERSION),
                &ok);
-    put_member(root, "dims", json_dims(manifest, &ok), &ok);
-    put_member(root, "nnz", json_count(manifest->nnz), &ok);
-    put_member(root, "value_type", json_string(manifest->value_type == SLC_F32 ? "f32" : "f64"),
+    add_member(root, "dims", json_dims(manifest, &ok), &ok);
+    add_member(root, "nnz", json_count(manifest->nnz), &ok);
+    add_member(root, "value_type", json_string(manifest->value_type == SLC_F32 ? "f32" : "f64"),
                &ok);
-    put_member(root, "sum_of_squares", json_hex(slc_bits_f64(manifest->sum_of_squares)), &ok);
+    add_member(root, "sum_of_squares", json_hex(slc_bits_f64(manifest->sum_of_squares)), &ok);
     /* The squares of huge values overflow, and JSON has no infinity. */
-    put_member(root, "norm", isfinite(norm) ? json_real(norm) : json_null(), &ok);
-    put_member(root, "content_sum", json_hex(manifest->content_sum), &ok);
-    put_member(root, "layouts", json_layouts(manifest, &ok), &ok);
+    add_member(root, "norm", isfinite(norm) ? json_real(norm) : json_null(), &ok);
+    add_member(root, "content_sum", json_hex(manifest->content_sum), &ok);
+    add_member(root, "layouts", json_layouts(manifest, &ok), &ok);
     if (manifest->permutation_count > 0) {
-        put_member(root, "permutations", json_permutations(manifest, &ok), &ok);
+        add_member(root, "permutations", json_permutations(manifest, &ok), &ok);
     }
     if (titles != NULL) {
-        put_member(root, "titles", titles, &ok);
+        add_member(root, "titles", titles, &ok);
     }
     if (manifest->names_count > 0) {
-        put_member(root, "names", json_names(manifest, &ok), &ok);
+        add_member(root, "names", json_names(manifest, &ok), &ok);
     }
-    put_member(root, "origin", json_origin(&manifest->origin, &ok), &ok);
+    add_member(root, "origin", json_origin(&manifest->origin, &ok), &ok);
     if (!ok) {
         json_decref(root);
         root = NULL;
@@ -215,8 +215,8 @@ static json_t *json_manifest(const struct slc_manifest *manifest)
 }
 
 /*
- * The whole text with its checksum. jansson writes "{ .."; the checksum member takes the place of
- * that brace. Returns NULL without memory.
+ * The whole text with its checksum, whose member replaces the opening brace that jansson writes.
+ * NULL if out of memory.
  */
 static char *manifest_text(json_t *root, size_t *bytes)
 {

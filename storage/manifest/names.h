@@ -1,12 +1,10 @@
 /*
- * The names of a mode's indices: what a user calls user 4711 or the 17th word. On disk a file
- * names-K.bin per mode that has them (docs/FORMAT.md, section "Names"), in pieces with a checksum
- * each, so that one name is found in bounded memory, however many there are.
- *
- * Names belong to indices as they stood in the input: of a relabelled mode
- * (storage/manifest/labels.h) to its indices, not to its labels. A name is any bytes but zeros,
- * UTF-8 by convention, and may be empty; of two indices it may be the same. The last indices of a
- * mode may have none.
+ * Names of a mode's indices: the user's name for index 4711. On disk it is a file names-K.bin per
+ * mode with names (docs/FORMAT.md, section "Names"), in pieces with a checksum each, so that
+ * looking up a name needs bounded memory.
+ * Names belong to indices of the input: in a relabelled mode (storage/manifest/labels.h) to its
+ * indices, not to its labels. A name consists of any bytes except zeros, UTF-8 by convention, may
+ * be empty, and need not be unique. The last indices of a mode may have no names.
  */
 #ifndef SLC_STORAGE_NAMES_H
 #define SLC_STORAGE_NAMES_H
@@ -21,22 +19,19 @@
 enum {
     /* Bytes of the longest name. */
     SLC_NAME_BYTES_MAX = 4095,
-    /* Names of a piece of the file, but the last. */
+    /* Names in each piece of the file except the last. */
     SLC_NAMES_PIECE = 1024
 };
 
 struct slc_names_writer;
 
-/*
- * What writing so many names takes: a piece of the file, and 16 bytes for each piece. That of a
- * reader is less.
- */
+/* Memory for writing `count` names: a piece of the file and 16 bytes per piece. Reading: less. */
 uint64_t slc_names_memory_bytes(uint64_t count);
 
 /*
- * Begins FOLDER/names-K.bin for `mode` (0-based). It is there after slc_names_writer_finish.
- * `files` may be NULL. Owns: slc_names_writer_finish or slc_names_writer_abandon. Errors:
- * SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY.
+ * Creates the file FOLDER/names-K.bin for `mode` (0-based); it appears under that name on
+ * slc_names_writer_finish. `files` may be NULL. Owns: slc_names_writer_finish or
+ * slc_names_writer_abandon. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY.
  */
 enum slc_status slc_names_writer_open(const struct slc_files *files,
                                       const char *folder,
@@ -45,31 +40,33 @@ enum slc_status slc_names_writer_open(const struct slc_files *files,
                                       struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Adds the name of the next index; copies it. Errors: SLC_ERR_INPUT for one that is too long or has
- * a zero; those of files.
+ * Appends a copy of the next index's name. Errors: SLC_ERR_INPUT if it is too long or contains a
+ * zero byte; those of file operations.
  */
 enum slc_status slc_names_writer_add(struct slc_names_writer *writer,
                                      const char *name,
                                      size_t bytes,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Names so far. */
+/* Number of names added. */
 uint64_t slc_names_writer_count(const struct slc_names_writer *writer);
 
-/* Puts the file in its place, synced, and fills in what the manifest says of it. The writer is gone
- * afterwards, also after an error, when nothing is left of the file. */
+/*
+ * Syncs and publishes the file, and fills in its manifest entry. Destroys the writer, also after an
+ * error, which removes the file.
+ */
 enum slc_status slc_names_writer_finish(struct slc_names_writer *writer,
                                         struct slc_store_names *listed,
                                         struct slc_error *err) SLC_NODISCARD;
-/* Takes NULL. */
+/* Accepts NULL. */
 void slc_names_writer_abandon(struct slc_names_writer *writer);
 
 struct slc_names;
 
 /*
  * Opens a listed file in the store's folder. `files` may be NULL. Owns: slc_names_close, which
- * takes NULL. Errors: SLC_ERR_DAMAGED, naming the file, where it is not there or not what is
- * listed; SLC_ERR_IO; SLC_ERR_MEMORY.
+ * accepts NULL. Errors: SLC_ERR_DAMAGED, with the file, if it is missing or differs from the
+ * manifest; SLC_ERR_IO; SLC_ERR_MEMORY.
  */
 enum slc_status slc_names_open(const struct slc_files *files,
                                const char *folder,
@@ -78,16 +75,16 @@ enum slc_status slc_names_open(const struct slc_files *files,
                                struct slc_error *err) SLC_NODISCARD;
 void slc_names_close(struct slc_names *names);
 
-/* What the open names hold in memory: room for the largest piece of the file. */
+/* Memory of the open names: the largest piece of the file. */
 uint64_t slc_names_held_bytes(const struct slc_names *names);
 
-/* Indices 0 to count - 1 have names. */
+/* Number of names; indices 0 to count - 1 have them. */
 uint64_t slc_names_count(const struct slc_names *names);
 
 /*
- * The name of an index, *bytes long, a zero behind it; NULL where it has none. Borrowed until the
- * next call. Cost: none beside that of the name before where both are of one piece of the file,
- * else two reads. Errors: SLC_ERR_DAMAGED, naming the file; SLC_ERR_IO; SLC_ERR_MEMORY.
+ * The name of an index, *bytes long and followed by a zero byte; NULL if it has none. Borrowed
+ * until the next call. Cost: two reads, or none if the previous name was in the same piece. Errors:
+ * SLC_ERR_DAMAGED, with the file; SLC_ERR_IO; SLC_ERR_MEMORY.
  */
 enum slc_status slc_names_get(struct slc_names *names,
                               uint64_t index,
@@ -96,20 +93,20 @@ enum slc_status slc_names_get(struct slc_names *names,
                               struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Reads the whole file: every byte is what was written, and every piece can be read. Errors: as
- * slc_names_open and slc_names_get.
+ * Reads the whole file, and checks its checksum and every piece. Errors: those of slc_names_open
+ * and slc_names_get.
  */
 enum slc_status slc_names_verify(const struct slc_files *files,
                                  const char *folder,
                                  const struct slc_store_names *listed,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* The form of names-K.bin, docs/FORMAT.md, section "Names": what its writer and reader share. */
+/* Layout of names-K.bin, docs/FORMAT.md, section "Names", shared by writer and reader. */
 #define SLC_NAMES_MAGIC "\x89SLCNAM\n"
 
 /*
- * A header; pieces; a table with an entry for each piece; a trailer. A piece is where each of its
- * names ends, and the names one behind the other.
+ * A header; pieces; a table with an entry per piece; a trailer. A piece has the end offset of each
+ * of its names, then the concatenated names.
  */
 enum {
     SLC_NAMES_HEAD_MAGIC = 0,
@@ -126,15 +123,15 @@ enum {
     SLC_NAMES_TAIL_LARGEST = 16, /* u64, bytes of the largest piece */
     SLC_NAMES_TAIL_BYTES = 64,   /* zeros up to here */
 
-    /* Before each name's end, an u32 each. */
+    /* end offsets of names, a u32 each */
     SLC_NAMES_ENDS_BYTES = 4 * SLC_NAMES_PIECE,
     SLC_NAMES_PIECE_BYTES_MAX = SLC_NAMES_ENDS_BYTES + SLC_NAMES_PIECE * SLC_NAME_BYTES_MAX
 };
 
-/* The name of the file of a mode in its folder. */
+/* File name of a mode's names. */
 void slc_names_file(unsigned mode, char file[64]);
 
-/* The first SLC_NAMES_HEAD_BYTES bytes of that of a mode. */
+/* Encodes the first SLC_NAMES_HEAD_BYTES bytes of a mode's file. */
 void slc_names_encode_head(unsigned mode, uint8_t head[SLC_NAMES_HEAD_BYTES]);
 
 #endif

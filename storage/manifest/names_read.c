@@ -1,6 +1,6 @@
 /*
- * Reads the names of a mode. See storage/manifest/names.h and storage/manifest/names.h.
- * Nothing that the file says is used before it is known to be possible: a forged one is refused.
+ * Reads the names of a mode (storage/manifest/names.h).
+ * Every value in the file is checked before it is used: a forged file is rejected.
  */
 #include "base/hash.h"
 #include "base/memory/bytes.h"
@@ -19,18 +19,18 @@ struct slc_names {
     char *path;
     int fd;
     uint64_t count, pieces;
-    uint64_t table;   /* its offset */
-    uint64_t largest; /* bytes of a piece at most */
-    /* The piece that is in memory: `loaded` - 1; 0: none. */
+    uint64_t table;   /* offset of the table */
+    uint64_t largest; /* bytes of the largest piece */
+    /* The piece in memory is `loaded` - 1; 0: none. */
     uint64_t loaded;
-    uint64_t bytes; /* of it */
+    uint64_t bytes; /* of the loaded piece */
     uint8_t *piece; /* `largest` bytes and one more */
-    uint8_t held;   /* the byte that a zero behind the last name stands for */
-    uint64_t zero;  /* where it stands; 0: nowhere */
+    uint8_t held;   /* byte replaced by the zero after the current name */
+    uint64_t zero;  /* position of that zero; 0: none */
 };
 
 static enum slc_status
-damaged(const struct slc_names *names, const char *what, struct slc_error *err)
+fail_damaged(const struct slc_names *names, const char *what, struct slc_error *err)
 {
     return slc_fail_file(err, SLC_ERR_DAMAGED, names->path,
                          "%s: the names were altered; restore the file or convert the store again",
@@ -44,32 +44,32 @@ open_file(struct slc_names *names, const struct slc_store_names *listed, struct 
 
     names->fd = names->files->open(names->files->self, names->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
     if (names->fd == -ENOENT) {
-        return damaged(names, "the file is missing", err);
+        return fail_damaged(names, "the file is missing", err);
     }
     SLC_TRY(slc_check_call(names->fd, err, names->path, "opening the names of a mode"));
     int code = names->files->stat_fd(names->files->self, names->fd, &stat);
-    SLC_TRY(slc_check_call(code, err, names->path, "asking for the file's size"));
+    SLC_TRY(slc_check_call(code, err, names->path, "getting the size of the file"));
     if (stat.kind != 'f' || stat.bytes != listed->file_bytes) {
-        return damaged(names, "the file is not as long as the manifest says", err);
+        return fail_damaged(names, "the file does not have the size in the manifest", err);
     }
     return SLC_OK;
 }
 
-/* Whether header and trailer say what a file of that length, mode and count can. */
+/* Whether header and trailer are possible for a file of this size, mode and count. */
 static bool is_possible(const struct slc_names *names,
                         const struct slc_store_names *listed,
                         const uint8_t *head,
                         const uint8_t *tail)
 {
-    uint8_t want[SLC_NAMES_HEAD_BYTES];
+    uint8_t expected[SLC_NAMES_HEAD_BYTES];
     const uint64_t end = listed->file_bytes - SLC_NAMES_TAIL_BYTES;
 
-    slc_names_encode_head(listed->mode, want);
-    bool possible = memcmp(head, want, sizeof want) == 0 && names->count == listed->count;
+    slc_names_encode_head(listed->mode, expected);
+    bool possible = memcmp(head, expected, sizeof expected) == 0 && names->count == listed->count;
     for (unsigned i = SLC_NAMES_TAIL_LARGEST + 8; i < SLC_NAMES_TAIL_BYTES; i++) {
         possible = possible && tail[i] == 0;
     }
-    /* The table fills what is between its offset and the trailer. */
+    /* The table fills the bytes between its offset and the trailer. */
     return possible && names->table >= SLC_NAMES_HEAD_BYTES && names->table <= end &&
            names->pieces <= (end - names->table) / SLC_NAMES_ENTRY_BYTES &&
            names->pieces * SLC_NAMES_ENTRY_BYTES == end - names->table &&
@@ -90,10 +90,11 @@ read_ends(struct slc_names *names, const struct slc_store_names *listed, struct 
     names->table = slc_load_u64(tail + SLC_NAMES_TAIL_TABLE);
     names->largest = slc_load_u64(tail + SLC_NAMES_TAIL_LARGEST);
     if (!is_possible(names, listed, head, tail)) {
-        return damaged(names, "header and end of the file do not agree with the manifest", err);
+        return fail_damaged(names, "the header and the trailer do not agree with the manifest",
+                            err);
     }
     names->piece = slc_malloc(names->largest + 1);
-    return slc_check_memory(names->piece != NULL, err, "to read names");
+    return slc_check_memory(names->piece != NULL, err, "for reading names");
 }
 
 enum slc_status slc_names_open(const struct slc_files *files,
@@ -104,7 +105,7 @@ enum slc_status slc_names_open(const struct slc_files *files,
 {
     struct slc_names *opened = slc_calloc(1, sizeof *opened);
 
-    SLC_TRY(slc_check_memory(opened != NULL, err, "to read names"));
+    SLC_TRY(slc_check_memory(opened != NULL, err, "for reading names"));
     opened->files = slc_files_or_system(files);
     opened->fd = -1;
     opened->path = slc_path_join(folder, listed->file);
@@ -142,16 +143,16 @@ uint64_t slc_names_count(const struct slc_names *names)
     return names->count;
 }
 
-/* Names of a piece. */
+/* Number of names in a piece. */
 static uint32_t names_of(const struct slc_names *names, uint64_t piece)
 {
     return (uint32_t)slc_min_u64(names->count - piece * SLC_NAMES_PIECE, SLC_NAMES_PIECE);
 }
 
-/* Whether ends ascend to the end of the piece, each name as long as names may be. */
+/* Whether the end offsets ascend to the end of the piece and no name is too long. */
 static bool ends_ascend(const struct slc_names *names, uint32_t in_piece)
 {
-    const uint64_t room = names->bytes - 4 * (uint64_t)in_piece;
+    const uint64_t capacity = names->bytes - 4 * (uint64_t)in_piece;
     uint32_t before = 0;
 
     for (uint32_t i = 0; i < in_piece; i++) {
@@ -162,7 +163,7 @@ static bool ends_ascend(const struct slc_names *names, uint32_t in_piece)
         }
         before = end;
     }
-    return before == room;
+    return before == capacity;
 }
 
 static enum slc_status load_piece(struct slc_names *names, uint64_t piece, struct slc_error *err)
@@ -183,16 +184,16 @@ static enum slc_status load_piece(struct slc_names *names, uint64_t piece, struc
                         : slc_load_u64(entries + SLC_NAMES_ENTRY_BYTES + SLC_NAMES_ENTRY_OFFSET);
     if (begin < SLC_NAMES_HEAD_BYTES || end > names->table || end < begin ||
         end - begin > names->largest || end - begin < 4 * (uint64_t)in_piece) {
-        return damaged(names, "a piece does not lie within the file", err);
+        return fail_damaged(names, "a piece is not within the file", err);
     }
     names->bytes = end - begin;
     SLC_TRY(slc_file_read_at(names->files, names->fd, names->path, names->piece, names->bytes,
                              begin, err));
     if (slc_hash64(names->piece, names->bytes) != slc_load_u64(entries + SLC_NAMES_ENTRY_HASH)) {
-        return damaged(names, "the checksum of a piece does not hold", err);
+        return fail_damaged(names, "the checksum of a piece is wrong", err);
     }
     if (!ends_ascend(names, in_piece)) {
-        return damaged(names, "the names of a piece do not fill it", err);
+        return fail_damaged(names, "the names of a piece do not fill it", err);
     }
     names->loaded = piece + 1;
     return SLC_OK;
@@ -229,14 +230,14 @@ enum slc_status slc_names_get(struct slc_names *names,
     return SLC_OK;
 }
 
-/* The hash of the whole file. */
+/* Verifies the hash of the whole file. */
 static enum slc_status check_hash(const struct slc_names *names,
                                   const struct slc_store_names *listed,
                                   struct slc_error *err)
 {
     struct slc_hash_stream hash;
     uint8_t *bytes = slc_malloc(VERIFY_BYTES);
-    enum slc_status status = slc_check_memory(bytes != NULL, err, "to check names");
+    enum slc_status status = slc_check_memory(bytes != NULL, err, "for checking names");
 
     slc_hash_stream_begin(&hash);
     for (uint64_t at = 0; at < listed->file_bytes && status == SLC_OK; at += VERIFY_BYTES) {
@@ -248,7 +249,7 @@ static enum slc_status check_hash(const struct slc_names *names,
     slc_free(bytes);
     SLC_TRY(status);
     if (slc_hash_stream_end(&hash) != listed->hash) {
-        SLC_TRY(damaged(names, "the file's checksum is not that of the manifest", err));
+        SLC_TRY(fail_damaged(names, "the file does not have the checksum in the manifest", err));
     }
     return SLC_OK;
 }

@@ -1,4 +1,4 @@
-/* Writes the names of a mode. See storage/manifest/names.h and storage/manifest/names.h. */
+/* Writes the names of a mode (storage/manifest/names.h). */
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
@@ -12,20 +12,20 @@
 
 struct slc_names_writer {
     struct slc_output output;
-    struct slc_hash_stream hash; /* of all that was written */
+    struct slc_hash_stream hash; /* of all bytes written */
     unsigned mode;
     uint64_t count;
     uint64_t offset;  /* bytes written */
-    uint64_t largest; /* bytes of a piece so far */
-    /* The piece that is being filled: ends, then, at their own place, names. */
+    uint64_t largest; /* bytes of the largest piece so far */
+    /* The piece being filled: end offsets and, in their own memory, names. */
     uint32_t in_piece;
     uint32_t used; /* bytes of its names */
     uint8_t ends[SLC_NAMES_ENDS_BYTES];
     uint8_t *bytes;
-    uint32_t room; /* of `bytes` */
-    /* Entries of the pieces so far, as they are written. */
+    uint32_t capacity; /* of `bytes` */
+    /* Entries of the pieces so far, as stored in the file. */
     uint8_t *table;
-    uint64_t pieces, table_room;
+    uint64_t pieces, table_capacity;
 };
 
 void slc_names_file(unsigned mode, char file[64])
@@ -43,14 +43,16 @@ void slc_names_encode_head(unsigned mode, uint8_t head[SLC_NAMES_HEAD_BYTES])
 
 uint64_t slc_names_memory_bytes(uint64_t count)
 {
-    /* Twice, for both grow by half. */
+    /* Twice, because both grow by half. */
     return 2 * (SLC_NAMES_PIECE_BYTES_MAX +
                 slc_div_up_u64(count, SLC_NAMES_PIECE) * SLC_NAMES_ENTRY_BYTES) +
            SLC_OUTPUT_BUFFER_BYTES;
 }
 
-static enum slc_status
-append(struct slc_names_writer *writer, const void *data, uint64_t bytes, struct slc_error *err)
+static enum slc_status append_bytes(struct slc_names_writer *writer,
+                                    const void *data,
+                                    uint64_t bytes,
+                                    struct slc_error *err)
 {
     const uint8_t *from = data;
     enum slc_status status = SLC_OK;
@@ -59,11 +61,11 @@ append(struct slc_names_writer *writer, const void *data, uint64_t bytes, struct
     writer->offset += bytes;
     while (bytes > 0 && status == SLC_OK) {
         const size_t now = (size_t)slc_min_u64(bytes, SLC_OUTPUT_BUFFER_BYTES);
-        uint8_t *room;
+        uint8_t *capacity;
 
-        status = slc_output_reserve(&writer->output, now, &room, err);
+        status = slc_output_reserve(&writer->output, now, &capacity, err);
         if (status == SLC_OK) {
-            memcpy(room, from, now);
+            memcpy(capacity, from, now);
             writer->output.used += now;
         }
         from += now;
@@ -87,7 +89,8 @@ enum slc_status slc_names_writer_open(const struct slc_files *files,
     char *path = w != NULL ? slc_path_join(folder, file) : NULL;
     if (path == NULL) {
         slc_free(w);
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to write the names of mode %u", mode + 1);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for writing the names of mode %u",
+                        mode + 1);
     }
     enum slc_status status = slc_output_open(&w->output, files, path, err);
     slc_free(path);
@@ -98,7 +101,7 @@ enum slc_status slc_names_writer_open(const struct slc_files *files,
     w->mode = mode;
     slc_hash_stream_begin(&w->hash);
     slc_names_encode_head(mode, head);
-    status = append(w, head, sizeof head, err);
+    status = append_bytes(w, head, sizeof head, err);
     if (status != SLC_OK) {
         slc_names_writer_abandon(w);
         return status;
@@ -107,7 +110,7 @@ enum slc_status slc_names_writer_open(const struct slc_files *files,
     return SLC_OK;
 }
 
-static void release(struct slc_names_writer *writer)
+static void release_writer(struct slc_names_writer *writer)
 {
     slc_free(writer->bytes);
     slc_free(writer->table);
@@ -118,26 +121,26 @@ void slc_names_writer_abandon(struct slc_names_writer *writer)
 {
     if (writer != NULL) {
         slc_output_abandon(&writer->output);
-        release(writer);
+        release_writer(writer);
     }
 }
 
-/* Room for one more entry of the table. */
+/* Reserves one more entry of the table. */
 static enum slc_status grow_table(struct slc_names_writer *writer, struct slc_error *err)
 {
-    uint64_t room = writer->table_room + writer->table_room / 2 + 64;
+    uint64_t capacity = writer->table_capacity + writer->table_capacity / 2 + 64;
 
-    if (writer->pieces < writer->table_room) {
+    if (writer->pieces < writer->table_capacity) {
         return SLC_OK;
     }
-    uint8_t *table = slc_realloc(writer->table, room * SLC_NAMES_ENTRY_BYTES);
+    uint8_t *table = slc_realloc(writer->table, capacity * SLC_NAMES_ENTRY_BYTES);
     SLC_TRY(slc_check_memory(table != NULL, err, "for the names of mode %u", writer->mode + 1));
     writer->table = table;
-    writer->table_room = room;
+    writer->table_capacity = capacity;
     return SLC_OK;
 }
 
-/* Writes the piece that is being filled, if it has any names. */
+/* Writes the piece being filled, if it has any names. */
 static enum slc_status end_piece(struct slc_names_writer *writer, struct slc_error *err)
 {
     const uint64_t ends_bytes = 4 * (uint64_t)writer->in_piece;
@@ -155,26 +158,26 @@ static enum slc_status end_piece(struct slc_names_writer *writer, struct slc_err
     slc_store_u64(entry + SLC_NAMES_ENTRY_HASH, slc_hash_stream_end(&hash));
     writer->pieces++;
     writer->largest = slc_max_u64(writer->largest, ends_bytes + writer->used);
-    enum slc_status status = append(writer, writer->ends, ends_bytes, err);
-    SLC_THEN(status, append(writer, writer->bytes, writer->used, err));
+    enum slc_status status = append_bytes(writer, writer->ends, ends_bytes, err);
+    SLC_THEN(status, append_bytes(writer, writer->bytes, writer->used, err));
     writer->in_piece = 0;
     writer->used = 0;
     return status;
 }
 
-/* Room for a name of so many bytes. */
+/* Reserves memory for a name of this size. */
 static enum slc_status
 grow_bytes(struct slc_names_writer *writer, uint32_t bytes, struct slc_error *err)
 {
-    uint32_t room = writer->used + bytes + writer->used / 2 + 4096;
+    uint32_t capacity = writer->used + bytes + writer->used / 2 + 4096;
 
-    if (writer->room - writer->used >= bytes) {
+    if (writer->capacity - writer->used >= bytes) {
         return SLC_OK;
     }
-    uint8_t *memory = slc_realloc(writer->bytes, room);
+    uint8_t *memory = slc_realloc(writer->bytes, capacity);
     SLC_TRY(slc_check_memory(memory != NULL, err, "for the names of mode %u", writer->mode + 1));
     writer->bytes = memory;
-    writer->room = room;
+    writer->capacity = capacity;
     return SLC_OK;
 }
 
@@ -184,11 +187,11 @@ enum slc_status slc_names_writer_add(struct slc_names_writer *writer,
                                      struct slc_error *err)
 {
     if (bytes > SLC_NAME_BYTES_MAX) {
-        return slc_fail(err, SLC_ERR_INPUT, "a name of %zu bytes: at most %d are possible", bytes,
+        return slc_fail(err, SLC_ERR_INPUT, "a name has %zu bytes; at most %d are possible", bytes,
                         (int)SLC_NAME_BYTES_MAX);
     }
     if (bytes > 0 && memchr(name, '\0', bytes) != NULL) {
-        return slc_fail(err, SLC_ERR_INPUT, "a name has a byte 0, which no name may have");
+        return slc_fail(err, SLC_ERR_INPUT, "a name contains a byte 0, which is not allowed");
     }
     SLC_TRY(grow_bytes(writer, (uint32_t)bytes, err));
     if (bytes > 0) {
@@ -206,7 +209,7 @@ uint64_t slc_names_writer_count(const struct slc_names_writer *writer)
     return writer->count;
 }
 
-/* Table and trailer. */
+/* Writes the table and the trailer. */
 static enum slc_status end_file(struct slc_names_writer *writer, struct slc_error *err)
 {
     uint8_t tail[SLC_NAMES_TAIL_BYTES] = {0};
@@ -216,8 +219,8 @@ static enum slc_status end_file(struct slc_names_writer *writer, struct slc_erro
     slc_store_u64(tail + SLC_NAMES_TAIL_TABLE, writer->offset);
     slc_store_u64(tail + SLC_NAMES_TAIL_LARGEST, writer->largest);
     SLC_TRY(status);
-    SLC_TRY(append(writer, writer->table, writer->pieces * SLC_NAMES_ENTRY_BYTES, err));
-    return append(writer, tail, sizeof tail, err);
+    SLC_TRY(append_bytes(writer, writer->table, writer->pieces * SLC_NAMES_ENTRY_BYTES, err));
+    return append_bytes(writer, tail, sizeof tail, err);
 }
 
 enum slc_status slc_names_writer_finish(struct slc_names_writer *writer,
@@ -236,6 +239,6 @@ enum slc_status slc_names_writer_finish(struct slc_names_writer *writer,
                                        .hash = slc_hash_stream_end(&writer->hash)};
     slc_names_file(writer->mode, listed->file);
     status = slc_output_commit(&writer->output, err);
-    release(writer);
+    release_writer(writer);
     return status;
 }

@@ -1,7 +1,6 @@
 /*
- * See storage/manifest/path_guard.h. From the innermost folder of the path that is looked at, the
- * way up goes by "FOLDER/..", which the system resolves as it does the path itself: links need no
- * care.
+ * Checks output paths. From the innermost existing folder of the path the check ascends by
+ * "FOLDER/..", which the system resolves like the path itself, so links need no special care.
  */
 #include "storage/manifest/path_guard.h"
 
@@ -12,11 +11,10 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* Paths have at most 4,096 bytes, and a folder takes two of them. */
+/* Paths have at most 4,096 bytes, and each folder uses at least two of them. */
 enum { LEVELS_MAX = 2048 };
 
-/* 1 and *stat where something is at `path`; 0 where nothing is, or it may not be known; else the
- * negated errno. */
+/* Returns 1 and sets *stat if `path` exists; 0 if not, or not visible; else the negated errno. */
 static int find_path(const struct slc_files *files, const char *path, struct slc_file_stat *stat)
 {
     const int code = files->stat_path(files->self, path, stat);
@@ -28,7 +26,7 @@ static int find_path(const struct slc_files *files, const char *path, struct slc
                                                                                            : code;
 }
 
-/* 1 where `folder` has all that makes it a store; 0 or a negated errno as above. */
+/* Returns 1 if `folder` has all files of a store; otherwise 0 or a negated errno. */
 static int is_store(const struct slc_files *files, const char *folder)
 {
     static const char *const names[] = {SLC_MANIFEST_NAME, SLC_BLCO_NAME};
@@ -44,26 +42,25 @@ static int is_store(const struct slc_files *files, const char *folder)
     return found;
 }
 
-static enum slc_status refuse(const char *path, int found, bool itself, struct slc_error *err)
+static enum slc_status refuse_path(const char *path, int found, bool itself, struct slc_error *err)
 {
     if (found == -ENOMEM) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     }
-    SLC_TRY(slc_check_call(found, err, path, "looking whether it lies in a store"));
+    SLC_TRY(slc_check_call(found, err, path, "checking whether the output is inside a store"));
     return slc_fail_file(err, SLC_ERR_USAGE, path,
                          itself
-                             ? "it is a store, which holds nothing but its own files: name another "
-                               "output"
-                             : "it lies in the folder of a store, which holds nothing but its own "
+                             ? "it is a store, which holds only its own files: name another output"
+                             : "it is inside the folder of a store, which holds only its own "
                                "files: name an output outside");
 }
 
-/* `folder` and what it lies in; frees it. */
-static enum slc_status climb(const struct slc_files *files,
-                             char *folder,
-                             const char *path,
-                             bool itself,
-                             struct slc_error *err)
+/* Checks `folder` and its parents; frees it. */
+static enum slc_status check_parents(const struct slc_files *files,
+                                     char *folder,
+                                     const char *path,
+                                     bool itself,
+                                     struct slc_error *err)
 {
     struct slc_file_stat here, above;
     int found = find_path(files, folder, &here);
@@ -72,7 +69,7 @@ static enum slc_status climb(const struct slc_files *files,
         found = is_store(files, folder);
         if (found != 0) {
             slc_free(folder);
-            return refuse(path, found, itself && level == 0, err);
+            return refuse_path(path, found, itself && level == 0, err);
         }
         char *next = slc_path_join(folder, "..");
         slc_free(folder);
@@ -80,13 +77,13 @@ static enum slc_status climb(const struct slc_files *files,
         found = next == NULL ? -ENOMEM : find_path(files, next, &above);
         if (found == 1) {
             if (above.inode == here.inode && above.device == here.device) {
-                break; /* the root lies in itself */
+                break; /* the root is its own parent */
             }
             here = above;
         }
     }
     slc_free(folder);
-    return found < 0 ? refuse(path, found, false, err) : SLC_OK;
+    return found < 0 ? refuse_path(path, found, false, err) : SLC_OK;
 }
 
 enum slc_status slc_check_parent_outside_stores(const struct slc_files *files,
@@ -96,9 +93,9 @@ enum slc_status slc_check_parent_outside_stores(const struct slc_files *files,
     char *folder = slc_path_parent(path);
 
     if (folder == NULL) {
-        return refuse(path, -ENOMEM, false, err);
+        return refuse_path(path, -ENOMEM, false, err);
     }
-    return climb(slc_files_or_system(files), folder, path, false, err);
+    return check_parents(slc_files_or_system(files), folder, path, false, err);
 }
 
 enum slc_status
@@ -109,13 +106,13 @@ slc_check_outside_stores(const struct slc_files *files, const char *path, struct
     files = slc_files_or_system(files);
     int found = find_path(files, path, &stat);
     if (found < 0) {
-        return refuse(path, found, false, err);
+        return refuse_path(path, found, false, err);
     }
     if (found == 1 && stat.kind == 'd') {
         char *folder = slc_strdup(path);
 
-        return folder == NULL ? refuse(path, -ENOMEM, false, err)
-                              : climb(files, folder, path, true, err);
+        return folder == NULL ? refuse_path(path, -ENOMEM, false, err)
+                              : check_parents(files, folder, path, true, err);
     }
     return slc_check_parent_outside_stores(files, path, err);
 }
@@ -139,12 +136,12 @@ enum slc_status slc_check_own_form(const struct slc_files *files,
         (void)files->close(files->self, fd);
     }
     if (got < 0) {
-        return slc_fail_errno(err, (int)-got, path, "looking at what is to be replaced");
+        return slc_fail_errno(err, (int)-got, path, "reading the file to be replaced");
     }
     if (memcmp(found, begin, (size_t)got) != 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "%s: the file is there and is not %s, so it is left alone: remove it, or "
-                        "name another one",
+                        "%s: the file exists and is not %s, so it is not overwritten: remove it or "
+                        "name another output",
                         path, what);
     }
     return SLC_OK;

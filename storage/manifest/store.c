@@ -70,7 +70,7 @@ const struct slc_store_names *slc_manifest_names(const struct slc_manifest *mani
     return NULL;
 }
 
-/* A bit for every relabelled mode, as headers of block files have them. */
+/* One bit per relabelled mode, as in the headers of block files. */
 static uint64_t relabelled_modes(const struct slc_manifest *manifest)
 {
     uint64_t modes = 0;
@@ -82,11 +82,11 @@ static uint64_t relabelled_modes(const struct slc_manifest *manifest)
 }
 
 /*
- * Sums of squares: of blco to the bit; of other layouts up to the rounding of additions in another
- * order. Terms are not negative, so each sum is off by a factor of 2^-53 at most for every addition
- * that a term passes through: those of its tile, one a tile and one a block, together fewer than
- * twice the nonzeros. That is generous: the content sum tells other nonzeros. Near the largest
- * double one sum may overflow and the other not.
+ * Compares sums of squares: exactly for blco; for other layouts within the rounding of additions in
+ * another order. The terms are not negative, so the relative error of a sum is at most 2^-53 for
+ * each addition that a term passes through: those of its tile, one per tile and one per block,
+ * together fewer than twice the nonzeros. The bound is generous, because the content sum detects
+ * other nonzeros. Near the largest double only one of the sums may overflow.
  */
 static bool same_squares(const struct slc_manifest *manifest, const struct slc_layout_info *info)
 {
@@ -112,41 +112,40 @@ enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
         uint64_t found;
     } fields[] = {
         {"layout", layout->layout, info->layout},
-        {"layout's mode", layout->layout_mode, info->layout_mode},
+        {"mode of the layout", layout->layout_mode, info->layout_mode},
         {"codec", layout->codec, info->codec},
         {"number of modes", manifest->order, info->order},
-        {"set of relabelled modes (a bit each)", relabelled_modes(manifest),
+        {"set of relabelled modes (one bit per mode)", relabelled_modes(manifest),
          info->relabelled_modes},
         {"number of nonzeros", manifest->nnz, info->nnz},
         {"value type", manifest->value_type, info->value_type},
         {"content sum", manifest->content_sum, info->content_sum},
         {"file size", layout->file_bytes, info->file_bytes},
         {"number of blocks", layout->block_count, info->block_count},
-        {"header's checksum", layout->header_hash, info->header_hash},
+        {"checksum of the header", layout->header_hash, info->header_hash},
     };
     enum slc_status status = SLC_OK;
 
     for (unsigned i = 0; i < sizeof fields / sizeof fields[0] && status == SLC_OK; i++) {
         if (fields[i].listed != fields[i].found) {
             status = slc_fail(err, SLC_ERR_DAMAGED,
-                              "the %s is %" PRIu64 ", but the store's manifest says %" PRIu64
-                              ": the files do not belong together",
+                              "the %s is %" PRIu64 ", but %" PRIu64
+                              " in the store's manifest: the files do not belong together",
                               fields[i].what, fields[i].found, fields[i].listed);
         }
     }
     if (status == SLC_OK && !same_squares(manifest, info)) {
         status = slc_fail(err, SLC_ERR_DAMAGED,
-                          "the sum of squares is %.17g, but the store's manifest says %.17g"
-                          ": the files do not belong together",
+                          "the sum of squares is %.17g, but %.17g in the store's manifest: the "
+                          "files do not belong together",
                           info->sum_of_squares, manifest->sum_of_squares);
     }
     for (unsigned mode = 0; mode < manifest->order && status == SLC_OK; mode++) {
         if (manifest->dims[mode] != info->dims[mode]) {
-            status =
-                slc_fail(err, SLC_ERR_DAMAGED,
-                         "mode %u has length %" PRIu64 ", but the store's manifest says %" PRIu64
-                         ": the files do not belong together",
-                         mode + 1, info->dims[mode], manifest->dims[mode]);
+            status = slc_fail(err, SLC_ERR_DAMAGED,
+                              "mode %u has size %" PRIu64 ", but %" PRIu64
+                              " in the store's manifest: the files do not belong together",
+                              mode + 1, info->dims[mode], manifest->dims[mode]);
         }
     }
     if (status != SLC_OK) {
@@ -190,7 +189,7 @@ static enum slc_status open_layout(const struct slc_files *files,
     return status;
 }
 
-/* One that is missing or cannot be opened is told of by whoever reads it. */
+/* Opens the permutations. A missing or unreadable one is reported when it is read. */
 static enum slc_status open_permutations(struct slc_store *store, struct slc_error *err)
 {
     for (unsigned i = 0; i < store->manifest.permutation_count; i++) {
@@ -250,12 +249,11 @@ enum slc_status slc_store_check_keys(const struct slc_key_layout *content_keys,
     if (slc_fiber_run_same(*run, content_keys->run)) {
         return SLC_OK;
     }
-    return slc_fail_file(err, SLC_ERR_DAMAGED, slc_reader_path(reader),
-                         "the file's content sum is over fiber runs of %u bits in mode %u, that of "
-                         "another layout of the store over %u in mode %u: the files do not belong "
-                         "together",
-                         run->bits, run->mode + 1, content_keys->run.bits,
-                         content_keys->run.mode + 1);
+    return slc_fail_file(
+        err, SLC_ERR_DAMAGED, slc_reader_path(reader),
+        "the content sum of the file uses fiber runs of %u bits in mode %u, that of another layout "
+        "of the store runs of %u bits in mode %u: the files do not belong together",
+        run->bits, run->mode + 1, content_keys->run.bits, content_keys->run.mode + 1);
 }
 
 enum slc_status slc_store_open_layout(const struct slc_store *store,

@@ -1,4 +1,4 @@
-/* See mat5.h. Every element is a tag (type, bytes) and its bytes, filled up to a multiple of 8. */
+/* Encodes .mat elements: a tag (type, bytes) and the bytes, padded to a multiple of 8. */
 #include "storage/model/mat5.h"
 
 #include "base/memory/bytes.h"
@@ -15,10 +15,10 @@ enum {
     TYPE_F64 = 9,
     TYPE_MATRIX = 14,
     TAG_BYTES = 8,
-    NAME_BYTES = 32 /* of a field, its closing 0 included */
+    NAME_BYTES = 32 /* of a field, including its terminating 0 */
 };
 
-static uint32_t padded(size_t bytes)
+static uint32_t padded_bytes(size_t bytes)
 {
     return (uint32_t)(bytes + 7) & ~7U;
 }
@@ -33,19 +33,19 @@ static unsigned field_count(const char *fields)
     return count;
 }
 
-/* All before the numbers or parts, the element's own tag included. */
+/* Bytes before the numbers or parts, including the element's own tag. */
 static uint32_t head_bytes(const struct slc_mat5_array *array)
 {
     uint32_t bytes = TAG_BYTES;
 
     bytes += TAG_BYTES + 8; /* flags */
     bytes += TAG_BYTES + 8; /* dimensions */
-    bytes += TAG_BYTES + padded(strlen(array->name));
+    bytes += TAG_BYTES + padded_bytes(strlen(array->name));
     if (array->kind == SLC_MAT5_STRUCT) {
         bytes += TAG_BYTES; /* length of names, in a short element */
         bytes += TAG_BYTES + NAME_BYTES * field_count(array->fields);
     } else if (array->kind != SLC_MAT5_CELL) {
-        bytes += TAG_BYTES; /* of the numbers */
+        bytes += TAG_BYTES; /* tag of the numbers */
     }
     return bytes;
 }
@@ -76,19 +76,19 @@ void slc_mat5_header(uint8_t bytes[SLC_MAT5_HEADER_BYTES])
 
     memset(bytes, ' ', 116);
     memcpy(bytes, text, sizeof text - 1);
-    memset(bytes + 116, 0, 8); /* no data of a subsystem */
+    memset(bytes + 116, 0, 8); /* no subsystem data */
     slc_store_u16(bytes + 124, 0x0100);
-    memcpy(bytes + 126, "IM", 2); /* "MI" read as a number of 16 bits: little-endian */
+    memcpy(bytes + 126, "IM", 2); /* "MI" when read as a 16-bit number: little-endian */
 }
 
-static uint8_t *put_tag(uint8_t *at, uint32_t type, uint32_t bytes)
+static uint8_t *encode_tag(uint8_t *at, uint32_t type, uint32_t bytes)
 {
     slc_store_u32(at, type);
     slc_store_u32(at + 4, bytes);
     return at + TAG_BYTES;
 }
 
-static uint8_t *put_fields(uint8_t *at, const char *fields)
+static uint8_t *encode_fields(uint8_t *at, const char *fields)
 {
     const uint32_t bytes = NAME_BYTES * field_count(fields);
     uint32_t name = 0;
@@ -96,7 +96,7 @@ static uint8_t *put_fields(uint8_t *at, const char *fields)
 
     slc_store_u32(at, TYPE_INT32 | 4U << 16);
     slc_store_u32(at + 4, NAME_BYTES);
-    at = put_tag(at + TAG_BYTES, TYPE_INT8, bytes);
+    at = encode_tag(at + TAG_BYTES, TYPE_INT8, bytes);
     memset(at, 0, bytes);
     for (; *fields != '\0'; fields++) {
         if (*fields == ' ') {
@@ -118,23 +118,23 @@ uint32_t slc_mat5_begin(const struct slc_mat5_array *array, uint8_t bytes[SLC_MA
 
     assert(head_bytes(array) <= SLC_MAT5_ARRAY_MAX && whole - TAG_BYTES <= SLC_MAT5_VARIABLE_MAX &&
            name < NAME_BYTES);
-    at = put_tag(at, TYPE_MATRIX, (uint32_t)whole - TAG_BYTES);
-    at = put_tag(at, TYPE_UINT32, 8);
+    at = encode_tag(at, TYPE_MATRIX, (uint32_t)whole - TAG_BYTES);
+    at = encode_tag(at, TYPE_UINT32, 8);
     slc_store_u32(at, array->kind);
     slc_store_u32(at + 4, 0);
-    at = put_tag(at + 8, TYPE_INT32, 8);
+    at = encode_tag(at + 8, TYPE_INT32, 8);
     slc_store_u32(at, (uint32_t)array->rows);
     slc_store_u32(at + 4, (uint32_t)array->cols);
-    at = put_tag(at + 8, TYPE_INT8, name);
-    memset(at, 0, padded(name));
+    at = encode_tag(at + 8, TYPE_INT8, name);
+    memset(at, 0, padded_bytes(name));
     memcpy(at, array->name, name);
-    at += padded(name);
+    at += padded_bytes(name);
     if (array->kind == SLC_MAT5_STRUCT) {
-        at = put_fields(at, array->fields);
+        at = encode_fields(at, array->fields);
     } else if (array->kind != SLC_MAT5_CELL) {
         const uint64_t numbers = array->rows * array->cols * item_bytes(array);
 
-        at = put_tag(at, array->kind == SLC_MAT5_F32 ? TYPE_F32 : TYPE_F64, (uint32_t)numbers);
+        at = encode_tag(at, array->kind == SLC_MAT5_F32 ? TYPE_F32 : TYPE_F64, (uint32_t)numbers);
     }
     assert((size_t)(at - bytes) == head_bytes(array));
     return (uint32_t)(at - bytes);

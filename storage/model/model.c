@@ -1,5 +1,4 @@
-/* Kruskal models as files: folders of .npy, and what all forms share. See model.h, model_forms.h.
- */
+/* Kruskal models as files: folders of .npy, and functions shared by all forms. */
 #include "storage/model/model.h"
 
 #include "base/hash.h"
@@ -16,10 +15,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Read at a time to be hashed: a system call costs little next to it. */
+/* Bytes read at a time for hashing: makes the cost of a system call negligible. */
 enum { HASH_BYTES = 256 * 1024 };
 
-/* "FOLDER/mode-K.npy" in fresh memory, NULL without memory. */
+/* "FOLDER/mode-K.npy", newly allocated, or NULL if out of memory. */
 static char *factor_path(const char *folder, unsigned mode)
 {
     char name[32];
@@ -40,7 +39,7 @@ static enum slc_status write_npy(const struct slc_files *files,
     if (rc < 0 && rc != -EEXIST) {
         return slc_fail_errno(err, -rc, folder, "creating the folder");
     }
-    /* One that is there may be as new, made by a run that was killed. */
+    /* An existing folder may be new, created by a run that was killed. */
     status = slc_name_sync(files, folder, err);
     for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
         path = factor_path(folder, mode);
@@ -57,7 +56,7 @@ static enum slc_status write_npy(const struct slc_files *files,
     return status;
 }
 
-/* A model in the folder of a store would spoil the store. */
+/* A model in the folder of a store would damage the store. */
 static enum slc_status check_place(const struct slc_files *files,
                                    enum slc_model_form form,
                                    const char *path,
@@ -196,9 +195,9 @@ enum slc_status slc_model_read(const struct slc_files *files,
         SLC_TRY(slc_check_memory(path != NULL, err, "for the path of a model's file"));
         status = slc_npy_read(files, path, type, dims[mode], *rank, &factors[mode], err);
         if (status == SLC_OK && factors[mode].cols > SLC_MAX_RANK) {
-            status =
-                slc_fail_file(err, SLC_ERR_INPUT, path, "rank %" PRIu32 "; at most %d is supported",
-                              factors[mode].cols, SLC_MAX_RANK);
+            status = slc_fail_file(err, SLC_ERR_INPUT, path,
+                                   "the model has rank %" PRIu32 "; at most %d is supported",
+                                   factors[mode].cols, SLC_MAX_RANK);
         }
         if (status == SLC_OK) {
             *rank = factors[mode].cols;
@@ -208,7 +207,7 @@ enum slc_status slc_model_read(const struct slc_files *files,
     return status;
 }
 
-/* Whether the file is a matrix of that shape, and so of the length that goes with it. */
+/* Checks that the file is a matrix of this shape, and so has the size that follows from it. */
 static enum slc_status check_matrix(const struct slc_files *files,
                                     const char *path,
                                     uint64_t rows,
@@ -221,14 +220,14 @@ static enum slc_status check_matrix(const struct slc_files *files,
     SLC_TRY(slc_npy_shape(files, path, rows, &found_rows, &found_cols, err));
     if (found_cols != cols) {
         return slc_fail_file(err, SLC_ERR_INPUT, path,
-                             "a matrix of %" PRIu64 " x %" PRIu32 ", but %" PRIu64 " x %" PRIu32
+                             "the matrix is %" PRIu64 " x %" PRIu32 ", but %" PRIu64 " x %" PRIu32
                              " is needed",
                              found_rows, found_cols, rows, cols);
     }
     return SLC_OK;
 }
 
-/* Adds an open file to the hash, and its length before it. */
+/* Adds the length of an open file and its bytes to the hash. */
 static enum slc_status hash_open(const struct slc_files *files,
                                  int fd,
                                  const char *path,
@@ -241,7 +240,7 @@ static enum slc_status hash_open(const struct slc_files *files,
     enum slc_status status = SLC_OK;
     const int rc = files->stat_fd(files->self, fd, &stat);
 
-    SLC_TRY(slc_check_call(rc, err, path, "asking for the file's size"));
+    SLC_TRY(slc_check_call(rc, err, path, "getting the size of the file"));
     slc_store_u64(length, stat.bytes);
     slc_hash_stream_add(stream, length, sizeof length);
     for (uint64_t at = 0, more; at < stat.bytes && status == SLC_OK; at += more) {

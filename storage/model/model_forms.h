@@ -1,17 +1,16 @@
-/* What the writers of models (model.h) share: rows of a factor, wherever it is, and their entries.
- */
+/* Shared by the writers of models (model.h): access to rows of a factor in memory or in a file. */
 #ifndef SLC_STORAGE_MODEL_FORMS_H
 #define SLC_STORAGE_MODEL_FORMS_H
 
 #include "storage/model/model.h"
 
-/* Numbers of a factor that writers have in memory at a time, or one row where it has more. */
+/* Numbers of a factor that writers hold at a time, or one row if it is longer. */
 enum { SLC_MODEL_PIECE_NUMBERS = 32 * 1024 };
 
 uint64_t slc_model_length(const struct slc_model_view *model, unsigned mode);
 enum slc_value_type slc_model_type(const struct slc_model_view *model, unsigned mode);
 
-/* Rows first .. first + count - 1 of a factor, one behind the other. Errors: those of reading. */
+/* Copies rows first .. first + count - 1 of a factor to `values`. Errors: those of reading. */
 enum slc_status slc_model_rows(const struct slc_model_view *model,
                                unsigned mode,
                                uint64_t first,
@@ -19,7 +18,7 @@ enum slc_status slc_model_rows(const struct slc_model_view *model,
                                double *values,
                                struct slc_error *err) SLC_NODISCARD;
 
-/* SLC_MODEL_SPLATT, SLC_MODEL_KTENSOR or SLC_MODEL_CSV, whatever the locale. */
+/* Writes SLC_MODEL_SPLATT, SLC_MODEL_KTENSOR or SLC_MODEL_CSV, independently of the locale. */
 enum slc_status slc_model_write_text(const struct slc_files *files,
                                      enum slc_model_form form,
                                      const char *path,

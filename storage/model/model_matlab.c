@@ -1,7 +1,7 @@
 /*
- * A model as MATLAB's .mat: `model`, a struct of `lambda` and `U`, which ktensor(model.lambda,
- * model.U) takes. Columns follow one another there and rows in memory and in .npy, so rows are read
- * some at a time and each column's part of them goes to its place.
+ * Writes a model as MATLAB's .mat: `model`, a struct of `lambda` and `U`, for ktensor(model.lambda,
+ * model.U). The file is column-major, memory and .npy are row-major, so rows are read a piece at a
+ * time and each column's part is written to its place.
  */
 #include "storage/model/model_forms.h"
 
@@ -13,13 +13,13 @@
 
 #include <inttypes.h>
 
-/* The arrays of a model, from the outermost on. */
+/* The arrays of a model, outermost first. */
 struct arrays {
     struct slc_mat5_array model, lambda, cell, factors[SLC_MAX_ORDER];
 };
 
-/* Adds up sizes from the innermost on. False where one is larger than anything. */
-static bool arrange(struct arrays *arrays, const struct slc_model_view *model)
+/* Adds up sizes, innermost first. Returns false if one exceeds the format's limit. */
+static bool compute_sizes(struct arrays *arrays, const struct slc_model_view *model)
 {
     uint64_t bytes = 0;
     bool fits = true;
@@ -47,31 +47,32 @@ static bool arrange(struct arrays *arrays, const struct slc_model_view *model)
     return fits && slc_mat5_bytes(&arrays->model) <= SLC_MAT5_VARIABLE_MAX;
 }
 
-static enum slc_status
-begin_array(struct slc_output *output, const struct slc_mat5_array *array, struct slc_error *err)
+static enum slc_status write_array_head(struct slc_output *output,
+                                        const struct slc_mat5_array *array,
+                                        struct slc_error *err)
 {
-    uint8_t *room;
+    uint8_t *space;
 
-    SLC_TRY(slc_output_reserve(output, SLC_MAT5_ARRAY_MAX, &room, err));
-    output->used += slc_mat5_begin(array, room);
+    SLC_TRY(slc_output_reserve(output, SLC_MAT5_ARRAY_MAX, &space, err));
+    output->used += slc_mat5_begin(array, space);
     return SLC_OK;
 }
 
 static enum slc_status
-put_lambda(struct slc_output *output, const struct slc_model_view *model, struct slc_error *err)
+write_lambda(struct slc_output *output, const struct slc_model_view *model, struct slc_error *err)
 {
-    uint8_t *room;
-    enum slc_status status = slc_output_reserve(output, model->rank * sizeof(double), &room, err);
+    uint8_t *space;
+    enum slc_status status = slc_output_reserve(output, model->rank * sizeof(double), &space, err);
 
     for (uint32_t r = 0; r < model->rank && status == SLC_OK; r++) {
-        slc_store_f64(room + r * sizeof(double), model->lambda[r]);
+        slc_store_f64(space + r * sizeof(double), model->lambda[r]);
     }
     output->used += status == SLC_OK ? model->rank * sizeof(double) : 0;
     return status;
 }
 
-/* Column `col` of `count` rows, as bytes. */
-static void gather(
+/* Copies column `col` of `count` rows as bytes. */
+static void gather_column(
     const double *values, uint64_t count, uint32_t cols, uint32_t col, bool single, uint8_t *bytes)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -85,13 +86,13 @@ static void gather(
     }
 }
 
-/* The numbers of a factor. `values` and `bytes` have room for a piece each. */
-static enum slc_status put_factor(struct slc_output *output,
-                                  const struct slc_model_view *model,
-                                  unsigned mode,
-                                  double *values,
-                                  uint8_t *bytes,
-                                  struct slc_error *err)
+/* Writes the numbers of a factor. `values` and `bytes` hold one piece each. */
+static enum slc_status write_factor(struct slc_output *output,
+                                    const struct slc_model_view *model,
+                                    unsigned mode,
+                                    double *values,
+                                    uint8_t *bytes,
+                                    struct slc_error *err)
 {
     const bool single = slc_model_type(model, mode) == SLC_F32;
     const uint64_t item = single ? sizeof(float) : sizeof(double);
@@ -99,45 +100,45 @@ static enum slc_status put_factor(struct slc_output *output,
     const uint64_t step = SLC_MODEL_PIECE_NUMBERS / model->rank;
     const uint64_t numbers = rows * model->rank;
     uint64_t offset;
-    uint8_t *room;
+    uint8_t *space;
 
-    SLC_TRY(slc_output_leave(output, numbers * item, &offset, err));
+    SLC_TRY(slc_output_skip(output, numbers * item, &offset, err));
     for (uint64_t first = 0, more; first < rows; first += more) {
         more = slc_min_u64(step, rows - first);
         SLC_TRY(slc_model_rows(model, mode, first, more, values, err));
         for (uint32_t c = 0; c < model->rank; c++) {
-            gather(values, more, model->rank, c, single, bytes);
+            gather_column(values, more, model->rank, c, single, bytes);
             SLC_TRY(slc_output_fill(output, offset + (c * rows + first) * item, bytes, more * item,
                                     err));
         }
     }
     if ((numbers * item) % 8 != 0) {
-        SLC_TRY(slc_output_reserve(output, 4, &room, err));
-        slc_store_u32(room, 0);
+        SLC_TRY(slc_output_reserve(output, 4, &space, err));
+        slc_store_u32(space, 0);
         output->used += 4;
     }
     return SLC_OK;
 }
 
-static enum slc_status put_model(struct slc_output *output,
-                                 const struct slc_model_view *model,
-                                 const struct arrays *arrays,
-                                 double *values,
-                                 uint8_t *bytes,
-                                 struct slc_error *err)
+static enum slc_status write_model(struct slc_output *output,
+                                   const struct slc_model_view *model,
+                                   const struct arrays *arrays,
+                                   double *values,
+                                   uint8_t *bytes,
+                                   struct slc_error *err)
 {
-    uint8_t *room;
+    uint8_t *space;
 
-    SLC_TRY(slc_output_reserve(output, SLC_MAT5_HEADER_BYTES, &room, err));
-    slc_mat5_header(room);
+    SLC_TRY(slc_output_reserve(output, SLC_MAT5_HEADER_BYTES, &space, err));
+    slc_mat5_header(space);
     output->used += SLC_MAT5_HEADER_BYTES;
-    SLC_TRY(begin_array(output, &arrays->model, err));
-    SLC_TRY(begin_array(output, &arrays->lambda, err));
-    SLC_TRY(put_lambda(output, model, err));
-    SLC_TRY(begin_array(output, &arrays->cell, err));
+    SLC_TRY(write_array_head(output, &arrays->model, err));
+    SLC_TRY(write_array_head(output, &arrays->lambda, err));
+    SLC_TRY(write_lambda(output, model, err));
+    SLC_TRY(write_array_head(output, &arrays->cell, err));
     for (unsigned n = 0; n < model->order; n++) {
-        SLC_TRY(begin_array(output, &arrays->factors[n], err));
-        SLC_TRY(put_factor(output, model, n, values, bytes, err));
+        SLC_TRY(write_array_head(output, &arrays->factors[n], err));
+        SLC_TRY(write_factor(output, model, n, values, bytes, err));
     }
     return SLC_OK;
 }
@@ -151,11 +152,10 @@ enum slc_status slc_model_write_matlab(const struct slc_files *files,
     struct arrays arrays;
     struct slc_output output;
 
-    if (!arrange(&arrays, model)) {
-        return slc_fail_file(
-            err, SLC_ERR_UNSUPPORTED, path,
-            "the factors take more than the 2 GiB that a variable of a .mat file of "
-            "version 5 holds: write another form, such as .npy");
+    if (!compute_sizes(&arrays, model)) {
+        return slc_fail_file(err, SLC_ERR_UNSUPPORTED, path,
+                             "the factors exceed 2 GiB, the limit of a variable in a .mat file of "
+                             "version 5: write another format, such as .npy");
     }
     double *values = slc_malloc(piece_bytes);
     uint8_t *bytes = slc_malloc(piece_bytes);
@@ -163,7 +163,7 @@ enum slc_status slc_model_write_matlab(const struct slc_files *files,
                                  ? slc_output_open(&output, files, path, err)
                                  : slc_fail(err, SLC_ERR_MEMORY, "no memory for writing a model");
     if (status == SLC_OK) {
-        status = put_model(&output, model, &arrays, values, bytes, err);
+        status = write_model(&output, model, &arrays, values, bytes, err);
         if (status == SLC_OK) {
             status = slc_output_commit(&output, err);
         } else {

@@ -1,6 +1,6 @@
 /*
- * Models as text: SPLATT's, the Tensor Toolbox's ktensor, and CSV. Rows are formatted straight into
- * a bounded buffer; the locale of the process never shows.
+ * Writes models as text: SPLATT's, the Tensor Toolbox's ktensor, and CSV. Rows are formatted
+ * directly into a bounded buffer; the locale of the process has no effect.
  */
 #include "storage/model/model_forms.h"
 
@@ -13,44 +13,45 @@
 #include <locale.h>
 #include <stdio.h>
 
-/* "-1.2345678901234567e-300 ": a sign, 17 digits, a point, an exponent, a space, with some to
- * spare. */
-enum { NUMBER_ROOM = 32 };
+/* "-1.2345678901234567e-300 ": a sign, 17 digits, a point, an exponent, a space, and some spare. */
+enum { NUMBER_CHARACTERS = 32 };
 
-/* One number with 17 significant digits, and what follows it. */
+/* Writes a number with 17 significant digits, and the character that follows it. */
 static enum slc_status
-put_number(struct slc_output *output, double value, char follows, struct slc_error *err)
+write_number(struct slc_output *output, double value, char follows, struct slc_error *err)
 {
-    uint8_t *room;
+    uint8_t *space;
 
-    SLC_TRY(slc_output_reserve(output, NUMBER_ROOM, &room, err));
-    output->used += (size_t)snprintf((char *)room, NUMBER_ROOM, "%.16e%c", value, follows);
+    SLC_TRY(slc_output_reserve(output, NUMBER_CHARACTERS, &space, err));
+    output->used += (size_t)snprintf((char *)space, NUMBER_CHARACTERS, "%.16e%c", value, follows);
     return SLC_OK;
 }
 
-static enum slc_status put_row(struct slc_output *output,
-                               const double *values,
-                               uint32_t count,
-                               char between,
-                               struct slc_error *err)
+static enum slc_status write_row(struct slc_output *output,
+                                 const double *values,
+                                 uint32_t count,
+                                 char between,
+                                 struct slc_error *err)
 {
     for (uint32_t r = 0; r < count; r++) {
-        SLC_TRY(put_number(output, values[r], r + 1 < count ? between : '\n', err));
+        SLC_TRY(write_number(output, values[r], r + 1 < count ? between : '\n', err));
     }
     return SLC_OK;
 }
 
-/* A name in double quotes, those in it doubled, and a comma: RFC 4180. */
-static enum slc_status
-put_name(struct slc_output *output, struct slc_names *names, uint64_t index, struct slc_error *err)
+/* Writes a name in double quotes, doubling those in it, and a comma: RFC 4180. */
+static enum slc_status write_name(struct slc_output *output,
+                                  struct slc_names *names,
+                                  uint64_t index,
+                                  struct slc_error *err)
 {
     const char *name;
     size_t bytes;
-    uint8_t *room, *at;
+    uint8_t *space, *at;
 
     SLC_TRY(slc_names_get(names, index, &name, &bytes, err));
-    SLC_TRY(slc_output_reserve(output, 2 * (size_t)SLC_NAME_BYTES_MAX + 3, &room, err));
-    at = room;
+    SLC_TRY(slc_output_reserve(output, 2 * (size_t)SLC_NAME_BYTES_MAX + 3, &space, err));
+    at = space;
     *at++ = '"';
     for (size_t i = 0; i < bytes; i++) {
         if (name[i] == '"') {
@@ -60,16 +61,16 @@ put_name(struct slc_output *output, struct slc_names *names, uint64_t index, str
     }
     *at++ = '"';
     *at++ = ',';
-    output->used += (size_t)(at - room);
+    output->used += (size_t)(at - space);
     return SLC_OK;
 }
 
-/* The rows of a factor, a line each; of CSV with their numbers, from 1, and names. */
-static enum slc_status put_factor(struct slc_output *output,
-                                  const struct slc_model_view *model,
-                                  unsigned mode,
-                                  bool csv,
-                                  struct slc_error *err)
+/* Writes the rows of a factor, one per line; CSV rows start with the 1-based index and the name. */
+static enum slc_status write_factor(struct slc_output *output,
+                                    const struct slc_model_view *model,
+                                    unsigned mode,
+                                    bool csv,
+                                    struct slc_error *err)
 {
     const uint64_t rows = slc_model_length(model, mode);
     const uint64_t step = slc_max_u64(1, SLC_MODEL_PIECE_NUMBERS / model->rank);
@@ -84,11 +85,11 @@ static enum slc_status put_factor(struct slc_output *output,
                 status = slc_output_print(output, err, "%" PRIu64 ",", first + i + 1);
             }
             if (csv && model->names[mode] != NULL && status == SLC_OK) {
-                status = put_name(output, model->names[mode], first + i, err);
+                status = write_name(output, model->names[mode], first + i, err);
             }
             if (status == SLC_OK) {
                 status =
-                    put_row(output, values + i * model->rank, model->rank, csv ? ',' : ' ', err);
+                    write_row(output, values + i * model->rank, model->rank, csv ? ',' : ' ', err);
             }
         }
     }
@@ -96,9 +97,9 @@ static enum slc_status put_factor(struct slc_output *output,
     return status;
 }
 
-/* The ktensor text of the Tensor Toolbox and pyttb (export_data). */
+/* Writes the ktensor text of the Tensor Toolbox and pyttb (export_data). */
 static enum slc_status
-put_ktensor(struct slc_output *output, const struct slc_model_view *model, struct slc_error *err)
+write_ktensor(struct slc_output *output, const struct slc_model_view *model, struct slc_error *err)
 {
     SLC_TRY(slc_output_print(output, err, "ktensor\n%u\n", model->order));
     for (unsigned mode = 0; mode < model->order; mode++) {
@@ -106,29 +107,29 @@ put_ktensor(struct slc_output *output, const struct slc_model_view *model, struc
                                  mode + 1 < model->order ? ' ' : '\n'));
     }
     SLC_TRY(slc_output_print(output, err, "%" PRIu32 "\n", model->rank));
-    SLC_TRY(put_row(output, model->lambda, model->rank, ' ', err));
+    SLC_TRY(write_row(output, model->lambda, model->rank, ' ', err));
     for (unsigned mode = 0; mode < model->order; mode++) {
         SLC_TRY(slc_output_print(output, err, "matrix\n2\n%" PRIu64 " %" PRIu32 "\n",
                                  slc_model_length(model, mode), model->rank));
-        SLC_TRY(put_factor(output, model, mode, false, err));
+        SLC_TRY(write_factor(output, model, mode, false, err));
     }
     return SLC_OK;
 }
 
-/* SPLATT's: numbers alone; `mode` is the order for lambda. */
-static enum slc_status put_splatt(struct slc_output *output,
-                                  const struct slc_model_view *model,
-                                  unsigned mode,
-                                  struct slc_error *err)
+/* Writes SPLATT's format: only numbers; lambda if `mode` is the order. */
+static enum slc_status write_splatt(struct slc_output *output,
+                                    const struct slc_model_view *model,
+                                    unsigned mode,
+                                    struct slc_error *err)
 {
-    return mode == model->order ? put_row(output, model->lambda, model->rank, '\n', err)
-                                : put_factor(output, model, mode, false, err);
+    return mode == model->order ? write_row(output, model->lambda, model->rank, '\n', err)
+                                : write_factor(output, model, mode, false, err);
 }
 
-static enum slc_status put_csv(struct slc_output *output,
-                               const struct slc_model_view *model,
-                               unsigned mode,
-                               struct slc_error *err)
+static enum slc_status write_csv(struct slc_output *output,
+                                 const struct slc_model_view *model,
+                                 unsigned mode,
+                                 struct slc_error *err)
 {
     enum slc_status status;
 
@@ -136,7 +137,7 @@ static enum slc_status put_csv(struct slc_output *output,
         status = slc_output_print(output, err, "component,weight\n");
         for (uint32_t r = 0; r < model->rank && status == SLC_OK; r++) {
             status = slc_output_print(output, err, "%" PRIu32 ",", r + 1);
-            SLC_THEN(status, put_number(output, model->lambda[r], '\n', err));
+            SLC_THEN(status, write_number(output, model->lambda[r], '\n', err));
         }
         return status;
     }
@@ -145,11 +146,10 @@ static enum slc_status put_csv(struct slc_output *output,
         SLC_TRY(slc_output_print(output, err, "component-%" PRIu32 "%c", r + 1,
                                  r + 1 < model->rank ? ',' : '\n'));
     }
-    return put_factor(output, model, mode, true, err);
+    return write_factor(output, model, mode, true, err);
 }
 
-/* One file of a form: that of mode `file`, that of lambda where it is the order, or the only one.
- */
+/* Writes a file of a form: that of mode `file`, lambda if `file` is the order, or the only one. */
 static enum slc_status write_file(const struct slc_files *files,
                                   enum slc_model_form form,
                                   const char *path,
@@ -164,9 +164,9 @@ static enum slc_status write_file(const struct slc_files *files,
     SLC_THEN(status, slc_output_open(&output, files, own, err));
     slc_free(own);
     SLC_TRY(status);
-    status = form == SLC_MODEL_KTENSOR  ? put_ktensor(&output, model, err)
-             : form == SLC_MODEL_SPLATT ? put_splatt(&output, model, file, err)
-                                        : put_csv(&output, model, file, err);
+    status = form == SLC_MODEL_KTENSOR  ? write_ktensor(&output, model, err)
+             : form == SLC_MODEL_SPLATT ? write_splatt(&output, model, file, err)
+                                        : write_csv(&output, model, file, err);
     if (status != SLC_OK) {
         slc_output_abandon(&output);
         return status;
@@ -200,7 +200,7 @@ enum slc_status slc_model_write_text(const struct slc_files *files,
                                      const struct slc_model_view *model,
                                      struct slc_error *err)
 {
-    /* A decimal comma would make the files unreadable: this thread writes in the C locale. */
+    /* A decimal comma would make the files unreadable: this thread uses the C locale. */
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     locale_t before;
 

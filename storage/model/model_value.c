@@ -1,12 +1,12 @@
-/* One value of a model; see model.h. */
+/* Evaluates a model at one index. */
 #include "storage/model/model.h"
 
 #include <string.h>
 
-/* Columns that are multiplied at a time: they stay in the first-level cache. */
+/* Columns multiplied at a time: they stay in the L1 cache. */
 enum { PANEL = 256 };
 
-static void multiply(
+static void multiply_row(
     const struct slc_matrix *factor, uint64_t row, uint32_t first, uint32_t count, double *product)
 {
     if (factor->type == SLC_F64) {
@@ -34,7 +34,7 @@ double slc_model_value(const struct slc_model_view *model, const uint64_t *index
 
         memcpy(product, model->lambda + first, count * sizeof product[0]);
         for (unsigned n = 0; n < model->order; n++) {
-            multiply(model->factors[n], index[n], first, count, product);
+            multiply_row(model->factors[n], index[n], first, count, product);
         }
         for (uint32_t r = 0; r < count; r++) {
             sum += product[r];

@@ -1,6 +1,6 @@
 /*
- * Reading and writing .npy matrices, a bounded buffer at a time, so that a factor of any size needs
- * no second copy of itself. The header's parser is in npy_header.c.
+ * Reads and writes .npy matrices through a bounded buffer, so a factor of any size needs no second
+ * copy. The header's parser is in npy_header.c.
  */
 #include "storage/model/npy.h"
 
@@ -19,7 +19,7 @@
 
 enum {
     SCRATCH_BYTES = 256 * 1024,
-    /* Most columns read: keeps every pitch within 32 bits, far above any rank. */
+    /* Largest number of columns: keeps every row pitch within 32 bits, far above any rank. */
     MAX_COLS = 1 << 30
 };
 
@@ -34,10 +34,10 @@ static enum slc_status write_header(struct slc_output *output,
                                           .item_bytes = (uint8_t)slc_value_bytes(type),
                                           .dimensions = dimensions,
                                           .shape = {rows, cols}};
-    uint8_t *room;
+    uint8_t *space;
 
-    SLC_TRY(slc_output_reserve(output, SLC_NPY_STORED_BYTES, &room, err));
-    slc_npy_header_store(&header, room);
+    SLC_TRY(slc_output_reserve(output, SLC_NPY_STORED_BYTES, &space, err));
+    slc_npy_header_store(&header, space);
     output->used += SLC_NPY_STORED_BYTES;
     return SLC_OK;
 }
@@ -54,18 +54,18 @@ static enum slc_status write_values(struct slc_output *output,
 
     while (count > 0) {
         size_t items = (size_t)slc_min_u64(count, SLC_OUTPUT_BUFFER_BYTES / 8);
-        uint8_t *room;
+        uint8_t *space;
 
-        SLC_TRY(slc_output_reserve(output, items * item, &room, err));
-        for (size_t i = 0; i < items; i++, at += item, room += item) {
+        SLC_TRY(slc_output_reserve(output, items * item, &space, err));
+        for (size_t i = 0; i < items; i++, at += item, space += item) {
             if (type == SLC_F32) {
                 float value;
                 memcpy(&value, at, sizeof value);
-                slc_store_f32(room, value);
+                slc_store_f32(space, value);
             } else {
                 double value;
                 memcpy(&value, at, sizeof value);
-                slc_store_f64(room, value);
+                slc_store_f64(space, value);
             }
         }
         output->used += items * item;
@@ -138,7 +138,8 @@ static enum slc_status read_header(struct slc_npy_rows *source, char *text, stru
     source->data_offset = (uint64_t)text_offset + text_bytes;
     if (source->data_offset > source->file_bytes) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "the .npy header ends at byte %" PRIu64 ", the file at %" PRIu64,
+                        "the .npy header ends at byte %" PRIu64
+                        ", but the file ends at byte %" PRIu64,
                         source->data_offset, source->file_bytes);
     }
     SLC_TRY(slc_file_read_at(source->files, source->fd, source->path, text, text_bytes, text_offset,
@@ -146,7 +147,7 @@ static enum slc_status read_header(struct slc_npy_rows *source, char *text, stru
     return slc_npy_header_parse(text, text_bytes, &source->header, err);
 }
 
-/* The shape against what was asked for and against the size of the file. */
+/* Compares the shape with the expected one and with the file size. */
 static enum slc_status check_shape(const struct slc_npy_rows *source,
                                    uint64_t expect_rows,
                                    uint32_t expect_cols,
@@ -159,34 +160,34 @@ static enum slc_status check_shape(const struct slc_npy_rows *source,
     uint64_t end;
 
     if ((expect_rows != 0 && rows != expect_rows) || (expect_cols != 0 && cols != expect_cols)) {
-        char want_rows[24] = "any";
-        char want_cols[24] = "any";
+        char expected_rows[24] = "any";
+        char expected_cols[24] = "any";
 
         if (expect_rows != 0) {
-            snprintf(want_rows, sizeof want_rows, "%" PRIu64, expect_rows);
+            snprintf(expected_rows, sizeof expected_rows, "%" PRIu64, expect_rows);
         }
         if (expect_cols != 0) {
-            snprintf(want_cols, sizeof want_cols, "%" PRIu32, expect_cols);
+            snprintf(expected_cols, sizeof expected_cols, "%" PRIu32, expect_cols);
         }
         return slc_fail(err, SLC_ERR_INPUT,
-                        "a matrix of %" PRIu64 " x %" PRIu64 ", but %s x %s is needed", rows, cols,
-                        want_rows, want_cols);
+                        "the matrix is %" PRIu64 " x %" PRIu64 ", but %s x %s is needed", rows,
+                        cols, expected_rows, expected_cols);
     }
     if (cols == 0 || cols > MAX_COLS) {
-        return slc_fail(err, SLC_ERR_INPUT, "%" PRIu64 " columns; 1 to %d can be read", cols,
-                        MAX_COLS);
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "the array has %" PRIu64 " columns; 1 to %d can be read", cols, MAX_COLS);
     }
     if (!slc_mul_u64(rows, cols, &bytes) || !slc_mul_u64(bytes, header->item_bytes, &bytes) ||
         !slc_add_u64(bytes, source->data_offset, &end) || end != source->file_bytes) {
         return slc_fail(err, SLC_ERR_INPUT,
                         "an array of %" PRIu64 " x %" PRIu64 " items of %u bytes after %" PRIu64
-                        " bytes of header does not give the file's %" PRIu64 " bytes",
+                        " bytes of header does not match the file size of %" PRIu64 " bytes",
                         rows, cols, header->item_bytes, source->data_offset, source->file_bytes);
     }
     return SLC_OK;
 }
 
-/* One item of the file as f64. */
+/* Converts one item of the file to f64. */
 static double load_item(const struct slc_npy_header *header, const uint8_t *at)
 {
     if (header->item_bytes == 8) {
@@ -213,8 +214,8 @@ static double load_item(const struct slc_npy_header *header, const uint8_t *at)
 }
 
 /*
- * Reads `count` items from number `first` of the file on: into `matrix`, or where it is NULL to
- * every `stride`-th place of `values`.
+ * Reads `count` items of the file from item `first` on: into `matrix` or, if it is NULL, to every
+ * `stride`-th element of `values`.
  */
 static enum slc_status read_items(const struct slc_npy_rows *source,
                                   uint64_t first,
@@ -263,7 +264,7 @@ static enum slc_status read_items(const struct slc_npy_rows *source,
     return SLC_OK;
 }
 
-/* Reads the header of the open file and checks it; `text` has SCRATCH_BYTES bytes. */
+/* Reads and checks the header of the open file; `text` has SCRATCH_BYTES bytes. */
 static enum slc_status read_shape(struct slc_npy_rows *source,
                                   uint64_t expect_rows,
                                   uint32_t expect_cols,
@@ -273,7 +274,7 @@ static enum slc_status read_shape(struct slc_npy_rows *source,
     struct slc_file_stat stat;
     int rc = source->files->stat_fd(source->files->self, source->fd, &stat);
 
-    SLC_TRY(slc_check_call(rc, err, source->path, "asking for the file's size"));
+    SLC_TRY(slc_check_call(rc, err, source->path, "getting the size of the file"));
     if (stat.kind != 'f') {
         return slc_fail(err, SLC_ERR_INPUT, "not a plain file");
     }
@@ -289,7 +290,7 @@ static enum slc_status open_rows(struct slc_npy_rows *rows,
 {
     rows->fd = rows->files->open(rows->files->self, rows->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
     SLC_TRY(slc_check_call(rows->fd, err, rows->path, "opening the file"));
-    rows->scratch = slc_malloc(SCRATCH_BYTES); /* holds the header's text first */
+    rows->scratch = slc_malloc(SCRATCH_BYTES); /* first holds the header's text */
     SLC_TRY(slc_check_memory(rows->scratch != NULL, err, "for reading %s", rows->path));
     return read_shape(rows, expect_rows, expect_cols, rows->scratch, err);
 }

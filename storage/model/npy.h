@@ -1,6 +1,6 @@
 /*
- * NumPy .npy files (format 1.0), matrices of f4 and f8: what factors, weights and outputs are kept
- * in. Reading takes C and Fortran order, either byte order, one or two dimensions.
+ * NumPy .npy files (format 1.0) with matrices of f4 and f8, for factors, weights and outputs.
+ * Reading accepts C and Fortran order, either byte order, one or two dimensions.
  */
 #ifndef SLC_STORAGE_NPY_H
 #define SLC_STORAGE_NPY_H
@@ -11,8 +11,7 @@
 
 #include <stdint.h>
 
-/* Writes `matrix` as a C-order array of shape (rows, cols), atomically (temporary, sync, rename).
- */
+/* Writes `matrix` as a C-order array of shape (rows, cols), atomically. */
 enum slc_status slc_npy_write(const struct slc_files *files,
                               const char *path,
                               const struct slc_matrix *matrix,
@@ -26,10 +25,10 @@ enum slc_status slc_npy_write_vector(const struct slc_files *files,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Reads an array of shape (rows, cols), or (rows,) as one column, of dtype f4/f8/i4/i8 into a fresh
- * matrix of `type`. `expect_rows`/`expect_cols`: SLC_ERR_INPUT naming both shapes when they differ;
- * 0 takes any. All numbers have to be finite, as `type`: SLC_ERR_INPUT with row and column. Nothing
- * is allocated before the shape is known to match the size of the file.
+ * Reads an array of shape (rows, cols), or (rows,) as one column, of dtype f4/f8/i4/i8 into a new
+ * matrix of `type`. `expect_rows`/`expect_cols`: required shape, SLC_ERR_INPUT with both shapes if
+ * it differs; 0 accepts any. All numbers must be finite as `type`: SLC_ERR_INPUT with row and
+ * column. Nothing is allocated before the shape is known to match the file size.
  * Owns: the caller destroys *matrix.
  */
 enum slc_status slc_npy_read(const struct slc_files *files,
@@ -40,8 +39,7 @@ enum slc_status slc_npy_read(const struct slc_files *files,
                              struct slc_matrix *matrix,
                              struct slc_error *err) SLC_NODISCARD;
 
-/* The shape of such an array, without reading the rest of the file. Errors: those of slc_npy_read.
- */
+/* Reads only the shape of an array. Errors: those of slc_npy_read. */
 enum slc_status slc_npy_shape(const struct slc_files *files,
                               const char *path,
                               uint64_t expect_rows,
@@ -49,12 +47,12 @@ enum slc_status slc_npy_shape(const struct slc_files *files,
                               uint32_t *cols,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* Such an array that is read some rows at a time, whatever its size. */
+/* An array of any size that is read a range of rows at a time. */
 struct slc_npy_rows;
 
 /*
- * Opens an array and checks its shape. Owns: slc_npy_rows_close, which takes NULL. Errors: those of
- * slc_npy_read.
+ * Opens an array and checks its shape. Owns: slc_npy_rows_close, which accepts NULL. Errors: those
+ * of slc_npy_read.
  */
 enum slc_status slc_npy_rows_open(const struct slc_files *files,
                                   const char *path,
@@ -64,16 +62,15 @@ enum slc_status slc_npy_rows_open(const struct slc_files *files,
                                   struct slc_error *err) SLC_NODISCARD;
 void slc_npy_rows_close(struct slc_npy_rows *rows);
 
-/* Its shape, and the smaller type that holds its numbers. */
+/* Shape of the array, and the smaller type that holds its numbers. */
 void slc_npy_rows_shape(const struct slc_npy_rows *rows,
                         uint64_t *count,
                         uint32_t *cols,
                         enum slc_value_type *type);
 
 /*
- * Rows first .. first + count - 1, all of which are there, one behind the other in `values`
- * (count x cols). One thread at a time. Errors: a number that is not finite, SLC_ERR_INPUT; those
- * of reading.
+ * Reads rows first .. first + count - 1, which must exist, contiguously into `values` (count x
+ * cols). One thread at a time. Errors: SLC_ERR_INPUT if a number is not finite; those of reading.
  */
 enum slc_status slc_npy_rows_read(struct slc_npy_rows *rows,
                                   uint64_t first,

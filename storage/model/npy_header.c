@@ -16,11 +16,11 @@ struct scanner {
     const char *at;
     const char *end;
     const char *begin;
-    bool any; /* array that slc_npy_header_parse_any takes */
+    bool any; /* accepts the types of slc_npy_header_parse_any */
     struct slc_error *err;
 };
 
-static enum slc_status expected(const struct scanner *scanner, const char *what)
+static enum slc_status fail_expected(const struct scanner *scanner, const char *what)
 {
     return slc_fail(scanner->err, SLC_ERR_INPUT,
                     "the .npy header is not understood: %s expected at byte %zu of its text", what,
@@ -35,8 +35,8 @@ static void skip_space(struct scanner *scanner)
     }
 }
 
-/* Consumes `character` after white space, if it is there. */
-static bool take_character(struct scanner *scanner, char character)
+/* Consumes `character` after white space if it comes next. */
+static bool skip_character(struct scanner *scanner, char character)
 {
     skip_space(scanner);
     if (scanner->at < scanner->end && *scanner->at == character) {
@@ -46,8 +46,8 @@ static bool take_character(struct scanner *scanner, char character)
     return false;
 }
 
-/* Consumes `word` after white space, if it is there. */
-static bool take_word(struct scanner *scanner, const char *word)
+/* Consumes `word` after white space if it comes next. */
+static bool skip_word(struct scanner *scanner, const char *word)
 {
     size_t length = strlen(word);
 
@@ -59,26 +59,26 @@ static bool take_word(struct scanner *scanner, const char *word)
     return false;
 }
 
-/* A string in single or double quotes without escapes, of at most 31 bytes. */
-static enum slc_status take_string(struct scanner *scanner, char text[32])
+/* Parses a string in single or double quotes without escapes, of at most 31 bytes. */
+static enum slc_status parse_string(struct scanner *scanner, char text[32])
 {
-    char quote = take_character(scanner, '\'') ? '\'' : take_character(scanner, '"') ? '"' : '\0';
+    char quote = skip_character(scanner, '\'') ? '\'' : skip_character(scanner, '"') ? '"' : '\0';
     size_t length = 0;
 
     if (quote == '\0') {
-        return expected(scanner, "a string");
+        return fail_expected(scanner, "a string");
     }
     while (scanner->at < scanner->end && *scanner->at != quote) {
         if (length == 31 || *scanner->at == '\\' || *scanner->at == '\0') {
-            return expected(scanner, "a short plain string");
+            return fail_expected(scanner, "a short plain string");
         }
         text[length++] = *scanner->at++;
     }
     text[length] = '\0';
-    return take_character(scanner, quote) ? SLC_OK : expected(scanner, "a closing quote");
+    return skip_character(scanner, quote) ? SLC_OK : fail_expected(scanner, "a closing quote");
 }
 
-static enum slc_status take_number(struct scanner *scanner, uint64_t *number)
+static enum slc_status parse_number(struct scanner *scanner, uint64_t *number)
 {
     skip_space(scanner);
     const char *start = scanner->at;
@@ -86,18 +86,18 @@ static enum slc_status take_number(struct scanner *scanner, uint64_t *number)
     while (scanner->at < scanner->end && *scanner->at >= '0' && *scanner->at <= '9') {
         if (__builtin_mul_overflow(*number, 10, number) ||
             __builtin_add_overflow(*number, (uint64_t)(*scanner->at - '0'), number)) {
-            return expected(scanner, "a number below 2^64");
+            return fail_expected(scanner, "a number below 2^64");
         }
         scanner->at++;
     }
     if (scanner->at == start) {
-        return expected(scanner, "a number");
+        return fail_expected(scanner, "a number");
     }
-    take_character(scanner, 'L'); /* Python 2 wrote long integers so */
+    skip_character(scanner, 'L'); /* Python 2 wrote long integers with this suffix */
     return SLC_OK;
 }
 
-/* Whether arrays of a type are taken, "<f8" and the like: byte order, kind, bytes. */
+/* Whether arrays of a type such as "<f8" (byte order, kind, bytes) are accepted. */
 static bool is_type(const struct scanner *scanner, const char text[32])
 {
     if (strlen(text) != 3 || strchr("<>=|", text[0]) == NULL) {
@@ -119,19 +119,19 @@ static bool is_type(const struct scanner *scanner, const char text[32])
     }
 }
 
-/* Byte order, kind, bytes. */
-static enum slc_status take_type(struct scanner *scanner, struct slc_npy_header *header)
+/* Parses byte order, kind, bytes. */
+static enum slc_status parse_type(struct scanner *scanner, struct slc_npy_header *header)
 {
     char text[32] = "";
 
-    SLC_TRY(take_string(scanner, text));
+    SLC_TRY(parse_string(scanner, text));
     if (!is_type(scanner, text)) {
         return slc_fail(scanner->err, SLC_ERR_UNSUPPORTED,
-                        "a .npy array of type '%s'; %s can be read", text,
+                        "the .npy array has type '%s'; %s can be read", text,
                         scanner->any ? "floats of up to 8 bytes, integers and truth values"
                                      : "f4, f8, i4 and i8");
     }
-    /* '=' is the byte order of the machine, which NumPy never writes but reads. */
+    /* '=' is the byte order of the machine, which NumPy never writes but accepts. */
     header->big_endian =
         text[0] == '>' || (text[0] == '=' && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__);
     header->kind = text[1];
@@ -139,35 +139,35 @@ static enum slc_status take_type(struct scanner *scanner, struct slc_npy_header 
     return SLC_OK;
 }
 
-static enum slc_status take_shape(struct scanner *scanner, struct slc_npy_header *header)
+static enum slc_status parse_shape(struct scanner *scanner, struct slc_npy_header *header)
 {
     bool comma = true;
 
-    if (!take_character(scanner, '(')) {
-        return expected(scanner, "a parenthesis");
+    if (!skip_character(scanner, '(')) {
+        return fail_expected(scanner, "a parenthesis");
     }
     header->dimensions = 0;
-    while (!take_character(scanner, ')')) {
+    while (!skip_character(scanner, ')')) {
         uint64_t length;
 
         if (!comma) {
-            return expected(scanner, "a comma");
+            return fail_expected(scanner, "a comma");
         }
-        SLC_TRY(take_number(scanner, &length));
+        SLC_TRY(parse_number(scanner, &length));
         if (header->dimensions < 2) {
             header->shape[header->dimensions] = length;
         }
         header->dimensions++;
-        comma = take_character(scanner, ',');
+        comma = skip_character(scanner, ',');
     }
     if (header->dimensions < (scanner->any ? 0 : 1) || header->dimensions > 2) {
         return slc_fail(scanner->err, SLC_ERR_UNSUPPORTED,
-                        "a .npy array of %u dimensions; one or two can be read",
+                        "the .npy array has %u dimensions; one or two can be read",
                         header->dimensions);
     }
     /* "(3)" is a number in Python, not a tuple. */
     if (header->dimensions == 1 && !comma) {
-        return expected(scanner, "a comma in a shape of one dimension");
+        return fail_expected(scanner, "a comma in a shape of one dimension");
     }
     for (unsigned d = header->dimensions; d < 2; d++) {
         header->shape[d] = 1;
@@ -175,61 +175,61 @@ static enum slc_status take_shape(struct scanner *scanner, struct slc_npy_header
     return SLC_OK;
 }
 
-/* One member of the dictionary; `seen` collects which. */
+/* Parses one member of the dictionary; `seen` collects the members found. */
 static enum slc_status
-take_member(struct scanner *scanner, struct slc_npy_header *header, unsigned *seen)
+parse_member(struct scanner *scanner, struct slc_npy_header *header, unsigned *seen)
 {
     static const char *const names[] = {"descr", "fortran_order", "shape"};
     char name[32];
     unsigned member = 0;
 
-    SLC_TRY(take_string(scanner, name));
+    SLC_TRY(parse_string(scanner, name));
     while (member < 3 && strcmp(name, names[member]) != 0) {
         member++;
     }
     if (member == 3 || (*seen & 1U << member) != 0) {
-        return expected(scanner, "one each of descr, fortran_order and shape");
+        return fail_expected(scanner, "one each of descr, fortran_order and shape");
     }
     *seen |= 1U << member;
-    if (!take_character(scanner, ':')) {
-        return expected(scanner, "a colon");
+    if (!skip_character(scanner, ':')) {
+        return fail_expected(scanner, "a colon");
     }
     if (member == 0) {
-        return take_type(scanner, header);
+        return parse_type(scanner, header);
     }
     if (member == 2) {
-        return take_shape(scanner, header);
+        return parse_shape(scanner, header);
     }
-    header->fortran_order = take_word(scanner, "True");
-    return header->fortran_order || take_word(scanner, "False")
+    header->fortran_order = skip_word(scanner, "True");
+    return header->fortran_order || skip_word(scanner, "False")
                ? SLC_OK
-               : expected(scanner, "True or False");
+               : fail_expected(scanner, "True or False");
 }
 
-static enum slc_status parse(const char *text,
-                             size_t text_bytes,
-                             bool any,
-                             struct slc_npy_header *header,
-                             struct slc_error *err)
+static enum slc_status parse_header(const char *text,
+                                    size_t text_bytes,
+                                    bool any,
+                                    struct slc_npy_header *header,
+                                    struct slc_error *err)
 {
     struct scanner scanner = {text, text + text_bytes, text, any, err};
     unsigned seen = 0;
     bool comma = true;
 
     memset(header, 0, sizeof *header);
-    if (!take_character(&scanner, '{')) {
-        return expected(&scanner, "a brace");
+    if (!skip_character(&scanner, '{')) {
+        return fail_expected(&scanner, "a brace");
     }
-    while (!take_character(&scanner, '}')) {
+    while (!skip_character(&scanner, '}')) {
         if (!comma) {
-            return expected(&scanner, "a comma");
+            return fail_expected(&scanner, "a comma");
         }
-        SLC_TRY(take_member(&scanner, header, &seen));
-        comma = take_character(&scanner, ',');
+        SLC_TRY(parse_member(&scanner, header, &seen));
+        comma = skip_character(&scanner, ',');
     }
     skip_space(&scanner);
     if (seen != 7 || scanner.at != scanner.end) {
-        return expected(&scanner, seen != 7 ? "descr, fortran_order and shape" : "the end");
+        return fail_expected(&scanner, seen != 7 ? "descr, fortran_order and shape" : "the end");
     }
     return SLC_OK;
 }
@@ -239,7 +239,7 @@ enum slc_status slc_npy_header_parse(const char *text,
                                      struct slc_npy_header *header,
                                      struct slc_error *err)
 {
-    return parse(text, text_bytes, false, header, err);
+    return parse_header(text, text_bytes, false, header, err);
 }
 
 enum slc_status slc_npy_header_parse_any(const char *text,
@@ -247,7 +247,7 @@ enum slc_status slc_npy_header_parse_any(const char *text,
                                          struct slc_npy_header *header,
                                          struct slc_error *err)
 {
-    return parse(text, text_bytes, true, header, err);
+    return parse_header(text, text_bytes, true, header, err);
 }
 
 enum slc_status slc_npy_start_parse(const uint8_t *bytes,
@@ -257,7 +257,7 @@ enum slc_status slc_npy_start_parse(const uint8_t *bytes,
                                     struct slc_error *err)
 {
     if (have < SLC_NPY_START_BYTES || memcmp(bytes, SLC_NPY_MAGIC, SLC_NPY_MAGIC_BYTES) != 0) {
-        return slc_fail(err, SLC_ERR_INPUT, "not a .npy file: it does not begin as one");
+        return slc_fail(err, SLC_ERR_INPUT, "not a .npy file: the magic number is missing");
     }
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
@@ -267,7 +267,7 @@ enum slc_status slc_npy_start_parse(const uint8_t *bytes,
     *text_bytes = bytes[6] == 1 ? slc_load_u16(bytes + 8) : slc_load_u32(bytes + 8);
     if (*text_bytes > SLC_NPY_MAX_HEADER) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "the .npy header claims %" PRIu32 " bytes; at most %d make sense",
+                        "the .npy header has %" PRIu32 " bytes; at most %d are accepted",
                         *text_bytes, SLC_NPY_MAX_HEADER);
     }
     return SLC_OK;
@@ -275,7 +275,7 @@ enum slc_status slc_npy_start_parse(const uint8_t *bytes,
 
 void slc_npy_header_store(const struct slc_npy_header *header, uint8_t *bytes)
 {
-    /* Two numbers of 20 digits leave room for the newline. */
+    /* Two numbers of 20 digits leave space for the newline. */
     char text[SLC_NPY_STORED_BYTES - 10];
     char shape[48];
 

@@ -12,26 +12,28 @@
 
 enum {
     SLC_NPY_MAGIC_BYTES = 6,
-    SLC_NPY_START_BYTES = 12, /* magic, version and the longer form of the header's length */
-    /* Longest header text read. One of a two-dimensional array takes about 100 bytes. */
+    SLC_NPY_START_BYTES = 12, /* magic number, version and the longer form of the header's length */
+    /* Longest header text that is read. A two-dimensional array needs about 100 bytes. */
     SLC_NPY_MAX_HEADER = 65536,
-    /* Of a stored header, whatever its shape, so that it can be written before that is known. A
-     * multiple of 64, to which NumPy aligns the data for mapping it. */
+    /*
+     * Bytes of a stored header for any shape, so that it can be written before the shape is known.
+     * A multiple of 64, to which NumPy aligns the data for mapping.
+     */
     SLC_NPY_STORED_BYTES = 128
 };
 
 struct slc_npy_header {
-    char kind;          /* 'f' or 'i'; of any array also 'u', 'b' and 'S' */
-    uint8_t item_bytes; /* 4 or 8; of any array from 1 on */
+    char kind;          /* 'f' or 'i'; with slc_npy_header_parse_any also 'u', 'b' and 'S' */
+    uint8_t item_bytes; /* 4 or 8; with slc_npy_header_parse_any 1 or more */
     bool big_endian;
     bool fortran_order;
-    unsigned dimensions; /* 1 or 2; of any array also 0 */
-    uint64_t shape[2];   /* 1 for dimensions that are not there */
+    unsigned dimensions; /* 1 or 2; with slc_npy_header_parse_any also 0 */
+    uint64_t shape[2];   /* 1 for missing dimensions */
 };
 
 /*
- * Reads the first bytes of a file (`have` of them, at most SLC_NPY_START_BYTES used): where the
- * header's text begins and how long it is. Errors: SLC_ERR_INPUT.
+ * Parses the first `have` bytes of a file (at most SLC_NPY_START_BYTES are used) for the offset and
+ * length of the header's text. Errors: SLC_ERR_INPUT.
  */
 enum slc_status slc_npy_start_parse(const uint8_t *bytes,
                                     uint64_t have,
@@ -41,7 +43,7 @@ enum slc_status slc_npy_start_parse(const uint8_t *bytes,
 
 /*
  * Parses the header's text, a Python dictionary with the members descr, fortran_order and shape in
- * any order. Errors: SLC_ERR_INPUT naming what is not understood; SLC_ERR_UNSUPPORTED for other
+ * any order. Errors: SLC_ERR_INPUT with what was expected and where; SLC_ERR_UNSUPPORTED for other
  * types and more than two dimensions.
  */
 enum slc_status slc_npy_header_parse(const char *text,
@@ -50,16 +52,15 @@ enum slc_status slc_npy_header_parse(const char *text,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The same of any array of numbers, truth values or bytes that a sparse tensor may be kept in: f2,
- * f4, f8, i1 to i8, u1 to u8, b1 and S1 to S9, of up to two dimensions.
+ * Like slc_npy_header_parse, for any type in which a sparse tensor may store numbers, truth values
+ * or bytes: f2, f4, f8, i1 to i8, u1 to u8, b1 and S1 to S9, of up to two dimensions.
  */
 enum slc_status slc_npy_header_parse_any(const char *text,
                                          size_t text_bytes,
                                          struct slc_npy_header *header,
                                          struct slc_error *err) SLC_NODISCARD;
 
-/* Writes the header of format 1.0 that says the same, a shape of one dimension without `shape[1]`.
- */
+/* Encodes `header` in format 1.0; the shape of one dimension omits `shape[1]`. */
 void slc_npy_header_store(const struct slc_npy_header *header, uint8_t *bytes);
 
 #endif

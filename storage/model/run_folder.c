@@ -1,4 +1,4 @@
-/* See run_folder.h. Nothing that run.json says is believed: the files have the last word. */
+/* Reads the folder of a run. run.json is not trusted: the files take precedence. */
 #include "storage/model/run_folder.h"
 
 #include "base/memory/memory.h"
@@ -37,7 +37,7 @@ void slc_run_folder_of_model(const struct slc_model_view *model, struct slc_run_
     }
 }
 
-/* Behind the heavier ones; of equal weights the lower number first. */
+/* Whether a follows b: lighter, or of equal weight with a higher number. */
 static bool is_lighter(const struct slc_run_folder *run, uint32_t a, uint32_t b)
 {
     const double x = fabs(run->lambda[a]);
@@ -58,7 +58,7 @@ void slc_run_folder_by_weight(const struct slc_run_folder *run, uint32_t *compon
     }
 }
 
-/* 16 digits in lower case, as they are written. */
+/* Parses 16 lower-case digits, as written by sluice. */
 static bool parse_hex(const char *text, uint64_t *number)
 {
     *number = 0;
@@ -91,14 +91,14 @@ parse_dims(const json_t *dims, struct slc_run_record *record, struct slc_error *
         if (!json_is_integer(length) || json_integer_value(length) <= 0 ||
             (uint64_t)json_integer_value(length) > SLC_MAX_MODE_LENGTH) {
             return slc_fail(err, SLC_ERR_INPUT,
-                            "run.json: number %zu of \"dims\" is not the length of a mode", n + 1);
+                            "run.json: number %zu of \"dims\" is not a mode size", n + 1);
         }
         record->dims[n] = (uint64_t)json_integer_value(length);
     }
     return SLC_OK;
 }
 
-/* What later versions tell in addition; what is not there, or cannot be, stays empty. */
+/* Parses what later versions added; missing or invalid members stay empty. */
 static void parse_origin(const json_t *tensor, struct slc_run_record *record)
 {
     const char *directory = json_string_value(json_object_get(tensor, "directory"));
@@ -125,10 +125,10 @@ parse_record(const json_t *root, struct slc_run_record *record, struct slc_error
     const char *store = json_string_value(json_object_get(tensor, "path"));
 
     if (found == NULL || strcmp(found, schema) != 0) {
-        return slc_fail(err, SLC_ERR_INPUT,
-                        "run.json is not of a run of this version of sluice: its \"schema\" is "
-                        "not \"%s\"",
-                        schema);
+        return slc_fail(
+            err, SLC_ERR_INPUT,
+            "run.json is not from a run of this version of sluice: its \"schema\" is not \"%s\"",
+            schema);
     }
     if (store == NULL || strlen(store) >= sizeof record->store) {
         return slc_fail(err, SLC_ERR_INPUT,
@@ -162,7 +162,7 @@ enum slc_status slc_run_record_parse(const char *text,
     return status;
 }
 
-/* Whether there is a file at `path`, which is NULL without memory. */
+/* Whether a file exists at `path`, which is NULL if out of memory. */
 static enum slc_status
 find_file(const struct slc_files *files, char *path, bool *found, struct slc_error *err)
 {
@@ -216,7 +216,7 @@ static enum slc_status read_record(const struct slc_files *files,
     return status;
 }
 
-/* The shape of mode `mode`, where its factor is there or has to be. */
+/* Reads the shape of factor `mode`, if it exists or is required. */
 static enum slc_status read_factor(const struct slc_files *files,
                                    const char *folder,
                                    unsigned mode,
@@ -240,7 +240,8 @@ static enum slc_status read_factor(const struct slc_files *files,
         slc_npy_rows_close(rows);
         if (rank > SLC_MAX_RANK) {
             status = slc_fail_file(err, SLC_ERR_INPUT, path,
-                                   "rank %" PRIu32 "; at most %d is supported", rank, SLC_MAX_RANK);
+                                   "the factor has rank %" PRIu32 "; at most %d is supported", rank,
+                                   SLC_MAX_RANK);
         }
         run->rank = rank;
     }
@@ -257,7 +258,7 @@ check_folder(const struct slc_files *files, const char *path, struct slc_error *
     SLC_TRY(slc_check_call(rc, err, path, "opening the folder of a run"));
     if (stat.kind != 'd') {
         return slc_fail_file(err, SLC_ERR_INPUT, path,
-                             "not a folder, but the factors of a run are in one (mode-1.npy, ..)");
+                             "not a folder; the factors of a run are in a folder (mode-1.npy, ..)");
     }
     return SLC_OK;
 }
@@ -282,7 +283,7 @@ enum slc_status slc_run_folder_read(const struct slc_files *files,
     }
     if (status == SLC_OK && run->order == 0) {
         status = slc_fail_file(err, SLC_ERR_INPUT, path,
-                               "no factors are here: neither run.json nor mode-1.npy%s",
+                               "the folder has no factors: neither run.json nor mode-1.npy%s",
                                slc_folder_advice(files, path, SLC_FOLDER_RUN));
     }
     SLC_THEN(status,

@@ -1,4 +1,4 @@
-/* See storage/model/run_names.h. */
+/* Opens the names of a run's store and formats names as printable text. */
 #include "storage/model/run_names.h"
 
 #include "base/error/log.h"
@@ -9,18 +9,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at `at`, of at most `room`; 0: none, or one that controls. */
-static unsigned character_bytes(const char *at, size_t room)
+/*
+ * Bytes of the UTF-8 character at `at` (at most `bytes_left`); 0: invalid or a control character.
+ */
+static unsigned character_bytes(const char *at, size_t bytes_left)
 {
     const unsigned char *byte = (const unsigned char *)at;
-    const unsigned bytes = slc_utf8_length(at, room);
+    const unsigned bytes = slc_utf8_length(at, bytes_left);
     const bool controls = byte[0] < ' ' || byte[0] == 0x7f ||
                           (bytes == 2 && byte[0] == 0xc2 && byte[1] < 0xa0); /* U+0080 to U+009F */
 
     return controls ? 0 : bytes;
 }
 
-static void make_text(const char *name, size_t bytes, char *text)
+static void format_name(const char *name, size_t bytes, char *text)
 {
     while (bytes > 0) {
         const unsigned length = character_bytes(name, bytes);
@@ -37,8 +39,8 @@ static void make_text(const char *name, size_t bytes, char *text)
     *text = '\0';
 }
 
-/* Whether the modes of the store are those of the run, which may have grown since. */
-static bool fits(const struct slc_manifest *manifest, const struct slc_run_folder *run)
+/* Whether the modes of the store match those of the run; they may have grown since. */
+static bool matches_run(const struct slc_manifest *manifest, const struct slc_run_folder *run)
 {
     bool fit = manifest->order == run->order;
 
@@ -69,8 +71,8 @@ static enum slc_status open_all(const struct slc_files *files,
     return status;
 }
 
-/* The names of a store that is asked for: what is wrong with it is an error. */
-static enum slc_status open_given(const struct slc_files *files,
+/* Opens the names of the store that the user named: any fault is an error. */
+static enum slc_status open_named(const struct slc_files *files,
                                   const struct slc_run_folder *run,
                                   const char *store,
                                   struct slc_manifest *manifest,
@@ -78,20 +80,20 @@ static enum slc_status open_given(const struct slc_files *files,
                                   struct slc_error *err)
 {
     SLC_TRY(slc_manifest_read(files, store, manifest, err));
-    if (!fits(manifest, run)) {
+    if (!matches_run(manifest, run)) {
         return slc_fail_file(err, SLC_ERR_INPUT, store,
-                             "the run was made of a tensor with other modes than this store's");
+                             "the run was made from a tensor with other modes than this store's");
     }
     return open_all(files, store, manifest, names, err);
 }
 
-/* The names of the store at `path`, if one that the run can be of is there. */
-static enum slc_status open_if_there(const struct slc_files *files,
-                                     const struct slc_run_folder *run,
-                                     const char *path,
-                                     struct slc_manifest *manifest,
-                                     struct slc_run_names *names,
-                                     struct slc_error *err)
+/* Opens the names of the store at `path`, if it exists and matches the run. */
+static enum slc_status open_if_present(const struct slc_files *files,
+                                       const struct slc_run_folder *run,
+                                       const char *path,
+                                       struct slc_manifest *manifest,
+                                       struct slc_run_names *names,
+                                       struct slc_error *err)
 {
     struct slc_error untold = SLC_ERROR_INIT;
     const enum slc_status status = slc_manifest_read(files, path, manifest, &untold);
@@ -99,7 +101,7 @@ static enum slc_status open_if_there(const struct slc_files *files,
     if (status == SLC_ERR_MEMORY) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a manifest");
     }
-    if (status != SLC_OK || !fits(manifest, run)) {
+    if (status != SLC_OK || !matches_run(manifest, run)) {
         return SLC_OK;
     }
     names->store = manifest->content_sum == run->record.content_sum ? SLC_RUN_STORE_SAME
@@ -107,8 +109,8 @@ static enum slc_status open_if_there(const struct slc_files *files,
     return open_all(files, path, manifest, names, err);
 }
 
-/* Says where indices stand without the names that they had, or with names that may be others. */
-static void tell_store(const struct slc_run_folder *run, const struct slc_run_names *names)
+/* Notes that indices are shown without the names they had, or with names that may have changed. */
+static void note_store(const struct slc_run_folder *run, const struct slc_run_names *names)
 {
     char store[sizeof run->record.store];
     bool named = false;
@@ -120,17 +122,16 @@ static void tell_store(const struct slc_run_folder *run, const struct slc_run_na
     slc_text_make_plain(store);
     if (names->store == SLC_RUN_STORE_ABSENT && run->record.named) {
         slc_log(SLC_LOG_NOTE,
-                "indices stand without their names: %s, the store of the run, is not where it was",
+                "indices are shown without their names: %s, the store of the run, was not found",
                 store);
     } else if (names->store == SLC_RUN_STORE_CHANGED && named) {
         slc_log(SLC_LOG_NOTE,
-                "%s has other nonzeros than when the run was made: the names of indices are those "
-                "that it has now",
+                "%s has changed since the run was made: its current names of indices are shown",
                 store);
     }
 }
 
-/* The names of the store that run.json tells of. */
+/* Opens the names of the store recorded in run.json. */
 static enum slc_status open_recorded(const struct slc_files *files,
                                      const struct slc_run_folder *run,
                                      struct slc_manifest *manifest,
@@ -145,11 +146,11 @@ static enum slc_status open_recorded(const struct slc_files *files,
         char *path = slc_path_join(record->directory, record->store);
 
         status = path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
-                              : open_if_there(files, run, path, manifest, names, err);
+                              : open_if_present(files, run, path, manifest, names, err);
         slc_free(path);
     }
     return status == SLC_OK && names->store == SLC_RUN_STORE_ABSENT
-               ? open_if_there(files, run, record->store, manifest, names, err)
+               ? open_if_present(files, run, record->store, manifest, names, err)
                : status;
 }
 
@@ -166,11 +167,11 @@ enum slc_status slc_run_names_open(const struct slc_files *files,
     SLC_TRY(slc_check_memory(manifest != NULL, err, "for a manifest"));
     files = slc_files_or_system(files);
     if (store != NULL) {
-        status = open_given(files, run, store, manifest, names, err);
+        status = open_named(files, run, store, manifest, names, err);
     } else if (run->recorded) {
         status = open_recorded(files, run, manifest, names, err);
         if (status == SLC_OK) {
-            tell_store(run, names);
+            note_store(run, names);
         }
     }
     slc_free(manifest);
@@ -205,6 +206,6 @@ enum slc_status slc_run_names_text(
     if (names->names[mode] != NULL) {
         status = slc_names_get(names->names[mode], index, &name, &bytes, err);
     }
-    make_text(name, status == SLC_OK ? bytes : 0, text);
+    format_name(name, status == SLC_OK ? bytes : 0, text);
     return status;
 }

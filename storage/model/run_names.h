@@ -1,7 +1,4 @@
-/*
- * What the indices of a run's modes are called: the names of the store that it was made of, for
- * whoever tells of its factors.
- */
+/* Names of the indices of a run's modes, from the store of the run, for reports on its factors. */
 #ifndef SLC_STORAGE_RUN_NAMES_H
 #define SLC_STORAGE_RUN_NAMES_H
 
@@ -12,27 +9,27 @@
 
 #include <stdint.h>
 
-/* The store that a run was made of, as it is found. */
+/* State of the store of a run. */
 enum slc_run_store {
-    SLC_RUN_STORE_UNTOLD, /* another one was named, or run.json tells of none */
+    SLC_RUN_STORE_UNTOLD, /* another store was named, or run.json has none */
     SLC_RUN_STORE_SAME,
-    SLC_RUN_STORE_CHANGED, /* other nonzeros: something was appended, or it was converted anew */
-    SLC_RUN_STORE_ABSENT   /* not there, or another tensor in its place */
+    SLC_RUN_STORE_CHANGED, /* other nonzeros: appended to, or converted again */
+    SLC_RUN_STORE_ABSENT   /* missing, or replaced by another tensor */
 };
 
 struct slc_run_names {
     enum slc_run_store store;
     struct slc_names *names[SLC_MAX_ORDER];      /* NULL: the mode has none */
-    char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES]; /* "": the mode is called nothing */
+    char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES]; /* "": the mode has no title */
 };
 
 /*
- * Opens the names of `store`; where that is NULL, of the store that run.json tells of, if it is
- * still there and has modes at least as long: then no names are no fault. A relative path begins
- * at the folder where the run was made, or else, where both were moved, at the current one.
- * A store that had names and is absent, or has changed, is noted (slc_log). `files` may be NULL.
- * Owns: slc_run_names_close. Errors: those of slc_manifest_read and slc_names_open; SLC_ERR_INPUT
- * where the store named has other modes.
+ * Opens the names of `store` or, if it is NULL, of the store recorded in run.json if it still
+ * exists and its modes are at least as large; missing names are then no error. A relative path
+ * refers to the folder where the run was made or, if both were moved, to the current folder.
+ * Notes (slc_log) a store that had names and is missing or has changed. `files` may be NULL. Owns:
+ * slc_run_names_close. Errors: those of slc_manifest_read and slc_names_open; SLC_ERR_INPUT if
+ * `store` has other modes.
  */
 enum slc_status slc_run_names_open(const struct slc_files *files,
                                    const struct slc_run_folder *run,
@@ -41,13 +38,13 @@ enum slc_status slc_run_names_open(const struct slc_files *files,
                                    struct slc_error *err) SLC_NODISCARD;
 void slc_run_names_close(struct slc_run_names *names);
 
-/* What they hold in memory. */
+/* Memory of the open names in bytes. */
 uint64_t slc_run_names_bytes(const struct slc_run_names *names);
 
 /*
- * The name of an index of a mode as UTF-8 without control characters, which a terminal would obey:
- * these, and bytes that are no UTF-8, stand as \xNN. "" where it has none. `text` has room for
- * SLC_NAME_TEXT_BYTES. Errors: as slc_names_get.
+ * Copies the name of an index to `text` (SLC_NAME_TEXT_BYTES) as UTF-8; control characters, which a
+ * terminal would obey, and bytes that are not UTF-8 are replaced by \xNN. "" if it has no name.
+ * Errors: those of slc_names_get.
  */
 enum { SLC_NAME_TEXT_BYTES = 4 * SLC_NAME_BYTES_MAX + 1 };
 enum slc_status slc_run_names_text(struct slc_run_names *names,

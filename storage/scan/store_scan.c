@@ -1,4 +1,4 @@
-/* See storage/scan/store_scan.h. A worker decodes a tile and hands on its rows. */
+/* Scans a store: a worker decodes a tile and passes on its rows. */
 #include "storage/scan/store_scan.h"
 
 #include "base/memory/memory.h"
@@ -9,14 +9,14 @@
 
 enum {
     ROWS = 8192,
-    /* Most of them of one tile: rows are full but for less than a group. */
+    /* Upper bound for one tile: all calls but the last are full up to less than a group. */
     CALLS_PER_TILE = 2 * SLC_TILE_NNZ / ROWS
 };
 
 struct scan {
     slc_scan_fn *fn;
     void *context;
-    struct slc_buffer rows; /* of each worker a column per mode, and values */
+    struct slc_buffer rows; /* per worker a column for each mode, and values */
     uint64_t worker_bytes;
 };
 
@@ -36,7 +36,7 @@ uint64_t slc_store_scan_sequences(const struct slc_layout_info *info)
     return info->tile_count * CALLS_PER_TILE;
 }
 
-/* Copies a decoded chunk to the worker's rows. */
+/* Appends a decoded chunk to the worker's rows. */
 static void fill_rows(const struct slc_tile_view *tile,
                       const struct slc_chunk_view *chunk,
                       struct slc_scan_rows *rows)
@@ -55,7 +55,7 @@ static void fill_rows(const struct slc_tile_view *tile,
     rows->count += chunk->nnz;
 }
 
-/* The next rows of the tile: as many as there is room for, none at its end. */
+/* Fills the rows with the next nonzeros of the tile, as many as fit; none at its end. */
 static enum slc_status
 next_rows(struct slc_tile_view *tile, struct slc_scan_rows *rows, struct slc_error *err)
 {
@@ -63,9 +63,9 @@ next_rows(struct slc_tile_view *tile, struct slc_scan_rows *rows, struct slc_err
 
     rows->count = 0;
     while (chunk.nnz > 0 && ROWS - rows->count >= SLC_GROUP_NNZ) {
-        uint32_t room = (ROWS - rows->count) / SLC_GROUP_NNZ * SLC_GROUP_NNZ;
+        uint32_t capacity = (ROWS - rows->count) / SLC_GROUP_NNZ * SLC_GROUP_NNZ;
 
-        SLC_TRY(tile->next(tile, room, &chunk, err));
+        SLC_TRY(tile->next(tile, capacity, &chunk, err));
         fill_rows(tile, &chunk, rows);
     }
     return SLC_OK;

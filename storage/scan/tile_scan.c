@@ -1,8 +1,8 @@
 /*
- * See storage/scan/tile_scan.h. A ring of block buffers, as many as workers. A worker fills the
- * next buffer if that is free, or else takes the next tile of the oldest block that has one left:
- * so reading runs ahead of decoding, and the tile whose turn it is has always been taken by a
- * worker who waits for nobody.
+ * Scans tiles through a ring of block buffers, one per worker. A worker fills the next buffer if it
+ * is free, and otherwise processes the next tile of the oldest block that has one left. Reading
+ * therefore runs ahead of decoding, and the tile whose turn it is always belongs to a worker that
+ * waits for no other.
  */
 #include "storage/scan/tile_scan.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum {
-    /* Allocator and stack of a thread, the error record. */
+    /* Allocator and stack of a thread, and the error record. */
     WORKER_BYTES = 256 << 10
 };
 
@@ -26,7 +26,7 @@ struct slot {
     struct slc_buffer memory;
     enum slot_state state;
     struct slc_block_view view;
-    uint32_t taken, decoded; /* tiles; those that are not asked for are taken from the start */
+    uint32_t started, decoded; /* tiles; skipped tiles count from the start */
 };
 
 struct scan {
@@ -35,15 +35,15 @@ struct scan {
     const struct slc_layout_info *info;
     struct slc_block_file file;
     struct slot *slots;           /* one per worker */
-    struct slc_decoder **decoder; /* the same */
-    pthread_mutex_t lock;         /* guards what follows, and the slots' states */
+    struct slc_decoder **decoder; /* one per worker */
+    pthread_mutex_t lock;         /* guards the following members and the states of the slots */
     pthread_cond_t changed;
-    uint64_t next_block; /* to look at */
-    uint64_t loaded;     /* blocks so far, or being loaded: block i is in slot i modulo workers */
-    uint64_t front;      /* of these, the first one with tiles to take */
-    uint64_t tickets;    /* of tiles taken so far */
+    uint64_t next_block; /* the next block to consider */
+    uint64_t loaded;     /* blocks loaded or being loaded; block i is in slot i modulo workers */
+    uint64_t front;      /* the first of these with tiles to start */
+    uint64_t tickets;    /* of tiles started */
     uint64_t turn;       /* the ticket whose turn it is */
-    bool ended;          /* a step wants no more */
+    bool ended;          /* a step ended the scan */
     struct slc_error fault;
 };
 
@@ -53,34 +53,34 @@ uint64_t slc_tile_scan_memory_bytes(const struct slc_layout_info *info, unsigned
                       slc_decoder_memory_bytes(info, SLC_F64) + WORKER_BYTES);
 }
 
-static bool failed(const struct scan *scan)
+static bool has_failed(const struct scan *scan)
 {
     return scan->fault.status != SLC_OK;
 }
 
-/* The lock is held. */
-static void fail(struct scan *scan, const struct slc_error *fault)
+/* Records a fault. The lock is held. */
+static void record_fault(struct scan *scan, const struct slc_error *fault)
 {
-    if (!failed(scan)) {
+    if (!has_failed(scan)) {
         scan->fault = *fault;
     }
     pthread_cond_broadcast(&scan->changed);
 }
 
-static bool is_wanted(const struct slc_tile_scan_options *options,
-                      const struct slc_block_entry *entry)
+static bool is_selected(const struct slc_tile_scan_options *options,
+                        const struct slc_block_entry *entry)
 {
     return entry->first_tile + entry->tile_count > options->first_tile &&
            entry->min[options->mode] <= options->last_row &&
            entry->max[options->mode] >= options->first_row;
 }
 
-/* The next block that is asked for; false where there is none. */
+/* Finds the next selected block; returns false if there is none. */
 static bool find_block(struct scan *scan, struct slc_block_entry *entry)
 {
     for (; scan->next_block < scan->info->block_count; scan->next_block++) {
         slc_reader_entry(scan->options->reader, scan->next_block, entry);
-        if (is_wanted(scan->options, entry)) {
+        if (is_selected(scan->options, entry)) {
             return true;
         }
     }
@@ -100,7 +100,7 @@ static enum slc_status read_block(const struct scan *scan,
     return slc_block_open(reader, block, slot->memory.data, false, &slot->view, err);
 }
 
-/* Fills the next slot, if it is free and there is a block for it. The lock is held. */
+/* Fills the next slot if it is free and a block is left. The lock is held. */
 static bool load_next(struct scan *scan)
 {
     struct slot *slot = &scan->slots[scan->loaded % scan->options->workers];
@@ -117,28 +117,25 @@ static bool load_next(struct scan *scan)
     enum slc_status status = read_block(scan, &entry, block, slot, &err);
     pthread_mutex_lock(&scan->lock);
     if (status != SLC_OK) {
-        fail(scan, &err);
+        record_fault(scan, &err);
         return true;
     }
-    slot->taken = entry.first_tile < scan->options->first_tile
-                      ? (uint32_t)(scan->options->first_tile - entry.first_tile)
-                      : 0;
-    slot->decoded = slot->taken;
+    slot->started = entry.first_tile < scan->options->first_tile
+                        ? (uint32_t)(scan->options->first_tile - entry.first_tile)
+                        : 0;
+    slot->decoded = slot->started;
     slot->state = SLOT_READY;
     pthread_cond_broadcast(&scan->changed);
     return true;
 }
 
-/*
- * Waits for the turn of `ticket` and settles what depends on the order; false where a fault came
- * before it. The lock is held.
- */
-static bool take_turn(struct scan *scan, unsigned worker, uint64_t ticket)
+/* Waits for `ticket` and performs in_turn; false if a fault came first. The lock is held. */
+static bool run_in_turn(struct scan *scan, unsigned worker, uint64_t ticket)
 {
-    while (scan->turn != ticket && !failed(scan)) {
+    while (scan->turn != ticket && !has_failed(scan)) {
         pthread_cond_wait(&scan->changed, &scan->lock);
     }
-    if (failed(scan)) {
+    if (has_failed(scan)) {
         return false;
     }
     scan->ended = !scan->steps->in_turn(scan->steps->context, worker) || scan->ended;
@@ -147,8 +144,8 @@ static bool take_turn(struct scan *scan, unsigned worker, uint64_t ticket)
     return true;
 }
 
-/* Takes a tile through the steps. The lock is held. */
-static void process(struct scan *scan, unsigned worker, struct slot *slot, uint32_t index)
+/* Performs the steps on a tile. The lock is held. */
+static void process_tile(struct scan *scan, unsigned worker, struct slot *slot, uint32_t index)
 {
     const struct slc_tile_steps *steps = scan->steps;
     uint64_t ticket = scan->tickets++;
@@ -160,22 +157,22 @@ static void process(struct scan *scan, unsigned worker, struct slot *slot, uint3
     SLC_THEN(status, steps->decode(steps->context, worker, &tile, &err));
     pthread_mutex_lock(&scan->lock);
     if (status != SLC_OK) {
-        fail(scan, &err);
+        record_fault(scan, &err);
         return;
     }
     if (++slot->decoded == slot->view.entry.tile_count) {
         slot->state = SLOT_FREE;
         pthread_cond_broadcast(&scan->changed);
     }
-    bool settled = steps->in_turn != NULL ? take_turn(scan, worker, ticket) : !failed(scan);
-    if (steps->deliver != NULL && settled) {
+    bool no_fault = steps->in_turn != NULL ? run_in_turn(scan, worker, ticket) : !has_failed(scan);
+    if (steps->deliver != NULL && no_fault) {
         pthread_mutex_unlock(&scan->lock);
         steps->deliver(steps->context, worker);
         pthread_mutex_lock(&scan->lock);
     }
 }
 
-/* Takes the next tile of what is loaded through the steps, if there is one. The lock is held. */
+/* Performs the steps on the next loaded tile, if any. The lock is held. */
 static bool process_next(struct scan *scan, unsigned worker)
 {
     struct slot *slot = &scan->slots[scan->front % scan->options->workers];
@@ -183,11 +180,11 @@ static bool process_next(struct scan *scan, unsigned worker)
     if (scan->ended || scan->front == scan->loaded || slot->state != SLOT_READY) {
         return false;
     }
-    uint32_t index = slot->taken++;
-    if (slot->taken == slot->view.entry.tile_count) {
+    uint32_t index = slot->started++;
+    if (slot->started == slot->view.entry.tile_count) {
         scan->front++;
     }
-    process(scan, worker, slot, index);
+    process_tile(scan, worker, slot, index);
     return true;
 }
 
@@ -198,11 +195,11 @@ static void scan_worker(void *context, unsigned worker, unsigned workers)
 
     (void)workers;
     pthread_mutex_lock(&scan->lock);
-    while (!failed(scan)) {
+    while (!has_failed(scan)) {
         struct slc_error err = SLC_ERROR_INIT;
 
         if (slc_stop_check(scan->options->stop, &err) != SLC_OK) {
-            fail(scan, &err);
+            record_fault(scan, &err);
         } else if (load_next(scan) || process_next(scan, worker)) {
             continue;
         } else if (scan->ended || (scan->front == scan->loaded && !find_block(scan, &entry))) {
@@ -214,14 +211,14 @@ static void scan_worker(void *context, unsigned worker, unsigned workers)
     pthread_mutex_unlock(&scan->lock);
 }
 
-static enum slc_status take_memory(struct scan *scan, struct slc_error *err)
+static enum slc_status allocate_scan(struct scan *scan, struct slc_error *err)
 {
     unsigned workers = scan->options->workers;
 
     scan->slots = slc_calloc(workers, sizeof *scan->slots);
     scan->decoder = slc_calloc(workers, sizeof *scan->decoder);
     SLC_TRY(slc_check_memory(scan->slots != NULL && scan->decoder != NULL, err,
-                             "to read a store with %u threads", workers));
+                             "for reading a store with %u threads", workers));
     for (unsigned w = 0; w < workers; w++) {
         SLC_TRY(slc_buffer_create(&scan->slots[w].memory, scan->info->max_block_bytes,
                                   SLC_PAGES_SMALL, err));
@@ -252,15 +249,15 @@ enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
                         .steps = steps,
                         .info = slc_reader_info(options->reader),
                         .fault = SLC_ERROR_INIT};
-    enum slc_status status = take_memory(&scan, err);
+    enum slc_status status = allocate_scan(&scan, err);
 
-    /* Default attributes: these two cannot fail on Linux. */
+    /* With default attributes these two cannot fail on Linux. */
     pthread_mutex_init(&scan.lock, NULL);
     pthread_cond_init(&scan.changed, NULL);
     SLC_THEN(status, slc_block_file_open(options->files, slc_reader_path(options->reader),
                                          "opening the block file", &scan.file, err));
     SLC_THEN(status, slc_team_run(options->workers, scan_worker, &scan, err));
-    if (status == SLC_OK && failed(&scan)) {
+    if (status == SLC_OK && has_failed(&scan)) {
         status = slc_error_pass(err, &scan.fault);
     }
     slc_block_file_close(&scan.file);
@@ -280,8 +277,8 @@ void slc_tile_progress_add(struct slc_tile_progress *progress,
         return;
     }
     uint64_t done = atomic_fetch_add(&progress->done, nnz) + nnz;
-    if (!atomic_exchange(&progress->telling, true)) {
+    if (!atomic_exchange(&progress->reporting, true)) {
         options->progress(options->context, phase, slc_min_u64(done, total), total);
-        atomic_store(&progress->telling, false);
+        atomic_store(&progress->reporting, false);
     }
 }

@@ -1,7 +1,7 @@
 /*
- * All tiles of a block file, or those of a range of rows, decoded by several threads. Tiles are
- * taken in the order of the file, from a few blocks in memory at a time, so that blocks with many
- * tiles occupy all threads, and what depends on the order can be settled tile by tile.
+ * Decodes all tiles of a block file, or those of a range of rows, on several threads. Tiles are
+ * processed in file order, from a few blocks in memory at a time, so that blocks with many tiles
+ * occupy all threads and order-dependent work can be done tile by tile.
  */
 #ifndef SLC_STORAGE_TILE_SCAN_H
 #define SLC_STORAGE_TILE_SCAN_H
@@ -16,20 +16,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What workers 0 .. workers-1 do with each tile, one after the other. */
+/* Steps that workers 0 .. workers-1 perform on each tile, in this order. */
 struct slc_tile_steps {
     void *context;
-    /* Many tiles at the same time. The tile's memory is not there any more afterwards. */
+    /* Runs on many tiles at the same time. The tile's memory is invalid after the call. */
     enum slc_status (*decode)(void *context,
                               unsigned worker,
                               struct slc_tile_view *tile,
                               struct slc_error *err);
     /*
-     * May be NULL. One tile at a time, in the order of the file. False: no further tile is taken,
-     * and that is no error; of those that other workers have taken already the turn may still come.
+     * May be NULL. Runs on one tile at a time, in file order. Returning false ends the scan without
+     * an error; it may still be called for tiles that other workers have already started.
      */
     bool (*in_turn)(void *context, unsigned worker);
-    /* May be NULL. Many tiles at the same time, each after its turn, also when others fail. */
+    /* May be NULL. Runs on many tiles at the same time, each after in_turn, even if others fail. */
     void (*deliver)(void *context, unsigned worker);
 };
 
@@ -37,35 +37,35 @@ struct slc_tile_scan_options {
     const struct slc_files *files;
     const struct slc_reader *reader;
     unsigned workers;
-    /* Blocks without rows first_row .. last_row of `mode` are not read .. */
+    /* Blocks without rows first_row .. last_row of `mode` are skipped. */
     unsigned mode;
     uint64_t first_row, last_row;
-    uint64_t first_tile;         /* .. nor is what lies before this tile */
+    uint64_t first_tile;         /* tiles before this one are skipped */
     const struct slc_stop *stop; /* may be NULL; polled between tiles */
-    /* For slc_tile_progress_add, which steps may call; NULL: no callback. */
+    /* Callback for slc_tile_progress_add, which steps may call; may be NULL. */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context; /* of progress */
 };
 
-/* Nonzeros that the workers of a scan have finished. */
+/* Number of nonzeros that the workers of a scan have processed. */
 struct slc_tile_progress {
     atomic_uint_fast64_t done;
-    atomic_bool telling; /* one thread at a time calls back */
+    atomic_bool reporting; /* a thread is in the callback */
 };
 
-/* What a scan maps: a block and a decoder per worker. */
+/* Bytes that a scan maps: a block and a decoder per worker. */
 uint64_t slc_tile_scan_memory_bytes(const struct slc_layout_info *info, unsigned workers);
 
 /*
- * Takes every tile of the blocks that are asked for through the steps.
- * Errors: the first of a step or of reading; SLC_ERR_DAMAGED names file, block and offset;
- * SLC_ERR_INTERRUPTED where `stop` was wanted.
+ * Performs the steps on every selected tile.
+ * Errors: the first of a step or of reading; SLC_ERR_DAMAGED with file, block and offset;
+ * SLC_ERR_INTERRUPTED if `stop` was requested.
  */
 enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
                               const struct slc_tile_steps *steps,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* Adds `nnz` nonzeros and calls options->progress unless another worker does. */
+/* Adds `nnz` nonzeros, and calls options->progress unless another worker is in it. */
 void slc_tile_progress_add(struct slc_tile_progress *progress,
                            const struct slc_tile_scan_options *options,
                            const char *phase,

@@ -1,10 +1,10 @@
 /*
- * Verifying a store: the manifest, the folder's contents, and every block file from its first byte
- * to its last (verify_file.c). A fault never ends the check: it is reported with file, block and
- * offset, and the next part is looked at.
+ * Verifies a store: the manifest, the contents of the folder, and every byte of every block file
+ * (verify_file.c). A fault does not end the check: it is reported with file, block and offset, and
+ * the check continues with the next part.
  *
  * Every byte is covered: header, index and closing page when the file is opened, each block by its
- * checksum, and together they fill the file (slc_reader_open checks that there are no gaps).
+ * checksum; together they fill the file (slc_reader_open checks that there are no gaps).
  */
 #include "storage/verify/verify_internal.h"
 
@@ -20,7 +20,7 @@
 
 enum { DEFAULT_FINDINGS = 64 };
 
-/* A fault of the check itself, not of the store. */
+/* Whether the check itself failed, rather than the store. */
 static bool is_failure(enum slc_status status)
 {
     return status == SLC_ERR_MEMORY || status == SLC_ERR_SYSTEM || status == SLC_ERR_BUDGET ||
@@ -64,7 +64,7 @@ bool slc_verify_ended(struct slc_verifier *verifier)
     return atomic_load(&verifier->stop);
 }
 
-/* The permutation file of one mode, which takes the memory of its labels. */
+/* Checks the permutation of a mode; needs memory for its labels. */
 static void check_permutation(struct slc_verifier *verifier,
                               const struct slc_store_permutation *permutation)
 {
@@ -92,7 +92,7 @@ static void check_permutation(struct slc_verifier *verifier,
     verifier->report.bytes += permutation->file_bytes;
 }
 
-/* The names of a mode's indices, of which a piece at a time is in memory. */
+/* Checks the names of a mode's indices; holds one piece at a time in memory. */
 static void check_names(struct slc_verifier *verifier, const struct slc_store_names *names)
 {
     struct slc_error fault = SLC_ERROR_INIT;
@@ -105,7 +105,7 @@ static void check_names(struct slc_verifier *verifier, const struct slc_store_na
     verifier->report.bytes += names->file_bytes;
 }
 
-/* Whether the manifest lists `name`, or it is the manifest. */
+/* Whether `name` is the manifest or listed in it. */
 static bool is_listed(const struct slc_verifier *verifier, const char *name)
 {
     bool listed = strcmp(name, SLC_MANIFEST_NAME) == 0;
@@ -123,9 +123,9 @@ static bool is_listed(const struct slc_verifier *verifier, const char *name)
 }
 
 /*
- * Whether an interrupted change of layouts leaves a file of that name: the file or the journal of
- * one that is not finished, a finished one that was not listed yet, a manifest that was not in its
- * place yet, or what tells of stripes that come or go. The leftover says which layout it is of.
+ * Whether an interrupted change of layouts leaves a file with this name: the file or the journal of
+ * an unfinished layout, a finished layout that was not listed yet, a manifest that was not
+ * published yet, or a list of stripes to be added or removed. Sets *leftover to its layout.
  */
 static bool
 is_leftover(const struct slc_verifier *verifier, const char *name, struct slc_leftover *of)
@@ -161,8 +161,8 @@ is_leftover(const struct slc_verifier *verifier, const char *name, struct slc_le
 }
 
 /*
- * One name in the folder. With a sound manifest, what it does not list is a finding; without, block
- * files are found by name and checked on their own, so that one knows whether the data is whole.
+ * Checks a name in the folder. With a valid manifest, an unlisted name is a finding; without one,
+ * block files are recognized by name and checked on their own, to show whether the data is intact.
  */
 static int check_name(void *context, const char *name, char kind)
 {
@@ -170,7 +170,7 @@ static int check_name(void *context, const char *name, char kind)
     struct slc_leftover leftover;
     size_t length = strlen(name);
 
-    if (!verifier->have_manifest) {
+    if (!verifier->has_manifest) {
         if (kind == 'f' && length > 4 && strcmp(name + length - 4, ".blk") == 0) {
             slc_verify_file(verifier, name, NULL);
         }
@@ -202,8 +202,8 @@ static void check_folder(struct slc_verifier *verifier)
     int rc =
         verifier->files->list_folder(verifier->files->self, verifier->path, check_name, verifier);
 
-    /* A folder that is not there has been reported with its manifest. */
-    if (rc < 0 && (verifier->have_manifest || (rc != -ENOENT && rc != -ENOTDIR))) {
+    /* A missing folder was reported with its manifest. */
+    if (rc < 0 && (verifier->has_manifest || (rc != -ENOENT && rc != -ENOTDIR))) {
         struct slc_error fault = SLC_ERROR_INIT;
 
         verifier->step++;
@@ -212,7 +212,7 @@ static void check_folder(struct slc_verifier *verifier)
     }
 }
 
-/* Reads the manifest; a faulty one is a finding. */
+/* Reads the manifest; a fault in it is a finding. */
 static void check_manifest(struct slc_verifier *verifier)
 {
     struct slc_error fault = SLC_ERROR_INIT;
@@ -224,11 +224,11 @@ static void check_manifest(struct slc_verifier *verifier)
         slc_fail(&fault, SLC_ERR_MEMORY, "no memory for a path");
     } else if (slc_manifest_read(verifier->files, verifier->path, &verifier->manifest, &fault) ==
                SLC_OK) {
-        verifier->have_manifest = true;
+        verifier->has_manifest = true;
         verifier->report.files++;
         rc = verifier->files->stat_path(verifier->files->self, path, &stat);
         if (rc < 0) {
-            slc_fail_errno(&fault, -rc, path, "asking for the file's size");
+            slc_fail_errno(&fault, -rc, path, "getting the size of the file");
         } else {
             verifier->report.bytes += stat.bytes;
         }
@@ -263,18 +263,18 @@ enum slc_status slc_verify_store(const char *path,
     pthread_mutex_init(&verifier->lock, NULL);
 
     check_manifest(verifier);
-    for (unsigned i = 0; i < verifier->manifest.layout_count && verifier->have_manifest; i++) {
+    for (unsigned i = 0; i < verifier->manifest.layout_count && verifier->has_manifest; i++) {
         if (!atomic_load(&verifier->stop)) {
             slc_verify_file(verifier, verifier->manifest.layouts[i].file,
                             &verifier->manifest.layouts[i]);
         }
     }
-    for (unsigned i = 0; i < verifier->manifest.permutation_count && verifier->have_manifest; i++) {
+    for (unsigned i = 0; i < verifier->manifest.permutation_count && verifier->has_manifest; i++) {
         if (!atomic_load(&verifier->stop)) {
             check_permutation(verifier, &verifier->manifest.permutations[i]);
         }
     }
-    for (unsigned i = 0; i < verifier->manifest.names_count && verifier->have_manifest; i++) {
+    for (unsigned i = 0; i < verifier->manifest.names_count && verifier->has_manifest; i++) {
         if (!atomic_load(&verifier->stop)) {
             check_names(verifier, &verifier->manifest.names[i]);
         }

@@ -1,7 +1,7 @@
 /*
- * Verifies a store: what `sluice check` runs. Structure, every checksum, every padding byte; with
- * `decode`, every tile of every layout is decoded and its keys, coordinate ranges, counts, sums of
- * squares and content sums are compared with the directory, the index, the header and the manifest.
+ * Verifies a store, for `sluice check`: structure, every checksum, every padding byte. With
+ * `decode`, decodes every tile of every layout and compares its keys, coordinate ranges, counts,
+ * sums of squares and content sums with the directory, the index, the header and the manifest.
  */
 #ifndef SLC_STORAGE_VERIFY_H
 #define SLC_STORAGE_VERIFY_H
@@ -14,10 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A file in the folder of a store that is no part of it, yet comes from this program. */
+/* A file in the folder of a store that is not part of the store, but was left by this program. */
 struct slc_leftover {
     const char *name;
-    enum slc_layout_kind layout; /* SLC_LAYOUT_BLCO: a manifest, or of stripes */
+    enum slc_layout_kind layout; /* SLC_LAYOUT_BLCO also for a manifest or stripes */
     unsigned mode;
 };
 
@@ -26,15 +26,17 @@ struct slc_verify_options {
     bool decode;                   /* false: `check --fast` */
     unsigned threads;
     uint64_t memory_bytes;       /* budget; 0: the default */
-    unsigned max_findings;       /* stop after so many; 0: 64 */
-    const struct slc_stop *stop; /* looked at between tiles; may be NULL */
-    /* Called for each fault found, from one thread at a time; NULL to count only. */
+    unsigned max_findings;       /* stops after this many; 0: 64 */
+    const struct slc_stop *stop; /* polled between tiles; may be NULL */
+    /* Called for each fault, by one thread at a time; NULL: faults are only counted. */
     void (*found)(void *context, const struct slc_error *fault);
-    /* The same for files that interrupted changes of layouts have left, which are no faults. */
+    /* Called for files left by interrupted changes of layouts, which are not faults; NULL: none. */
     void (*leftover)(void *context, const struct slc_leftover *leftover);
     void *context;
-    /* Bytes of the store's files that have been checked, of all; any thread, one at a time. NULL:
-     * not told. */
+    /*
+     * Called with the bytes of the store's files checked so far and in total, by any thread, one at
+     * a time; may be NULL.
+     */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
 };
 
@@ -44,14 +46,14 @@ struct slc_verify_report {
     uint64_t bytes;
     uint64_t layouts;
     uint64_t nnz;       /* of all layouts together */
-    uint64_t leftovers; /* files of interrupted changes of layouts: no part of the store */
+    uint64_t leftovers; /* files of interrupted changes of layouts; not part of the store */
     uint64_t findings;
 };
 
 /*
- * SLC_ERR_INTERRUPTED where `stop` ended it.
- * Returns SLC_OK when the check ran and found nothing, the status of the first finding otherwise
- * (with `err` holding it). All findings go through `found`.
+ * Returns SLC_OK if the check completed without findings, otherwise the status of the first
+ * finding, which `err` holds; SLC_ERR_INTERRUPTED if `stop` ended it. All findings are passed to
+ * `found`.
  */
 enum slc_status slc_verify_store(const char *path,
                                  const struct slc_verify_options *options,

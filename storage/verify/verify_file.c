@@ -1,6 +1,6 @@
 /*
- * Checking one block file: its header, index and every block. Blocks are read and checked by a team
- * of threads, each with one block and one decoder in memory; the number of threads shrinks to fit
+ * Checks one block file: its header, index and every block. A team of threads reads and checks the
+ * blocks, each with one block and one decoder in memory; the number of threads is reduced to fit
  * the budget.
  */
 #include "storage/verify/verify_internal.h"
@@ -13,13 +13,13 @@
 
 #include <inttypes.h>
 
-/* What one worker needs. */
+/* Scratch of one worker. */
 struct worker {
     struct slc_buffer block;
-    struct slc_decoder *decoder; /* NULL where nothing is decoded */
+    struct slc_decoder *decoder; /* NULL if nothing is decoded */
 };
 
-/* One block file under check. */
+/* State of checking a block file. */
 struct file_check {
     struct slc_verifier *verifier;
     const struct slc_reader *reader;
@@ -28,8 +28,9 @@ struct file_check {
     unsigned worker_count;
 };
 
-/* Of fiber-n: whether as many fibers end in the block as the index says. Reports if not. */
-static bool count_fits(struct file_check *check, const struct slc_block_view *view, uint64_t ended)
+/* Fiber-n: whether the number of fibers that end in the block matches the index. Reports if not. */
+static bool
+check_fiber_count(struct file_check *check, const struct slc_block_view *view, uint64_t ended)
 {
     struct slc_error fault = SLC_ERROR_INIT;
 
@@ -38,14 +39,14 @@ static bool count_fits(struct file_check *check, const struct slc_block_view *vi
         return true;
     }
     slc_fail(&fault, SLC_ERR_DAMAGED,
-             "%" PRIu64 " fibers end in the block, the index says %" PRIu32, ended,
+             "%" PRIu64 " fibers end in the block, but %" PRIu32 " according to the index", ended,
              view->entry.partition);
     slc_error_locate_block(&fault, slc_reader_path(view->reader), view->block, view->entry.offset);
     slc_verify_report(check->verifier, &fault);
     return false;
 }
 
-/* Checks the tiles of a sound block; returns its nonzeros, 0 after a fault. */
+/* Checks the tiles of a sound block; returns its number of nonzeros, 0 after a fault. */
 static uint64_t
 check_tiles(struct file_check *check, const struct slc_block_view *view, struct worker *worker)
 {
@@ -70,7 +71,7 @@ check_tiles(struct file_check *check, const struct slc_block_view *view, struct 
             return 0;
         }
     }
-    if (nnz > 0 && worker->decoder != NULL && !count_fits(check, view, ended)) {
+    if (nnz > 0 && worker->decoder != NULL && !check_fiber_count(check, view, ended)) {
         return 0;
     }
     return nnz;
@@ -102,9 +103,9 @@ static void check_block(struct file_check *check, uint64_t block, struct worker 
     verifier->report.nnz += nnz;
     if (verifier->options->progress != NULL) {
         const uint64_t total =
-            verifier->have_manifest ? slc_manifest_file_bytes(&verifier->manifest) : 0;
+            verifier->has_manifest ? slc_manifest_file_bytes(&verifier->manifest) : 0;
 
-        /* Bytes of the manifest are among those that were checked. */
+        /* The bytes checked include those of the manifest. */
         verifier->options->progress(
             verifier->options->context, "check",
             total > 0 ? slc_min_u64(verifier->report.bytes, total) : verifier->report.bytes, total);
@@ -123,19 +124,19 @@ static void check_range(void *context, uint64_t begin, uint64_t end, unsigned wo
     }
 }
 
-/* As many workers as are wanted, useful and within the budget. Errors: SLC_ERR_BUDGET. */
+/* Chooses the number of workers: requested, useful and within budget. Errors: SLC_ERR_BUDGET. */
 static enum slc_status
 choose_workers(struct file_check *check, unsigned *workers, struct slc_error *err)
 {
     const struct slc_verifier *verifier = check->verifier;
     const struct slc_layout_info *info = slc_reader_info(check->reader);
-    /* The index is resident already. */
+    /* The index is already resident. */
     uint64_t fixed =
         slc_div_up_u64(slc_memory_resident() + UNTOUCHED_BYTES, PROCESS_UNIT) * PROCESS_UNIT;
     uint64_t each = slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
                     (verifier->options->decode ? slc_decoder_memory_bytes(info, SLC_F64) : 0) +
                     sizeof(struct worker) + THREAD_BYTES;
-    uint64_t wanted = verifier->options->threads;
+    uint64_t requested = verifier->options->threads;
 
     if (verifier->memory_bytes < fixed || verifier->memory_bytes - fixed < each) {
         enum slc_status status =
@@ -144,9 +145,9 @@ choose_workers(struct file_check *check, unsigned *workers, struct slc_error *er
         slc_error_locate_file(err, slc_reader_path(check->reader));
         return status;
     }
-    wanted = wanted == 0 ? slc_team_default_workers() : wanted;
+    requested = requested == 0 ? slc_team_default_workers() : requested;
     uint64_t fitting = (verifier->memory_bytes - fixed) / each;
-    *workers = (unsigned)slc_min_u64(slc_min_u64(wanted, fitting),
+    *workers = (unsigned)slc_min_u64(slc_min_u64(requested, fitting),
                                      slc_min_u64(info->block_count, SLC_MAX_THREADS));
     return SLC_OK;
 }
@@ -178,7 +179,7 @@ static void destroy_workers(struct file_check *check)
     slc_free(check->workers);
 }
 
-/* All blocks of an open file. Faults of blocks are reported here, others returned. */
+/* Checks all blocks of an open file. Reports faults of blocks and returns other errors. */
 static enum slc_status
 check_blocks(struct slc_verifier *verifier, const struct slc_reader *reader, struct slc_error *err)
 {
@@ -190,7 +191,7 @@ check_blocks(struct slc_verifier *verifier, const struct slc_reader *reader, str
         return SLC_OK;
     }
     SLC_TRY(choose_workers(&check, &workers, err));
-    SLC_TRY(slc_block_file_open(verifier->files, slc_reader_path(reader), "opening a block file",
+    SLC_TRY(slc_block_file_open(verifier->files, slc_reader_path(reader), "opening the block file",
                                 &check.file, err));
     enum slc_status status = create_workers(&check, workers, err);
     SLC_THEN(status, slc_team_for(workers, blocks, 1, check_range, &check, err));
@@ -199,7 +200,7 @@ check_blocks(struct slc_verifier *verifier, const struct slc_reader *reader, str
     return status;
 }
 
-/* What the manifest says of an open file, and that it belongs with the other layouts. */
+/* Compares an open file with its manifest entry and with the other layouts. */
 static enum slc_status check_listed(struct slc_verifier *verifier,
                                     const struct slc_store_layout *layout,
                                     const struct slc_reader *reader,
@@ -207,12 +208,12 @@ static enum slc_status check_listed(struct slc_verifier *verifier,
 {
     enum slc_status status = slc_manifest_check_layout(&verifier->manifest, layout, reader, err);
 
-    if (status == SLC_OK && verifier->have_keys) {
+    if (status == SLC_OK && verifier->has_keys) {
         status = slc_store_check_keys(&verifier->keys, reader, err);
     }
-    if (!verifier->have_keys) {
+    if (!verifier->has_keys) {
         verifier->keys = slc_reader_info(reader)->content_keys;
-        verifier->have_keys = true;
+        verifier->has_keys = true;
     }
     return status;
 }

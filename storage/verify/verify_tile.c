@@ -1,7 +1,7 @@
 /*
- * Verifying one tile: every nonzero's key is formed again from its decoded coordinates and enters
- * the content sum with its value's bits, so that a decoder's mistake shows as well as a forged
- * file.
+ * Verifies one tile: forms every nonzero's key again from its decoded coordinates and adds it with
+ * the bits of its value to the content sum, which detects errors of the decoder as well as forged
+ * files.
  *
  * Cost: decoding plus about 20 ns per nonzero for forming and mixing the key.
  */
@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Nonzeros asked for at a time: whatever the decoder prefers to hand out, in one go or several. */
+/* Nonzeros requested at a time; independent of the chunk size that the decoder prefers. */
 enum { CHUNK_NNZ = 1024 };
 
 static void
@@ -26,18 +26,18 @@ load_tile(const struct slc_block_view *block, uint32_t index, struct slc_tile_en
     slc_tile_entry_load(block->data + slc_tile_entry_offset(order, index), order, tile);
 }
 
-/* Places a fault at the tile's data. */
-static enum slc_status located(const struct slc_block_view *block,
-                               const struct slc_tile_entry *tile,
-                               enum slc_status status,
-                               struct slc_error *err)
+/* Adds the position of the tile's data to a fault. */
+static enum slc_status locate_fault(const struct slc_block_view *block,
+                                    const struct slc_tile_entry *tile,
+                                    enum slc_status status,
+                                    struct slc_error *err)
 {
     slc_error_locate_block(err, slc_reader_path(block->reader), block->block,
                            block->entry.offset + tile->data_offset);
     return status;
 }
 
-/* The first key behind tile `index`; false where none belongs with its own. */
+/* First key after tile `index`; false if there is none whose tile belongs to the same sequence. */
 static bool next_first_key(const struct slc_block_view *block, uint32_t index, slc_u128 *key)
 {
     const struct slc_layout_info *info = slc_reader_info(block->reader);
@@ -59,7 +59,7 @@ static bool next_first_key(const struct slc_block_view *block, uint32_t index, s
     return false;
 }
 
-/* Of fiber-n: tiles end with fibers, but for those that hold a part of a single one. */
+/* Fiber-n: a tile ends with a fiber, unless it holds part of a single one. */
 static enum slc_status check_fiber_cut(const struct slc_block_view *block,
                                        const struct slc_tile_entry *tile,
                                        uint32_t index,
@@ -73,12 +73,13 @@ static enum slc_status check_fiber_cut(const struct slc_block_view *block,
         slc_key_same_fiber(keys, slc_key_join(tile->first_lo, tile->first_hi), last)) {
         return SLC_OK;
     }
-    return located(block, tile,
-                   slc_fail(err, SLC_ERR_DAMAGED,
-                            "tile %" PRIu32 " of the block ends amid a fiber that it does not hold "
-                            "alone: no writer cuts so",
-                            index),
-                   err);
+    return locate_fault(
+        block, tile,
+        slc_fail(err, SLC_ERR_DAMAGED,
+                 "tile %" PRIu32
+                 " of the block ends within a fiber that is not its only one, which no writer does",
+                 index),
+        err);
 }
 
 uint64_t
@@ -125,18 +126,18 @@ slc_verify_tile_cut(const struct slc_block_view *block, uint32_t index, struct s
             return SLC_OK;
         }
     }
-    return located(block, &tile,
-                   slc_fail(err, SLC_ERR_DAMAGED,
-                            "tile %" PRIu32 " of the block ends after %" PRIu32
-                            " nonzeros, though the next one still fits: no writer cuts so",
-                            index, tile.nnz),
-                   err);
+    return locate_fault(block, &tile,
+                        slc_fail(err, SLC_ERR_DAMAGED,
+                                 "tile %" PRIu32 " of the block ends after %" PRIu32
+                                 " nonzeros although the next one would fit, which no writer does",
+                                 index, tile.nnz),
+                        err);
 }
 
-/* What decoding has shown so far. */
+/* Results of decoding so far. */
 struct tile_tally {
     uint64_t nnz;
-    uint64_t fibers; /* pieces of those of the keys' run */
+    uint64_t fibers; /* pieces of fibers of the keys' run */
     uint64_t content_sum;
     double sum_of_squares;
     slc_u128 first_key, last_key;
@@ -144,7 +145,7 @@ struct tile_tally {
     uint32_t max[SLC_MAX_ORDER];
 };
 
-/* Coordinate ranges of a chunk. Errors: a coordinate outside the tile's box. */
+/* Updates the coordinate ranges by a chunk. Errors: a coordinate outside the tile's range. */
 static enum slc_status tally_ranges(const struct slc_tile_view *tile,
                                     const struct slc_chunk_view *chunk,
                                     struct tile_tally *tally,
@@ -162,7 +163,7 @@ static enum slc_status tally_ranges(const struct slc_tile_view *tile,
         if (max > tile->extent[mode]) {
             return slc_fail(err, SLC_ERR_DAMAGED,
                             "tile %" PRIu64 " has a coordinate %" PRIu32
-                            " above its smallest in mode %u, its extent is %" PRIu32,
+                            " above its smallest in mode %u, but its extent is %" PRIu32,
                             tile->ordinal, max, mode + 1, tile->extent[mode]);
         }
         tally->min[mode] = min;
@@ -171,7 +172,7 @@ static enum slc_status tally_ranges(const struct slc_tile_view *tile,
     return SLC_OK;
 }
 
-/* Keys and values of a chunk. Errors: keys that do not ascend, values that are not allowed. */
+/* Adds keys and values of a chunk. Errors: keys that do not ascend, values that are not allowed. */
 static enum slc_status tally_nonzeros(const struct slc_layout_info *info,
                                       const struct slc_tile_view *tile,
                                       const struct slc_chunk_view *chunk,
@@ -217,30 +218,30 @@ static enum slc_status tally_nonzeros(const struct slc_layout_info *info,
     return SLC_OK;
 }
 
-/* The whole tile against its directory entry. */
-static enum slc_status compare(const struct slc_tile_view *view,
-                               const struct slc_tile_entry *tile,
-                               const struct tile_tally *tally,
-                               struct slc_error *err)
+/* Compares the whole tile with its directory entry. */
+static enum slc_status compare_entry(const struct slc_tile_view *view,
+                                     const struct slc_tile_entry *tile,
+                                     const struct tile_tally *tally,
+                                     struct slc_error *err)
 {
     if (tally->nnz != tile->nnz) {
         return slc_fail(err, SLC_ERR_DAMAGED,
                         "tile %" PRIu64 " decodes to %" PRIu64
-                        " nonzeros, its directory entry says %" PRIu32,
+                        " nonzeros, but its directory entry has %" PRIu32,
                         view->ordinal, tally->nnz, tile->nnz);
     }
     if (tally->first_key != slc_key_join(tile->first_lo, tile->first_hi) ||
         tally->last_key != slc_key_join(tile->last_lo, tile->last_hi)) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "first or last key of tile %" PRIu64
-                        " is not the one in its directory entry",
+                        "the first or last key of tile %" PRIu64
+                        " differs from its directory entry",
                         view->ordinal);
     }
     for (unsigned mode = 0; mode < view->order; mode++) {
         if (tally->min[mode] != 0 || tally->max[mode] != tile->extent[mode]) {
             return slc_fail(err, SLC_ERR_DAMAGED,
                             "tile %" PRIu64 " covers %" PRIu64 " to %" PRIu64
-                            " in mode %u, its directory entry says %" PRIu64 " to %" PRIu64,
+                            " in mode %u, but its directory entry has %" PRIu64 " to %" PRIu64,
                             view->ordinal, tile->corner[mode] + tally->min[mode],
                             tile->corner[mode] + tally->max[mode], mode + 1, tile->corner[mode],
                             tile->corner[mode] + tile->extent[mode]);
@@ -249,13 +250,13 @@ static enum slc_status compare(const struct slc_tile_view *view,
     if (slc_bits_f64(tally->sum_of_squares) != slc_bits_f64(tile->sum_of_squares)) {
         return slc_fail(err, SLC_ERR_DAMAGED,
                         "tile %" PRIu64
-                        " has the sum of squares %.17g, its directory entry says %.17g",
+                        " has the sum of squares %.17g, but its directory entry has %.17g",
                         view->ordinal, tally->sum_of_squares, tile->sum_of_squares);
     }
     if (tally->content_sum != tile->content_sum) {
         return slc_fail(err, SLC_ERR_DAMAGED,
                         "tile %" PRIu64 " has the content sum %016" PRIx64
-                        ", its directory entry says %016" PRIx64,
+                        ", but its directory entry has %016" PRIx64,
                         view->ordinal, tally->content_sum, tile->content_sum);
     }
     return SLC_OK;
@@ -280,7 +281,7 @@ enum slc_status slc_verify_tile(struct slc_decoder *decoder,
         if (status != SLC_OK || chunk.nnz == 0) {
             break;
         }
-        /* The decoder must not hand out more than the entry says, or a fault would never end. */
+        /* Never accept more than the entry's count, or a fault could loop forever. */
         if (chunk.nnz > entry.nnz - tally.nnz) {
             tally.nnz += chunk.nnz;
             break;
@@ -288,7 +289,7 @@ enum slc_status slc_verify_tile(struct slc_decoder *decoder,
         status = tally_ranges(&tile, &chunk, &tally, err);
         SLC_THEN(status, tally_nonzeros(info, &tile, &chunk, &tally, err));
     }
-    SLC_THEN(status, compare(&tile, &entry, &tally, err));
+    SLC_THEN(status, compare_entry(&tile, &entry, &tally, err));
     *fibers = tally.fibers;
-    return status == SLC_OK ? SLC_OK : located(block, &entry, status, err);
+    return status == SLC_OK ? SLC_OK : locate_fault(block, &entry, status, err);
 }

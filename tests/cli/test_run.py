@@ -494,7 +494,7 @@ def mttkrp(folder):
     for args in (("mttkrp", store, "--mode", 1, "--factors", factors, "-o", other), ("cpd", store, "-r", 2, "--ktensor", other)):
         _, messages = sluice(*args, status=2)
         with open(other) as file:
-            check(file.read() == "1 1 1 1\n" and "left alone" in messages, messages)
+            check(file.read() == "1 1 1 1\n" and "not overwritten" in messages, messages)
 
     def matrix(path):
         _, shape = npy_header(path)
@@ -615,7 +615,7 @@ def outputs_in_stores(folder):
                       ["convert", "-", inside], ["generate", inside, "--dims", "9x9", "--nnz", 5],
                       ["bench", "roofline", spare, "-r", 1, "--svg", inside]):
         _, message = sluice(*arguments, status=2, input="1 1 1\n")
-        check("store, which holds nothing but its own files: name a" in message, f"{arguments}: {message}")
+        check("store, which holds only its own files: name a" in message, f"{arguments}: {message}")
     _, message = sluice("ttv", spare, "--mode", 1, "--vector", factors + "/mode-1.npy", store, "--dry-run", status=5)
     check("the output exists" in message, message)
     sluice("generate", os.path.join(store, "relabelled.slc"), "--dims", "9x9", "--nnz", 5, status=2)

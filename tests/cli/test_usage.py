@@ -139,13 +139,13 @@ def mistaken_folders(folder):
     with open(table, "w", encoding="utf-8") as file:
         file.write("origin,destination\na,b\n")
     for words, status, *args in (
-            ("sluice convert makes it", 3, "cpd", text, "-r", 2),
+            ("which sluice convert makes", 3, "cpd", text, "-r", 2),
             ("results of a run: name the store", 3, "cpd", out, "-r", 2),
             ("runs of a sweep: name the store", 3, "info", sweep),
-            ("a store, of which sluice cpd makes a run", 3, "top", store),
+            ("a store: run sluice cpd on it", 3, "top", store),
             ("name the folder of one of them", 3, "top", sweep),
             ("name the folder of one of them", 3, "watch", sweep, "--once"),
-            ("a store, of which sluice cpd makes a run", 3, "watch", store, "--once"),
+            ("a store: run sluice cpd on it", 3, "watch", store, "--once"),
             ("name the folder of one of them", 3, "export", sweep, os.path.join(folder, "x.mat")),
             ("a store already", 3, "convert", store, os.path.join(folder, "y.slc")),
             ("results of a run", 3, "predict", out, out),

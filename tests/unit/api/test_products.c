@@ -288,7 +288,7 @@ static void refuses_a_matrix(void)
     REFUSED(sluice_ttm(store, 1, 0, matrix, folder, NULL, NULL, &err), SLUICE_ERR_USAGE,
             "the rank is 0");
     REFUSED(sluice_ttm(store, 1, 1, matrix, inside, NULL, NULL, &err), SLUICE_ERR_USAGE,
-            "lies in the folder of a store");
+            "is inside the folder of a store");
     options.compute.precision = SLUICE_F32;
     REFUSED(sluice_ttm(store, 1, 1, beyond, folder, &options, NULL, &err), SLUICE_ERR_INPUT,
             "number 2 of the vector, counting from 1, is 1e+39, beyond f32");

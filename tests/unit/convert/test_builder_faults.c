@@ -114,7 +114,7 @@ static void test_leftovers(void)
     CU_ASSERT(exists(path_in(path, "thesis.tex")));
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(run_build(&input, &build, path_in(path, "y.slc"), true, &report, &err),
-                     SLC_ERR_USAGE, &err, "lies in the folder of a store");
+                     SLC_ERR_USAGE, &err, "is inside the folder of a store");
     remove_store(path);
     input_destroy(&input);
 }

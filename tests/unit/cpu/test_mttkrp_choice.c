@@ -33,7 +33,7 @@ begin(struct slc_trial *trial, enum slc_conflict first, enum slc_conflict second
                                        .conflict = first,
                                        .rival = second};
 
-    slc_trial_begin(trial, &job, COPY_BYTES);
+    slc_trial_start(trial, &job, COPY_BYTES);
 }
 
 static void
@@ -41,7 +41,7 @@ add_tile(struct slc_trial *trial, const struct costs *costs, unsigned tile, stru
 {
     const bool outlier = costs->outlier_every > 0 && tile % costs->outlier_every == 0;
     struct slc_trial_turn *turn;
-    const enum slc_conflict conflict = slc_trial_take(trial, &turn);
+    const enum slc_conflict conflict = slc_trial_next_strategy(trial, &turn);
     const bool copies = conflict == SLC_CONFLICT_PRIVATE;
     uint64_t ns = copies ? costs->private_ns : costs->locked_ns;
 
@@ -54,8 +54,8 @@ add_tile(struct slc_trial *trial, const struct costs *costs, unsigned tile, stru
         return;
     }
     outcome->timed[conflict]++;
-    slc_trial_give(trial, turn, SLC_TILE_NNZ, ns * SLC_TILE_NNZ * (outlier ? 100 : 1),
-                   copies ? costs->copied_bytes : 0);
+    slc_trial_add_tile(trial, turn, SLC_TILE_NNZ, ns * SLC_TILE_NNZ * (outlier ? 100 : 1),
+                       copies ? costs->copied_bytes : 0);
 }
 
 static void pass(struct slc_trial *trial, const struct costs *costs, struct outcome *outcome)
@@ -186,11 +186,11 @@ static void adding_up_is_measured(void)
         struct outcome outcome;
 
         slc_trial_init(&trial);
-        slc_trial_begin(&trial, &job, UINT64_C(64) * TILES * SLC_TILE_NNZ);
+        slc_trial_start(&trial, &job, UINT64_C(64) * TILES * SLC_TILE_NNZ);
         pass(&trial, &costs, &outcome);
         CU_ASSERT_EQUAL(outcome.last, SLC_CONFLICT_LOCKED);
         for (unsigned p = 0; p < cases[c].pieces; p++) {
-            slc_trial_added(&trial, 65536, cases[c].add_ns);
+            slc_trial_add_copies(&trial, 65536, cases[c].add_ns);
         }
         slc_trial_end(&trial);
         CU_ASSERT_TRUE(slc_trial_result(&trial, &choice));
@@ -221,9 +221,9 @@ static void says_nothing_too_early(void)
 
     begin(&trial, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED, 2);
     for (unsigned tile = 0; tile < TILES; tile++) {
-        (void)slc_trial_take(&trial, &turn);
+        (void)slc_trial_next_strategy(&trial, &turn);
         if (turn != NULL) {
-            slc_trial_give(&trial, turn, 0, 1000, 0);
+            slc_trial_add_tile(&trial, turn, 0, 1000, 0);
         }
     }
     slc_trial_end(&trial);

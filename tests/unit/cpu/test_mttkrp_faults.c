@@ -131,7 +131,7 @@ static void test_refusals(void)
     REFUSED(job.factors[2] = NULL, "mode 3");
     REFUSED(job.conflict = SLC_CONFLICT_DIRECT, "direct");
     REFUSED((job.conflict = SLC_CONFLICT_COLUMNS, job.deterministic = true), "columns");
-    REFUSED((job.conflict = SLC_CONFLICT_COLUMNS, job.rival = SLC_CONFLICT_LOCKED), "tried");
+    REFUSED((job.conflict = SLC_CONFLICT_COLUMNS, job.rival = SLC_CONFLICT_LOCKED), "timed");
 #undef REFUSED
 
     problem_job(&problem, 2, &job);

@@ -220,7 +220,7 @@ static void refusals(void)
     SLC_ASSERT_OK(backend->ops->mttkrp_state(backend, &state, &err), &err);
     ((uint64_t *)state.region[1].data)[3] = dims[0];
     SLC_ASSERT_FAILS(backend->ops->mttkrp_resume(backend, &err), SLC_ERR_DAMAGED, &err,
-                     "partition 3 is said to continue row 7 of 7");
+                     "partition 3 claims to continue row 7 of 7");
     backend->ops->destroy(backend);
     problem_destroy(&problem);
 }

@@ -18,8 +18,8 @@ static uint64_t now_ns;
 static uint64_t made_up_clock(void)
 {
     const struct slc_trial *trial = &watched->trial;
-    const uint64_t place = (trial->dealt - 1) / trial->place_tiles;
-    const uint64_t turn = (trial->dealt - 1) % trial->place_tiles / SLC_TRIAL_TURN_TILES;
+    const uint64_t place = (trial->started - 1) / trial->place_tiles;
+    const uint64_t turn = (trial->started - 1) % trial->place_tiles / SLC_TRIAL_TURN_TILES;
 
     /* The candidates begin by turns, as mttkrp_trial.h says. */
     now_ns += trial->candidates[(turn + place) % 2] == slow ? 1000000 : 1000;
@@ -194,7 +194,7 @@ static void refuses_other_candidates(void)
             slc_error_clear(&err);
             if (!fits) {
                 SLC_ASSERT_FAILS(backend->ops->mttkrp_begin(backend, &job, &err), SLC_ERR_USAGE,
-                                 &err, "tried against");
+                                 &err, "timed against");
             }
             job.deterministic = true;
             slc_error_clear(&err);

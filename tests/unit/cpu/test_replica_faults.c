@@ -123,7 +123,7 @@ static void test_trial_faults(void)
     SLC_ASSERT_OK(backend->ops->replica_begin(backend, &shape, SLC_F64, 1, &err), &err);
     problem.factors[1] = problem.factors[0];
     SLC_ASSERT_FAILS(backend->ops->replica_end(backend, problem.factors, NULL, &err), SLC_ERR_USAGE,
-                     &err, "factor 2 is not of the tensor");
+                     &err, "factor 2 does not match the tensor");
     replica_check_dropped(backend);
     problem.factors[1] = (struct slc_matrix){0};
     backend->ops->destroy(backend);

@@ -58,7 +58,7 @@ static void test_shapes_refused(void)
     shape.dims[2] = 0;
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(backend->ops->replica_begin(backend, &shape, SLC_F64, 2, &err), SLC_ERR_USAGE,
-                     &err, "lengths");
+                     &err, "mode sizes");
     backend->ops->destroy(backend);
 }
 
@@ -109,7 +109,7 @@ static void test_tiles_refused(void)
         refuse_tile(backend, &problem.tensor, &changes[c], SLC_ERR_USAGE);
     }
     SLC_ASSERT_FAILS(backend->ops->replica_end(backend, NULL, NULL, &err), SLC_ERR_USAGE, &err,
-                     "but 0 came");
+                     "but 0 were added");
     replica_check_dropped(backend);
     tear_down(backend, &problem);
 }
@@ -173,7 +173,7 @@ static void test_steps(void)
     }
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(backend->ops->replica_end(backend, NULL, NULL, &err), SLC_ERR_USAGE, &err,
-                     "1500 came");
+                     "but 1500 were added");
     replica_check_dropped(backend);
 
     /* After the end, and after a drop. */
@@ -189,7 +189,8 @@ static void test_steps(void)
                      "begun");
     replica_check_dropped(backend);
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(replica_multiply(backend, &problem, 2, &err), SLC_ERR_USAGE, &err, "not held");
+    SLC_ASSERT_FAILS(replica_multiply(backend, &problem, 2, &err), SLC_ERR_USAGE, &err,
+                     "there are no copies");
     slc_error_clear(&err);
     SLC_ASSERT_OK(replica_load(backend, &problem.tensor, SLC_F64, 2, &err), &err);
     SLC_ASSERT_OK(replica_multiply(backend, &problem, 2, &err), &err);
@@ -207,7 +208,8 @@ static void test_jobs_refused(void)
     struct problem problem;
 
     set_up(100, &backend, &problem);
-    SLC_ASSERT_FAILS(replica_multiply(backend, &problem, 2, &err), SLC_ERR_USAGE, &err, "not held");
+    SLC_ASSERT_FAILS(replica_multiply(backend, &problem, 2, &err), SLC_ERR_USAGE, &err,
+                     "there are no copies");
     problem.tensor.chunk_nnz = 10;
     problem.tensor.fail_tile = 7;
     slc_error_clear(&err);
@@ -231,18 +233,19 @@ static void test_jobs_refused(void)
     job.nnz--;
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(backend->ops->mttkrp_replica(backend, &job, &err), SLC_ERR_USAGE, &err,
-                     "held");
+                     "there are no copies");
     problem_job(&problem, 2, &job);
     problem.factors[2].rows--;
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(backend->ops->mttkrp_replica(backend, &job, &err), SLC_ERR_USAGE, &err,
-                     "held");
+                     "there are no copies");
     problem.factors[2].rows++;
     slc_error_clear(&err);
     SLC_ASSERT_OK(replica_multiply(backend, &problem, 2, &err), &err);
     CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);
     backend->ops->replica_drop(backend);
-    SLC_ASSERT_FAILS(replica_multiply(backend, &problem, 2, &err), SLC_ERR_USAGE, &err, "not held");
+    SLC_ASSERT_FAILS(replica_multiply(backend, &problem, 2, &err), SLC_ERR_USAGE, &err,
+                     "there are no copies");
     tear_down(backend, &problem);
 }
 

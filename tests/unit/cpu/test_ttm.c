@@ -34,7 +34,7 @@ struct problem {
 /* Everything that was taken out of an output: rows of R, and coordinates. */
 struct taken {
     uint64_t count;
-    uint64_t room;
+    uint64_t capacity;
     uint64_t *coords[SLC_MAX_ORDER];
     double *rows;
 };
@@ -123,7 +123,7 @@ take(const struct problem *problem, struct slc_ttm_output *output, bool all, str
     const uint64_t count = output->count - (all || output->count == 0 ? 0 : 1);
     const uint32_t cols = problem->matrix.cols;
 
-    CU_ASSERT_FATAL(taken->count + count <= taken->room);
+    CU_ASSERT_FATAL(taken->count + count <= taken->capacity);
     for (uint64_t f = 0; f < count; f++) {
         memcpy(taken->rows + (taken->count + f) * cols, output->rows + f * output->pitch,
                cols * sizeof(double));
@@ -143,10 +143,10 @@ take(const struct problem *problem, struct slc_ttm_output *output, bool all, str
 static void taken_create(const struct problem *problem, struct taken *taken)
 {
     memset(taken, 0, sizeof *taken);
-    taken->room = problem->tensor.nnz + 1;
-    taken->rows = must(calloc(taken->room * problem->matrix.cols, sizeof(double)));
+    taken->capacity = problem->tensor.nnz + 1;
+    taken->rows = must(calloc(taken->capacity * problem->matrix.cols, sizeof(double)));
     for (unsigned m = 0; m < problem->tensor.order; m++) {
-        taken->coords[m] = must(calloc(taken->room, sizeof(uint64_t)));
+        taken->coords[m] = must(calloc(taken->capacity, sizeof(uint64_t)));
     }
 }
 
@@ -159,8 +159,10 @@ static void taken_destroy(struct taken *taken)
 }
 
 /* All tiles through one output of so much room. */
-static void
-run_tiles(const struct problem *problem, enum slc_ttm_form form, uint64_t room, struct taken *taken)
+static void run_tiles(const struct problem *problem,
+                      enum slc_ttm_form form,
+                      uint64_t capacity,
+                      struct taken *taken)
 {
     const struct slc_ttm_job job = job_of(problem, form);
     struct slc_error err = SLC_ERROR_INIT;
@@ -169,14 +171,14 @@ run_tiles(const struct problem *problem, enum slc_ttm_form form, uint64_t room, 
 
     taken->count = 0;
     fake_tile_create(&tile, &problem->tensor, problem->matrix.type);
-    SLC_ASSERT_OK(slc_ttm_output_create(&output, &job, room, &err), &err);
-    CU_ASSERT(output.buffer.bytes <= slc_ttm_output_bytes(&job, room));
+    SLC_ASSERT_OK(slc_ttm_output_create(&output, &job, capacity, &err), &err);
+    CU_ASSERT(output.buffer.bytes <= slc_ttm_output_bytes(&job, capacity));
     for (uint64_t t = 0; t < fake_tensor_tiles(&problem->tensor); t++) {
         uint32_t nnz = 1;
 
         fake_tile_open(&tile, t);
         while (nnz > 0) {
-            if (!slc_ttm_has_room(&output)) {
+            if (!slc_ttm_has_capacity(&output)) {
                 take(problem, &output, false, taken);
             }
             SLC_ASSERT_OK(slc_ttm_next(&job, &tile.view, &output, &nnz, &err), &err);
@@ -243,10 +245,10 @@ static void check_problem(struct problem *problem, double tolerance)
             if (!slc_cpu_force_instruction_set(sets[s])) {
                 continue;
             }
-            for (size_t room = 0; room < SLC_COUNT(rooms); room++) {
+            for (size_t capacity = 0; capacity < SLC_COUNT(rooms); capacity++) {
                 uint64_t wrong;
 
-                run_tiles(problem, form, rooms[room], is_first ? &first : &taken);
+                run_tiles(problem, form, rooms[capacity], is_first ? &first : &taken);
                 if (is_first) {
                     wrong = count_wrong(problem, &first, tolerance);
                     CU_ASSERT_EQUAL(wrong, 0);
@@ -391,17 +393,17 @@ static void test_refused(void)
 
     job.order = 2;
     SLC_ASSERT_FAILS(slc_ttm_next(&job, &tile.view, &output, &nnz, &err), SLC_ERR_USAGE, &err,
-                     "a tile of 3 modes in a product of mode 2 of 2");
+                     "a tile of 3 modes does not match a product of mode 2 of 2");
     job.order = 3;
     tile.view.value_type = SLC_F32;
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_ttm_next(&job, &tile.view, &output, &nnz, &err), SLC_ERR_USAGE, &err,
-                     "differ in type");
+                     "have different types");
     tile.view.value_type = SLC_F64;
     tile.view.extent[1] = (uint32_t)(400 - tile.view.corner[1]);
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_ttm_next(&job, &tile.view, &output, &nnz, &err), SLC_ERR_USAGE, &err,
-                     "the tile has indices up to 400 of mode 2, the matrix 400 rows");
+                     "the tile has indices up to 400 in mode 2, but the matrix has 400 rows");
     fake_tile_open(&tile, 0);
     problem.tensor.run_mode = 0;
     slc_error_clear(&err);
@@ -432,7 +434,7 @@ static void test_too_large(void)
 
     CU_ASSERT_EQUAL(slc_ttm_output_bytes(&job, UINT32_MAX - 7), UINT64_MAX);
     SLC_ASSERT_FAILS(slc_ttm_output_create(&output, &job, UINT32_MAX - 7, &err), SLC_ERR_MEMORY,
-                     &err, "fit no memory");
+                     &err, "exceed the address space");
     CU_ASSERT_STRING_EQUAL(slc_ttm_form_name(SLC_TTM_FORMS), "?");
 }
 

@@ -121,7 +121,7 @@ static void test_loops(void)
                          narrow[i] == field;
                 largest = field - base > largest ? field - base : largest;
             }
-            CU_ASSERT_EQUAL(tables[t]->settle(narrow, count, base), largest);
+            CU_ASSERT_EQUAL(tables[t]->subtract_base(narrow, count, base), largest);
             for (uint32_t i = 0; i < count; i++) {
                 equal &= narrow[i] == (uint32_t)slc_bits_gather(words[i], mask) - base;
                 keys[i] = (words[i] >> 7 & 0xfffff) + base;
@@ -241,11 +241,11 @@ static void test_damage(void)
         const char *what;
     } cases[] = {
         {0, 65, "the width of a group"},
-        {0, 6, "the bytes that groups take"},
+        {0, 6, "the size of the groups"},
         {1, 0, "the exception width of a group with exceptions"},
         {1, 61, "the width of a group"},
         {2, 0, "the exception width of a group without exceptions"},
-        {2, 101, "the exceptions of a group"},
+        {2, 101, "the number of exceptions of a group"},
         {3, 1, "padding after group widths"},
         {7, 1, "padding after group widths"},
         {58, 90, "the position of an exception"},
@@ -282,7 +282,7 @@ static void test_damage(void)
     CU_ASSERT(!slc_patched_group(&view, slc_decode_ops()->unpack, 0, values, NULL, &damage));
     CU_ASSERT_STRING_EQUAL(damage.what, "the high part of an exception");
     CU_ASSERT(!slc_patched_open(&view, good, 7, 100, 64, &used, &damage));
-    CU_ASSERT_STRING_EQUAL(damage.what, "the room for group widths in bytes");
+    CU_ASSERT_STRING_EQUAL(damage.what, "the number of bytes for group widths");
 }
 
 static const struct slc_test tests[] = {

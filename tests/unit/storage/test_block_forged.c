@@ -363,7 +363,8 @@ static void wrong_lengths(void)
         forged.size = whole - page * SLC_PAGE_BYTES;
         slc_forged_save(&forged, path);
         slc_error_clear(&err);
-        SLC_ASSERT_FAILS(slc_reader_open(NULL, path, &reader, &err), SLC_ERR_DAMAGED, &err, "cut");
+        SLC_ASSERT_FAILS(slc_reader_open(NULL, path, &reader, &err), SLC_ERR_DAMAGED, &err,
+                         "truncated");
     }
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_reader_open(NULL, slc_test_folder(), &reader, &err), SLC_ERR_FORMAT, &err,
@@ -449,7 +450,7 @@ static void huge_index(void)
     CU_ASSERT_STRING_EQUAL(err.file, path);
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_reader_open_within(NULL, path, UINT64_C(16) << 20, &reader, &err),
-                     SLC_ERR_DAMAGED, &err, "the index puts the block at 0 instead of 4096");
+                     SLC_ERR_DAMAGED, &err, "the index has the block at offset 0 instead of 4096");
     CU_ASSERT_EQUAL(err.offset, index_offset);
     slc_forged_release(&frame);
 }

@@ -220,7 +220,7 @@ static void altered_bytes(void)
     /* Alone it is refused, and says where; beside another one that one serves. */
     slc_forged_poke(generation_path(folder, 0), BODY, (uint8_t)~file.bytes[BODY]);
     SLC_ASSERT_FAILS(slc_checkpoint_open(NULL, folder, false, &checkpoint, &err), SLC_ERR_DAMAGED,
-                     &err, "begin the run anew");
+                     &err, "restart the run");
     CU_ASSERT_EQUAL(err.offset, BODY);
     slc_forged_poke(generation_path(folder, 0), BODY, file.bytes[BODY]);
     write_generations(folder, 2, 2, 1);
@@ -511,7 +511,7 @@ static void reserving(void)
     SLC_ASSERT_OK(slc_checkpoint_open(&faulty.table, folder, false, &checkpoint, &err), &err);
     slc_faulty_limit_room(&faulty, reserve_bytes() - 1);
     SLC_ASSERT_FAILS(slc_checkpoint_reserve(checkpoint, reserve_bytes(), &err), SLC_ERR_NOSPACE,
-                     &err, "name another place or do without");
+                     &err, "name another folder");
     slc_checkpoint_close(checkpoint);
     CU_ASSERT_EQUAL(slc_quick_files()->stat_path(NULL, folder, &stat), -ENOENT);
 

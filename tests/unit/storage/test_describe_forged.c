@@ -56,7 +56,7 @@ static void check_changed(struct slc_decoder *decoder,
         ends->refused++;
     } else if (!follow_expand(&followed)) {
         SLC_ASSERT_FAILS(tile.next(&tile, SLC_GROUP_NNZ, &chunk, &open_err), SLC_ERR_DAMAGED,
-                         &open_err, "an LZ4 section, expanded");
+                         &open_err, "expanded size of an LZ4 section");
         ends->not_expanded++;
     } else {
         if (decode_all(&followed)) {
@@ -172,7 +172,7 @@ static void test_empty_section(void)
     slc_store_u32(entry + SLC_TILE_AT_DATA_BYTES, 8);
     slc_store_u32(image.bytes + slc_tile_entry_offset(2, 1) + 4, 0);
     SLC_ASSERT_FAILS(follow_describe(&followed, &tile.info, &image.view, &err), SLC_ERR_DAMAGED,
-                     &err, "the size of an LZ4 section, expanded is 0");
+                     &err, "the expanded size of an LZ4 section is 0");
     CU_ASSERT_EQUAL(err.offset, SLC_PAGE_BYTES + slc_tile_entry_offset(2, 1) + 8);
     follow_end(&followed);
     SLC_ASSERT_OK(slc_decoder_create(&tile.info, SLC_F64, &decoder, NULL), NULL);

@@ -244,7 +244,8 @@ static void test_cut_in_a_page(void)
     SLC_ASSERT_OK(slc_io_check(io, &request, &err), &err);
     CU_ASSERT_EQUAL(truncate(path, FEW_PAGES * PAGE - 100), 0);
     CU_ASSERT_EQUAL(((const char *)request.data)[4 * PAGE - 1], 0);
-    SLC_ASSERT_FAILS(slc_io_check(io, &request, &err), SLC_ERR_DAMAGED, &err, "cut while in use");
+    SLC_ASSERT_FAILS(slc_io_check(io, &request, &err), SLC_ERR_DAMAGED, &err,
+                     "truncated while in use");
     slc_io_release(io, &request);
     slc_io_close(io);
 }
@@ -302,7 +303,8 @@ static void test_cut_while_mapped(void)
     CU_ASSERT_EQUAL(memcmp((const char *)second.data + 3 * PAGE, zeros, PAGE), 0);
     SLC_ASSERT_FAILS(slc_io_check(io, &first, &err), SLC_ERR_IO, &err, "was changed while");
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_io_check(io, &second, &err), SLC_ERR_DAMAGED, &err, "cut while in use");
+    SLC_ASSERT_FAILS(slc_io_check(io, &second, &err), SLC_ERR_DAMAGED, &err,
+                     "truncated while in use");
     CU_ASSERT_STRING_EQUAL(err.file, path);
     CU_ASSERT_EQUAL(err.offset, 4 * PAGE);
     slc_io_release(io, &first);

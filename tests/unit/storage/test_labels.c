@@ -223,8 +223,8 @@ static void forged(void)
     forge(folder, path, listed, 63, 1, "header");
     forge(folder, path, listed, 95, 1, "not zero");
     forge(folder, path, listed, 64 + 27, 0xff, "not zero");
-    forge(folder, path, listed, 64 + 9, 0xff, "no permutation");
-    forge(folder, path, listed, 64 + 10, 0, "no permutation");
+    forge(folder, path, listed, 64 + 9, 0xff, "not a permutation");
+    forge(folder, path, listed, 64 + 10, 0, "not a permutation");
     SLC_ASSERT_OK(slc_labels_read(slc_quick_files(), folder, &listed, 37, &labels, &err), &err);
     slc_labels_destroy(&labels);
     CU_ASSERT_EQUAL(truncate(path, 95), 0);

@@ -173,7 +173,7 @@ static void every_byte(void)
     store_file(path, bytes, listed.file_bytes - 1);
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_names_verify(slc_quick_files(), folder, &listed, &err), SLC_ERR_DAMAGED,
-                     &err, "long");
+                     &err, "the size in the manifest");
     CU_ASSERT_EQUAL(unlink(path), 0);
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_names_verify(slc_quick_files(), folder, &listed, &err), SLC_ERR_DAMAGED,

@@ -358,7 +358,7 @@ static void fill_ahead(void *context, unsigned worker, unsigned workers)
     atomic_fetch_add(&content->next, 1);
     SLC_ASSERT_FAILS(slc_output_ring_fill(content->ring, (uint64_t)(worker + 1) * SLC_PAGE_BYTES,
                                           content->bytes, 10, &err),
-                     SLC_ERR_INTERRUPTED, &err, "given up");
+                     SLC_ERR_INTERRUPTED, &err, "was aborted");
 }
 
 static void an_abort_wakes_everybody(void)
@@ -371,7 +371,7 @@ static void an_abort_wakes_everybody(void)
     SLC_ASSERT_OK(open_ring(&content, NULL, 1, 2, &err), &err);
     SLC_ASSERT_OK(slc_team_run(4, fill_ahead, &content, &err), &err);
     SLC_ASSERT_FAILS(slc_output_ring_finish(content.ring, 10, content.bytes, 0, &err),
-                     SLC_ERR_INTERRUPTED, &err, "given up");
+                     SLC_ERR_INTERRUPTED, &err, "was aborted");
     slc_output_ring_destroy(content.ring);
     CU_ASSERT_EQUAL(access(temporary, F_OK), -1);
     free(content.bytes);

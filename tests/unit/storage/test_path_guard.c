@@ -56,15 +56,15 @@ static const struct {
 } cases[] = {
     {"x.slc", "it is a store", NULL},
     {"x.slc/", "it is a store", NULL},
-    {"x.slc/.", "it is a store", "lies in the folder of a store"},
-    {"x.slc/m.npy", "lies in the folder of a store", "lies in the folder of a store"},
-    {"x.slc/new/", "lies in the folder of a store", "lies in the folder of a store"},
-    {"x.slc/" SLC_BLCO_NAME, "lies in the folder of a store", "lies in the folder of a store"},
-    {"x.slc/sub", "lies in the folder of a store", "lies in the folder of a store"},
-    {"x.slc/sub/deep.npy", "lies in the folder of a store", "lies in the folder of a store"},
-    {"link/deep.npy", "lies in the folder of a store", "lies in the folder of a store"},
-    {"link", "lies in the folder of a store", NULL},
-    {"plain/../x.slc/m.npy", "lies in the folder of a store", "lies in the folder of a store"},
+    {"x.slc/.", "it is a store", "is inside the folder of a store"},
+    {"x.slc/m.npy", "is inside the folder of a store", "is inside the folder of a store"},
+    {"x.slc/new/", "is inside the folder of a store", "is inside the folder of a store"},
+    {"x.slc/" SLC_BLCO_NAME, "is inside the folder of a store", "is inside the folder of a store"},
+    {"x.slc/sub", "is inside the folder of a store", "is inside the folder of a store"},
+    {"x.slc/sub/deep.npy", "is inside the folder of a store", "is inside the folder of a store"},
+    {"link/deep.npy", "is inside the folder of a store", "is inside the folder of a store"},
+    {"link", "is inside the folder of a store", NULL},
+    {"plain/../x.slc/m.npy", "is inside the folder of a store", "is inside the folder of a store"},
     {"x.slc/../m.npy", NULL, NULL},
     {"x.slc.r16", NULL, NULL},
     {"plain", NULL, NULL},
@@ -115,7 +115,7 @@ static void faults(void)
             SLC_ASSERT_OK(status, &err);
             break;
         }
-        SLC_ASSERT_FAILS(status, SLC_ERR_IO, &err, "looking whether");
+        SLC_ASSERT_FAILS(status, SLC_ERR_IO, &err, "checking whether the output");
     }
     CU_ASSERT(k > 4);
     slc_faulty_fail_from(&faulty, SLC_FAULTY_STAT, 2, EACCES);

@@ -219,9 +219,9 @@ static void content_runs(void)
         {SLC_CONTENT_RUN_BIT, 1, 3, SLC_OK, ""},
         {SLC_CONTENT_RUN_BIT, 0, 0, SLC_OK, ""}, /* no nonzero tells that it is another */
         {SLC_CONTENT_RUN_BIT, 2, 2, SLC_ERR_FORMAT, "the file's own"},
-        {SLC_CONTENT_RUN_BIT, 1, 0, SLC_ERR_FORMAT, "runs of 0 bits in mode 2"},
-        {SLC_CONTENT_RUN_BIT, 3, 1, SLC_ERR_FORMAT, "runs of 1 bits in mode 4 of 3"},
-        {SLC_CONTENT_RUN_BIT, 1, 6, SLC_ERR_FORMAT, "at most 5 fit"},
+        {SLC_CONTENT_RUN_BIT, 1, 0, SLC_ERR_FORMAT, "run of 0 bits in mode 2"},
+        {SLC_CONTENT_RUN_BIT, 3, 1, SLC_ERR_FORMAT, "run of 1 bits in mode 4 of 3"},
+        {SLC_CONTENT_RUN_BIT, 1, 6, SLC_ERR_FORMAT, "at most 5 bits fit"},
         {0, 1, 3, SLC_ERR_FORMAT, "reserved bit"},
         {0, 0, 1, SLC_ERR_FORMAT, "reserved bit"},
         {0, 0, 0, SLC_OK, ""},
@@ -421,7 +421,7 @@ static void forged_next_keys(void)
         SLC_ASSERT_OK(slc_reader_open(NULL, path, &reader, &err), &err);
         SLC_ASSERT_FAILS(
             slc_block_open(reader, block, forged.bytes + entry.offset, false, &view, &err),
-            SLC_ERR_DAMAGED, &err, "below the next block's first");
+            SLC_ERR_DAMAGED, &err, "below the first key of the next block");
         slc_reader_close(reader);
         slc_forged_release(&forged);
         slc_made_sorted_destroy(&sorted);

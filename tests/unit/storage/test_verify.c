@@ -385,7 +385,7 @@ static void short_tiles(void)
     SLC_ASSERT_OK(slc_writer_finish(writer, &summary, &err), &err);
     slc_made_manifest(&tensor, &summary, SLC_CODEC_PACKED, &written);
     SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), folder, &written, &err), &err);
-    CU_ASSERT(finds(false, "still fits"));
+    CU_ASSERT(finds(false, "would fit"));
     slc_encoder_destroy(encoder);
     slc_made_tensor_destroy(&tensor);
 }

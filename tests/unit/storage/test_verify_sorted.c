@@ -151,7 +151,7 @@ static void short_tiles(void)
     slc_forged_load(&forged, sorted_path);
     relist(&forged);
     slc_forged_release(&forged);
-    SLC_ASSERT_FAILS(verify(false, 1, &report, &err), SLC_ERR_DAMAGED, &err, "still fits");
+    SLC_ASSERT_FAILS(verify(false, 1, &report, &err), SLC_ERR_DAMAGED, &err, "would fit");
     slc_made_sorted_destroy(&sorted);
     slc_made_tensor_destroy(&tensor);
 }
@@ -291,7 +291,7 @@ static void whole_fibers(void)
     slc_forged_load(&forged, sorted_path);
     relist(&forged);
     slc_forged_release(&forged);
-    SLC_ASSERT_FAILS(verify(true, 1, &report, &err), SLC_ERR_DAMAGED, &err, "amid a fiber");
+    SLC_ASSERT_FAILS(verify(true, 1, &report, &err), SLC_ERR_DAMAGED, &err, "ends within a fiber");
     slc_made_tensor_destroy(&tensor);
 }
 

@@ -112,7 +112,7 @@ multiply_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct
 
     output->count = 0;
     while (nnz > 0) {
-        if (!slc_ttm_has_room(output)) {
+        if (!slc_ttm_has_capacity(output)) {
             mode->counts[worker] += output->count - 1;
             slc_ttm_keep_last(output);
         }

@@ -168,7 +168,7 @@ static void check_empty(struct fixture_run *run, const struct problem *problem)
     SLC_ASSERT_OK(slc_matrix_create(&output, SLC_F64, problem->tensor.dims[0], RANK, &err), &err);
     SLC_ASSERT_FAILS(multiply(run->stream, run->backend, problem, 0, run->plan.threads,
                               SLC_CONFLICT_REPLICA, &output, &err),
-                     SLC_ERR_USAGE, &err, "not held");
+                     SLC_ERR_USAGE, &err, "there are no copies");
     slc_matrix_destroy(&output);
 }
 

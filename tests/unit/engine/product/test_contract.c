@@ -194,7 +194,7 @@ static void test_refused(void)
     options->vectors[1].mode = 1;
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_contract(options, &report, &err), SLC_ERR_INPUT, &err,
-                     "a matrix of 40 x 1, but 30 x 1 is needed");
+                     "the matrix is 40 x 1, but 30 x 1 is needed");
     *options = good;
     options->output = NULL;
     slc_error_clear(&err);
