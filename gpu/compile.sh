@@ -1,7 +1,7 @@
 #!/bin/sh
-# compile.sh NVCC SOURCE OBJECT REPORT PTX DEPFILE ARGUMENT..: compiles a .cu file. REPORT is what the
-# assembler says of each kernel (registers, spills), PTX the assembly of the newest architecture: for
-# tests/unit/gpu/test_assembly.py.
+# compile.sh NVCC SOURCE OBJECT REPORT PTX DEPFILE ARGUMENT..: compiles a .cu file. REPORT receives the
+# assembler's report on each kernel (registers, spills), PTX the assembly of the newest architecture;
+# tests/unit/gpu/test_assembly.py reads both.
 set -e
 nvcc=$1 source=$2 object=$3 report=$4 ptx=$5 depfile=$6
 shift 6
@@ -13,6 +13,6 @@ then
     grep -v '^ptxas info' "$report" >&2
     exit 1
 fi
-# The last in the order of names is the newest: NAME.compute_80.ptx, NAME.compute_90.ptx; with one
-# architecture NAME.ptx.
+# The last name in sorted order is the newest: NAME.compute_80.ptx, NAME.compute_90.ptx; with a single
+# architecture it is NAME.ptx.
 find "$kept" -name '*.ptx' | sort | tail -n 1 | xargs -I{} cp {} "$ptx"

@@ -1,6 +1,6 @@
 /*
- * Devices that are described by a chip's name: for plans on a machine without one. They are
- * measured by the same functions as a device that is there, and are never opened. See gpu.h.
+ * Devices described by a chip's name, for plans on a machine without such a device. They are
+ * measured by the same functions as a real device, and are never opened.
  */
 #include "gpu/gpu.h"
 
@@ -13,11 +13,11 @@
 #include <string.h>
 
 /*
- * name, memory in GB, multiprocessors, KiB of shared memory that a thread block may use. Sources:
- * memory and multiprocessors from NVIDIA's data sheets and architecture white papers (A100 Tensor
- * Core GPU, H100 SXM5, H200 SXM, HGX B200, L40S); shared memory from the CUDA C++ Programming
- * Guide, "Technical Specifications per Compute Capability" (8.0, 9.0, 9.0, 10.0, 8.9). Chips before
- * compute capability 8.0 are left out: sluice does not run on them.
+ * Name, memory in GB, multiprocessors, and KiB of shared memory per thread block. Sources: memory
+ * and multiprocessors from NVIDIA's data sheets and architecture white papers (A100 Tensor Core
+ * GPU, H100 SXM5, H200 SXM, HGX B200, L40S); shared memory from the CUDA C++ Programming Guide,
+ * "Technical Specifications per Compute Capability" (8.0, 9.0, 9.0, 10.0, 8.9). Chips before
+ * compute capability 8.0 are omitted: sluice does not run on them.
  */
 #define CHIPS(X)                                                                                   \
     X("a100", 40, 108, 163)                                                                        \
@@ -38,13 +38,12 @@ static const struct chip chips[] = {CHIPS(CHIP)};
 const char *const slc_gpu_chip_names[] = {CHIPS(NAME) NULL};
 
 struct described {
-    struct slc_device device; /* first: what the engine has a pointer to */
+    struct slc_device device; /* first: the engine has a pointer to it */
     const struct chip *chip;
     uint64_t budget_bytes;
 };
 
-/* Data sheets count GB of 10^9 bytes; what the driver reports lies between these and as many GiB.
- */
+/* Data sheets count GB of 10^9 bytes; drivers report between this and as many GiB. */
 static uint64_t memory_bytes(const struct chip *chip)
 {
     return chip->memory_gb * UINT64_C(1000000000);
@@ -64,9 +63,9 @@ static void info(const struct slc_device *device, struct slc_device_info *info)
 
 static enum slc_status refuse(struct slc_error *err)
 {
-    return slc_fail(err, SLC_ERR_USAGE,
-                    "the device is a description: plans can be made for it, nothing can be "
-                    "computed on it");
+    return slc_fail(
+        err, SLC_ERR_USAGE,
+        "the device is only described: plans can be made for it, but it cannot compute");
 }
 
 static enum slc_status open_blocks(struct slc_device *device,
@@ -118,8 +117,8 @@ static const struct chip *find_chip(const char *name, struct slc_error *err)
         }
         (void)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", chips[i].name);
     }
-    (void)slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_NAME, "the device '%s' is none of %s",
-                         name, known);
+    (void)slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_NAME,
+                         "unknown device '%s': use one of %s", name, known);
     return NULL;
 }
 
@@ -136,11 +135,11 @@ enum slc_status slc_gpu_describe(const char *name,
         return SLC_ERR_USAGE;
     }
     if (budget_bytes > chip->memory_gb * gib) {
-        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_MEMORY, SLC_FIELD_DEVICE_NAME,
-                               "%" PRIu64 " MiB of device memory are asked for, but %s has %u GB: "
-                               "ask for less, or name another chip",
-                               slc_div_up_u64(budget_bytes, UINT64_C(1) << 20), name,
-                               chip->memory_gb);
+        return slc_fail_fields(
+            err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_MEMORY, SLC_FIELD_DEVICE_NAME,
+            "%" PRIu64
+            " MiB of device memory requested, but %s has %u GB: request less, or name another chip",
+            slc_div_up_u64(budget_bytes, UINT64_C(1) << 20), name, chip->memory_gb);
     }
     struct described *made = slc_calloc(1, sizeof *made);
     SLC_TRY(slc_check_memory(made != NULL, err, "to describe a device"));

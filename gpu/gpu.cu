@@ -1,5 +1,4 @@
-/* Devices that CUDA knows: counting, creating and destroying them, and their table of operations.
- */
+/* CUDA devices: counting, creating and destroying them, and their table of operations. */
 #include "gpu/cuda/check.h"
 #include "gpu/product/product.h"
 
@@ -12,10 +11,8 @@ extern "C" {
 #include <cstdio>
 #include <cstring>
 
-/*
- * The oldest architecture that there is machine code for: the build says so (-Dgpu_archs). Devices
- * before 80 lack the instructions that warps of gpu/ meet by (__reduce_add_sync).
- */
+/* The oldest architecture with machine code in this build (-Dgpu_archs). Devices before 80 lack
+ * warp instructions that gpu/ uses (__reduce_add_sync). */
 #if !defined(SLC_GPU_OLDEST)
 #define SLC_GPU_OLDEST 80
 #endif
@@ -103,9 +100,9 @@ static const struct slc_device_ops operations = {
     destroy,
 };
 
-/* Learns what the device is and how much of its memory may be used. */
+/* Reads the device's properties and sets its memory limit. */
 static enum slc_status
-learn(struct slc_gpu *gpu, const struct slc_gpu_options *options, struct slc_error *err)
+read_properties(struct slc_gpu *gpu, const struct slc_gpu_options *options, struct slc_error *err)
 {
     struct cudaDeviceProp properties;
     size_t free_bytes, total_bytes;
@@ -114,21 +111,21 @@ learn(struct slc_gpu *gpu, const struct slc_gpu_options *options, struct slc_err
     SLC_GPU_TRY(cudaGetDeviceProperties(&properties, gpu->ordinal), err);
     if (properties.major * 10 + properties.minor < SLC_GPU_OLDEST) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "device %d (%s) has compute capability %d.%d; %d.%d is the oldest that "
-                        "sluice is built for",
+                        "device %d (%s) has compute capability %d.%d; the oldest supported by this "
+                        "build is %d.%d",
                         gpu->ordinal, properties.name, properties.major, properties.minor,
                         SLC_GPU_OLDEST / 10, SLC_GPU_OLDEST % 10);
     }
     SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
     SLC_GPU_TRY(cudaMemGetInfo(&free_bytes, &total_bytes), err);
     if (options->memory_bytes > free_bytes) {
-        return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_MEMORY,
-                              "%" PRIu64 " MiB of device memory are asked for, but %" PRIu64
-                              " of the %" PRIu64 " MiB of device %d (%s) are free: ask for less, "
-                              "or leave it out for nine tenths of these",
-                              slc_div_up_u64(options->memory_bytes, mib),
-                              (uint64_t)free_bytes / mib, (uint64_t)total_bytes / mib, gpu->ordinal,
-                              properties.name);
+        return slc_fail_field(
+            err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_MEMORY,
+            "%" PRIu64 " MiB of device memory requested, but %" PRIu64 " of the %" PRIu64
+            " MiB of device %d (%s) are free: request less, or omit the option to use nine tenths "
+            "of the free memory",
+            slc_div_up_u64(options->memory_bytes, mib), (uint64_t)free_bytes / mib,
+            (uint64_t)total_bytes / mib, gpu->ordinal, properties.name);
     }
     (void)snprintf(gpu->name, sizeof gpu->name, "%.*s", (int)sizeof gpu->name - 1, properties.name);
     gpu->total_bytes = total_bytes;
@@ -162,7 +159,7 @@ enum slc_status slc_gpu_create(const struct slc_gpu_options *options,
     }
     gpu->device.ops = &operations;
     gpu->ordinal = (int)options->ordinal;
-    status = learn(gpu, options, err);
+    status = read_properties(gpu, options, err);
     if (status != SLC_OK) {
         destroy(&gpu->device);
         return status;

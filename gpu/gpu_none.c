@@ -1,4 +1,4 @@
-/* What stands in for gpu/ in a build without CUDA: there are no devices. */
+/* Replaces gpu/ in a build without CUDA: there are no devices. */
 #include "gpu/device/variants.h"
 #include "gpu/gpu.h"
 #include "gpu/measure.h"

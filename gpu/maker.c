@@ -1,4 +1,4 @@
-/* CUDA's devices for who knows no kind of them; see gpu.h. */
+/* The device maker of CUDA devices, for code that does not depend on gpu/. */
 #include "gpu/gpu.h"
 
 static enum slc_status

@@ -1,6 +1,4 @@
-/*
- * Ceilings of a device: kernels that do nothing but move memory, timed by events on one stream.
- */
+/* Ceilings of a device: kernels that only move memory, timed by events on one stream. */
 #include "gpu/cuda/cuda.h"
 
 #include "gpu/cuda/check.h"
@@ -14,11 +12,11 @@ enum {
     THREADS = 256,
     /* Blocks per multiprocessor: 2048 threads, as many as one holds. */
     BLOCKS_PER_MULTIPROCESSOR = 8,
-    /* 16-byte loads of a thread that are under way together. */
+    /* 16-byte loads in flight per thread. */
     LOADS = 4
 };
 
-/* Keeps the compiler from leaving out loads: nobody's memory sums up to this. */
+/* Keeps the compiler from omitting loads: no memory is expected to sum to this. */
 #define UNLIKELY 0x9e3779b9U
 
 __device__ static inline unsigned mixed(uint4 v)
@@ -65,10 +63,8 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/*
- * A row for each number, as if drawn at random: two rounds of multiplication and shift, and the
- * upper half of a product in place of a remainder, which would take longer than the load.
- */
+/* A pseudo-random row for each number: two rounds of multiplication and shift, and the upper half
+ * of a product instead of a remainder, which would take longer than the load. */
 __device__ static inline uint32_t drawn_row(uint64_t number, uint32_t rows)
 {
     uint32_t x = ((uint32_t)number ^ (uint32_t)(number >> 32)) * 0x9e3779b9U;
@@ -78,7 +74,7 @@ __device__ static inline uint32_t drawn_row(uint64_t number, uint32_t rows)
     return __umulhi(x ^ x >> 16, rows);
 }
 
-/* `lanes` neighbouring threads load a row of as many times 16 bytes. */
+/* `lanes` neighbouring threads load a row of `lanes` * 16 bytes. */
 __global__ static void __launch_bounds__(THREADS)
     rows_kernel(const uint4 *from, uint32_t rows, uint32_t lanes, uint64_t draws, unsigned *sink)
 {
@@ -102,7 +98,7 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* `lanes` neighbouring threads add to a row of as many times two numbers. */
+/* `lanes` neighbouring threads add to a row of `lanes` * 2 numbers. */
 template <bool sectors>
 __global__ static void __launch_bounds__(THREADS)
     reduce_kernel(double *to, uint32_t rows, uint32_t lanes, uint64_t draws)
@@ -128,7 +124,7 @@ extern "C" const char *slc_gpu_ceiling_name(enum slc_gpu_ceiling ceiling)
     return names[ceiling];
 }
 
-/* What one measurement holds. */
+/* Resources of one measurement. */
 struct measuring {
     const struct slc_gpu_measurement *of;
     unsigned blocks;
@@ -172,7 +168,7 @@ static enum slc_status open_device(struct measuring *m, unsigned ordinal, struct
     return SLC_OK;
 }
 
-static void give_back(struct measuring *m)
+static void release_device(struct measuring *m)
 {
     if (m->stream != NULL) {
         (void)cudaStreamSynchronize(m->stream);
@@ -192,7 +188,7 @@ static void give_back(struct measuring *m)
     (void)cudaFree(m->device);
 }
 
-/* Enqueues one run; *moved is what it moves. */
+/* Enqueues one run; *moved: the bytes that it moves. */
 static cudaError_t enqueue(const struct measuring *m, uint64_t *moved)
 {
     const struct slc_gpu_measurement *of = m->of;
@@ -200,7 +196,7 @@ static cudaError_t enqueue(const struct measuring *m, uint64_t *moved)
     const uint64_t sweeps = (of->moved_bytes + bytes - 1) / bytes;
     const uint32_t lanes = of->row_bytes / 16;
     const uint32_t rows = of_rows(of->ceiling) ? (uint32_t)(bytes / of->row_bytes) : 0;
-    /* Whole rounds of all threads, so that no load is left out at the end. */
+    /* Whole rounds of all threads, so that no load is omitted at the end. */
     const uint64_t round = of_rows(of->ceiling) ? (uint64_t)m->blocks * THREADS / lanes * LOADS : 1;
     const uint64_t draws =
         of_rows(of->ceiling) ? (of->moved_bytes / of->row_bytes + round - 1) / round * round : 0;
@@ -258,7 +254,7 @@ static enum slc_status run_once(const struct measuring *m, double *rate, struct 
     return SLC_OK;
 }
 
-/* Of few numbers: by insertion. */
+/* Insertion sort, for few numbers. */
 static double median(double *numbers, unsigned count)
 {
     for (unsigned i = 1; i < count; i++) {
@@ -283,12 +279,12 @@ static enum slc_status check_measurement(const struct slc_gpu_measurement *of,
         (rows &&
          (of->row_bytes < 16 || of->row_bytes > 512 || (of->row_bytes & (of->row_bytes - 1)) != 0 ||
           of->working_bytes / of->row_bytes > UINT32_MAX))) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "a working set of %llu bytes, %llu to be moved %u times by rows of %u bytes "
-            "cannot be measured: whole pages, once and more, rows of 16, 32, .. 512",
-            (unsigned long long)of->working_bytes, (unsigned long long)of->moved_bytes, of->repeats,
-            of->row_bytes);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "cannot measure a working set of %llu bytes with %llu bytes moved, %u "
+                        "times, and rows of %u bytes: sizes must be whole pages, repeats at least "
+                        "1, and rows 16, 32, .. 512 bytes",
+                        (unsigned long long)of->working_bytes, (unsigned long long)of->moved_bytes,
+                        of->repeats, of->row_bytes);
     }
     return SLC_OK;
 }
@@ -318,7 +314,7 @@ extern "C" enum slc_status slc_gpu_measure(unsigned ordinal,
     if (status == SLC_OK) {
         *bytes_per_second = median(rates, measurement->repeats);
     }
-    give_back(&m);
+    release_device(&m);
     slc_free(rates);
     return status;
 }

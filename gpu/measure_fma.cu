@@ -1,6 +1,6 @@
 /*
- * What a device computes: fused multiplications and additions in registers, in chains that do not
- * wait for each other, by as many threads as it holds.
+ * Compute rate of a device: fused multiply-adds in registers, in independent chains, by as many
+ * threads as it holds.
  */
 #include "gpu/cuda/cuda.h"
 
@@ -14,8 +14,8 @@ enum {
     THREADS = 256,
     /* Blocks per multiprocessor: 2048 threads, as many as one holds. */
     BLOCKS_PER_MULTIPROCESSOR = 8,
-    CHAINS = 8, /* of a thread; a step of a chain waits for the one before */
-    STEPS = 16  /* of every chain between two looks at the counter */
+    CHAINS = 8, /* per thread; a step of a chain depends on the previous one */
+    STEPS = 16  /* of every chain between two checks of the counter */
 };
 
 __device__ static inline double fused(double a, double b, double c)
@@ -52,12 +52,12 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS_PER_MULTIPROCESSOR)
     for (int c = 0; c < CHAINS; c++) {
         sum += number[c];
     }
-    if (sum < 0) { /* never: keeps the compiler from leaving out the work */
+    if (sum < 0) { /* never: keeps the compiler from omitting the work */
         *sink = sum;
     }
 }
 
-/* What one measurement holds. */
+/* Resources of one measurement. */
 struct computing {
     unsigned blocks;
     uint32_t turns;
@@ -138,12 +138,12 @@ extern "C" enum slc_status slc_gpu_measure_peak(unsigned ordinal,
 
     if (peak->operations == 0 || peak->operations > SLC_GPU_PEAK_MOST || peak->repeats == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a peak cannot be measured by %llu operations, %u times: 1 .. 1e15 of "
-                        "them, once and more",
+                        "cannot measure a peak with %llu operations, %u times: operations must be "
+                        "1 to 1e15, and repeats at least 1",
                         (unsigned long long)peak->operations, peak->repeats);
     }
     status = open_device(&computing, ordinal, peak->operations, err);
-    /* The first run, which warms up, does not count. */
+    /* The first run warms up and does not count. */
     for (unsigned r = 0; r <= peak->repeats && status == SLC_OK; r++) {
         status = run_once(&computing, peak->type, &rate, err);
         best = r > 0 && rate > best ? rate : best;

@@ -1,4 +1,4 @@
-/* Opening and closing a device: its memory, streams and events. */
+/* Opens and closes a device: its memory, streams and events. */
 #include "gpu/cuda/check.h"
 #include "gpu/product/product.h"
 
@@ -13,14 +13,14 @@ static enum slc_status check_problem(const struct slc_gpu *gpu,
     uint64_t need;
 
     if (gpu->is_open || gpu->product != nullptr) {
-        return slc_fail(err, SLC_ERR_USAGE, "device %d is open already", gpu->ordinal);
+        return slc_fail(err, SLC_ERR_USAGE, "device %d is already open", gpu->ordinal);
     }
     if (!slc_gpu_problem_sound(problem)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "a device cannot be opened for %u modes, rank %" PRIu32
                         ", %u layouts, %u streams with slots of %" PRIu64 " bytes and %" PRIu32
-                        " tiles: modes have a length, ranks are 1 to %d, streams 1 to %d, factors "
-                        "f32 or f64",
+                        " tiles: mode sizes must not be 0, ranks must be 1 to %d, streams 1 to %d, "
+                        "and factors f32 or f64",
                         problem->order, problem->rank, problem->layout_count, problem->streams,
                         problem->slot_bytes, problem->slot_tiles, SLC_MAX_RANK, SLC_DEVICE_STREAMS);
     }
@@ -29,7 +29,7 @@ static enum slc_status check_problem(const struct slc_gpu *gpu,
         return slc_fail_field(
             err, SLC_ERR_BUDGET, SLC_FIELD_DEVICE_MEMORY,
             "factors, output, %u slots and resident blocks on device %d need %" PRIu64
-            " MiB of device memory or more; %" PRIu64 ".%" PRIu64 " MiB of it may be used",
+            " MiB of device memory or more; the limit is %" PRIu64 ".%" PRIu64 " MiB",
             problem->streams, gpu->ordinal, need / mib + (need % mib != 0), gpu->cap_bytes / mib,
             gpu->cap_bytes % mib * 10 / mib);
     }
@@ -69,7 +69,7 @@ static enum slc_status open_streams(struct slc_gpu *gpu, struct slc_error *err)
     return gpu->problem.resident_tiles > 0 ? slc_gpu_residents_open(gpu, err) : SLC_OK;
 }
 
-/* Factors are zero, padding included, before anybody writes them. */
+/* Clears factors, including padding, before they are written. */
 static enum slc_status clear_factors(struct slc_gpu *gpu, struct slc_error *err)
 {
     const uint64_t element = slc_value_bytes(gpu->problem.precision);
@@ -90,7 +90,7 @@ static enum slc_status open_memory(struct slc_gpu *gpu, struct slc_error *err)
     enum slc_status status;
 
     SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
-    status = slc_gpu_memory_take(&gpu->problem, &gpu->memory, err);
+    status = slc_gpu_memory_allocate(&gpu->problem, &gpu->memory, err);
     SLC_THEN(status, open_streams(gpu, err));
     SLC_THEN(status, clear_factors(gpu, err));
     SLC_THEN(status, slc_gpu_layouts_write(gpu, layouts, err));
@@ -144,7 +144,7 @@ void slc_gpu_close(struct slc_device *device)
     if (!gpu->is_open) {
         return;
     }
-    slc_gpu_settle(gpu);
+    slc_gpu_drain(gpu);
     for (unsigned s = 0; s < SLC_DEVICE_STREAMS; s++) {
         close_slot(&gpu->slots[s]);
     }
@@ -160,7 +160,7 @@ void slc_gpu_close(struct slc_device *device)
         gpu->main = nullptr;
     }
     slc_gpu_memory_release(&gpu->memory);
-    /* What these calls say is of no use to whoever asks next. */
+    /* Discard the errors of these calls. */
     (void)cudaGetLastError();
     gpu->is_open = false;
     gpu->batches = 0;

@@ -1,4 +1,4 @@
-/* Assigning partitions to devices; see engine/executor/assign.h. */
+/* Assigns partitions to devices. */
 #include "engine/executor/assign.h"
 
 #include "base/memory/checked.h"
@@ -36,7 +36,7 @@ static unsigned least_loaded(const uint64_t *loads, unsigned devices)
 static enum slc_status check_devices(unsigned devices, struct slc_error *err)
 {
     if (devices == 0 || devices > SLC_MAX_DEVICES) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u devices; 1 to %d are possible", devices,
+        return slc_fail(err, SLC_ERR_USAGE, "%u devices requested; 1 to %d are possible", devices,
                         (int)SLC_MAX_DEVICES);
     }
     return SLC_OK;
@@ -88,7 +88,7 @@ enum slc_status slc_assign_equal_shares(const uint64_t *weights,
         loads[d] = 0;
     }
     for (uint64_t p = 0; p < count; p++) {
-        /* Whoever's share the middle lies in; the last one, where all weights are 0. */
+        /* The device whose share contains the middle; the last one if all weights are 0. */
         const uint64_t twice = 2 * done + weights[p];
         uint64_t owner = sum == 0 ? devices - 1 : twice * devices / (2 * sum);
 

@@ -1,4 +1,4 @@
-/* The CPU as one: a backend, and dense algebra of the host, on the host's factors. */
+/* The executor of one CPU backend, with dense algebra on the host's factors. */
 #include "engine/executor/executor_impl.h"
 
 #include "engine/stream/mttkrp.h"

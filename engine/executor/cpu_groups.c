@@ -1,10 +1,10 @@
 /*
- * Several groups: their memory, and MTTKRPs; see engine/executor/cpu_groups.h.
+ * Groups of CPU workers: memory and MTTKRPs.
  *
- * Worker w of the stream is thread w % T of group w / T. A pass calls the backend of its worker's
- * group; no group touches another one's memory in it. Rows that are split over partitions are
- * put together between the last tile and the end of the jobs, in the order of the partitions, so
- * that it does not matter who had which.
+ * Worker w of the stream is thread w % T of group w / T. Each tile goes to the backend of its
+ * worker's group; during a pass no group touches another group's memory. Rows that are split
+ * between partitions are joined after the last tile and before the jobs end, in the order of the
+ * partitions, so that the result does not depend on the groups that computed them.
  */
 #include "engine/executor/cpu_groups_impl.h"
 
@@ -35,7 +35,7 @@ static uint64_t unit_rows(const struct slc_plan *plan, uint64_t rows)
     return slc_group_unit_rows(row_bytes(plan), rows);
 }
 
-/* Of a unit of any mode that is computed. */
+/* Largest unit of all computed modes. */
 static uint64_t most_unit_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
@@ -47,7 +47,7 @@ static uint64_t most_unit_bytes(const struct slc_layouts *layouts, const struct 
     return unit_rows(plan, rows) * row_bytes(plan);
 }
 
-/* The most units of a mode that is computed. */
+/* Largest number of units of all computed modes. */
 static uint64_t most_units(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
@@ -104,7 +104,7 @@ uint64_t slc_cpu_groups_memory_bytes(const struct slc_layouts *layouts, const st
     return sum;
 }
 
-/* The memory of group `d`; the first one works on the caller's. */
+/* Allocates the memory of group `d`; the first group uses the caller's. */
 static enum slc_status make_group(struct slc_cpu_groups *groups, unsigned d, struct slc_error *err)
 {
     struct slc_cpu_group *group = &groups->group[d];
@@ -115,7 +115,7 @@ static enum slc_status make_group(struct slc_cpu_groups *groups, unsigned d, str
     for (unsigned n = 0; d > 0 && n < groups->order && status == SLC_OK; n++) {
         const struct slc_matrix *first = &groups->base.setup.factors[n];
 
-        /* MTTKRPs of one mode alone have no factor of it. */
+        /* The MTTKRP of a single mode has no factor of that mode. */
         if (first->buffer.data != NULL) {
             status =
                 slc_matrix_create(&group->copies[n], first->type, first->rows, first->cols, err);
@@ -146,8 +146,8 @@ static enum slc_status divide_modes(struct slc_cpu_groups *groups, struct slc_er
         if (is_computed(plan, n) && plan->request.split == SLC_SPLIT_NNZ &&
             plan->partitions[n] > 0) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "equal shares of nonzeros are of the layout blco, but mode %u is "
-                            "planned to be read from one in partitions",
+                            "the split nnz needs the layout blco, but the plan reads mode %u from "
+                            "a layout with partitions",
                             n + 1);
         }
         if (is_computed(plan, n)) {
@@ -165,7 +165,7 @@ static enum slc_status make_buffers(struct slc_cpu_groups *groups, struct slc_er
     struct buffer_sizes sizes;
 
     if (!sizes_of(groups->base.setup.parts.layouts, plan, &sizes)) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the sums of so many rows");
+        return slc_fail(err, SLC_ERR_MEMORY, "the buffers for sums of rows do not fit in memory");
     }
     SLC_TRY(slc_buffer_create(&groups->columns, (size_t)sizes.columns, SLC_PAGES_SMALL, err));
     SLC_TRY(slc_buffer_create(&groups->staging, (size_t)sizes.staging, SLC_PAGES_SMALL, err));
@@ -239,7 +239,7 @@ static enum slc_status load_factors(struct slc_executor *executor, struct slc_er
     return slc_cpu_groups_run(groups, groups->count, load_group, err);
 }
 
-/* Points a group's view at its output of the mode. */
+/* Sets and returns a group's view of its output for the mode. */
 static struct slc_matrix *output_of(struct slc_cpu_groups *groups, unsigned d, unsigned mode)
 {
     const enum slc_value_type type = groups->base.setup.plan->request.precision;
@@ -293,7 +293,7 @@ static void end_group(void *context, unsigned d, unsigned count)
 
     (void)count;
     if (group->begun) {
-        /* Its fault is kept with its message. */
+        /* The fault is kept with its message. */
         (void)group->backend->ops->mttkrp_end(group->backend, &groups->workers[d].fault);
         group->begun = false;
         group->stats.compute_seconds += slc_seconds_since(start_ns);
@@ -322,7 +322,9 @@ static void abort_jobs(void *context)
     }
 }
 
-/* Adds the sums of every partition that continues a row to the row, at the owner of its first. */
+/*
+ * Adds the sums of every partition that continues a row to the owner of the row's first partition.
+ */
 static void join_split_rows(struct slc_cpu_groups *groups)
 {
     const unsigned mode = groups->mode;
@@ -346,8 +348,8 @@ static void join_split_rows(struct slc_cpu_groups *groups)
     }
 }
 
-/* Adds what a pass has measured to the statistics of groups. */
-static void settle_pass(struct slc_cpu_groups *groups, double pass_seconds)
+/* Adds the measurements of a pass to the statistics of groups. */
+static void record_pass(struct slc_cpu_groups *groups, double pass_seconds)
 {
     for (unsigned d = 0; d < groups->count; d++) {
         struct slc_member_stats *stats = &groups->group[d].stats;
@@ -393,12 +395,12 @@ static enum slc_status compute_mttkrp(struct slc_executor *executor,
     if (status == SLC_OK) {
         start_ns = slc_clock_ns();
         status = slc_stream_pass(executor->setup.stream, &pass, err);
-        settle_pass(groups, slc_seconds_since(start_ns));
+        record_pass(groups, slc_seconds_since(start_ns));
     }
     if (status == SLC_OK) {
         join_split_rows(groups);
     }
-    /* After a fault outputs are incomplete whatever the end says, and the fault is reported. */
+    /* After a fault outputs are incomplete in any case, and the first fault is reported. */
     enum slc_status ended =
         slc_cpu_groups_run(groups, groups->count, end_group, status == SLC_OK ? err : NULL);
     return status == SLC_OK ? ended : status;
@@ -464,8 +466,7 @@ enum slc_status slc_cpu_groups_executor_create(const struct slc_executor_setup *
     }
     if (plan->threads != plan->cpu_groups * plan->group_threads) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the plan, of %u devices with %u threads, is not one "
-                        "for several",
+                        "the plan (%u devices, %u threads each) was not made for several devices",
                         plan->cpu_groups, plan->group_threads);
     }
     SLC_TRY(slc_executor_allocate(&groups_ops, setup, sizeof *groups, &groups, err));

@@ -1,4 +1,4 @@
-/* What cpu_groups.c and cpu_groups_update.c share; private to them. */
+/* Shared by cpu_groups.c and cpu_groups_update.c; private to them. */
 #ifndef SLC_ENGINE_CPU_GROUPS_IMPL_H
 #define SLC_ENGINE_CPU_GROUPS_IMPL_H
 
@@ -15,15 +15,15 @@
 struct slc_cpu_group {
     struct slc_backend *backend;
     struct slc_matrix *factors;              /* one per mode */
-    struct slc_matrix copies[SLC_MAX_ORDER]; /* what `factors` is, but for the first group */
-    struct slc_buffer output;                /* but for the first group */
-    struct slc_matrix view;                  /* of the output at hand */
+    struct slc_matrix copies[SLC_MAX_ORDER]; /* target of `factors`, except for the first group */
+    struct slc_buffer output;                /* except for the first group */
+    struct slc_matrix view;                  /* of the current output */
     struct slc_member_stats stats;
     bool begun;                 /* its backend has a job */
-    _Atomic uint64_t next_unit; /* of its piece, to be taken */
+    _Atomic uint64_t next_unit; /* next unit of its piece */
 };
 
-/* What a worker of the team found; on cache lines of its own. */
+/* Measurements of a worker of the team, on cache lines of its own. */
 struct slc_cpu_group_worker {
     uint64_t compute_ns, reduce_ns, solve_ns;
     struct slc_error fault;
@@ -37,25 +37,25 @@ struct slc_cpu_groups {
     unsigned threads; /* of each group */
     struct slc_cpu_group *group;
     struct slc_cpu_group_worker *workers;
-    struct slc_group_division division[SLC_MAX_ORDER]; /* of modes that are computed */
+    struct slc_group_division division[SLC_MAX_ORDER]; /* of computed modes */
     struct slc_exchange *exchange;
     struct slc_buffer columns; /* of every unit of the mode with the most */
     struct slc_buffer staging; /* two units per worker (SLC_SPLIT_NNZ) */
     struct slc_buffer split;   /* the sums of a row */
     uint64_t unit_bytes;
 
-    /* The phase at hand. */
+    /* The current phase. */
     unsigned mode;
-    const struct slc_solver *solver; /* NULL: rows are put together alone */
+    const struct slc_solver *solver; /* NULL: rows are only gathered */
 };
 
-/* Runs a phase on all workers, or on one per group; the first fault by their numbers counts. */
+/* Runs a phase on all workers, or on one per group; returns the fault of the lowest worker. */
 enum slc_status slc_cpu_groups_run(struct slc_cpu_groups *groups,
                                    unsigned workers,
                                    slc_team_fn *phase,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Operations of the executor: what follows an MTTKRP. */
+/* Operations of the executor that follow an MTTKRP. */
 enum slc_status slc_cpu_groups_update(struct slc_executor *executor,
                                       unsigned mode,
                                       const struct slc_matrix *mttkrp,

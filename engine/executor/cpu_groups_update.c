@@ -1,17 +1,17 @@
 /*
- * Several groups: what follows an MTTKRP. Each completes the rows of its output (with
- * SLC_SPLIT_NNZ by adding up what the others have of them), solves for its rows of the factor, and
- * the ring makes all copies equal.
+ * Groups of CPU workers: the steps after an MTTKRP. Each group completes the rows of its output
+ * (with SLC_SPLIT_NNZ by adding the other groups' parts) and solves its rows of the factor; the
+ * ring makes all copies equal.
  *
- * Rows are worked on in units, which a group's threads take one by one. The sums over a unit have
- * a place of their own and are added up by rows, so that they depend neither on who computed them
- * nor, with SLC_SPLIT_PARTITIONS, on how many groups there are.
+ * Rows are processed in units, which the threads of a group claim one by one. The sums over a unit
+ * are stored separately and added in row order, so that they depend neither on the thread that
+ * computed them nor, with SLC_SPLIT_PARTITIONS, on the number of groups.
  */
 #include "engine/executor/cpu_groups_impl.h"
 
 #include "base/error/clock.h"
 
-/* to += from, as numbers of either type. */
+/* to += from, for either type. */
 static void add_numbers(enum slc_value_type type, void *to, const void *from, uint64_t count)
 {
     if (type == SLC_F32) {
@@ -52,7 +52,7 @@ reduce_rows(struct slc_cpu_groups *groups, unsigned number, const struct slc_row
                                                             count, sums, fault);
 }
 
-/* Completes the outputs of units of the worker's group, and solves for them. */
+/* Completes the outputs of units of the worker's group, and solves them. */
 static void finish_units(void *context, unsigned number, unsigned workers)
 {
     struct slc_cpu_groups *groups = context;
@@ -90,7 +90,7 @@ static void finish_units(void *context, unsigned number, unsigned workers)
     }
 }
 
-/* Completes and solves for all rows, and sends them round: those of the outputs, or of a factor. */
+/* Completes and solves all rows, of the outputs or of a factor, and exchanges them. */
 static enum slc_status finish_rows(struct slc_cpu_groups *groups,
                                    const struct slc_solver *solver,
                                    unsigned mode,
@@ -140,7 +140,7 @@ enum slc_status slc_cpu_groups_update(struct slc_executor *executor,
     SLC_TRY(finish_rows(groups, solver, mode, err));
     slc_dense_columns_join(executor->setup.plan->request.rank, groups->columns.data,
                            groups->division[mode].unit_count, sums);
-    /* All copies are equal: it takes all threads to one of them. */
+    /* All copies are equal, so all threads work on the first. */
     return slc_dense_update_gram(executor->setup.dense, &executor->setup.factors[mode], sums->gram,
                                  err);
 }

@@ -1,14 +1,14 @@
 /*
- * The ring exchange; see engine/executor/exchange.h.
+ * The ring exchange.
  *
- * What device d receives is the sequence of pieces d - 1, d - 2, .. d - D + 1, what it sends its
- * own piece and then that sequence without the last piece, which its neighbour has written itself.
- * So chunk c of what it sends, beyond its own, is chunk c of what it has received: all that has to
- * be known of the neighbours is how many chunks have passed each link.
+ * Device d receives the pieces d - 1, d - 2, .. d - D + 1 in this order. It sends its own piece and
+ * then the same sequence without the last piece, which its neighbour has written itself. So, after
+ * its own piece, chunk c that it sends is chunk c that it has received: the only state shared with
+ * neighbours is the number of chunks that have passed each link.
  *
- * Both ends of a link go through the rows of a piece in the same way (`struct cursor`), so a chunk
- * needs no heading. A device empties its buffer of arrivals before it sends, and that never waits
- * for anything: so somebody can always go on, and the ring cannot lock up.
+ * Both ends of a link iterate over the rows of a piece in the same way (`struct cursor`), so a
+ * chunk needs no header. A device empties its receive buffer before it sends, and emptying never
+ * waits, so some device can always proceed and the ring cannot deadlock.
  */
 #include "engine/executor/exchange.h"
 
@@ -22,23 +22,21 @@
 #include <string.h>
 
 enum {
-    /* Of a link: one is filled while the other is emptied. */
+    /* Per link: one is filled while the other is emptied. */
     BUFFERS = 2,
-    /*
-     * Both buffers of both links stay in a second-level cache; copying so much takes some 50 us,
-     * far more than telling a neighbour.
-     */
+    /* Both buffers of both links stay in a second-level cache; copying this much takes about 50 us,
+     * far more than signalling a neighbour. */
     CHUNK_BYTES = 256 * 1024
 };
 
-/* The way through the chunks of the pieces first, first - 1, .. */
+/* Position in the chunks of the pieces first, first - 1, .. */
 struct cursor {
     unsigned piece;
     uint64_t range; /* of the piece */
     uint64_t row;   /* rows of the range that are done */
 };
 
-/* The link from a device to the next. Counters are under the mutex of the exchange. */
+/* The link from a device to the next. Counters are protected by the mutex of the exchange. */
 struct link {
     unsigned char *buffer[BUFFERS];
     uint64_t filled, emptied; /* chunks */
@@ -48,7 +46,7 @@ struct member {
     struct cursor sending, receiving;
     uint64_t to_send, to_receive; /* chunks */
     uint64_t own;                 /* chunks of its own piece */
-    pthread_cond_t changed;       /* of a link at either side */
+    pthread_cond_t changed;       /* of a link on either side */
 };
 
 struct slc_exchange {
@@ -56,19 +54,19 @@ struct slc_exchange {
     uint64_t chunk_bytes;
     struct slc_buffer buffers;
     struct link *links;     /* of each device to the next */
-    struct member *members; /* each device */
+    struct member *members; /* one per device */
     pthread_mutex_t mutex;
 
-    /* The run at hand. */
+    /* The current run. */
     const struct slc_exchange_job *job;
     struct slc_exchange_stats *stats;
     uint64_t row_bytes;
     uint64_t chunk_rows;
-    bool given_up;          /* under the mutex, like the fault */
-    struct slc_error fault; /* the first */
+    bool aborted;           /* protected by the mutex, like the fault */
+    struct slc_error fault; /* the first fault */
 };
 
-/* The bytes of a chunk: whole rows, one at least. */
+/* The bytes of a chunk: whole rows, at least one. */
 static uint64_t chunk_bytes_of(uint64_t row_bytes)
 {
     return slc_max_u64(CHUNK_BYTES, row_bytes);
@@ -130,7 +128,7 @@ void slc_exchange_destroy(struct slc_exchange *exchange)
         return;
     }
     for (unsigned d = 0; d < exchange->devices; d++) {
-        /* There are members where devices are counted.
+        /* There are members if devices are counted.
          * NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) */
         pthread_cond_destroy(&exchange->members[d].changed);
     }
@@ -141,7 +139,7 @@ void slc_exchange_destroy(struct slc_exchange *exchange)
     slc_free(exchange);
 }
 
-/* Before and behind a device in the ring. */
+/* The devices before and after a device in the ring. */
 static unsigned device_before(const struct slc_exchange *exchange, unsigned device)
 {
     return device == 0 ? exchange->devices - 1 : device - 1;
@@ -164,12 +162,14 @@ static uint64_t piece_chunks(const struct slc_exchange *exchange, unsigned devic
 }
 
 /*
- * The next rows of the chunk at the cursor that lie together, at most `room` of them, and moves on.
- * At the end of a piece: none where the chunk has begun, else the head of the next piece that has
- * rows. Needs: one, where the chunk has not begun.
+ * Returns the next contiguous rows of the chunk at the cursor, at most `max_rows`, and advances. At
+ * the end of a piece: no rows if the chunk has begun, otherwise the start of the next piece that
+ * has rows. Needs: such a piece, if the chunk has not begun.
  */
-static struct slc_row_span
-cursor_take(const struct slc_exchange *exchange, struct cursor *cursor, bool begun, uint64_t room)
+static struct slc_row_span cursor_advance(const struct slc_exchange *exchange,
+                                          struct cursor *cursor,
+                                          bool begun,
+                                          uint64_t max_rows)
 {
     for (;;) {
         const struct slc_row_piece *piece = &exchange->job->pieces[cursor->piece];
@@ -184,7 +184,7 @@ cursor_take(const struct slc_exchange *exchange, struct cursor *cursor, bool beg
         }
         const struct slc_row_span *range = &piece->ranges[cursor->range];
         const uint64_t first = range->first + cursor->row;
-        const uint64_t rows = slc_min_u64(range->end - first, room);
+        const uint64_t rows = slc_min_u64(range->end - first, max_rows);
 
         cursor->row += rows;
         if (first + rows == range->end) {
@@ -197,7 +197,7 @@ cursor_take(const struct slc_exchange *exchange, struct cursor *cursor, bool beg
     }
 }
 
-/* Copies one chunk between a device's matrix and a buffer, and counts. */
+/* Copies one chunk between a device's matrix and a buffer, and counts it. */
 static enum slc_status move_chunk(struct slc_exchange *exchange,
                                   unsigned device,
                                   bool sending,
@@ -214,8 +214,8 @@ static enum slc_status move_chunk(struct slc_exchange *exchange,
 
     while (done < exchange->chunk_rows && status == SLC_OK) {
         const struct slc_row_span rows =
-            cursor_take(exchange, sending ? &member->sending : &member->receiving, done > 0,
-                        exchange->chunk_rows - done);
+            cursor_advance(exchange, sending ? &member->sending : &member->receiving, done > 0,
+                           exchange->chunk_rows - done);
         const uint64_t count = rows.end - rows.first;
         unsigned char *at = buffer + done * exchange->row_bytes;
 
@@ -231,11 +231,11 @@ static enum slc_status move_chunk(struct slc_exchange *exchange,
     return status;
 }
 
-static void give_up(struct slc_exchange *exchange, const struct slc_error *fault)
+static void abort_exchange(struct slc_exchange *exchange, const struct slc_error *fault)
 {
     pthread_mutex_lock(&exchange->mutex);
-    if (!exchange->given_up) {
-        exchange->given_up = true;
+    if (!exchange->aborted) {
+        exchange->aborted = true;
         exchange->fault = *fault;
     }
     for (unsigned d = 0; d < exchange->devices; d++) {
@@ -244,10 +244,10 @@ static void give_up(struct slc_exchange *exchange, const struct slc_error *fault
     pthread_mutex_unlock(&exchange->mutex);
 }
 
-/* What a device can do next. */
+/* The next action of a device. */
 enum move { MOVE_RECEIVE, MOVE_SEND, MOVE_END };
 
-/* Waits for something to do. */
+/* Waits for the next action. */
 static enum move next_move(struct slc_exchange *exchange, unsigned device)
 {
     struct member *member = &exchange->members[device];
@@ -257,7 +257,7 @@ static enum move next_move(struct slc_exchange *exchange, unsigned device)
     uint64_t start_ns = 0;
 
     pthread_mutex_lock(&exchange->mutex);
-    while (!exchange->given_up &&
+    while (!exchange->aborted &&
            (in->emptied < member->to_receive || out->filled < member->to_send)) {
         if (in->filled > in->emptied) {
             move = MOVE_RECEIVE;
@@ -278,7 +278,7 @@ static enum move next_move(struct slc_exchange *exchange, unsigned device)
     return move;
 }
 
-/* A chunk has passed an end of a link: whoever is at the other one may go on. */
+/* Counts a chunk that has passed one end of a link, and wakes the device at the other end. */
 static void report_chunk(struct slc_exchange *exchange, unsigned device, uint64_t *counter)
 {
     pthread_mutex_lock(&exchange->mutex);
@@ -305,7 +305,7 @@ static void run_device(void *context, unsigned device, unsigned devices)
             return;
         }
         if (move_chunk(exchange, device, move == MOVE_SEND, buffer, &fault) != SLC_OK) {
-            give_up(exchange, &fault);
+            abort_exchange(exchange, &fault);
             return;
         }
         if (move == MOVE_SEND) {
@@ -328,10 +328,10 @@ enum slc_status slc_exchange_run(struct slc_exchange *exchange,
     exchange->stats = stats;
     exchange->row_bytes = slc_matrix_row_bytes(job->copies[0]);
     exchange->chunk_rows = exchange->chunk_bytes / exchange->row_bytes;
-    exchange->given_up = false;
+    exchange->aborted = false;
     if (exchange->chunk_rows == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "rows of %llu bytes are longer than those the exchange was made for",
+                        "rows of %llu bytes are longer than the exchange was created for",
                         (unsigned long long)exchange->row_bytes);
     }
     for (unsigned d = 0; d < exchange->devices; d++) {
@@ -351,8 +351,8 @@ enum slc_status slc_exchange_run(struct slc_exchange *exchange,
     if (exchange->devices > 1) {
         SLC_TRY(slc_team_run(exchange->devices, run_device, exchange, err));
     }
-    if (exchange->given_up && err != NULL && err->status == SLC_OK) {
+    if (exchange->aborted && err != NULL && err->status == SLC_OK) {
         *err = exchange->fault;
     }
-    return exchange->given_up ? exchange->fault.status : SLC_OK;
+    return exchange->aborted ? exchange->fault.status : SLC_OK;
 }

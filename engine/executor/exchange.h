@@ -1,14 +1,14 @@
 /*
- * Rows of a matrix that every device has a copy of, each of them written by one device: pieces,
- * which travel round a ring of devices until all copies are equal.
+ * Exchange of the rows of a matrix. Every device has a copy and each row is written by one device;
+ * the pieces written travel around a ring of devices until all copies are equal.
  *
  * With D devices there are D - 1 steps: in step s device d sends piece d - s to device d + 1 while
  * it receives piece d - s - 1 from device d - 1 (all modulo D). Pieces move in chunks through two
- * buffers per link, so that a chunk is sent on while the next one comes in; nobody waits for the
+ * buffers per link, so that a chunk is sent on while the next one arrives; no device waits for the
  * end of a step.
  *
- * Cost: each device sends and receives all rows but those of one piece, once.
- * Source: AMPED section 4.8.
+ * Cost: each device sends and receives all rows except those of one piece, once. Source:
+ * [Wijeratne2025] section 4.8.
  */
 #ifndef SLC_ENGINE_EXCHANGE_H
 #define SLC_ENGINE_EXCHANGE_H
@@ -25,39 +25,37 @@ struct slc_row_piece {
 };
 
 struct slc_exchange_job {
-    struct slc_backend *const *backends; /* of every device */
-    /* The copy of every device, of the same shape, in its own memory (rows_read of base/backend.h).
-     */
+    struct slc_backend *const *backends; /* one per device */
+    /* The copy of every device, all of the same shape, in its own memory (rows_read of
+     * base/backend.h). */
     struct slc_matrix *const *copies;
-    const struct slc_row_piece *pieces; /* of every device; rows in none of them stay as they are */
+    const struct slc_row_piece *pieces; /* one per device; rows in no piece are unchanged */
 };
 
-/* What one device did in an exchange. */
+/* Statistics of one device in an exchange. */
 struct slc_exchange_stats {
     uint64_t bytes_sent;
-    double copy_seconds; /* copying rows into buffers and out of them */
+    double copy_seconds; /* copying rows into and out of buffers */
     double wait_seconds; /* for a neighbour */
 };
 
 struct slc_exchange;
 
-/*
- * The buffers of a ring of `devices` (1 or more) for rows of at most `row_bytes`.
- * Owns: slc_exchange_destroy, which takes NULL. Errors: SLC_ERR_MEMORY.
- */
+/* Creates the buffers of a ring of `devices` (1 or more) for rows of at most `row_bytes`. Owns:
+ * release with slc_exchange_destroy, which accepts NULL. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_exchange_create(unsigned devices,
                                     uint64_t row_bytes,
                                     struct slc_exchange **exchange,
                                     struct slc_error *err) SLC_NODISCARD;
 void slc_exchange_destroy(struct slc_exchange *exchange);
-/* What the above takes, for plans. */
+/* Bytes of the above, for plans. */
 uint64_t slc_exchange_memory_bytes(unsigned devices, uint64_t row_bytes);
 
 /*
- * Exchanges all pieces; a thread for each device. stats[devices] is set.
- * Order: copies rows, so bits do not depend on anything. Errors: the first one of a device's
- * rows_read or rows_write, which ends the exchange for all, and those of starting threads; rows
- * that their device did not write are then undefined, those that it wrote as they were.
+ * Exchanges all pieces, with one thread per device. stats[devices] is set. Order: rows are copied,
+ * so bits are always the same. Errors: the first of a device's rows_read or rows_write, which ends
+ * the exchange for all, and those of starting threads; rows that a device did not write are then
+ * undefined, those that it wrote unchanged.
  */
 enum slc_status slc_exchange_run(struct slc_exchange *exchange,
                                  const struct slc_exchange_job *job,

@@ -1,4 +1,4 @@
-/* Choosing an executor, and what all of them share; see executor.h. */
+/* Chooses an executor, and implements what executors share. */
 #include "engine/executor/executor_impl.h"
 
 #include "base/memory/memory.h"
@@ -38,7 +38,7 @@ enum slc_status slc_executor_allocate(const struct slc_executor_ops *ops,
 {
     struct slc_executor *made = slc_calloc(1, bytes);
 
-    SLC_TRY(slc_check_memory(made != NULL, err, "for what computes"));
+    SLC_TRY(slc_check_memory(made != NULL, err, "for an executor"));
     made->ops = ops;
     made->setup = *setup;
     *(void **)executor = made;

@@ -1,13 +1,13 @@
 /*
- * What computes MTTKRPs and updates factors: one backend of the CPU, groups of CPU workers, a GPU,
- * a GPU together with the CPU, or several GPUs. Whoever needs one creates it once, from a plan that
- * says which, and does not ask again.
+ * Executors compute MTTKRPs and update factors. There are five: one backend of the CPU, groups of
+ * CPU workers, a GPU, a GPU together with the CPU, and several GPUs. The caller creates one from a
+ * plan, which selects the kind, and then uses one interface for all.
  *
  *     create -> load -> { mttkrp -> update_rows | read_output -> scale -> read_factor } .. ->
  * destroy
  *
- * The host's factors and output are the caller's. Executors with memory of their own have copies of
- * the factors, which `load` fills; `read_factor` brings one back, `read_output` an MTTKRP.
+ * The caller owns the host's factors and output. Executors with memory of their own hold copies of
+ * the factors, which `load` fills; `read_factor` copies one back, `read_output` an MTTKRP.
  */
 #ifndef SLC_ENGINE_EXECUTOR_H
 #define SLC_ENGINE_EXECUTOR_H
@@ -20,12 +20,12 @@
 
 struct slc_gpu_group; /* engine/executor/gpu_group.h */
 
-/* What there is to compute with, as far as the plan needs it. Borrowed. */
+/* Devices to compute with, as far as the plan needs them. Borrowed. */
 struct slc_executor_parts {
-    struct slc_backend *backend;       /* of the CPU, alone or beside a GPU */
+    struct slc_backend *backend;       /* of the CPU, alone or together with a GPU */
     struct slc_backend *const *groups; /* plan->cpu_groups of them */
     struct slc_device *gpu;            /* opened for the stream (slc_gpu_executor_open) */
-    struct slc_gpu_group *gpus;        /* opened for it */
+    struct slc_gpu_group *gpus;        /* opened for the stream */
     const struct slc_layouts *layouts; /* of the stream; for groups */
 };
 
@@ -34,47 +34,46 @@ struct slc_executor_setup {
     struct slc_executor_parts parts;
     struct slc_stream *stream;
     const struct slc_plan *plan;
-    struct slc_matrix *factors;      /* of the host, one per mode */
-    const struct slc_buffer *output; /* of the host, for the longest mode; empty for GPUs alone */
-    struct slc_dense *dense;         /* for plan->threads; NULL where nothing is solved */
+    struct slc_matrix *factors; /* of the host, one per mode */
+    /* of the host, for the longest mode; empty if only GPUs compute */
+    const struct slc_buffer *output;
+    struct slc_dense *dense; /* for plan->threads; NULL if nothing is solved */
 };
 
 /* One MTTKRP. */
 struct slc_executor_pass {
     unsigned mode;
-    /* The strategy of the CPU; what a trial has measured comes in. */
+    /* The strategy of the CPU; receives the measurements of a trial. */
     struct slc_conflict_choice *choice;
-    bool copies;                      /* from the backend's copies per mode */
-    struct slc_hybrid *hybrid;        /* of CPU and GPU in this mode; learns what both have done */
+    bool copies;                      /* use the backend's copies per mode */
+    struct slc_hybrid *hybrid;        /* CPU and GPU in this mode; receives the work of both */
     const struct slc_pass_cuts *cuts; /* with ops->in_parts; NULL: in one part */
     const volatile int *stop;
     void (*progress)(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes_read);
     void *progress_context;
 };
 
-/*
- * What one member of a group has done since it was created: a group of CPU workers, or a GPU of
- * several. Seconds of threads are means over its threads.
- */
+/* Totals of one member of a group since it was created: a group of CPU workers, or one of several
+ * GPUs. Thread times are means over the member's threads. */
 struct slc_member_stats {
-    uint64_t nnz;           /* that it multiplied */
-    uint64_t bytes;         /* of the blocks these lay in, encoded */
-    double compute_seconds; /* of MTTKRPs, decoding included */
+    uint64_t nnz;           /* multiplied */
+    uint64_t bytes;         /* encoded bytes of the blocks with these nonzeros */
+    double compute_seconds; /* of MTTKRPs, including decoding */
     double wait_seconds;    /* in passes: for blocks, opening them, and for other devices */
-    double reduce_seconds;  /* adding up what the devices have of its rows (SLC_SPLIT_NNZ) */
-    double solve_seconds;   /* for its rows */
-    uint64_t copied_bytes;  /* factors that were copied to it at the start */
+    double reduce_seconds;  /* adding the devices' parts of its rows (SLC_SPLIT_NNZ) */
+    double solve_seconds;   /* solving its rows */
+    uint64_t copied_bytes;  /* factors copied to it at the start */
     double copy_seconds;
     uint64_t sent_bytes;          /* to the next device */
-    double exchange_seconds;      /* in the ring, but for */
-    double exchange_wait_seconds; /* waiting for a neighbour */
+    double exchange_seconds;      /* in the ring, without exchange_wait_seconds */
+    double exchange_wait_seconds; /* waiting for a neighbour in the ring */
 };
 
-/* What an executor has done since it was created. */
+/* Totals of an executor since it was created. */
 struct slc_executor_stats {
-    unsigned members; /* of several; 0: it is alone */
+    unsigned members; /* 0: not divided */
     struct slc_member_stats member[SLC_MAX_DEVICES];
-    struct slc_device_stats gpu; /* or all of several together; zeros where there is none */
+    struct slc_device_stats gpu; /* the sum over several GPUs; zeros without a GPU */
 };
 
 struct slc_executor {
@@ -83,25 +82,21 @@ struct slc_executor {
 };
 
 struct slc_executor_ops {
-    bool in_parts; /* passes may be made in parts, and left between two of them */
+    bool in_parts; /* passes may be made in parts, and stopped between two of them */
 
-    /* Copies the host's factors to where they are used. */
+    /* Copies the host's factors to the executor's memory. */
     enum slc_status (*load)(struct slc_executor *executor, struct slc_error *err);
-    /*
-     * The MTTKRP, to wherever update_rows needs it. Order: as the plan says. Errors: those of the
-     * stream and of what computes; the MTTKRP is then undefined, factors as they were.
-     */
+    /* Computes the MTTKRP, in the memory that update_rows reads. Order: as planned. Errors: those
+     * of the stream and of the devices; the MTTKRP is then undefined, the factors are unchanged. */
     enum slc_status (*mttkrp)(struct slc_executor *executor,
                               const struct slc_executor_pass *pass,
                               struct slc_error *err);
-    /* After it: the host's output has all rows. */
+    /* After mttkrp: copies all rows to the host's output. */
     enum slc_status (*read_output)(struct slc_executor *executor,
                                    unsigned mode,
                                    struct slc_error *err);
-    /*
-     * Factor `mode` = MTTKRP D V^-1 E (slc_dense_update), and its sums. `mttkrp`: where the host
-     * has it. Errors: those of dense algebra and of devices; the factor is then undefined.
-     */
+    /* Factor `mode` = MTTKRP D V^-1 E (slc_dense_update), and its sums. `mttkrp`: the host's
+     * output. Errors: those of dense algebra and of devices; the factor is then undefined. */
     enum slc_status (*update_rows)(struct slc_executor *executor,
                                    unsigned mode,
                                    const struct slc_matrix *mttkrp,
@@ -113,7 +108,7 @@ struct slc_executor_ops {
                              unsigned mode,
                              const double *scale,
                              struct slc_error *err);
-    /* The host's factor `mode` is what has been computed. */
+    /* Copies the computed factor `mode` to the host's. */
     enum slc_status (*read_factor)(struct slc_executor *executor,
                                    unsigned mode,
                                    struct slc_error *err);
@@ -122,12 +117,13 @@ struct slc_executor_ops {
 };
 
 /*
- * The executor that the plan says. Owns: slc_executor_destroy, before its parts are destroyed.
- * Errors: SLC_ERR_USAGE where the plan's parts are not there or not the stream's; SLC_ERR_MEMORY.
+ * Creates the executor that the plan selects. Owns: release with slc_executor_destroy before its
+ * parts are destroyed. Errors: SLC_ERR_USAGE if the plan's parts are missing or are not the
+ * stream's; SLC_ERR_MEMORY.
  */
 enum slc_status slc_executor_create(const struct slc_executor_setup *setup,
                                     struct slc_executor **executor,
                                     struct slc_error *err) SLC_NODISCARD;
-void slc_executor_destroy(struct slc_executor *executor); /* takes NULL */
+void slc_executor_destroy(struct slc_executor *executor); /* accepts NULL */
 
 #endif

@@ -9,17 +9,17 @@ typedef enum slc_status slc_executor_create_fn(const struct slc_executor_setup *
                                                struct slc_error *err);
 slc_executor_create_fn slc_cpu_executor_create;
 slc_executor_create_fn slc_cpu_groups_executor_create;
-slc_executor_create_fn slc_gpu_executor_create; /* alone or with the CPU, as the plan has it */
+slc_executor_create_fn slc_gpu_executor_create; /* alone or with the CPU, by the plan */
 slc_executor_create_fn slc_gpu_group_executor_create;
 
-/* Takes memory of `bytes` that begins with an executor. Errors: SLC_ERR_MEMORY. */
+/* Allocates `bytes` that begin with an executor. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_executor_allocate(const struct slc_executor_ops *ops,
                                       const struct slc_executor_setup *setup,
                                       size_t bytes,
                                       void *executor,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Operations for who has nothing to do: read_output or read_factor; and destroy. */
+/* Operations for executors without memory of their own: read_output or read_factor, and destroy. */
 enum slc_status slc_executor_read_nothing(struct slc_executor *executor,
                                           unsigned mode,
                                           struct slc_error *err) SLC_NODISCARD;

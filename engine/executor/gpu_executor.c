@@ -1,10 +1,12 @@
 /*
- * One MTTKRP by a device: begin, one pass that gives it every block, end. A pass that fails ends
- * the job all the same, so that nothing of it is under way when the next one begins.
+ * The executor of one device.
  *
- * With the CPU: both begin, one pass has them share the blocks, both end, and the CPU's output is
- * added to the device's. What that costs is measured, so that an adaptive share can leave the CPU
- * out of the passes in which it would save less.
+ * An MTTKRP on the device alone begins a job, feeds it every block in one pass, and ends it. After
+ * a failed pass the job is ended, too, so that nothing of it is pending when the next one begins.
+ *
+ * With the CPU, both begin a job, share the blocks of one pass and end their jobs, and the CPU's
+ * output is added to the device's. The cost of the CPU's part is measured, so that an adaptive
+ * split can leave the CPU out of passes in which it would save less.
  */
 #include "engine/executor/gpu_executor.h"
 
@@ -100,20 +102,19 @@ enum slc_status slc_gpu_executor_check_squares(const struct slc_reader *reader,
                                                double squares,
                                                struct slc_error *err)
 {
-    const double told = slc_reader_info(reader)->sum_of_squares;
+    const double stated = slc_reader_info(reader)->sum_of_squares;
 
-    /* Both are rounded, and the bound has room for twice the magnitude: four times the squares. */
-    if (!(squares > 2.0 * told)) {
+    /* Both are rounded, and the bound allows twice the magnitude: four times the squares. */
+    if (!(squares > 2.0 * stated)) {
         return SLC_OK;
     }
-    return slc_fail_file(
-        err, SLC_ERR_DAMAGED, slc_reader_path(reader),
-        "its header says that the squares of its values add up to %g, but they come to "
-        "%g: convert it again",
-        told, squares);
+    return slc_fail_file(err, SLC_ERR_DAMAGED, slc_reader_path(reader),
+                         "the sum of squares in the header is %g, but the values have "
+                         "%g: convert it again",
+                         stated, squares);
 }
 
-/* Begins with the device's job, makes the pass, and ends the job whatever came of that. */
+/* Begins the device's job, makes the pass, and ends the job in any case. */
 static enum slc_status run_job(struct slc_device *device,
                                struct slc_stream *stream,
                                const struct slc_plan *plan,
@@ -127,7 +128,7 @@ static enum slc_status run_job(struct slc_device *device,
     SLC_TRY(device->ops->job.begin(device, &job, err));
     enum slc_status status = slc_stream_pass(stream, pass, err);
     if (status != SLC_OK) {
-        /* The output is incomplete whatever the end says; the pass's fault is the one to report. */
+        /* The output is incomplete in any case; report the fault of the pass. */
         (void)device->ops->job.end(device, NULL);
         return status;
     }
@@ -164,7 +165,7 @@ enum slc_status slc_gpu_executor_mttkrp(struct slc_device *device,
     return SLC_OK;
 }
 
-/* The device's pass over all blocks, of a share that leaves the CPU out of it. */
+/* Runs a pass over all blocks on the device alone, although the CPU could share it. */
 static enum slc_status run_without_cpu(struct slc_device *device,
                                        struct slc_stream *stream,
                                        const struct slc_plan *plan,
@@ -180,7 +181,7 @@ static enum slc_status run_without_cpu(struct slc_device *device,
         const struct slc_hybrid_part parts[SLC_HYBRID_PARTS] = {
             [SLC_HYBRID_GPU] = {nnz, slc_seconds_since(start_ns)}};
 
-        slc_hybrid_note(cpu->hybrid, parts);
+        slc_hybrid_record(cpu->hybrid, parts);
     }
     return status;
 }
@@ -223,7 +224,7 @@ slc_gpu_executor_mttkrp_hybrid(struct slc_device *device,
     status = backend->ops->mttkrp_end(backend, err);
     if (status == SLC_OK && cpu->hybrid->last[SLC_HYBRID_CPU].nnz > 0) {
         status = device->ops->job.add_host(device, cpu->job->output, err);
-        slc_hybrid_note_cost(cpu->hybrid, cost + slc_seconds_since(start_ns));
+        slc_hybrid_record_cost(cpu->hybrid, cost + slc_seconds_since(start_ns));
     }
     return status;
 }
@@ -231,14 +232,13 @@ slc_gpu_executor_mttkrp_hybrid(struct slc_device *device,
 /* ---- as an executor */
 
 /*
- * The GPU has factors and MTTKRPs of its own: the host's factors are what they were when it got
- * them until they are read back. Where it shares its MTTKRPs with the CPU, that computes from the
- * host's, and those that have been updated are read back before an MTTKRP in which the CPU takes
- * part.
+ * The GPU has factors and MTTKRPs of its own; the host's factors keep their loaded values until
+ * they are read back. If the CPU shares the MTTKRPs, it uses the host's factors, so updated ones
+ * are read back before each MTTKRP that involves the CPU.
  */
 struct gpu_executor {
     struct slc_executor base;
-    bool stale[SLC_MAX_ORDER]; /* the host's factor is not the GPU's */
+    bool stale[SLC_MAX_ORDER]; /* the host's factor is older than the GPU's */
 };
 
 static enum slc_status load_factors(struct slc_executor *executor, struct slc_error *err)
@@ -248,7 +248,7 @@ static enum slc_status load_factors(struct slc_executor *executor, struct slc_er
     const unsigned order = slc_reader_info(slc_stream_reader(executor->setup.stream, 0))->order;
 
     for (unsigned n = 0; n < order; n++) {
-        /* An MTTKRP does not look at its own mode's factor. */
+        /* An MTTKRP does not read its own mode's factor. */
         if (request->operation == SLC_OP_CPD || n != request->mode) {
             SLC_TRY(gpu->ops->memory.factor_write(gpu, n, &executor->setup.factors[n], err));
         }
@@ -284,7 +284,7 @@ read_factor(struct slc_executor *executor, unsigned mode, struct slc_error *err)
     return gpu->ops->memory.factor_read(gpu, mode, &executor->setup.factors[mode], err);
 }
 
-/* Reads the factors back that have been updated since they were read last, but not `except`. */
+/* Reads back all factors that are stale, except factor `except`. */
 static enum slc_status
 read_stale(struct slc_executor *executor, unsigned except, double *seconds, struct slc_error *err)
 {
@@ -376,7 +376,7 @@ enum slc_status slc_gpu_executor_create(const struct slc_executor_setup *setup,
 
     if (setup->parts.gpu != request->gpu || setup->parts.gpu != slc_stream_device(setup->stream)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "plan, stream and options have to have the same device (accelerator)");
+                        "plan, stream and options must name the same device (GPU)");
     }
     return slc_executor_allocate(hybrid ? &hybrid_ops : &gpu_ops, setup,
                                  sizeof(struct gpu_executor), executor, err);

@@ -1,10 +1,9 @@
 /*
- * Several devices with memory of their own: opening them, and MTTKRPs; see
- * engine/executor/gpu_group.h.
+ * Groups of GPUs: opening them, and MTTKRPs.
  *
- * A phase runs on a thread for each device, and ends before the next one begins: so what a device
- * reads of another one's memory nobody writes meanwhile. Parts of rows that other devices have are
- * added up after every MTTKRP, before anybody uses an output.
+ * A phase runs on one thread per device and ends before the next one begins, so no device writes
+ * memory that another one reads. Parts of rows on other devices are added after every MTTKRP,
+ * before any output is used.
  */
 #include "engine/executor/gpu_group_impl.h"
 
@@ -63,7 +62,7 @@ uint64_t slc_gpu_group_memory_bytes(const struct slc_layouts *layouts, const str
 
 /* ---- opening */
 
-/* The rows that each device owns, as few spans as can be. */
+/* The rows that each device owns, in as few spans as possible. */
 static enum slc_status join_units(struct slc_gpu_group *group, unsigned mode, struct slc_error *err)
 {
     const struct slc_group_division *division = &group->division[mode];
@@ -130,7 +129,7 @@ enum slc_status slc_gpu_group_open(const struct slc_layouts *layouts,
     const uint64_t units = plan->gpu.unit_most;
 
     if (plan->request.gpu_count == 0) {
-        return slc_fail(err, SLC_ERR_USAGE, "the plan is not one for several devices");
+        return slc_fail(err, SLC_ERR_USAGE, "the plan was not made for several devices");
     }
     struct slc_gpu_group *group = slc_calloc(1, sizeof *group);
     SLC_TRY(slc_check_memory(group != NULL, err, "for %u devices", plan->request.gpu_count));
@@ -240,20 +239,22 @@ static void end_device(void *context, unsigned d, unsigned count)
 
     (void)count;
     if (member->begun) {
-        /* Its fault is kept with its message. */
+        /* The fault is kept with its message. */
         (void)member->device->ops->job.end(member->device, &member->fault);
         member->begun = false;
     }
 }
 
-/* Adds to rows of device `to` the pieces that others have of those that partitions split. */
+/*
+ * Adds to rows of device `to` the parts that other devices have of rows split between partitions.
+ */
 static enum slc_status add_split_rows(struct slc_gpu_group *group, unsigned to)
 {
     const struct slc_reader *reader = group->layouts->reader[group->plan->mode_layout[group->mode]];
     const uint64_t partitions = slc_reader_info(reader)->partition_count;
     const uint32_t *owners = group->division[group->mode].owner;
     struct slc_gpu_member *member = &group->member[to];
-    uint64_t added[SLC_MAX_DEVICES]; /* the last row that a device's pieces were added to */
+    uint64_t added[SLC_MAX_DEVICES]; /* last row to which a device's part was added */
     uint32_t first_owner = 0;
 
     memset(added, 0xff, sizeof added);
@@ -265,7 +266,7 @@ static enum slc_status add_split_rows(struct slc_gpu_group *group, unsigned to)
         if (!partition.continued) {
             first_owner = owner;
         } else if (first_owner == to && owner != to && added[owner] != partition.first_row) {
-            /* All pieces that a device has of a row are one sum there. */
+            /* All parts of a row on one device are already a single sum. */
             const struct slc_row_span row = {partition.first_row, partition.first_row + 1};
 
             added[owner] = partition.first_row;
@@ -288,7 +289,7 @@ static void complete_rows(void *context, unsigned d, unsigned count)
     enum slc_status status = SLC_OK;
 
     for (unsigned e = 0; e < count && status == SLC_OK; e++) {
-        /* Without rows: a deterministic one hears of columns that could not be added up. */
+        /* Without rows: reports overflowed columns to a deterministic device. */
         if (e != d && (all_rows || group->plan->request.deterministic)) {
             status = member->device->ops->algebra.output_add(
                 member->device, group->member[e].device, rows->ranges, rows->count, &member->fault);
@@ -300,8 +301,8 @@ static void complete_rows(void *context, unsigned d, unsigned count)
     member->stats.reduce_seconds += slc_seconds_since(start_ns);
 }
 
-/* Adds what a pass has measured to the statistics. */
-static void settle_pass(struct slc_gpu_group *group, double pass_seconds)
+/* Adds the measurements of a pass to the statistics. */
+static void record_pass(struct slc_gpu_group *group, double pass_seconds)
 {
     const struct slc_group_division *division = &group->division[group->mode];
 
@@ -325,12 +326,12 @@ run_pass(struct slc_gpu_group *group, const struct slc_pass *pass, struct slc_er
     enum slc_status status = slc_gpu_group_run(group, begin_device, err);
 
     SLC_THEN(status, slc_stream_pass(group->stream, pass, err));
-    /* After a fault outputs are incomplete whatever the end says, and the fault is reported. */
+    /* After a fault outputs are incomplete in any case, and the first fault is reported. */
     enum slc_status ended = slc_gpu_group_run(group, end_device, status == SLC_OK ? err : NULL);
     if (status == SLC_OK && ended == SLC_ERR_DAMAGED) {
         slc_error_locate_file(err, slc_reader_path(group->layouts->reader[pass->layout]));
     }
-    settle_pass(group, slc_seconds_since(start_ns));
+    record_pass(group, slc_seconds_since(start_ns));
     status = status == SLC_OK ? ended : status;
     SLC_TRY(status);
     if (group->plan->request.deterministic) {
@@ -481,7 +482,7 @@ enum slc_status slc_gpu_group_executor_create(const struct slc_executor_setup *s
         slc_stream_device(setup->stream) != request->gpu ||
         slc_stream_device_count(setup->stream) != request->gpu_count) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "plan, stream and options have to have the same devices (accelerators)");
+                        "plan, stream and options must name the same devices (GPUs)");
     }
     return slc_executor_allocate(&gpu_group_ops, setup, sizeof **executor, executor, err);
 }

@@ -1,4 +1,4 @@
-/* What gpu_group.c and gpu_group_update.c share; private to them. */
+/* Shared by gpu_group.c and gpu_group_update.c; private to them. */
 #ifndef SLC_ENGINE_GPU_GROUP_IMPL_H
 #define SLC_ENGINE_GPU_GROUP_IMPL_H
 
@@ -11,10 +11,10 @@
 /* One device. */
 struct slc_gpu_member {
     struct slc_device *device;
-    struct slc_row_piece rows[SLC_MAX_ORDER]; /* that it owns: units that touch are one */
+    struct slc_row_piece rows[SLC_MAX_ORDER]; /* rows it owns; adjacent units are merged */
     struct slc_member_stats stats;
     bool open, begun;
-    struct slc_error fault; /* of the phase at hand */
+    struct slc_error fault; /* of the current phase */
 };
 
 struct slc_gpu_group {
@@ -23,37 +23,38 @@ struct slc_gpu_group {
     struct slc_stream *stream;
     unsigned order, count;
     uint64_t unit_rows[SLC_MAX_ORDER];
-    struct slc_group_division division[SLC_MAX_ORDER]; /* of modes that are computed */
-    struct slc_buffer spans[SLC_MAX_ORDER];            /* that the members' rows are made of */
-    struct slc_buffer columns;                         /* of all units, as the shares have them */
-    struct slc_buffer places; /* of units by rows: where their columns are */
+    struct slc_group_division division[SLC_MAX_ORDER]; /* of computed modes */
+    struct slc_buffer spans[SLC_MAX_ORDER];            /* spans of the members' rows */
+    struct slc_buffer columns;                         /* of all units, ordered by device */
+    struct slc_buffer places; /* of units in row order: position of their columns */
     struct slc_gpu_member member[SLC_MAX_DEVICES];
 
-    /* The phase at hand. */
+    /* Arguments of the current phase. */
     unsigned mode;
-    const struct slc_device_job *job; /* to be begun */
+    const struct slc_device_job *job; /* to begin */
     const struct slc_solver *solver;
-    const struct slc_matrix *factors; /* to be given */
-    struct slc_matrix *output;        /* to be filled */
+    const struct slc_matrix *factors; /* to load */
+    struct slc_matrix *output;        /* to fill */
     const double *scale;
 };
 
-/* Of a factor, as the host has it: what sizes of units and bytes sent are counted in. */
+/* Bytes of a factor row on the host, the measure of unit sizes and bytes sent. */
 static inline uint64_t slc_gpu_group_row_bytes(const struct slc_plan *plan)
 {
     return (uint64_t)slc_matrix_pitch(plan->request.precision, plan->request.rank) *
            slc_value_bytes(plan->request.precision);
 }
 
-/* Runs a phase on a thread for each device; the first fault by their numbers counts. */
+/* Runs a phase on one thread per device; returns the fault of the lowest device. */
 enum slc_status slc_gpu_group_run(struct slc_gpu_group *group,
                                   slc_team_fn *phase,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Operations of the executor. After an MTTKRP: solves for the rows of factor `mode`, each by its
- * owner, and sends them round. Order: the bits of the MTTKRP decide on those of the factor and its
- * sums, in any number of devices. Errors: those of the devices; the factor is then undefined.
+ * Operations of the executor. After an MTTKRP: each device solves the rows of factor `mode` that it
+ * owns, and the rows are exchanged. Order: the bits of the factor and its sums depend only on those
+ * of the MTTKRP, not on the number of devices. Errors: those of the devices; the factor is then
+ * undefined.
  */
 enum slc_status slc_gpu_group_update(struct slc_executor *executor,
                                      unsigned mode,

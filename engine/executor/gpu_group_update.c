@@ -1,8 +1,8 @@
 /*
- * Several devices with memory of their own: what follows an MTTKRP. Each solves for the units of
- * rows it owns, and a ring makes all copies of the factor equal: in step s device d copies from
- * device d - 1 the rows that device d - s owns (all modulo D), which device d - 1 received in the
- * step before (AMPED section 4.8).
+ * Groups of GPUs: the steps after an MTTKRP. Each device solves the units of rows it owns, and a
+ * ring makes all copies of the factor equal: in step s device d copies from device d - 1 the rows
+ * that device d - s owns (all modulo D), which device d - 1 received in the previous step
+ * ([Wijeratne2025] section 4.8).
  */
 #include "engine/executor/gpu_group_impl.h"
 
@@ -30,11 +30,11 @@ static void solve_rows(void *context, unsigned d, unsigned count)
     member->stats.solve_seconds += slc_seconds_since(start_ns);
 }
 
-/* A ring at work. */
+/* A running ring exchange. */
 struct ring_run {
     struct slc_gpu_group_ring *ring;
     unsigned step;
-    struct slc_error *faults; /* of each device */
+    struct slc_error *faults; /* one per device */
 };
 
 static void receive_rows(void *context, unsigned d, unsigned count)
@@ -99,7 +99,7 @@ enum slc_status slc_gpu_group_exchange(struct slc_gpu_group_ring *ring, struct s
     return status;
 }
 
-/* All rows of the group's factor. */
+/* Exchanges all rows of the group's factor. */
 static enum slc_status exchange_rows(struct slc_gpu_group *group, struct slc_error *err)
 {
     struct slc_gpu_group_ring ring = {.count = group->count,
@@ -121,7 +121,7 @@ static enum slc_status exchange_rows(struct slc_gpu_group *group, struct slc_err
     return status;
 }
 
-/* Sums over columns from those of the units, by rows. */
+/* Adds the column sums of the units in row order. */
 static void join_columns(struct slc_gpu_group *group, const struct slc_update_sums *sums)
 {
     const struct slc_group_division *division = &group->division[group->mode];

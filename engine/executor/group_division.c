@@ -1,8 +1,4 @@
-/*
- * Dividing a layout between devices; see engine/executor/group_division.h.
- *
- * Cost: a look at every index entry and sorting of them.
- */
+/* Division of a layout between devices. Cost: one scan of all index entries, and sorting them. */
 #include "engine/executor/group_division.h"
 
 #include "base/memory/checked.h"
@@ -13,14 +9,14 @@
 #include <string.h>
 
 enum {
-    /* Of a unit: small against what a device owns of a factor that is worth dividing, large
-     * against the cost of handing it out. */
+    /* Size of a unit: small compared with a device's part of a factor worth dividing, large
+     * compared with the cost of assigning it. */
     UNIT_BYTES = 256 * 1024,
-    /* Dense algebra takes 32 rows at once (SLC_BLOCK_ROWS of cpu/kernel/dense_kernels.h). */
+    /* Dense algebra processes 32 rows at once (SLC_BLOCK_ROWS of cpu/kernel/dense_kernels.h). */
     UNIT_ROWS_STEP = 32,
-    /* Of a mode: four for each of as many devices as there may be. */
+    /* Units per mode: four for each of the maximum number of devices. */
     UNITS_LEAST = 4 * SLC_MAX_DEVICES,
-    /* Of a short mode's units, of which there are fewer: what a device takes at once. */
+    /* Rows per unit of a short mode, which has fewer units: what a device processes at once. */
     UNIT_ROWS_LEAST = 64
 };
 
@@ -33,7 +29,7 @@ uint64_t slc_group_unit_rows(uint64_t row_bytes, uint64_t rows)
     return slc_max_u64(steps, 1) * UNIT_ROWS_STEP;
 }
 
-/* A block and the share of its device's work that comes before it, or before its partition. */
+/* A block and the share of its device's work before it, or before its partition. */
 struct placed_block {
     double done;
     uint64_t block;
@@ -50,7 +46,7 @@ static int earlier_first(const void *a, const void *b)
     return x->block < y->block ? -1 : x->block > y->block;
 }
 
-/* What is given to devices as a whole: a partition, or a block where there are none. */
+/* Items assigned to devices as a whole: partitions, or blocks if there are none. */
 struct items {
     bool partitions;
     uint64_t count;
@@ -63,10 +59,10 @@ static uint64_t item_of(const struct items *items, const struct slc_block_entry 
     return items->partitions ? entry->partition : b;
 }
 
-static enum slc_status make_items(const struct slc_reader *reader,
-                                  enum slc_split split,
-                                  struct items *items,
-                                  struct slc_error *err)
+static enum slc_status create_items(const struct slc_reader *reader,
+                                    enum slc_split split,
+                                    struct items *items,
+                                    struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
 
@@ -85,10 +81,10 @@ static enum slc_status make_items(const struct slc_reader *reader,
     return SLC_OK;
 }
 
-/* Owners of blocks, and what each device has. */
-static void take_owners(const struct slc_reader *reader,
-                        const struct items *items,
-                        struct slc_group_division *division)
+/* Sets the owners of blocks and the totals of each device. */
+static void set_owners(const struct slc_reader *reader,
+                       const struct items *items,
+                       struct slc_group_division *division)
 {
     for (uint64_t b = 0; b < division->block_count; b++) {
         struct slc_block_entry entry;
@@ -136,7 +132,7 @@ static enum slc_status make_order(const struct slc_reader *reader,
     return SLC_OK;
 }
 
-/* Calls `add` for every run of rows with one owner, by rows. */
+/* Calls `add` for every run of rows with one owner, in row order. */
 typedef void add_rows_fn(struct slc_group_division *division,
                          uint32_t owner,
                          uint64_t first,
@@ -169,7 +165,7 @@ static void each_run(const struct slc_reader *reader,
         const uint32_t owner = items->device[p];
         struct slc_partition next = {.first_row = rows};
 
-        do { /* those that continue a row have none of their own */
+        do { /* partitions that continue a row have no rows of their own */
             p++;
             if (p < items->count) {
                 slc_reader_partition(reader, p, &next);
@@ -193,7 +189,9 @@ static void count_units(struct slc_group_division *division,
     division->unit_count += units;
 }
 
-/* A unit's place is that of its device's units so far; pieces[].count is counted a second time. */
+/*
+ * A unit's place is its number among its device's units; pieces[].count is counted a second time.
+ */
 static void add_units(struct slc_group_division *division,
                       uint32_t owner,
                       uint64_t first,
@@ -244,7 +242,7 @@ static enum slc_status divide_layout(const struct slc_reader *reader,
 {
     uint64_t loads[SLC_MAX_DEVICES];
 
-    SLC_TRY(make_items(reader, split, items, err));
+    SLC_TRY(create_items(reader, split, items, err));
     SLC_TRY(items->partitions
                 ? slc_assign_largest_first(items->nnz, items->count, division->devices,
                                            items->device, loads, err)
@@ -254,7 +252,7 @@ static enum slc_status divide_layout(const struct slc_reader *reader,
     division->order = slc_calloc(division->block_count, sizeof *division->order);
     SLC_TRY(slc_check_memory(division->owner != NULL && division->order != NULL, err,
                              "to divide %" PRIu64 " blocks", division->block_count));
-    take_owners(reader, items, division);
+    set_owners(reader, items, division);
     SLC_TRY(make_order(reader, items, division, err));
     return make_units(reader, items, rows, unit_rows, division, err);
 }
@@ -273,7 +271,7 @@ enum slc_status slc_group_division_create(const struct slc_reader *reader,
     memset(division, 0, sizeof *division);
     if (split == SLC_SPLIT_PARTITIONS && info->partition_count == 0 && info->nnz > 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "%s has no partitions that devices could own: it is not sorted by a mode",
+                        "%s has no partitions to assign to devices: it is not sorted by a mode",
                         slc_reader_path(reader));
     }
     division->devices = devices;

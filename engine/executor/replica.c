@@ -1,4 +1,4 @@
-/* Loading copies: one pass whose tiles go to the backend; see replica.h. */
+/* Loads copies of the tensor by one pass whose tiles go to the backend. */
 #include "engine/executor/replica.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ void slc_replica_shape(const struct slc_layout_info *info, struct slc_tensor_sha
     memcpy(shape->dims, info->dims, info->order * sizeof info->dims[0]);
 }
 
-/* What a pass that loads carries to its tiles. */
+/* Context of a loading pass. */
 struct load {
     struct slc_backend *backend;
     const struct slc_stop *stop;

@@ -1,4 +1,4 @@
-/* Loading copies of a tensor into a device, from its stream. */
+/* Loads copies of a tensor from its stream into a backend. */
 #ifndef SLC_ENGINE_REPLICA_H
 #define SLC_ENGINE_REPLICA_H
 
@@ -11,10 +11,10 @@ void slc_replica_shape(const struct slc_layout_info *info, struct slc_tensor_sha
 
 /*
  * Fills the backend's copies (replica_begin of base/backend.h) by one pass over the stream; MTTKRPs
- * with SLC_CONFLICT_REPLICA then need no more passes. `workers` is the number that those will have,
- * `factors` (may be NULL) what replica_end tries forms by.
- * Errors: those of the pass and of the backend; SLC_ERR_INTERRUPTED when `stop` (may be
- * NULL) says so before the last tile or the last copy. No copies are held then.
+ * with SLC_CONFLICT_REPLICA then need no passes. `workers` is the number of workers of those
+ * MTTKRPs; replica_end uses `factors` (may be NULL) to try forms. Errors: those of the pass and of
+ * the backend; SLC_ERR_INTERRUPTED when `stop` (may be NULL) is set before the last tile or the
+ * last copy. No copies are held then.
  */
 enum slc_status slc_replica_load(struct slc_stream *stream,
                                  struct slc_backend *backend,

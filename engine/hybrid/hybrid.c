@@ -5,10 +5,10 @@
 
 static const char static_word[] = "static";
 
-/* Digits of a fraction: so many of them, and their power of ten, are exact as f64. */
+/* Digits of a fraction: a number of this many digits and its power of ten are exact as f64. */
 enum { DIGITS_MOST = 15 };
 
-/* Trials of a side without a part are this factor apart. */
+/* Factor between the pass counts after which an idle side is tried. */
 enum { TRIAL_FACTOR = 4 };
 
 const char *slc_hybrid_kind_name(enum slc_hybrid_kind kind)
@@ -26,24 +26,22 @@ const char *slc_hybrid_kind_name(enum slc_hybrid_kind kind)
     return "?";
 }
 
-/*
- * A decimal fraction from 0 to 1, whatever the locale has for a point. The quotient of two numbers
- * that are exact is the f64 next to what is written.
- */
+/* Parses a decimal fraction from 0 to 1, independent of the locale's decimal point. The quotient of
+ * two exact numbers is the f64 nearest to the text. */
 static bool parse_fraction(const char *text, double *fraction)
 {
     double digits = 0, unit = 1;
     unsigned count = 0;
-    bool behind_point = false;
+    bool after_point = false;
     bool any = false;
 
     for (; *text != '\0'; text++) {
-        if (*text == '.' && !behind_point) {
-            behind_point = true;
+        if (*text == '.' && !after_point) {
+            after_point = true;
         } else if (*text >= '0' && *text <= '9' && count < DIGITS_MOST) {
             digits = digits * 10 + (*text - '0');
-            unit *= behind_point ? 10 : 1;
-            count += behind_point || digits > 0;
+            unit *= after_point ? 10 : 1;
+            count += after_point || digits > 0;
             any = true;
         } else {
             return false;
@@ -53,7 +51,7 @@ static bool parse_fraction(const char *text, double *fraction)
     return any && *fraction <= 1;
 }
 
-bool slc_hybrid_known(const char *text)
+bool slc_hybrid_is_split(const char *text)
 {
     const size_t length = strcspn(text, "=");
 
@@ -77,8 +75,8 @@ slc_hybrid_parse(const char *text, struct slc_hybrid_wish *wish, struct slc_erro
         if (text[length] == '\0' || !parse_fraction(text + length + 1, &found.fraction)) {
             return slc_fail_field(
                 err, SLC_ERR_USAGE, SLC_FIELD_SPLIT,
-                "the split '%s' does not say the device's fraction of the nonzeros: static=F, with "
-                "F from 0 to 1 and at most %d digits, as static=0.7",
+                "the split '%s' lacks the device's fraction of the nonzeros: use static=F, with F "
+                "from 0 to 1 and at most %d digits, such as static=0.7",
                 text, (int)DIGITS_MOST);
         }
     } else if (strcmp(text, slc_hybrid_kind_name(SLC_HYBRID_ADAPTIVE)) == 0) {
@@ -88,8 +86,8 @@ slc_hybrid_parse(const char *text, struct slc_hybrid_wish *wish, struct slc_erro
     } else {
         return slc_fail_field(
             err, SLC_ERR_USAGE, SLC_FIELD_SPLIT,
-            "the split '%s' is not a way to share work between CPU and GPU: static=F (F from 0 to "
-            "1, the fraction of the nonzeros that the GPU gets), adaptive or queue",
+            "the split '%s' does not share work between CPU and GPU: use static=F (F from 0 to 1, "
+            "the GPU's fraction of the nonzeros), adaptive or queue",
             text);
     }
     *wish = found;
@@ -107,15 +105,15 @@ const char *slc_hybrid_name(const struct slc_hybrid_wish *wish, struct slc_hybri
     return out->text;
 }
 
-void slc_hybrid_rates_note(struct slc_hybrid_rates *rates,
-                           enum slc_hybrid_side side,
-                           const struct slc_hybrid_part *part)
+void slc_hybrid_rates_record(struct slc_hybrid_rates *rates,
+                             enum slc_hybrid_side side,
+                             const struct slc_hybrid_part *part)
 {
     if (part->nnz == 0 || !(part->seconds > 0)) {
         return;
     }
     if (rates->seconds[side] > 0) {
-        /* As if all before had taken as long as this did. */
+        /* Scale the earlier work to the duration of this one. */
         const double scale = part->seconds / rates->seconds[side];
 
         rates->nnz[side] *= scale;
@@ -138,9 +136,10 @@ double slc_hybrid_rates_fraction(const struct slc_hybrid_rates *rates)
     return cpu > 0 && device > 0 ? device / (cpu + device) : -1;
 }
 
-void slc_hybrid_note_cost(struct slc_hybrid *hybrid, double seconds)
+void slc_hybrid_record_cost(struct slc_hybrid *hybrid, double seconds)
 {
-    /* The first pass also touches its memory for the first time: the lower one counts at once. */
+    /* The first pass also touches its memory for the first time, so a lower cost replaces it at
+     * once. */
     hybrid->cost_seconds = hybrid->cost_seconds > 0 && seconds > hybrid->cost_seconds
                                ? (hybrid->cost_seconds + seconds) / 2
                                : seconds;
@@ -194,11 +193,11 @@ double slc_hybrid_fraction(const struct slc_hybrid_part parts[SLC_HYBRID_PARTS])
     return all > 0 ? device / all : -1;
 }
 
-void slc_hybrid_note(struct slc_hybrid *hybrid,
-                     const struct slc_hybrid_part parts[SLC_HYBRID_PARTS])
+void slc_hybrid_record(struct slc_hybrid *hybrid,
+                       const struct slc_hybrid_part parts[SLC_HYBRID_PARTS])
 {
     for (enum slc_hybrid_side side = 0; side < SLC_HYBRID_PARTS; side++) {
-        slc_hybrid_rates_note(&hybrid->rates, side, &parts[side]);
+        slc_hybrid_rates_record(&hybrid->rates, side, &parts[side]);
         hybrid->parts[side].nnz += parts[side].nnz;
         hybrid->parts[side].seconds += parts[side].seconds;
         hybrid->last[side] = parts[side];

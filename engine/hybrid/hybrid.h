@@ -1,6 +1,6 @@
 /*
- * How work is shared between the CPU and one device that has memory of its own (XPLAT section 3.3):
- * what is asked for, what each side has been seen to do, and what fraction that gives the device.
+ * Sharing work between the CPU and one device with memory of its own ([XPLAT] section 3.3): the
+ * request, the measured rates of both sides, and the fraction of the work that the device gets.
  */
 #ifndef SLC_ENGINE_HYBRID_H
 #define SLC_ENGINE_HYBRID_H
@@ -11,11 +11,13 @@
 #include <stdint.h>
 
 enum slc_hybrid_kind {
-    SLC_HYBRID_NONE,   /* the device does all */
-    SLC_HYBRID_STATIC, /* a fixed fraction of the nonzeros is the device's */
-    /* The first pass begins as a queue; what it measures divides the rest and begins the next. */
+    SLC_HYBRID_NONE,   /* all work on the device */
+    SLC_HYBRID_STATIC, /* a fixed fraction of the nonzeros on the device */
+    /* The first pass starts as a queue; its measurements divide the rest, and the start of the next
+     * pass. */
     SLC_HYBRID_ADAPTIVE,
-    /* The device takes the largest blocks, the CPU the smallest, until they meet. */
+    /* The device processes blocks from the largest down, the CPU from the smallest up, until they
+     * meet. */
     SLC_HYBRID_QUEUE
 };
 
@@ -24,84 +26,80 @@ enum { SLC_HYBRID_TRIAL_COST = 3 };
 
 enum slc_hybrid_side { SLC_HYBRID_CPU, SLC_HYBRID_GPU, SLC_HYBRID_PARTS };
 
-/* What is asked for. */
+/* The requested way to share. */
 struct slc_hybrid_wish {
     enum slc_hybrid_kind kind;
-    double fraction; /* STATIC: of the nonzeros, the device's: 0 .. 1 */
+    double fraction; /* STATIC: fraction of the nonzeros for the device, 0 .. 1 */
 };
 
 struct slc_hybrid_text {
     char text[32];
 };
 
-/* Whether `text` means to ask for a share: one of the words below, whatever follows them. */
-bool slc_hybrid_known(const char *text);
-/*
- * "static=F" with F from 0 to 1, "adaptive" or "queue". Errors: SLC_ERR_USAGE, saying what is
- * understood.
- */
+/* Whether `text` starts with one of the words below; the rest is not checked. */
+bool slc_hybrid_is_split(const char *text);
+/* Parses "static=F" with F from 0 to 1, "adaptive" or "queue". Errors: SLC_ERR_USAGE, listing the
+ * accepted forms. */
 enum slc_status slc_hybrid_parse(const char *text,
                                  struct slc_hybrid_wish *wish,
                                  struct slc_error *err) SLC_NODISCARD;
-/* The same backwards: "static=0.7"; "none" where there is no share. Returns out->text. */
+/* The inverse: "static=0.7"; "none" if nothing is shared. Returns out->text. */
 const char *slc_hybrid_name(const struct slc_hybrid_wish *wish, struct slc_hybrid_text *out);
 const char *slc_hybrid_kind_name(enum slc_hybrid_kind kind); /* "none", "static", .. */
 
-/* What a side has done in some time. */
+/* Work of one side in some time. */
 struct slc_hybrid_part {
     uint64_t nnz;
-    double seconds; /* from the beginning of a pass until it had no more to do */
+    double seconds; /* from the start of a pass until the side ran out of work */
 };
 
-/*
- * How quick both sides have been seen to be, for one kind of pass, as over one mode. Begins with
- * zeros. What was measured last counts as much as all before it together.
- */
+/* Measured rates of both sides for one kind of pass, such as passes over one mode. Initially zero.
+ * The last measurement has the same weight as all earlier ones together. */
 struct slc_hybrid_rates {
     double nnz[SLC_HYBRID_PARTS];
     double seconds[SLC_HYBRID_PARTS];
 };
-/* Notes what a side did; nothing where that was nothing. */
-void slc_hybrid_rates_note(struct slc_hybrid_rates *rates,
-                           enum slc_hybrid_side side,
-                           const struct slc_hybrid_part *part);
-/* Nonzeros a second; 0 where nothing is known. */
+/* Records the work of a side; ignores a side without work. */
+void slc_hybrid_rates_record(struct slc_hybrid_rates *rates,
+                             enum slc_hybrid_side side,
+                             const struct slc_hybrid_part *part);
+/* Nonzeros per second; 0 if unknown. */
 double slc_hybrid_rate(const struct slc_hybrid_rates *rates, enum slc_hybrid_side side);
-/* The fraction with which both sides would end together; negative where one is not known. */
+/*
+ * The device's fraction with which both sides would finish together; negative if a rate is unknown.
+ */
 double slc_hybrid_rates_fraction(const struct slc_hybrid_rates *rates);
 
-/* What passes over one mode have come to. Begins with zeros but for the wish. */
+/* Accumulated measurements of passes over one mode. Initially zero except for the wish. */
 struct slc_hybrid {
     struct slc_hybrid_wish wish;
     struct slc_hybrid_rates rates;
-    /* Cost of the CPU's part apart from computing its blocks: preparing it and adding its output
-     * to the device's. 0: not measured. */
+    /* Cost of the CPU's part in addition to computing its blocks: preparing it and adding its
+     * output to the device's. 0: not measured. */
     double cost_seconds;
-    uint64_t passes;                                /* complete ones */
-    uint64_t passes_alone;                          /* of these, by the device without the CPU */
-    struct slc_hybrid_part parts[SLC_HYBRID_PARTS]; /* sums of these */
-    struct slc_hybrid_part last[SLC_HYBRID_PARTS];  /* of the last one */
+    uint64_t passes;                                /* complete passes */
+    uint64_t passes_alone;                          /* of these, passes of the device alone */
+    struct slc_hybrid_part parts[SLC_HYBRID_PARTS]; /* sums over passes */
+    struct slc_hybrid_part last[SLC_HYBRID_PARTS];  /* of the last pass */
 };
 
-/* Notes the cost of the CPU's part in a pass; see cost_seconds. */
-void slc_hybrid_note_cost(struct slc_hybrid *hybrid, double seconds);
-/*
- * Whether a share is due for another trial of a side that had no part in the last passes: after
- * 1, 4, 16, .. passes.
- */
+/* Records the cost of the CPU's part of a pass; see cost_seconds. */
+void slc_hybrid_record_cost(struct slc_hybrid *hybrid, double seconds);
+/* Whether a side without work in the last passes is due for another trial: after 1, 4, 16, ..
+ * passes. */
 bool slc_hybrid_tries_again(const struct slc_hybrid *hybrid);
 /*
- * Whether an adaptive share leaves the CPU out of the next pass: the device alone is expected to
- * end sooner than both, the cost of the CPU's part included. A trial is due now and then, unless
- * it would cost more than SLC_HYBRID_TRIAL_COST times the pass.
+ * Whether an adaptive split leaves the CPU out of the next pass: the device alone is expected to
+ * finish sooner than both, including the cost of the CPU's part. Trials are made now and then,
+ * unless one would cost more than SLC_HYBRID_TRIAL_COST times the pass.
  */
 bool slc_hybrid_without_cpu(const struct slc_hybrid *hybrid);
-/* What the next pass begins with; negative: nothing, both sides take from a queue. */
+/* The device's fraction at the start of the next pass; negative: both sides share a queue. */
 double slc_hybrid_planned(const struct slc_hybrid *hybrid);
-/* A pass is complete, in which both sides did these parts. */
-void slc_hybrid_note(struct slc_hybrid *hybrid,
-                     const struct slc_hybrid_part parts[SLC_HYBRID_PARTS]);
-/* The device's fraction of the nonzeros of two parts; negative without any. */
+/* Records a complete pass with this work of both sides. */
+void slc_hybrid_record(struct slc_hybrid *hybrid,
+                       const struct slc_hybrid_part parts[SLC_HYBRID_PARTS]);
+/* The device's fraction of the nonzeros of two parts; negative if both are empty. */
 double slc_hybrid_fraction(const struct slc_hybrid_part parts[SLC_HYBRID_PARTS]);
 
 #endif

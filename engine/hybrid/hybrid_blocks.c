@@ -1,16 +1,16 @@
 /*
- * See engine/hybrid/hybrid_blocks.h.
+ * Division of the blocks of a pass between CPU and device.
  *
- * A fixed fraction is dealt out over the whole order: a block goes to the device where that brings
- * its nonzeros nearer to what is wanted so far, so that each side has large blocks and small ones,
- * and both are read at about the same time. Blocks that stay in the device's memory count first.
+ * A fixed fraction is spread over the whole order: a block goes to the device if that brings its
+ * nonzeros closer to the target so far, so that each side gets large and small blocks, and both are
+ * read at about the same rate. Blocks resident in the device's memory count first.
  *
- * A pass that measures is a queue until a tenth of the nonzeros is done and each side has done
- * some. Then what is left, the work that both have in hand included, is divided such that they end
- * together. Later passes are divided by what those before have shown. A side that whole blocks then
- * leave nothing for would never show that it has become quicker: now and then it gets the smallest.
+ * A measuring pass is a queue until a tenth of the nonzeros is done and each side has done some.
+ * The rest, including blocks in progress, is then divided so that both sides finish together. Later
+ * passes are divided by the rates of earlier ones. A side that gets no whole block by its rate
+ * could never show that it has become faster, so now and then it gets the smallest block.
  *
- * Cost: every side passes over the order once for each kind of block.
+ * Cost: every side scans the order once for each kind of block.
  */
 #include "engine/hybrid/hybrid_blocks.h"
 
@@ -21,13 +21,12 @@
 #include <string.h>
 
 enum {
-    MEASURED_SHARE =
-        10, /* one in so many of the nonzeros is to be done before the rest is divided */
+    MEASURED_SHARE = 10, /* 1/10 of the nonzeros is done before the rest is divided */
     /*
-     * Of free blocks a side takes no more ahead than one in so many of the nonzeros: a device
-     * copies sooner than it computes, and what it has taken the CPU cannot help with. That bounds
-     * by how much one side ends before the other, too. But so many blocks, for one to be copied
-     * while another is computed.
+     * A side may take free blocks in advance for at most 1/32 of the nonzeros: a device copies
+     * faster than it computes, and the CPU cannot help with blocks that it has taken. This also
+     * bounds how much earlier one side finishes. At least two blocks, so that one is copied while
+     * another is computed.
      */
     AHEAD_SHARE = 32,
     AHEAD_BLOCKS = 2
@@ -48,7 +47,7 @@ static bool is_held(uint8_t state)
     return (state & SLC_HYBRID_HELD) != 0;
 }
 
-static void give_block(struct slc_hybrid_blocks *pass, enum slc_hybrid_side side, uint64_t block)
+static void assign_block(struct slc_hybrid_blocks *pass, enum slc_hybrid_side side, uint64_t block)
 {
     uint8_t *state = &pass->blocks.state[block];
 
@@ -59,37 +58,35 @@ static void give_block(struct slc_hybrid_blocks *pass, enum slc_hybrid_side side
     }
 }
 
-/*
- * Divides the free blocks, of which the device is to have this fraction of the nonzeros. One of
- * them goes to a side whatever the fraction is; NO_BLOCK: there is none such.
- */
-static void deal_out(struct slc_hybrid_blocks *pass,
-                     double fraction,
-                     uint64_t tried_block,
-                     enum slc_hybrid_side tried)
+/* Divides the free blocks so that the device gets this fraction of their nonzeros. `tried_block`
+ * goes to the side `tried` regardless; NO_BLOCK: none. */
+static void assign_free_blocks(struct slc_hybrid_blocks *pass,
+                               double fraction,
+                               uint64_t tried_block,
+                               enum slc_hybrid_side tried)
 {
-    double wanted = 0, given = 0;
+    double target = 0, assigned = 0;
 
     if (tried_block != NO_BLOCK) {
-        give_block(pass, tried, tried_block);
+        assign_block(pass, tried, tried_block);
     }
     for (uint64_t i = 0; i < pass->blocks.count; i++) {
         const uint64_t block = pass->blocks.order[i];
         const double nnz = (double)pass->blocks.nnz[block];
 
         if (is_free(pass->blocks.state[block])) {
-            wanted += fraction * nnz;
-            if (fraction > 0 && wanted - given >= nnz / 2) {
-                give_block(pass, SLC_HYBRID_GPU, block);
-                given += nnz;
+            target += fraction * nnz;
+            if (fraction > 0 && target - assigned >= nnz / 2) {
+                assign_block(pass, SLC_HYBRID_GPU, block);
+                assigned += nnz;
             } else {
-                give_block(pass, SLC_HYBRID_CPU, block);
+                assign_block(pass, SLC_HYBRID_CPU, block);
             }
         }
     }
 }
 
-/* Nonzeros of blocks that are free; and the smallest of these, where there are several. */
+/* Nonzeros of free blocks; *smallest: the smallest of them if there are several. */
 static uint64_t count_free(const struct slc_hybrid_blocks *pass, uint64_t *smallest)
 {
     uint64_t nnz = 0, blocks = 0, least = 0;
@@ -105,12 +102,10 @@ static uint64_t count_free(const struct slc_hybrid_blocks *pass, uint64_t *small
     return nnz;
 }
 
-/*
- * Whether a side that would get none of the free blocks, of which the device is to have `wanted`
- * nonzeros, is to be tried again with the smallest.
- */
-static bool wants_trial(const struct slc_hybrid_blocks *pass,
-                        double wanted,
+/* Whether a side is due for a trial with the smallest free block: it would get no free block if the
+ * device gets `target` of their nonzeros. */
+static bool needs_trial(const struct slc_hybrid_blocks *pass,
+                        double target,
                         double free_nnz,
                         uint64_t smallest,
                         enum slc_hybrid_side *side)
@@ -124,33 +119,31 @@ static bool wants_trial(const struct slc_hybrid_blocks *pass,
         return false;
     }
     double nnz = (double)pass->blocks.nnz[smallest];
-    *side = wanted < free_nnz - wanted ? SLC_HYBRID_GPU : SLC_HYBRID_CPU;
-    if (pass->own_left[*side] > 0 || 2 * fmin(wanted, free_nnz - wanted) >= nnz) {
-        return false; /* it has something */
+    *side = target < free_nnz - target ? SLC_HYBRID_GPU : SLC_HYBRID_CPU;
+    if (pass->own_left[*side] > 0 || 2 * fmin(target, free_nnz - target) >= nnz) {
+        return false; /* it has work */
     }
     return nnz / (*side == SLC_HYBRID_CPU ? cpu_rate : device_rate) <=
            SLC_HYBRID_TRIAL_COST * (double)pass->nnz / (cpu_rate + device_rate);
 }
 
-/*
- * Divides the free blocks such that the device does `fraction` of all that is not done yet, as far
- * as what it has already allows.
- */
+/* Divides the free blocks so that the device computes `fraction` of all remaining work, as far as
+ * the blocks that it already has allow. */
 static void divide_blocks(struct slc_hybrid_blocks *pass, double fraction)
 {
     const uint64_t not_done = pass->nnz - pass->done[SLC_HYBRID_CPU] - pass->done[SLC_HYBRID_GPU];
-    const uint64_t device_nnz =
-        pass->own_left[SLC_HYBRID_GPU] + pass->given[SLC_HYBRID_GPU] - pass->done[SLC_HYBRID_GPU];
+    const uint64_t device_nnz = pass->own_left[SLC_HYBRID_GPU] + pass->assigned[SLC_HYBRID_GPU] -
+                                pass->done[SLC_HYBRID_GPU];
     uint64_t smallest;
     const double free_nnz = (double)count_free(pass, &smallest);
-    const double wanted = fmax(0, fmin(fraction * (double)not_done - (double)device_nnz, free_nnz));
+    const double target = fmax(0, fmin(fraction * (double)not_done - (double)device_nnz, free_nnz));
     enum slc_hybrid_side tried = SLC_HYBRID_CPU;
 
-    if (!wants_trial(pass, wanted, free_nnz, smallest, &tried)) {
+    if (!needs_trial(pass, target, free_nnz, smallest, &tried)) {
         smallest = NO_BLOCK;
     }
     if (free_nnz > 0) {
-        deal_out(pass, wanted / free_nnz, smallest, tried);
+        assign_free_blocks(pass, target / free_nnz, smallest, tried);
     }
     pass->measuring = false;
 }
@@ -172,19 +165,19 @@ void slc_hybrid_blocks_begin(struct slc_hybrid_blocks *pass,
         pass->nnz += blocks->nnz[b];
         pass->to_read += !is_held(blocks->state[b]);
         if ((blocks->state[b] & SLC_HYBRID_OF_GPU) != 0) {
-            give_block(pass, SLC_HYBRID_GPU, b);
+            assign_block(pass, SLC_HYBRID_GPU, b);
         }
     }
     if (planned >= 0) {
         divide_blocks(pass, planned);
     } else if (blocks->count == 1) {
-        divide_blocks(pass, 1); /* there is nothing to share */
+        divide_blocks(pass, 1); /* nothing to share */
     } else {
         pass->measuring = hybrid->wish.kind == SLC_HYBRID_ADAPTIVE;
     }
 }
 
-/* The next block of a side, from its end of the order; `own`: of those nobody else may have. */
+/* The next block of a side, from its end of the order; `own`: only blocks reserved for it. */
 static bool find_of(
     struct slc_hybrid_blocks *pass, enum slc_hybrid_side side, bool held, bool own, uint64_t *block)
 {
@@ -204,14 +197,14 @@ static bool find_of(
     return false;
 }
 
-/* What the other side could not take over comes first. */
+/* Blocks reserved for the side come first. */
 static bool
 find_block(struct slc_hybrid_blocks *pass, enum slc_hybrid_side side, bool held, uint64_t *block)
 {
     return find_of(pass, side, held, true, block) || find_of(pass, side, held, false, block);
 }
 
-/* Whether a side should take no free block now, for it has enough of them. */
+/* Whether a side has enough work and should not take a free block now. */
 static bool
 is_ahead(const struct slc_hybrid_blocks *pass, enum slc_hybrid_side side, uint64_t block)
 {
@@ -219,10 +212,10 @@ is_ahead(const struct slc_hybrid_blocks *pass, enum slc_hybrid_side side, uint64
     const uint64_t most = slc_max_u64(pass->nnz / AHEAD_SHARE, AHEAD_BLOCKS * nnz);
 
     return is_free(pass->blocks.state[block]) &&
-           pass->own_left[side] + pass->given[side] - pass->done[side] + nnz > most;
+           pass->own_left[side] + pass->assigned[side] - pass->done[side] + nnz > most;
 }
 
-/* Which of two sides that have a block to be read gets it read next. */
+/* Chooses which of two sides with a block to be read gets it read next. */
 static enum slc_hybrid_side prefer_side(const struct slc_hybrid_blocks *pass,
                                         const uint64_t block[SLC_HYBRID_PARTS])
 {
@@ -234,11 +227,12 @@ static enum slc_hybrid_side prefer_side(const struct slc_hybrid_blocks *pass,
     if (cpu_ahead != device_ahead) {
         return cpu_ahead ? SLC_HYBRID_GPU : SLC_HYBRID_CPU;
     }
-    if (pass->in_hand[SLC_HYBRID_CPU] != pass->in_hand[SLC_HYBRID_GPU]) {
-        return pass->in_hand[SLC_HYBRID_CPU] < pass->in_hand[SLC_HYBRID_GPU] ? SLC_HYBRID_CPU
-                                                                             : SLC_HYBRID_GPU;
+    if (pass->in_progress[SLC_HYBRID_CPU] != pass->in_progress[SLC_HYBRID_GPU]) {
+        return pass->in_progress[SLC_HYBRID_CPU] < pass->in_progress[SLC_HYBRID_GPU]
+                   ? SLC_HYBRID_CPU
+                   : SLC_HYBRID_GPU;
     }
-    /* The one of whose own blocks the smaller part has been read. */
+    /* The side that has read the smaller part of its own blocks. */
     return cpu_read * (double)pass->own_nnz[SLC_HYBRID_GPU] <
                    device_read * (double)pass->own_nnz[SLC_HYBRID_CPU]
                ? SLC_HYBRID_CPU
@@ -262,8 +256,8 @@ bool slc_hybrid_blocks_read(struct slc_hybrid_blocks *pass, uint64_t *block)
     if ((pass->blocks.state[*block] & owner_bit[side]) != 0) {
         pass->own_nnz_read[side] += pass->blocks.nnz[*block];
     }
-    slc_hybrid_blocks_take(pass, side, *block);
-    pass->in_hand[side]++;
+    slc_hybrid_blocks_claim(pass, side, *block);
+    pass->in_progress[side]++;
     pass->to_read--;
     return true;
 }
@@ -272,14 +266,14 @@ bool slc_hybrid_blocks_next_held(struct slc_hybrid_blocks *pass,
                                  enum slc_hybrid_side side,
                                  uint64_t *block)
 {
-    /* The CPU comes here when it has nothing to do. */
+    /* The CPU asks only when it is idle. */
     return find_block(pass, side, true, block) &&
            (side == SLC_HYBRID_CPU || !is_ahead(pass, side, *block));
 }
 
-void slc_hybrid_blocks_take(struct slc_hybrid_blocks *pass,
-                            enum slc_hybrid_side side,
-                            uint64_t block)
+void slc_hybrid_blocks_claim(struct slc_hybrid_blocks *pass,
+                             enum slc_hybrid_side side,
+                             uint64_t block)
 {
     uint8_t *state = &pass->blocks.state[block];
 
@@ -289,7 +283,7 @@ void slc_hybrid_blocks_take(struct slc_hybrid_blocks *pass,
         pass->own_left[side] -= pass->blocks.nnz[block];
     }
     *state = (uint8_t)(*state | owner_bit[side] | SLC_HYBRID_BLOCK_TAKEN);
-    pass->given[side] += pass->blocks.nnz[block];
+    pass->assigned[side] += pass->blocks.nnz[block];
 }
 
 enum slc_hybrid_side slc_hybrid_blocks_side(const struct slc_hybrid_blocks *pass, uint64_t block)
@@ -298,15 +292,15 @@ enum slc_hybrid_side slc_hybrid_blocks_side(const struct slc_hybrid_blocks *pass
     return (pass->blocks.state[block] & SLC_HYBRID_OF_GPU) != 0 ? SLC_HYBRID_GPU : SLC_HYBRID_CPU;
 }
 
-void slc_hybrid_blocks_let_go(struct slc_hybrid_blocks *pass, uint64_t block)
+void slc_hybrid_blocks_release(struct slc_hybrid_blocks *pass, uint64_t block)
 {
     const enum slc_hybrid_side side = slc_hybrid_blocks_side(pass, block);
 
-    assert(pass->in_hand[side] > 0);
-    pass->in_hand[side]--;
+    assert(pass->in_progress[side] > 0);
+    pass->in_progress[side]--;
 }
 
-/* What a side has done so far. */
+/* Work of a side so far. */
 static struct slc_hybrid_part part_of(const struct slc_hybrid_blocks *pass,
                                       enum slc_hybrid_side side)
 {
@@ -321,8 +315,8 @@ void slc_hybrid_blocks_done(struct slc_hybrid_blocks *pass,
 {
     const uint64_t *done = pass->done;
 
-    /* What a block says of itself is not what the index does, where it is damaged. */
-    nnz = slc_min_u64(nnz, pass->given[side]);
+    /* A damaged block may contain another number of nonzeros than its index entry. */
+    nnz = slc_min_u64(nnz, pass->assigned[side]);
     if (nnz <= done[side]) {
         return;
     }
@@ -335,7 +329,7 @@ void slc_hybrid_blocks_done(struct slc_hybrid_blocks *pass,
         for (enum slc_hybrid_side s = 0; s < SLC_HYBRID_PARTS; s++) {
             const struct slc_hybrid_part part = part_of(pass, s);
 
-            slc_hybrid_rates_note(&rates, s, &part);
+            slc_hybrid_rates_record(&rates, s, &part);
         }
         if (slc_hybrid_rates_fraction(&rates) >= 0) {
             divide_blocks(pass, slc_hybrid_rates_fraction(&rates));
@@ -348,8 +342,8 @@ void slc_hybrid_blocks_end(struct slc_hybrid_blocks *pass, uint64_t now_ns)
     struct slc_hybrid_part parts[SLC_HYBRID_PARTS];
 
     for (enum slc_hybrid_side side = 0; side < SLC_HYBRID_PARTS; side++) {
-        slc_hybrid_blocks_done(pass, side, pass->given[side], now_ns);
+        slc_hybrid_blocks_done(pass, side, pass->assigned[side], now_ns);
         parts[side] = part_of(pass, side);
     }
-    slc_hybrid_note(pass->hybrid, parts);
+    slc_hybrid_record(pass->hybrid, parts);
 }

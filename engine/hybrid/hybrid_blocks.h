@@ -1,13 +1,13 @@
 /*
- * Which block of a pass goes to the CPU and which to the device that shares it
- * (engine/hybrid/hybrid.h). Pure state, without threads, clocks or I/O, so that it can be tested by
- * itself; whoever has several threads calls it under one mutex.
+ * Division of the blocks of a pass between the CPU and the device (engine/hybrid/hybrid.h). Pure
+ * state, without threads, clocks or I/O, so that it can be tested in isolation; callers with
+ * several threads use one mutex.
  *
- * Blocks stand in the order of a schedule, the largest first unless that is another one. The device
- * takes from its front, the CPU from its back, but first what nobody else may have. Every block has
- * an owner from the beginning, or is free for whoever comes first. Those that have to be read are
- * read in an order that gives the side with fewer of them in hand the next one; those that the host
- * holds are taken when a side has nothing else.
+ * Blocks are kept in the order of a schedule, by default the largest first. The device takes blocks
+ * from its front and the CPU from its back, each starting with blocks that only it may compute.
+ * Every block either has an owner from the start or is free for the side that comes first. Blocks
+ * are read so that the side with fewer blocks in progress gets the next one; blocks in host memory
+ * are used when a side has nothing else.
  */
 #ifndef SLC_ENGINE_HYBRID_BLOCKS_H
 #define SLC_ENGINE_HYBRID_BLOCKS_H
@@ -17,15 +17,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a block, together. The first two are the caller's to say. */
+/* Bits of a block's state. The caller sets the first two. */
 enum {
-    SLC_HYBRID_HELD = 1,   /* it need not be read */
-    SLC_HYBRID_OF_GPU = 2, /* nobody else may have it: it stays in the device's memory, or will */
-    SLC_HYBRID_OF_CPU = 4, /* the same of the CPU */
-    SLC_HYBRID_BLOCK_TAKEN = 8 /* by its owner */
+    SLC_HYBRID_HELD = 1,       /* in memory, need not be read */
+    SLC_HYBRID_OF_GPU = 2,     /* reserved for the device: resident in its memory, now or later */
+    SLC_HYBRID_OF_CPU = 4,     /* reserved for the CPU */
+    SLC_HYBRID_BLOCK_TAKEN = 8 /* taken by its owner */
 };
 
-/* Borrowed, and unchanged while the pass goes on; `state` is written. */
+/* Borrowed, and unchanged during the pass except `state`. */
 struct slc_hybrid_block_list {
     uint64_t count;
     const uint64_t *order; /* of the schedule: every block once */
@@ -37,43 +37,43 @@ struct slc_hybrid_blocks {
     struct slc_hybrid *hybrid; /* borrowed */
     struct slc_hybrid_block_list blocks;
     uint64_t nnz;
-    uint64_t to_read; /* blocks that have not been taken and are not held */
-    /* Of each side, for blocks to be read and for such that are held, of all and of its own: how
-     * many places of the order, from its end of it, have nothing left for it. */
+    uint64_t to_read; /* blocks that are neither taken nor held */
+    /* Per side, held (1) or to be read (0), own (1) or any (0) block: number of places of the
+     * order, counted from the side's end, that have nothing left for it. */
     uint64_t passed[SLC_HYBRID_PARTS][2][2];
-    uint64_t given[SLC_HYBRID_PARTS], done[SLC_HYBRID_PARTS]; /* nonzeros */
-    uint64_t own_left[SLC_HYBRID_PARTS]; /* of blocks that have this owner and were not taken */
-    uint64_t own_nnz[SLC_HYBRID_PARTS];  /* nonzeros of blocks to be read that have this owner */
-    uint64_t own_nnz_read[SLC_HYBRID_PARTS];      /* of these, those that have been taken */
-    unsigned in_hand[SLC_HYBRID_PARTS];           /* blocks that were to be read, until let go */
-    uint64_t start_ns, last_ns[SLC_HYBRID_PARTS]; /* when a side was last seen to have done more */
-    bool measuring; /* free blocks are to be divided by what the sides are seen to do */
+    uint64_t assigned[SLC_HYBRID_PARTS], done[SLC_HYBRID_PARTS]; /* nonzeros */
+    uint64_t own_left[SLC_HYBRID_PARTS];     /* nonzeros of untaken blocks with this owner */
+    uint64_t own_nnz[SLC_HYBRID_PARTS];      /* nonzeros of blocks with this owner to be read */
+    uint64_t own_nnz_read[SLC_HYBRID_PARTS]; /* of these, taken */
+    unsigned in_progress[SLC_HYBRID_PARTS];  /* blocks read and not yet released */
+    uint64_t start_ns, last_ns[SLC_HYBRID_PARTS]; /* last progress of each side */
+    bool measuring; /* free blocks will be divided by measured rates */
 };
 
-/* Begins a pass over these blocks. Times are of any clock that goes on. */
+/* Starts a pass over these blocks. Times may come from any monotonic clock. */
 void slc_hybrid_blocks_begin(struct slc_hybrid_blocks *pass,
                              struct slc_hybrid *hybrid,
                              const struct slc_hybrid_block_list *blocks,
                              uint64_t now_ns);
-/* Takes the block to be read next; false where there is none. */
+/* Takes the block to be read next; returns false if there is none. */
 bool slc_hybrid_blocks_read(struct slc_hybrid_blocks *pass, uint64_t *block);
-/* The block that a side would take next of those that are held; and takes it. */
+/* Finds the next held block of a side; slc_hybrid_blocks_claim takes it. */
 bool slc_hybrid_blocks_next_held(struct slc_hybrid_blocks *pass,
                                  enum slc_hybrid_side side,
                                  uint64_t *block);
-void slc_hybrid_blocks_take(struct slc_hybrid_blocks *pass,
-                            enum slc_hybrid_side side,
-                            uint64_t block);
-/* Whose a block is that has been taken. */
+void slc_hybrid_blocks_claim(struct slc_hybrid_blocks *pass,
+                             enum slc_hybrid_side side,
+                             uint64_t block);
+/* The side of a block that has been taken. */
 enum slc_hybrid_side slc_hybrid_blocks_side(const struct slc_hybrid_blocks *pass, uint64_t block);
-/* The buffer of a block that was read is free. */
-void slc_hybrid_blocks_let_go(struct slc_hybrid_blocks *pass, uint64_t block);
-/* A side has done so many nonzeros since the pass began. */
+/* Releases the buffer of a block that was read. */
+void slc_hybrid_blocks_release(struct slc_hybrid_blocks *pass, uint64_t block);
+/* Records the nonzeros that a side has done since the pass began. */
 void slc_hybrid_blocks_done(struct slc_hybrid_blocks *pass,
                             enum slc_hybrid_side side,
                             uint64_t nnz,
                             uint64_t now_ns);
-/* All blocks are done: the share learns what both sides did. */
+/* Ends the pass, when all blocks are done, and records the work of both sides in `hybrid`. */
 void slc_hybrid_blocks_end(struct slc_hybrid_blocks *pass, uint64_t now_ns);
 
 #endif

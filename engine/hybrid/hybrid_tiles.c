@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <math.h>
 
-/* An adaptive pass is a queue for one tile in so many. */
+/* An adaptive pass is a queue for the first 1/10 of the tiles. */
 enum { MEASURED_PART = 10 };
 
 void slc_hybrid_tiles_init(struct slc_hybrid_tiles *queue,
@@ -31,14 +31,14 @@ void slc_hybrid_tiles_destroy(struct slc_hybrid_tiles *queue)
     pthread_mutex_destroy(&queue->mutex);
 }
 
-/* Of an adaptive pass: the fraction, once enough has been measured. Under the mutex, as what
- * follows. */
-static void settle_fraction(struct slc_hybrid_tiles *queue)
+/* Sets the fraction of an adaptive pass once enough has been measured. This and the following
+ * functions need the mutex. */
+static void update_fraction(struct slc_hybrid_tiles *queue)
 {
     struct slc_hybrid_rates rates = {{0}, {0}};
 
     if (queue->options.wish.kind != SLC_HYBRID_ADAPTIVE || queue->fraction >= 0 ||
-        queue->asked < queue->options.tiles / MEASURED_PART) {
+        queue->assigned < queue->options.tiles / MEASURED_PART) {
         return;
     }
     for (unsigned s = 0; s < SLC_HYBRID_PARTS; s++) {
@@ -47,13 +47,13 @@ static void settle_fraction(struct slc_hybrid_tiles *queue)
                                                  .seconds = (double)queue->side[s].busy_ns * 1e-9 /
                                                             queue->options.places[s]};
 
-            slc_hybrid_rates_note(&rates, (enum slc_hybrid_side)s, &part);
+            slc_hybrid_rates_record(&rates, (enum slc_hybrid_side)s, &part);
         }
     }
     queue->fraction = slc_hybrid_rates_fraction(&rates);
 }
 
-/* The side of tile `k` of those that a fraction divides, as evenly as whole tiles can be. */
+/* The side of tile `k` of those divided by a fraction, spread as evenly as whole tiles allow. */
 static enum slc_hybrid_side side_of(double fraction, uint64_t k)
 {
     const bool steps = floor((double)(k + 1) * fraction) > floor((double)k * fraction);
@@ -66,10 +66,10 @@ static bool any_free(const struct slc_hybrid_tiles *queue)
     return queue->side[SLC_HYBRID_GPU].free > 0 || queue->side[SLC_HYBRID_CPU].free > 0;
 }
 
-/* The side of a tile whose turn it is to have one. Waits for a place where any will do. */
+/* Chooses the side of the next tile. Waits for a place if any side will do. */
 static enum slc_hybrid_side choose_side(struct slc_hybrid_tiles *queue, uint64_t ordinal)
 {
-    settle_fraction(queue);
+    update_fraction(queue);
     if (queue->fraction >= 0) {
         return side_of(queue->fraction,
                        queue->options.wish.kind == SLC_HYBRID_STATIC ? ordinal : queue->divided++);
@@ -80,7 +80,7 @@ static enum slc_hybrid_side choose_side(struct slc_hybrid_tiles *queue, uint64_t
     return queue->side[SLC_HYBRID_GPU].free > 0 ? SLC_HYBRID_GPU : SLC_HYBRID_CPU;
 }
 
-/* Waits for a place on a side, behind those who came before. */
+/* Waits for a place on a side, after earlier requests. */
 static void wait_for_place(struct slc_hybrid_tiles *queue, enum slc_hybrid_side s)
 {
     const uint64_t ticket = queue->side[s].tickets++;
@@ -90,19 +90,19 @@ static void wait_for_place(struct slc_hybrid_tiles *queue, enum slc_hybrid_side 
     }
 }
 
-enum slc_status slc_hybrid_tiles_take(struct slc_hybrid_tiles *queue,
-                                      uint64_t ordinal,
-                                      struct slc_hybrid_place *place,
-                                      struct slc_error *err)
+enum slc_status slc_hybrid_tiles_acquire(struct slc_hybrid_tiles *queue,
+                                         uint64_t ordinal,
+                                         struct slc_hybrid_place *place,
+                                         struct slc_error *err)
 {
     pthread_mutex_lock(&queue->mutex);
-    while (queue->options.in_order && queue->asked != ordinal && !queue->aborted) {
+    while (queue->options.in_order && queue->assigned != ordinal && !queue->aborted) {
         pthread_cond_wait(&queue->changed, &queue->mutex);
     }
     if (!queue->aborted) {
         place->side = choose_side(queue, ordinal);
-        queue->asked++;
-        /* Whose turn it is to have a side need not wait for this one's place. */
+        queue->assigned++;
+        /* The next tile can get its side while this one waits for its place. */
         pthread_cond_broadcast(&queue->changed);
         wait_for_place(queue, place->side);
     }
@@ -115,7 +115,7 @@ enum slc_status slc_hybrid_tiles_take(struct slc_hybrid_tiles *queue,
     }
     pthread_mutex_unlock(&queue->mutex);
     return aborted ? slc_fail(err, SLC_ERR_INTERRUPTED,
-                              "the computation was stopped while a tile waited to be computed")
+                              "the computation was stopped while a tile was waiting for a place")
                    : SLC_OK;
 }
 
@@ -131,7 +131,7 @@ void slc_hybrid_tiles_computed(struct slc_hybrid_tiles *queue,
     pthread_mutex_unlock(&queue->mutex);
 }
 
-void slc_hybrid_tiles_leave(struct slc_hybrid_tiles *queue, const struct slc_hybrid_place *place)
+void slc_hybrid_tiles_release(struct slc_hybrid_tiles *queue, const struct slc_hybrid_place *place)
 {
     pthread_mutex_lock(&queue->mutex);
     queue->side[place->side].numbers[queue->side[place->side].free++] = (uint16_t)place->number;

@@ -1,21 +1,21 @@
-/* Opening the layouts of a store; see engine/plan/layouts.h. */
+/* Opens the layouts of a store that an operation may read. */
 #include "engine/plan/layouts.h"
 
 #include <string.h>
 
-/* Opens the layout sorted by `mode` behind those that are open; *room is what it leaves. */
+/* Opens the layout sorted by `mode` and appends it; subtracts its memory from *available_bytes. */
 static enum slc_status open_sorted(const struct slc_store *store,
                                    unsigned mode,
-                                   uint64_t *room,
+                                   uint64_t *available_bytes,
                                    struct slc_layouts *layouts,
                                    struct slc_error *err)
 {
     struct slc_reader *reader;
 
-    SLC_TRY(slc_store_open_layout(store, SLC_LAYOUT_SORTED, mode, *room, &reader, err));
+    SLC_TRY(slc_store_open_layout(store, SLC_LAYOUT_SORTED, mode, *available_bytes, &reader, err));
     layouts->reader[layouts->count++] = reader;
     uint64_t bytes = slc_reader_memory_bytes(reader);
-    *room = *room > bytes ? *room - bytes : 0;
+    *available_bytes = *available_bytes > bytes ? *available_bytes - bytes : 0;
     return SLC_OK;
 }
 
@@ -26,7 +26,7 @@ enum slc_status slc_layouts_open(const struct slc_store *store,
                                  struct slc_layouts *layouts,
                                  struct slc_error *err)
 {
-    uint64_t room = memory_bytes;
+    uint64_t available_bytes = memory_bytes;
     enum slc_status status = SLC_OK;
 
     *layouts = slc_layouts_one(store->reader);
@@ -35,11 +35,11 @@ enum slc_status slc_layouts_open(const struct slc_store *store,
             continue;
         }
         if (slc_manifest_find(&store->manifest, SLC_LAYOUT_SORTED, n) != NULL) {
-            status = open_sorted(store, n, &room, layouts, err);
+            status = open_sorted(store, n, &available_bytes, layouts, err);
         } else if (choice == SLC_LAYOUTS_SORTED) {
             status = slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SORTED_LAYOUT, SLC_FIELD_LAYOUTS,
-                                     "the store has no layout sorted by mode %u: make it, or ask "
-                                     "for the layouts auto or blco",
+                                     "the store has no layout sorted by mode %u: build it, or "
+                                     "request the layouts auto or blco",
                                      n + 1);
         }
     }

@@ -1,7 +1,8 @@
 /*
  * The layouts of one store that an operation may read: `blco`, which serves every mode, and sorted
- * ones, each for its own. All of them hold the same nonzeros, in keys of the same bits in various
- * orders, so that decoders of one size and one set of slots serve passes over any of them.
+ * layouts, each for its own mode. All hold the same nonzeros, with keys of the same bits in
+ * different orders, so that decoders of one size and one set of slots serve passes over any of
+ * them.
  */
 #ifndef SLC_ENGINE_LAYOUTS_H
 #define SLC_ENGINE_LAYOUTS_H
@@ -12,11 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where the modes of an operation are read from. */
+/* Which layouts an operation reads. */
 enum slc_layout_choice {
-    SLC_LAYOUTS_AUTO,  /* sorted ones where they read no more than `blco` alone */
+    SLC_LAYOUTS_AUTO,  /* sorted layouts if they read no more than `blco` alone */
     SLC_LAYOUTS_BLCO,  /* `blco` alone */
-    SLC_LAYOUTS_SORTED /* every mode from the layout sorted by it; an error where one is missing */
+    SLC_LAYOUTS_SORTED /* every mode from the layout sorted by it; an error if one is missing */
 };
 const char *slc_layout_choice_name(enum slc_layout_choice choice); /* "auto", "blco", "sorted" */
 bool slc_layout_choice_parse(const char *name, enum slc_layout_choice *choice);
@@ -26,18 +27,18 @@ struct slc_layouts {
     struct slc_reader *reader[SLC_MAX_LAYOUTS]; /* the first is of `blco` */
 };
 
-/* One layout alone. Borrows the reader. */
+/* A single layout. Borrows the reader. */
 static inline struct slc_layouts slc_layouts_one(struct slc_reader *reader)
 {
     return (struct slc_layouts){.count = 1, .reader = {reader}};
 }
 
 /*
- * The store's `blco` layout and, unless `choice` is BLCO, those sorted by the modes of the set
- * `modes` (bit n: mode n). Their indices have to fit `memory_bytes` together. Owns:
- * slc_layouts_close closes the sorted ones; that of `blco` stays the store's, which must live as
- * long. Errors: those of opening them; SLC_ERR_USAGE where `choice` is SORTED and the store has
- * none for a mode, naming it and how to make it.
+ * Opens the store's `blco` layout and, unless `choice` is BLCO, the layouts sorted by the modes of
+ * the set `modes` (bit n: mode n). Their indices together must fit in `memory_bytes`. Owns:
+ * slc_layouts_close closes the sorted layouts; `blco` stays owned by the store, which must outlive
+ * them. Errors: those of opening them; SLC_ERR_USAGE if `choice` is SORTED and the store has none
+ * for a mode, naming the mode and how to make the layout.
  */
 enum slc_status slc_layouts_open(const struct slc_store *store,
                                  enum slc_layout_choice choice,
@@ -45,13 +46,15 @@ enum slc_status slc_layouts_open(const struct slc_store *store,
                                  uint64_t memory_bytes,
                                  struct slc_layouts *layouts,
                                  struct slc_error *err) SLC_NODISCARD;
-/* Takes an all-zero struct. */
+/* Accepts an all-zero struct. */
 void slc_layouts_close(struct slc_layouts *layouts);
 
-/* The layout sorted by `mode`, or 0 where there is none. */
+/* The layout sorted by `mode`, or 0 if there is none. */
 unsigned slc_layouts_sorted_by(const struct slc_layouts *layouts, unsigned mode);
 
-/* Partitions of a layout for MTTKRPs of `mode`: 0 unless it is sorted by it (base/backend.h). */
+/*
+ * Partitions of a layout for MTTKRPs of `mode`: 0 unless it is sorted by the mode (base/backend.h).
+ */
 static inline uint64_t slc_layout_partitions(const struct slc_layout_info *info, unsigned mode)
 {
     return info->layout == SLC_LAYOUT_SORTED && info->layout_mode == mode ? info->partition_count

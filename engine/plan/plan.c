@@ -1,16 +1,17 @@
-/* What a plan says: names of its choices, and figures that follow from it. */
+/* Names of a plan's choices, and figures derived from a plan. */
 #include "engine/plan/plan.h"
 
 #include "engine/plan/plan_sizes.h"
 
 #include <string.h>
 
-/* Reads in flight that keep one NVMe drive at its full rate (32 to 64 MiB measured). */
+/* Bytes in flight that keep one NVMe drive at its full rate (32 to 64 MiB measured). */
 #define FLIGHT_BYTES (UINT64_C(48) << 20)
 
 #define NAMED(type) (sizeof type##_names / sizeof type##_names[0])
 
-/* TYPE_name and TYPE_parse of an enumeration that counts from 0; any other value is called "?". */
+/* TYPE_name and TYPE_parse of an enumeration that counts from 0; the name of any other value is
+ * "?". */
 #define NAME_CHOICES(type, ...)                                                                    \
     static const char *const type##_names[] = {__VA_ARGS__};                                       \
                                                                                                    \
@@ -43,17 +44,17 @@ slc_plan_check_order(unsigned order, const unsigned *mode_order, struct slc_erro
 
     for (unsigned k = 0; k < order; k++) {
         if (mode_order[k] >= order || (seen & (1U << mode_order[k])) != 0) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "the mode order has to name each of the modes 1 to %u once; entry %u "
-                            "is %u",
-                            order, k + 1, mode_order[k] + 1);
+            return slc_fail(
+                err, SLC_ERR_USAGE,
+                "the mode order must name each of the modes 1 to %u once; element %u is %u", order,
+                k + 1, mode_order[k] + 1);
         }
         seen |= 1U << mode_order[k];
     }
     return SLC_OK;
 }
 
-/* Of a layout, in a pass. */
+/* Bytes of a layout that one pass copies. */
 static uint64_t copied_bytes(const struct slc_plan *plan, const struct slc_plan_layout *layout)
 {
     const struct slc_hybrid_wish *hybrid = &plan->request.hybrid;
@@ -75,7 +76,7 @@ uint64_t slc_plan_iteration_copied(const struct slc_plan *plan)
     uint64_t bytes = 0;
 
     for (unsigned l = 0; l < plan->layout_count && plan->request.gpu != NULL; l++) {
-        /* On a device each pass is for one mode: there are no halves. */
+        /* On a device each pass is for one mode: there are no half passes. */
         bytes = slc_plan_plus(bytes, slc_plan_times((uint64_t)plan->layouts[l].passes,
                                                     copied_bytes(plan, &plan->layouts[l])));
     }
@@ -96,24 +97,24 @@ bool slc_plan_blocks_near_equal(const struct slc_reader *reader)
             small++;
         }
     }
-    /* The median is small exactly when more than half of the blocks are. */
+    /* The median is small if and only if more than half of the blocks are. */
     return small <= info->block_count / 2;
 }
 
-unsigned slc_plan_slots_wanted(const struct slc_plan *plan, uint64_t blocks)
+unsigned slc_plan_slots_useful(const struct slc_plan *plan, uint64_t blocks)
 {
     const uint64_t flight = slc_div_up_u64(FLIGHT_BYTES, plan->slot_bytes);
     const uint64_t depth = slc_min_u64(slc_max_u64(flight, SLC_PLAN_SLOTS_MIN), SLC_PLAN_SLOTS_MAX);
     const uint64_t copied = (uint64_t)plan->gpu.streams * slc_max_u64(plan->request.gpu_count, 1);
     const uint64_t busy = plan->fusion.modes != 0
-                              ? (uint64_t)plan->threads * slc_plan_slots_least(plan)
+                              ? (uint64_t)plan->threads * slc_plan_slots_min(plan)
                               : slc_min_u64(plan->threads + copied, depth);
 
     return (unsigned)slc_max_u64(slc_min_u64(slc_min_u64(depth + busy, SLC_PLAN_SLOTS_MAX), blocks),
-                                 slc_plan_slots_least(plan));
+                                 slc_plan_slots_min(plan));
 }
 
-unsigned slc_plan_slots_least(const struct slc_plan *plan)
+unsigned slc_plan_slots_min(const struct slc_plan *plan)
 {
     uint64_t least = plan->request.slots != 0 ? plan->request.slots : SLC_PLAN_SLOTS_MIN;
 

@@ -1,22 +1,23 @@
-/* Sizes that a plan is added up from, and that others than the planner need, too. */
+/* Sizes that plans are computed from, shared with modules other than the planner. */
 #ifndef SLC_ENGINE_PLAN_SIZES_H
 #define SLC_ENGINE_PLAN_SIZES_H
 
 #include "base/memory/checked.h"
 #include "engine/plan/plan.h"
 
-/* Slots beyond one per reading depth: small blocks gain nothing from a deeper queue. */
+/* Limits of the number of slots; beyond the depth that keeps a drive busy, small blocks gain
+ * nothing. */
 enum { SLC_PLAN_SLOTS_MIN = 2, SLC_PLAN_SLOTS_MAX = 256 };
 
 /*
- * What the process grows by beyond the listed parts. A thread touches up to 128 KiB of its stack
- * and its malloc arena (measured: 40 to 110 KiB); the reader thread and up to 8 pread threads count
- * as workers here.
+ * Growth of the process beyond the listed parts. A thread touches up to 128 KiB of its stack and
+ * its malloc arena (measured: 40 to 110 KiB); the reader thread and up to 8 pread threads count as
+ * workers here.
  */
 #define SLC_PLAN_THREAD_BYTES (UINT64_C(128) << 10)
 #define SLC_PLAN_IO_THREADS   9U
 
-/* The stream's tables: order, cache place and state of every block. */
+/* Tables of the stream: order, cache position and state of every block. */
 #define SLC_PLAN_STREAM_BYTES_PER_BLOCK UINT64_C(64)
 
 /* Sums and products of a plan saturate: a plan that reaches UINT64_MAX fits no budget. */
@@ -34,19 +35,17 @@ static inline uint64_t slc_plan_times(uint64_t a, uint64_t b)
     return slc_mul_u64(a, b, &product) ? product : UINT64_MAX;
 }
 
-/* Slots that a plan cannot do without. */
-unsigned slc_plan_slots_least(const struct slc_plan *plan);
+/* The least number of slots that works. */
+unsigned slc_plan_slots_min(const struct slc_plan *plan);
 
-/*
- * Slots worth having for a layout of so many blocks: as many as keep a drive busy, and in the hands
- * of every worker a block, or those of a range.
- */
-unsigned slc_plan_slots_wanted(const struct slc_plan *plan, uint64_t blocks);
+/* Useful number of slots for a layout of this many blocks: enough to keep a drive busy, plus one
+ * block, or the blocks of a range, per worker. */
+unsigned slc_plan_slots_useful(const struct slc_plan *plan, uint64_t blocks);
 
 /* Whether the largest block has at most 1.25 times the nonzeros of the median. */
 bool slc_plan_blocks_near_equal(const struct slc_reader *reader);
 
-/* A matrix without memory: enough for a backend to judge a job. */
+/* A matrix without memory: enough for a backend to choose how to run a job. */
 static inline struct slc_matrix
 slc_plan_matrix(enum slc_value_type type, uint64_t rows, uint32_t cols)
 {

@@ -1,9 +1,8 @@
 /*
- * Sizes as people write them: "512MiB", "4G", "1.5GiB", "200MB", "50%".
+ * Parser of human-readable sizes: "512MiB", "4G", "1.5GiB", "200MB", "50%".
  *
- * Numbers are parsed as decimal fractions of 128-bit integers, never through floating point, so
- * that what is understood depends on neither locale nor rounding: "0.1GiB" is 107374182 bytes
- * everywhere.
+ * Numbers are decimal fractions of 128-bit integers, never floating point, so the result depends on
+ * neither locale nor rounding: "0.1GiB" is 107374182 bytes everywhere.
  */
 #include "engine/plan/plan.h"
 
@@ -15,7 +14,7 @@
 __extension__ typedef unsigned __int128 size_u128;
 
 enum {
-    /* Digits after the point that count; more are read and dropped. 10^18 fits 64 bits. */
+    /* Significant digits after the point; further digits are ignored. 10^18 fits in 64 bits. */
     FRACTION_DIGITS = 18
 };
 
@@ -29,8 +28,8 @@ struct decimal {
 static enum slc_status fail_size(struct slc_error *err, const char *text, const char *what)
 {
     return slc_fail(err, SLC_ERR_USAGE,
-                    "\"%.64s\" is not a size: %s; understood are bytes (1048576), binary units "
-                    "(64K, 512MiB, 4G), decimal units (200MB) and a share of memory (50%%)",
+                    "\"%.64s\" is not a size: %s; use bytes (1048576), binary units (64K, 512MiB, "
+                    "4G), decimal units (200MB) or a share of memory (50%%)",
                     text, what);
 }
 
@@ -39,7 +38,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads digits [. digits]; returns what is wrong, or NULL. */
+/* Reads digits [. digits]; returns an error message, or NULL. */
 static const char *parse_decimal(const char **cursor, struct decimal *number)
 {
     const char *p = *cursor;
@@ -69,7 +68,7 @@ static const char *parse_decimal(const char **cursor, struct decimal *number)
     return digits > 0 ? NULL : "it does not start with a number";
 }
 
-/* The bytes that a unit stands for; 0 when it is unknown. */
+/* The bytes of a unit; 0 if it is unknown. */
 static uint64_t unit_bytes(const char *unit)
 {
     static const char prefixes[] = "kmgtpe";
@@ -81,7 +80,7 @@ static uint64_t unit_bytes(const char *unit)
     for (const char *prefix = prefixes; *prefix != '\0'; prefix++) {
         binary *= 1024;
         decimal *= 1000;
-        /* Setting bit 5 makes an ASCII letter lower case, whatever the locale. */
+        /* Setting bit 5 makes an ASCII letter lower case in every locale. */
         if ((unit[0] | 0x20) == *prefix) {
             if (unit[1] == '\0' || strcasecmp(unit + 1, "ib") == 0) {
                 return binary;
@@ -92,14 +91,14 @@ static uint64_t unit_bytes(const char *unit)
     return 0;
 }
 
-/* number * numerator / denominator, rounded down; false when it does not fit in 64 bits. */
+/* number * numerator / denominator, rounded down; returns false if it does not fit in 64 bits. */
 static bool scale_decimal(const struct decimal *number,
                           uint64_t numerator,
                           uint64_t denominator,
                           uint64_t *bytes)
 {
     /* Each product is of two 64-bit numbers, so neither overflows 128 bits; their sum is below
-       2^128 because part < scale. */
+     * 2^128 because part < scale. */
     size_u128 whole = (size_u128)number->whole * numerator;
     size_u128 part = (size_u128)number->part * numerator / number->scale;
     size_u128 result = (whole + part) / denominator;

@@ -1,15 +1,16 @@
 /*
- * Which blocks a plan keeps from pass to pass: in the host's memory, and before that in a
- * GPU's.
+ * Chooses the blocks that stay in memory from pass to pass: first in a GPU's memory, then in the
+ * host's.
  *
- * Cost: a look at every index entry for each step of the bisection, of which there are as many as
- * the number of blocks has bits.
+ * Cost: one scan of all index entries per step of a bisection over the number of blocks.
  */
 #include "engine/planning/planning_impl.h"
 
 #include "storage/codec/describe.h"
 
-/* What a device adds to a tile's description, and rounds it up to; a guess that is seen to. */
+/*
+ * Bytes that a device adds per tile description, including rounding; an estimate that is corrected.
+ */
 #define DEVICE_TILE_BYTES (sizeof(struct slc_encoded_tile) + 64)
 
 enum where { ON_HOST, ON_DEVICE };
@@ -20,11 +21,11 @@ static uint64_t in_lines(uint64_t bytes)
 }
 
 /*
- * What a block takes in the device's memory, as base/device.h has it. Blocks of codec `packed` may
- * have values that expand there, and the index does not tell: most have not. So they count without,
- * and what they may take is added where there is room when all that fits stays
- * (kept_expanded_bytes). Where there is not, the device may have room for fewer blocks than
- * planned, and the others are read in every pass.
+ * Bytes of a block in the device's memory, as defined by base/device.h. Values of blocks of codec
+ * `packed` may expand there; the index does not record it, and most do not. So they count
+ * unexpanded, and expansion is added if memory remains when everything that fits is resident
+ * (kept_expanded_bytes). Otherwise the device may hold fewer blocks than planned, and the others
+ * are read in every pass.
  */
 static uint64_t device_bytes(const struct slc_layout_info *info,
                              const struct slc_block_entry *entry)
@@ -35,7 +36,7 @@ static uint64_t device_bytes(const struct slc_layout_info *info,
     return slc_plan_plus(in_lines(entry->padded_bytes), in_lines(expanded));
 }
 
-/* The most that it may take beyond. */
+/* Upper bound of the expansion that device_bytes does not count. */
 static uint64_t unknown_bytes(const struct slc_layout_info *info,
                               const struct slc_block_entry *entry)
 {
@@ -43,7 +44,7 @@ static uint64_t unknown_bytes(const struct slc_layout_info *info,
                                             : 0;
 }
 
-/* What the blocks of one of the layout's sets take where they are kept; *padded: in the file. */
+/* Bytes of one of the layout's sets of blocks where it is kept; *padded: in the file. */
 static uint64_t set_bytes(const struct slc_reader *reader,
                           const struct slc_plan_layout *layout,
                           enum where where,
@@ -78,14 +79,14 @@ uint64_t slc_plan_store_bytes(const struct slc_reader *reader)
 }
 
 /*
- * Keeps as many blocks of a layout as fit `room`, by bisection, and returns what they take. A
- * larger set may by chance fall on smaller blocks, so the number found may be a little below the
- * largest; the set found fits.
+ * Keeps as many blocks of a layout as fit in `available`, by bisection, and returns their bytes. A
+ * larger set may happen to hit smaller blocks, so the number found may be slightly below the
+ * maximum; the set found fits.
  */
-static uint64_t keep_of_layout(const struct slc_reader *reader,
-                               struct slc_plan_layout *layout,
-                               enum where where,
-                               uint64_t room)
+static uint64_t keep_layout_blocks(const struct slc_reader *reader,
+                                   struct slc_plan_layout *layout,
+                                   enum where where,
+                                   uint64_t available)
 {
     uint64_t *blocks = where == ON_DEVICE ? &layout->resident_blocks : &layout->cached_blocks;
     uint64_t *bytes = where == ON_DEVICE ? &layout->resident_bytes : &layout->cache_bytes;
@@ -99,7 +100,7 @@ static uint64_t keep_of_layout(const struct slc_reader *reader,
 
         *blocks = least + (most - least + 1) / 2;
         needs = set_bytes(reader, layout, where, &padded);
-        if (needs <= room) {
+        if (needs <= available) {
             least = *blocks;
             taken = needs;
             *bytes = padded;
@@ -112,12 +113,14 @@ static uint64_t keep_of_layout(const struct slc_reader *reader,
 }
 
 /*
- * Divides `room` between the layouts. A byte that is kept saves as many as its layout has passes;
- * where these are equal each layout gets its share, so that no pass waits for the drive while
- * another one leaves it idle.
+ * Divides `available` between the layouts. A cached byte saves as many bytes per iteration as its
+ * layout has passes; layouts with equal passes get equal shares, so that no pass waits for the
+ * drive while another leaves it idle.
  */
-static void
-divide(const struct slc_layouts *layouts, struct slc_plan *plan, enum where where, uint64_t room)
+static void divide_memory(const struct slc_layouts *layouts,
+                          struct slc_plan *plan,
+                          enum where where,
+                          uint64_t available)
 {
     for (double passes = plan->passes; passes > 0; passes -= 0.5) {
         uint64_t bytes = 0;
@@ -126,36 +129,39 @@ divide(const struct slc_layouts *layouts, struct slc_plan *plan, enum where wher
             bytes = slc_plan_plus(
                 bytes, plan->layouts[l].passes == passes ? plan->layouts[l].store_bytes : 0);
         }
-        double share = bytes > room ? (double)room / (double)bytes : 1.0;
+        double share = bytes > available ? (double)available / (double)bytes : 1.0;
         for (unsigned l = 0; l < plan->layout_count; l++) {
             struct slc_plan_layout *layout = &plan->layouts[l];
 
             if (layout->passes == passes) {
-                /* What a device adds to blocks may be more than they are. */
+                /* A device may add more bytes to blocks than their own size. */
                 const uint64_t part =
-                    share < 1.0 ? (uint64_t)((double)layout->store_bytes * share) : room;
+                    share < 1.0 ? (uint64_t)((double)layout->store_bytes * share) : available;
 
-                room -= keep_of_layout(layouts->reader[l], layout, where, slc_min_u64(part, room));
+                available -= keep_layout_blocks(layouts->reader[l], layout, where,
+                                                slc_min_u64(part, available));
             }
         }
     }
 }
 
-void slc_plan_cache(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room)
+void slc_plan_cache(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t available)
 {
-    divide(layouts, plan, ON_HOST, room);
+    divide_memory(layouts, plan, ON_HOST, available);
     for (unsigned l = 0; l < plan->layout_count; l++) {
         plan->cache_bytes += plan->layouts[l].cache_bytes;
         plan->cached_blocks += plan->layouts[l].cached_blocks;
     }
 }
 
-void slc_plan_residents(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room)
+void slc_plan_residents(const struct slc_layouts *layouts,
+                        struct slc_plan *plan,
+                        uint64_t available)
 {
     struct slc_plan_gpu *gpu = &plan->gpu;
     const uint64_t count = slc_max_u64(plan->request.gpu_count, 1);
 
-    divide(layouts, plan, ON_DEVICE, room);
+    divide_memory(layouts, plan, ON_DEVICE, available);
     gpu->kept_bytes = 0;
     gpu->kept_expanded_bytes = 0;
     gpu->kept_blocks = 0;
@@ -176,7 +182,7 @@ void slc_plan_residents(const struct slc_layouts *layouts, struct slc_plan *plan
             }
         }
     }
-    /* Even shares: where a device owns more of these blocks, it reads some in every pass. */
+    /* Equal shares: a device that owns more of these blocks reads some in every pass. */
     gpu->kept_bytes = in_lines(slc_div_up_u64(gpu->kept_bytes, count));
     gpu->kept_expanded_bytes = in_lines(slc_div_up_u64(gpu->kept_expanded_bytes, count));
     gpu->kept_tiles = (uint32_t)slc_div_up_u64(gpu->kept_tiles, count);

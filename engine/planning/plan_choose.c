@@ -1,20 +1,20 @@
 /*
  * The choice between plans.
  *
- * Sorted layouts need no locks and no copies of the output, but each is read for one mode alone:
- * they share the cache, so that where most of one copy stays in memory that one reads less. Passes
- * that update two modes read fewer layouts, or the same less often, but need slots for whole ranges
- * of rows, and a second output. What decides is what an iteration reads by each plan.
+ * Sorted layouts need neither locks nor copies of the output, but each serves one mode only and
+ * they share the cache, so if most of one layout fits in memory, that layout reads less. Passes
+ * that update two modes read fewer layouts, or the same ones less often, but need slots for whole
+ * ranges of rows and a second output. The plan that reads least per iteration wins.
  */
 #include "engine/planning/planning_impl.h"
 
-/* Whether the plan with sorted layouts is worse than that of `blco` alone. */
+/* Whether the plan with sorted layouts is worse than the plan with `blco` alone. */
 static bool prefers_blco(const struct slc_plan *sorted, const struct slc_plan *blco)
 {
     return blco->copies_bytes > 0 || sorted->iteration_read_bytes > blco->iteration_read_bytes;
 }
 
-/* The best plan with plain passes; *layout_count: over how many of the layouts, 1 for `blco`. */
+/* The best plan with plain passes; *layout_count: number of layouts it reads, 1 for `blco`. */
 static enum slc_status choose_plain(const struct slc_layouts *layouts,
                                     const struct slc_plan_request *request,
                                     struct slc_plan *plan,
@@ -37,21 +37,22 @@ static enum slc_status choose_plain(const struct slc_layouts *layouts,
     bool sorted_fits = slc_plan_make(layouts, request, &sorted, NULL) == SLC_OK;
     bool alone_fits = slc_plan_make(&blco, request, &alone, NULL) == SLC_OK;
     if (!sorted_fits && !alone_fits) {
-        /* Once more, for the message of the one that works with less. */
+        /* Plan again for the error message of the plan that needs less. */
         return slc_plan_make(sorted.minimum_bytes < alone.minimum_bytes ? layouts : &blco, request,
                              plan, err);
     }
-    bool take_sorted = sorted_fits && (!alone_fits || !prefers_blco(&sorted, &alone));
-    *plan = take_sorted ? sorted : alone;
+    bool use_sorted = sorted_fits && (!alone_fits || !prefers_blco(&sorted, &alone));
+    *plan = use_sorted ? sorted : alone;
     plan->minimum_bytes = slc_min_u64(sorted.minimum_bytes, alone.minimum_bytes);
     if (sorted_fits && alone_fits) {
-        plan->other_read_bytes = (take_sorted ? &alone : &sorted)->iteration_read_bytes;
+        plan->other_read_bytes = (use_sorted ? &alone : &sorted)->iteration_read_bytes;
     }
-    *layout_count = take_sorted ? layouts->count : 1;
+    *layout_count = use_sorted ? layouts->count : 1;
     return SLC_OK;
 }
 
-/* Takes passes that update two modes in place of the plan's where they read less, and notes why. */
+/* Replaces the plan by one with passes that update two modes if that reads less, and records the
+ * reason. */
 static enum slc_status consider_fused(const struct slc_layouts *layouts,
                                       const struct slc_plan_request *request,
                                       struct slc_plan *plan,
@@ -85,12 +86,12 @@ static enum slc_status consider_fused(const struct slc_layouts *layouts,
     return SLC_OK;
 }
 
-/* Passes that update two modes, whatever plain ones would read. */
-static enum slc_status insist_on_fused(const struct slc_layouts *layouts,
-                                       const struct slc_plan_request *request,
-                                       struct slc_plan *plan,
-                                       unsigned *layout_count,
-                                       struct slc_error *err)
+/* Plans passes that update two modes regardless of what plain passes would read. */
+static enum slc_status require_fused(const struct slc_layouts *layouts,
+                                     const struct slc_plan_request *request,
+                                     struct slc_plan *plan,
+                                     unsigned *layout_count,
+                                     struct slc_error *err)
 {
     struct slc_plan_request simple = *request;
     struct slc_plan plain;
@@ -119,7 +120,7 @@ enum slc_status slc_plan_choose(struct slc_layouts *layouts,
     enum slc_status status;
 
     if (many && request->passes == SLC_PASSES_FUSED) {
-        status = insist_on_fused(layouts, request, plan, &layout_count, err);
+        status = require_fused(layouts, request, plan, &layout_count, err);
     } else {
         status = choose_plain(layouts, request, plan, &layout_count, err);
         if (status == SLC_OK && many && (request->cpu_groups > 0 || request->gpu != NULL)) {

@@ -1,12 +1,11 @@
 /*
- * Dividing the memory of a device that takes whole blocks.
+ * Divides the memory of a device that processes whole blocks.
  *
- * What it cannot do without is asked for first: factors, output and slots of the largest block, one
- * for each stream that was asked for, or one alone. Then come slots that gather several blocks, for
- * copies and launches of some megabytes cost less each, and more of them, so that copying and
- * computing overlap; but no more than a share, because a block that stays in the device's memory
- * saves its bytes in every pass, while a larger slot saves a few microseconds. All else is for
- * blocks that stay.
+ * Required memory comes first: factors, output and slots of the largest block, one for each
+ * requested stream, or a single one. Next come larger slots, which gather several blocks because
+ * copies and launches of some megabytes cost less per byte, and more slots, so that copying and
+ * computing overlap. They get only a share of the rest: a resident block saves its bytes in every
+ * pass, while a larger slot saves a few microseconds. Everything else is for resident blocks.
  */
 #include "engine/planning/planning_impl.h"
 
@@ -18,24 +17,22 @@
 #include <inttypes.h>
 #include <string.h>
 
-/*
- * Copies of 16 MiB and more reach the full rate of a bus; published measurements have 4 MiB at 96 %
- * of it.
- */
+/* Copies of 16 MiB and more reach the full rate of a bus; published measurements show 96 % of it at
+ * 4 MiB. */
 #define SLOT_BYTES (UINT64_C(16) << 20)
 
-/* Of the bytes of the layouts. A CPU that could do more than an eighth of the work is seldom found
- * beside a device. */
+/* Largest share of the layouts to keep resident before rates are known: a CPU that could do more
+ * than an eighth of the work is rare next to a device. */
 #define MEASURED_FRACTION 0.875
 
 enum {
-    STREAMS = 4,     /* worth having: one copied to, one computed, and one of each to be ready */
-    SLOTS_SHARE = 4, /* a slot in so many of the bytes left may be spent on slots */
-    /* Times that a guess of what residents take is corrected. */
+    STREAMS = 4,     /* one being copied to, one computing, and one of each ready */
+    SLOTS_SHARE = 4, /* 1/4 of the remaining bytes may be spent on slots */
+    /* Corrections of the estimated size of resident blocks. */
     CORRECTIONS = 8
 };
 
-/* What the largest block of the layouts takes. */
+/* Sizes of the largest block of the layouts. */
 struct largest {
     uint64_t bytes, expanded_bytes;
     uint64_t tiles;
@@ -58,19 +55,20 @@ static struct largest find_largest(const struct slc_layouts *layouts)
             largest.tiles = slc_max_u64(largest.tiles, entry.tile_count);
         }
     }
-    /* A tensor without nonzeros has no blocks, and a device slots all the same. */
+    /* A tensor without nonzeros has no blocks, but a device needs slots. */
     largest.bytes = slc_max_u64(largest.bytes, SLC_PAGE_BYTES);
     largest.tiles = slc_max_u64(largest.tiles, 1);
     return largest;
 }
 
-/* Slots that take so many of the largest blocks. */
+/* Sets slots that hold this many of the largest blocks. */
 static void
-take_slots(struct slc_plan *plan, const struct largest *largest, unsigned streams, uint64_t blocks)
+set_slots(struct slc_plan *plan, const struct largest *largest, unsigned streams, uint64_t blocks)
 {
     struct slc_plan_gpu *gpu = &plan->gpu;
 
-    /* Places begin at whole lines; what expands is a little of a block, or one of few tiles. */
+    /* Blocks start at whole lines; expanded values are a small part of a block, or belong to one
+     * with few tiles. */
     gpu->streams = streams;
     gpu->slot_bytes = blocks * slc_div_up_u64(largest->bytes, SLC_DEVICE_ALIGN) * SLC_DEVICE_ALIGN;
     gpu->expanded_bytes = slc_plan_times(blocks * SLC_DEVICE_ALIGN,
@@ -87,55 +85,53 @@ static uint64_t device_bytes(const struct slc_layouts *layouts, const struct slc
     return device->ops->memory.memory_bytes(device, &problem);
 }
 
-/* Larger slots, and more of them, in a share of the room that the smallest leave. */
+/* Makes slots larger and more numerous, in a share of the memory that the smallest slots leave. */
 static void
 widen_slots(const struct slc_layouts *layouts, struct slc_plan *plan, const struct largest *largest)
 {
     struct slc_plan_gpu *gpu = &plan->gpu;
-    const unsigned asked = plan->request.streams;
+    const unsigned requested = plan->request.streams;
     const uint64_t minimum = gpu->minimum_bytes;
     const uint64_t allowed = (gpu->budget_bytes - minimum) / SLOTS_SHARE;
     const uint64_t blocks_most =
         slc_max_u64(slc_min_u64(SLOT_BYTES, plan->layouts[0].store_bytes) / largest->bytes, 1);
 
-    for (unsigned streams = asked != 0 ? asked : STREAMS; streams > 0; streams--) {
+    for (unsigned streams = requested != 0 ? requested : STREAMS; streams > 0; streams--) {
         for (uint64_t blocks = blocks_most; blocks > 0; blocks /= 2) {
-            take_slots(plan, largest, streams, blocks);
+            set_slots(plan, largest, streams, blocks);
             if (device_bytes(layouts, plan) - minimum <= allowed) {
                 return;
             }
         }
-        if (asked != 0) {
+        if (requested != 0) {
             break;
         }
     }
-    take_slots(plan, largest, asked != 0 ? asked : 1, 1);
+    set_slots(plan, largest, requested != 0 ? requested : 1, 1);
 }
 
-/*
- * Takes as much as there is room for of what values may expand to, of the blocks that stay.
- * Cost: a few measurements, as each goes down by what the one before was too much.
- */
+/* Reserves as much as possible of the bytes that values of resident blocks may expand to. Cost: a
+ * few size queries, because each iteration removes the excess of the previous one. */
 static void
-leave_room_to_expand(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t wanted)
+reserve_expansion(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t limit)
 {
     struct slc_plan_gpu *gpu = &plan->gpu;
-    uint64_t taken = device_bytes(layouts, plan);
+    uint64_t used = device_bytes(layouts, plan);
 
-    gpu->kept_expanded_bytes = slc_min_u64(wanted, gpu->budget_bytes - taken);
-    for (taken = device_bytes(layouts, plan); taken > gpu->budget_bytes;
-         taken = device_bytes(layouts, plan)) {
-        /* In whole lines: a device may round what it takes. */
-        const uint64_t lines = slc_div_up_u64(taken - gpu->budget_bytes, SLC_DEVICE_ALIGN);
+    gpu->kept_expanded_bytes = slc_min_u64(limit, gpu->budget_bytes - used);
+    for (used = device_bytes(layouts, plan); used > gpu->budget_bytes;
+         used = device_bytes(layouts, plan)) {
+        /* In whole lines, because a device may round sizes up. */
+        const uint64_t lines = slc_div_up_u64(used - gpu->budget_bytes, SLC_DEVICE_ALIGN);
 
         gpu->kept_expanded_bytes -= slc_min_u64(lines * SLC_DEVICE_ALIGN, gpu->kept_expanded_bytes);
     }
 }
 
 /*
- * What may be kept of the layouts at most where the work is shared, for the CPU gets no block that
- * stays: the device's fraction, or, where that is to be found out, so much that the CPU can show
- * what it does. What it leaves the device gets by a copy.
+ * Upper bound of the resident bytes if the work is shared, because the CPU gets no resident block:
+ * the device's fraction, or, if that is unknown, a part that leaves enough for measuring the CPU.
+ * The device gets the rest by copies.
  */
 static uint64_t hybrid_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
@@ -157,24 +153,24 @@ static uint64_t hybrid_bytes(const struct slc_layouts *layouts, const struct slc
     return hybrid->kind == SLC_HYBRID_NONE || fraction == 1 ? UINT64_MAX : bytes;
 }
 
-/* Blocks that stay, in all that is left. */
+/* Keeps blocks resident in all remaining memory. */
 static void keep_residents(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
     struct slc_plan_gpu *gpu = &plan->gpu;
     const uint64_t count = slc_max_u64(plan->request.gpu_count, 1);
-    uint64_t room =
+    uint64_t available =
         slc_min_u64(gpu->budget_bytes - device_bytes(layouts, plan), hybrid_bytes(layouts, plan));
 
     for (unsigned i = 0; i < CORRECTIONS; i++) {
-        slc_plan_residents(layouts, plan, slc_plan_times(room, count));
+        slc_plan_residents(layouts, plan, slc_plan_times(available, count));
         uint64_t unknown = gpu->kept_expanded_bytes;
         gpu->kept_expanded_bytes = 0;
-        uint64_t taken = device_bytes(layouts, plan);
-        if (taken <= gpu->budget_bytes) {
-            leave_room_to_expand(layouts, plan, unknown);
+        uint64_t used = device_bytes(layouts, plan);
+        if (used <= gpu->budget_bytes) {
+            reserve_expansion(layouts, plan, unknown);
             return;
         }
-        room -= slc_min_u64(taken - gpu->budget_bytes, room);
+        available -= slc_min_u64(used - gpu->budget_bytes, available);
     }
     slc_plan_residents(layouts, plan, 0);
 }
@@ -185,19 +181,19 @@ static enum slc_status fail_gpu(const struct slc_plan *plan, struct slc_error *e
     const uint64_t mib = UINT64_C(1) << 20;
 
     if (gpu->minimum_bytes == UINT64_MAX) {
-        return slc_fail(err, SLC_ERR_BUDGET,
-                        "the factors of this rank need more memory than a device can have; use a "
-                        "smaller rank");
+        return slc_fail(
+            err, SLC_ERR_BUDGET,
+            "the factors of this rank need more memory than a device can have; use a smaller rank");
     }
     return slc_fail_field(err, SLC_ERR_BUDGET, SLC_FIELD_DEVICE_MEMORY,
                           "rank %" PRIu32 " with slots of %" PRIu64 " KiB on %s needs %" PRIu64
-                          " MiB of device memory or more; %" PRIu64 " MiB may be used",
+                          " MiB of device memory or more; the limit is %" PRIu64 " MiB",
                           plan->request.rank, slc_div_up_u64(gpu->slot_bytes, 1024), gpu->name,
                           slc_div_up_u64(gpu->minimum_bytes, mib), gpu->budget_bytes / mib);
 }
 
-/* What there is; where there are several devices each gets what the smallest has room for. */
-static void look_at_devices(const struct slc_layouts *layouts, struct slc_plan *plan)
+/* Queries the devices; each of several gets the budget of the smallest. */
+static void query_devices(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
     const struct slc_plan_request *request = &plan->request;
     struct slc_plan_gpu *gpu = &plan->gpu;
@@ -219,7 +215,7 @@ static void look_at_devices(const struct slc_layouts *layouts, struct slc_plan *
     }
 }
 
-/* What the host has to hold for the devices as they are planned. */
+/* Counts the host memory that the planned devices need. */
 static void count_host_bytes(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
     const struct slc_device *device = plan->request.gpu;
@@ -242,12 +238,12 @@ slc_plan_gpu_make(const struct slc_layouts *layouts, struct slc_plan *plan, stru
     struct slc_plan_gpu *gpu = &plan->gpu;
     const struct largest largest = find_largest(layouts);
 
-    look_at_devices(layouts, plan);
-    take_slots(plan, &largest, plan->request.streams != 0 ? plan->request.streams : 1, 1);
+    query_devices(layouts, plan);
+    set_slots(plan, &largest, plan->request.streams != 0 ? plan->request.streams : 1, 1);
     gpu->minimum_bytes = device_bytes(layouts, plan);
     gpu->total_bytes = gpu->minimum_bytes;
     gpu->factor_bytes = gpu->minimum_bytes;
-    /* Also where the device's budget fails: the smallest of the host's is named then, too. */
+    /* Also if the device's budget fails: the error then names the smallest host budget, too. */
     count_host_bytes(layouts, plan);
     if (gpu->minimum_bytes > gpu->budget_bytes || gpu->minimum_bytes == UINT64_MAX) {
         return fail_gpu(plan, err);

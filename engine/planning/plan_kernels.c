@@ -1,13 +1,10 @@
-/*
- * How additions to one output row are kept apart, as planned for every mode, and the scratch that
- * takes.
- */
+/* Plans the conflict strategy of every mode and its scratch. */
 #include "engine/planning/planning_impl.h"
 
 #include "base/memory/checked.h"
 #include "cpu/cpu.h"
 
-/* The strategy with the least scratch of those that any job may use. */
+/* The strategy with the least scratch of those available to every job. */
 static enum slc_conflict least_scratch(struct slc_mttkrp_job *job, uint64_t output_rows)
 {
     static const enum slc_conflict others[] = {SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED};
@@ -26,7 +23,7 @@ static enum slc_conflict least_scratch(struct slc_mttkrp_job *job, uint64_t outp
     return least;
 }
 
-/* What to do in place of the choice where there is no memory for its scratch. */
+/* The strategy to use if the scratch of the choice does not fit in memory. */
 static enum slc_conflict
 spare_memory(struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_conflict_choice *choice)
 {
@@ -38,13 +35,13 @@ spare_memory(struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_confli
 }
 
 /*
- * Chooses the strategy of the job's mode, within `room` bytes of scratch where there is a choice. A
- * trial takes the scratch of both candidates, and gives way first: *untried is what there is no
- * room for, AUTO where there is nothing. Returns the scratch.
+ * Chooses the strategy of the job's mode, within `available` bytes of scratch if there is a choice.
+ * A trial needs the scratch of both candidates and is dropped first: *untried is the strategy
+ * dropped, AUTO if none. Returns the scratch.
  */
 static uint64_t plan_strategy(struct slc_mttkrp_job *job,
-                              enum slc_conflict wanted,
-                              uint64_t room,
+                              enum slc_conflict requested,
+                              uint64_t available,
                               unsigned parts,
                               struct slc_conflict_choice *choice,
                               enum slc_conflict *untried)
@@ -53,23 +50,24 @@ static uint64_t plan_strategy(struct slc_mttkrp_job *job,
     const uint64_t rows = job->output->rows;
     const bool free_choice = !job->deterministic && job->workers > 1;
 
-    job->conflict = free_choice ? wanted : SLC_CONFLICT_AUTO;
+    job->conflict = free_choice ? requested : SLC_CONFLICT_AUTO;
     job->rival = SLC_CONFLICT_AUTO;
     ops->mttkrp_choose(job, rows, choice);
     if (parts > 0) {
-        /* Strategies are not tried per device, and one has not all tiles that COLUMNS takes. */
+        /* Strategies are not tried per device, and a device does not have all the tiles that
+         * COLUMNS needs. */
         choice->rival = SLC_CONFLICT_AUTO;
         choice->spare.conflict = SLC_CONFLICT_AUTO;
     }
     job->conflict = choice->chosen;
     job->rival = choice->rival;
     *untried = SLC_CONFLICT_AUTO;
-    if (job->rival != SLC_CONFLICT_AUTO && ops->mttkrp_scratch_bytes(job, rows) > room) {
+    if (job->rival != SLC_CONFLICT_AUTO && ops->mttkrp_scratch_bytes(job, rows) > available) {
         *untried = job->rival;
         choice->rival = SLC_CONFLICT_AUTO;
         job->rival = SLC_CONFLICT_AUTO;
     }
-    if (free_choice && ops->mttkrp_scratch_bytes(job, rows) > room) {
+    if (free_choice && ops->mttkrp_scratch_bytes(job, rows) > available) {
         *untried = choice->chosen;
         choice->chosen = spare_memory(job, rows, choice);
         job->conflict = choice->chosen;
@@ -77,8 +75,9 @@ static uint64_t plan_strategy(struct slc_mttkrp_job *job,
     return ops->mttkrp_scratch_bytes(job, rows);
 }
 
-/* The strategies of a pass that updates two modes: rows of `mode`, and what modes come second. */
-static void plan_fused_strategies(struct slc_mttkrp_job *job, uint64_t room, struct slc_plan *plan)
+/* The strategies of a pass that updates two modes: rows of `mode`, and the second mode's. */
+static void
+plan_fused_strategies(struct slc_mttkrp_job *job, uint64_t available, struct slc_plan *plan)
 {
     struct slc_plan_fusion *fusion = &plan->fusion;
     struct slc_conflict_choice rows;
@@ -86,16 +85,17 @@ static void plan_fused_strategies(struct slc_mttkrp_job *job, uint64_t room, str
 
     if ((fusion->modes >> job->mode & 1U) != 0) {
         job->partitions = fusion->ranges[job->mode];
-        plan->scratch_bytes = slc_max_u64(
-            plan->scratch_bytes, plan_strategy(job, SLC_CONFLICT_AUTO, room, 0, &rows, &untried));
+        plan->scratch_bytes =
+            slc_max_u64(plan->scratch_bytes,
+                        plan_strategy(job, SLC_CONFLICT_AUTO, available, 0, &rows, &untried));
     }
     if ((fusion->seconds >> job->mode & 1U) != 0) {
         struct slc_conflict_choice *choice = &fusion->choices[job->mode];
 
         job->partitions = 0;
-        uint64_t bytes = plan_strategy(job, SLC_CONFLICT_AUTO, room, 0, choice, &untried);
+        uint64_t bytes = plan_strategy(job, SLC_CONFLICT_AUTO, available, 0, choice, &untried);
         if (choice->chosen == SLC_CONFLICT_COLUMNS) {
-            /* A tile of such a pass goes to one worker alone. */
+            /* A tile of such a pass is computed by one worker. */
             job->conflict = SLC_CONFLICT_LOCKED;
             choice->cost_count--;
             choice->chosen = least_scratch(job, job->output->rows);
@@ -116,10 +116,12 @@ void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, 
                                  .nnz = info->nnz,
                                  .workers = plan->group_threads,
                                  .deterministic = request->deterministic};
-    /* More would rather keep blocks than copies of an output. */
-    const uint64_t room = frugal ? 0 : plan->budget_bytes / 8;
+    /* Beyond this, caching blocks gains more than copies of an output. */
+    const uint64_t available = frugal ? 0 : plan->budget_bytes / 8;
     const unsigned devices = plan->cpu_groups > 0 ? plan->cpu_groups : 1;
-    /* Who computes some of the tiles alone: nothing is tried, and nobody gets all of them. */
+    /*
+     * Devices compute only some of the tiles: nothing is tried, and no strategy may need all tiles.
+     */
     const unsigned parts = request->gpu != NULL ? 1 : plan->cpu_groups;
     unsigned first, end;
 
@@ -138,9 +140,9 @@ void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, 
         job.output = &shapes[n];
         job.partitions = plan->partitions[n];
         plan->scratch_bytes = slc_max_u64(
-            plan->scratch_bytes, plan_strategy(&job, request->conflict[n], room / devices, parts,
-                                               &plan->choices[n], &plan->untried[n]));
-        plan_fused_strategies(&job, room, plan);
+            plan->scratch_bytes, plan_strategy(&job, request->conflict[n], available / devices,
+                                               parts, &plan->choices[n], &plan->untried[n]));
+        plan_fused_strategies(&job, available, plan);
     }
     plan->scratch_bytes = slc_plan_times(plan->scratch_bytes, devices);
 }

@@ -1,13 +1,13 @@
 /*
- * The memory plan: one budget, everything counted.
+ * The memory plan: divides one budget and counts everything.
  *
- * What an operation cannot do without is summed first (process, index, matrices, scratch, decoders,
- * two slots): the minimum. What the budget leaves goes to more slots, up to the depth that keeps a
- * drive busy, and then to the cache, because a cached byte saves one byte per pass while a slot
- * beyond that depth saves nothing. Where the whole layout fits, the cache comes first: slots then
- * serve the first pass only.
+ * The minimum is the sum of the required parts: process, index, matrices, scratch, decoders, two
+ * slots. The rest of the budget goes to more slots, up to the depth that keeps a drive busy, and
+ * then to the cache, because a cached byte saves one byte per pass while a slot beyond that depth
+ * saves nothing. If the whole layout fits, the cache comes first: slots then serve only the first
+ * pass.
  *
- * Cost: a few looks at every index entry. Invariant: total_bytes is the sum of the parts, and
+ * Cost: a few scans of all index entries. Invariant: total_bytes is the sum of the parts, and
  * minimum_bytes <= total_bytes <= budget_bytes on success.
  */
 #include "engine/planning/planning_impl.h"
@@ -26,18 +26,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-/*
- * Program, BLAS and LAPACK pages first touched after planning, BLAS's packing buffers, the ring's
- * records (below 3 KiB a slot), and the rounding of mappings to huge pages.
- */
+/* Program, BLAS and LAPACK pages first touched after planning, BLAS's packing buffers, the ring's
+ * records (below 3 KiB per slot), and the rounding of mappings to huge pages. */
 #define LIBRARY_BYTES (UINT64_C(8) << 20)
-/*
- * process_bytes is rounded up to this, so that the minimum named in one run is not refused in the
- * next because a few more pages of a library were resident.
- */
+/* process_bytes is rounded up to a multiple of this, so that the minimum named in one run is not
+ * refused in the next because a few more library pages are resident. */
 #define PROCESS_UNIT (UINT64_C(4) << 20)
 
-/* Who hold factors, outputs and scratch. */
+/* Number of devices that hold factors, outputs and scratch. */
 static unsigned device_count(const struct slc_plan *plan)
 {
     return plan->cpu_groups > 0 ? plan->cpu_groups : 1;
@@ -54,7 +50,7 @@ void slc_plan_modes(const struct slc_layout_info *info,
     *end = all ? info->order : request->mode + 1;
 }
 
-/* The matrix, and the least of what a product needs beside it. */
+/* Plans the matrix and the smallest buffers of a product. */
 static void plan_ttm(const struct slc_layout_info *info, struct slc_plan *plan)
 {
     const struct slc_plan_request *request = &plan->request;
@@ -85,7 +81,7 @@ static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *pl
         const uint64_t bytes =
             slc_matrix_footprint(request->precision, info->dims[n], request->rank);
 
-        /* An MTTKRP does not look at its own mode's factor; CP-ALS writes it from the output. */
+        /* An MTTKRP does not read its own mode's factor; CP-ALS writes it from the output. */
         if (request->operation == SLC_OP_CPD || !computed) {
             plan->factor_bytes = slc_plan_plus(plan->factor_bytes, bytes);
         }
@@ -123,23 +119,23 @@ static uint64_t fixed_bytes(const struct slc_plan *plan)
     sum = slc_plan_plus(sum, plan->device_bytes);
     sum = slc_plan_plus(sum, plan->scratch_bytes);
     sum = slc_plan_plus(sum, plan->decoder_bytes);
-    /* Too large for 64 bits only where output and scratch, which are larger, are. */
+    /* Overflows only if the larger output and scratch do. */
     sum = slc_plan_plus(sum, slc_plan_fused_bytes(&plan->fusion));
     return slc_plan_plus(sum, plan->label_bytes);
 }
 
-/* The same for all layouts. */
-static unsigned slots_wanted(const struct slc_layouts *layouts, const struct slc_plan *plan)
+/* The largest over all layouts. */
+static unsigned useful_slots(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     uint64_t blocks = 0;
 
     for (unsigned l = 0; l < layouts->count; l++) {
         blocks = slc_max_u64(blocks, slc_reader_info(layouts->reader[l])->block_count);
     }
-    return slc_plan_slots_wanted(plan, blocks);
+    return slc_plan_slots_useful(plan, blocks);
 }
 
-/* Padded bytes of all layouts that are read, but of blocks that stay on a device. */
+/* Padded bytes of all layouts that are read, without blocks resident on a device. */
 static uint64_t read_layouts_bytes(const struct slc_plan *plan)
 {
     uint64_t bytes = 0;
@@ -153,28 +149,31 @@ static uint64_t read_layouts_bytes(const struct slc_plan *plan)
     return bytes;
 }
 
-/* What all passes over a layout take, in an iteration, of which each takes `bytes`. */
+/* Bytes of all passes of an iteration over a layout, with `bytes` per pass. */
 static uint64_t passes_bytes(const struct slc_plan_layout *layout, uint64_t bytes)
 {
     return slc_plan_times((uint64_t)(2 * layout->passes), bytes) / 2;
 }
 
-/* Fills slots and cache from the `room` that the fixed parts leave (enough for the least slots). */
-static void spend_room(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room)
+/* Divides `available`, left by the fixed parts and enough for the fewest slots, into slots and
+ * cache. */
+static void
+divide_budget(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t available)
 {
     const uint64_t whole = read_layouts_bytes(plan);
-    const unsigned least = slc_plan_slots_least(plan);
+    const unsigned least = slc_plan_slots_min(plan);
     const unsigned most =
-        plan->request.slots != 0 ? plan->request.slots : slots_wanted(layouts, plan);
-    const bool all_fits = plan->request.cache &&
-                          slc_plan_plus(whole, slc_plan_times(least, plan->slot_bytes)) <= room;
-    const uint64_t for_slots = all_fits ? room - whole : room;
+        plan->request.slots != 0 ? plan->request.slots : useful_slots(layouts, plan);
+    const bool all_fits =
+        plan->request.cache &&
+        slc_plan_plus(whole, slc_plan_times(least, plan->slot_bytes)) <= available;
+    const uint64_t for_slots = all_fits ? available - whole : available;
 
     plan->slot_count =
         (unsigned)slc_max_u64(slc_min_u64(for_slots / plan->slot_bytes, most), least);
-    room -= plan->slot_count * plan->slot_bytes;
+    available -= plan->slot_count * plan->slot_bytes;
     if (plan->request.cache) {
-        slc_plan_cache(layouts, plan, room);
+        slc_plan_cache(layouts, plan, available);
     }
     plan->iteration_bytes = 0;
     plan->iteration_read_bytes = 0;
@@ -190,7 +189,7 @@ static void spend_room(const struct slc_layouts *layouts, struct slc_plan *plan,
     }
 }
 
-/* What copies per mode take; UINT64_MAX where there can be none. */
+/* Bytes of copies per mode; UINT64_MAX if copies are impossible. */
 static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
@@ -202,7 +201,7 @@ static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc
         request->gpu != NULL) {
         return UINT64_MAX;
     }
-    /* A tile's place in the copies follows from its number: all but the last have to be full. */
+    /* A tile's position in the copies follows from its number, so all but the last must be full. */
     if (info->tile_count != slc_div_up_u64(info->nnz, SLC_TILE_NNZ)) {
         return UINT64_MAX;
     }
@@ -211,34 +210,34 @@ static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc
                                                 plan->threads);
 }
 
-/* Everything else that a run with copies holds: the whole store, and slots that it is read by. */
-static uint64_t beside_copies(const struct slc_layouts *layouts, const struct slc_plan *plan)
+/* Everything else that a run with copies holds: the whole store, and slots to read it. */
+static uint64_t bytes_without_copies(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
-    const uint64_t slots = slc_plan_times(slots_wanted(layouts, plan), plan->slot_bytes);
+    const uint64_t slots = slc_plan_times(useful_slots(layouts, plan), plan->slot_bytes);
 
     return slc_plan_plus(slc_plan_plus(fixed_bytes(plan), read_layouts_bytes(plan)), slots);
 }
 
-/* Whether there is no run without copies. */
-static bool wants_copies(const struct slc_plan *plan)
+/* Whether the run requires copies. */
+static bool requires_copies(const struct slc_plan *plan)
 {
     return plan->request.copies == SLC_COPIES_ALWAYS && plan->request.operation == SLC_OP_CPD;
 }
 
-/* What a run takes at least with the kernels that are planned. */
+/* The least memory of a run with the planned kernels. */
 static uint64_t needed_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
-    if (wants_copies(plan)) {
-        return slc_plan_plus(beside_copies(layouts, plan), copies_bytes(layouts, plan));
+    if (requires_copies(plan)) {
+        return slc_plan_plus(bytes_without_copies(layouts, plan), copies_bytes(layouts, plan));
     }
     return slc_plan_plus(fixed_bytes(plan), slc_plan_times(plan->slot_count, plan->slot_bytes));
 }
 
-/* Makes room for copies per mode, where all else and the whole store fit beside them. */
+/* Reserves memory for copies per mode if everything else and the whole store fit, too. */
 static void plan_copies(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
     const uint64_t copies = copies_bytes(layouts, plan);
-    const uint64_t others = beside_copies(layouts, plan);
+    const uint64_t others = bytes_without_copies(layouts, plan);
 
     if (copies == UINT64_MAX) {
         return;
@@ -257,19 +256,20 @@ fail_budget(const struct slc_layouts *layouts, const struct slc_plan *plan, stru
     const uint64_t copies = copies_bytes(layouts, plan);
     const uint64_t mib = UINT64_C(1) << 20;
 
-    if (wants_copies(plan) && copies == UINT64_MAX) {
-        return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_COPIES,
-                              "copies per mode are for tensors of 2 modes and more, none longer "
-                              "than 2^32 - 1, in stores whose tiles are full: ask for auto");
+    if (requires_copies(plan) && copies == UINT64_MAX) {
+        return slc_fail_field(
+            err, SLC_ERR_UNSUPPORTED, SLC_FIELD_COPIES,
+            "copies per mode need a tensor of at least 2 modes with mode sizes up to 2^32 - 1, in "
+            "a store whose tiles are full: request copies auto");
     }
     if (plan->minimum_bytes == UINT64_MAX) {
-        return slc_fail(err, SLC_ERR_BUDGET,
-                        "the factors of this rank need more memory than can be addressed; use a "
-                        "smaller rank");
+        return slc_fail(
+            err, SLC_ERR_BUDGET,
+            "the factors of this rank need more memory than can be addressed; use a smaller rank");
     }
-    if (wants_copies(plan)) {
+    if (requires_copies(plan)) {
         return slc_fail_budget(err, plan->budget_bytes, plan->minimum_bytes,
-                               "copies of %" PRIu64 " MiB, one per mode, beside the store",
+                               "copies of %" PRIu64 " MiB, one per mode, in addition to the store",
                                slc_div_up_u64(copies, mib));
     }
     return slc_fail_budget(
@@ -285,7 +285,7 @@ fail_budget(const struct slc_layouts *layouts, const struct slc_plan *plan, stru
         slc_div_up_u64(plan->process_bytes, mib));
 }
 
-/* Which layout serves each mode that is computed, and what they all hold. */
+/* Assigns a layout to each computed mode, and counts the memory of all layouts. */
 static void plan_layouts(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
@@ -295,7 +295,7 @@ static void plan_layouts(const struct slc_layouts *layouts, struct slc_plan *pla
     slc_plan_modes(info, &plan->request, &first, &end);
     for (unsigned n = first; n < end; n++) {
         plan->mode_layout[n] = slc_layouts_sorted_by(layouts, n);
-        /* A device takes blocks in any order, whatever rows they have. */
+        /* A device processes blocks in any order and with any rows. */
         plan->partitions[n] =
             plan->request.gpu != NULL
                 ? 0
@@ -322,7 +322,7 @@ static void plan_layouts(const struct slc_layouts *layouts, struct slc_plan *pla
     }
 }
 
-/* Everything of the plan that does not depend on the budget. */
+/* Everything in the plan that does not depend on the budget. */
 static void plan_fixed(const struct slc_layouts *layouts,
                        const struct slc_plan_request *request,
                        const struct slc_plan_fusion *fusion,
@@ -354,7 +354,7 @@ static void plan_fixed(const struct slc_layouts *layouts,
     slc_placement_choose(&plan->placement, request->pin, plan->threads);
     plan->schedule = request->schedule;
     if (plan->schedule == SLC_SCHEDULE_AUTO) {
-        /* What a GPU adds up does not depend on the order where that is asked for. */
+        /* Deterministic sums of a GPU do not depend on the order. */
         const bool fixed = request->deterministic && request->gpu == NULL;
 
         plan->schedule = fixed || slc_plan_blocks_near_equal(layouts->reader[0])
@@ -402,12 +402,12 @@ enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
 
     SLC_TRY(status);
     plan_fixed(layouts, request, fusion, mode_order, plan);
-    plan->slot_count = slc_plan_slots_least(plan);
+    plan->slot_count = slc_plan_slots_min(plan);
     if (request->gpu != NULL) {
         status = slc_plan_gpu_make(layouts, plan, err);
     }
 
-    /* The frugal plan sets the minimum; the usual one is taken when it fits. */
+    /* The frugal plan sets the minimum; the usual plan is used if it fits. */
     slc_plan_kernels(layouts, plan, true);
     plan->minimum_bytes = needed_bytes(layouts, plan);
     plan->total_bytes = plan->minimum_bytes;
@@ -421,7 +421,7 @@ enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
     }
     plan_copies(layouts, plan);
     uint64_t fixed = fixed_bytes(plan) + plan->copies_bytes;
-    spend_room(layouts, plan, plan->budget_bytes - fixed);
+    divide_budget(layouts, plan, plan->budget_bytes - fixed);
     plan->total_bytes = fixed + plan->slot_count * plan->slot_bytes + plan->cache_bytes;
     return SLC_OK;
 }

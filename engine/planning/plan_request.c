@@ -1,37 +1,36 @@
-/* What a user asks of a plan: names of choices, and what cannot be asked for. */
+/* Checks a plan request for impossible and conflicting values. */
 #include "engine/planning/planning_impl.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* What several devices cannot do. */
+/* Checks the limits of several CPU devices. */
 static enum slc_status check_devices(const struct slc_plan_request *request, struct slc_error *err)
 {
     if (request->cpu_groups > SLC_MAX_DEVICES) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u devices are asked for; at most %d are possible",
+        return slc_fail(err, SLC_ERR_USAGE, "%u devices requested; the maximum is %d",
                         request->cpu_groups, (int)SLC_MAX_DEVICES);
     }
     if ((uint64_t)request->cpu_groups * request->threads > SLC_MAX_THREADS) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "%u devices with %u threads each are asked for; at most %d threads can be "
-                        "used",
+                        "%u devices with %u threads each requested; the maximum is %d threads",
                         request->cpu_groups, request->threads, (int)SLC_MAX_THREADS);
     }
     if (request->cpu_groups > 0 && request->split == SLC_SPLIT_NNZ && request->deterministic) {
         return slc_fail_fields(
             err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DETERMINISTIC,
-            "equal shares of nonzeros are added up by device, so that bits depend on their number: "
-            "divide partitions, or do not ask for deterministic");
+            "the split nnz adds sums by device, so the bits depend on the number of devices: use "
+            "the split partitions, or do not request deterministic");
     }
     if (request->cpu_groups > 0 && request->copies == SLC_COPIES_ALWAYS) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "copies per mode are for one device: ask for copies auto or never, or not "
-                        "for devices");
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "copies per mode need a single device: request copies auto or never, or no devices");
     }
     return SLC_OK;
 }
 
-/* Of MTTKRPs: lanes of a TTM are planned by themselves. */
+/* Checks a shared MTTKRP; lanes of a TTM are planned separately. */
 static enum slc_status check_share(const struct slc_plan_request *request, struct slc_error *err)
 {
     if (request->hybrid.kind == SLC_HYBRID_NONE || request->operation == SLC_OP_TTM) {
@@ -39,23 +38,22 @@ static enum slc_status check_share(const struct slc_plan_request *request, struc
     }
     if (request->gpu == NULL || request->gpu_count > 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "work is shared between the CPU and one device with memory of its own: ask "
-                        "for one, or for no share");
+                        "the CPU can share work with one device that has memory of its own: "
+                        "request one such device, or no sharing");
     }
     if (request->deterministic) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "sums that CPU and device share have other bits whoever had more of them: "
-                        "ask for no share, or not for the same bits every time");
+                        "bits of sums shared by CPU and device are not deterministic: request no "
+                        "sharing, or do not request deterministic");
     }
     return SLC_OK;
 }
 
-/* What a device that takes whole blocks cannot do. */
+/* Checks the limits of a device that processes whole blocks. */
 static enum slc_status check_gpu(const struct slc_plan_request *request, struct slc_error *err)
 {
     if (request->streams > SLC_DEVICE_STREAMS) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "%u streams of a device are asked for; at most %d are possible",
+        return slc_fail(err, SLC_ERR_USAGE, "%u device streams requested; the maximum is %d",
                         request->streams, (int)SLC_DEVICE_STREAMS);
     }
     if (request->gpu == NULL) {
@@ -63,64 +61,63 @@ static enum slc_status check_gpu(const struct slc_plan_request *request, struct 
     }
     if (request->operation == SLC_OP_TTM) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "products with a matrix are computed by the CPU: ask for no other device");
+                        "products with a matrix are computed by the CPU: request no other device");
     }
     if (request->gpu_count > SLC_MAX_DEVICES) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u devices are asked for; at most %d are possible",
+        return slc_fail(err, SLC_ERR_USAGE, "%u devices requested; the maximum is %d",
                         request->gpu_count, (int)SLC_MAX_DEVICES);
     }
     if (request->gpu_count > 0 && request->split == SLC_SPLIT_PARTITIONS &&
         request->layouts != SLC_LAYOUTS_SORTED) {
-        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_LAYOUTS, SLC_FIELD_SPLIT,
-                               "devices divide the partitions of sorted layouts: ask for these, or "
-                               "for equal shares of nonzeros");
+        return slc_fail_fields(
+            err, SLC_ERR_USAGE, SLC_FIELD_LAYOUTS, SLC_FIELD_SPLIT,
+            "devices divide the partitions of sorted layouts: request these, or the split nnz");
     }
     if (request->cpu_groups > 0) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_DEVICES, SLC_FIELD_DEVICE,
-                               "work is divided between devices of the CPU alone: name none, or "
-                               "ask for the device cpu");
+                               "the work is divided between devices of the CPU: name no devices, "
+                               "or request the device cpu");
     }
     if (request->copies == SLC_COPIES_ALWAYS || request->passes == SLC_PASSES_FUSED) {
         return slc_fail_fields(
             err, SLC_ERR_USAGE,
             request->copies == SLC_COPIES_ALWAYS ? SLC_FIELD_COPIES : SLC_FIELD_PASSES,
-            SLC_FIELD_DEVICE, "%s are made by the CPU alone: ask for auto, or for the device cpu",
+            SLC_FIELD_DEVICE, "%s are available on the CPU only: request auto, or the device cpu",
             request->copies == SLC_COPIES_ALWAYS ? "copies per mode"
                                                  : "passes that update two modes");
     }
     return SLC_OK;
 }
 
-/* Copies per mode, and passes that update two modes. */
+/* Checks copies per mode, and passes that update two modes. */
 static enum slc_status check_choices(const struct slc_plan_request *request, struct slc_error *err)
 {
     if (request->copies != SLC_COPIES_AUTO && request->copies != SLC_COPIES_NEVER &&
         request->copies != SLC_COPIES_ALWAYS) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "copies per mode can be asked for as auto, never or always");
+        return slc_fail(err, SLC_ERR_USAGE, "copies must be auto, never or always");
     }
     if (request->copies == SLC_COPIES_ALWAYS && (request->deterministic || !request->cache)) {
         return slc_fail(
             err, SLC_ERR_USAGE,
             request->deterministic
-                ? "deterministic passes sum in the order of the stream, copies per mode "
-                  "in another one: ask for copies auto or never, or not for deterministic"
-                : "copies per mode are for tensors that stay in memory, but blocks are "
-                  "not to be kept: ask for copies auto or never, or let blocks be kept");
+                ? "deterministic passes sum in the order of the stream, copies per mode in another "
+                  "order: request copies auto or never, or do not request deterministic"
+                : "copies per mode need a tensor that stays in memory, but caching is disabled: "
+                  "request copies auto or never, or enable caching");
     }
     if (request->passes != SLC_PASSES_AUTO && request->passes != SLC_PASSES_PLAIN &&
         request->passes != SLC_PASSES_FUSED) {
-        return slc_fail(err, SLC_ERR_USAGE, "passes can be asked for as auto, plain or fused");
+        return slc_fail(err, SLC_ERR_USAGE, "passes must be auto, plain or fused");
     }
     if (request->passes == SLC_PASSES_FUSED && request->cpu_groups > 0) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_DEVICES, SLC_FIELD_PASSES,
-                               "passes that update two modes are for one device: name none, or ask "
-                               "for passes plain or auto");
+                               "passes that update two modes need a single device: name no "
+                               "devices, or request passes plain or auto");
     }
     if (request->passes == SLC_PASSES_FUSED && request->copies == SLC_COPIES_ALWAYS) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "copies per mode take no passes that could update two modes: ask for "
-                        "copies auto or never, or for passes auto or plain");
+                        "copies per mode make no passes that could update two modes: request "
+                        "copies auto or never, or passes auto or plain");
     }
     return SLC_OK;
 }
@@ -130,7 +127,7 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                                        struct slc_error *err)
 {
     if (request->rank < 1 || request->rank > SLC_MAX_RANK) {
-        return slc_fail(err, SLC_ERR_USAGE, "the rank is %" PRIu32 "; it has to be 1 to %d",
+        return slc_fail(err, SLC_ERR_USAGE, "the rank is %" PRIu32 "; it must be 1 to %d",
                         request->rank, (int)SLC_MAX_RANK);
     }
     if (request->operation != SLC_OP_CPD && request->mode >= info->order) {
@@ -138,25 +135,25 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                         request->mode + 1, info->order);
     }
     if (request->threads > SLC_MAX_THREADS) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u threads are asked for; at most %d can be used",
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads requested; the maximum is %d",
                         request->threads, (int)SLC_MAX_THREADS);
     }
     if (request->slots != 0 &&
         (request->slots < SLC_PLAN_SLOTS_MIN || request->slots > SLC_PLAN_SLOTS_MAX)) {
         return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_SLOTS,
-                              "%u slots are asked for; the ring has %d to %d", request->slots,
+                              "%u slots requested; the ring has %d to %d", request->slots,
                               (int)SLC_PLAN_SLOTS_MIN, (int)SLC_PLAN_SLOTS_MAX);
     }
     if (request->precision != SLC_F32 && request->precision != SLC_F64) {
-        return slc_fail(err, SLC_ERR_USAGE, "the precision has to be f32 or f64");
+        return slc_fail(err, SLC_ERR_USAGE, "the precision must be f32 or f64");
     }
     for (unsigned n = 0; n < info->order; n++) {
         if (request->conflict[n] != SLC_CONFLICT_AUTO &&
             request->conflict[n] != SLC_CONFLICT_PRIVATE &&
             request->conflict[n] != SLC_CONFLICT_LOCKED) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "the strategy of mode %u can be given as private or locked, not %s",
-                            n + 1, slc_conflict_name(request->conflict[n]));
+                            "the strategy of mode %u must be private or locked, not %s", n + 1,
+                            slc_conflict_name(request->conflict[n]));
         }
     }
     enum slc_status status = check_choices(request, err);
@@ -168,9 +165,9 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
     }
     if (request->deterministic && request->schedule == SLC_SCHEDULE_LARGEST &&
         request->gpu == NULL) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "deterministic passes take blocks in file order; use the schedule file or "
-                        "auto");
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "deterministic passes read blocks in file order; use the schedule file or auto");
     }
     status = check_share(request, err);
     SLC_THEN(status, check_gpu(request, err));

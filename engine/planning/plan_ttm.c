@@ -1,4 +1,4 @@
-/* Plans of a tensor times a matrix: threads and lanes of a device beside the stream. */
+/* Plans of a tensor times a matrix: threads, lanes of a device, and the stream. */
 #include "engine/planning/planning_impl.h"
 
 #include "base/thread/team.h"
@@ -7,28 +7,26 @@
 #include <string.h>
 
 enum {
-    /*
-     * Lanes are emptied in the order of tiles: beside a thread of the CPU, whose tile takes longer,
-     * some more go on with those behind it.
-     */
-    LANES_BESIDE = 2,
-    /* Lanes of a device may take one in so many of the bytes that the least plan leaves: buffers
-     * bridge what the drive does, outputs of the CPU are what a lane is to it. */
+    /* Lanes are emptied in the order of tiles: while a CPU thread computes its slower tile, extra
+     * lanes continue with the tiles after it. */
+    LANES_PER_THREAD = 2,
+    /* Lanes of a device may use 1/2 of the bytes that the smallest plan leaves; the rest is for
+     * buffers that smooth the drive's rate and for outputs of the CPU. */
     LANES_SHARE = 2
 };
 
-/* What the plan of a product is made of. */
+/* Inputs of a product's plan. */
 struct planning {
     const struct slc_layouts *layouts;
     const struct slc_device *device; /* NULL: none */
     struct slc_products_shape shape;
     struct slc_plan_gpu gpu;
     struct slc_plan_request request; /* for slc_plan_make */
-    unsigned threads;                /* that compute by themselves */
-    unsigned asked_threads;          /* 0: as many as there are processors */
+    unsigned threads;                /* that compute without a device */
+    unsigned requested_threads;      /* 0: as many as there are processors */
 };
 
-/* Plans for the lanes of planning->GPU. */
+/* Plans for the lanes of planning->gpu. */
 static enum slc_status
 plan_for_lanes(struct planning *planning, struct slc_plan *plan, struct slc_error *err)
 {
@@ -39,30 +37,28 @@ plan_for_lanes(struct planning *planning, struct slc_plan *plan, struct slc_erro
     return slc_plan_make(planning->layouts, &planning->request, plan, err);
 }
 
-static unsigned lanes_wanted(const struct planning *planning)
+static unsigned lane_limit(const struct planning *planning)
 {
-    const uint64_t beside = (uint64_t)planning->threads * LANES_BESIDE;
-    uint64_t most = slc_min_u64(SLC_DEVICE_STREAMS + beside, SLC_DEVICE_LANES);
+    const uint64_t for_threads = (uint64_t)planning->threads * LANES_PER_THREAD;
+    uint64_t most = slc_min_u64(SLC_DEVICE_STREAMS + for_threads, SLC_DEVICE_LANES);
 
-    if (planning->threads == 0 && planning->asked_threads != 0) {
-        /* Its thread waits for a lane most of the time. */
-        most = slc_min_u64(most, (uint64_t)planning->asked_threads * LANES_BESIDE);
+    if (planning->threads == 0 && planning->requested_threads != 0) {
+        /* A thread waits for its lane most of the time. */
+        most = slc_min_u64(most, (uint64_t)planning->requested_threads * LANES_PER_THREAD);
     }
     return (unsigned)slc_min_u64(most, SLC_MAX_THREADS - planning->threads);
 }
 
-/*
- * The least that works on the device and beside it, then as many lanes as help: each has a worker,
- * whose memory is not known before it has been planned.
- */
+/* Plans the smallest working setup on device and CPU, then as many lanes as help: each lane has a
+ * worker, whose memory is known only after planning it. */
 static enum slc_status
 plan_with_device(struct planning *planning, struct slc_plan *plan, struct slc_error *err)
 {
-    const unsigned asked = planning->request.streams;
+    const unsigned requested = planning->request.streams;
     const struct slc_reader *reader = planning->layouts->reader[0];
     uint64_t *host_bytes = &planning->request.product_bytes;
-    enum slc_status status = slc_products_plan(planning->device, reader, &planning->shape, asked,
-                                               &planning->gpu, host_bytes, err);
+    enum slc_status status = slc_products_plan(planning->device, reader, &planning->shape,
+                                               requested, &planning->gpu, host_bytes, err);
     const struct slc_plan_gpu least = planning->gpu;
     const uint64_t least_host = *host_bytes;
     uint64_t minimum, left;
@@ -76,7 +72,7 @@ plan_with_device(struct planning *planning, struct slc_plan *plan, struct slc_er
     minimum = plan->minimum_bytes;
     left = (plan->budget_bytes - minimum) / LANES_SHARE;
     status = SLC_ERR_BUDGET;
-    for (unsigned most = asked != 0 ? asked : lanes_wanted(planning);
+    for (unsigned most = requested != 0 ? requested : lane_limit(planning);
          most >= least.streams && status == SLC_ERR_BUDGET; most--) {
         struct slc_error refused = SLC_ERROR_INIT;
 
@@ -113,7 +109,7 @@ enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
     struct planning planning = {.layouts = layouts,
                                 .device = request->gpu,
-                                .asked_threads = request->threads,
+                                .requested_threads = request->threads,
                                 .shape = {.modes = UINT32_C(1) << request->mode,
                                           .columns = request->rank,
                                           .precision = request->precision},
@@ -124,7 +120,7 @@ enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
     planning.request.cache = false;
     planning.request.gpu = NULL;
     if (planning.device != NULL && request->hybrid.kind != SLC_HYBRID_NONE) {
-        /* Each lane has a thread, too. */
+        /* Each lane also has a thread. */
         planning.threads = (unsigned)slc_min_u64(
             request->threads != 0 ? request->threads : slc_team_default_workers(),
             SLC_MAX_THREADS - slc_max_u64(request->streams, 1));

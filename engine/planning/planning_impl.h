@@ -1,4 +1,4 @@
-/* What the files of the planner share. Private to engine/planning. */
+/* Declarations shared by the files of the planner. Private to engine/planning. */
 #ifndef SLC_ENGINE_PLANNING_IMPL_H
 #define SLC_ENGINE_PLANNING_IMPL_H
 
@@ -6,14 +6,14 @@
 #include "engine/plan/plan_sizes.h"
 #include "engine/planning/planning.h"
 
-/* SLC_ERR_USAGE, saying what of the request cannot be. */
+/* SLC_ERR_USAGE names the part of the request that is not possible. */
 enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                                        const struct slc_plan_request *request,
                                        struct slc_error *err) SLC_NODISCARD;
 
 /*
- * slc_plan_make with passes that update two modes: those that `fusion` names begin with, over the
- * layouts they are read from, in the order of modes `mode_order`. NULL: plain passes, in the order
+ * slc_plan_make with passes that update two modes: the passes that the modes of `fusion` begin,
+ * over the layouts they are read from, in the order `mode_order`. NULL: plain passes, in the order
  * of the request.
  */
 enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
@@ -25,10 +25,10 @@ enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
 
 /*
  * The plan with passes that update two modes that reads least, over some of `layouts`:
- * *layout_count is then how many of them (1: `blco` alone). Modes with fewer than `ranges_least`
- * ranges begin no such pass. Errors: those of slc_plan_make;
- * SLC_ERR_USAGE where no layout has ranges that the ring could hold, and SLC_ERR_BUDGET where they
- * have, but do not fit. *reason then tells why.
+ * *layout_count is their number (1: `blco` alone). Modes with fewer than `ranges_least` ranges
+ * begin no such pass. Errors: those of slc_plan_make; SLC_ERR_USAGE if no layout has ranges that
+ * fit in the ring, and SLC_ERR_BUDGET if ranges exist but the plan does not fit. *reason is then
+ * set.
  */
 enum slc_status slc_plan_choose_fused(const struct slc_layouts *layouts,
                                       const struct slc_plan_request *request,
@@ -47,30 +47,26 @@ void slc_plan_modes(const struct slc_layout_info *info,
                     unsigned *first,
                     unsigned *end);
 
-/*
- * Chooses the strategy of every mode and counts the largest kernel scratch. With `frugal`, the one
- * with the least scratch in place of the fastest, where the backend has a choice.
- */
+/* Chooses the strategy of every mode and counts the largest kernel scratch. `frugal` selects the
+ * strategy with the least scratch instead of the fastest, if the backend has a choice. */
 void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, bool frugal);
 
 /* Padded bytes of all blocks of a layout. */
 uint64_t slc_plan_store_bytes(const struct slc_reader *reader);
 
-/*
- * Keeps as many blocks of the plan's layouts in the GPU's memory as `room` has place for,
- * and sets how much their values may need beyond.
- */
-void slc_plan_residents(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room);
+/* Keeps as many blocks of the plan's layouts resident in the GPU's memory as fit in `available`,
+ * and sets the extra bytes that their values may need. */
+void slc_plan_residents(const struct slc_layouts *layouts,
+                        struct slc_plan *plan,
+                        uint64_t available);
 
-/*
- * Divides what may be used of the GPU's memory. Errors: SLC_ERR_BUDGET, naming the smallest
- * that works, which *plan holds then too.
- */
+/* Divides the GPU's memory budget. Errors: SLC_ERR_BUDGET, naming the smallest budget that works,
+ * which *plan then holds, too. */
 enum slc_status slc_plan_gpu_make(const struct slc_layouts *layouts,
                                   struct slc_plan *plan,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Keeps as many blocks of the plan's layouts as `room` has place for. */
-void slc_plan_cache(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room);
+/* Caches as many blocks of the plan's layouts as fit in `available`. */
+void slc_plan_cache(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t available);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * See engine/product/contract.h. One scan of the store: workers contract tiles (contract_tile.h),
- * whose sums are written as they come where they come in the order of the result, and sorted where
- * not; where no mode is left, one number per tile is added up, in the order of the file.
+ * Contraction of a store with vectors. Workers contract tiles (contract_tile.h) in one scan of the
+ * store. Sums that arrive in the order of the result are written directly, others are sorted; if
+ * every mode is contracted, one number per tile is added in file order.
  */
 #include "engine/product/contract.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum {
-    /* Records, paths, the scratch memory of reading an array. */
+    /* Records, paths, and scratch memory for reading an array. */
     OVERHEAD_BYTES = 1 << 20
 };
 
@@ -24,13 +24,13 @@ static enum slc_status check_options(const struct slc_contract_options *options,
                                      struct slc_error *err)
 {
     if (options->threads == 0 || options->threads > SLC_MAX_THREADS) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u threads: 1 to %d are possible", options->threads,
-                        SLC_MAX_THREADS);
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads requested; 1 to %d are possible",
+                        options->threads, SLC_MAX_THREADS);
     }
     return SLC_OK;
 }
 
-/* Which modes are contracted and which are left. */
+/* Divides the modes into contracted and kept ones. */
 static enum slc_status divide_modes(struct slc_contract_run *c, struct slc_error *err)
 {
     const struct slc_contract_options *options = c->options;
@@ -47,7 +47,7 @@ static enum slc_status divide_modes(struct slc_contract_run *c, struct slc_error
                             order);
         }
         if (contracted[mode]) {
-            return slc_fail(err, SLC_ERR_USAGE, "mode %u has two vectors; one can be given",
+            return slc_fail(err, SLC_ERR_USAGE, "mode %u has two vectors; only one is allowed",
                             mode + 1);
         }
         contracted[mode] = true;
@@ -61,20 +61,21 @@ static enum slc_status divide_modes(struct slc_contract_run *c, struct slc_error
     }
     c->report->order = c->job.kept_count;
     if (c->job.kept_count == 0 && options->output != NULL) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "every mode has a vector: the result is a number, not the store %s",
-                        options->output);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "every mode has a vector, so the result is a number and the store %s cannot be written",
+            options->output);
     }
     if (c->job.kept_count > 0 && options->output == NULL) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "%u of %u modes have no vector: the result is a tensor, and needs a store "
-                        "to be written to",
-                        c->job.kept_count, order);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "%u of %u modes have no vector, so the result is a tensor and needs an output store",
+            c->job.kept_count, order);
     }
     return SLC_OK;
 }
 
-/* What vectors and the numbers of relabelled modes take. */
+/* Bytes of vectors and of index maps of relabelled modes. */
 static uint64_t operand_bytes(const struct slc_contract_run *c)
 {
     const struct slc_manifest *manifest = &c->store.manifest;
@@ -107,7 +108,7 @@ static uint64_t fixed_bytes(const struct slc_contract_run *c)
                : UINT64_MAX / 2;
 }
 
-/* What so many threads come to; 0: the least that works. */
+/* Sets the number of threads and computes what follows from it; 0: the least that works. */
 static enum slc_status
 use_threads(struct slc_contract_run *run, unsigned threads, struct slc_error *err)
 {
@@ -161,7 +162,7 @@ uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run)
            run->products_bytes;
 }
 
-void slc_contract_spare(struct slc_contract_run *run, uint64_t bytes)
+void slc_contract_set_spare(struct slc_contract_run *run, uint64_t bytes)
 {
     struct slc_tile_stream *stream = run->options->stream;
 
@@ -191,7 +192,7 @@ enum slc_status slc_contract_scan(struct slc_contract_run *run,
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status;
 
-    /* The first worker, which tells the rest, may come when the others have taken every tile. */
+    /* Worker 0 reports progress, but the others may take all tiles before it starts. */
     report_progress(run, run->tiles_done);
     if (stream != NULL) {
         status = slc_tile_stream_run(
@@ -243,7 +244,8 @@ static void permute_vector(struct slc_matrix *vector, struct slc_labels *labels)
     }
 }
 
-/* Vectors of relabelled modes in the numbering of the store, and numbers for what is left. */
+/* Permutes vectors of relabelled modes into the order of the store, and loads index maps of the
+ * kept modes. */
 static enum slc_status read_labels(struct slc_contract_run *c, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &c->store.manifest;
@@ -266,8 +268,8 @@ static enum slc_status read_labels(struct slc_contract_run *c, struct slc_error 
     return SLC_OK;
 }
 
-/* Vector k, read or copied: it may be put in another order. */
-static enum slc_status take_vector(struct slc_contract_run *run, unsigned k, struct slc_error *err)
+/* Reads or copies vector k; a copy, because it may be permuted. */
+static enum slc_status load_vector(struct slc_contract_run *run, unsigned k, struct slc_error *err)
 {
     const char *path = run->options->vectors[k].path;
     const uint64_t length = run->info->dims[run->job.vector_mode[k]];
@@ -278,7 +280,7 @@ static enum slc_status take_vector(struct slc_contract_run *run, unsigned k, str
                                         run->options->vectors[k].values, err);
 }
 
-/* Products with the vectors, each by its mode. */
+/* Opens products with the vectors, indexed by mode. */
 static enum slc_status open_products(struct slc_contract_run *run, struct slc_error *err)
 {
     const struct slc_matrix *matrices[SLC_MAX_ORDER] = {NULL};
@@ -300,7 +302,7 @@ enum slc_status slc_contract_start(struct slc_contract_run *run, struct slc_erro
     enum slc_status status = SLC_OK;
 
     for (unsigned k = 0; k < run->job.vector_count && status == SLC_OK; k++) {
-        status = take_vector(run, k, err);
+        status = load_vector(run, k, err);
         run->job.vector[k] = run->vectors[k].buffer.data;
     }
     SLC_THEN(status, read_labels(run, err));
@@ -364,7 +366,7 @@ add_sums(void *context, unsigned worker, const struct slc_entries *entries, stru
     return SLC_OK;
 }
 
-/* Every tile has a place for its sum, so that they may come in any order. */
+/* Every tile has its own place for its sum, so tiles may arrive in any order. */
 static enum slc_status
 sum_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
@@ -399,7 +401,7 @@ static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc
     if (needs > c->budget_bytes) {
         return slc_contract_fail_budget(c, least, err);
     }
-    slc_contract_spare(c, c->budget_bytes - needs);
+    slc_contract_set_spare(c, c->budget_bytes - needs);
     if (c->options->dry_run) {
         return SLC_OK;
     }
@@ -412,16 +414,16 @@ static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc
     }
     if (!isfinite(c->report->scalar)) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "the products add up to %g, beyond the range of f64: scale the vectors",
+                        "the products sum to %g, beyond the range of f64: scale the vectors",
                         c->report->scalar);
     }
     return SLC_OK;
 }
 
 /*
- * The layout with whole fibers of a mode that has a vector, the first one's that has any: its runs
- * leave the fewest sums, be they sorted or not. Elsewhere `blco`, with runs where tiles have those
- * of a mode with a vector.
+ * Chooses the layout with whole fibers of a contracted mode, for the first vector that has one: its
+ * runs leave the fewest sums, sorted or not. Otherwise `blco`, with runs where tiles have fiber
+ * runs of a contracted mode.
  */
 static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_error *err)
 {
@@ -453,7 +455,7 @@ static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_erro
     return SLC_OK;
 }
 
-/* What the index of the layout tells of the indices that occur. */
+/* Finds the range of used indices in the layout's index. */
 static void find_used(struct slc_contract_run *c)
 {
     for (unsigned k = 0; k < c->job.vector_count && c->info->nnz > 0; k++) {
@@ -471,7 +473,7 @@ static void find_used(struct slc_contract_run *c)
     }
 }
 
-/* The most nonzeros that the result can have: its cells, nonzeros of the store, or whole fibers. */
+/* Upper bound of the result's nonzeros: its cells, nonzeros of the store, or whole fibers. */
 static uint64_t most_sums(const struct slc_contract_run *c)
 {
     uint64_t most = c->info->nnz;
@@ -510,7 +512,7 @@ static enum slc_status contract_store(struct slc_contract_run *c, struct slc_err
     c->run = c->options->run;
     bool keeps_order = c->job.kept_count > 0 && slc_contract_keeps_order(c, &layout);
     if (keeps_order) {
-        /* Sorting, asked for or for want of memory, ends in the same order then. */
+        /* Sorting, by request or for lack of memory, then produces the same order. */
         c->fibers = layout.run.bits > 0 ? SLC_FIBERS_GIVEN : SLC_FIBERS_NONE;
         c->run = layout.run;
     }

@@ -1,7 +1,7 @@
 /*
- * What the ways of contracting a store share (engine/product/contract.h): operands, memory and
- * tiles of a run. contract_sort.c pushes sums to a builder, contract_ordered.c writes them as they
- * come.
+ * Shared by the variants of contracting a store (engine/product/contract.h): operands, memory and
+ * tiles of a run. contract_sort.c pushes sums to a builder, contract_ordered.c writes them without
+ * sorting.
  */
 #ifndef SLC_ENGINE_CONTRACT_INTERNAL_H
 #define SLC_ENGINE_CONTRACT_INTERNAL_H
@@ -16,10 +16,10 @@
 
 #include <stdint.h>
 
-/* Per worker; written a few times a tile. */
+/* Per worker; written a few times per tile. */
 struct slc_contract_worker {
     uint64_t zeros;
-    double tile_sum; /* of the tile at hand */
+    double tile_sum; /* of the current tile */
 };
 
 struct slc_contract_run {
@@ -30,36 +30,36 @@ struct slc_contract_run {
     const struct slc_layout_info *info;
     struct slc_contraction job;
     struct slc_matrix vectors[SLC_MAX_ORDER];
-    struct slc_labels labels[SLC_MAX_ORDER]; /* by label, the index; of kept relabelled modes */
-    /* The fibers that the result keeps together, where sums are sorted. */
+    struct slc_labels labels[SLC_MAX_ORDER]; /* index of each label, for kept relabelled modes */
+    /* The fibers that the result keeps together, if sums are sorted. */
     enum slc_fibers fibers;
     struct slc_fiber_run run;
-    const struct slc_tile_products *products; /* NULL: workers multiply every tile by themselves */
+    const struct slc_tile_products *products; /* NULL: workers multiply every tile */
     bool products_open;
-    unsigned threads;        /* that multiply by themselves */
-    unsigned workers;        /* that take tiles: more, where some wait for products */
-    uint64_t products_bytes; /* of the host, for products with so many workers */
+    unsigned threads;        /* workers that multiply tiles on the CPU, at a time */
+    unsigned workers;        /* all workers: more than threads if some wait for products */
+    uint64_t products_bytes; /* host memory of products with this many workers */
     uint64_t budget_bytes;
-    uint64_t fixed_bytes;     /* what is there whatever the workers: the process, operands */
-    uint64_t spare_bytes;     /* for reading, beyond the least: when run->workers is known */
-    uint64_t least_ordered;   /* least budget for writing sums as they come; UINT64_MAX: never */
+    uint64_t fixed_bytes;     /* independent of the workers: process, operands */
+    uint64_t spare_bytes;     /* for reading, beyond the least; set after run->workers */
+    uint64_t least_ordered;   /* least budget for writing without sorting; UINT64_MAX: impossible */
     struct slc_buffer memory; /* of all workers, slc_contract_tile_bytes each */
-    struct slc_buffer sums;   /* f64 of every tile, where the result is a number */
+    struct slc_buffer sums;   /* f64 per tile, if the result is a number */
     struct slc_contract_worker worker[SLC_MAX_THREADS];
     uint64_t tiles_done;
-    struct slc_names_carry names; /* of what is left, where the options want them */
+    struct slc_names_carry names; /* of the kept modes, if the options request them */
 };
 
-/* What the scan takes at least with run->workers, beside fixed_bytes. */
+/* Least bytes of the scan with run->workers, without fixed_bytes. */
 uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run);
 
-/* What a way of contracting takes in all with run->workers. */
+/* Total bytes of a variant with run->workers. */
 typedef uint64_t slc_contract_needs_fn(const struct slc_contract_run *run, const void *context);
 
 /*
- * Uses as many threads as are asked for and fit the budget, or the least that works: sets
- * run->threads, run->workers and run->products_bytes. *least is what that takes, *needs what is
- * used, which may be more than the budget. Errors: those of planning products.
+ * Uses as many of the requested threads as fit the budget, at least one: sets run->threads,
+ * run->workers and run->products_bytes. *least is the least that works, *needs the bytes used,
+ * which may exceed the budget. Errors: those of planning products.
  */
 enum slc_status slc_contract_fit_threads(struct slc_contract_run *run,
                                          slc_contract_needs_fn *needs_of,
@@ -68,34 +68,32 @@ enum slc_status slc_contract_fit_threads(struct slc_contract_run *run,
                                          uint64_t *needs,
                                          struct slc_error *err) SLC_NODISCARD;
 
-/* Sets run->spare_bytes: as much of `bytes` as reading by run->workers gets faster by. */
-void slc_contract_spare(struct slc_contract_run *run, uint64_t bytes);
+/* Sets run->spare_bytes: the part of `bytes` that makes reading with run->workers faster. */
+void slc_contract_set_spare(struct slc_contract_run *run, uint64_t bytes);
 
-/* Takes all tiles through the steps, by the options' stream or a scan. Errors: theirs. */
+/* Runs all tiles through the steps, with the options' stream or a scan. Errors: theirs. */
 enum slc_status slc_contract_scan(struct slc_contract_run *run,
                                   const struct slc_tile_steps *steps,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Reads vectors and labels, takes the workers' memory and opens products: when run->workers is
- * known. */
+/*
+ * Reads vectors and labels, allocates the workers' memory and opens products. Needs run->workers.
+ */
 enum slc_status slc_contract_start(struct slc_contract_run *run,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Gives back what slc_contract_start took, also what it did not get to. */
+/* Releases everything from slc_contract_start, even after it failed. */
 void slc_contract_release(struct slc_contract_run *run);
 
-/*
- * A budget that works has `least` bytes and what the process may have grown by when it is asked for
- * the next time.
- */
+/* Added to a reported least budget: the process may have grown by the next run. */
 #define SLC_CONTRACT_MARGIN (UINT64_C(1) << 20)
 
-/* SLC_ERR_BUDGET, naming `least`, or run->least_ordered where that is less. */
+/* SLC_ERR_BUDGET, naming the smaller of `least` and run->least_ordered. */
 enum slc_status slc_contract_fail_budget(const struct slc_contract_run *run,
                                          uint64_t least,
                                          struct slc_error *err) SLC_NODISCARD;
 
-/* A tile's sums to `sink`; tells progress. */
+/* Passes the sums of a tile to `sink`; reports progress. */
 enum slc_status slc_contract_one(struct slc_contract_run *run,
                                  unsigned worker,
                                  struct slc_tile_view *tile,
@@ -103,26 +101,22 @@ enum slc_status slc_contract_one(struct slc_contract_run *run,
                                  void *context,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* The store by a builder, which sorts sums. */
+/* Creates the store with a builder, which sorts the sums. */
 enum slc_status slc_contract_sorted(struct slc_contract_run *run,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Whether the sums come in the order of a store as the options want it, so that none has to be
- * sorted; then *layout is that of its keys.
- */
+/* Whether the sums arrive in the order of a store with these options, so that no sorting is needed;
+ * sets *layout to the layout of its keys. */
 bool slc_contract_keeps_order(const struct slc_contract_run *run, struct slc_key_layout *layout);
 
-/*
- * Divides memory for writing sums as they come; not *fits where that is too little. Fills
- * run->least_ordered. Errors: those of slc_contract_fit_threads.
- */
+/* Divides memory for writing without sorting; *fits is false if it is too small. Sets
+ * run->least_ordered. Errors: those of slc_contract_fit_threads. */
 enum slc_status slc_contract_fits_ordered(struct slc_contract_run *run,
                                           const struct slc_key_layout *layout,
                                           bool *fits,
                                           struct slc_error *err) SLC_NODISCARD;
 
-/* The store from sums as they come; after slc_contract_fits_ordered. */
+/* Creates the store without sorting; call slc_contract_fits_ordered first. */
 enum slc_status slc_contract_ordered(struct slc_contract_run *run,
                                      const struct slc_key_layout *layout,
                                      struct slc_error *err) SLC_NODISCARD;

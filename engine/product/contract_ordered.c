@@ -1,9 +1,9 @@
 /*
- * The result of a contraction where its sums come in the order of its keys: the key of what is left
- * is that of the nonzero without its lowest bits, which all belong to contracted modes. Then a
- * fiber's nonzeros are neighbours, and nothing is sorted or spilled: every worker forms the keys of
- * its tile's sums, the first and last of which may go on in other tiles, and puts them where they
- * belong (ordered.h). Cost: one reading of the store, one writing of the result.
+ * Contraction whose sums arrive in the order of the result's keys: the key of the kept modes is
+ * that of the nonzero without its lowest bits, which all belong to contracted modes. Then a fiber's
+ * nonzeros are adjacent, and nothing is sorted or spilled: every worker forms the keys of its
+ * tile's sums, of which the first and last may continue in other tiles, and places them directly
+ * (ordered.h). Cost: reads the store once, writes the result once.
  */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
@@ -28,9 +28,9 @@ struct piece {
     struct slc_ordered_piece sums; /* of key_lo .. values */
     struct slc_ordered_place place;
     uint64_t *key_lo;
-    uint64_t *key_hi; /* NULL where keys have 64 bits at most */
+    uint64_t *key_hi; /* NULL if keys have at most 64 bits */
     double *values;
-    bool failed; /* to reserve a place */
+    bool failed; /* reserving a place failed */
 };
 
 struct ordering {
@@ -46,7 +46,7 @@ struct ordering {
     uint64_t entries;
 };
 
-/* A mode's run in the numbering of the modes that are left; none where that mode is contracted. */
+/* A mode's run in the numbering of the kept modes; none if that mode is contracted. */
 static struct slc_fiber_run inherited_run(const struct slc_contract_run *run)
 {
     const struct slc_fiber_run *source = &run->info->keys.run;
@@ -78,7 +78,7 @@ bool slc_contract_keeps_order(const struct slc_contract_run *run, struct slc_key
     }
     if (slc_key_layout_init_run(layout, run->job.kept_count, run->report->dims, wanted, NULL) !=
         SLC_OK) {
-        return false; /* what is wrong is said where it is built */
+        return false; /* the builder reports the fault */
     }
     unsigned dropped = source->bits - layout->bits;
     for (unsigned k = 0; k < run->job.kept_count; k++) {
@@ -99,7 +99,7 @@ static uint64_t piece_bytes(const struct slc_key_layout *layout)
     return SLC_TILE_NNZ * ((layout->bits > 64 ? 2 : 1) * sizeof(uint64_t) + sizeof(double));
 }
 
-/* What run->workers take in all. */
+/* Total bytes with run->workers. */
 static uint64_t needed_bytes(const struct slc_contract_run *run, const void *context)
 {
     const struct slc_key_layout *layout = context;
@@ -125,14 +125,16 @@ enum slc_status slc_contract_fits_ordered(struct slc_contract_run *run,
     *fits = status == SLC_OK && run->least_ordered <= run->budget_bytes;
     run->report->least_bytes = least + SLC_CONTRACT_MARGIN;
     if (*fits) {
-        slc_contract_spare(run, run->budget_bytes - run->least_ordered);
+        slc_contract_set_spare(run, run->budget_bytes - run->least_ordered);
     }
     return status;
 }
 
 /* Appends sums to the worker's piece. */
-static enum slc_status
-take_sums(void *context, unsigned worker, const struct slc_entries *entries, struct slc_error *err)
+static enum slc_status append_sums(void *context,
+                                   unsigned worker,
+                                   const struct slc_entries *entries,
+                                   struct slc_error *err)
 {
     const struct ordering *ordering = context;
     struct piece *piece = &ordering->pieces[worker];
@@ -157,7 +159,7 @@ sum_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
     struct ordering *ordering = context;
 
     ordering->pieces[worker].sums.count = 0;
-    return slc_contract_one(ordering->run, worker, tile, take_sums, ordering, err);
+    return slc_contract_one(ordering->run, worker, tile, append_sums, ordering, err);
 }
 
 static bool reserve_piece(void *context, unsigned worker)
@@ -188,7 +190,7 @@ static void deliver_piece(void *context, unsigned worker)
     }
 }
 
-static enum slc_status take_pieces(struct ordering *ordering, struct slc_error *err)
+static enum slc_status allocate_pieces(struct ordering *ordering, struct slc_error *err)
 {
     const unsigned workers = ordering->run->workers;
     const bool wide = ordering->layout->bits > 64;
@@ -257,7 +259,7 @@ static enum slc_status scan_tiles(struct ordering *ordering, struct slc_error *e
     return slc_tiles_status(ordering->tiles, err);
 }
 
-/* The rest of the sums, the end of the block file and the manifest; publishes the store. */
+/* Writes the remaining sums, the end of the block file and the manifest; publishes the store. */
 static enum slc_status finish_store(struct ordering *ordering, struct slc_error *err)
 {
     struct slc_contract_run *run = ordering->run;
@@ -321,7 +323,7 @@ enum slc_status slc_contract_ordered(struct slc_contract_run *run,
              slc_build_folder_create(&ordering.folder, run->store.files, run->options->output,
                                      run->options->overwrite, false, err));
     SLC_THEN(status, slc_key_tables_init(&ordering.tables, layout, err));
-    SLC_THEN(status, take_pieces(&ordering, err));
+    SLC_THEN(status, allocate_pieces(&ordering, err));
     SLC_THEN(status, open_output(&ordering, err));
     SLC_THEN(status, scan_tiles(&ordering, err));
     SLC_THEN(status, finish_store(&ordering, err));

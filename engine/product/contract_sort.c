@@ -1,7 +1,6 @@
 /*
- * The result of a contraction by a builder, which sorts sums and adds up those of a fiber that the
- * order of the store keeps apart. Some tiles, spread over the file, are looked at before, for the
- * builder's splitters.
+ * Contraction whose sums a builder sorts; it adds sums of a fiber that the order of the store
+ * separates. A sample of tiles, spread over the file, is read first to set the builder's splitters.
  */
 #include "base/memory/checked.h"
 #include "base/version.h"
@@ -16,7 +15,8 @@
 enum {
     SAMPLE_ROWS = 32768,
     SAMPLE_TILES = 16,
-    /* Of the memory that is left, reading may take this part: a sort gains more by the rest. */
+    /* Divisor of the remaining memory for the part that reading may use: sorting gains more from
+     * the rest. */
     SPARE_PART = 4
 };
 
@@ -25,8 +25,8 @@ struct sorting {
     struct slc_builder *builder;
     struct slc_buffer sample;
     uint32_t sampled; /* coordinates in each column of the sample */
-    uint32_t stretch; /* of these, from one tile, at most */
-    uint64_t zeros;   /* of the sample: they are counted later */
+    uint32_t stretch; /* of these, at most per tile */
+    uint64_t zeros;   /* in the sample, counted later */
 };
 
 static uint64_t sample_bytes(const struct slc_contract_run *run)
@@ -34,24 +34,24 @@ static uint64_t sample_bytes(const struct slc_contract_run *run)
     return run->job.kept_count * (uint64_t)SAMPLE_ROWS * sizeof(uint64_t);
 }
 
-/* What run->workers take beside the builder. */
-static uint64_t bytes_beside(const struct slc_contract_run *run)
+/* Bytes with run->workers, without the builder. */
+static uint64_t bytes_without_builder(const struct slc_contract_run *run)
 {
     return run->fixed_bytes + slc_buffer_footprint(sample_bytes(run), SLC_PAGES_SMALL) +
            slc_contract_scan_bytes(run);
 }
 
-/* With the least builder of the options that `context` is. */
+/* Total bytes with the smallest builder with the options `context`. */
 static uint64_t needed_bytes(const struct slc_contract_run *run, const void *context)
 {
     struct slc_builder_options build = *(const struct slc_builder_options *)context;
 
     build.workers = run->workers;
-    build.caller_bytes = bytes_beside(run);
+    build.caller_bytes = bytes_without_builder(run);
     return build.caller_bytes + slc_builder_memory_min(&build, run->job.kept_count);
 }
 
-/* As many workers as asked where they fit beside the least builder, which gets the rest. */
+/* Uses as many of the requested workers as fit with the smallest builder, which gets the rest. */
 static enum slc_status divide_memory(struct slc_contract_run *run,
                                      struct slc_builder_options *build,
                                      struct slc_error *err)
@@ -63,9 +63,9 @@ static enum slc_status divide_memory(struct slc_contract_run *run,
     if (needs > run->budget_bytes) {
         return slc_contract_fail_budget(run, least, err);
     }
-    slc_contract_spare(run, (run->budget_bytes - needs) / SPARE_PART);
+    slc_contract_set_spare(run, (run->budget_bytes - needs) / SPARE_PART);
     build->workers = run->workers;
-    build->caller_bytes = bytes_beside(run) + run->spare_bytes;
+    build->caller_bytes = bytes_without_builder(run) + run->spare_bytes;
     build->memory_bytes = run->budget_bytes - build->caller_bytes;
     return SLC_OK;
 }
@@ -86,16 +86,16 @@ push_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
     return slc_contract_one(sorting->run, worker, tile, push_sums, sorting, err);
 }
 
-/* The first sums of a tile, as many as its share of the sample holds. */
+/* The first sums of a tile, up to its share of the sample. */
 static enum slc_status sample_sums(void *context,
                                    unsigned worker,
                                    const struct slc_entries *entries,
                                    struct slc_error *err)
 {
     struct sorting *sorting = context;
-    const uint32_t room =
+    const uint32_t space =
         sorting->stretch - (uint32_t)slc_min_u64(sorting->stretch, entries->first);
-    const uint32_t count = (uint32_t)slc_min_u64(entries->count, room);
+    const uint32_t count = (uint32_t)slc_min_u64(entries->count, space);
 
     (void)worker;
     (void)err;
@@ -123,8 +123,8 @@ static bool one_tile(void *context, unsigned worker)
     return false;
 }
 
-/* Some tiles, spread evenly over the file, tell the builder where the sums will lie. */
-static enum slc_status give_sample(struct sorting *sorting, struct slc_error *err)
+/* Samples tiles evenly over the file, to show the builder the distribution of sums. */
+static enum slc_status sample_tiles(struct sorting *sorting, struct slc_error *err)
 {
     const struct slc_contract_run *run = sorting->run;
     const uint64_t tiles = slc_min_u64(run->info->tile_count, SAMPLE_TILES);
@@ -193,13 +193,13 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
     }
     SLC_THEN(status, slc_contract_start(run, err));
     SLC_THEN(status, slc_builder_create(&build, run->job.kept_count, &sorting.builder, err));
-    SLC_THEN(status, give_sample(&sorting, err));
+    SLC_THEN(status, sample_tiles(&sorting, err));
     SLC_THEN(status, scan_tiles(&sorting, err));
     if (status != SLC_OK) {
         slc_builder_abandon(sorting.builder);
         return status;
     }
-    /* Before a store is sorted in their place. */
+    /* Before sorting reuses their memory. */
     slc_contract_release(run);
     (void)snprintf(origin.source, sizeof origin.source, "%s", options->store);
     return slc_builder_finish(sorting.builder, 0, run->report->dims, &origin, &run->report->build,

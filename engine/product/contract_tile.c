@@ -1,10 +1,9 @@
 /*
- * See engine/product/contract_tile.h. A chunk that fits the first-level cache becomes terms: its
- * nonzeros, or the dot products of its fiber runs, times what the vectors have for them. Sums of a
- * product that was formed elsewhere are terms already. Terms are cut into runs of equal
- * coordinates, one mode after the other, and summed run by run, in their order. A run that reaches
- * over the end of a chunk goes on in the next one. Sorting what comes out, or encoding it, costs
- * several times as much.
+ * Contraction of a tile. A chunk that fits the first-level cache becomes terms: its nonzeros, or
+ * the dot products of its fiber runs, times the elements of the vectors. Sums from a device are
+ * terms already. Terms are cut into runs of equal coordinates, one mode after the other, and summed
+ * run by run, in order. A run that reaches the end of a chunk continues in the next one. Sorting or
+ * encoding the results costs several times as much.
  */
 #include "engine/product/contract_tile.h"
 
@@ -19,15 +18,15 @@
 
 enum {
     CHUNK_NNZ = 1024,
-    /* Sums that are handed on together, at most: a push has costs of its own. */
+    /* Largest number of sums delivered together, because each push has a cost. */
     ROWS = 4096,
     /* Two 20-digit numbers more than the longest list of coordinates. */
     FIBER_BYTES = (SLC_MAX_ORDER + 2) * 22
 };
 
-/* Terms of a chunk, and where they belong. */
+/* Terms of a chunk and their coordinates. */
 struct terms {
-    uint32_t count; /* 0: the tile is at its end */
+    uint32_t count; /* 0: end of the tile */
     const uint32_t *offset[SLC_MAX_ORDER];
 };
 
@@ -37,14 +36,14 @@ struct work {
     struct slc_tile_view *tile;
     unsigned worker;
     struct slc_contract_given *given; /* NULL: the tile is decoded */
-    uint32_t taken;                   /* of the fibers given */
-    uint64_t *coords[SLC_MAX_ORDER];  /* ROWS of each kept mode */
+    uint32_t taken;                   /* of the given fibers */
+    uint64_t *coords[SLC_MAX_ORDER];  /* ROWS per kept mode */
     double *sums;                     /* ROWS */
     double *product;                  /* CHUNK_NNZ terms */
     uint32_t *differs;                /* CHUNK_NNZ: whether a term begins a run */
     uint32_t count;                   /* sums held */
     uint64_t zeros;
-    bool open; /* a run that the next chunk may go on with: */
+    bool open; /* a run that the next chunk may continue: */
     uint32_t open_offset[SLC_MAX_ORDER];
     double open_sum;
 };
@@ -70,7 +69,7 @@ static void divide_memory(struct work *work, void *memory)
     work->differs = rest;
 }
 
-/* The index in the input of what stands `offset` from the tile's corner. */
+/* The index in the input at `offset` from the tile's corner. */
 static inline uint64_t
 index_of(const struct slc_tile_view *tile, const uint32_t *index, unsigned mode, uint32_t offset)
 {
@@ -79,7 +78,7 @@ index_of(const struct slc_tile_view *tile, const uint32_t *index, unsigned mode,
     return index != NULL ? index[coord] : coord;
 }
 
-/* Multiplies the terms by what the vectors have for them, all but vector number `done`. */
+/* Multiplies the terms by the elements of all vectors except number `done`. */
 static void multiply_terms(struct work *work, const struct terms *terms, unsigned done)
 {
     const struct slc_contraction *contraction = work->contraction;
@@ -170,7 +169,7 @@ static void find_runs(struct work *work, const struct terms *terms)
     }
 }
 
-/* The fiber of sum `row`, counting from 1, with a star for each mode that is contracted. */
+/* Formats the fiber of sum `row`, counting from 1, with a star for each contracted mode. */
 static void describe_fiber(const struct work *work, uint32_t row, char *text)
 {
     const struct slc_contraction *contraction = work->contraction;
@@ -214,7 +213,7 @@ static enum slc_status close_run(struct work *work, struct slc_error *err)
 
         describe_fiber(work, work->count, fiber);
         return slc_fail(err, SLC_ERR_INPUT,
-                        "the products at (%s), counting from 1, add up to %g, beyond the range of "
+                        "the products at (%s), counting from 1, sum to %g, beyond the range of "
                         "f64: scale the vectors",
                         fiber, sum);
     }
@@ -223,7 +222,7 @@ static enum slc_status close_run(struct work *work, struct slc_error *err)
 }
 
 /* Whether the chunk's first term belongs to the open run. */
-static bool goes_on(const struct work *work, const struct terms *terms)
+static bool continues_run(const struct work *work, const struct terms *terms)
 {
     const struct slc_contraction *contraction = work->contraction;
 
@@ -235,7 +234,7 @@ static bool goes_on(const struct work *work, const struct terms *terms)
     return work->open;
 }
 
-/* Terms begin .. end - 1, which agree, become the open run, or the first of them go on with it. */
+/* Terms begin .. end - 1, which have equal coordinates, become the open run or extend it. */
 static enum slc_status append_run(struct work *work,
                                   const struct terms *terms,
                                   uint32_t begin,
@@ -248,7 +247,7 @@ static enum slc_status append_run(struct work *work,
     for (uint32_t i = begin + 1; i < end; i++) {
         sum += work->product[i];
     }
-    if (begin == 0 && goes_on(work, terms)) {
+    if (begin == 0 && continues_run(work, terms)) {
         work->open_sum += sum;
         return SLC_OK;
     }

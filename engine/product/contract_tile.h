@@ -1,8 +1,8 @@
 /*
- * Contraction of tiles with vectors: every nonzero is multiplied by the entries of the vectors at
- * its coordinates, neighbours that agree in all other modes are added up, and the sums are handed
- * on with the coordinates that are left. Where tiles keep fibers of a contracted mode together, a
- * run of a fiber is one dot product.
+ * Contraction of tiles with vectors: multiplies every nonzero by the elements of the vectors at its
+ * coordinates, adds neighbours that agree in all kept modes, and delivers the sums with the kept
+ * coordinates. If tiles keep fibers of a contracted mode together, a run of a fiber is one dot
+ * product.
  */
 #ifndef SLC_ENGINE_CONTRACT_TILE_H
 #define SLC_ENGINE_CONTRACT_TILE_H
@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-/* What is contracted with what. Borrowed, and only read by workers. */
+/* The operands. Borrowed, and only read by workers. */
 struct slc_contraction {
     unsigned order;
     unsigned vector_count;
@@ -24,9 +24,10 @@ struct slc_contraction {
     const double *vector[SLC_MAX_ORDER]; /* by indices of the store */
     unsigned kept_count;
     unsigned kept_mode[SLC_MAX_ORDER];
-    const uint32_t *index[SLC_MAX_ORDER]; /* of a label, per kept relabelled mode; elsewhere NULL */
-    bool fiber_tiles;      /* tiles are asked for runs (next_fibers) where they have them .. */
-    unsigned fiber_vector; /* .. which are of the mode of this vector */
+    /* index of each label, per kept relabelled mode; otherwise NULL */
+    const uint32_t *index[SLC_MAX_ORDER];
+    bool fiber_tiles;      /* use fiber runs (next_fibers) of tiles that have them */
+    unsigned fiber_vector; /* vector whose mode the runs are of */
 };
 
 /* Sums of a tile, with order kept_count; their sequence is the tile's ordinal. */
@@ -35,22 +36,21 @@ typedef enum slc_status slc_contract_sink_fn(void *context,
                                              const struct slc_entries *entries,
                                              struct slc_error *err);
 
-/* Sums of a tile that were formed elsewhere: the first of its fibers, and who has more of them. */
+/* Sums of a tile computed by a device: the first of its fibers, and the source of the rest. */
 struct slc_contract_given {
     const struct slc_tile_products *products;
     struct slc_device_fibers fibers; /* f64 sums */
 };
 
-/* Bytes of memory that slc_contract_tile works in, a multiple of 8. */
+/* Bytes of working memory of slc_contract_tile, a multiple of 8. */
 uint64_t slc_contract_tile_bytes(const struct slc_contraction *contraction);
 
 /*
- * Hands the sums of a whole tile to `sink`, a few thousand at a time: no two neighbours have the
- * same coordinates. Sums of zero are left out, and counted in *zeros. The sums depend on the tile
- * alone. `memory` is aligned for u64. With `given` not NULL the tile is not decoded: sums are those
- * that are given.
- * Errors: those of decoding, of `given` and of `sink`; SLC_ERR_INPUT, naming the fiber, where a sum
- * is beyond the range of f64.
+ * Delivers the sums of a whole tile to `sink`, a few thousand at a time; no two neighbours have the
+ * same coordinates. Zero sums are omitted and counted in *zeros. The sums depend on the tile alone.
+ * `memory` is aligned for u64. If `given` is not NULL, the tile is not decoded and the given sums
+ * are used. Errors: those of decoding, of `given` and of `sink`; SLC_ERR_INPUT, naming the fiber,
+ * if a sum is beyond the range of f64.
  */
 enum slc_status slc_contract_tile(const struct slc_contraction *contraction,
                                   struct slc_tile_view *tile,

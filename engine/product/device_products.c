@@ -6,14 +6,12 @@
 
 #include <string.h>
 
-/*
- * Lanes for each thread of the caller: what a lane hands out a thread of the CPU has to put in
- * order and to write, so that more of them wait for that.
- */
+/* Lanes per thread of the caller: a CPU thread sorts and writes the results of a lane, so some
+ * lanes wait for that. */
 enum { LANES_PER_THREAD = 2 };
 
-/* The device is done without, because of `refused`. */
-static enum slc_status do_without(struct slc_device_products *own, const struct slc_error *refused)
+/* Continues without the device because of `refused`. */
+static enum slc_status drop_device(struct slc_device_products *own, const struct slc_error *refused)
 {
     own->used = false;
     own->why = *refused;
@@ -51,7 +49,7 @@ static enum slc_status plan_products(void *self,
     if (status != SLC_OK) {
         plan->host_bytes = 0;
         if (own->optional) {
-            return do_without(own, &refused);
+            return drop_device(own, &refused);
         }
         *err = refused;
         return status;
@@ -95,17 +93,17 @@ static enum slc_status open_products(void *self,
     slc_free(own->start_ns);
     own->start_ns = NULL;
     if (own->optional) {
-        return do_without(own, &refused);
+        return drop_device(own, &refused);
     }
     *err = refused;
     return status;
 }
 
-static enum slc_status take_tile(void *self,
-                                 unsigned worker,
-                                 struct slc_tile_view *tile,
-                                 struct slc_device_fibers *fibers,
-                                 struct slc_error *err)
+static enum slc_status begin_tile(void *self,
+                                  unsigned worker,
+                                  struct slc_tile_view *tile,
+                                  struct slc_device_fibers *fibers,
+                                  struct slc_error *err)
 {
     struct slc_device_products *own = self;
     enum slc_status status = SLC_OK;
@@ -113,7 +111,7 @@ static enum slc_status take_tile(void *self,
 
     fibers->count = 0;
     if (own->products != NULL) {
-        status = slc_products_take(own->products, worker, tile, &number, fibers, err);
+        status = slc_products_begin_tile(own->products, worker, tile, &number, fibers, err);
         own->start_ns[worker] = fibers->count == 0 ? slc_clock_ns() : 0;
     }
     return status;
@@ -127,7 +125,7 @@ more_fibers(void *self, unsigned worker, struct slc_device_fibers *fibers, struc
     return slc_products_more(own->products, worker, fibers, err);
 }
 
-static void leave_tile(void *self, unsigned worker)
+static void end_tile(void *self, unsigned worker)
 {
     struct slc_device_products *own = self;
 
@@ -137,7 +135,7 @@ static void leave_tile(void *self, unsigned worker)
     if (own->start_ns[worker] != 0) {
         slc_products_computed(own->products, worker, slc_clock_ns() - own->start_ns[worker]);
     }
-    slc_products_leave(own->products, worker);
+    slc_products_end_tile(own->products, worker);
 }
 
 static void close_products(void *self)
@@ -158,8 +156,8 @@ struct slc_tile_products slc_device_products_table(struct slc_device_products *p
     return (struct slc_tile_products){.self = products,
                                       .plan = plan_products,
                                       .open = open_products,
-                                      .take = take_tile,
+                                      .take = begin_tile,
                                       .more = more_fibers,
-                                      .leave = leave_tile,
+                                      .leave = end_tile,
                                       .close = close_products};
 }

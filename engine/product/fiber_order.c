@@ -1,5 +1,7 @@
-/* See engine/product/fiber_order.h. A temporary store is a product with no vectors, under keys of
- * another order. */
+/*
+ * Layouts with whole fibers of a mode. A temporary store is a product with no vectors, with keys in
+ * another order.
+ */
 #include "engine/product/fiber_order.h"
 
 #include "base/memory/memory.h"
@@ -10,8 +12,8 @@
 
 #include <string.h>
 
-/* The path without slashes at its end, and `suffix`; NULL where there is no memory. */
-static char *path_behind(const char *path, const char *suffix, struct slc_error *err)
+/* The path without trailing slashes, plus `suffix`; NULL if memory is short. */
+static char *path_with_suffix(const char *path, const char *suffix, struct slc_error *err)
 {
     size_t length = strlen(path);
     char *joined = slc_calloc(length + strlen(suffix) + 1, 1);
@@ -31,7 +33,7 @@ static char *path_behind(const char *path, const char *suffix, struct slc_error 
 enum slc_status
 slc_fiber_order_remove(const struct slc_files *files, const char *path, struct slc_error *err)
 {
-    char *part = path_behind(path, ".part", err);
+    char *part = path_with_suffix(path, ".part", err);
 
     if (part == NULL) {
         return SLC_ERR_MEMORY;
@@ -47,8 +49,8 @@ slc_fiber_order_check(const struct slc_store *store, unsigned mode, struct slc_e
 {
     if (slc_bits_for_length(store->manifest.dims[mode]) > SLC_FIBER_BITS_MAX) {
         return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_FIBER_LAYOUT,
-                              "%s keeps no fibers of mode %u together, which has more than 2^%d "
-                              "indices: add the layout first",
+                              "%s has no layout with whole fibers of mode %u, which has more than "
+                              "2^%d indices: add the layout first",
                               store->path, mode + 1, SLC_FIBER_BITS_MAX);
     }
     return SLC_OK;
@@ -76,7 +78,7 @@ static enum slc_status make_store(const struct slc_fiber_order *order,
     struct slc_contract_report report;
 
     SLC_TRY(slc_fiber_order_check(order->store, options->mode, err));
-    /* Of a run that was killed, perhaps while it removed it. */
+    /* Left by a run that was killed, perhaps while removing it. */
     SLC_TRY(slc_build_leftover_remove(slc_files_or_system(order->store->files), order->path, err));
     if (options->sorting != NULL) {
         options->sorting(options->context, order->path);
@@ -84,21 +86,21 @@ static enum slc_status make_store(const struct slc_fiber_order *order,
     return slc_contract(&contract, &report, err);
 }
 
-/* The temporary store, which is this run's alone until it is closed. */
+/* Opens the temporary store, locked for this run until it is closed. */
 static enum slc_status
-open_made(struct slc_fiber_order *order, uint64_t memory_bytes, struct slc_error *err)
+open_temporary(struct slc_fiber_order *order, uint64_t memory_bytes, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_or_system(order->store->files);
     bool taken;
     enum slc_status status = slc_folder_lock(
         files, order->path,
-        "another run is writing this output: wait until it is done, or name another", &order->lock,
-        &taken, err);
+        "another run is writing this output: wait until it is done, or name another output",
+        &order->lock, &taken, err);
 
     SLC_THEN(status, slc_store_open_within(order->store->files, order->path, memory_bytes,
                                            &order->made, err));
     if (status != SLC_OK && !taken) {
-        /* The first fault is told. */
+        /* Keep the first fault. */
         const enum slc_status left = slc_folder_remove(files, order->path, NULL);
 
         (void)left;
@@ -114,23 +116,24 @@ enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
                                      const struct slc_fiber_order_options *options,
                                      struct slc_error *err)
 {
-    const uint64_t room = options->memory_bytes != 0 ? options->memory_bytes : UINT64_MAX;
+    const uint64_t memory_left = options->memory_bytes != 0 ? options->memory_bytes : UINT64_MAX;
 
     memset(order, 0, sizeof *order);
     order->store = store;
-    enum slc_status status = slc_store_open_fibers(store, options->mode, room, &order->reader, err);
+    enum slc_status status =
+        slc_store_open_fibers(store, options->mode, memory_left, &order->reader, err);
     if (status != SLC_OK || order->reader != NULL) {
         return status;
     }
-    order->path = path_behind(options->output, ".fibers.tmp", err);
+    order->path = path_with_suffix(options->output, ".fibers.tmp", err);
     if (order->path == NULL) {
         return SLC_ERR_MEMORY;
     }
     status = make_store(order, options, err);
     if (status == SLC_OK) {
-        status = open_made(order, room, err);
+        status = open_temporary(order, memory_left, err);
     } else {
-        /* It may be there, but not said to be finished. The first fault is told. */
+        /* It may exist, but not be marked as finished. Keep the first fault. */
         const enum slc_status left =
             slc_build_leftover_remove(slc_files_or_system(store->files), order->path, NULL);
 
@@ -153,7 +156,7 @@ enum slc_status slc_fiber_order_close(struct slc_fiber_order *order, struct slc_
         const struct slc_files *files = order->store->files;
 
         slc_store_close(&order->made);
-        /* Unfinished is what another run makes now. */
+        /* An unfinished store now belongs to another run. */
         status = slc_folder_remove(files, order->path, err);
         slc_folder_unlock(files, &order->lock);
         slc_free(order->path);

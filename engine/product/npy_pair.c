@@ -1,8 +1,8 @@
 /*
- * See engine/product/npy_pair.h. Each file begins with a place for its header, which says how many
- * fibers there are and is therefore written last. To replace an earlier pair, both of its files are
- * moved aside first, so that whoever looks in between, or after a crash, never finds coordinates of
- * one result beside rows of another.
+ * Pairs of .npy files. Each file begins with space for its header, which contains the number of
+ * fibers and is therefore written last. To replace an earlier pair, both of its files are first
+ * renamed, so that a reader in between, or after a crash, never finds coordinates of one result
+ * together with rows of another.
  */
 #include "engine/product/npy_pair.h"
 
@@ -25,7 +25,7 @@ struct slc_npy_pair {
     bool made_folder;
     int lock; /* descriptor of the folder, locked while this exists; -1: none */
     char *path[FILES];
-    char *aside[FILES]; /* where an earlier file is while it is being replaced */
+    char *backup[FILES]; /* name of an earlier file during replacement */
     struct slc_npy_header header[FILES];
     struct slc_output_ring *ring[FILES];
 };
@@ -37,8 +37,8 @@ static enum slc_status make_paths(struct slc_npy_pair *pair, struct slc_error *e
 
         (void)snprintf(name, sizeof name, "%s.old", names[f]);
         pair->path[f] = slc_path_join(pair->folder, names[f]);
-        pair->aside[f] = slc_path_join(pair->folder, name);
-        SLC_TRY(slc_check_memory(pair->path[f] != NULL && pair->aside[f] != NULL, err,
+        pair->backup[f] = slc_path_join(pair->folder, name);
+        SLC_TRY(slc_check_memory(pair->path[f] != NULL && pair->backup[f] != NULL, err,
                                  "for the paths of a result"));
     }
     return SLC_OK;
@@ -52,27 +52,26 @@ static enum slc_status make_folder(struct slc_npy_pair *pair, struct slc_error *
     if (rc < 0 && rc != -EEXIST) {
         return slc_fail_errno(err, -rc, pair->folder, "creating the folder of the result");
     }
-    /* One that is there may be as new, made by a run that was killed. */
+    /* An existing folder may be new, too, created by a run that was killed. */
     return slc_name_sync(pair->files, pair->folder, err);
 }
 
-/* Keeps other runs out of the folder, for they would write into the same unfinished files. */
+/* Locks the folder against other runs, which would write the same unfinished files. */
 static enum slc_status lock_folder(struct slc_npy_pair *pair, struct slc_error *err)
 {
     bool taken;
-    enum slc_status status =
-        slc_folder_lock(pair->files, pair->folder,
-                        "another run is writing this result: wait until it is done, or name "
-                        "another folder",
-                        &pair->lock, &taken, err);
+    enum slc_status status = slc_folder_lock(
+        pair->files, pair->folder,
+        "another run is writing this result: wait until it is done, or name another folder",
+        &pair->lock, &taken, err);
 
     if (taken) {
-        pair->made_folder = false; /* the other run's result is to be there */
+        pair->made_folder = false; /* keep the folder for the other run's result */
     }
     return status;
 }
 
-/* What both headers say but for the number of fibers. */
+/* Fills both headers except for the number of fibers. */
 static void make_headers(struct slc_npy_pair *pair, const struct slc_npy_pair_options *options)
 {
     const bool big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -90,7 +89,7 @@ static void make_headers(struct slc_npy_pair *pair, const struct slc_npy_pair_op
                                 .shape = {0, options->cols}};
 }
 
-/* Creates a ring and fills the place of its header. */
+/* Creates a ring and writes space for its header. */
 static enum slc_status open_ring(struct slc_npy_pair *pair,
                                  unsigned file,
                                  const struct slc_npy_pair_options *options,
@@ -139,42 +138,42 @@ static uint64_t row_bytes(const struct slc_npy_pair *pair, unsigned file)
     return pair->header[file].shape[1] * pair->header[file].item_bytes;
 }
 
-static enum slc_status put_part(struct slc_npy_pair *pair,
-                                unsigned file,
-                                uint64_t first,
-                                const struct slc_output_rows *rows,
-                                struct slc_error *err)
+static enum slc_status write_part(struct slc_npy_pair *pair,
+                                  unsigned file,
+                                  uint64_t first,
+                                  const struct slc_output_rows *rows,
+                                  struct slc_error *err)
 {
     return slc_output_ring_fill_rows(pair->ring[file],
                                      SLC_NPY_STORED_BYTES + first * rows->row_bytes, rows, err);
 }
 
-enum slc_status slc_npy_pair_put_coords(struct slc_npy_pair *pair,
-                                        uint64_t first,
-                                        uint64_t count,
-                                        const int64_t *coords,
-                                        struct slc_error *err)
+enum slc_status slc_npy_pair_write_coords(struct slc_npy_pair *pair,
+                                          uint64_t first,
+                                          uint64_t count,
+                                          const int64_t *coords,
+                                          struct slc_error *err)
 {
     const uint64_t bytes = row_bytes(pair, COORDS);
     const struct slc_output_rows rows = {
         .first = coords, .count = count, .row_bytes = bytes, .stride_bytes = bytes};
 
-    return put_part(pair, COORDS, first, &rows, err);
+    return write_part(pair, COORDS, first, &rows, err);
 }
 
-enum slc_status slc_npy_pair_put_rows(struct slc_npy_pair *pair,
-                                      uint64_t first,
-                                      uint64_t count,
-                                      const void *rows,
-                                      uint64_t stride_bytes,
-                                      struct slc_error *err)
+enum slc_status slc_npy_pair_write_rows(struct slc_npy_pair *pair,
+                                        uint64_t first,
+                                        uint64_t count,
+                                        const void *rows,
+                                        uint64_t stride_bytes,
+                                        struct slc_error *err)
 {
     const struct slc_output_rows view = {.first = rows,
                                          .count = count,
                                          .row_bytes = row_bytes(pair, ROWS),
                                          .stride_bytes = stride_bytes};
 
-    return put_part(pair, ROWS, first, &view, err);
+    return write_part(pair, ROWS, first, &view, err);
 }
 
 void slc_npy_pair_abort(struct slc_npy_pair *pair)
@@ -206,26 +205,26 @@ static enum slc_status sync_names(const struct slc_npy_pair *pair, struct slc_er
     return slc_check_call(rc, err, pair->folder, "syncing the folder");
 }
 
-/* Renames where there is something to rename; *moved says whether there was. */
+/* Renames an existing file; *moved: there was one. */
 static enum slc_status
-move_aside(const struct slc_npy_pair *pair, unsigned file, bool *moved, struct slc_error *err)
+move_to_backup(const struct slc_npy_pair *pair, unsigned file, bool *moved, struct slc_error *err)
 {
-    const int rc = pair->files->rename(pair->files->self, pair->path[file], pair->aside[file]);
+    const int rc = pair->files->rename(pair->files->self, pair->path[file], pair->backup[file]);
 
     *moved = rc >= 0;
     return rc < 0 && rc != -ENOENT
-               ? slc_fail_errno(err, -rc, pair->path[file], "moving the earlier result aside")
+               ? slc_fail_errno(err, -rc, pair->path[file], "renaming the earlier result")
                : SLC_OK;
 }
 
-/* The earlier result back, or nothing, where the first `published` files of the new one are. */
+/* Restores the earlier result, or removes the first `published` files of the new one. */
 static void roll_back(const struct slc_npy_pair *pair, const bool *moved, unsigned published)
 {
     const struct slc_files *files = pair->files;
 
     for (unsigned f = 0; f < FILES; f++) {
         if (moved[f]) {
-            (void)files->rename(files->self, pair->aside[f], pair->path[f]);
+            (void)files->rename(files->self, pair->backup[f], pair->path[f]);
         } else if (f < published) {
             (void)files->unlink(files->self, pair->path[f]);
         }
@@ -239,10 +238,10 @@ enum slc_status slc_npy_pair_publish(struct slc_npy_pair *pair, struct slc_error
     unsigned published = 0;
 
     for (unsigned f = 0; f < FILES && status == SLC_OK; f++) {
-        status = move_aside(pair, f, &moved[f], err);
+        status = move_to_backup(pair, f, &moved[f], err);
     }
     if (status == SLC_OK && (moved[COORDS] || moved[ROWS])) {
-        /* Or a power cut might bring one of them back beside the other new one. */
+        /* Otherwise a power cut might restore one of them next to the other new file. */
         status = sync_names(pair, err);
     }
     while (published < FILES && status == SLC_OK) {
@@ -256,8 +255,8 @@ enum slc_status slc_npy_pair_publish(struct slc_npy_pair *pair, struct slc_error
     }
     pair->made_folder = false;
     for (unsigned f = 0; f < FILES; f++) {
-        /* Also what a run that was killed had moved. */
-        (void)pair->files->unlink(pair->files->self, pair->aside[f]);
+        /* Also removes files renamed by a run that was killed. */
+        (void)pair->files->unlink(pair->files->self, pair->backup[f]);
     }
     return SLC_OK;
 }
@@ -281,7 +280,7 @@ void slc_npy_pair_destroy(struct slc_npy_pair *pair)
     for (unsigned f = 0; f < FILES; f++) {
         slc_output_ring_destroy(pair->ring[f]);
         slc_free(pair->path[f]);
-        slc_free(pair->aside[f]);
+        slc_free(pair->backup[f]);
     }
     if (pair->made_folder) {
         (void)pair->files->remove_folder(pair->files->self, pair->folder);

@@ -1,15 +1,15 @@
 /*
- * A semi-sparse result as two .npy files in a folder, which stream out while they are computed and
+ * A semi-sparse result as two .npy files in a folder. They are written while they are computed and
  * may be larger than memory (storage/file/output_ring.h):
  *
- *     coords.npy   int64, fibers x (N - 1): the indices of each fiber, from 0, in every mode but
- * its own, in the order of the modes rows.npy     f64 or f32, fibers x R: a dense row for each, in
- * the same order
+ *     coords.npy   int64, fibers x (N - 1): the indices of each fiber, from 0, in all other modes,
+ *                  in the order of the modes
+ *     rows.npy     f64 or f32, fibers x R: a dense row per fiber, in the same order
  *
- * How many fibers there are need not be known before the end. Both files appear together or not at
- * all; what was there before stays until then.
+ * The number of fibers need not be known before the end. Both files appear together or not at all;
+ * an earlier result stays until then.
  *
- *     create -> put, by any threads -> finish -> publish -> destroy
+ *     create -> write, by any threads -> finish -> publish -> destroy
  */
 #ifndef SLC_ENGINE_NPY_PAIR_H
 #define SLC_ENGINE_NPY_PAIR_H
@@ -25,7 +25,7 @@
 
 struct slc_npy_pair_options {
     const struct slc_files *files; /* NULL: the operating system */
-    const char *folder;            /* made where it is missing */
+    const char *folder;            /* created if it is missing */
     unsigned modes;                /* columns of the coordinates: N - 1 */
     uint32_t cols;                 /* R */
     enum slc_value_type type;      /* of the rows */
@@ -36,47 +36,47 @@ struct slc_npy_pair_options {
 
 struct slc_npy_pair;
 
-/* Owns: slc_npy_pair_destroy. Errors: those of making the folder and the rings. */
+/* Owns: release with slc_npy_pair_destroy. Errors: those of creating the folder and the rings. */
 enum slc_status slc_npy_pair_create(const struct slc_npy_pair_options *options,
                                     struct slc_npy_pair **pair,
                                     struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Puts coordinates (`modes` of them a fiber, together) or rows (of `cols` numbers of the pair's
- * type) of `count` fibers from number `first` on, as slc_output_ring_fill_rows does: every fiber
- * once, and fibers before these are waited for where there is no room.
+ * Write coordinates (`modes` per fiber, contiguous) or rows (`cols` numbers of the pair's type) of
+ * `count` fibers from number `first` on, like slc_output_ring_fill_rows: every fiber once; they
+ * wait for earlier fibers if the ring is full.
  */
-enum slc_status slc_npy_pair_put_coords(struct slc_npy_pair *pair,
+enum slc_status slc_npy_pair_write_coords(struct slc_npy_pair *pair,
+                                          uint64_t first,
+                                          uint64_t count,
+                                          const int64_t *coords,
+                                          struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_npy_pair_write_rows(struct slc_npy_pair *pair,
                                         uint64_t first,
                                         uint64_t count,
-                                        const int64_t *coords,
+                                        const void *rows,
+                                        uint64_t stride_bytes,
                                         struct slc_error *err) SLC_NODISCARD;
-enum slc_status slc_npy_pair_put_rows(struct slc_npy_pair *pair,
-                                      uint64_t first,
-                                      uint64_t count,
-                                      const void *rows,
-                                      uint64_t stride_bytes,
-                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Wakes whoever waits for room, and makes every call fail. Any thread. */
+/* Wakes waiting threads, and makes every call fail. Any thread. */
 void slc_npy_pair_abort(struct slc_npy_pair *pair);
 
-/* Completes and syncs both files for `fibers` fibers, all of which were put, beside their place. */
+/*
+ * Completes and syncs both files under temporary names; all `fibers` fibers must have been written.
+ */
 enum slc_status slc_npy_pair_finish(struct slc_npy_pair *pair,
                                     uint64_t fibers,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Puts the finished files in place of earlier ones and syncs the folder. After an error the earlier
- * ones are back.
- */
+/* Replaces earlier files by the finished ones and syncs the folder. After an error the earlier
+ * files are restored. */
 enum slc_status slc_npy_pair_publish(struct slc_npy_pair *pair,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Of both files together. */
+/* Sums over both files. */
 void slc_npy_pair_stats(struct slc_npy_pair *pair, struct slc_output_ring_stats *stats);
 
-/* Removes what was not published, and the folder where it was made for nothing. Takes NULL. */
+/* Removes unpublished files, and the folder if it was created for them. Accepts NULL. */
 void slc_npy_pair_destroy(struct slc_npy_pair *pair);
 
 #endif

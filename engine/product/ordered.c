@@ -1,9 +1,9 @@
 /*
- * See engine/product/ordered.h. A ring of stages, each the nonzeros of one tile: stage q of the
- * file is in slot q modulo their number, from when the tile that was there is in the file until it
- * is itself. Whoever needs a slot that is not free yet encodes, so somebody always gets on: the
- * oldest stage that is not complete has its slot, and its pieces were reserved before all that
- * wait.
+ * Ordered writing. A ring of stages, each with the nonzeros of one tile: stage q of the file uses
+ * slot q modulo the number of slots, from the time the previous tile there has been written until
+ * it is written itself. A thread that needs an occupied slot encodes in the meantime, so progress
+ * is guaranteed: the oldest incomplete stage has its slot, and its pieces were reserved before all
+ * pieces that wait.
  */
 #include "engine/product/ordered.h"
 
@@ -18,16 +18,16 @@
 #include <string.h>
 
 enum {
-    /* Beside one stage per worker that may be delivering: one is encoded, one is begun. */
+    /* In addition to one stage per worker that may be delivering: one is encoded, one is begun. */
     MORE_STAGES = 2,
     /* A 20-digit number, comma and space per mode, and the end. */
     COORDS_BYTES = SLC_MAX_ORDER * 22 + 1
 };
 
-/* One tile in the making. `filled` and `borrowed` are guarded by the lock of the tiles. */
+/* One tile under construction. `filled` and `borrowed` are protected by the lock of the tiles. */
 struct stage {
     uint64_t *key_lo;
-    uint64_t *key_hi; /* NULL where keys have 64 bits at most */
+    uint64_t *key_hi; /* NULL if keys have at most 64 bits */
     double *values;
     uint32_t filled;
     uint32_t borrowed;
@@ -40,16 +40,16 @@ struct slc_ordered {
     unsigned stage_count;
     struct stage *stages;
 
-    /* In turn. */
+    /* Accessed by one thread at a time, in turn. */
     uint64_t reserved; /* nonzeros */
-    bool open;         /* a last coordinate that the next piece may go on with */
+    bool open;         /* a last coordinate that the next piece may continue */
     uint64_t open_lo, open_hi;
     double open_value;
     struct slc_ordered_counts counts;
 
-    /* Under the lock of the tiles. */
+    /* Protected by the lock of the tiles. */
     uint64_t listed; /* stages so far */
-    bool listing;    /* somebody lists the next one */
+    bool listing;    /* a thread is listing the next one */
 };
 
 static unsigned stages_of(unsigned workers)
@@ -132,14 +132,15 @@ static enum slc_status fail_range(const struct slc_ordered *ordered, struct slc_
                                  mode == 0 ? "" : ", ", coords[mode] + 1);
     }
     return slc_fail(err, SLC_ERR_INPUT,
-                    "the sums at (%s) of the result, counting from 1, add up to %g, beyond the "
-                    "range of f64: scale the vectors",
+                    "the sums at (%s) of the result, counting from 1, sum to %g, beyond the range "
+                    "of f64: scale the vectors",
                     text, ordered->open_value);
 }
 
-/* The open coordinate is complete: it becomes the head of a place, unless it is zero. */
-static enum slc_status
-close_open(struct slc_ordered *ordered, struct slc_ordered_place *place, struct slc_error *err)
+/* Completes the open coordinate: it becomes the head of a place, unless it is zero. */
+static enum slc_status close_coordinate(struct slc_ordered *ordered,
+                                        struct slc_ordered_place *place,
+                                        struct slc_error *err)
 {
     if (!ordered->open) {
         return SLC_OK;
@@ -181,7 +182,7 @@ enum slc_status slc_ordered_reserve(struct slc_ordered *ordered,
             return SLC_OK;
         }
     }
-    enum slc_status status = close_open(ordered, place, err);
+    enum slc_status status = close_coordinate(ordered, place, err);
     place->end = last;
     ordered->reserved += place->end - place->begin;
     ordered->open = true;
@@ -191,7 +192,7 @@ enum slc_status slc_ordered_reserve(struct slc_ordered *ordered,
     return status;
 }
 
-/* Lists stages that are complete, in their order. The lock is held. */
+/* Lists complete stages in order. The lock is held. */
 static void list_complete(struct slc_ordered *ordered, unsigned worker, bool last)
 {
     struct slc_tiles *tiles = ordered->tiles;
@@ -204,7 +205,7 @@ static void list_complete(struct slc_ordered *ordered, unsigned worker, bool las
         if (nnz < (last ? 1 : SLC_TILE_NNZ)) {
             return;
         }
-        /* They ascend. */
+        /* Keys ascend. */
         bool one_upper = stage->key_hi != NULL && stage->key_hi[0] == stage->key_hi[nnz - 1];
         struct slc_tile_source source = {.nnz = nnz,
                                          .key_lo = stage->key_lo,
@@ -224,20 +225,20 @@ static void list_complete(struct slc_ordered *ordered, unsigned worker, bool las
     }
 }
 
-/* Whether the slot of stage `at` of the file is that stage's. The lock is held. */
+/* Whether the slot of stage `at` of the file is free for it. The lock is held. */
 static bool has_slot(const struct slc_ordered *ordered, uint64_t at)
 {
     return at < ordered->stage_count || (ordered->listed > at - ordered->stage_count &&
                                          ordered->stages[at % ordered->stage_count].borrowed == 0);
 }
 
-/* Copies `count` nonzeros, which are `at` and the following in the file. */
-static void put_nonzeros(struct slc_ordered *ordered,
-                         unsigned worker,
-                         uint64_t at,
-                         const struct slc_ordered_piece *piece,
-                         uint32_t begin,
-                         uint32_t count)
+/* Copies `count` nonzeros to position `at` of the file and the following. */
+static void copy_nonzeros(struct slc_ordered *ordered,
+                          unsigned worker,
+                          uint64_t at,
+                          const struct slc_ordered_piece *piece,
+                          uint32_t begin,
+                          uint32_t count)
 {
     struct slc_tiles *tiles = ordered->tiles;
 
@@ -274,7 +275,7 @@ static void put_nonzeros(struct slc_ordered *ordered,
 }
 
 static void
-put_head(struct slc_ordered *ordered, unsigned worker, const struct slc_ordered_place *place)
+copy_head(struct slc_ordered *ordered, unsigned worker, const struct slc_ordered_place *place)
 {
     const struct slc_ordered_piece head = {.count = 1,
                                            .key_lo = &place->head_lo,
@@ -282,7 +283,7 @@ put_head(struct slc_ordered *ordered, unsigned worker, const struct slc_ordered_
                                            .values = &place->head_value};
 
     if (place->has_head) {
-        put_nonzeros(ordered, worker, place->at, &head, 0, 1);
+        copy_nonzeros(ordered, worker, place->at, &head, 0, 1);
     }
 }
 
@@ -291,10 +292,10 @@ void slc_ordered_deliver(struct slc_ordered *ordered,
                          const struct slc_ordered_piece *piece,
                          const struct slc_ordered_place *place)
 {
-    put_head(ordered, worker, place);
-    put_nonzeros(ordered, worker, place->at + place->has_head, piece, place->begin,
-                 place->end - place->begin);
-    /* Encoding keeps up with what comes in. */
+    copy_head(ordered, worker, place);
+    copy_nonzeros(ordered, worker, place->at + place->has_head, piece, place->begin,
+                  place->end - place->begin);
+    /* Keep encoding in step with delivery. */
     slc_tiles_lock(ordered->tiles);
     (void)slc_tiles_encode_next(ordered->tiles, worker);
     slc_tiles_unlock(ordered->tiles);
@@ -305,10 +306,10 @@ enum slc_status slc_ordered_finish(struct slc_ordered *ordered,
                                    struct slc_error *err)
 {
     struct slc_ordered_place place = {.at = ordered->reserved};
-    enum slc_status status = close_open(ordered, &place, err);
+    enum slc_status status = close_coordinate(ordered, &place, err);
 
     if (status == SLC_OK) {
-        put_head(ordered, 0, &place);
+        copy_head(ordered, 0, &place);
         slc_tiles_lock(ordered->tiles);
         list_complete(ordered, 0, true);
         slc_tiles_unlock(ordered->tiles);

@@ -28,12 +28,12 @@ struct predict {
     struct slc_piece piece;
     struct slc_buffer memory;
     struct slc_text_rows rows;
-    bool last_is_value; /* the last mode's index is read as a value: there are no others */
-    uint64_t *last;     /* room for these indices */
+    bool last_is_value; /* the last mode's index was parsed as a value */
+    uint64_t *last;     /* buffer for these indices */
     double *predicted;  /* of the batch */
-    char *text;         /* of the batch; row_bytes for each row */
+    char *text;         /* of the batch; row_bytes per row */
     uint64_t row_bytes;
-    uint32_t used[BATCH_ROWS / GRAIN_ROWS]; /* of the text of each grain */
+    uint32_t used[BATCH_ROWS / GRAIN_ROWS]; /* text bytes of each grain */
     struct slc_text_output output;
     double sum_absolute, sum_squares, sum_value_squares;
 };
@@ -54,7 +54,7 @@ static uint64_t row_text_bytes(unsigned order, enum slc_predict_form form)
 
 static uint64_t batch_bytes(unsigned order, enum slc_predict_form form)
 {
-    /* Columns of all modes, of the last once more, of values and of the model. */
+    /* Columns of all modes, of the last mode again, of values and of the model. */
     return BATCH_ROWS * ((order + UINT64_C(3)) * sizeof(uint64_t) + row_text_bytes(order, form));
 }
 
@@ -64,7 +64,7 @@ uint64_t slc_predict_memory_bytes(unsigned order, enum slc_predict_form form)
            slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL);
 }
 
-static enum slc_status take_memory(struct predict *predict, struct slc_error *err)
+static enum slc_status allocate_memory(struct predict *predict, struct slc_error *err)
 {
     const unsigned order = predict->model->order;
 
@@ -85,13 +85,13 @@ static enum slc_status take_memory(struct predict *predict, struct slc_error *er
 }
 
 static enum slc_status
-blame_input(const struct predict *predict, enum slc_status status, struct slc_error *err)
+locate_input(const struct predict *predict, enum slc_status status, struct slc_error *err)
 {
     slc_error_locate_file(err, predict->info.name);
     return status;
 }
 
-/* Lengths that a header declares have to be the model's. */
+/* Checks the order and the mode sizes of the header against the model. */
 static enum slc_status check_shape(struct predict *predict, struct slc_error *err)
 {
     const struct slc_text_header *header = &predict->header;
@@ -102,17 +102,17 @@ static enum slc_status check_shape(struct predict *predict, struct slc_error *er
     predict->last_is_value = rows_alone && header->order + 1 == model->order;
     predict->report->has_values = header->has_values && !predict->last_is_value;
     if (header->order != 0 && !predict->last_is_value && header->order != model->order) {
-        (void)slc_fail(err, SLC_ERR_INPUT, "entries have %u indices, the model has %u modes",
+        (void)slc_fail(err, SLC_ERR_INPUT, "rows have %u indices, but the model has %u modes",
                        header->order, model->order);
-        return blame_input(predict, SLC_ERR_INPUT, err);
+        return locate_input(predict, SLC_ERR_INPUT, err);
     }
     for (unsigned n = 0; n < header->order && header->has_dims; n++) {
         if (header->dims[n] != model->factors[n]->rows) {
             (void)slc_fail(err, SLC_ERR_INPUT,
-                           "the header declares %" PRIu64 " indices of mode %u, the model has "
-                           "%" PRIu64,
+                           "the header declares %" PRIu64
+                           " indices of mode %u, but the model has %" PRIu64,
                            header->dims[n], n + 1, model->factors[n]->rows);
-            return blame_input(predict, SLC_ERR_INPUT, err);
+            return locate_input(predict, SLC_ERR_INPUT, err);
         }
     }
     return SLC_OK;
@@ -125,7 +125,7 @@ static enum slc_status open_input(struct predict *predict, struct slc_error *err
     enum slc_status status = SLC_OK;
 
     if (slc_dialect_is_binary(options->dialect)) {
-        return slc_fail(err, SLC_ERR_USAGE, "coordinates are read from a text, not from %s",
+        return slc_fail(err, SLC_ERR_USAGE, "coordinates are read from a text file, not from %s",
                         slc_dialect_name(options->dialect));
     }
     SLC_TRY(slc_input_open(options->files, options->input, &predict->input, err));
@@ -136,7 +136,7 @@ static enum slc_status open_input(struct predict *predict, struct slc_error *err
              slc_text_sniff(piece->buffer.data, piece->bytes, slc_input_at_end(predict->input),
                             options->dialect, &predict->header, err));
     if (status != SLC_OK) {
-        return blame_input(predict, status, err);
+        return locate_input(predict, status, err);
     }
     piece->position = (size_t)predict->header.header_bytes;
     piece->lines_before = predict->header.header_lines;
@@ -144,28 +144,29 @@ static enum slc_status open_input(struct predict *predict, struct slc_error *err
     return slc_text_source_open(predict->input, &predict->header, &predict->source, err);
 }
 
-/* Parses the next rows of the piece; with coordinates alone the last index is a number yet. */
+/* Parses the next rows of the piece; in rows of coordinates alone, the last index is parsed as a
+ * value. */
 static enum slc_status parse_rows(struct predict *predict, size_t *position, struct slc_error *err)
 {
     slc_text_rows_clear(&predict->rows);
     return slc_row_source_parse(predict->source, &predict->piece, position, &predict->rows, err);
 }
 
-/* An index as it is written, of a row of the batch; UINT64_MAX for a number that is none. */
+/* An index as written, in a row of the batch; UINT64_MAX for a number that is not an index. */
 static uint64_t index_of(const struct predict *predict, unsigned mode, uint32_t row)
 {
     if (!predict->last_is_value || mode + 1 < predict->model->order) {
         return predict->rows.coords[mode][row];
     }
     double number = predict->rows.values[row];
-    /* Up to 2^53 every whole number is exact. */
+    /* Integers up to 2^53 are exact. */
     return number >= 0.0 && number <= 9007199254740992.0 && number == floor(number)
                ? (uint64_t)number
                : UINT64_MAX;
 }
 
-/* What the first piece tells of the base: an index 0, or one equal to a length. */
-static enum slc_status settle_by_indices(struct predict *predict, struct slc_error *err)
+/* Determines the index base from the first piece: an index 0, or one equal to a mode size. */
+static enum slc_status base_from_indices(struct predict *predict, struct slc_error *err)
 {
     const struct slc_model_view *model = predict->model;
     const uint64_t lines = predict->rows.lines;
@@ -176,7 +177,7 @@ static enum slc_status settle_by_indices(struct predict *predict, struct slc_err
         const enum slc_status status = parse_rows(predict, &position, err);
 
         if (status != SLC_OK) {
-            slc_error_clear(err); /* told again in its turn, with the rows before it */
+            slc_error_clear(err); /* reported again later, after the rows before it */
             break;
         }
         for (uint32_t i = 0; i < predict->rows.count; i++) {
@@ -194,49 +195,48 @@ static enum slc_status settle_by_indices(struct predict *predict, struct slc_err
         strcmp(predict->options->store_dialect, slc_dialect_name(predict->header.dialect)) == 0) {
         predict->report->index_base = predict->options->store_base;
         (void)snprintf(predict->report->base_reason, sizeof predict->report->base_reason,
-                       "as in what the model's tensor was made of");
+                       "as in the source of the model's tensor");
         return SLC_OK;
     }
     if (predict->header.ambiguous_base && !zero && !at_length) {
-        (void)slc_fail_field(
-            err, SLC_ERR_INPUT, SLC_FIELD_INDEX_BASE,
-            "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header does not say it "
-            "and no index is 0 or equal to its length; please give the index base, 0 or 1");
-        return blame_input(predict, SLC_ERR_INPUT, err);
+        (void)slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_INDEX_BASE,
+                             "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header "
+                             "does not say which, and no index is 0 or equal to its mode size; "
+                             "please give the index base, 0 or 1");
+        return locate_input(predict, SLC_ERR_INPUT, err);
     }
     predict->report->index_base = zero        ? 0
                                   : at_length ? 1
                                               : slc_dialect_base(predict->header.dialect);
     (void)snprintf(predict->report->base_reason, sizeof predict->report->base_reason, "%s",
                    zero        ? "an index 0 occurs"
-                   : at_length ? "an index equals the length of its mode"
+                   : at_length ? "an index equals the size of its mode"
                                : "the convention of the format");
     return SLC_OK;
 }
 
-static enum slc_status settle_base(struct predict *predict, struct slc_error *err)
+static enum slc_status choose_base(struct predict *predict, struct slc_error *err)
 {
     struct slc_predict_report *report = predict->report;
     const int given = predict->options->index_base;
 
     report->dialect = predict->header.dialect;
     if (given < 0 && predict->header.index_base < 0) {
-        return settle_by_indices(predict, err);
+        return base_from_indices(predict, err);
     }
     report->index_base = (unsigned)(given >= 0 ? given : predict->header.index_base);
     (void)snprintf(report->base_reason, sizeof report->base_reason, "%s",
-                   given >= 0 ? "as was given" : "stated by the header");
+                   given >= 0 ? "as given" : "stated by the header");
     return SLC_OK;
 }
 
-/* Tells of row `row`, the first of the batch that began at `begin` whose index is not the model's.
- */
-static enum slc_status bad_index(struct predict *predict,
-                                 size_t begin,
-                                 uint64_t lines,
-                                 uint32_t row,
-                                 unsigned mode,
-                                 struct slc_error *err)
+/* Reports row `row`, the first row with an invalid index in the batch that starts at `begin`. */
+static enum slc_status report_index(struct predict *predict,
+                                    size_t begin,
+                                    uint64_t lines,
+                                    uint32_t row,
+                                    unsigned mode,
+                                    struct slc_error *err)
 {
     const uint64_t index = index_of(predict, mode, row);
     struct slc_mark mark = {.mode = mode};
@@ -244,14 +244,14 @@ static enum slc_status bad_index(struct predict *predict,
 
     if (index == UINT64_MAX) {
         (void)slc_fail(err, SLC_ERR_INPUT,
-                       "%.17g is no index: rows of this text hold the %u indices of an entry, or "
-                       "these and its value",
+                       "%.17g is not an index: rows of this text must have the %u indices of a "
+                       "nonzero, or its indices and its value",
                        predict->rows.values[row], predict->model->order);
     } else if (index == 0 && predict->report->index_base == 1) {
-        (void)slc_fail_field(
-            err, SLC_ERR_INPUT, SLC_FIELD_INDEX_BASE,
-            "index 0 of mode %u, but indices start at 1 (%s): if they start at 0, say so", mode + 1,
-            predict->report->base_reason);
+        (void)slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_INDEX_BASE,
+                             "index 0 of mode %u, but indices start at 1 (%s): if they start at 0, "
+                             "set the index base",
+                             mode + 1, predict->report->base_reason);
     } else {
         (void)slc_fail(err, SLC_ERR_INPUT,
                        "index %" PRIu64 " of mode %u is beyond the model, which has %" PRIu64
@@ -259,7 +259,7 @@ static enum slc_status bad_index(struct predict *predict,
                        index, mode + 1, predict->model->factors[mode]->rows,
                        predict->report->index_base, predict->report->base_reason);
     }
-    /* The batch once more, row by row, for the place. */
+    /* Parse the batch again, row by row, to find the line. */
     predict->rows.lines = lines;
     predict->rows.capacity = 1;
     for (uint32_t i = 0; i <= row; i++) {
@@ -273,9 +273,9 @@ static enum slc_status bad_index(struct predict *predict,
     return SLC_ERR_INPUT;
 }
 
-/* Takes the base off all indices, which are then rows of the factors. */
+/* Subtracts the base from all indices, which then are rows of the factors. */
 static enum slc_status
-take_indices(struct predict *predict, size_t begin, uint64_t lines, struct slc_error *err)
+subtract_base(struct predict *predict, size_t begin, uint64_t lines, struct slc_error *err)
 {
     const struct slc_model_view *model = predict->model;
     const uint64_t base = predict->report->index_base;
@@ -285,7 +285,7 @@ take_indices(struct predict *predict, size_t begin, uint64_t lines, struct slc_e
             const uint64_t index = index_of(predict, n, i);
 
             if (index - base >= model->factors[n]->rows) {
-                return bad_index(predict, begin, lines, i, n, err);
+                return report_index(predict, begin, lines, i, n, err);
             }
         }
     }
@@ -297,7 +297,7 @@ take_indices(struct predict *predict, size_t begin, uint64_t lines, struct slc_e
     return SLC_OK;
 }
 
-/* The column of indices of a mode, as they are written. */
+/* The column of indices of a mode, as written. */
 static const uint64_t *column_of(const struct predict *predict, unsigned mode)
 {
     return predict->last_is_value && mode + 1 == predict->model->order ? predict->last
@@ -314,7 +314,7 @@ static double model_value(const struct predict *predict, uint32_t row)
     return slc_model_value(predict->model, index);
 }
 
-/* A row as text; returns what it takes. */
+/* Formats a row as text; returns its length. */
 static size_t format_row(const struct predict *predict, uint32_t row, char *text)
 {
     const char comma = predict->options->form == SLC_PREDICT_CSV ? ',' : ' ';
@@ -338,7 +338,7 @@ static size_t format_row(const struct predict *predict, uint32_t row, char *text
     return used;
 }
 
-/* The same as numbers. */
+/* Stores a row as numbers; returns its length. */
 static size_t store_row(const struct predict *predict, uint32_t row, char *bytes)
 {
     const double value = predict->rows.values[row], predicted = predict->predicted[row];
@@ -378,22 +378,22 @@ static void add_errors(struct predict *predict)
         predict->sum_absolute += fabs(residual);
         predict->sum_squares += residual * residual;
         predict->sum_value_squares += value * value;
-        /* So that NaN stays. */
+        /* This form keeps NaN. */
         report->largest = fabs(residual) <= report->largest ? report->largest : fabs(residual);
     }
     report->rows += predict->rows.count;
 }
 
-/* The next batch of the piece. */
+/* Computes the next batch of the piece. */
 static enum slc_status predict_batch(struct predict *predict, struct slc_error *err)
 {
     const size_t begin = predict->piece.position;
     const uint64_t lines = predict->rows.lines;
     const struct slc_stop stop = {.flag = predict->options->stop};
     struct slc_error fault = SLC_ERROR_INIT;
-    /* The rows before a fault are looked at first: what is wrong with them comes before it. */
+    /* Check the rows before a fault first: their faults come before it. */
     const enum slc_status parsed = parse_rows(predict, &predict->piece.position, &fault);
-    enum slc_status status = take_indices(predict, begin, lines, err);
+    enum slc_status status = subtract_base(predict, begin, lines, err);
 
     if (status == SLC_OK && parsed != SLC_OK) {
         slc_error_pass(err, &fault);
@@ -416,7 +416,7 @@ static enum slc_status predict_batch(struct predict *predict, struct slc_error *
     return SLC_OK;
 }
 
-/* What comes before the rows. */
+/* Writes the header of the output. */
 static enum slc_status begin_output(struct predict *predict, struct slc_error *err)
 {
     const struct slc_predict_options *options = predict->options;
@@ -471,7 +471,7 @@ static enum slc_status end_output(struct predict *predict, struct slc_error *err
     return slc_text_output_finish(&predict->output, err);
 }
 
-static void sum_up(const struct predict *predict)
+static void compute_errors(const struct predict *predict)
 {
     struct slc_predict_report *report = predict->report;
 
@@ -482,8 +482,8 @@ static void sum_up(const struct predict *predict)
     }
 }
 
-/* All pieces of the input. */
-static enum slc_status all_rows(struct predict *predict, struct slc_error *err)
+/* Computes all pieces of the input. */
+static enum slc_status predict_rows(struct predict *predict, struct slc_error *err)
 {
     const struct slc_predict_options *options = predict->options;
     struct slc_piece *piece = &predict->piece;
@@ -507,10 +507,10 @@ static enum slc_status all_rows(struct predict *predict, struct slc_error *err)
     if (status == SLC_OK && predict->header.has_nnz &&
         predict->header.nnz != predict->report->rows) {
         status =
-            slc_fail(err, SLC_ERR_INPUT, "the header declares %" PRIu64 " entries, found %" PRIu64,
+            slc_fail(err, SLC_ERR_INPUT, "the header declares %" PRIu64 " nonzeros, found %" PRIu64,
                      predict->header.nnz, predict->report->rows);
     }
-    return status == SLC_OK ? status : blame_input(predict, status, err);
+    return status == SLC_OK ? status : locate_input(predict, status, err);
 }
 
 enum slc_status slc_predict(const struct slc_predict_options *options,
@@ -524,17 +524,17 @@ enum slc_status slc_predict(const struct slc_predict_options *options,
                               .piece = {.buffer = SLC_BUFFER_INIT}};
 
     memset(report, 0, sizeof *report);
-    enum slc_status status = take_memory(&predict, err);
+    enum slc_status status = allocate_memory(&predict, err);
     SLC_THEN(status, open_input(&predict, err));
-    SLC_THEN(status, settle_base(&predict, err));
+    SLC_THEN(status, choose_base(&predict, err));
     SLC_THEN(status, begin_output(&predict, err));
-    SLC_THEN(status, all_rows(&predict, err));
+    SLC_THEN(status, predict_rows(&predict, err));
     if (status == SLC_OK) {
         status = end_output(&predict, err);
     } else {
         slc_text_output_abandon(&predict.output);
     }
-    sum_up(&predict);
+    compute_errors(&predict);
     slc_row_source_close(predict.source);
     slc_input_close(predict.input);
     slc_buffer_destroy(&predict.memory);

@@ -1,6 +1,6 @@
 /*
- * What a prediction would read and write, by the first piece of its input: rows are parsed and
- * formatted with the clock on, with numbers of as many digits as the model's.
+ * Forecast of a prediction from the first piece of its input: rows are parsed and formatted with
+ * the clock running, using numbers with as many digits as the model's.
  */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
@@ -13,11 +13,12 @@
 
 enum { BATCH_ROWS = 16384 };
 
-/* A nonzero's share of the model: a multiplication and addition, and a miss of the cache a row. */
+/* Cost per nonzero: a multiplication and addition per element of a factor row, and a cache miss per
+ * row. */
 #define PRODUCT_SECONDS 0.5e-9
 #define ROW_SECONDS     20e-9
 
-/* A row as it would be written; a text's numbers of the model have all digits. */
+/* Length of a row as it would be written; in text, the model's numbers have all digits. */
 static uint64_t row_bytes(const struct slc_predict_options *options,
                           const struct slc_text_rows *rows,
                           bool has_values,
@@ -43,18 +44,18 @@ static uint64_t row_bytes(const struct slc_predict_options *options,
     return bytes + (has_values ? slc_format_f64(text, value - predicted) + UINT64_C(1) : 0);
 }
 
-/* Parses the beginning of the piece, which makes `rows`. */
-static void judge_rows(const struct slc_predict_options *options,
-                       const struct slc_text_header *header,
-                       const struct slc_piece *piece,
-                       struct slc_text_rows *rows,
-                       struct slc_predict_forecast *f)
+/* Parses the start of the piece into `rows`, and measures it. */
+static void measure_rows(const struct slc_predict_options *options,
+                         const struct slc_text_header *header,
+                         const struct slc_piece *piece,
+                         struct slc_text_rows *rows,
+                         struct slc_predict_forecast *f)
 {
     size_t at = (size_t)header->header_bytes;
     const uint64_t start_ns = slc_clock_thread_ns();
     uint64_t parsed_ns, bytes = 0;
 
-    /* What is wrong with a row the run will say; those before it tell all the same. */
+    /* The run reports invalid rows; the rows before them are enough for a forecast. */
     (void)!slc_text_parse_rows(header, piece->buffer.data, piece->bytes, &at, rows, NULL);
     parsed_ns = slc_clock_thread_ns();
     f->has_values = header->order == options->model->order;
@@ -117,7 +118,7 @@ enum slc_status slc_predict_forecast(const struct slc_predict_options *options,
     if (status == SLC_OK && header.order != order && header.order + 1 != order) {
         status =
             slc_fail_file(err, SLC_ERR_INPUT, info.name,
-                          "entries have %u indices, the model has %u modes", header.order, order);
+                          "rows have %u indices, but the model has %u modes", header.order, order);
     }
     if (status == SLC_OK) {
         for (unsigned n = 0; n < order; n++) {
@@ -126,8 +127,8 @@ enum slc_status slc_predict_forecast(const struct slc_predict_options *options,
         rows.values = (double *)memory.data + (size_t)order * BATCH_ROWS;
         slc_text_rows_clear(&rows);
         f->text_bytes = slc_input_text_bytes(input);
-        judge_rows(options, &header, &piece, &rows, f);
-        /* The thread that parses unpacks as well. */
+        measure_rows(options, &header, &piece, &rows, f);
+        /* The parsing thread also decompresses. */
         f->parse_seconds +=
             1e-9 * (double)unpack_ns * (double)f->text_bytes / (double)slc_max_u64(piece.bytes, 1);
     }

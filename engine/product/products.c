@@ -1,10 +1,9 @@
 /*
- * See engine/product/products.h.
+ * Products of tiles on a device.
  *
- * Room for whole tiles comes before more lanes than two: a lane that hands out a tile in pieces
- * stays where it is until the results of the tiles before have gone, and computes nothing
- * meanwhile. More lanes hide what copying and starting kernels take: a tile is little work for a
- * device.
+ * Space for whole tiles takes precedence over more than two lanes: a lane that delivers a tile in
+ * pieces must wait until the results of earlier tiles have been delivered, and is idle until then.
+ * More lanes hide the latency of copies and kernel launches: a tile is little work for a device.
  */
 #include "engine/product/products.h"
 
@@ -18,13 +17,14 @@
 #include <string.h>
 
 enum {
-    /* Fibers that a lane hands out at a time at least: a few copies of some KiB for each tile. */
+    /* Least number of fibers delivered at a time: a few copies of some KiB per tile. */
     FIBERS_LEAST = 1024,
-    /* Lanes that are had before room is less than a tile's: one computes while one is emptied. */
+    /* Lanes allocated even if they have less space than a tile: one computes while another is
+     * emptied. */
     LANES_WANTED = 2
 };
 
-/* A product as a device is asked about it, and opened with. */
+/* A product as a device is queried about it, and opened with. */
 struct product {
     struct slc_device_product device;
     struct slc_matrix shapes[SLC_MAX_ORDER];
@@ -53,7 +53,7 @@ static void describe_product(const struct slc_reader *reader,
     }
 }
 
-/* What the plan's lanes take of the device's memory; *host_bytes: of the host's. */
+/* Device memory of the plan's lanes; *host_bytes: host memory. */
 static uint64_t device_bytes(const struct slc_device *device,
                              const struct slc_reader *reader,
                              const struct slc_products_shape *shape,
@@ -67,7 +67,7 @@ static uint64_t device_bytes(const struct slc_device *device,
     return device->ops->product.memory_bytes(device, &product.device);
 }
 
-/* Fibers of a whole tile, at most. */
+/* Upper bound of the fibers of a whole tile. */
 static uint32_t fibers_most(const struct slc_reader *reader)
 {
     const uint64_t nnz = slc_reader_info(reader)->max_block_nnz;
@@ -88,13 +88,13 @@ enum slc_status slc_products_plan(const struct slc_device *device,
     struct slc_device_info about;
 
     device->ops->info(device, &about);
-    *plan = (struct slc_plan_gpu){
-        .budget_bytes = about.free_bytes,
-        .streams = streams != 0 ? streams : 1,
-        /* Without nonzeros, which take nothing, there is a lane all the same. */
-        .slot_bytes = slc_max_u64(slc_describe_tile_bound(info), 1),
-        .expanded_bytes = slc_describe_tile_expanded_bound(info),
-        .fibers = (uint32_t)slc_min_u64(FIBERS_LEAST, fibers_most(reader))};
+    *plan =
+        (struct slc_plan_gpu){.budget_bytes = about.free_bytes,
+                              .streams = streams != 0 ? streams : 1,
+                              /* A tensor without nonzeros still needs a lane. */
+                              .slot_bytes = slc_max_u64(slc_describe_tile_bound(info), 1),
+                              .expanded_bytes = slc_describe_tile_expanded_bound(info),
+                              .fibers = (uint32_t)slc_min_u64(FIBERS_LEAST, fibers_most(reader))};
     memcpy(plan->name, about.name, sizeof plan->name);
     plan->minimum_bytes = device_bytes(device, reader, shape, plan, host_bytes);
     plan->factor_bytes = plan->minimum_bytes;
@@ -111,7 +111,7 @@ enum slc_status slc_products_plan(const struct slc_device *device,
     return slc_fail_field(
         err, SLC_ERR_BUDGET, SLC_FIELD_DEVICE_MEMORY,
         "products of %" PRIu32 " column%s with tiles of %" PRIu64 " KiB on %s need %" PRIu64
-        " MiB of device memory or more; %" PRIu64 " MiB may be used",
+        " MiB of device memory or more; the limit is %" PRIu64 " MiB",
         shape->columns, shape->columns == 1 ? "" : "s", slc_div_up_u64(plan->slot_bytes, 1024),
         plan->name, slc_div_up_u64(plan->minimum_bytes, mib), plan->budget_bytes / mib);
 }
@@ -147,7 +147,7 @@ void slc_products_widen(const struct slc_device *device,
     }
 }
 
-/* What a worker has, written by it alone. */
+/* State of a worker, accessed only by it. */
 struct worker {
     struct slc_hybrid_place place;
     uint64_t nnz; /* of its tile */
@@ -213,7 +213,7 @@ enum slc_status slc_products_open(const struct slc_products_options *options,
     return SLC_OK;
 }
 
-/* Has a lane multiply the tile. */
+/* Multiplies the tile on a lane. */
 static enum slc_status multiply_tile(struct slc_products *products,
                                      const struct worker *worker,
                                      struct slc_tile_view *tile,
@@ -224,7 +224,7 @@ static enum slc_status multiply_tile(struct slc_products *products,
     struct slc_encoded_block block;
 
     if (tile->describe == NULL) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED, "a device takes whole tiles alone");
+        return slc_fail(err, SLC_ERR_UNSUPPORTED, "a device needs whole tiles");
     }
     SLC_TRY(tile->describe(tile, &block, err));
     SLC_TRY(products->device->ops->product.tile(products->device, worker->place.number, &block,
@@ -234,16 +234,16 @@ static enum slc_status multiply_tile(struct slc_products *products,
     return SLC_OK;
 }
 
-enum slc_status slc_products_take(struct slc_products *products,
-                                  unsigned worker,
-                                  struct slc_tile_view *tile,
-                                  unsigned *number,
-                                  struct slc_device_fibers *fibers,
-                                  struct slc_error *err)
+enum slc_status slc_products_begin_tile(struct slc_products *products,
+                                        unsigned worker,
+                                        struct slc_tile_view *tile,
+                                        unsigned *number,
+                                        struct slc_device_fibers *fibers,
+                                        struct slc_error *err)
 {
     struct worker *own = &products->workers[worker];
     enum slc_status status =
-        slc_hybrid_tiles_take(&products->queue, tile->ordinal, &own->place, err);
+        slc_hybrid_tiles_acquire(&products->queue, tile->ordinal, &own->place, err);
 
     fibers->count = 0;
     SLC_TRY(status);
@@ -253,7 +253,7 @@ enum slc_status slc_products_take(struct slc_products *products,
         status = multiply_tile(products, own, tile, fibers, err);
     }
     if (status != SLC_OK) {
-        slc_hybrid_tiles_leave(&products->queue, &own->place);
+        slc_hybrid_tiles_release(&products->queue, &own->place);
     }
     return status;
 }
@@ -281,9 +281,9 @@ void slc_products_computed(struct slc_products *products, unsigned worker, uint6
     slc_hybrid_tiles_computed(&products->queue, &own->place, own->nnz, busy_ns);
 }
 
-void slc_products_leave(struct slc_products *products, unsigned worker)
+void slc_products_end_tile(struct slc_products *products, unsigned worker)
 {
-    slc_hybrid_tiles_leave(&products->queue, &products->workers[worker].place);
+    slc_hybrid_tiles_release(&products->queue, &products->workers[worker].place);
 }
 
 void slc_products_abort(struct slc_products *products)

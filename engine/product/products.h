@@ -1,7 +1,7 @@
 /*
- * Tiles multiplied by a device (product.open of base/device.h), beside workers that do so
- * themselves or in place of them: what its memory is divided into, which side takes which tile
- * (engine/hybrid/hybrid_tiles.h), and what a worker does whose tile the device takes.
+ * Multiplies tiles on a device (product.open of base/device.h), in addition to or in place of CPU
+ * workers: divides its memory, chooses the side of each tile (engine/hybrid/hybrid_tiles.h), and
+ * serves workers whose tiles the device multiplies.
  */
 #ifndef SLC_ENGINE_PRODUCTS_H
 #define SLC_ENGINE_PRODUCTS_H
@@ -12,7 +12,7 @@
 #include "engine/plan/plan.h"
 #include "storage/block/reader.h"
 
-/* Of what products. */
+/* The product to plan. */
 struct slc_products_shape {
     uint32_t modes; /* bit n: mode n has a matrix */
     uint32_t columns;
@@ -20,10 +20,10 @@ struct slc_products_shape {
 };
 
 /*
- * The least that works of a device's memory: one lane, or as many as `streams` asks for, and few
- * fibers at a time. *host_bytes: what that takes of the host's. Fills *plan as a plan's: `streams`
- * are lanes, `slot_bytes` and `expanded_bytes` those of a tile, `fibers` what a lane hands out.
- * Errors: SLC_ERR_BUDGET, naming the --device-memory that is enough; *plan has it then, too.
+ * Plans the least device memory that works: one lane, or `streams` lanes, and few fibers at a time.
+ * *host_bytes: its host memory. Fills *plan like a plan's: `streams` are lanes, `slot_bytes` and
+ * `expanded_bytes` those of a tile, `fibers` those delivered at a time. Errors: SLC_ERR_BUDGET,
+ * naming the --device-memory that is enough, which *plan then has, too.
  */
 enum slc_status slc_products_plan(const struct slc_device *device,
                                   const struct slc_reader *reader,
@@ -32,10 +32,8 @@ enum slc_status slc_products_plan(const struct slc_device *device,
                                   struct slc_plan_gpu *plan,
                                   uint64_t *host_bytes,
                                   struct slc_error *err) SLC_NODISCARD;
-/*
- * More lanes, up to `lanes_most` where these are not given, and whole tiles at a time, within what
- * may be used of the device's memory and `host_most` bytes of the host's: after slc_products_plan.
- */
+/* After slc_products_plan: adds lanes, up to `lanes_most` unless their number is given, and space
+ * for whole tiles, within the device's memory budget and `host_most` bytes of host memory. */
 void slc_products_widen(const struct slc_device *device,
                         const struct slc_reader *reader,
                         const struct slc_products_shape *shape,
@@ -49,57 +47,55 @@ struct slc_products_options {
     struct slc_device *device;
     const struct slc_plan_gpu *plan;
     const struct slc_reader *reader;                  /* of the layout whose tiles are multiplied */
-    const struct slc_matrix *matrices[SLC_MAX_ORDER]; /* NULL: the mode stays */
+    const struct slc_matrix *matrices[SLC_MAX_ORDER]; /* NULL: the mode is kept */
     struct slc_hybrid_wish hybrid;
-    unsigned threads; /* that multiply by themselves, at a time */
-    unsigned workers; /* that take tiles */
+    unsigned threads; /* workers that multiply tiles on the CPU, at a time */
+    unsigned workers; /* all workers */
     bool in_order;    /* as in struct slc_hybrid_tiles_options */
 };
 
 struct slc_products;
 
-/*
- * Opens the device. Owns: slc_products_close. Errors: those of product.open, SLC_ERR_MEMORY;
- * nothing is held then.
- */
+/* Opens the device. Owns: release with slc_products_close. Errors: those of product.open,
+ * SLC_ERR_MEMORY; nothing is held then. */
 enum slc_status slc_products_open(const struct slc_products_options *options,
                                   struct slc_products **products,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Gives the worker's tile a place, and has it multiplied where that is a lane: *fibers has the
- * first of what it made. On the CPU's side fibers->count is 0, the worker multiplies, and says so
- * by slc_products_computed. *number: the place's, among those of its side. Errors:
- * SLC_ERR_INTERRUPTED after slc_products_abort, SLC_ERR_UNSUPPORTED for a tile that cannot be
- * described, those of product.tile; there is nothing to leave then.
+ * Assigns the worker's tile a place, and multiplies it if that is a lane: *fibers then has its
+ * first results. On the CPU's side fibers->count is 0, and the worker multiplies the tile and calls
+ * slc_products_computed. *number: the place among those of its side. Errors: SLC_ERR_INTERRUPTED
+ * after slc_products_abort, SLC_ERR_UNSUPPORTED for a tile that cannot be described, those of
+ * product.tile; no place is held then.
  */
-enum slc_status slc_products_take(struct slc_products *products,
-                                  unsigned worker,
-                                  struct slc_tile_view *tile,
-                                  unsigned *number,
-                                  struct slc_device_fibers *fibers,
-                                  struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_products_begin_tile(struct slc_products *products,
+                                        unsigned worker,
+                                        struct slc_tile_view *tile,
+                                        unsigned *number,
+                                        struct slc_device_fibers *fibers,
+                                        struct slc_error *err) SLC_NODISCARD;
 /* The next fibers of the worker's tile. Errors: those of product.more. */
 enum slc_status slc_products_more(struct slc_products *products,
                                   unsigned worker,
                                   struct slc_device_fibers *fibers,
                                   struct slc_error *err) SLC_NODISCARD;
-/* The worker has multiplied its tile in so much time. */
+/* Records the time in which the worker has multiplied its tile. */
 void slc_products_computed(struct slc_products *products, unsigned worker, uint64_t busy_ns);
-/* The worker needs its place no longer. */
-void slc_products_leave(struct slc_products *products, unsigned worker);
+/* Releases the worker's place. */
+void slc_products_end_tile(struct slc_products *products, unsigned worker);
 
-/* Wakes whoever waits for a place. Any thread. */
+/* Wakes workers that wait for a place. Any thread. */
 void slc_products_abort(struct slc_products *products);
 
 struct slc_products_report {
     struct slc_hybrid_tiles_report hybrid;
     struct slc_device_stats device;
 };
-/* Not while tiles are multiplied. */
+/* Only while no tile is being multiplied. */
 void slc_products_report(const struct slc_products *products, struct slc_products_report *report);
 
-/* Closes the device. Takes NULL. */
+/* Closes the device. Accepts NULL. */
 void slc_products_close(struct slc_products *products);
 
 #endif

@@ -1,5 +1,6 @@
-/* See engine/product/ttm.h. Whatever follows `next` in struct run belongs to the worker whose turn
- * it is.
+/*
+ * Tensor times matrix over a stream. Members of struct run after `next` belong to the worker whose
+ * turn it is.
  */
 #include "engine/product/ttm_impl.h"
 
@@ -12,22 +13,19 @@
 
 struct worker {
     int64_t *stage;  /* of coordinates: SLC_TTM_STAGE_FIBERS x (N - 1) */
-    float *narrow;   /* of rows that become f32: slc_ttm_stage_rows */
-    double *carried; /* a row that goes before those of the piece at hand */
+    float *narrow;   /* rows converted to f32: slc_ttm_stage_rows */
+    double *carried; /* a row before those of the current piece */
     uint64_t carried_coords[SLC_MAX_ORDER];
     uint64_t turn_ns;
 };
 
-/*
- * Fibers that a tile has been multiplied to, some of them or all: an output's, or a lane's of the
- * device. Borrowed.
- */
+/* Fibers computed from a tile, some or all: of an output, or of a device lane. Borrowed. */
 struct piece {
     uint64_t count;
-    uint64_t complete;  /* all, or all but the last, which may go on */
+    uint64_t complete;  /* all, or all but the last, which may continue */
     const double *rows; /* of fiber f from f * pitch on */
     uint64_t pitch;
-    /* Coordinates per mode; where there are none, how far they are from the corner. */
+    /* Coordinates per mode; NULL: offsets from the corner. */
     const uint64_t *coords[SLC_MAX_ORDER];
     const uint32_t *offset[SLC_MAX_ORDER];
     const uint64_t *corner;
@@ -38,7 +36,7 @@ struct run {
     const struct slc_ttm_job *job;
     struct slc_npy_pair *pair;
     struct worker *workers;
-    struct slc_buffer memory; /* stages and rows that are carried */
+    struct slc_buffer memory; /* stages and carried rows */
     struct slc_ttm_output *outputs;
     struct slc_products *products; /* NULL: every worker has an output */
 
@@ -46,13 +44,13 @@ struct run {
     pthread_cond_t changed;
     bool aborted;
     uint64_t next;   /* tile whose turn it is */
-    uint64_t fibers; /* of the result, that have an owner */
-    bool carries;    /* whether the tiles so far end in a fiber that may go on: .. */
+    uint64_t fibers; /* of the result, assigned so far */
+    bool carries;    /* the last fiber so far may continue in the next tile */
     double *carry;
     uint64_t carry_coords[SLC_MAX_ORDER];
 };
 
-/* Waits until all tiles before `ordinal` have said which fibers are theirs. */
+/* Waits until all tiles before `ordinal` have claimed their fibers. */
 static enum slc_status
 wait_turn(struct run *run, struct worker *worker, uint64_t ordinal, struct slc_error *err)
 {
@@ -79,8 +77,7 @@ static void pass_turn(struct run *run)
     pthread_mutex_unlock(&run->mutex);
 }
 
-/* Puts the indices in the input of fibers [from, from + count) of a piece, in a mode, to a stage.
- */
+/* Writes the input's indices of fibers [from, from + count) of a piece, in one mode, to a stage. */
 static void stage_mode(const struct run *run,
                        const struct piece *piece,
                        unsigned mode,
@@ -107,14 +104,15 @@ static void stage_mode(const struct run *run,
     }
 }
 
-/* Puts the coordinates of fibers [from, end) of a piece, a stage at a time, as `first` and on. */
-static enum slc_status put_coords(struct run *run,
-                                  const struct worker *worker,
-                                  uint64_t first,
-                                  const struct piece *piece,
-                                  uint64_t from,
-                                  uint64_t end,
-                                  struct slc_error *err)
+/* Writes the coordinates of fibers [from, end) of a piece, a stage at a time, as fibers `first` and
+ * on. */
+static enum slc_status write_coords(struct run *run,
+                                    const struct worker *worker,
+                                    uint64_t first,
+                                    const struct piece *piece,
+                                    uint64_t from,
+                                    uint64_t end,
+                                    struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
 
@@ -127,27 +125,27 @@ static enum slc_status put_coords(struct run *run,
                 stage_mode(run, piece, m, from, fibers, worker->stage + k++);
             }
         }
-        status = slc_npy_pair_put_coords(run->pair, first, fibers, worker->stage, err);
+        status = slc_npy_pair_write_coords(run->pair, first, fibers, worker->stage, err);
         first += fibers;
         from += fibers;
     }
     return status;
 }
 
-/* Puts rows, which are f64 in memory; where the result is f32 they are rounded, some at a time. */
-static enum slc_status put_rows(struct run *run,
-                                const struct worker *worker,
-                                uint64_t first,
-                                uint64_t count,
-                                const double *rows,
-                                uint64_t pitch,
-                                struct slc_error *err)
+/* Writes rows, which are f64 in memory; for an f32 result they are rounded in batches. */
+static enum slc_status write_rows(struct run *run,
+                                  const struct worker *worker,
+                                  uint64_t first,
+                                  uint64_t count,
+                                  const double *rows,
+                                  uint64_t pitch,
+                                  struct slc_error *err)
 {
     const uint32_t cols = run->job->matrix->cols;
     enum slc_status status = SLC_OK;
 
     if (run->job->matrix->type == SLC_F64) {
-        return slc_npy_pair_put_rows(run->pair, first, count, rows, pitch * sizeof *rows, err);
+        return slc_npy_pair_write_rows(run->pair, first, count, rows, pitch * sizeof *rows, err);
     }
     while (count > 0 && status == SLC_OK) {
         const uint64_t some = slc_min_u64(count, slc_ttm_stage_rows(run->job));
@@ -157,8 +155,8 @@ static enum slc_status put_rows(struct run *run,
                 worker->narrow[f * cols + r] = (float)rows[f * pitch + r];
             }
         }
-        status = slc_npy_pair_put_rows(run->pair, first, some, worker->narrow,
-                                       cols * sizeof *worker->narrow, err);
+        status = slc_npy_pair_write_rows(run->pair, first, some, worker->narrow,
+                                         cols * sizeof *worker->narrow, err);
         first += some;
         count -= some;
         rows += some * pitch;
@@ -172,9 +170,9 @@ static uint64_t coord_of(const struct piece *piece, unsigned mode, uint64_t f)
                                        : piece->corner[mode] + piece->offset[mode][f];
 }
 
-/* Whether the fiber that is carried goes on in the piece. It is the worker's turn, as in the
- * following. */
-static bool goes_on(const struct run *run, const struct piece *piece)
+/* Whether the carried fiber continues in the piece. This and the following functions need the
+ * worker's turn. */
+static bool continues_carry(const struct run *run, const struct piece *piece)
 {
     for (unsigned m = 0; m < run->job->order; m++) {
         if (m != run->job->mode && coord_of(piece, m, 0) != run->carry_coords[m]) {
@@ -184,9 +182,10 @@ static bool goes_on(const struct run *run, const struct piece *piece)
     return run->carries;
 }
 
-/* Hands the fiber that was carried, which is complete, to the worker, with what `rest` adds to it
- * (NULL: nothing). */
-static void take_carry(struct run *run, struct worker *worker, const double *rest)
+/*
+ * Moves the carried fiber, which is complete, to the worker, and adds `rest` to it (NULL: nothing).
+ */
+static void complete_carry(struct run *run, struct worker *worker, const double *rest)
 {
     for (uint32_t r = 0; r < run->job->matrix->cols; r++) {
         worker->carried[r] = rest != NULL ? run->carry[r] + rest[r] : run->carry[r];
@@ -195,8 +194,9 @@ static void take_carry(struct run *run, struct worker *worker, const double *res
     run->carries = false;
 }
 
-/* The last fiber of the piece may go on in the next tile; what is still carried is part of it. */
-static void leave_carry(struct run *run, const struct piece *piece)
+/* Carries the last fiber of the piece, which may continue in the next tile; a fiber still carried
+ * is part of it. */
+static void carry_last(struct run *run, const struct piece *piece)
 {
     const uint64_t last = piece->count - 1;
     const double *row = piece->rows + last * piece->pitch;
@@ -210,63 +210,64 @@ static void leave_carry(struct run *run, const struct piece *piece)
     run->carries = true;
 }
 
-/* Puts one fiber, with a row of its own. */
-static enum slc_status put_carried(struct run *run,
-                                   const struct worker *worker,
-                                   uint64_t number,
-                                   const uint64_t *coords,
-                                   const double *row,
-                                   struct slc_error *err)
+/* Writes one fiber from a row of its own. */
+static enum slc_status write_carried(struct run *run,
+                                     const struct worker *worker,
+                                     uint64_t number,
+                                     const uint64_t *coords,
+                                     const double *row,
+                                     struct slc_error *err)
 {
     struct piece piece = {.count = 1};
 
     for (unsigned m = 0; m < run->job->order; m++) {
         piece.coords[m] = &coords[m];
     }
-    SLC_TRY(put_coords(run, worker, number, &piece, 0, 1, err));
-    return put_rows(run, worker, number, 1, row, run->job->matrix->cols, err);
+    SLC_TRY(write_coords(run, worker, number, &piece, 0, 1, err));
+    return write_rows(run, worker, number, 1, row, run->job->matrix->cols, err);
 }
 
-/*
- * Puts the fibers of a piece that are complete, in the worker's turn; at the end of the tile the
- * last one is carried on, and the turn passes before anything is copied.
- */
-static enum slc_status put_piece(struct run *run,
-                                 struct worker *worker,
-                                 const struct piece *piece,
-                                 bool at_end,
-                                 struct slc_error *err)
+/* Writes the complete fibers of a piece, in the worker's turn; at the end of the tile it carries
+ * the last fiber and passes the turn before copying. */
+static enum slc_status write_piece(struct run *run,
+                                   struct worker *worker,
+                                   const struct piece *piece,
+                                   bool at_end,
+                                   struct slc_error *err)
 {
-    const bool same = goes_on(run, piece);
-    /* What was carried goes before the piece, in place of its first fiber if that is the same. */
+    const bool same = continues_carry(run, piece);
+    /*
+     * The carried fiber goes before the piece, and replaces its first fiber if they are the same.
+     */
     const bool before = run->carries && !(same && piece->complete == 0);
     const uint64_t from = before && same;
     const uint64_t first = run->fibers + before;
     enum slc_status status = SLC_OK;
 
     if (before) {
-        take_carry(run, worker, same ? piece->rows : NULL);
+        complete_carry(run, worker, same ? piece->rows : NULL);
     }
     run->fibers = first + piece->complete - from;
     if (at_end) {
-        leave_carry(run, piece);
+        carry_last(run, piece);
         pass_turn(run);
     }
     if (before) {
-        status = put_carried(run, worker, first - 1, worker->carried_coords, worker->carried, err);
+        status =
+            write_carried(run, worker, first - 1, worker->carried_coords, worker->carried, err);
     }
-    SLC_THEN(status, put_coords(run, worker, first, piece, from, piece->complete, err));
+    SLC_THEN(status, write_coords(run, worker, first, piece, from, piece->complete, err));
     SLC_TRY(status);
-    return put_rows(run, worker, first, piece->complete - from, piece->rows + from * piece->pitch,
-                    piece->pitch, err);
+    return write_rows(run, worker, first, piece->complete - from, piece->rows + from * piece->pitch,
+                      piece->pitch, err);
 }
 
-/* Puts all fibers of an output but the last. */
-static enum slc_status put_output(struct run *run,
-                                  struct worker *worker,
-                                  struct slc_ttm_output *output,
-                                  bool at_end,
-                                  struct slc_error *err)
+/* Writes all fibers of an output except the last. */
+static enum slc_status write_output(struct run *run,
+                                    struct worker *worker,
+                                    struct slc_ttm_output *output,
+                                    bool at_end,
+                                    struct slc_error *err)
 {
     struct piece piece = {.count = output->count,
                           .complete = output->count - 1,
@@ -276,17 +277,17 @@ static enum slc_status put_output(struct run *run,
     for (unsigned m = 0; m < run->job->order; m++) {
         piece.coords[m] = output->coords[m];
     }
-    enum slc_status status = put_piece(run, worker, &piece, at_end, err);
+    enum slc_status status = write_piece(run, worker, &piece, at_end, err);
     slc_ttm_keep_last(output);
     return status;
 }
 
-/* Puts all fibers of a lane's tile. */
-static enum slc_status put_fibers(struct run *run,
-                                  unsigned number,
-                                  const struct slc_tile_view *tile,
-                                  struct slc_device_fibers *fibers,
-                                  struct slc_error *err)
+/* Writes all fibers of a lane's tile. */
+static enum slc_status write_fibers(struct run *run,
+                                    unsigned number,
+                                    const struct slc_tile_view *tile,
+                                    struct slc_device_fibers *fibers,
+                                    struct slc_error *err)
 {
     struct worker *worker = &run->workers[number];
     enum slc_status status = wait_turn(run, worker, tile->ordinal, err);
@@ -300,7 +301,7 @@ static enum slc_status put_fibers(struct run *run,
                               .corner = tile->corner};
 
         memcpy(piece.offset, fibers->offset, sizeof piece.offset);
-        status = put_piece(run, worker, &piece, at_end, err);
+        status = write_piece(run, worker, &piece, at_end, err);
         if (at_end) {
             break;
         }
@@ -309,7 +310,7 @@ static enum slc_status put_fibers(struct run *run,
     return status;
 }
 
-/* The tile, by the worker itself; *busy_ns: without waiting. */
+/* Multiplies the tile on the worker; *busy_ns: without waiting. */
 static enum slc_status multiply_here(struct run *run,
                                      struct worker *worker,
                                      struct slc_ttm_output *output,
@@ -334,7 +335,7 @@ static enum slc_status multiply_here(struct run *run,
             status = wait_turn(run, worker, tile->ordinal, err);
             in_turn = status == SLC_OK;
         }
-        SLC_THEN(status, put_output(run, worker, output, false, err));
+        SLC_THEN(status, write_output(run, worker, output, false, err));
         start_ns = slc_clock_ns();
     }
     *busy_ns += slc_clock_ns() - start_ns;
@@ -342,7 +343,7 @@ static enum slc_status multiply_here(struct run *run,
     if (!in_turn) {
         SLC_TRY(wait_turn(run, worker, tile->ordinal, err));
     }
-    return put_output(run, worker, output, true, err);
+    return write_output(run, worker, output, true, err);
 }
 
 static enum slc_status
@@ -357,15 +358,16 @@ multiply_tile(void *context, unsigned number, struct slc_tile_view *tile, struct
     if (run->products == NULL) {
         return multiply_here(run, worker, &run->outputs[number], tile, &busy_ns, err);
     }
-    enum slc_status status = slc_products_take(run->products, number, tile, &place, &fibers, err);
+    enum slc_status status =
+        slc_products_begin_tile(run->products, number, tile, &place, &fibers, err);
     SLC_TRY(status);
     if (fibers.count > 0) {
-        status = put_fibers(run, number, tile, &fibers, err);
+        status = write_fibers(run, number, tile, &fibers, err);
     } else {
         status = multiply_here(run, worker, &run->outputs[place], tile, &busy_ns, err);
         slc_products_computed(run->products, number, busy_ns);
     }
-    slc_products_leave(run->products, number);
+    slc_products_end_tile(run->products, number);
     return status;
 }
 
@@ -383,7 +385,7 @@ static void abort_run(void *context)
     slc_npy_pair_abort(run->pair);
 }
 
-/* Stages of the workers and rows that are carried. */
+/* Divides the memory into stages and carried rows. */
 static void divide_memory(struct run *run)
 {
     double *at = run->memory.data;
@@ -402,7 +404,7 @@ static void divide_memory(struct run *run)
     }
 }
 
-static enum slc_status take_memory(struct run *run, struct slc_error *err)
+static enum slc_status allocate_memory(struct run *run, struct slc_error *err)
 {
     const struct slc_ttm_options *options = run->options;
     const unsigned outputs = options->division.outputs;
@@ -452,7 +454,7 @@ static void release_memory(struct run *run)
     pthread_mutex_destroy(&run->mutex);
 }
 
-/* The pass, and the fiber that its last tile has carried on. */
+/* Runs the pass, and writes the fiber that its last tile carried. */
 static enum slc_status
 multiply_layout(struct run *run, struct slc_stream *stream, struct slc_error *err)
 {
@@ -467,8 +469,8 @@ multiply_layout(struct run *run, struct slc_stream *stream, struct slc_error *er
     SLC_TRY(slc_stream_pass(stream, &pass, err));
     if (run->carries) {
         run->carries = false;
-        SLC_TRY(
-            put_carried(run, &run->workers[0], run->fibers++, run->carry_coords, run->carry, err));
+        SLC_TRY(write_carried(run, &run->workers[0], run->fibers++, run->carry_coords, run->carry,
+                              err));
     }
     return SLC_OK;
 }
@@ -493,7 +495,7 @@ enum slc_status slc_ttm_stream(struct slc_stream *stream,
     pthread_mutex_init(&run.mutex, NULL);
     pthread_cond_init(&run.changed, NULL);
     memset(report, 0, sizeof *report);
-    enum slc_status status = take_memory(&run, err);
+    enum slc_status status = allocate_memory(&run, err);
     if (status == SLC_OK) {
         status = open_products(&run, stream, err);
         report->device_refused = status != SLC_OK;

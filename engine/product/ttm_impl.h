@@ -1,14 +1,14 @@
-/* What the files of tensor times matrix share. Private to engine/ttm*.c. */
+/* Shared by the files of tensor times matrix. Private to engine/product/ttm*.c. */
 #ifndef SLC_ENGINE_TTM_IMPL_H
 #define SLC_ENGINE_TTM_IMPL_H
 
 #include "base/memory/checked.h"
 #include "engine/product/ttm.h"
 
-/* Fibers whose coordinates are put together at a time. */
+/* Fibers whose coordinates are assembled at a time. */
 enum { SLC_TTM_STAGE_FIBERS = 1024 };
 
-/* Rows that are narrowed to f32 at a time: some KiB of them, or one. */
+/* Rows that are converted to f32 at a time: some KiB of them, or one. */
 static inline uint32_t slc_ttm_stage_rows(const struct slc_ttm_job *job)
 {
     enum { STAGE_NUMBERS = 4096 };
@@ -16,8 +16,7 @@ static inline uint32_t slc_ttm_stage_rows(const struct slc_ttm_job *job)
     return (uint32_t)slc_max_u64(STAGE_NUMBERS / job->matrix->pitch, 1);
 }
 
-/* A worker's stages and the row that it carries, in f64: rows begin on lines of the cache, as those
- * of a matrix do. */
+/* A worker's stages and carried row, in f64: rows begin on cache lines, like those of a matrix. */
 static inline uint64_t slc_ttm_row_doubles(const struct slc_ttm_job *job)
 {
     return slc_div_up_u64(job->matrix->pitch, 8) * 8;
@@ -34,7 +33,7 @@ static inline uint64_t slc_ttm_narrow_doubles(const struct slc_ttm_job *job)
                                         : 0;
 }
 
-/* Of all workers, and the row that is carried from tile to tile. */
+/* Bytes of all workers, and the row that is carried from tile to tile. */
 static inline uint64_t slc_ttm_small_bytes(const struct slc_ttm_job *job, unsigned workers)
 {
     const uint64_t each =

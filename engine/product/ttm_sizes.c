@@ -1,5 +1,5 @@
 /*
- * What a tensor times a matrix holds beside the matrix and the stream: rows of tiles that the CPU
+ * Memory of a tensor times a matrix without the matrix and the stream: rows of tiles that the CPU
  * multiplies, and buffers of the result.
  */
 #include "engine/product/ttm_impl.h"
@@ -9,12 +9,12 @@
 #include <assert.h>
 
 enum {
-    /* A buffer of the result: long enough for a drive to write it at its full rate. */
+    /* Size of a result buffer: enough for a drive to write it at its full rate. */
     BUFFER_BYTES = 1 << 20,
-    /* Room for a whole tile of the shortest fibers, so that a worker waits for its turn only at
+    /* Space for a whole tile of the shortest fibers, so that a worker waits for its turn only at
      * the end. */
     ROOM_MAX = SLC_TILE_NNZ + SLC_TTM_CHUNK_FIBERS,
-    /* Of the result, more buffers than bridge a pause of the drive gain nothing. */
+    /* Beyond bridging a pause of the drive, more result buffers gain nothing. */
     BUFFERS_MAX = 256
 };
 
@@ -51,15 +51,15 @@ uint64_t slc_ttm_memory_min(const struct slc_ttm_job *job, unsigned workers, uns
     return slc_ttm_memory_bytes(job, workers, &division);
 }
 
-/* More room for fibers, from half of `bytes`: for the rest, workers wait while the drive is behind.
- */
+/* Gives half of `bytes` to space for fibers; with the rest as buffers, workers continue while the
+ * drive lags. */
 static void
-widen_room(const struct slc_ttm_job *job, uint64_t bytes, struct slc_ttm_division *division)
+widen_outputs(const struct slc_ttm_job *job, uint64_t bytes, struct slc_ttm_division *division)
 {
     const uint64_t fiber_bytes = (job->matrix->pitch + job->order - UINT64_C(1)) * sizeof(double);
     const uint64_t most = division->outputs > 0 ? bytes / 2 / division->outputs / fiber_bytes : 0;
 
-    /* An output rounds its room up to eights, and its memory to whole pages. */
+    /* An output rounds its space up to multiples of eight, and its memory to whole pages. */
     if (most > 2 * SLC_PAGE_BYTES / fiber_bytes + 8) {
         division->room = slc_min_u64(division->room + most / 8 * 8, ROOM_MAX);
     }
@@ -79,7 +79,7 @@ void slc_ttm_divide(const struct slc_ttm_job *job,
     if (bytes <= least) {
         return;
     }
-    widen_room(job, bytes - least, division);
+    widen_outputs(job, bytes - least, division);
     assert(slc_ttm_memory_bytes(job, workers, division) <= bytes);
     uint64_t buffers = (bytes - slc_ttm_memory_bytes(job, workers, division)) / BUFFER_BYTES;
     division->row_buffers += (uint32_t)slc_min_u64(buffers * row / (row + coords), BUFFERS_MAX);

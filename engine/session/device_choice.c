@@ -13,16 +13,16 @@ enum slc_status slc_split_wish_parse(const char *text,
     if (text == NULL || (several && slc_split_parse(text, &split->between))) {
         return SLC_OK;
     }
-    if (!several || slc_hybrid_known(text)) {
+    if (!several || slc_hybrid_is_split(text)) {
         return slc_hybrid_parse(text, &split->hybrid, err);
     }
     return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT,
-                          "the split '%s' is none of partitions, nnz (between several "
-                          "devices), static=F, adaptive, queue (between the CPU and a GPU)",
+                          "unknown split '%s': use partitions or nnz (between several devices), or "
+                          "static=F, adaptive or queue (between the CPU and a GPU)",
                           text);
 }
 
-/* SLC_ERR_USAGE where the work cannot be shared between CPU and GPU as the split says. */
+/* SLC_ERR_USAGE if CPU and GPU cannot share the work with this split. */
 static enum slc_status
 check_hybrid(const struct slc_device_wish *wish, bool deterministic, struct slc_error *err)
 {
@@ -35,25 +35,25 @@ check_hybrid(const struct slc_device_wish *wish, bool deterministic, struct slc_
     if (wish->kind == SLC_DEVICE_CPU) {
         return slc_fail_fields(
             err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICE,
-            "the split %s shares the work between the CPU and a GPU: ask for the device gpu",
+            "the split %s shares the work between the CPU and a GPU: request the device gpu",
             name.text);
     }
     if (wish->count > 1 || (wish->count == 1 && wish->kind != SLC_DEVICE_GPU)) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICES,
                                "the split %s shares the work between the CPU and one GPU: name no "
-                               "devices, or divide partitions or nnz between several",
+                               "devices, or use the split partitions or nnz between several",
                                name.text);
     }
     if (deterministic) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DETERMINISTIC,
-                               "the split %s has CPU and GPU add up parts of the same sums, whose "
-                               "bits depend on who had which: leave one of the two out",
+                               "with the split %s CPU and GPU add parts of the same sums, so the "
+                               "bits are not deterministic: leave one of the two out",
                                name.text);
     }
     return SLC_OK;
 }
 
-/* Whether the store has the partitions of every mode of the set `modes`. */
+/* Checks that the store has a layout sorted by every mode of the set `modes`. */
 static enum slc_status
 check_partitions(const struct slc_store *store, uint32_t modes, struct slc_error *err)
 {
@@ -63,14 +63,14 @@ check_partitions(const struct slc_store *store, uint32_t modes, struct slc_error
             return slc_fail_fields(
                 err, SLC_ERR_USAGE, SLC_FIELD_SORTED_LAYOUT, SLC_FIELD_SPLIT,
                 "devices divide the partitions of sorted layouts, and the store has none sorted by "
-                "mode %u: make it, or divide nonzeros, the split nnz",
+                "mode %u: build it, or divide nonzeros with the split nnz",
                 n + 1);
         }
     }
     return SLC_OK;
 }
 
-/* Which layouts devices divide; those that were asked for have to be these. */
+/* Sets the layouts that devices divide; layouts set by the user must be the same. */
 static enum slc_status choose_layouts(const struct slc_device_wish *wish,
                                       struct slc_plan_request *request,
                                       struct slc_error *err)
@@ -80,7 +80,7 @@ static enum slc_status choose_layouts(const struct slc_device_wish *wish,
 
     if (!wish->any_layouts && request->layouts != SLC_LAYOUTS_AUTO && request->layouts != wanted) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_LAYOUTS,
-                               "devices divide %s (the split %s): ask for the layouts %s",
+                               "devices divide %s (the split %s): request the layouts %s",
                                wanted == SLC_LAYOUTS_SORTED ? "the partitions of sorted layouts"
                                                             : "the blocks of blco",
                                slc_split_name(request->split), slc_layout_choice_name(wanted));
@@ -99,10 +99,10 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
     const bool gpu = wish->kind == SLC_DEVICE_GPU;
 
     if (!gpu && wish->count > 1) {
-        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_DEVICES, SLC_FIELD_DEVICE,
-                               "%u GPUs are named, but the device gpu is not asked for: ask for "
-                               "it, or give the number of devices of the CPU",
-                               wish->count);
+        return slc_fail_fields(
+            err, SLC_ERR_USAGE, SLC_FIELD_DEVICES, SLC_FIELD_DEVICE,
+            "%u GPUs are named without the device gpu: request it, or give a number of CPU devices",
+            wish->count);
     }
     request->cpu_groups = !gpu && wish->count > 0 ? (unsigned)wish->number[0] : 0;
     SLC_TRY(check_hybrid(wish, request->deterministic, err));
@@ -112,10 +112,10 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
     if (request->cpu_groups == 0 && request->gpu_count == 0) {
         return !wish->split.given || request->hybrid.kind != SLC_HYBRID_NONE
                    ? SLC_OK
-                   : slc_fail_fields(
-                         err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICES,
-                         "the split %s divides between devices, and there is one: name several",
-                         slc_split_name(request->split));
+                   : slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICES,
+                                     "the split %s divides the work between devices, but there is "
+                                     "only one: name several",
+                                     slc_split_name(request->split));
     }
     enum slc_status status = choose_layouts(wish, request, err);
     return status == SLC_OK && request->layouts == SLC_LAYOUTS_SORTED
@@ -123,7 +123,7 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
                : status;
 }
 
-/* SLC_ERR_USAGE, recorded in `why`, where something is asked for that the CPU alone can do. */
+/* SLC_ERR_USAGE, recorded in `why`, if the request needs the CPU. */
 static enum slc_status check_gpu_fits(const struct slc_device_wish *wish,
                                       const struct slc_plan_request *request,
                                       struct slc_error *why)
@@ -136,22 +136,20 @@ static enum slc_status check_gpu_fits(const struct slc_device_wish *wish,
         return SLC_OK;
     }
     if (request->copies == SLC_COPIES_ALWAYS) {
-        return slc_fail_field(why, SLC_ERR_USAGE, SLC_FIELD_COPIES,
-                              "copies per mode are for the CPU");
+        return slc_fail_field(why, SLC_ERR_USAGE, SLC_FIELD_COPIES, "copies per mode need the CPU");
     }
     if (request->passes == SLC_PASSES_FUSED) {
         return slc_fail_field(why, SLC_ERR_USAGE, SLC_FIELD_PASSES,
-                              "passes that update two modes are for the CPU");
+                              "passes that update two modes need the CPU");
     }
     if (request->deterministic) {
-        return slc_fail_field(
-            why, SLC_ERR_USAGE, SLC_FIELD_DETERMINISTIC,
-            "a deterministic run has the bits of the one or the other, so that it has to be named");
+        return slc_fail_field(why, SLC_ERR_USAGE, SLC_FIELD_DETERMINISTIC,
+                              "a deterministic run must name its device, which its bits depend on");
     }
     return SLC_OK;
 }
 
-/* One of the machine's devices; or, where a chip is named, a description. */
+/* Opens one of the machine's devices, or describes one if a chip is named. */
 static enum slc_status make_device(const struct slc_device_maker *maker,
                                    const char *chip,
                                    unsigned ordinal,
@@ -163,7 +161,7 @@ static enum slc_status make_device(const struct slc_device_maker *maker,
                         : maker->create(ordinal, memory_bytes, device, err);
 }
 
-/* What each of several devices may use that are one: an equal part. */
+/* Memory that each of several devices on the same GPU may use: an equal part. */
 static enum slc_status part_of_memory(const struct slc_device_maker *maker,
                                       const char *chip,
                                       unsigned ordinal,
@@ -202,7 +200,7 @@ void slc_device_set_drop(struct slc_device_set *set)
     set->count = 0;
 }
 
-/* Makes the devices that are named, or the first; of a chip where one is named. */
+/* Creates the named devices, or the first; described ones if a chip is named. */
 static enum slc_status make_devices(const struct slc_device_wish *wish,
                                     const char *chip,
                                     struct slc_device_set *set,
@@ -231,7 +229,7 @@ static enum slc_status make_devices(const struct slc_device_wish *wish,
     return status;
 }
 
-/* SLC_ERR_USAGE for options of GPUs that the rest of the wish has no use for. */
+/* SLC_ERR_USAGE for options of GPUs that do not apply to the rest of the wish. */
 static enum slc_status check_wish(const struct slc_device_wish *wish, struct slc_error *err)
 {
     const bool none = wish->kind == SLC_DEVICE_CPU;
@@ -239,26 +237,24 @@ static enum slc_status check_wish(const struct slc_device_wish *wish, struct slc
     if (none && (wish->streams != 0 || wish->memory_bytes != 0)) {
         return slc_fail_fields(
             err, SLC_ERR_USAGE, wish->streams != 0 ? SLC_FIELD_STREAMS : SLC_FIELD_DEVICE_MEMORY,
-            SLC_FIELD_DEVICE, "%s needs a GPU: ask for the device gpu or auto, or leave it out",
+            SLC_FIELD_DEVICE, "%s needs a GPU: request the device gpu or auto, or omit the option",
             wish->streams != 0 ? "a number of streams" : "a limit of device memory");
     }
     if (wish->chip != NULL && wish->kind != SLC_DEVICE_GPU) {
         return slc_fail_fields(
             err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_NAME, SLC_FIELD_DEVICE,
-            "a name describes a GPU to plan for: ask for the device gpu, or leave it out");
+            "a device name describes a GPU to plan for: request the device gpu, or omit the name");
     }
     if (wish->chip != NULL && !wish->plan_only) {
         return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_NAME,
-                              "a name describes a GPU to plan for, and nothing can be computed on "
-                              "it: leave it out, or ask for the plan alone");
+                              "a device name describes a GPU to plan for, which cannot compute: "
+                              "omit the name, or request only the plan");
     }
     return SLC_OK;
 }
 
-/*
- * A GPU is asked for without a usable device: an error, unless only a plan is wanted and the memory
- * size is known.
- */
+/* Handles a request for a GPU without a usable device: an error, unless only a plan is requested
+ * and the memory size is given. */
 static enum slc_status describe_instead(const struct slc_device_wish *wish,
                                         struct slc_device_set *set,
                                         const struct slc_error *refused,
@@ -274,8 +270,7 @@ static enum slc_status describe_instead(const struct slc_device_wish *wish,
     return slc_fail_fields(
         err, refused->status, describes ? SLC_FIELD_DEVICE_NAME : SLC_FIELD_DEVICE,
         describes ? SLC_FIELD_DEVICE_MEMORY : refused->field, "device gpu: %s%s", refused->message,
-        describes ? "; to plan for a GPU that is not here, say which or with "
-                    "how much memory"
+        describes ? "; to plan for a GPU that this machine lacks, give its name or its memory size"
                   : "");
 }
 

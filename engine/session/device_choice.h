@@ -1,6 +1,6 @@
 /*
- * Which devices compute: what is asked for, whether it goes together, and the devices with memory
- * of their own that come of it. engine/ knows none: whoever asks brings what makes them.
+ * Choosing the devices of an operation: parses and checks the request and creates devices with
+ * memory of their own. engine/ has no such devices; the caller supplies a maker.
  */
 #ifndef SLC_ENGINE_DEVICE_CHOICE_H
 #define SLC_ENGINE_DEVICE_CHOICE_H
@@ -11,7 +11,7 @@
 
 enum slc_device_kind {
     SLC_DEVICE_CPU,
-    SLC_DEVICE_AUTO, /* a GPU, where there is one and nothing that the CPU alone can do is asked */
+    SLC_DEVICE_AUTO, /* a GPU if there is one and nothing requested needs the CPU */
     SLC_DEVICE_GPU
 };
 
@@ -24,47 +24,46 @@ struct slc_split_wish {
     struct slc_hybrid_wish hybrid; /* the CPU and one GPU */
 };
 
-/*
- * Parses "partitions" or "nnz" (only if `several`), "static=F", "adaptive" or "queue"; NULL: not
- * given. Errors: SLC_ERR_USAGE, which lists what is accepted.
- */
+/* Parses "partitions" or "nnz" (only if `several`), "static=F", "adaptive" or "queue"; NULL: not
+ * given. Errors: SLC_ERR_USAGE, listing the accepted forms. */
 enum slc_status slc_split_wish_parse(const char *text,
                                      bool several,
                                      struct slc_split_wish *split,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* What is asked for, in the words of the command's options. All of it is borrowed. */
+/* The request, named as the command's options. All of it is borrowed. */
 struct slc_device_wish {
     enum slc_device_kind kind;
-    uint64_t memory_bytes; /* of each GPU; 0: most of what is free */
+    uint64_t memory_bytes; /* of each GPU; 0: most of its free memory */
     unsigned streams;      /* of each GPU; 0: chosen */
     struct slc_split_wish split;
-    /* Of the CPU one number: of devices, 0: none. Of GPUs which; none: the first. */
+    /* For the CPU a single number: how many devices, 0: none. For GPUs their ordinals; none: the
+     * first. */
     unsigned count;
     uint64_t number[SLC_DEVICE_NUMBERS_MAX];
-    bool any_layouts; /* layouts were not chosen: devices read those that they divide */
-    /* The chip of GPUs that are described and not opened, which plans alone can use; NULL: those of
-     * the machine. */
+    bool any_layouts; /* layouts were not set: devices read the ones that they divide */
+    /* Chip of GPUs that are described but not opened, for plans only; NULL: the GPUs of the
+     * machine. */
     const char *chip;
     bool plan_only; /* nothing will be computed */
 };
 
-/* What is described where no chip is named. */
+/* The chip that is described by default. */
 #define SLC_DEVICE_CHIP "h100"
 
-/* The devices that have been made. */
+/* The devices created. */
 struct slc_device_set {
     const struct slc_device_maker *maker;
     struct slc_device *devices[SLC_DEVICE_NUMBERS_MAX];
     unsigned ordinals[SLC_DEVICE_NUMBERS_MAX];
     unsigned count; /* 0: the CPU */
-    bool described; /* none of them can be opened */
+    bool described; /* they cannot be opened */
 };
 
 /*
- * Fills in what a request says of devices: how many, what is divided or shared, and the layouts
- * that this takes of the modes in the set `modes`. Errors: SLC_ERR_USAGE for what does not go
- * together, or a layout that the store does not have.
+ * Fills in the parts of a plan request that follow from the devices: their number, the split, and
+ * the layouts needed for the modes in the set `modes`. Errors: SLC_ERR_USAGE for options that
+ * conflict, or for a layout that the store does not have.
  */
 enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
                                       const struct slc_store *store,
@@ -73,15 +72,15 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
                                       struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Makes the devices that are wished for, one where none are named: set->count is 0 for the CPU.
- * With SLC_DEVICE_AUTO that is where there is no other, or where the wish or the request, which may
- * be NULL, ask for what the CPU alone can do; `why` then says so.
+ * Creates the requested devices, one if none are named; set->count is 0 for the CPU.
+ * SLC_DEVICE_AUTO chooses the CPU if there is no other device, or if the wish or the request, which
+ * may be NULL, need the CPU; `why` then has the reason.
  *
  * A plan (wish->plan_only) gets described devices if the wish names a chip. With SLC_DEVICE_GPU it
- * also gets them, of SLC_DEVICE_CHIP, if the machine has no device and the wish says how much
- * memory to plan with; `why` then has the driver's reason. Owns: slc_device_set_drop. Errors: with
- * SLC_DEVICE_GPU those of the maker; SLC_ERR_USAGE for options of GPUs where none is asked for, and
- * for a chip where something will be computed.
+ * also gets them, of SLC_DEVICE_CHIP, if the machine has no device and the wish gives the memory
+ * size to plan with; `why` then has the driver's reason. Owns: release with slc_device_set_drop.
+ * Errors: with SLC_DEVICE_GPU those of the maker; SLC_ERR_USAGE for options of GPUs if none is
+ * requested, and for a chip if something will be computed.
  */
 enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
                                     const struct slc_device_maker *maker,
@@ -90,24 +89,23 @@ enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
                                     struct slc_error *why,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Destroys them, and gives back what their driver holds in this process: for a run that goes on
- * without. Takes an all-zero set.
- */
+/* Destroys the devices and releases their driver's resources in this process, so that a run can
+ * continue without them. Accepts an all-zero set. */
 void slc_device_set_drop(struct slc_device_set *set);
 
-/* The device that multiplies tiles (engine/product/products.h), one at most. */
+/* The device that multiplies tiles (engine/product/products.h), at most one. */
 struct slc_products_choice {
     struct slc_device_set set;
     struct slc_device *device;     /* NULL: the CPU alone */
-    bool optional;                 /* the CPU may do without it */
-    struct slc_hybrid_wish hybrid; /* between both */
-    struct slc_error refused;      /* why SLC_DEVICE_AUTO took the CPU; SLC_OK: it did not */
+    bool optional;                 /* the CPU may compute without it */
+    struct slc_hybrid_wish hybrid; /* split between CPU and device */
+    struct slc_error refused;      /* why SLC_DEVICE_AUTO chose the CPU; SLC_OK: it did not */
 };
 
 /*
- * The device that is wished for. Owns: slc_products_drop, which takes an all-zero choice. Errors:
- * as slc_device_set_make; SLC_ERR_USAGE for a split that shares nothing between CPU and GPU.
+ * Chooses the requested device. Owns: release with slc_products_drop, which accepts an all-zero
+ * choice. Errors: as slc_device_set_make; SLC_ERR_USAGE for a split that shares nothing between CPU
+ * and GPU.
  */
 enum slc_status slc_products_choose(const struct slc_device_wish *wish,
                                     const struct slc_device_maker *maker,

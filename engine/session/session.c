@@ -19,7 +19,7 @@ unsigned slc_plan_group_size(const struct slc_plan *plan)
     return plan->cpu_groups > 0 ? plan->cpu_groups : plan->request.gpu_count;
 }
 
-/* Plans for the device that is asked for; with `auto` for the CPU where that plan cannot be. */
+/* Plans for the requested device; with `auto` for the CPU if that plan fails. */
 static enum slc_status plan_for_device(struct slc_session *session,
                                        struct slc_plan_request *request,
                                        struct slc_error *err)
@@ -32,14 +32,13 @@ static enum slc_status plan_for_device(struct slc_session *session,
     session->gpu = session->set.count > 0 ? session->set.devices[0] : NULL;
     SLC_TRY(status);
     if (session->gpu == NULL) {
-        request->hybrid.kind = SLC_HYBRID_NONE; /* there is nobody to share with */
+        request->hybrid.kind = SLC_HYBRID_NONE; /* there is no device to share with */
         return slc_plan_choose(&session->layouts, request, &session->plan, err);
     }
     request->gpu = session->gpu;
     request->gpus = session->set.devices;
     request->streams = session->wish.streams;
-    /* One pass would fill a cache that nobody reads, in memory that is registered with the device.
-     */
+    /* A single pass would fill a cache that is never read, in memory registered with the device. */
     request->cache = cache && request->operation != SLC_OP_MTTKRP;
     status = slc_plan_choose(&session->layouts, request, &session->plan, &refused);
     if (status == SLC_OK) {
@@ -60,9 +59,9 @@ static enum slc_status plan_for_device(struct slc_session *session,
     return status;
 }
 
-/* Plans what is wished for, for a process with that many bytes resident; 0: as it is now. */
+/* Plans the wish for a process with this many resident bytes; 0: its current size. */
 static enum slc_status
-plan_wish(struct slc_session *session, uint64_t resident_bytes, struct slc_error *err)
+make_plan(struct slc_session *session, uint64_t resident_bytes, struct slc_error *err)
 {
     struct slc_plan_request request = session->request;
     const uint32_t modes =
@@ -86,7 +85,7 @@ enum slc_status slc_session_plan(struct slc_session *session,
     drop_gpus(session);
     session->request = *request;
     session->wish = *wish;
-    return plan_wish(session, request->resident_bytes, err);
+    return make_plan(session, request->resident_bytes, err);
 }
 
 static enum slc_status open_parts(struct slc_session *session, struct slc_error *err)
@@ -137,7 +136,7 @@ enum slc_status slc_session_start(struct slc_session *session, struct slc_error 
     if (status == SLC_OK) {
         return SLC_OK;
     }
-    /* Without a stream it is not the device that failed. */
+    /* Without a stream the failure is not the device's. */
     if (!can_do_without || session->stream == NULL) {
         if (err != NULL) {
             *err = refused;
@@ -147,12 +146,12 @@ enum slc_status slc_session_start(struct slc_session *session, struct slc_error 
     slc_session_stop(session);
     drop_gpus(session);
     if (session->plan.request.hybrid.kind != SLC_HYBRID_NONE) {
-        session->wish.split = (struct slc_split_wish){0}; /* there is nobody to share with */
+        session->wish.split = (struct slc_split_wish){0}; /* there is no device to share with */
     }
     session->wish.kind = SLC_DEVICE_CPU;
     session->wish.memory_bytes = 0;
     session->wish.streams = 0;
-    status = plan_wish(session, 0, err);
+    status = make_plan(session, 0, err);
     session->no_gpu = refused;
     SLC_TRY(status);
     return start_session(session, err);
@@ -182,7 +181,7 @@ enum slc_status slc_session_start_in_order(struct slc_session *session,
                                            const unsigned *mode_order,
                                            struct slc_error *err)
 {
-    /* What has been opened since is in the plan; but the driver of a device is not. */
+    /* The plan counts everything opened since then except the driver of a device. */
     const bool device = session->gpu != NULL || session->no_gpu.status != SLC_OK;
 
     slc_session_stop(session);
@@ -190,7 +189,7 @@ enum slc_status slc_session_start_in_order(struct slc_session *session,
     session->request.mode_order_set = true;
     memcpy(session->request.mode_order, mode_order,
            session->store.manifest.order * sizeof mode_order[0]);
-    SLC_TRY(plan_wish(session, device ? 0 : session->resident_bytes, err));
+    SLC_TRY(make_plan(session, device ? 0 : session->resident_bytes, err));
     return slc_session_start(session, err);
 }
 

@@ -1,4 +1,4 @@
-/* One MTTKRP by whatever a session computes with; see session.h. */
+/* One MTTKRP of a session. */
 #include "engine/session/session.h"
 
 #include <string.h>

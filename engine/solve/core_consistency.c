@@ -1,8 +1,6 @@
 /*
- * See core_consistency.h.
- *
- * Each worker computes the core of its tile; the tiles' cores are added up in the order of the
- * file, so that the sum depends on neither threads nor arrival.
+ * Core consistency in one pass. Each worker computes the core of its tile; the cores of the tiles
+ * are added in file order, so that the sum depends on neither threads nor arrival.
  */
 #include "engine/solve/core_consistency.h"
 
@@ -24,7 +22,7 @@ struct pass {
     uint64_t scratch_elements;
 };
 
-/* Numbers for so many workers; UINT64_MAX on overflow. */
+/* Elements for this many workers; UINT64_MAX on overflow. */
 static uint64_t pass_elements(unsigned order, uint32_t rank, unsigned workers)
 {
     const uint64_t core = slc_core_elements(order, rank);
@@ -52,7 +50,7 @@ slc_core_consistency_bytes(const struct slc_layout_info *info, uint32_t rank, un
                              slc_buffer_footprint(elements * sizeof(double), SLC_PAGES_SMALL));
 }
 
-/* (An^+)^T with the weights in it, in the store's order of rows. */
+/* Computes (An^+)^T with the weights in it, rows in the order of the store. */
 static enum slc_status invert_factor(const struct slc_store *store,
                                      unsigned mode,
                                      const double *lambda,
@@ -85,7 +83,7 @@ compute_core(void *context, unsigned worker, struct slc_tile_view *tile, struct 
                          pass->scratch + worker * pass->scratch_elements, core, err);
 }
 
-static bool add_up(void *context, unsigned worker)
+static bool add_core(void *context, unsigned worker)
 {
     struct pass *pass = context;
     const double *core = pass->cores + worker * pass->elements;
@@ -96,11 +94,11 @@ static bool add_up(void *context, unsigned worker)
     return true;
 }
 
-/* What G tells. */
+/* Computes the report from G. */
 static enum slc_status
-judge_core(const struct pass *pass, struct slc_core_report *report, struct slc_error *err)
+evaluate_core(const struct pass *pass, struct slc_core_report *report, struct slc_error *err)
 {
-    uint64_t stride = 0; /* between two numbers of the superdiagonal */
+    uint64_t stride = 0; /* between two elements of the superdiagonal */
     double sum = 0.0, largest = 0.0;
 
     for (unsigned n = 0; n < pass->order; n++) {
@@ -116,23 +114,23 @@ judge_core(const struct pass *pass, struct slc_core_report *report, struct slc_e
         }
     }
     if (!isfinite(sum)) {
-        return slc_fail(err, SLC_ERR_NUMERIC,
-                        "the core that these factors have is not finite: they are too far from "
-                        "independent");
+        return slc_fail(
+            err, SLC_ERR_NUMERIC,
+            "the core of these factors is not finite: their columns are too close to dependent");
     }
     report->percent = 100.0 * (1.0 - sum / pass->rank);
     report->largest_off = largest;
     return SLC_OK;
 }
 
-static enum slc_status take_memory(struct pass *pass, unsigned workers, struct slc_error *err)
+static enum slc_status allocate_memory(struct pass *pass, unsigned workers, struct slc_error *err)
 {
     const uint64_t elements = pass_elements(pass->order, pass->rank, workers);
 
     if (elements == UINT64_MAX) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "the core of %u modes at rank %u has more numbers than memory can hold",
-                        pass->order, pass->rank);
+                        "the core of %u modes at rank %u does not fit in memory", pass->order,
+                        pass->rank);
     }
     SLC_TRY(slc_buffer_create(&pass->memory, elements * sizeof(double), SLC_PAGES_SMALL, err));
     pass->elements = slc_core_elements(pass->order, pass->rank);
@@ -156,17 +154,17 @@ enum slc_status slc_core_consistency(const struct slc_store *store,
                         .matrices = factors,
                         .memory = SLC_BUFFER_INIT};
     const struct slc_tile_steps steps = {
-        .context = &pass, .decode = compute_core, .in_turn = add_up};
+        .context = &pass, .decode = compute_core, .in_turn = add_core};
     enum slc_status status = SLC_OK;
 
     memset(report, 0, sizeof *report);
     for (unsigned n = 0; n < pass.order && status == SLC_OK; n++) {
         status = invert_factor(store, n, lambda, &factors[n], &report->independent[n], err);
     }
-    SLC_THEN(status, take_memory(&pass, options->workers, err));
+    SLC_THEN(status, allocate_memory(&pass, options->workers, err));
     SLC_THEN(status, slc_tile_stream_run(options->stream, store->reader, options->workers,
                                          options->stream_bytes, &steps, err));
-    SLC_THEN(status, judge_core(&pass, report, err));
+    SLC_THEN(status, evaluate_core(&pass, report, err));
     slc_buffer_destroy(&pass.memory);
     return status;
 }

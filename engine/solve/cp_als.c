@@ -1,14 +1,13 @@
 /*
  * CP-ALS: the loop over iterations and modes.
  *
- * Each mode takes one pass over the store (the MTTKRP) and one sweep over its factor (cp_update.c),
- * or two modes share a pass (cp_fused.c), also over the end of an iteration. An MTTKRP that is
- * pending then is no part of the model: a run that ends there leaves it.
- * The fit follows from what the last of them found. Sums are made in an order that depends on
- * neither threads nor arrival wherever the backend's MTTKRP is deterministic, so the whole run then
- * is.
+ * Each mode needs one pass over the store (the MTTKRP) and one sweep over its factor (cp_update.c),
+ * or two modes share a pass (cp_fused.c), also across the end of an iteration. An MTTKRP that is
+ * pending then is not part of the model and is dropped if the run ends there. The fit follows from
+ * results of the last update. The order of sums depends on neither threads nor arrival if the
+ * backend's MTTKRP is deterministic, so the whole run then is deterministic.
  *
- * Invariant: between two passes the result holds a model, whatever the reason to stop there.
+ * Invariant: between two passes the result holds a model, whatever the reason for a stop.
  */
 #include "base/error/clock.h"
 #include "engine/executor/replica.h"
@@ -52,44 +51,46 @@ static enum slc_status check_options(const struct slc_store *store,
     if (plan->request.operation != SLC_OP_CPD || plan->request.rank != options->rank ||
         plan->request.deterministic != options->deterministic) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the plan (rank %" PRIu32 ", deterministic %d) is not one for this "
-                        "decomposition (rank %" PRIu32 ", deterministic %d)",
+                        "the plan (rank %" PRIu32
+                        ", deterministic %d) was not made for this decomposition (rank %" PRIu32
+                        ", deterministic %d)",
                         plan->request.rank, (int)plan->request.deterministic, options->rank,
                         (int)options->deterministic);
     }
     /* Written so that NaN fails, too. */
     if (!(options->tolerance >= 0.0) || !(options->max_seconds >= 0.0)) {
-        return slc_fail(err, SLC_ERR_USAGE, "tolerance and time limit have to be 0 or more");
+        return slc_fail(err, SLC_ERR_USAGE, "tolerance and time limit must be 0 or more");
     }
     if (!(options->regularization >= 0.0) || !isfinite(options->regularization)) {
-        return slc_fail(err, SLC_ERR_USAGE, "the regularization has to be finite and 0 or more");
+        return slc_fail(err, SLC_ERR_USAGE, "the regularization must be finite and 0 or more");
     }
     if (!(options->holdout >= 0.0) || !(options->holdout <= 0.5)) {
-        return slc_fail(err, SLC_ERR_USAGE, "0 to 50 %% of the nonzeros can be held out");
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the held-out part must be between 0 and 50 %% of the nonzeros");
     }
     if (options->holdout > 0.0 && (plan->cpu_groups > 0 || plan->request.gpu != NULL)) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_HOLDOUT,
                                plan->cpu_groups > 0 ? SLC_FIELD_DEVICES : SLC_FIELD_DEVICE,
-                               "nonzeros are held out where the CPU alone computes, as one device: "
-                               "hold none out, or ask for no other");
+                               "nonzeros can be held out only on the CPU as a single device: hold "
+                               "out none, or request no other device");
     }
     if (store->manifest.nnz == 0) {
         return slc_fail(
             err, SLC_ERR_NUMERIC,
             "the tensor has no nonzeros (its norm is 0): there is nothing to factorize");
     }
-    /* Below, squares have been rounded to multiples of the smallest number. */
+    /* Below this, squares have been rounded to multiples of the smallest number. */
     if (!(store->manifest.sum_of_squares >= DBL_MIN / DBL_EPSILON) ||
         !isfinite(store->manifest.sum_of_squares)) {
         return slc_fail(err, SLC_ERR_NUMERIC,
                         "the sum of squares of the tensor is %g, too small or too large to compute "
-                        "a fit with; scale its values and convert it again",
+                        "a fit; scale its values and convert it again",
                         store->manifest.sum_of_squares);
     }
     return SLC_OK;
 }
 
-static enum slc_status take_mode_order(struct cp_state *state, struct slc_error *err)
+static enum slc_status set_mode_order(struct cp_state *state, struct slc_error *err)
 {
     const struct slc_cp_als_options *options = state->options;
     const struct slc_plan *plan = state->plan;
@@ -100,8 +101,8 @@ static enum slc_status take_mode_order(struct cp_state *state, struct slc_error 
     if (plan->fusion.modes != 0 && memcmp(state->mode_order, plan->mode_order,
                                           state->order * sizeof state->mode_order[0]) != 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the plan has passes that update two modes in another order than asked "
-                        "for: plan with that order");
+                        "the plan has passes that update two modes, in another order of modes than "
+                        "requested: make the plan with that order");
     }
     return SLC_OK;
 }
@@ -113,12 +114,12 @@ bool cp_stop_requested(const struct cp_state *state)
            __atomic_load_n(state->options->stop, __ATOMIC_RELAXED) != 0;
 }
 
-/* The moment of options->max_seconds by slc_clock_ns; 0 where there is none. */
+/* The deadline of options->max_seconds by slc_clock_ns; 0: none. */
 static uint64_t deadline_ns(const struct cp_state *state)
 {
     const double limit_ns = state->options->max_seconds * 1e9;
 
-    /* Limits of centuries are none. */
+    /* A limit of centuries is no limit. */
     return limit_ns > 0.0 && limit_ns < 0x1p62 ? state->start_ns + (uint64_t)limit_ns : 0;
 }
 
@@ -157,7 +158,7 @@ struct slc_mttkrp_job cp_job(const struct cp_state *state, unsigned mode, struct
     return job;
 }
 
-/* The MTTKRP of a mode that has a pass of its own. */
+/* Computes the MTTKRP of a mode that has a pass of its own. */
 static enum slc_status compute_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     struct slc_conflict_choice *choice = &state->result->choices[mode];
@@ -180,12 +181,12 @@ static enum slc_status compute_mttkrp(struct cp_state *state, unsigned mode, str
     }
     SLC_TRY(status);
     if (!state->copies) {
-        choice->rival = SLC_CONFLICT_AUTO; /* once is enough */
+        choice->rival = SLC_CONFLICT_AUTO; /* one trial is enough */
     }
     return SLC_OK;
 }
 
-/* Whether copies per mode are to be made before the next iteration. */
+/* Whether copies per mode are to be built before the next iteration. */
 static bool copies_due(const struct cp_state *state)
 {
     const struct slc_cp_als_options *options = state->options;
@@ -199,18 +200,16 @@ static bool copies_due(const struct cp_state *state)
             slc_cp_copies_pay(options->iterations));
 }
 
-/* Notes how copies that have just been made are sorted. */
-static void note_forms(struct cp_state *state)
+/* Records how the new copies are sorted. */
+static void record_forms(struct cp_state *state)
 {
     for (unsigned n = 0; n < state->order; n++) {
         (void)state->backend->ops->replica_form(state->backend, n, &state->result->copies[n]);
     }
 }
 
-/*
- * Makes copies per mode; a stop on the way, by signal or time, is left to the iteration to notice.
- * A run that only may have copies is not lost for want of memory: it goes on without.
- */
+/* Builds copies per mode. A stop by signal or time in between is left to the next iteration to
+ * notice. With SLC_COPIES_AUTO the run continues without copies if memory is short. */
 static enum slc_status make_copies(struct cp_state *state, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
@@ -226,7 +225,7 @@ static enum slc_status make_copies(struct cp_state *state, struct slc_error *err
     if (status == SLC_OK) {
         state->copies = true;
         state->result->copies_after = state->copies_due_after;
-        note_forms(state);
+        record_forms(state);
         return SLC_OK;
     }
     if (status == SLC_ERR_MEMORY && state->plan->request.copies == SLC_COPIES_AUTO) {
@@ -263,10 +262,8 @@ static enum slc_status measure_fit(struct cp_state *state, double *fit, struct s
     return status;
 }
 
-/*
- * The update that stands at `place` in the order of modes: from an MTTKRP that is pending, by a
- * pass that leaves one pending for the next mode, or by a pass of its own. *stopped: by a signal.
- */
+/* Makes the update at `place` in the order of modes: from a pending MTTKRP, by a pass that leaves
+ * one pending for the next mode, or by a pass of its own. *stopped: a stop ended it. */
 static enum slc_status update_mode(
     struct cp_state *state, unsigned place, bool *singular, bool *stopped, struct slc_error *err)
 {
@@ -279,7 +276,7 @@ static enum slc_status update_mode(
         state->pending = SLC_MAX_ORDER;
         return solve_mode(state, mode, &state->second_output, singular, err);
     }
-    /* One that a checkpoint stands in is made to its end, also where there is no next update. */
+    /* A pass resumed from a checkpoint is completed even if there is no next update. */
     if (cp_fuses(state, place) || (state->part.position != 0 && state->part.fused)) {
         return cp_fused_update(state, place, singular, stopped, err);
     }
@@ -296,10 +293,8 @@ static enum slc_status update_mode(
     return solve_mode(state, mode, &state->output, singular, err);
 }
 
-/*
- * The updates of one iteration. *stopped: it was left before its end, for result->reason; the fit
- * is then that of the model as it stands where it can still be had (see slc_cp_result.fit).
- */
+/* Makes the updates of one iteration. *stopped: it ended early, for result->reason; the fit is then
+ * that of the current model if it can still be computed (see slc_cp_result.fit). */
 static enum slc_status update_modes(struct cp_state *state,
                                     struct slc_cp_iteration *report,
                                     bool *stopped,
@@ -321,7 +316,7 @@ static enum slc_status update_modes(struct cp_state *state,
         }
         report->mode_seconds[mode] = slc_seconds_since(mode_start_ns);
         state->place = k + 1;
-        /* Behind the last one, the fit belongs to what is kept. */
+        /* After the last update the fit belongs to the saved state, too. */
         if (k + 1 < state->order) {
             status = cp_checkpoint_due(state, err);
             SLC_TRY(status);
@@ -331,7 +326,7 @@ static enum slc_status update_modes(struct cp_state *state,
     return SLC_OK;
 }
 
-/* One iteration; *done when it is the last, with result->reason set. */
+/* Runs one iteration; sets *done and result->reason if it is the last. */
 static enum slc_status run_iteration(struct cp_state *state, bool *done, struct slc_error *err)
 {
     const struct slc_cp_als_options *options = state->options;
@@ -356,7 +351,7 @@ static enum slc_status run_iteration(struct cp_state *state, bool *done, struct 
         return status;
     }
     status = measure_fit(state, &report.fit, err);
-    SLC_THEN(status, cp_holdout_judge(state, err));
+    SLC_THEN(status, cp_holdout_measure(state, err));
     SLC_TRY(status);
     report.heldout = result->heldout;
     report.heldout_rmse = result->heldout_rmse;
@@ -390,7 +385,7 @@ static enum slc_status run_iteration(struct cp_state *state, bool *done, struct 
     return *done ? SLC_OK : cp_checkpoint_due(state, err);
 }
 
-/* Chooses what computes, and gives it the factors of the start. */
+/* Chooses the executor and loads the starting factors. */
 static enum slc_status start_executor(struct cp_state *state, struct slc_error *err)
 {
     struct slc_executor_setup setup = {.parts = state->options->parts,
@@ -405,7 +400,7 @@ static enum slc_status start_executor(struct cp_state *state, struct slc_error *
     return state->executor->ops->load(state->executor, err);
 }
 
-/* Has the result hold the factors, and say what computed them. */
+/* Copies factors and statistics of the executor into the result. */
 static enum slc_status finish_executor(struct cp_state *state, struct slc_error *err)
 {
     const struct slc_executor_ops *ops = state->executor->ops;
@@ -422,8 +417,8 @@ static enum slc_status finish_executor(struct cp_state *state, struct slc_error 
     return status;
 }
 
-/* Takes memory and the start, or all that a checkpoint has. */
-static enum slc_status begin_run(struct cp_state *state, struct slc_error *err)
+/* Allocates memory, then computes the start or restores a checkpoint. */
+static enum slc_status start_run(struct cp_state *state, struct slc_error *err)
 {
     bool resumed = false;
     enum slc_status status = cp_state_create(state, err);
@@ -441,9 +436,9 @@ static enum slc_status begin_run(struct cp_state *state, struct slc_error *err)
 }
 
 /*
- * A run that goes on may be allowed fewer iterations than it has made: the model is then what the
- * checkpoint holds. But within a pass for two modes some rows of a factor are new and some are not,
- * so that this update is made to its end.
+ * A resumed run may be allowed fewer iterations than it has made: the model is then that of the
+ * checkpoint. Within a pass for two modes, however, some rows of a factor are new and others old,
+ * so this update is completed.
  */
 static enum slc_status end_at_checkpoint(struct cp_state *state, struct slc_error *err)
 {
@@ -466,7 +461,7 @@ static enum slc_status end_at_checkpoint(struct cp_state *state, struct slc_erro
 static enum slc_status run_iterations(struct cp_state *state, struct slc_error *err)
 {
     struct slc_cp_result *result = state->result;
-    enum slc_status status = begin_run(state, err);
+    enum slc_status status = start_run(state, err);
 
     SLC_TRY(status);
     bool done = result->iterations >= state->options->iterations;
@@ -484,13 +479,13 @@ static enum slc_status run_iterations(struct cp_state *state, struct slc_error *
     }
     SLC_THEN(status, cp_checkpoint_last(state, err));
     SLC_THEN(status, finish_executor(state, err));
-    SLC_THEN(status, cp_holdout_judge(state, err));
+    SLC_THEN(status, cp_holdout_measure(state, err));
     SLC_TRY(status);
     return cp_finish(state, err);
 }
 
-/* The strategies that MTTKRPs from the stream will have, if there are any. */
-static void copy_choices(const struct slc_plan *plan, struct slc_cp_result *result)
+/* Copies the strategies of MTTKRPs from the stream, if any. */
+static void copy_strategies(const struct slc_plan *plan, struct slc_cp_result *result)
 {
     const struct slc_conflict_choice replica = {.chosen = SLC_CONFLICT_REPLICA};
 
@@ -523,14 +518,14 @@ enum slc_status slc_cp_als(const struct slc_store *store,
 
     memset(result, 0, sizeof *result);
     SLC_TRY(check_options(store, plan, options, err));
-    SLC_TRY(take_mode_order(&state, err));
+    SLC_TRY(set_mode_order(&state, err));
     state.norm_x = sqrt(store->manifest.sum_of_squares);
     result->order = state.order;
     result->rank = state.rank;
     result->norm_x = state.norm_x;
     result->copies_after = UINT_MAX;
     memcpy(result->mode_order, state.mode_order, sizeof result->mode_order);
-    copy_choices(plan, result);
+    copy_strategies(plan, result);
     enum slc_status status = run_iterations(&state, err);
     cp_state_destroy(&state);
     if (status != SLC_OK) {

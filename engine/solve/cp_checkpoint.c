@@ -1,11 +1,10 @@
 /*
- * Writing checkpoints of CP-ALS (cp_checkpoint.h says what they hold), and when.
+ * When and how CP-ALS writes checkpoints; cp_checkpoint.h describes their contents.
  *
- * They are written between updates: the state then is the factors as they are stored, some R x R
- * matrices, and the MTTKRP that a pass for two modes has left; and between two parts of a pass,
- * with what that has summed up (cp_parts.c). A factor that a GPU has is
- * read back for it, into the place where the result will have it. Writing takes one buffer, which
- * storage has, so that the plan counts it.
+ * A checkpoint is written between two updates, when the state consists of the stored factors, some
+ * R x R matrices and the MTTKRP that a pass for two modes has left, or between two parts of a pass,
+ * with its partial sums (cp_parts.c). A factor on a GPU is first read back into the result. Writing
+ * needs one buffer, owned by the storage layer, so that the plan counts it.
  */
 #include "engine/solve/cp_checkpoint.h"
 
@@ -20,26 +19,28 @@
 #include <string.h>
 #include <time.h>
 
-/* Seconds between two checkpoints at least where none are asked for: what a kill costs is no more
- * than what somebody who looks away does not notice. */
+/* Default for the least number of seconds between two checkpoints: a kill loses no more work than a
+ * user would barely notice. */
 #define AUTO_SECONDS 10.0
-/* Of the time that may go into writing, the reciprocal. */
+/* Reciprocal of the share of the time that may be spent writing. */
 #define AUTO_SHARE 100.0
-/* Of writing, before any has been written: a fast disk's, a slow drive's is seen at once. */
+/* Assumed before the first measurement; a fast disk. The first checkpoint reveals a slow one. */
 #define BYTES_PER_SECOND 500e6
 
 enum {
-    /* Iterations that the disk keeps room for; what more of them take is little. */
+    /* Iterations that disk space is reserved for; more of them need little. */
     PAST_RESERVED = 1000,
-    /* Numbers of `past` for an iteration, beside one for each mode. */
+    /* Numbers of `past` per iteration, in addition to one per mode. */
     PAST_NUMBERS = 6,
-    /* Most numbers of the section `state`: 28 and for each mode 1 and two choices of 15. */
+    /*
+     * Upper bound of the numbers in the section `state`: 28, and per mode 1 and two choices of 15.
+     */
     STATE_NUMBERS = 32 + 31 * SLC_MAX_ORDER,
     /* Elements of a row that are converted at a time. */
     PIECE = 256
 };
 
-static void put_matrix(struct slc_checkpoint *checkpoint, const struct slc_matrix *matrix)
+static void write_matrix(struct slc_checkpoint *checkpoint, const struct slc_matrix *matrix)
 {
     const uint32_t item = slc_value_bytes(matrix->type);
     uint8_t piece[8 * PIECE];
@@ -59,27 +60,27 @@ static void put_matrix(struct slc_checkpoint *checkpoint, const struct slc_matri
     }
 }
 
-static void put_numbers(struct slc_checkpoint *checkpoint, const double *numbers, size_t count)
+static void write_numbers(struct slc_checkpoint *checkpoint, const double *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         slc_checkpoint_put_f64(checkpoint, numbers[i]);
     }
 }
 
-static void put_matrices(struct cp_state *state, struct slc_checkpoint *checkpoint)
+static void write_matrices(struct cp_state *state, struct slc_checkpoint *checkpoint)
 {
     const size_t rank = state->rank;
 
     slc_checkpoint_section(checkpoint, "matrices");
     for (unsigned n = 0; n < state->order; n++) {
-        put_numbers(checkpoint, state->gram[n], rank * rank);
-        put_numbers(checkpoint, state->scale[n], rank);
-        put_numbers(checkpoint, state->norm[n], rank);
+        write_numbers(checkpoint, state->gram[n], rank * rank);
+        write_numbers(checkpoint, state->scale[n], rank);
+        write_numbers(checkpoint, state->norm[n], rank);
     }
-    put_numbers(checkpoint, state->result->lambda, rank);
+    write_numbers(checkpoint, state->result->lambda, rank);
 }
 
-static void put_past(const struct cp_state *state, struct slc_checkpoint *checkpoint)
+static void write_past(const struct cp_state *state, struct slc_checkpoint *checkpoint)
 {
     slc_checkpoint_section(checkpoint, "past");
     for (unsigned i = 0; i < state->result->iterations; i++) {
@@ -95,11 +96,11 @@ static void put_past(const struct cp_state *state, struct slc_checkpoint *checkp
         slc_checkpoint_put_u64(checkpoint, past->bytes_read);
         slc_checkpoint_put_u64(checkpoint, past->passes);
         slc_checkpoint_put_u64(checkpoint, singular);
-        put_numbers(checkpoint, past->mode_seconds, state->order);
+        write_numbers(checkpoint, past->mode_seconds, state->order);
     }
 }
 
-static void put_state(const struct cp_state *state, struct slc_checkpoint *checkpoint)
+static void write_state(const struct cp_state *state, struct slc_checkpoint *checkpoint)
 {
     const struct slc_cp_result *result = state->result;
     const time_t now = time(NULL);
@@ -126,9 +127,9 @@ static void put_state(const struct cp_state *state, struct slc_checkpoint *check
     cp_saved_write(checkpoint, &saved);
 }
 
-/* Bytes of a generation of a run of this plan, with `past` iterations. */
+/* Bytes of a generation of a run with this plan and `past` iterations. */
 static uint64_t
-bytes_with(const struct slc_plan *plan, unsigned order, const uint64_t *dims, uint64_t past)
+generation_bytes(const struct slc_plan *plan, unsigned order, const uint64_t *dims, uint64_t past)
 {
     const uint64_t item = slc_value_bytes(plan->request.precision);
     const uint64_t rank = plan->request.rank;
@@ -141,7 +142,7 @@ bytes_with(const struct slc_plan *plan, unsigned order, const uint64_t *dims, ui
     sections[count++] = numbers * sizeof(double);
     sections[count++] = past * (PAST_NUMBERS + order) * sizeof(uint64_t);
     for (unsigned n = 0; n < order; n++) {
-        /* A factor of that size is in memory. */
+        /* No overflow: a factor of that size is in memory. */
         sections[count++] = dims[n] * rank * item;
     }
     sections[count] = 0;
@@ -157,7 +158,7 @@ bytes_with(const struct slc_plan *plan, unsigned order, const uint64_t *dims, ui
 
 static uint64_t file_bytes(const struct cp_state *state, uint64_t past)
 {
-    return bytes_with(state->plan, state->order, state->dims, past);
+    return generation_bytes(state->plan, state->order, state->dims, past);
 }
 
 uint64_t slc_cp_checkpoint_bytes(const struct slc_plan *plan,
@@ -165,7 +166,7 @@ uint64_t slc_cp_checkpoint_bytes(const struct slc_plan *plan,
                                  const uint64_t *dims,
                                  unsigned iterations)
 {
-    return bytes_with(plan, order, dims, slc_min_u64(iterations, PAST_RESERVED));
+    return generation_bytes(plan, order, dims, slc_min_u64(iterations, PAST_RESERVED));
 }
 
 enum slc_status cp_checkpoint_start(struct cp_state *state, struct slc_error *err)
@@ -182,7 +183,7 @@ enum slc_status cp_checkpoint_start(struct cp_state *state, struct slc_error *er
     return slc_checkpoint_reserve(state->options->checkpoint, bytes, err);
 }
 
-/* All sections of the state as it stands. */
+/* Writes all sections of the current state. */
 static enum slc_status write_all(struct cp_state *state, struct slc_error *err)
 {
     struct slc_checkpoint *checkpoint = state->options->checkpoint;
@@ -194,24 +195,24 @@ static enum slc_status write_all(struct cp_state *state, struct slc_error *err)
     slc_checkpoint_begin(checkpoint);
     slc_checkpoint_section(checkpoint, "identity");
     slc_checkpoint_put(checkpoint, state->identity, strlen(state->identity));
-    put_state(state, checkpoint);
-    put_matrices(state, checkpoint);
+    write_state(state, checkpoint);
+    write_matrices(state, checkpoint);
     for (unsigned n = 0; n < state->order; n++) {
         char name[SLC_CHECKPOINT_NAME_BYTES];
 
         cp_factor_name(n, name);
         slc_checkpoint_section(checkpoint, name);
-        put_matrix(checkpoint, &state->result->factors[n]);
+        write_matrix(checkpoint, &state->result->factors[n]);
     }
     if (state->pending != SLC_MAX_ORDER) {
         const struct slc_matrix pending =
             cp_output_view(state, &state->second_output, state->pending);
 
         slc_checkpoint_section(checkpoint, "pending");
-        put_matrix(checkpoint, &pending);
+        write_matrix(checkpoint, &pending);
     }
-    cp_part_put(state);
-    put_past(state, checkpoint);
+    cp_part_write(state);
+    write_past(state, checkpoint);
     return slc_checkpoint_commit(checkpoint, err);
 }
 
@@ -229,25 +230,26 @@ enum slc_status cp_checkpoint_now(struct cp_state *state, struct slc_error *err)
     result->checkpoints.seconds += state->saving_seconds;
     result->resume_iteration = result->iterations + 1;
     result->resume_mode = state->mode_order[state->place];
-    const struct slc_cp_checkpointed *told =
+    const struct slc_cp_checkpointed *report =
         &(struct slc_cp_checkpointed){.iteration = result->resume_iteration,
                                       .mode = result->resume_mode,
                                       .seconds = state->saving_seconds,
                                       .bytes = file_bytes(state, result->iterations)};
     if (options->checkpointed != NULL) {
-        options->checkpointed(options->context, told);
+        options->checkpointed(options->context, report);
     }
     return SLC_OK;
 }
 
 enum slc_status cp_checkpoint_due(struct cp_state *state, struct slc_error *err)
 {
-    const double asked = state->options->checkpoint_seconds;
-    const double wait = asked >= 0 ? asked : fmax(AUTO_SECONDS, AUTO_SHARE * state->saving_seconds);
+    const double requested = state->options->checkpoint_seconds;
+    const double interval =
+        requested >= 0 ? requested : fmax(AUTO_SECONDS, AUTO_SHARE * state->saving_seconds);
 
-    /* Between parts of a pass there is no new update, and the model is as it was. */
-    state->unsaved = state->unsaved || state->passing.position == 0;
-    if (state->options->checkpoint == NULL || slc_seconds_since(state->saved_ns) < wait) {
+    /* Between parts of a pass there is no new update, and the model is unchanged. */
+    state->unsaved = state->unsaved || state->current.position == 0;
+    if (state->options->checkpoint == NULL || slc_seconds_since(state->saved_ns) < interval) {
         return SLC_OK;
     }
     return cp_checkpoint_now(state, err);
@@ -257,7 +259,7 @@ enum slc_status cp_checkpoint_last(struct cp_state *state, struct slc_error *err
 {
     const enum slc_stop_reason reason = state->result->reason;
 
-    if (state->options->checkpoint == NULL || !state->unsaved || state->mixed ||
+    if (state->options->checkpoint == NULL || !state->unsaved || state->half_updated ||
         (reason != SLC_STOP_TIME && reason != SLC_STOP_SIGNAL)) {
         return SLC_OK;
     }
@@ -273,16 +275,16 @@ enum slc_status cp_checkpoint_past(struct cp_state *state,
     if (state->options->checkpoint == NULL) {
         return SLC_OK;
     }
-    if (index >= state->past_room) {
-        const unsigned room = 2 * index + 64;
-        struct slc_cp_iteration *grown = slc_realloc(state->past, room * sizeof *grown);
+    if (index >= state->past_capacity) {
+        const unsigned capacity = 2 * index + 64;
+        struct slc_cp_iteration *grown = slc_realloc(state->past, capacity * sizeof *grown);
 
-        SLC_TRY(slc_check_memory(grown != NULL, err, "to note %u iterations", room));
+        SLC_TRY(slc_check_memory(grown != NULL, err, "to record %u iterations", capacity));
         state->past = grown;
-        state->past_room = room;
+        state->past_capacity = capacity;
     }
     state->past[index] = *iteration;
-    /* What it borrows does not last. */
+    /* Drop borrowed pointers, which do not last. */
     state->past[index].copies_fault = NULL;
     state->past[index].choices = NULL;
     state->past[index].second_choices = NULL;

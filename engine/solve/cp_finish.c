@@ -1,8 +1,8 @@
 /*
- * The end of a decomposition, after the Tensor Toolbox's arrange and fixsigns: columns of unit
- * 2-norm with their norms in lambda, components by falling lambda (equal ones in their old order),
- * and signs that do not depend on the start. Rows of relabelled modes go back to the order of the
- * input first, so that ties between entries are settled as they are without relabelling.
+ * The end of a decomposition, after arrange and fixsigns of the Tensor Toolbox: columns of unit
+ * 2-norm with their norms in lambda, components by descending lambda (ties in their old order), and
+ * signs that do not depend on the start. Rows of relabelled modes are first permuted back to the
+ * order of the input, so that ties between elements are broken as without relabelling.
  *
  * Cost: three sweeps over the factors.
  */
@@ -38,7 +38,8 @@ static enum slc_status restore_rows(struct cp_state *state, struct slc_error *er
     return SLC_OK;
 }
 
-/* Moves the columns' 2-norms into lambda; signs[n * R + r] becomes that of the largest entry. */
+/* Moves the 2-norms of the columns into lambda; signs[n * R + r] becomes the sign of the element of
+ * largest magnitude. */
 static enum slc_status absorb_norms(struct cp_state *state, double *signs, struct slc_error *err)
 {
     double *lambda = state->result->lambda;
@@ -48,7 +49,7 @@ static enum slc_status absorb_norms(struct cp_state *state, double *signs, struc
         SLC_TRY(slc_dense_column_norms(state->dense, &state->result->factors[n], norms,
                                        signs + (size_t)n * state->rank, err));
         for (uint32_t r = 0; r < state->rank; r++) {
-            /* Below the smallest normal number the reciprocal overflows: nothing is left there. */
+            /* The reciprocal of a subnormal norm overflows: treat the column as zero. */
             lambda[r] *= state->scale[n][r] * (norms[r] < DBL_MIN ? 0.0 : norms[r]);
             norms[r] = norms[r] < DBL_MIN ? 0.0 : 1.0 / norms[r];
         }
@@ -79,8 +80,10 @@ static void choose_flips(const struct cp_state *state, double *signs)
     }
 }
 
-static enum slc_status
-arrange(struct cp_state *state, const double *signs, uint32_t *order, struct slc_error *err)
+static enum slc_status arrange_components(struct cp_state *state,
+                                          const double *signs,
+                                          uint32_t *order,
+                                          struct slc_error *err)
 {
     for (unsigned n = 0; n < state->order; n++) {
         struct slc_matrix *factor = &state->result->factors[n];
@@ -129,7 +132,7 @@ enum slc_status cp_finish(struct cp_state *state, struct slc_error *err)
         order[r] = components[r].index;
     }
     choose_flips(state, signs);
-    status = arrange(state, signs, order, err);
+    status = arrange_components(state, signs, order, err);
 
 done:
     slc_free(components);

@@ -1,8 +1,9 @@
 /*
- * Gram algebra of CP-ALS: Hadamard products and the fit that costs no pass (GENTEN section 2).
+ * Gram algebra of CP-ALS: Hadamard products, and the fit, which needs no pass ([Phipps2019] section
+ * 2).
  *
- * Everything here is R x R and in f64, computed by one thread in index order: the same bits
- * whatever the threads.
+ * All matrices are R x R and f64, computed by one thread in index order: bitwise reproducible for
+ * any number of threads.
  */
 #include "engine/solve/cp_state.h"
 
@@ -27,7 +28,7 @@ void cp_hadamard(struct cp_state *state, unsigned skip)
     }
 }
 
-/* ||M||^2 = lambda^T system lambda, with system the Hadamard product of all Gram matrices. */
+/* ||M||^2 = lambda^T system lambda, where system is the Hadamard product of all Gram matrices. */
 static double model_norm_squared(const struct cp_state *state)
 {
     const double *lambda = state->result->lambda;
@@ -57,7 +58,7 @@ enum slc_status cp_fit(struct cp_state *state, double *fit, struct slc_error *er
                         "%g); scale the values of the tensor",
                         state->iteration, state->inner, state->norm_x);
     }
-    /* Close to an exact fit the difference may come out below zero by rounding. */
+    /* Close to an exact fit rounding may make the difference negative. */
     *fit = 1.0 - sqrt(fmax(residual_squared, 0.0)) / state->norm_x;
     return SLC_OK;
 }

@@ -1,15 +1,15 @@
 /*
- * Two modes updated in one pass (DESIGN section 7).
+ * Two modes updated in one pass.
  *
- * The system V that a mode is solved with depends on the other factors alone, so that it is known
- * before the pass; and rows of the factor depend on nothing but their own rows of the MTTKRP. So
- * when a worker has computed all nonzeros of a range of rows, it solves for these rows, and its
- * nonzeros go into the MTTKRP of the next mode with the new rows, while they are still in memory.
- * That MTTKRP is one of the factor as it is stored, before it is normalized. Since normalizing
- * keeps norms beside the factor (cp_update.c), it is right as it is; where columns are scaled after
- * all, so are its columns, by the same powers of two.
+ * The system V of a mode depends on the other factors alone, so it is known before the pass; and a
+ * row of the factor depends only on its own row of the MTTKRP. So when a worker has computed all
+ * nonzeros of a range of rows, it solves these rows, and adds its nonzeros to the MTTKRP of the
+ * next mode with the new rows while they are still in memory. That MTTKRP uses the factor as
+ * stored, before it is normalized. Normalizing keeps the norms apart from the factor (cp_update.c),
+ * so the MTTKRP stays valid; if columns are scaled after all, its columns are scaled by the same
+ * powers of two.
  *
- * Against plain passes in the same order of modes only the order of summation differs.
+ * Only the order of summation differs from that of plain passes in the same order of modes.
  */
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
@@ -47,8 +47,8 @@ enum slc_status cp_fused_create(struct cp_state *state, struct slc_error *err)
         state->second_output = output.buffer;
     }
     SLC_TRY(status);
-    state->turned = slc_calloc(ranges_max, sizeof *state->turned);
-    SLC_TRY(slc_check_memory(state->turned != NULL, err, "to note %" PRIu64 " ranges of rows",
+    state->solved = slc_calloc(ranges_max, sizeof *state->solved);
+    SLC_TRY(slc_check_memory(state->solved != NULL, err, "to record %" PRIu64 " ranges of rows",
                              ranges_max));
     return SLC_OK;
 }
@@ -61,7 +61,7 @@ bool cp_fuses(const struct cp_state *state, unsigned place)
            !state->copies;
 }
 
-/* The rows of a range are complete: solves for them. */
+/* Solves the rows of a range that is complete. */
 static enum slc_status
 solve_range(void *context, unsigned worker, uint64_t number, struct slc_error *err)
 {
@@ -70,19 +70,17 @@ solve_range(void *context, unsigned worker, uint64_t number, struct slc_error *e
     const struct slc_row_range *range = &state->ranges[mode].ranges[number];
     const struct slc_matrix output = cp_output_view(state, &state->output, mode);
 
-    state->turned[number] = true;
+    state->solved[number] = true;
     return slc_dense_update_rows(state->dense, &state->solver, &output,
                                  &state->result->factors[mode], range->first_row, range->end_row,
                                  worker, err);
 }
 
-/*
- * Brings rows of the factor that have not been solved for to the scale of those that have: they
- * had the weights of the update before, and norms of their own. Then normalizes the factor.
- */
-static enum slc_status mend_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
+/* Scales rows that have not been solved to match those that have: they had the weights of the
+ * previous update and norms of their own. Then normalizes the factor. */
+static enum slc_status complete_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
-    double *factor = state->column_inner; /* found anew in the end */
+    double *factor = state->column_inner; /* overwritten at the end */
 
     for (uint32_t r = 0; r < state->rank; r++) {
         factor[r] = state->result->lambda[r] * state->scale[mode][r] * state->right[r];
@@ -90,7 +88,7 @@ static enum slc_status mend_factor(struct cp_state *state, unsigned mode, struct
     for (uint64_t i = 0; i < state->ranges[mode].count; i++) {
         const struct slc_row_range *range = &state->ranges[mode].ranges[i];
 
-        if (!state->turned[i]) {
+        if (!state->solved[i]) {
             slc_dense_scale_rows(&state->result->factors[mode], range->first_row, range->end_row,
                                  factor);
         }
@@ -112,7 +110,7 @@ run_pass(struct cp_state *state, unsigned mode, unsigned next, struct slc_error 
                                    .first_job = &jobs[0],
                                    .second_job = &jobs[1],
                                    .ranges = &state->ranges[mode],
-                                   .turn = solve_range,
+                                   .range_done = solve_range,
                                    .context = state};
     const struct cp_strategy strategies[2] = {{.conflict = SLC_CONFLICT_ROWS},
                                               {choice->chosen, choice->rival}};
@@ -125,13 +123,13 @@ run_pass(struct cp_state *state, unsigned mode, unsigned next, struct slc_error 
     SLC_TRY(cp_pass_begin(state, strategies, 2, &pass, err));
     fused.cuts = pass.cuts;
     for (uint64_t i = 0; i < state->ranges[mode].count; i++) {
-        state->turned[i] = pass.cuts != NULL && i < pass.cuts->first;
+        state->solved[i] = pass.cuts != NULL && i < pass.cuts->first;
     }
     enum slc_status status = slc_fused_stream(state->stream, plan->mode_layout[mode], &fused,
                                               pass.stop, pass.progress, state, err);
     if (status == SLC_OK && jobs[1].rival != SLC_CONFLICT_AUTO) {
         (void)state->second_backend->ops->mttkrp_tried(state->second_backend, choice);
-        choice->rival = SLC_CONFLICT_AUTO; /* once is enough */
+        choice->rival = SLC_CONFLICT_AUTO; /* one trial is enough */
     }
     state->settled |= UINT32_C(1) << next;
     return status;
@@ -153,8 +151,8 @@ enum slc_status cp_fused_update(
     state->result->times.mttkrp += slc_seconds_since(start_ns);
     if (status == SLC_ERR_INTERRUPTED && cp_stop_due(state)) {
         *stopped = true;
-        state->mixed = true;
-        return mend_factor(state, mode, err);
+        state->half_updated = true;
+        return complete_factor(state, mode, err);
     }
     if (status != SLC_OK) {
         slc_error_pass(err, &fault);

@@ -1,4 +1,4 @@
-/* Nonzeros that are held out of a factorization, and its error on them. */
+/* Holding nonzeros out of a factorization, and the model's error on them. */
 #include "base/memory/checked.h"
 #include "engine/solve/cp_state.h"
 
@@ -13,7 +13,7 @@ uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsi
         return 0;
     }
     return slc_add_u64(slc_held_memory_bytes(order, nnz, holdout),
-                       slc_buffer_footprint((uint64_t)workers * SLC_HOLDOUT_ROOM_BYTES +
+                       slc_buffer_footprint((uint64_t)workers * SLC_HOLDOUT_SCRATCH_BYTES +
                                                 SLC_MAX_RANK * sizeof(double),
                                             SLC_PAGES_SMALL),
                        &bytes)
@@ -30,20 +30,20 @@ enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
         return SLC_OK;
     }
     state->holdout = slc_holdout_choose(options->holdout, options->holdout_seed);
-    SLC_TRY(slc_buffer_create(&state->held_rooms,
-                              (uint64_t)state->plan->threads * SLC_HOLDOUT_ROOM_BYTES +
+    SLC_TRY(slc_buffer_create(&state->holdout_scratch,
+                              (uint64_t)state->plan->threads * SLC_HOLDOUT_SCRATCH_BYTES +
                                   SLC_MAX_RANK * sizeof(double),
                               SLC_PAGES_SMALL, err));
     SLC_TRY(slc_held_gather(state->stream, state->plan->mode_layout[state->mode_order[0]],
                             &state->holdout, options->holdout, state->order, manifest->nnz,
                             options->stop, &state->held, err));
     slc_stream_hold_out(state->stream, &state->holdout,
-                        (char *)state->held_rooms.data + SLC_MAX_RANK * sizeof(double));
+                        (char *)state->holdout_scratch.data + SLC_MAX_RANK * sizeof(double));
     double rest = manifest->sum_of_squares - state->held.sum_of_squares;
     if (!(rest >= DBL_MIN / DBL_EPSILON) ||
         rest < manifest->sum_of_squares * 64.0 * DBL_EPSILON * (double)state->order) {
         return slc_fail(err, SLC_ERR_NUMERIC,
-                        "what is left of the tensor without the nonzeros that are held out is 0");
+                        "the tensor is 0 without the nonzeros that are held out");
     }
     state->norm_x = sqrt(rest);
     state->result->norm_x = state->norm_x;
@@ -52,10 +52,10 @@ enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
     return SLC_OK;
 }
 
-enum slc_status cp_holdout_judge(struct cp_state *state, struct slc_error *err)
+enum slc_status cp_holdout_measure(struct cp_state *state, struct slc_error *err)
 {
     struct slc_cp_result *result = state->result;
-    double *weights = state->held_rooms.data;
+    double *weights = state->holdout_scratch.data;
 
     if (state->held.count == 0) {
         return SLC_OK;
@@ -76,5 +76,5 @@ void cp_holdout_end(struct cp_state *state)
         slc_stream_hold_out(state->stream, NULL, NULL);
     }
     slc_held_destroy(&state->held);
-    slc_buffer_destroy(&state->held_rooms);
+    slc_buffer_destroy(&state->holdout_scratch);
 }

@@ -1,8 +1,10 @@
 /*
- * What decides the result of a run, as lines of text: what a checkpoint of another run is told by.
+ * The identity of a run: everything that affects its result, as lines of text, to recognize a
+ * checkpoint of another run.
  *
- * Of a deterministic run that is all that its bits depend on; of any other, what makes it another
- * factorization: layouts, threads and passes then change results by rounding alone.
+ * A deterministic run lists everything that its bits depend on; any other run only the options that
+ * make it another factorization, because layouts, threads and passes then change results only by
+ * rounding.
  */
 #include "base/hash.h"
 #include "cpu/cpu.h"
@@ -14,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Text that is being put together; what does not fit shows in `used`. */
+/* Text being composed; `used` exceeds the buffer if the text does not fit. */
 struct identity {
     char *text;
     size_t used;
@@ -34,7 +36,7 @@ static void SLC_PRINTF(2, 3) append_text(struct identity *identity, const char *
     va_end(arguments);
 }
 
-static void put_tensor(struct identity *identity, const struct cp_state *state)
+static void append_tensor(struct identity *identity, const struct cp_state *state)
 {
     const struct slc_manifest *manifest = &state->store->manifest;
     struct slc_hash_stream labels;
@@ -45,7 +47,7 @@ static void put_tensor(struct identity *identity, const struct cp_state *state)
     }
     append_text(identity, "\ntensor nonzeros=%" PRIu64 "\ntensor content=%016" PRIx64,
                 manifest->nnz, manifest->content_sum);
-    /* Factors are kept in the numbers of the store. */
+    /* Rows of factors are in the order of the store. */
     slc_hash_stream_begin(&labels);
     for (unsigned i = 0; i < manifest->permutation_count; i++) {
         slc_hash_stream_add(&labels, &manifest->permutations[i].mode, sizeof(unsigned));
@@ -55,7 +57,7 @@ static void put_tensor(struct identity *identity, const struct cp_state *state)
 }
 
 static enum slc_status
-put_start(struct identity *identity, const struct cp_state *state, struct slc_error *err)
+append_start(struct identity *identity, const struct cp_state *state, struct slc_error *err)
 {
     const struct slc_cp_als_options *options = state->options;
     uint64_t hash;
@@ -70,8 +72,8 @@ put_start(struct identity *identity, const struct cp_state *state, struct slc_er
     return SLC_OK;
 }
 
-/* The order of modes from 1; a decimal point whatever the locale's is. */
-static void put_method(struct identity *identity, const struct cp_state *state)
+/* Writes the order of modes from 1, and numbers with a decimal point in every locale. */
+static void append_method(struct identity *identity, const struct cp_state *state)
 {
     char regularization[40];
 
@@ -89,14 +91,14 @@ static void put_method(struct identity *identity, const struct cp_state *state)
                 state->options->deterministic ? "yes" : "no");
 }
 
-static void put_holdout(struct identity *identity, const struct slc_cp_als_options *options)
+static void append_holdout(struct identity *identity, const struct slc_cp_als_options *options)
 {
     append_text(identity, "held out=%" PRIu64 " of 2^64, seed %" PRIu64 "\n",
                 slc_holdout_choose(options->holdout, 0).threshold, options->holdout_seed);
 }
 
-/* What else the bits of a deterministic run depend on. */
-static void put_bits(struct identity *identity, const struct cp_state *state)
+/* Writes the rest of what the bits of a deterministic run depend on. */
+static void append_bits(struct identity *identity, const struct cp_state *state)
 {
     const struct slc_plan *plan = state->plan;
 
@@ -130,26 +132,26 @@ enum slc_status cp_identity(const struct cp_state *state, char *text, struct slc
     struct identity identity = {text, 0};
 
     append_text(&identity, "method=CP-ALS\n");
-    put_method(&identity, state);
-    put_tensor(&identity, state);
-    enum slc_status status = put_start(&identity, state, err);
+    append_method(&identity, state);
+    append_tensor(&identity, state);
+    enum slc_status status = append_start(&identity, state, err);
     if (state->options->holdout > 0.0) {
-        put_holdout(&identity, state->options);
+        append_holdout(&identity, state->options);
     }
     SLC_TRY(status);
     if (state->options->deterministic) {
-        put_bits(&identity, state);
+        append_bits(&identity, state);
     }
     if (identity.used >= SLC_CP_IDENTITY_BYTES) {
         return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_CHECKPOINT,
-                              "what decides the result takes more than the %d bytes that a "
-                              "checkpoint has for it: do without",
+                              "the options that affect the result need more than the %d bytes that "
+                              "a checkpoint has for them: run without a checkpoint",
                               SLC_CP_IDENTITY_BYTES);
     }
     return SLC_OK;
 }
 
-/* The value of the line that begins with the `length` bytes `name`; NULL where there is none. */
+/* The value of the line that begins with the `length` bytes `name`; NULL if there is none. */
 static const char *value_of(const char *text, const char *name, size_t length)
 {
     for (const char *line = text; *line != '\0';) {
@@ -174,18 +176,18 @@ enum slc_status cp_identity_compare(const char *ours, const char *theirs, struct
 
         if (value == NULL || length != our_length || memcmp(value, our_value, length) != 0) {
             return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_RESTART,
-                                  "%.*s is %.*s, the checkpoint's is %.*s: go on with what it was "
-                                  "begun with, or begin anew",
+                                  "%.*s is %.*s, but the checkpoint has %.*s: resume with the "
+                                  "value of the checkpoint, or start a new run",
                                   (int)name, line, (int)our_length, our_value,
                                   value != NULL ? (int)length : 4, value != NULL ? value : "none");
         }
     }
-    /* What ours has not: a run that was begun so. */
+    /* The reverse: the checkpoint holds nonzeros out and this run does not. */
     if (value_of(ours, "held out", strlen("held out")) == NULL &&
         value_of(theirs, "held out", strlen("held out")) != NULL) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_HOLDOUT, SLC_FIELD_RESTART,
-                               "nothing is held out, but the checkpoint is of a run that holds "
-                               "nonzeros out: hold out the same part, or begin anew");
+                               "no nonzeros are held out, but the run of the checkpoint holds some "
+                               "out: hold out the same part, or start a new run");
     }
     return SLC_OK;
 }

@@ -1,13 +1,12 @@
 /*
- * Passes of CP-ALS in parts (engine/stream/pass_cuts.h), where the run has checkpoints: between two
- * parts one may be written that says where the pass stands, with all that it has summed up, and a
- * run that goes on from it begins there. A stop waits for the end of a part.
+ * Passes of CP-ALS in parts (engine/stream/pass_cuts.h), for runs with checkpoints. A checkpoint
+ * written between two parts records the position in the pass and its partial sums, and a resumed
+ * run starts there. A stop waits for the end of a part.
  *
- * Whether a pass can go on is told by its kind and strategies and by a hash of what was read before
- * it, blocks in their order or ranges of rows. Where a run that goes on has another order, by a
- * plan for less memory or another schedule, or another layout, a pass for one mode begins anew. One
- * for two modes cannot: its factor's rows that have been solved for are as they were in no
- * checkpoint.
+ * A pass can be resumed if its kind and strategies are the same and if a hash of the blocks or row
+ * ranges before the position matches. If a resumed run reads in another order, because of a plan
+ * for less memory, another schedule or another layout, a pass for one mode starts anew. A pass for
+ * two modes cannot: no checkpoint has the old values of the rows already solved.
  */
 #include "engine/solve/cp_checkpoint.h"
 
@@ -21,50 +20,48 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a part aims at: a stop may take ten seconds (DESIGN), half of them for writing. */
+/* Target duration of a part: a stop may take ten seconds, half of them for writing. */
 #define PART_SECONDS 3.0
-/* What a stop waits for the end of a part. */
+/* Longest time that a stop waits for the end of a part. */
 #define STOP_SECONDS 5.0
 /* Words of sums that are converted at a time. */
 enum { PIECE = 256 };
 
-/* Padded bytes of the block, or of the blocks of the range, at a position of the pass at hand. */
+/* Padded bytes of the block, or of the blocks of the range, at a position of the current pass. */
 static uint64_t bytes_at(const struct cp_state *state, uint64_t position)
 {
-    const struct cp_passing *passing = &state->passing;
+    const struct cp_current_pass *current = &state->current;
     struct slc_block_entry entry;
     uint64_t bytes = 0;
 
-    if (passing->fused) {
+    if (current->fused) {
         const struct slc_row_range *range = &state->ranges[state->mode].ranges[position];
 
         for (uint64_t b = 0; b < range->block_count; b++) {
-            slc_reader_entry(passing->reader, range->first_block + b, &entry);
+            slc_reader_entry(current->reader, range->first_block + b, &entry);
             bytes += entry.padded_bytes;
         }
         return bytes;
     }
-    slc_reader_entry(passing->reader, passing->order[position], &entry);
+    slc_reader_entry(current->reader, current->order[position], &entry);
     return entry.padded_bytes;
 }
 
-/*
- * A hash of what the pass at hand has read when it stands at `position`: numbers of blocks, of that
- * file. The same tensor in another store has other blocks.
- */
+/* A hash of the blocks that the current pass has read before `position`: block numbers in this
+ * file. The same tensor in another store has other blocks. */
 static uint64_t hash_before(const struct cp_state *state, uint64_t position)
 {
-    const struct cp_passing *passing = &state->passing;
-    uint64_t hash = slc_mix64(slc_reader_info(passing->reader)->header_hash + position);
+    const struct cp_current_pass *current = &state->current;
+    uint64_t hash = slc_mix64(slc_reader_info(current->reader)->header_hash + position);
 
     for (uint64_t p = 0; p < position; p++) {
-        if (passing->fused) {
+        if (current->fused) {
             const struct slc_row_range *range = &state->ranges[state->mode].ranges[p];
 
             hash = slc_mix64(slc_mix64(hash + range->first_row) + range->end_row);
             hash = slc_mix64(slc_mix64(hash + range->first_block) + range->block_count);
         } else {
-            hash = slc_mix64(hash + passing->order[p]);
+            hash = slc_mix64(hash + current->order[p]);
         }
     }
     return hash;
@@ -73,40 +70,41 @@ static uint64_t hash_before(const struct cp_state *state, uint64_t position)
 static uint64_t part_end(void *context, uint64_t first, uint64_t count)
 {
     struct cp_state *state = context;
-    struct cp_passing *passing = &state->passing;
-    const uint64_t asked = state->options->part_bytes;
-    const uint64_t want =
-        asked != 0 ? asked : slc_pass_pace_bytes(passing->pace, PART_SECONDS, passing->bytes_left);
+    struct cp_current_pass *current = &state->current;
+    const uint64_t requested = state->options->part_bytes;
+    const uint64_t target =
+        requested != 0 ? requested
+                       : slc_pass_pace_bytes(current->pace, PART_SECONDS, current->bytes_left);
     uint64_t end = first;
 
-    passing->part_bytes = 0;
-    while (end < count && (end == first || passing->part_bytes < want)) {
-        passing->part_bytes += bytes_at(state, end++);
+    current->part_bytes = 0;
+    while (end < count && (end == first || current->part_bytes < target)) {
+        current->part_bytes += bytes_at(state, end++);
     }
-    passing->bytes_left -= passing->part_bytes;
-    passing->first_block = first;
-    passing->end_block = end;
-    if (passing->fused) {
-        slc_row_ranges_blocks(&state->ranges[state->mode], first, end, &passing->first_block,
-                              &passing->end_block);
+    current->bytes_left -= current->part_bytes;
+    current->first_block = first;
+    current->end_block = end;
+    if (current->fused) {
+        slc_row_ranges_blocks(&state->ranges[state->mode], first, end, &current->first_block,
+                              &current->end_block);
     }
-    passing->part_ns = slc_clock_ns();
+    current->part_ns = slc_clock_ns();
     return end;
 }
 
 static enum slc_status end_part(void *context, uint64_t position, struct slc_error *err)
 {
     struct cp_state *state = context;
-    struct cp_passing *passing = &state->passing;
+    struct cp_current_pass *current = &state->current;
 
-    slc_pass_pace_note(passing->pace, passing->part_bytes, slc_seconds_since(passing->part_ns));
-    passing->position = position;
-    passing->left = cp_stop_due(state);
+    slc_pass_pace_record(current->pace, current->part_bytes, slc_seconds_since(current->part_ns));
+    current->position = position;
+    current->left = cp_stop_due(state);
     enum slc_status status =
-        passing->left ? cp_checkpoint_now(state, err) : cp_checkpoint_due(state, err);
-    passing->position = 0;
+        current->left ? cp_checkpoint_now(state, err) : cp_checkpoint_due(state, err);
+    current->position = 0;
     SLC_TRY(status);
-    if (passing->left) {
+    if (current->left) {
         return slc_fail(err, SLC_ERR_INTERRUPTED, "stopped between two parts of a pass");
     }
     return SLC_OK;
@@ -119,10 +117,10 @@ static void name_section(char name[SLC_CHECKPOINT_NAME_BYTES], unsigned job, uns
                    (region + 1) % 10);
 }
 
-static void put_words(struct slc_checkpoint *checkpoint,
-                      const unsigned char *data,
-                      uint64_t bytes,
-                      unsigned word_bytes)
+static void write_words(struct slc_checkpoint *checkpoint,
+                        const unsigned char *data,
+                        uint64_t bytes,
+                        unsigned word_bytes)
 {
     uint8_t piece[8 * PIECE];
     uint64_t count;
@@ -146,10 +144,10 @@ static void put_words(struct slc_checkpoint *checkpoint,
     }
 }
 
-static void get_words(struct slc_checkpoint_reader *reader,
-                      unsigned char *data,
-                      uint64_t bytes,
-                      unsigned word_bytes)
+static void read_words(struct slc_checkpoint_reader *reader,
+                       unsigned char *data,
+                       uint64_t bytes,
+                       unsigned word_bytes)
 {
     slc_checkpoint_get(reader, data, bytes);
     for (uint64_t at = 0; at < bytes; at += word_bytes) {
@@ -165,11 +163,11 @@ static void get_words(struct slc_checkpoint_reader *reader,
     }
 }
 
-/* Gives a job the sums of the checkpoint. */
+/* Loads the sums of the checkpoint into a job. */
 static enum slc_status read_job(struct cp_state *state, unsigned job, struct slc_error *err)
 {
     struct slc_checkpoint_reader *reader = slc_checkpoint_found(state->options->checkpoint);
-    struct slc_backend *backend = state->passing.backend[job];
+    struct slc_backend *backend = state->current.backend[job];
     struct slc_mttkrp_state sums;
 
     SLC_TRY(backend->ops->mttkrp_state(backend, &sums, err));
@@ -178,7 +176,7 @@ static enum slc_status read_job(struct cp_state *state, unsigned job, struct slc
 
         name_section(name, job, r);
         slc_checkpoint_seek(reader, name);
-        get_words(reader, sums.region[r].data, sums.region[r].bytes, sums.region[r].word_bytes);
+        read_words(reader, sums.region[r].data, sums.region[r].bytes, sums.region[r].word_bytes);
         SLC_TRY(slc_checkpoint_end(reader, err));
     }
     return backend->ops->mttkrp_resume(backend, err);
@@ -188,7 +186,7 @@ static enum slc_status resume_jobs(void *context, struct slc_error *err)
 {
     struct cp_state *state = context;
 
-    for (unsigned j = 0; j < state->passing.jobs; j++) {
+    for (unsigned j = 0; j < state->current.jobs; j++) {
         SLC_TRY(read_job(state, j, err));
     }
     return SLC_OK;
@@ -196,56 +194,57 @@ static enum slc_status resume_jobs(void *context, struct slc_error *err)
 
 enum slc_status cp_part_gather(struct cp_state *state, struct slc_error *err)
 {
-    struct cp_passing *passing = &state->passing;
+    struct cp_current_pass *current = &state->current;
 
-    for (unsigned j = 0; passing->position != 0 && j < passing->jobs; j++) {
-        struct slc_backend *backend = passing->backend[j];
+    for (unsigned j = 0; current->position != 0 && j < current->jobs; j++) {
+        struct slc_backend *backend = current->backend[j];
 
-        SLC_TRY(backend->ops->mttkrp_state(backend, &passing->sums[j], err));
+        SLC_TRY(backend->ops->mttkrp_state(backend, &current->sums[j], err));
     }
     return SLC_OK;
 }
 
-void cp_part_put(const struct cp_state *state)
+void cp_part_write(const struct cp_state *state)
 {
-    const struct cp_passing *passing = &state->passing;
+    const struct cp_current_pass *current = &state->current;
     struct slc_checkpoint *checkpoint = state->options->checkpoint;
 
-    for (unsigned j = 0; passing->position != 0 && j < passing->jobs; j++) {
-        for (unsigned r = 0; r < passing->sums[j].count; r++) {
+    for (unsigned j = 0; current->position != 0 && j < current->jobs; j++) {
+        for (unsigned r = 0; r < current->sums[j].count; r++) {
             char name[SLC_CHECKPOINT_NAME_BYTES];
 
             name_section(name, j, r);
             slc_checkpoint_section(checkpoint, name);
-            put_words(checkpoint, passing->sums[j].region[r].data, passing->sums[j].region[r].bytes,
-                      passing->sums[j].region[r].word_bytes);
+            write_words(checkpoint, current->sums[j].region[r].data,
+                        current->sums[j].region[r].bytes, current->sums[j].region[r].word_bytes);
         }
     }
 }
 
 struct slc_cp_part cp_part_saved(const struct cp_state *state)
 {
-    const struct cp_passing *passing = &state->passing;
-    struct slc_cp_part part = {.position = passing->position};
+    const struct cp_current_pass *current = &state->current;
+    struct slc_cp_part part = {.position = current->position};
 
     if (part.position != 0) {
-        part.fused = passing->fused;
+        part.fused = current->fused;
         part.hash = hash_before(state, part.position);
-        for (unsigned j = 0; j < passing->jobs; j++) {
-            part.conflict[j] = passing->strategy[j].conflict;
-            part.rival[j] = passing->strategy[j].rival;
+        for (unsigned j = 0; j < current->jobs; j++) {
+            part.conflict[j] = current->strategy[j].conflict;
+            part.rival[j] = current->strategy[j].rival;
         }
     }
     return part;
 }
 
-static enum slc_status refuse_checkpoint(unsigned mode, struct slc_error *err)
+static enum slc_status fail_resume(unsigned mode, struct slc_error *err)
 {
-    return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_RESTART,
-                          "the checkpoint was written within a pass that updates mode %u and the "
-                          "one after it, which this run would read otherwise: give it the memory, "
-                          "layouts, passes and schedule of the one that wrote it, or begin anew",
-                          mode + 1);
+    return slc_fail_field(
+        err, SLC_ERR_USAGE, SLC_FIELD_RESTART,
+        "the checkpoint was written within a pass that updates mode %u and the mode after it, "
+        "which this run would read differently: use the memory, layouts, passes and schedule of "
+        "the run that wrote it, or start a new run",
+        mode + 1);
 }
 
 enum slc_status
@@ -255,38 +254,37 @@ cp_part_check(const struct cp_state *state, const struct slc_cp_saved *saved, st
 
     return saved->part.position != 0 && saved->part.fused &&
                    (state->plan->fusion.modes >> mode & 1U) == 0
-               ? refuse_checkpoint(mode, err)
+               ? fail_resume(mode, err)
                : SLC_OK;
 }
 
-/* Whether the pass at hand is the one that a checkpoint stands in. */
-static bool is_left(const struct cp_state *state, const struct slc_cp_part *part, uint64_t count)
+/* Whether the current pass is the one that the checkpoint was written in. */
+static bool
+matches_part(const struct cp_state *state, const struct slc_cp_part *part, uint64_t count)
 {
-    const struct cp_passing *passing = &state->passing;
+    const struct cp_current_pass *current = &state->current;
 
-    for (unsigned j = 0; j < passing->jobs; j++) {
-        if (part->conflict[j] != passing->strategy[j].conflict ||
-            part->rival[j] != passing->strategy[j].rival) {
+    for (unsigned j = 0; j < current->jobs; j++) {
+        if (part->conflict[j] != current->strategy[j].conflict ||
+            part->rival[j] != current->strategy[j].rival) {
             return false;
         }
     }
-    return part->position != 0 && part->position < count && part->fused == passing->fused &&
+    return part->position != 0 && part->position < count && part->fused == current->fused &&
            part->hash == hash_before(state, part->position);
 }
 
-/*
- * Called ten times a second: ends a part that a stop would have to wait for too long, by the blocks
- * that it has got through so far. What it has summed up is then lost.
- */
+/* Called ten times a second: ends a part that would delay a stop for too long, judging by the
+ * blocks done so far. The sums of the part are then lost. */
 static void watch_pass(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes)
 {
     struct cp_state *state = context;
-    const struct cp_passing *passing = &state->passing;
+    const struct cp_current_pass *current = &state->current;
 
     if (cp_stop_requested(state)) {
-        const double passed = slc_seconds_since(passing->part_ns);
-        const double left = (double)passing->end_block - (double)blocks_done;
-        const double done = (double)blocks_done - (double)passing->first_block;
+        const double passed = slc_seconds_since(current->part_ns);
+        const double left = (double)current->end_block - (double)blocks_done;
+        const double done = (double)blocks_done - (double)current->first_block;
 
         if (passed * left > STOP_SECONDS * (done + 1.0)) {
             __atomic_store_n(&state->pass_stop, 1, __ATOMIC_RELAXED);
@@ -303,7 +301,7 @@ enum slc_status cp_pass_begin(struct cp_state *state,
                               struct cp_pass *pass,
                               struct slc_error *err)
 {
-    struct cp_passing *passing = &state->passing;
+    struct cp_current_pass *current = &state->current;
     const struct slc_cp_part part = state->part;
     const unsigned layout = state->plan->mode_layout[state->mode];
 
@@ -316,27 +314,27 @@ enum slc_status cp_pass_begin(struct cp_state *state,
         strategies[0].conflict == SLC_CONFLICT_REPLICA) {
         return SLC_OK;
     }
-    *passing = (struct cp_passing){.fused = count > 1,
-                                   .jobs = count,
-                                   .backend = {state->backend, state->second_backend},
-                                   .reader = slc_stream_reader(state->stream, layout),
-                                   .order = slc_stream_order(state->stream, layout),
-                                   .pace = &state->pace[state->mode][count > 1]};
-    memcpy(passing->strategy, strategies, count * sizeof *strategies);
-    uint64_t positions = passing->fused ? state->ranges[state->mode].count
-                                        : slc_reader_info(passing->reader)->block_count;
-    passing->cuts = (struct slc_pass_cuts){
+    *current = (struct cp_current_pass){.fused = count > 1,
+                                        .jobs = count,
+                                        .backend = {state->backend, state->second_backend},
+                                        .reader = slc_stream_reader(state->stream, layout),
+                                        .order = slc_stream_order(state->stream, layout),
+                                        .pace = &state->pace[state->mode][count > 1]};
+    memcpy(current->strategy, strategies, count * sizeof *strategies);
+    uint64_t positions = current->fused ? state->ranges[state->mode].count
+                                        : slc_reader_info(current->reader)->block_count;
+    current->cuts = (struct slc_pass_cuts){
         .end = part_end, .between = end_part, .resume = resume_jobs, .context = state};
-    if (is_left(state, &part, positions)) {
-        passing->cuts.first = part.position;
+    if (matches_part(state, &part, positions)) {
+        current->cuts.first = part.position;
     } else if (part.position != 0 && part.fused) {
-        return refuse_checkpoint(state->mode, err);
+        return fail_resume(state->mode, err);
     }
-    for (uint64_t p = passing->cuts.first; p < positions; p++) {
-        passing->bytes_left += bytes_at(state, p);
+    for (uint64_t p = current->cuts.first; p < positions; p++) {
+        current->bytes_left += bytes_at(state, p);
     }
     state->pass_stop = 0;
-    pass->cuts = &passing->cuts;
+    pass->cuts = &current->cuts;
     pass->stop = &state->pass_stop;
     pass->progress = watch_pass;
     return SLC_OK;
@@ -353,7 +351,7 @@ unsigned cp_part_bytes(const struct slc_plan *plan,
     for (unsigned n = 0; n < order; n++) {
         const uint64_t partitions = slc_max_u64(plan->partitions[n], plan->fusion.ranges[n]);
 
-        /* Sums are f64, whatever the factors are. */
+        /* Sums are f64 for factors of any type. */
         bytes[0] = slc_max_u64(bytes[0], dims[n] * pitch * sizeof(double));
         bytes[1] = slc_max_u64(bytes[1], partitions * sizeof(uint64_t));
         bytes[2] = slc_max_u64(bytes[2], partitions * pitch * sizeof(double));

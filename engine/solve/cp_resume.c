@@ -1,9 +1,9 @@
 /*
- * Going on from a checkpoint of CP-ALS: what cp_checkpoint.c has written, back into a fresh state.
+ * Resumes a checkpoint of CP-ALS: reads what cp_checkpoint.c has written into a fresh state.
  *
- * What trials have found is taken over where they would be made again; copies per mode are made
- * anew when the run comes to them. An MTTKRP that a pass for two modes has left is taken where the
- * plan has such passes; else its mode gets a pass of its own.
+ * Results of trials are reused if the trials would be repeated; copies per mode are built again
+ * when they are due. The MTTKRP that a pass for two modes has left is used if the plan has such
+ * passes; otherwise its mode gets a pass of its own.
  */
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
@@ -17,19 +17,20 @@
 enum {
     /* Elements of a row that are converted at a time. */
     PIECE = 256,
-    /* Numbers of `past` for an iteration, beside one for each mode. */
+    /* Numbers of `past` per iteration, in addition to one per mode. */
     PAST_NUMBERS = 6,
-    /* Iterations whose record is little beside any budget, */
+    /* Iterations whose records are small compared with any budget, */
     PAST_FREE = 4096,
-    /* and of each beyond: what is kept here, and what `sluice cpd` puts into run.json. */
+    /* and bytes per iteration beyond these: the record, and the text that `sluice cpd` adds to
+     * run.json. */
     PAST_BYTES = 4096
 };
 
-/* The section `name` into a matrix. */
-static enum slc_status get_matrix(struct slc_checkpoint_reader *reader,
-                                  const char *name,
-                                  const struct slc_matrix *matrix,
-                                  struct slc_error *err)
+/* Reads the section `name` into a matrix. */
+static enum slc_status read_matrix(struct slc_checkpoint_reader *reader,
+                                   const char *name,
+                                   const struct slc_matrix *matrix,
+                                   struct slc_error *err)
 {
     const uint32_t item = slc_value_bytes(matrix->type);
     uint8_t piece[8 * PIECE];
@@ -51,7 +52,7 @@ static enum slc_status get_matrix(struct slc_checkpoint_reader *reader,
     return slc_checkpoint_end(reader, err);
 }
 
-static void get_numbers(struct slc_checkpoint_reader *reader, double *numbers, size_t count)
+static void read_numbers(struct slc_checkpoint_reader *reader, double *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         numbers[i] = slc_checkpoint_get_f64(reader);
@@ -59,45 +60,43 @@ static void get_numbers(struct slc_checkpoint_reader *reader, double *numbers, s
 }
 
 static enum slc_status
-get_matrices(struct cp_state *state, struct slc_checkpoint_reader *reader, struct slc_error *err)
+read_matrices(struct cp_state *state, struct slc_checkpoint_reader *reader, struct slc_error *err)
 {
     const size_t rank = state->rank;
 
     slc_checkpoint_seek(reader, "matrices");
     for (unsigned n = 0; n < state->order; n++) {
-        get_numbers(reader, state->gram[n], rank * rank);
-        get_numbers(reader, state->scale[n], rank);
-        get_numbers(reader, state->norm[n], rank);
+        read_numbers(reader, state->gram[n], rank * rank);
+        read_numbers(reader, state->scale[n], rank);
+        read_numbers(reader, state->norm[n], rank);
     }
-    get_numbers(reader, state->result->lambda, rank);
+    read_numbers(reader, state->result->lambda, rank);
     SLC_TRY(slc_checkpoint_end(reader, err));
     for (unsigned n = 0; n < state->order; n++) {
         char name[SLC_CHECKPOINT_NAME_BYTES];
 
         cp_factor_name(n, name);
-        SLC_TRY(get_matrix(reader, name, &state->result->factors[n], err));
+        SLC_TRY(read_matrix(reader, name, &state->result->factors[n], err));
     }
     return SLC_OK;
 }
 
-static enum slc_status get_pending(struct cp_state *state,
-                                   struct slc_checkpoint_reader *reader,
-                                   unsigned mode,
-                                   struct slc_error *err)
+static enum slc_status read_pending(struct cp_state *state,
+                                    struct slc_checkpoint_reader *reader,
+                                    unsigned mode,
+                                    struct slc_error *err)
 {
     if (mode == SLC_MAX_ORDER || (state->plan->fusion.seconds >> mode & 1U) == 0) {
         return SLC_OK;
     }
     struct slc_matrix output = cp_output_view(state, &state->second_output, mode);
-    SLC_TRY(get_matrix(reader, "pending", &output, err));
+    SLC_TRY(read_matrix(reader, "pending", &output, err));
     state->pending = mode;
     return SLC_OK;
 }
 
-/*
- * Takes memory for as many iterations as there are said to be, if the budget has it: a few thousand
- * are little, and one that says millions may be forged.
- */
+/* Allocates memory for the number of iterations in the checkpoint, if the budget allows it: a few
+ * thousand are small, but a count of millions may be forged. */
 static enum slc_status reserve_past(struct cp_state *state, unsigned count, struct slc_error *err)
 {
     const struct slc_plan *plan = state->plan;
@@ -105,20 +104,19 @@ static enum slc_status reserve_past(struct cp_state *state, unsigned count, stru
 
     if (more > 0 &&
         more > plan->budget_bytes - slc_min_u64(plan->minimum_bytes, plan->budget_bytes)) {
-        return slc_fail_budget(
-            err, plan->budget_bytes, plan->minimum_bytes + more,
-            "the record of the %u iterations that the checkpoint goes on behind,", count);
+        return slc_fail_budget(err, plan->budget_bytes, plan->minimum_bytes + more,
+                               "the record of the %u iterations before the checkpoint", count);
     }
     state->past = slc_calloc(count > 0 ? count : 1, sizeof *state->past);
-    SLC_TRY(slc_check_memory(state->past != NULL, err, "to note %u iterations", count));
-    state->past_room = count;
+    SLC_TRY(slc_check_memory(state->past != NULL, err, "to record %u iterations", count));
+    state->past_capacity = count;
     return SLC_OK;
 }
 
-static enum slc_status get_past(struct cp_state *state,
-                                struct slc_checkpoint_reader *reader,
-                                unsigned count,
-                                struct slc_error *err)
+static enum slc_status read_past(struct cp_state *state,
+                                 struct slc_checkpoint_reader *reader,
+                                 unsigned count,
+                                 struct slc_error *err)
 {
     const struct slc_checkpoint_section *section = slc_checkpoint_find(reader, "past");
     enum slc_status status = SLC_OK;
@@ -126,7 +124,7 @@ static enum slc_status get_past(struct cp_state *state,
     if (section == NULL ||
         section->bytes != (uint64_t)count * (PAST_NUMBERS + state->order) * sizeof(uint64_t)) {
         return slc_fail_file(err, SLC_ERR_FORMAT, slc_checkpoint_reader_path(reader),
-                             "the checkpoint has not the iterations that it counts");
+                             "the iterations in the checkpoint do not match its count");
     }
     status = reserve_past(state, count, err);
     slc_checkpoint_seek(reader, "past");
@@ -143,14 +141,15 @@ static enum slc_status get_past(struct cp_state *state,
         for (unsigned n = 0; n < state->order; n++) {
             past.singular[n] = (singular >> n & 1U) != 0;
         }
-        get_numbers(reader, past.mode_seconds, state->order);
+        read_numbers(reader, past.mode_seconds, state->order);
         SLC_TRY(cp_checkpoint_past(state, &past, err));
     }
     return slc_checkpoint_end(reader, err);
 }
 
-/* What a trial of the same job has found before. */
-static void take_choice(struct slc_conflict_choice *choice, const struct slc_conflict_choice *saved)
+/* Reuses the result of an earlier trial of the same job. */
+static void restore_choice(struct slc_conflict_choice *choice,
+                           const struct slc_conflict_choice *saved)
 {
     if (choice->rival != SLC_CONFLICT_AUTO && saved->rival == SLC_CONFLICT_AUTO &&
         (saved->chosen == choice->chosen || saved->chosen == choice->rival)) {
@@ -158,13 +157,13 @@ static void take_choice(struct slc_conflict_choice *choice, const struct slc_con
     }
 }
 
-static void take_numbers(struct cp_state *state, const struct slc_cp_saved *saved)
+static void restore_numbers(struct cp_state *state, const struct slc_cp_saved *saved)
 {
     struct slc_cp_result *result = state->result;
 
     for (unsigned n = 0; n < state->order && saved->threads == state->plan->threads; n++) {
-        take_choice(&result->choices[n], &saved->choices[n]);
-        take_choice(&result->second_choices[n], &saved->second_choices[n]);
+        restore_choice(&result->choices[n], &saved->choices[n]);
+        restore_choice(&result->second_choices[n], &saved->second_choices[n]);
     }
     state->part = saved->part;
     state->settled = saved->settled;
@@ -189,10 +188,10 @@ static enum slc_status load_checkpoint(struct cp_state *state,
 {
     SLC_TRY(cp_part_check(state, saved, err));
     SLC_TRY(cp_factors_create(state, err));
-    SLC_TRY(get_matrices(state, reader, err));
-    SLC_TRY(get_pending(state, reader, saved->pending, err));
-    SLC_TRY(get_past(state, reader, saved->past_count, err));
-    take_numbers(state, saved);
+    SLC_TRY(read_matrices(state, reader, err));
+    SLC_TRY(read_pending(state, reader, saved->pending, err));
+    SLC_TRY(read_past(state, reader, saved->past_count, err));
+    restore_numbers(state, saved);
     return SLC_OK;
 }
 
@@ -223,7 +222,7 @@ enum slc_status cp_resume(struct cp_state *state, bool *resumed, struct slc_erro
     theirs = slc_malloc(SLC_CP_IDENTITY_BYTES);
     if (state->identity == NULL || theirs == NULL) {
         slc_free(theirs);
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for what a checkpoint is told by");
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the identity of a checkpoint");
     }
     enum slc_status status = cp_identity(state, state->identity, err);
     struct slc_checkpoint_reader *reader = slc_checkpoint_found(state->options->checkpoint);

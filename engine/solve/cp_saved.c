@@ -1,6 +1,6 @@
 /*
- * The state of a run in numbers: one list, written and read in the same order. Whatever is read is
- * a claim, checked before anything follows from it.
+ * The state of a run as numbers: one list, written and read in the same order. All numbers read are
+ * untrusted and checked before use.
  */
 #include "base/memory/checked.h"
 #include "engine/solve/cp_checkpoint.h"
@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the section `state`. One that says more than this one gets the next number. The first one knew
- * nothing of parts. */
+/*
+ * Version of the section `state`; adding members increments it. Version 1 had no parts of passes.
+ */
 enum { STATE_VERSION = 2, STATE_VERSION_PARTS = 2 };
 
 void cp_factor_name(unsigned mode, char name[SLC_CHECKPOINT_NAME_BYTES])
@@ -19,25 +20,26 @@ void cp_factor_name(unsigned mode, char name[SLC_CHECKPOINT_NAME_BYTES])
     (void)snprintf(name, SLC_CHECKPOINT_NAME_BYTES, "factor-%u", (mode + 1) % 100);
 }
 
-static void put_cost(struct slc_checkpoint *checkpoint, const struct slc_conflict_cost *cost)
+static void write_cost(struct slc_checkpoint *checkpoint, const struct slc_conflict_cost *cost)
 {
     slc_checkpoint_put_u64(checkpoint, (uint64_t)cost->conflict);
     slc_checkpoint_put_f64(checkpoint, cost->predicted_ns);
     slc_checkpoint_put_f64(checkpoint, cost->measured_ns);
 }
 
-static void put_choice(struct slc_checkpoint *checkpoint, const struct slc_conflict_choice *choice)
+static void write_choice(struct slc_checkpoint *checkpoint,
+                         const struct slc_conflict_choice *choice)
 {
     slc_checkpoint_put_u64(checkpoint, (uint64_t)choice->chosen);
     slc_checkpoint_put_u64(checkpoint, (uint64_t)choice->rival);
     slc_checkpoint_put_u64(checkpoint, choice->cost_count);
     for (unsigned i = 0; i < SLC_CONFLICT_COSTS; i++) {
-        put_cost(checkpoint, &choice->costs[i]);
+        write_cost(checkpoint, &choice->costs[i]);
     }
-    put_cost(checkpoint, &choice->spare);
+    write_cost(checkpoint, &choice->spare);
 }
 
-static void put_part(struct slc_checkpoint *checkpoint, const struct slc_cp_part *part)
+static void write_part(struct slc_checkpoint *checkpoint, const struct slc_cp_part *part)
 {
     slc_checkpoint_put_u64(checkpoint, part->position);
     slc_checkpoint_put_u64(checkpoint, part->hash);
@@ -72,16 +74,16 @@ void cp_saved_write(struct slc_checkpoint *checkpoint, const struct slc_cp_saved
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         slc_checkpoint_put_f64(checkpoint, times[i]);
     }
-    put_part(checkpoint, &saved->part);
+    write_part(checkpoint, &saved->part);
     for (unsigned n = 0; n < saved->order; n++) {
         slc_checkpoint_put_u64(checkpoint, saved->mode_order[n]);
-        put_choice(checkpoint, &saved->choices[n]);
-        put_choice(checkpoint, &saved->second_choices[n]);
+        write_choice(checkpoint, &saved->choices[n]);
+        write_choice(checkpoint, &saved->second_choices[n]);
     }
 }
 
-/* A number of at most `most`; else 0, and *sound is false. */
-static unsigned get_below(struct slc_checkpoint_reader *reader, uint64_t most, bool *sound)
+/* Reads a number of at most `most`; for a larger one returns 0 and sets *sound to false. */
+static unsigned read_below(struct slc_checkpoint_reader *reader, uint64_t most, bool *sound)
 {
     const uint64_t value = slc_checkpoint_get_u64(reader);
 
@@ -90,56 +92,56 @@ static unsigned get_below(struct slc_checkpoint_reader *reader, uint64_t most, b
 }
 
 static void
-get_cost(struct slc_checkpoint_reader *reader, struct slc_conflict_cost *cost, bool *sound)
+read_cost(struct slc_checkpoint_reader *reader, struct slc_conflict_cost *cost, bool *sound)
 {
-    cost->conflict = (enum slc_conflict)get_below(reader, SLC_CONFLICT_REPLICA, sound);
+    cost->conflict = (enum slc_conflict)read_below(reader, SLC_CONFLICT_REPLICA, sound);
     cost->predicted_ns = slc_checkpoint_get_f64(reader);
     cost->measured_ns = slc_checkpoint_get_f64(reader);
 }
 
 static void
-get_choice(struct slc_checkpoint_reader *reader, struct slc_conflict_choice *choice, bool *sound)
+read_choice(struct slc_checkpoint_reader *reader, struct slc_conflict_choice *choice, bool *sound)
 {
-    choice->chosen = (enum slc_conflict)get_below(reader, SLC_CONFLICT_REPLICA, sound);
-    choice->rival = (enum slc_conflict)get_below(reader, SLC_CONFLICT_REPLICA, sound);
-    choice->cost_count = get_below(reader, SLC_CONFLICT_COSTS, sound);
+    choice->chosen = (enum slc_conflict)read_below(reader, SLC_CONFLICT_REPLICA, sound);
+    choice->rival = (enum slc_conflict)read_below(reader, SLC_CONFLICT_REPLICA, sound);
+    choice->cost_count = read_below(reader, SLC_CONFLICT_COSTS, sound);
     for (unsigned i = 0; i < SLC_CONFLICT_COSTS; i++) {
-        get_cost(reader, &choice->costs[i], sound);
+        read_cost(reader, &choice->costs[i], sound);
     }
-    get_cost(reader, &choice->spare, sound);
+    read_cost(reader, &choice->spare, sound);
 }
 
-static void get_part(struct slc_checkpoint_reader *reader, struct slc_cp_part *part, bool *sound)
+static void read_part(struct slc_checkpoint_reader *reader, struct slc_cp_part *part, bool *sound)
 {
     part->position = slc_checkpoint_get_u64(reader);
     part->hash = slc_checkpoint_get_u64(reader);
-    part->fused = get_below(reader, 1, sound) != 0;
+    part->fused = read_below(reader, 1, sound) != 0;
     for (unsigned j = 0; j < 2; j++) {
-        part->conflict[j] = (enum slc_conflict)get_below(reader, SLC_CONFLICT_REPLICA, sound);
-        part->rival[j] = (enum slc_conflict)get_below(reader, SLC_CONFLICT_REPLICA, sound);
+        part->conflict[j] = (enum slc_conflict)read_below(reader, SLC_CONFLICT_REPLICA, sound);
+        part->rival[j] = (enum slc_conflict)read_below(reader, SLC_CONFLICT_REPLICA, sound);
     }
 }
 
-static void get_state(struct slc_checkpoint_reader *reader,
-                      uint64_t version,
-                      struct slc_cp_saved *saved,
-                      bool *sound)
+static void read_state(struct slc_checkpoint_reader *reader,
+                       uint64_t version,
+                       struct slc_cp_saved *saved,
+                       bool *sound)
 {
     struct slc_cp_times *times = &saved->times;
     double *const into[] = {&times->total, &times->mttkrp, &times->solve,
                             &times->fit,   &times->init,   &times->copies};
 
-    saved->order = get_below(reader, SLC_MAX_ORDER, sound);
-    saved->iterations = get_below(reader, INT_MAX, sound);
-    saved->place = get_below(reader, SLC_MAX_ORDER, sound);
-    saved->pending = get_below(reader, SLC_MAX_ORDER, sound);
-    saved->settled = get_below(reader, UINT32_MAX, sound);
-    saved->copies_after = get_below(reader, UINT_MAX, sound);
-    saved->threads = get_below(reader, UINT_MAX, sound);
-    saved->checkpoints.resumes = get_below(reader, INT_MAX, sound);
+    saved->order = read_below(reader, SLC_MAX_ORDER, sound);
+    saved->iterations = read_below(reader, INT_MAX, sound);
+    saved->place = read_below(reader, SLC_MAX_ORDER, sound);
+    saved->pending = read_below(reader, SLC_MAX_ORDER, sound);
+    saved->settled = read_below(reader, UINT32_MAX, sound);
+    saved->copies_after = read_below(reader, UINT_MAX, sound);
+    saved->threads = read_below(reader, UINT_MAX, sound);
+    saved->checkpoints.resumes = read_below(reader, INT_MAX, sound);
     saved->checkpoints.count = slc_checkpoint_get_u64(reader);
     saved->written = slc_checkpoint_get_u64(reader);
-    saved->past_count = get_below(reader, INT_MAX, sound);
+    saved->past_count = read_below(reader, INT_MAX, sound);
     saved->checkpoints.seconds = slc_checkpoint_get_f64(reader);
     saved->fit = slc_checkpoint_get_f64(reader);
     saved->inner = slc_checkpoint_get_f64(reader);
@@ -147,16 +149,16 @@ static void get_state(struct slc_checkpoint_reader *reader,
         *into[i] = slc_checkpoint_get_f64(reader);
     }
     if (version >= STATE_VERSION_PARTS) {
-        get_part(reader, &saved->part, sound);
+        read_part(reader, &saved->part, sound);
     }
     for (unsigned n = 0; n < saved->order; n++) {
-        saved->mode_order[n] = get_below(reader, SLC_MAX_ORDER - 1, sound);
-        get_choice(reader, &saved->choices[n], sound);
-        get_choice(reader, &saved->second_choices[n], sound);
+        saved->mode_order[n] = read_below(reader, SLC_MAX_ORDER - 1, sound);
+        read_choice(reader, &saved->choices[n], sound);
+        read_choice(reader, &saved->second_choices[n], sound);
     }
 }
 
-/* Whether the numbers go together. */
+/* Whether the numbers are consistent. */
 static bool is_state(const struct slc_cp_saved *saved)
 {
     return saved->order > 0 && saved->place < saved->order &&
@@ -177,7 +179,7 @@ read_identity(struct slc_checkpoint_reader *reader, char *identity, struct slc_e
     slc_checkpoint_get(reader, identity, bytes);
     identity[bytes] = '\0';
     enum slc_status status = slc_checkpoint_end(reader, err);
-    /* Printed as it is by whoever tells of it. */
+    /* Callers print it unchanged. */
     for (uint64_t i = 0; i < bytes; i++) {
         if (identity[i] != '\n' && (identity[i] < ' ' || identity[i] > '~')) {
             identity[i] = '?';
@@ -198,13 +200,14 @@ enum slc_status slc_cp_saved_read(struct slc_checkpoint_reader *reader,
     slc_checkpoint_seek(reader, "state");
     uint64_t version = slc_checkpoint_get_u64(reader);
     if (version > STATE_VERSION) {
-        return slc_fail_file(err, SLC_ERR_UNSUPPORTED, slc_checkpoint_reader_path(reader),
-                             "the checkpoint is of a newer sluice, which has to go on from it");
+        return slc_fail_file(
+            err, SLC_ERR_UNSUPPORTED, slc_checkpoint_reader_path(reader),
+            "the checkpoint was written by a newer sluice: resume with that version");
     }
-    get_state(reader, version, saved, &sound);
+    read_state(reader, version, saved, &sound);
     SLC_TRY(slc_checkpoint_end(reader, err));
     if ((version == 0 || !sound || !is_state(saved))) {
-        (void)slc_fail(err, SLC_ERR_FORMAT, "the checkpoint's state is none that a run can have");
+        (void)slc_fail(err, SLC_ERR_FORMAT, "the state in the checkpoint is invalid");
         slc_error_locate_file(err, slc_checkpoint_reader_path(reader));
         SLC_TRY(SLC_ERR_FORMAT);
     }

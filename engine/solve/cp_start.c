@@ -1,8 +1,8 @@
 /*
  * Memory and start of a CP-ALS run.
  *
- * All memory is taken here, before the first pass: factors (in the result), one output for the
- * MTTKRP of every mode, and one buffer with all R x R matrices and vectors of length R.
+ * All memory is allocated here, before the first pass: factors (in the result), one output for the
+ * MTTKRPs of all modes, and one buffer with all R x R matrices and vectors of R numbers.
  */
 #include "base/memory/checked.h"
 #include "engine/solve/cp_state.h"
@@ -23,7 +23,7 @@ uint64_t slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers
     const uint64_t squares = squares_elements(order, rank) * sizeof(double);
     uint64_t sum;
 
-    /* 256 bytes a component for weights, signs and sorting. */
+    /* 256 bytes per component for weights, signs and sorting. */
     if (!slc_add_u64(squares, slc_dense_memory_bytes(workers, rank, rows_max), &sum) ||
         !slc_add_u64(sum, slc_solver_memory_bytes(rank), &sum) ||
         !slc_add_u64(sum, SLC_CHECKPOINT_MEMORY_BYTES, &sum) ||
@@ -43,8 +43,8 @@ static uint64_t longest_mode(const struct cp_state *state)
     return rows;
 }
 
-/* Cuts the buffer of squares and vectors up. */
-static void take_squares(struct cp_state *state)
+/* Divides the buffer into matrices and vectors. */
+static void divide_squares(struct cp_state *state)
 {
     const size_t rank = state->rank;
     const size_t square = rank * rank;
@@ -76,8 +76,8 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
     SLC_TRY(slc_buffer_create(&state->squares,
                               squares_elements(state->order, state->rank) * sizeof(double),
                               SLC_PAGES_SMALL, err));
-    take_squares(state);
-    /* One matrix of the longest mode's shape; the state keeps only its memory. */
+    divide_squares(state);
+    /* One matrix with the shape of the longest mode; the state keeps only its memory. */
     if (state->plan->request.gpu == NULL || state->plan->request.hybrid.kind != SLC_HYBRID_NONE) {
         SLC_TRY(slc_matrix_create(&output, type, rows_max, state->rank, err));
     }
@@ -103,7 +103,7 @@ void cp_state_destroy(struct cp_state *state)
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         slc_row_ranges_destroy(&state->ranges[n]);
     }
-    slc_free(state->turned);
+    slc_free(state->solved);
     slc_free(state->identity);
     slc_free(state->past);
 }
@@ -142,7 +142,7 @@ static enum slc_status read_factors(struct cp_state *state, struct slc_error *er
     if (status != SLC_OK || options->iterations > 0) {
         return status;
     }
-    /* Nothing will absorb the weights of this start, so they are part of the result. */
+    /* No solve absorbs the weights of this start, so they are part of the result. */
     status = slc_model_read_lambda(options->files, options->init_folder, state->rank, lambda,
                                    &found, err);
     if (status != SLC_OK || !found) {
@@ -156,13 +156,13 @@ enum slc_status cp_start(struct cp_state *state, struct slc_error *err)
     enum slc_status status =
         state->options->init_folder != NULL ? read_factors(state, err) : random_factors(state, err);
 
-    /* A start is given, or drawn, for the indices of the input. */
+    /* A start is read or drawn in the order of the input. */
     for (unsigned n = 0; status == SLC_OK && n < state->order; n++) {
         status =
             slc_relabel_rows(state->store, n, SLC_ROWS_OF_STORE, &state->result->factors[n], err);
     }
     for (unsigned n = 0; status == SLC_OK && n < state->order; n++) {
-        /* The first mode's start is never read: its Gram matrix is formed by its update. */
+        /* The first mode's start is never read: its update computes its Gram matrix. */
         if (n != state->mode_order[0]) {
             status = slc_dense_gram(state->dense, &state->result->factors[n], state->gram[n], err);
         }

@@ -1,5 +1,5 @@
 /*
- * The parts of CP-ALS that its source files share: state of one run, Gram algebra, start and
+ * Declarations shared by the source files of CP-ALS: state of one run, Gram algebra, start and
  * finish. Internal to engine/solve.
  */
 #ifndef SLC_ENGINE_SOLVE_CP_STATE_H
@@ -13,40 +13,41 @@
 #include "engine/stream/pass_pace.h"
 #include "engine/stream/row_ranges.h"
 
-/* How an MTTKRP of a pass is computed. */
+/* Conflict strategies of an MTTKRP. */
 struct cp_strategy {
     enum slc_conflict conflict, rival;
 };
 
-/* The pass at hand of a run with checkpoints. */
-struct cp_passing {
+/* The current pass of a run with checkpoints. */
+struct cp_current_pass {
     struct slc_pass_cuts cuts;
     unsigned jobs;
-    bool fused; /* there are two */
+    bool fused; /* two jobs */
     struct slc_backend *backend[2];
     struct cp_strategy strategy[2];
     const struct slc_reader *reader;
     const uint64_t *order; /* of its blocks */
     struct slc_pass_pace *pace;
-    uint64_t bytes_left;             /* behind the part at hand */
-    uint64_t part_bytes, part_ns;    /* of that, and when it began */
-    uint64_t first_block, end_block; /* of it */
-    uint64_t position;               /* between two parts; else 0 */
-    bool left;                       /* there, by a stop */
+    uint64_t bytes_left;             /* after the current part */
+    uint64_t part_bytes, part_ns;    /* bytes and start time of the current part */
+    uint64_t first_block, end_block; /* blocks of the current part */
+    uint64_t position;               /* between two parts; otherwise 0 */
+    bool left;                       /* a stop ends the pass at this position */
     struct slc_mttkrp_state sums[2];
 };
 
-/* How to make it. */
+/* How to run a pass. */
 struct cp_pass {
     const struct slc_pass_cuts *cuts; /* NULL: in one part */
     const volatile int *stop;
-    void (*progress)(void *context, uint64_t done, uint64_t blocks, uint64_t bytes); /* the state */
+    /* context: the state */
+    void (*progress)(void *context, uint64_t done, uint64_t blocks, uint64_t bytes);
 };
 
 /*
- * One run. Factors live in the result from the start, so that a stop at any point leaves a model
- * behind: at every moment it is [lambda; A(0), .., A(N-1)], A(n) = result->factors[n]
- * diag(scale[n]) (cp_update.c says why), lambda from the mode updated last.
+ * One run. Factors live in the result from the start, so that a model exists wherever the run
+ * stops: it is always [lambda; A(0), .., A(N-1)] with A(n) = result->factors[n] diag(scale[n]) (see
+ * cp_update.c for the reason) and lambda from the mode updated last.
  */
 struct cp_state {
     const struct slc_store *store;
@@ -63,122 +64,129 @@ struct cp_state {
     unsigned mode_order[SLC_MAX_ORDER];
     double norm_x;
     uint64_t start_ns;
-    unsigned iteration;            /* being computed, from 1 */
-    unsigned mode;                 /* being computed, 0-based */
+    unsigned iteration;            /* current, from 1 */
+    unsigned mode;                 /* current, 0-based */
     bool copies;                   /* the backend holds copies per mode */
-    bool copies_refused;           /* there was no memory for them */
-    unsigned copies_due_after;     /* iterations, when they were made or refused */
+    bool copies_refused;           /* allocating them failed */
+    unsigned copies_due_after;     /* iterations before copies were built or refused */
     struct slc_error copies_fault; /* why they were refused */
-    unsigned place;                /* in the order of modes, of the next update */
-    double fit;                    /* of the last iteration that was completed */
+    unsigned place;                /* next update, as a position in the order of modes */
+    double fit;                    /* of the last completed iteration */
 
-    /* Of checkpoints, where the run has them (cp_checkpoint.c). */
+    /* For runs with checkpoints (cp_checkpoint.c). */
     char *identity;
-    struct slc_cp_iteration *past; /* iterations that were completed */
-    unsigned past_room;
-    uint64_t saved_ns;       /* when the last one was written, or the run begun */
-    double saving_seconds;   /* that one took, or is expected to take */
-    double seconds_before;   /* of the runs that this one goes on from */
-    bool unsaved;            /* there have been updates since */
-    bool mixed;              /* an update was left half made: there is none to resume from */
-    struct slc_cp_part part; /* of a checkpoint, until the pass that stands there has begun */
-    struct slc_pass_pace pace[SLC_MAX_ORDER][2]; /* of passes for a mode; for it and the next */
-    struct cp_passing passing;
-    volatile int pass_stop; /* ends a pass that a stop would have to wait for too long */
+    struct slc_cp_iteration *past; /* completed iterations */
+    unsigned past_capacity;
+    uint64_t saved_ns;       /* time of the last checkpoint, or start of the run */
+    double saving_seconds;   /* duration of the last checkpoint, measured or expected */
+    double seconds_before;   /* of the runs before the resume */
+    bool unsaved;            /* updates have been made since the last checkpoint */
+    bool half_updated;       /* an update is half done: this state cannot be resumed */
+    struct slc_cp_part part; /* from a checkpoint, until its pass has begun */
+    /* of passes for one mode; for a mode and the next */
+    struct slc_pass_pace pace[SLC_MAX_ORDER][2];
+    struct cp_current_pass current;
+    volatile int pass_stop; /* ends a pass that would delay a stop for too long */
 
     struct slc_dense *dense;
     struct slc_solver solver;
     struct slc_buffer output; /* MTTKRP results of modes that have a pass of their own */
-    /* Passes that update two modes: of the second one. */
+    /* Second output and backend of passes that update two modes. */
     struct slc_buffer second_output;
     struct slc_backend *second_backend;
     struct slc_row_ranges ranges[SLC_MAX_ORDER]; /* of each mode that begins such a pass */
-    bool *turned;               /* per range, which of the rows have been solved for */
-    unsigned pending;           /* the mode whose MTTKRP is in second_output; SLC_MAX_ORDER: none */
-    uint32_t settled;           /* bit n: result->second_choices[n] is what its trial made of it */
-    struct slc_buffer squares;  /* all that follows */
-    struct slc_holdout holdout; /* where options->holdout says so */
+    bool *solved;                                /* per range: its rows have been solved */
+    unsigned pending;          /* mode whose MTTKRP is in second_output; SLC_MAX_ORDER: none */
+    uint32_t settled;          /* bit n: result->second_choices[n] holds the outcome of its trial */
+    struct slc_buffer squares; /* memory of all matrices and vectors below */
+    struct slc_holdout holdout; /* if options->holdout is set */
     struct slc_held held;
-    struct slc_buffer held_rooms; /* of workers, and weights */
-    double *gram[SLC_MAX_ORDER];  /* R x R: A(n)^T A(n) */
-    double *system;               /* R x R: Hadamard product of Gram matrices */
+    struct slc_buffer holdout_scratch; /* weights, and scratch of the workers */
+    double *gram[SLC_MAX_ORDER];       /* R x R: A(n)^T A(n) */
+    double *system;                    /* R x R: Hadamard product of Gram matrices */
     /* R numbers each. */
     double *scale[SLC_MAX_ORDER];
-    double *norm[SLC_MAX_ORDER];    /* by which A(n) was divided last */
-    double *left, *right;           /* scales of the MTTKRP and of the factor being solved for */
-    double *largest, *column_inner; /* what its update found */
+    double *norm[SLC_MAX_ORDER];    /* last divisor of A(n) */
+    double *left, *right;           /* scales of the MTTKRP and of the factor being solved */
+    double *largest, *column_inner; /* results of the update */
     double inner;                   /* <X, M> after the update of a mode */
 };
 
-/* Takes the memory of a run; cp_state_destroy takes a partly created one. */
+/* Allocates the memory of a run. cp_state_destroy accepts a partly created state. */
 enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 void cp_state_destroy(struct cp_state *state);
 
 /*
- * Before anything is computed, where options->holdout says so: collects the nonzeros that are held
- * out and has the stream leave them out from then on. And the model's error on them, into the
- * result. Nothing where there are none.
+ * Do nothing unless options->holdout is set. The first is called before anything is computed: it
+ * collects the held-out nonzeros and has the stream skip them from then on. The second stores the
+ * model's error on them in the result.
  */
 enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
-enum slc_status cp_holdout_judge(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+enum slc_status cp_holdout_measure(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 void cp_holdout_end(struct cp_state *state);
 
-/* Has the result hold factors, of zeros. */
+/* Creates the factors of the result, filled with zeros. */
 enum slc_status cp_factors_create(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 
 /* Fills the factors (random or from files), lambda and the Gram matrices. */
 enum slc_status cp_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 
-/* The section of a checkpoint that a factor is in, and that slc_cp_saved_read reads. */
+/* cp_factor_name sets the name of the section that holds a factor; cp_saved_write writes the
+ * section that slc_cp_saved_read reads. */
 void cp_factor_name(unsigned mode, char name[SLC_CHECKPOINT_NAME_BYTES]);
 void cp_saved_write(struct slc_checkpoint *checkpoint, const struct slc_cp_saved *saved);
 
-/* All that decides the result, a line `name=value` each, in SLC_CP_IDENTITY_BYTES. */
+/* Writes everything that affects the result to `text` (SLC_CP_IDENTITY_BYTES), one line
+ * `name=value` each. */
 enum slc_status
 cp_identity(const struct cp_state *state, char *text, struct slc_error *err) SLC_NODISCARD;
-/* SLC_ERR_USAGE naming the first difference of a checkpoint's identity `theirs` from ours. */
+/* SLC_ERR_USAGE names the first difference between the identity of a checkpoint, `theirs`, and
+ * ours. */
 enum slc_status
 cp_identity_compare(const char *ours, const char *theirs, struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Before the start: goes on from the checkpoint, where there is one; *resumed says so, and the
- * state is then what it was, but for devices. Nothing without options->checkpoint.
- */
+/* Called before the start: resumes the checkpoint, if there is one; sets *resumed and restores the
+ * state, except that of devices. Does nothing without options->checkpoint. */
 enum slc_status
 cp_resume(struct cp_state *state, bool *resumed, struct slc_error *err) SLC_NODISCARD;
-/* After the start: has the disk keep room for checkpoints. */
+/* Called after the start: reserves disk space for checkpoints. */
 enum slc_status cp_checkpoint_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
-/* After an update: writes one if it is time. */
+/* Called after an update: writes a checkpoint if one is due. */
 enum slc_status cp_checkpoint_due(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 enum slc_status cp_checkpoint_now(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
-/* At the end of a run that goes on another day: writes one unless there is one of this state. */
+/*
+ * Called at the end of a run that may be resumed: writes a checkpoint unless this state is saved.
+ */
 enum slc_status cp_checkpoint_last(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
-/* Notes an iteration that was completed. */
+/* Records a completed iteration. */
 enum slc_status cp_checkpoint_past(struct cp_state *state,
                                    const struct slc_cp_iteration *iteration,
                                    struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Before the pass for one or two jobs that updates state->mode: says how to make it; in parts where
- * the run has checkpoints, and from where a checkpoint stands in it. When it was ended with
- * SLC_ERR_INTERRUPTED, passing.left says that it can be gone on with. Errors: SLC_ERR_USAGE where a
- * checkpoint stands in a pass for two modes that this is not.
+ * Called before the pass for one or two jobs that updates state->mode: fills *pass. With
+ * checkpoints the pass is made in parts, and starts where a checkpoint left it. After
+ * SLC_ERR_INTERRUPTED, current.left means that the pass can be resumed. Errors: SLC_ERR_USAGE if a
+ * checkpoint lies within another pass for two modes.
  */
 enum slc_status cp_pass_begin(struct cp_state *state,
                               const struct cp_strategy *strategies,
                               unsigned count,
                               struct cp_pass *pass,
                               struct slc_error *err) SLC_NODISCARD;
-/* Before the first pass of a run that goes on: the same error where there is no such pass. */
+/* Called before the first pass of a resumed run: the same error if the plan has no such pass. */
 enum slc_status cp_part_check(const struct cp_state *state,
                               const struct slc_cp_saved *saved,
                               struct slc_error *err) SLC_NODISCARD;
-/* Where the pass at hand stands, for a checkpoint; `gather` before `put` writes its sections. */
+/*
+ * cp_part_saved returns the position of the current pass for a checkpoint. cp_part_gather collects
+ * the pass's sums; cp_part_write, called after it, writes them as sections.
+ */
 enum { CP_PART_SECTIONS = 2 * SLC_MTTKRP_REGIONS };
 struct slc_cp_part cp_part_saved(const struct cp_state *state);
 enum slc_status cp_part_gather(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
-void cp_part_put(const struct cp_state *state);
-/* How long these may get. Returns how many there are. */
+void cp_part_write(const struct cp_state *state);
+/* Upper bounds of the sizes of these sections. Returns their number. */
 unsigned cp_part_bytes(const struct slc_plan *plan,
                        unsigned order,
                        const uint64_t *dims,
@@ -195,12 +203,12 @@ cp_output_view(const struct cp_state *state, const struct slc_buffer *output, un
     return view;
 }
 
-/* system = Hadamard product of all Gram matrices but `skip` (SLC_MAX_ORDER: of all). */
+/* system = Hadamard product of all Gram matrices except `skip` (SLC_MAX_ORDER: of all). */
 void cp_hadamard(struct cp_state *state, unsigned skip);
 
 /*
- * A(mode) = M V^-1 from the MTTKRP in `output`, normalized: its lambda, scale, Gram matrix, and the
- * inner product of tensor and model. *singular: V was. Overwrites state->system.
+ * A(mode) = M V^-1 from the MTTKRP in `output`, normalized: computes lambda, scale, Gram matrix,
+ * and the inner product of tensor and model. *singular: V was singular. Overwrites state->system.
  * Errors: SLC_ERR_NUMERIC when a component is not finite.
  */
 enum slc_status cp_update(struct cp_state *state,
@@ -209,9 +217,9 @@ enum slc_status cp_update(struct cp_state *state,
                           bool *singular,
                           struct slc_error *err) SLC_NODISCARD;
 /*
- * The same in steps. Between them every row is solved for by state->solver, by
- * slc_dense_update_rows; the second finds the factor's sums and normalizes it, and with it an
- * MTTKRP that is pending: that was computed from this factor as it was stored.
+ * The same in two steps. In between, state->solver solves every row with slc_dense_update_rows. The
+ * second step computes the factor's sums, normalizes the factor, and scales a pending MTTKRP with
+ * it: that was computed from the factor as stored.
  */
 enum slc_status cp_update_begin(struct cp_state *state,
                                 unsigned mode,
@@ -222,20 +230,18 @@ enum slc_status cp_update_end(struct cp_state *state,
                               const struct slc_buffer *output,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* What passes that update two modes need; nothing where the plan has none. */
+/* Creates the state of passes that update two modes; does nothing if the plan has none. */
 enum slc_status cp_fused_create(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Whether the update that stands at `place` in the order of modes is to be made by a pass for the
- * next one, too: the plan says so, and there is a next one.
- */
+/* Whether one pass computes the update at `place` in the order of modes and the MTTKRP of the next
+ * mode: the plan says so, and there is a next update. */
 bool cp_fuses(const struct cp_state *state, unsigned place);
 
 /*
  * The update at `place` by such a pass; the MTTKRP of the next mode is then pending.
- * *stopped: options->stop ended the pass; rows that had been solved for by then are new, the others
- * as before, and the factor is normalized: rows are independent of one another, so that the model
- * fits no worse. Errors: those of passes and updates.
+ * *stopped: options->stop ended the pass. Rows solved by then are new and the others old, and the
+ * factor is normalized: rows are independent of one another, so the model fits no worse. Errors:
+ * those of passes and updates.
  */
 enum slc_status cp_fused_update(struct cp_state *state,
                                 unsigned place,
@@ -243,13 +249,14 @@ enum slc_status cp_fused_update(struct cp_state *state,
                                 bool *stopped,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Whether the run is to end, by options->stop or for the time. */
+/* Whether the run is to end, by options->stop or by the time limit. */
 bool cp_stop_due(const struct cp_state *state);
-/* Whether options->stop says so. And progress of a pass for it; the context is the state. */
+/* Whether options->stop is set. */
 bool cp_stop_requested(const struct cp_state *state);
+/* Progress callback of passes; the context is the state. */
 void cp_report_progress(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes);
 
-/* Fills in a job for mode `mode` with what all jobs of a run share. */
+/* Returns a job for `mode`, with the members that all jobs of a run share. */
 struct slc_mttkrp_job
 cp_job(const struct cp_state *state, unsigned mode, struct slc_matrix *output);
 
@@ -260,7 +267,7 @@ cp_job(const struct cp_state *state, unsigned mode, struct slc_matrix *output);
  */
 enum slc_status cp_fit(struct cp_state *state, double *fit, struct slc_error *err) SLC_NODISCARD;
 
-/* 2-norms into lambda, components sorted, signs fixed. */
+/* Moves 2-norms into lambda, sorts the components and fixes their signs. */
 enum slc_status cp_finish(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 
 #endif

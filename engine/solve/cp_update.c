@@ -1,25 +1,25 @@
 /*
  * The update of one mode: A(n) = M(n) V(n)^-1, normalized.
  *
- * Norms of columns are known only when all rows have been solved, and dividing by them would take
- * one more sweep over a factor that has left the cache. So a factor is stored with columns of
- * nearly unit norm, F(n), and what is missing is kept beside it: A(n) = F(n) diag(scale(n)). An
- * MTTKRP is linear in each column of each factor, so the one computed from the stored factors needs
- * only the product of their scales, and the Gram matrix of A(n) follows from that of F(n). Solving
- * takes both scales (slc_dense_factorize): they cost nothing per row.
+ * Column norms are known only after all rows have been solved, and dividing by them would need
+ * another sweep over a factor that has left the cache. So a factor is stored with columns of nearly
+ * unit norm, F(n), and the remaining scale is kept separately: A(n) = F(n) diag(scale(n)). An
+ * MTTKRP is linear in each column of each factor, so an MTTKRP of the stored factors needs only the
+ * product of their scales, and the Gram matrix of A(n) follows from that of F(n). The solver
+ * applies both scales (slc_dense_factorize) at no cost per row.
  *
- * "Nearly": columns are solved for with the norm of the iteration before, as a power of two, which
- * rounds nothing. Where that was more than SCALE_LIMIT off the factor is scaled after all.
+ * "Nearly": columns are solved with the norm of the previous iteration, rounded to a power of two,
+ * which is exact. If that was off by more than SCALE_LIMIT, the factor is scaled after all.
  */
 #include "engine/solve/cp_state.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-/* Fifteen factors, each off by this much, leave products within the range of f32. */
+/* Fifteen factors, each off by this much, keep products within the range of f32. */
 #define SCALE_LIMIT 256.0
 
-/* The power of two next below a positive number. */
+/* The largest power of two below or equal to a positive number. */
 static double power_below(double value)
 {
     int exponent;
@@ -40,8 +40,8 @@ static void set_left_scales(const struct cp_state *state, unsigned mode)
 }
 
 /*
- * state->right: reciprocals of the norms to expect. In the first iteration nothing is known but
- * that a component's norm, which is that of its new column times the root of V's diagonal, is
+ * state->right: reciprocals of the expected norms. In the first iteration only this is known: the
+ * norm of a component, which is the norm of its new column times the root of V's diagonal, is
  * seldom far from the tensor's.
  */
 static void set_right_scales(const struct cp_state *state, unsigned mode)
@@ -53,12 +53,12 @@ static void set_right_scales(const struct cp_state *state, unsigned mode)
             norm = state->norm_x / sqrt(state->system[(size_t)r * state->rank + r]);
         }
         state->right[r] = isnormal(norm) ? 1.0 / power_below(norm) : 1.0;
-        /* A norm near the ends of the range has a reciprocal beyond it. */
+        /* The reciprocal of a norm near the ends of the range overflows or underflows. */
         state->right[r] = isnormal(state->right[r]) ? state->right[r] : 1.0;
     }
 }
 
-/* The norm of column r of A(n) before normalizing: by 2-norm, later by max(1, max-norm). */
+/* The norm of column r of A(n) before normalizing: 2-norm in iteration 1, then max(1, max-norm). */
 static double column_norm(const struct cp_state *state, const double *gram, uint32_t r)
 {
     const double square = gram[(size_t)r * state->rank + r];
@@ -69,7 +69,7 @@ static double column_norm(const struct cp_state *state, const double *gram, uint
     return fmax(1.0, state->largest[r] / state->right[r]);
 }
 
-/* Scales stored columns that are far from unit norm after all. */
+/* Scales stored columns that are far from unit norm. */
 static enum slc_status
 scale_far_columns(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
@@ -104,7 +104,7 @@ scale_far_columns(struct cp_state *state, unsigned mode, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Norms into lambda and scale, and the Gram matrix of the normalized factor. */
+/* Moves norms into lambda and scale, and computes the Gram matrix of the normalized factor. */
 static enum slc_status
 normalize_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
@@ -153,8 +153,9 @@ static struct slc_update_sums sums_of(const struct cp_state *state, unsigned mod
     return (struct slc_update_sums){state->gram[mode], state->largest, state->column_inner};
 }
 
-/* The inner product of tensor and model, and all that follows from the factor's norms. */
-static enum slc_status settle_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
+/* Computes the inner product of tensor and model, and everything that depends on the factor's
+ * norms. */
+static enum slc_status finish_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     state->inner = 0.0;
     for (uint32_t r = 0; r < state->rank; r++) {
@@ -173,7 +174,7 @@ enum slc_status cp_update_end(struct cp_state *state,
 
     SLC_TRY(slc_dense_update_sums(state->dense, &state->solver, &mttkrp,
                                   &state->result->factors[mode], &sums, err));
-    return settle_factor(state, mode, err);
+    return finish_factor(state, mode, err);
 }
 
 enum slc_status cp_update(struct cp_state *state,
@@ -188,5 +189,5 @@ enum slc_status cp_update(struct cp_state *state,
     SLC_TRY(cp_update_begin(state, mode, singular, err));
     SLC_TRY(state->executor->ops->update_rows(state->executor, mode, &mttkrp, &state->solver, &sums,
                                               err));
-    return settle_factor(state, mode, err);
+    return finish_factor(state, mode, err);
 }

@@ -12,13 +12,13 @@
 
 enum { GRAIN = 4096 };
 
-/* Eight standard deviations and some more than are expected. */
-static uint64_t room_for(uint64_t nnz, double fraction)
+/* The expected number plus eight standard deviations and a few more. */
+static uint64_t capacity_for(uint64_t nnz, double fraction)
 {
     const double expected = (double)nnz * fraction;
-    const double room = expected + 8.0 * sqrt(expected) + 64.0;
+    const double capacity = expected + 8.0 * sqrt(expected) + 64.0;
 
-    return room < (double)nnz ? (uint64_t)room : nnz;
+    return capacity < (double)nnz ? (uint64_t)capacity : nnz;
 }
 
 static uint64_t record_words(unsigned order)
@@ -26,12 +26,12 @@ static uint64_t record_words(unsigned order)
     return order + UINT64_C(2);
 }
 
-static bool count_bytes(unsigned order, uint64_t room, uint64_t *bytes)
+static bool count_bytes(unsigned order, uint64_t capacity, uint64_t *bytes)
 {
     uint64_t sums;
 
-    return slc_mul_u64(room, record_words(order) * sizeof(uint64_t), bytes) &&
-           slc_mul_u64(slc_div_up_u64(room, GRAIN), 2 * sizeof(double), &sums) &&
+    return slc_mul_u64(capacity, record_words(order) * sizeof(uint64_t), bytes) &&
+           slc_mul_u64(slc_div_up_u64(capacity, GRAIN), 2 * sizeof(double), &sums) &&
            slc_add_u64(*bytes, sums, bytes) && *bytes <= INT64_MAX;
 }
 
@@ -39,12 +39,12 @@ uint64_t slc_held_memory_bytes(unsigned order, uint64_t nnz, double fraction)
 {
     uint64_t bytes;
 
-    return count_bytes(order, room_for(nnz, fraction), &bytes)
+    return count_bytes(order, capacity_for(nnz, fraction), &bytes)
                ? slc_buffer_footprint(bytes, SLC_PAGES_SMALL)
                : UINT64_MAX;
 }
 
-/* A pass that collects. */
+/* A pass that collects held-out nonzeros. */
 struct gather {
     const struct slc_holdout *holdout;
     struct slc_held *held;
@@ -71,10 +71,11 @@ gather_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
                 continue;
             }
             uint64_t at = atomic_fetch_add(&gather->count, 1);
-            if (at >= gather->held->room) {
-                return slc_fail_field(err, SLC_ERR_NUMERIC, SLC_FIELD_HOLDOUT_SEED,
-                                      "far more nonzeros are held out than were asked for: the "
-                                      "tensor's coordinates agree with this seed; take another");
+            if (at >= gather->held->capacity) {
+                return slc_fail_field(
+                    err, SLC_ERR_NUMERIC, SLC_FIELD_HOLDOUT_SEED,
+                    "far more nonzeros are held out than requested: the coordinates of the tensor "
+                    "collide with this seed; choose another seed");
             }
             uint64_t *record =
                 (uint64_t *)gather->held->memory.data + at * record_words(tile->order);
@@ -88,7 +89,8 @@ gather_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
     return SLC_OK;
 }
 
-/* By hash, then by coordinates: no two are equal. The word after the hash is the value's. */
+/* By hash, then by coordinates; no two are equal. The word after the hash is the value and is
+ * skipped. */
 static int compare_records(const void *left, const void *right, unsigned order)
 {
     const uint64_t *a = left, *b = right;
@@ -101,7 +103,7 @@ static int compare_records(const void *left, const void *right, unsigned order)
     return 0;
 }
 
-/* Heap sort: records have a length that is known at run time alone, and qsort would take memory. */
+/* Heap sort: the record length is known only at run time, and qsort would allocate memory. */
 static void
 sift_record(uint64_t *records, uint64_t words, unsigned order, uint64_t at, uint64_t count)
 {
@@ -166,9 +168,9 @@ enum slc_status slc_held_gather(struct slc_stream *stream,
 
     memset(held, 0, sizeof *held);
     held->order = order;
-    held->room = room_for(nnz, fraction);
-    if (!count_bytes(order, held->room, &bytes)) {
-        return slc_fail(err, SLC_ERR_MEMORY, "the held-out nonzeros are too many for any memory");
+    held->capacity = capacity_for(nnz, fraction);
+    if (!count_bytes(order, held->capacity, &bytes)) {
+        return slc_fail(err, SLC_ERR_MEMORY, "the held-out nonzeros do not fit in memory");
     }
     SLC_TRY(slc_buffer_create(&held->memory, bytes, SLC_PAGES_SMALL, err));
     SLC_TRY(slc_stream_pass(stream, &pass, err));
@@ -176,7 +178,7 @@ enum slc_status slc_held_gather(struct slc_stream *stream,
     if (held->count == 0) {
         return slc_fail_fields(
             err, SLC_ERR_USAGE, SLC_FIELD_HOLDOUT, SLC_FIELD_HOLDOUT_SEED,
-            "none of the nonzeros is held out: hold out a larger part, or take another seed");
+            "none of the nonzeros is held out: hold out a larger part, or choose another seed");
     }
     sort_records(held);
     for (uint64_t i = 0; i < held->count; i++) {
@@ -191,30 +193,30 @@ void slc_held_destroy(struct slc_held *held)
     memset(held, 0, sizeof *held);
 }
 
-/* A model being judged. */
-struct judged {
+/* The evaluation of a model. */
+struct evaluation {
     const struct slc_held *held;
     struct slc_model_view model;
-    double *sums; /* of each grain: squares, magnitudes */
+    double *sums; /* per grain: sum of squares, sum of magnitudes */
 };
 
 static void sum_errors(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
-    const struct judged *judged = context;
-    const uint64_t words = record_words(judged->held->order);
-    const uint64_t *records = judged->held->memory.data;
+    const struct evaluation *evaluation = context;
+    const uint64_t words = record_words(evaluation->held->order);
+    const uint64_t *records = evaluation->held->memory.data;
     double squares = 0.0, magnitudes = 0.0;
 
     (void)worker;
     for (uint64_t i = begin; i < end; i++) {
-        const double error =
-            value_of(judged->held, i) - slc_model_value(&judged->model, records + i * words + 2);
+        const double error = value_of(evaluation->held, i) -
+                             slc_model_value(&evaluation->model, records + i * words + 2);
 
         squares += error * error;
         magnitudes += fabs(error);
     }
-    judged->sums[2 * (begin / GRAIN)] = squares;
-    judged->sums[2 * (begin / GRAIN) + 1] = magnitudes;
+    evaluation->sums[2 * (begin / GRAIN)] = squares;
+    evaluation->sums[2 * (begin / GRAIN) + 1] = magnitudes;
 }
 
 enum slc_status slc_held_error(struct slc_held *held,
@@ -225,18 +227,18 @@ enum slc_status slc_held_error(struct slc_held *held,
                                double *mae,
                                struct slc_error *err)
 {
-    struct judged judged = {
+    struct evaluation evaluation = {
         .held = held, .model = {.order = held->order, .rank = factors[0].cols, .lambda = weights}};
     double squares = 0.0, magnitudes = 0.0;
 
     for (unsigned n = 0; n < held->order; n++) {
-        judged.model.factors[n] = &factors[n];
+        evaluation.model.factors[n] = &factors[n];
     }
-    judged.sums = (double *)held->memory.data + held->room * record_words(held->order);
-    SLC_TRY(slc_team_for(workers, held->count, GRAIN, sum_errors, &judged, err));
+    evaluation.sums = (double *)held->memory.data + held->capacity * record_words(held->order);
+    SLC_TRY(slc_team_for(workers, held->count, GRAIN, sum_errors, &evaluation, err));
     for (uint64_t g = 0; g < slc_div_up_u64(held->count, GRAIN); g++) {
-        squares += judged.sums[2 * g];
-        magnitudes += judged.sums[2 * g + 1];
+        squares += evaluation.sums[2 * g];
+        magnitudes += evaluation.sums[2 * g + 1];
     }
     *rmse = sqrt(squares / (double)held->count);
     *mae = magnitudes / (double)held->count;

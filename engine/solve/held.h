@@ -1,6 +1,6 @@
 /*
- * The held-out nonzeros of a tensor (engine/stream/holdout.h), by which a model is judged. To the
- * factorization a held-out nonzero is one of the zeros that a sparse tensor has everywhere else.
+ * Held-out nonzeros of a tensor (engine/stream/holdout.h), used to measure the error of a model.
+ * The factorization treats a held-out nonzero as a zero.
  */
 #ifndef SLC_ENGINE_SOLVE_HELD_H
 #define SLC_ENGINE_SOLVE_HELD_H
@@ -18,19 +18,20 @@ struct slc_stream;
 struct slc_held {
     unsigned order;
     uint64_t count;
-    uint64_t room;
-    struct slc_buffer memory; /* records: hash, value's bits, coordinates; then sums */
+    uint64_t capacity;
+    struct slc_buffer memory; /* records: hash, bits of the value, coordinates; then sums */
     double sum_of_squares;    /* of their values */
 };
 
-/* What slc_held_gather maps; UINT64_MAX on overflow. For plans. */
+/* Bytes that slc_held_gather maps; UINT64_MAX on overflow. For plans. */
 uint64_t slc_held_memory_bytes(unsigned order, uint64_t nnz, double fraction);
 
 /*
- * Collects them in one pass over one of the stream's layouts; nothing is masked yet.
- * Order: the same records in the same order for any layout and threads. Owns: slc_held_destroy,
- * which takes an all-zero struct. Errors: those of the pass; SLC_ERR_USAGE where there are none;
- * SLC_ERR_NUMERIC where there are far more than the fraction, as of coordinates made to be.
+ * Collects them in one pass over one of the stream's layouts; masks nothing yet.
+ * Order: the same records in the same order for any layout and number of threads. Owns: release
+ * with slc_held_destroy, which accepts an all-zero struct. Errors: those of the pass; SLC_ERR_USAGE
+ * if no nonzero is held out; SLC_ERR_NUMERIC if far more than the fraction are, as with coordinates
+ * chosen to defeat the hash.
  */
 enum slc_status slc_held_gather(struct slc_stream *stream,
                                 unsigned layout,
@@ -44,8 +45,9 @@ enum slc_status slc_held_gather(struct slc_stream *stream,
 void slc_held_destroy(struct slc_held *held);
 
 /*
- * Root mean square and mean absolute error of the model with these factors (in the store's numbers,
- * f32 or f64) and weights on them. Order: the same bits for any workers. Cost: count * N * R.
+ * Root mean square and mean absolute error on them of the model with these factors (rows in the
+ * order of the store, f32 or f64) and weights. Order: bitwise reproducible for any number of
+ * workers. Cost: count * N * R.
  */
 enum slc_status slc_held_error(struct slc_held *held,
                                const struct slc_matrix *factors,

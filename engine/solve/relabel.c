@@ -1,6 +1,6 @@
 /*
- * See engine/solve/relabel.h. Rows are moved along the cycles of the permutation with one row held
- * aside, so that a factor that fills the memory needs no second copy of itself.
+ * Row permutations along the cycles of the permutation with a single spare row, so that a factor
+ * that fills the memory needs no second copy.
  */
 #include "engine/solve/relabel.h"
 
@@ -35,7 +35,7 @@ uint64_t slc_relabel_all_bytes(const struct slc_layout_info *info)
     return bytes;
 }
 
-/* Row i becomes what row from[i] was; afterwards from[i] = i. `held` has room for a row. */
+/* Moves row from[i] to row i; afterwards from[i] = i. `held` is a buffer for one row. */
 static void move_rows(struct slc_matrix *matrix, uint32_t *from, void *held)
 {
     const size_t row_bytes = (size_t)matrix->pitch * slc_value_bytes(matrix->type);
@@ -78,7 +78,7 @@ enum slc_status slc_relabel_rows(const struct slc_store *store,
     SLC_TRY(slc_check_memory(held != NULL, err, "for a row of a factor"));
     enum slc_status status = slc_store_labels(store, listed, &labels, err);
     if (status == SLC_OK) {
-        /* label[i] is where index i of the input stands in the store. */
+        /* label[i] is the index in the store of index i of the input. */
         if (to == SLC_ROWS_OF_STORE) {
             slc_labels_invert(&labels);
         }

@@ -19,7 +19,7 @@ enum slc_status slc_copy_buffers_create(struct slc_copy_buffers *buffers,
 {
     *buffers = (struct slc_copy_buffers){.each_bytes = each_bytes};
     buffers->free = slc_calloc(count, sizeof *buffers->free);
-    SLC_TRY(slc_check_memory(buffers->free != NULL, err, "to note %u buffers", count));
+    SLC_TRY(slc_check_memory(buffers->free != NULL, err, "to record %u buffers", count));
     enum slc_status status =
         slc_buffer_create(&buffers->memory, count * each_bytes, SLC_PAGES_MIXED, err);
     if (status != SLC_OK) {
@@ -52,7 +52,7 @@ void slc_copy_buffers_reset(struct slc_copy_buffers *buffers)
     buffers->free_count = buffers->count;
 }
 
-bool slc_copy_buffers_take(struct slc_copy_buffers *buffers, unsigned *buffer)
+bool slc_copy_buffers_acquire(struct slc_copy_buffers *buffers, unsigned *buffer)
 {
     pthread_mutex_lock(&buffers->mutex);
     bool found = buffers->free_count > 0;
@@ -63,7 +63,7 @@ bool slc_copy_buffers_take(struct slc_copy_buffers *buffers, unsigned *buffer)
     return found;
 }
 
-void slc_copy_buffers_give_back(struct slc_copy_buffers *buffers, unsigned buffer)
+void slc_copy_buffers_release(struct slc_copy_buffers *buffers, unsigned buffer)
 {
     pthread_mutex_lock(&buffers->mutex);
     assert(buffers->free_count < buffers->count);

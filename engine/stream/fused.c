@@ -19,13 +19,13 @@ add_second(void *context, unsigned worker, struct slc_tile_view *tile, struct sl
 }
 
 static enum slc_status
-turn_rows(void *context, unsigned worker, uint64_t number, struct slc_error *err)
+finish_range(void *context, unsigned worker, uint64_t number, struct slc_error *err)
 {
     const struct slc_fused_jobs *jobs = context;
     const struct slc_row_range *range = &jobs->ranges->ranges[number];
 
     jobs->first->ops->mttkrp_rows(jobs->first, range->first_row, range->end_row);
-    return jobs->turn(jobs->context, worker, number, err);
+    return jobs->range_done(jobs->context, worker, number, err);
 }
 
 static void abort_jobs(void *context)
@@ -36,7 +36,7 @@ static void abort_jobs(void *context)
     jobs->second->ops->mttkrp_abort(jobs->second);
 }
 
-/* The second job of a pass that goes on behind some ranges. */
+/* The second job of a pass that resumes after some ranges. */
 static struct slc_mttkrp_job
 resumed_second(const struct slc_stream *stream, unsigned layout, const struct slc_fused_jobs *jobs)
 {
@@ -66,7 +66,7 @@ enum slc_status slc_fused_stream(struct slc_stream *stream,
         .layout = layout,
         .ranges = {.consumer = {.tile = add_first, .wake = abort_jobs, .context = &copy},
                    .ranges = jobs->ranges,
-                   .turn = turn_rows,
+                   .range_done = finish_range,
                    .again = add_second},
         .stop = stop,
         .progress = progress,
@@ -78,7 +78,7 @@ enum slc_status slc_fused_stream(struct slc_stream *stream,
     enum slc_status status = jobs->second->ops->mttkrp_begin(jobs->second, &second, err);
     SLC_THEN(status, slc_pass_in_parts(stream, &pass, jobs->ranges->count, jobs->cuts, err));
     if (status != SLC_OK) {
-        /* The outputs are incomplete whatever the ends say, and the second may not have begun. */
+        /* The outputs are incomplete in any case, and the second job may not have begun. */
         (void)jobs->first->ops->mttkrp_end(jobs->first, NULL);
         (void)jobs->second->ops->mttkrp_end(jobs->second, NULL);
         return status;

@@ -1,4 +1,4 @@
-/* Two MTTKRPs in one pass over a stream: the second from what was made of the first. */
+/* Two MTTKRPs in one pass over a stream; the second uses results computed from the first. */
 #ifndef SLC_ENGINE_FUSED_H
 #define SLC_ENGINE_FUSED_H
 
@@ -8,32 +8,28 @@
 
 struct slc_fused_jobs {
     /*
-     * Two devices, for one holds one job. `first_job` is of the mode of `ranges`, with
-     * SLC_CONFLICT_ROWS and as many partitions as there are ranges; `second_job` is of another mode
-     * and may have any strategy but SLC_CONFLICT_COLUMNS and OWNED.
+     * Two backends, because each holds one job. `first_job` computes the mode of `ranges`, with
+     * SLC_CONFLICT_ROWS and as many partitions as there are ranges; `second_job` computes another
+     * mode with any strategy except SLC_CONFLICT_COLUMNS and SLC_CONFLICT_REPLICA.
      */
     struct slc_backend *first, *second;
     const struct slc_mttkrp_job *first_job, *second_job;
     const struct slc_row_ranges *ranges;
-    /*
-     * Called by the worker that has all nonzeros of a range, when the range's rows of the first
-     * output are complete: makes the factor's rows of them that the second job reads.
-     */
-    slc_turn_fn *turn;
-    void *context; /* of the turn */
-    /*
-     * NULL: the pass is one part. What has to be there when it goes on besides the state of both
-     * jobs are the factor's rows of the ranges before: `turn` is called for the others alone.
-     */
+    /* Called by the worker that has all nonzeros of a range, when the range's rows of the first
+     * output are complete: computes the factor rows that the second job reads. */
+    slc_range_done_fn *range_done;
+    void *context; /* of `range_done` */
+    /* NULL: the pass is one part. A resumed pass needs the state of both jobs and the factor rows
+     * of the earlier ranges: `range_done` is called only for the remaining ranges. */
     const struct slc_pass_cuts *cuts;
 };
 
 /*
- * Runs both jobs over the stream's layout `layout`, which the ranges are of, in one pass.
- * Order: the first output has the same bits for any number of workers; those of the second are as
- * its strategy says, where the schedule is that of the file for ORDERED.
- * Errors: those of slc_mttkrp_stream (engine/stream/mttkrp.h) and of `turn`; both outputs are then
- * undefined, and `turn` has been called for some of the ranges.
+ * Runs both jobs over the stream's layout `layout`, which the ranges were made of, in one pass.
+ * Order: the first output has the same bits for any number of workers; those of the second depend
+ * on its strategy (ORDERED needs the schedule in file order). Errors: those of slc_mttkrp_stream
+ * (engine/stream/mttkrp.h) and of `range_done`; both outputs are then undefined, and `range_done`
+ * has been called for some of the ranges.
  */
 enum slc_status slc_fused_stream(struct slc_stream *stream,
                                  unsigned layout,

@@ -3,8 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Odd numbers without a pattern, one per mode: the fractional part of the golden ratio and its
- * successors under the finalizer below. */
 static uint64_t mix_hash(uint64_t hash)
 {
     hash ^= hash >> 33;
@@ -14,6 +12,8 @@ static uint64_t mix_hash(uint64_t hash)
     return hash ^ hash >> 33;
 }
 
+/* One odd number without a pattern per mode: multiples of the fractional part of the golden ratio
+ * under the finalizer above. */
 static uint64_t mode_multiplier(unsigned mode)
 {
     return mix_hash(UINT64_C(0x9e3779b97f4a7c15) * (mode + 1)) | 1;
@@ -54,24 +54,24 @@ void slc_holdout_hash(const struct slc_holdout *holdout,
 void slc_holdout_mask(const struct slc_holdout *holdout,
                       const struct slc_tile_view *tile,
                       struct slc_chunk_view *chunk,
-                      void *room)
+                      void *buffer)
 {
     uint64_t hashes[SLC_HOLDOUT_CHUNK_NNZ];
 
     slc_holdout_hash(holdout, tile, chunk, hashes);
-    memcpy(room, chunk->values, chunk->nnz * (size_t)slc_value_bytes(tile->value_type));
+    memcpy(buffer, chunk->values, chunk->nnz * (size_t)slc_value_bytes(tile->value_type));
     if (tile->value_type == SLC_F64) {
-        double *values = room;
+        double *values = buffer;
 
         for (uint32_t i = 0; i < chunk->nnz; i++) {
             values[i] = hashes[i] < holdout->threshold ? 0.0 : values[i];
         }
     } else {
-        float *values = room;
+        float *values = buffer;
 
         for (uint32_t i = 0; i < chunk->nnz; i++) {
             values[i] = hashes[i] < holdout->threshold ? 0.0F : values[i];
         }
     }
-    chunk->values = room;
+    chunk->values = buffer;
 }

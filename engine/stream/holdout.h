@@ -1,9 +1,9 @@
 /*
- * Which nonzeros of a tensor are held out: some of them, chosen by their coordinates alone, which
- * passes deliver with the value 0 once a stream has been told of the choice (slc_stream_hold_out).
+ * Held-out nonzeros of a tensor, selected by their coordinates. A stream with a selection
+ * (slc_stream_hold_out) delivers them with the value 0.
  *
- * The choice is a hash of the coordinates as the store numbers them, and a seed: it depends on
- * neither layout, blocks, threads nor budget, and costs no memory.
+ * The selection hashes a seed and the coordinates in the order of the store: it depends on neither
+ * layout, blocks, threads nor budget, and needs no memory.
  */
 #ifndef SLC_ENGINE_HOLDOUT_H
 #define SLC_ENGINE_HOLDOUT_H
@@ -14,25 +14,26 @@
 
 enum { SLC_HOLDOUT_CHUNK_NNZ = 1024 };
 
-/* The choice. */
+/* A selection. */
 struct slc_holdout {
-    uint64_t threshold; /* of hashes */
-    uint64_t start;     /* from the seed */
+    uint64_t threshold; /* hashes below it are held out */
+    uint64_t start;     /* initial hash value, from the seed */
 };
 
-/* `fraction` above 0, at most 0.5. */
+/* `fraction` is above 0 and at most 0.5. */
 struct slc_holdout slc_holdout_choose(double fraction, uint64_t seed);
 
 /*
- * Sets values of held-out nonzeros to 0: in `room` (SLC_HOLDOUT_CHUNK_NNZ numbers of the tile's
- * type and 64 bytes), to which chunk->values then points, for the decoder's may serve again.
+ * Sets values of held-out nonzeros to 0. Copies the values to `buffer` (SLC_HOLDOUT_CHUNK_NNZ
+ * numbers of the tile's type and 64 bytes), to which chunk->values then points, because the decoder
+ * may reuse its own.
  */
 void slc_holdout_mask(const struct slc_holdout *holdout,
                       const struct slc_tile_view *tile,
                       struct slc_chunk_view *chunk,
-                      void *room);
+                      void *buffer);
 
-/* Hashes of the nonzeros of a chunk: those below the threshold are held out. */
+/* Hashes of the nonzeros of a chunk. */
 void slc_holdout_hash(const struct slc_holdout *holdout,
                       const struct slc_tile_view *tile,
                       const struct slc_chunk_view *chunk,

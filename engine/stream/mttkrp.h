@@ -1,4 +1,4 @@
-/* One MTTKRP over a stream: ties a pass to a backend. */
+/* One MTTKRP over a stream: connects a pass to a backend. */
 #ifndef SLC_ENGINE_MTTKRP_H
 #define SLC_ENGINE_MTTKRP_H
 
@@ -7,11 +7,10 @@
 #include "engine/stream/stream.h"
 
 /*
- * Runs job->output = MTTKRP in job->mode of the stream's layout `layout` (base/backend.h says the
- * formula). Where the job has a rival, backend->ops->mttkrp_tried tells afterwards which strategy
- * was faster. SLC_CONFLICT_REPLICA computes from the backend's copies and makes no pass: neither
- * `stop` nor `progress` is looked at. Errors: those of the stream and the backend; the output is
- * then undefined.
+ * Computes job->output = MTTKRP in job->mode over the stream's layout `layout` (formula in
+ * base/backend.h). If the job has a rival, backend->ops->mttkrp_tried then reports the faster
+ * strategy. SLC_CONFLICT_REPLICA uses the backend's copies and makes no pass: `stop` and `progress`
+ * are ignored. Errors: those of the stream and the backend; the output is then undefined.
  */
 enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
                                   unsigned layout,
@@ -23,9 +22,9 @@ enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The same in parts, where `cuts` is not NULL. A pass that is left between two of them, and gone on
- * with at the same position of the same order of blocks (slc_stream_order), gives the bits of one
- * that was not, where the strategy's sums are the same every time. OWNED makes no pass, and has no
+ * The same in parts, if `cuts` is not NULL. A pass stopped between two parts and resumed at the
+ * same position of the same order of blocks (slc_stream_order) has the bits of an uninterrupted
+ * pass, if the strategy's sums are reproducible. SLC_CONFLICT_REPLICA makes no pass and has no
  * parts.
  */
 enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
@@ -38,7 +37,7 @@ enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
                                         void *progress_context,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/* What a pass for a job of a backend, its context, calls: struct slc_tile_consumer. */
+/* Callbacks of struct slc_tile_consumer for a job of a backend, which is the context. */
 enum slc_status slc_mttkrp_stream_tile(void *backend,
                                        unsigned worker,
                                        struct slc_tile_view *tile,

@@ -3,16 +3,16 @@
 #include <assert.h>
 #include <inttypes.h>
 
-/* Takes up an earlier pass where it was left. */
+/* Resumes an earlier pass. */
 static enum slc_status
-resume(const struct slc_pass_cuts *cuts, uint64_t count, struct slc_error *err)
+resume_pass(const struct slc_pass_cuts *cuts, uint64_t count, struct slc_error *err)
 {
     if (cuts->first == 0) {
         return SLC_OK;
     }
     if (cuts->first >= count) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a pass over %" PRIu64 " blocks or ranges cannot go on at %" PRIu64, count,
+                        "a pass over %" PRIu64 " blocks or ranges cannot resume at %" PRIu64, count,
                         cuts->first);
     }
     return cuts->resume(cuts->context, err);
@@ -32,7 +32,7 @@ enum slc_status slc_pass_in_parts(struct slc_stream *stream,
     if (cuts == NULL || count == 0) {
         return slc_stream_pass(stream, pass, err);
     }
-    enum slc_status status = resume(cuts, count, err);
+    enum slc_status status = resume_pass(cuts, count, err);
     uint64_t first = cuts->first;
     while (status == SLC_OK) {
         *at = (struct slc_pass_part){first, cuts->end(cuts->context, first, count)};

@@ -5,10 +5,10 @@
 #include <assert.h>
 #include <math.h>
 
-/* Below, a part is not worth a cut: it is not waited for any shorter. */
+/* Below this ratio cutting would not shorten the wait for a part. */
 #define TARGETS_UNCUT 1.5
 
-void slc_pass_pace_note(struct slc_pass_pace *pace, uint64_t bytes, double seconds)
+void slc_pass_pace_record(struct slc_pass_pace *pace, uint64_t bytes, double seconds)
 {
     const double measured = (double)bytes / seconds;
 
@@ -16,7 +16,7 @@ void slc_pass_pace_note(struct slc_pass_pace *pace, uint64_t bytes, double secon
     if (!(seconds > 0.0) || !isfinite(measured) || !(measured > 0.0)) {
         return;
     }
-    /* The mean of the times a byte takes, not of rates: it is a time that is aimed at. */
+    /* The mean of seconds per byte, not of rates, because the target is a time. */
     pace->bytes_per_second = pace->bytes_per_second > 0.0
                                  ? 2.0 / (1.0 / pace->bytes_per_second + 1.0 / measured)
                                  : measured;
@@ -33,6 +33,6 @@ uint64_t slc_pass_pace_bytes(const struct slc_pass_pace *pace, double target_sec
     if (!(targets >= TARGETS_UNCUT)) {
         return left;
     }
-    /* In parts of a byte each at the slowest. */
+    /* At least one byte per part. */
     return slc_max_u64((uint64_t)((double)left / round(targets)), 1);
 }

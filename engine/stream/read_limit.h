@@ -1,7 +1,7 @@
 /*
- * A limit on the rate of reading: how an operation would do with a drive that is no faster. Such a
- * drive serves one read after the other, so a read that is asked for while others are under way is
- * done when they are and its own bytes have passed; a drive that was idle gains nothing by it.
+ * Limits the rate of reading, to simulate a slower drive. Such a drive serves reads one after the
+ * other, so a read completes when all earlier reads have completed and its own bytes have been
+ * transferred; idle time is not credited.
  */
 #ifndef SLC_ENGINE_READ_LIMIT_H
 #define SLC_ENGINE_READ_LIMIT_H
@@ -12,13 +12,11 @@
 
 struct slc_read_limit {
     uint64_t bytes_per_second; /* 0: no limit */
-    uint64_t free_ns;          /* when the drive is done with all it was asked for */
+    uint64_t free_ns;          /* when the drive has completed all reads */
 };
 
-/*
- * Notes a read of `bytes`, asked for at `now_ns` (slc_clock_ns), and says when it would be done;
- * `now_ns` where there is no limit. A read that would take centuries takes some.
- */
+/* Records a read of `bytes`, requested at `now_ns` (slc_clock_ns), and returns its completion time;
+ * `now_ns` without a limit. The time saturates before it overflows. */
 static inline uint64_t
 slc_read_limit_due(struct slc_read_limit *limit, uint64_t now_ns, uint64_t bytes)
 {

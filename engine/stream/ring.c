@@ -1,11 +1,11 @@
 /*
  * The ring of slots: one mutex, one queue of slots, two conditions.
  *
- * The queue holds the slots that are READING or READY. In order, it is the order of the claims and
- * only its head may be taken; otherwise slots enter when they become READY and any head is good.
- * Every call costs one lock; they happen once or twice per block of some megabytes.
+ * The queue holds the READING and READY slots. In order, it is sorted by claims and only its head
+ * may be taken; otherwise slots enter when they become READY and any head may be taken. Every call
+ * takes the lock once, once or twice per block of some megabytes.
  *
- * Invariants, under the mutex: free_count slots lie on the stack `free_slots` and are FREE; every
+ * Invariants, under the mutex: free_count slots are on the stack `free_slots` and are FREE; every
  * slot in the queue is READING or READY; `left` is the number of blocks of the pass that are not
  * done.
  */
@@ -34,14 +34,14 @@ struct slc_ring {
     struct slot *slots;
     unsigned *free_slots;
     unsigned free_count;
-    unsigned *queue; /* circular, slot_count entries */
+    unsigned *queue; /* circular, slot_count elements */
     unsigned queue_head;
     unsigned queue_count;
     bool in_order;
     uint64_t left;
-    atomic_uint_fast64_t news; /* written under the mutex, read anywhere */
-    atomic_bool aborted;       /* the same */
-    struct slc_error fault;    /* the first one; status SLC_OK while there is none */
+    atomic_uint_fast64_t news; /* written under the mutex, read without it */
+    atomic_bool aborted;       /* written under the mutex, read without it */
+    struct slc_error fault;    /* the first fault; SLC_OK: none */
 };
 
 static void
@@ -105,7 +105,7 @@ void slc_ring_begin(struct slc_ring *ring, uint64_t blocks, bool in_order)
     pthread_mutex_lock(&ring->mutex);
     for (unsigned slot = 0; slot < ring->slot_count; slot++) {
         assert(ring->slots[slot].state == SLC_SLOT_FREE);
-        /* The lowest slots lie on top: they are the ones registered where not all could be. */
+        /* The lowest slots are on top: if not all could be registered, the lowest ones are. */
         ring->free_slots[slot] = ring->slot_count - 1 - slot;
     }
     ring->free_count = ring->slot_count;
@@ -138,7 +138,7 @@ bool slc_ring_claim(struct slc_ring *ring, bool wait, unsigned *slot)
     return claimed;
 }
 
-/* Keeps the first fault and wakes everybody. Under the mutex. */
+/* Keeps the first fault and wakes all threads. Under the mutex. */
 static void abort_locked(struct slc_ring *ring, const struct slc_error *fault)
 {
     assert(fault->status != SLC_OK);
@@ -184,7 +184,7 @@ static bool take_head(struct slc_ring *ring, unsigned *slot, uint64_t *position)
     ring->queue_count--;
     *slot = head;
     *position = ring->slots[head].position;
-    /* The next one may have become READY while it was not yet its turn, unheard by the others. */
+    /* The next slot may have become READY before it was the head, without a wake-up. */
     if (ring->queue_count > 0 &&
         ring->slots[ring->queue[ring->queue_head]].state == SLC_SLOT_READY) {
         pthread_cond_signal(&ring->changed);
@@ -192,12 +192,12 @@ static bool take_head(struct slc_ring *ring, unsigned *slot, uint64_t *position)
     return true;
 }
 
-enum slc_ring_event slc_ring_take(struct slc_ring *ring,
-                                  uint64_t news,
-                                  bool wait,
-                                  unsigned *slot,
-                                  uint64_t *position,
-                                  uint64_t *waited_ns)
+enum slc_ring_event slc_ring_take_block(struct slc_ring *ring,
+                                        uint64_t news,
+                                        bool wait,
+                                        unsigned *slot,
+                                        uint64_t *position,
+                                        uint64_t *waited_ns)
 {
     enum slc_ring_event event;
     uint64_t start_ns = 0;
@@ -232,15 +232,15 @@ enum slc_ring_event slc_ring_take(struct slc_ring *ring,
     return event;
 }
 
-/* Whether slc_ring_take would return. Under the mutex. */
-static bool has_something(const struct slc_ring *ring, uint64_t news)
+/* Whether slc_ring_take_block would return. Under the mutex. */
+static bool has_event(const struct slc_ring *ring, uint64_t news)
 {
     return ring->aborted || ring->left == 0 || ring->news != news ||
            (ring->queue_count > 0 &&
             ring->slots[ring->queue[ring->queue_head]].state == SLC_SLOT_READY);
 }
 
-void slc_ring_rest(struct slc_ring *ring, uint64_t news, uint64_t most_ns, uint64_t *waited_ns)
+void slc_ring_wait(struct slc_ring *ring, uint64_t news, uint64_t most_ns, uint64_t *waited_ns)
 {
     const uint64_t start_ns = slc_clock_ns();
     struct timespec until;
@@ -250,14 +250,14 @@ void slc_ring_rest(struct slc_ring *ring, uint64_t news, uint64_t most_ns, uint6
     until.tv_sec += (time_t)(until_ns / NS_PER_SECOND);
     until.tv_nsec = (long)(until_ns % NS_PER_SECOND);
     pthread_mutex_lock(&ring->mutex);
-    while (!has_something(ring, news) &&
+    while (!has_event(ring, news) &&
            pthread_cond_timedwait(&ring->changed, &ring->mutex, &until) == 0) {
     }
     pthread_mutex_unlock(&ring->mutex);
     *waited_ns += slc_clock_ns() - start_ns;
 }
 
-/* Counts a block as done; the last one wakes all workers, who find the end. Under the mutex. */
+/* Counts a block as done; the last one wakes all workers. Under the mutex. */
 static void count_done(struct slc_ring *ring)
 {
     assert(ring->left > 0);
@@ -274,7 +274,7 @@ void slc_ring_copy(struct slc_ring *ring, unsigned slot)
     pthread_mutex_unlock(&ring->mutex);
 }
 
-void slc_ring_give_back(struct slc_ring *ring, unsigned slot)
+void slc_ring_release(struct slc_ring *ring, unsigned slot)
 {
     pthread_mutex_lock(&ring->mutex);
     assert(slot < ring->slot_count);
@@ -299,9 +299,10 @@ uint64_t slc_ring_news(const struct slc_ring *ring)
     return atomic_load(&ring->news);
 }
 
-void slc_ring_tell(struct slc_ring *ring)
+void slc_ring_notify(struct slc_ring *ring)
 {
-    /* Under the mutex, or a worker between its look at the news and its sleep would miss it. */
+    /* Under the mutex; otherwise a worker that has read the news and not yet gone to sleep would
+     * miss it. */
     pthread_mutex_lock(&ring->mutex);
     atomic_fetch_add(&ring->news, 1);
     pthread_cond_broadcast(&ring->changed);
@@ -324,7 +325,7 @@ enum slc_status slc_ring_end(struct slc_ring *ring, struct slc_error *err)
 {
     pthread_mutex_lock(&ring->mutex);
     for (unsigned slot = 0; slot < ring->slot_count; slot++) {
-        /* Only a pass that was given up leaves blocks that nobody finished. */
+        /* Only an aborted pass leaves unfinished blocks. */
         assert(ring->aborted || ring->slots[slot].state == SLC_SLOT_FREE);
         ring->slots[slot].state = SLC_SLOT_FREE;
     }

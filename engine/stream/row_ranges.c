@@ -9,11 +9,11 @@
 #include <string.h>
 
 /*
- * Nonzeros of a range of a layout that is not sorted: a 64th of the tensor, as partitions have
- * (convert/layout/sorted_cuts.h), so that there are several for each worker; but not less than 2
- * tiles, because a tile that a cut runs through is decoded for both of its ranges, nor more than 1
- * Mi. More only where ranges would become too many: a store may claim nonzeros beyond all measure,
- * and has not to have them before its blocks are read.
+ * Nonzeros per range of an unsorted layout: a 64th of the tensor, as in partitions
+ * (convert/layout/sorted_cuts.h), so that there are several ranges per worker; at least 2 tiles,
+ * because a tile that spans a cut is decoded for both ranges; at most 1 Mi. The limit on the number
+ * of ranges takes precedence: a damaged store may claim any number of nonzeros, which is noticed
+ * only when its blocks are read.
  */
 enum { RANGES_WANTED = 64, RANGES_MAX = 1 << 16 };
 #define RANGE_NNZ_MIN (UINT64_C(2) * SLC_TILE_NNZ)
@@ -30,8 +30,8 @@ static int by_size(const void *a, const void *b)
     return left->first_row < right->first_row ? -1 : left->first_row > right->first_row;
 }
 
-/* Ranges of a layout sorted by the mode, in file order. */
-static void take_partitions(const struct slc_reader *reader, struct slc_row_ranges *ranges)
+/* Makes the ranges of a layout sorted by the mode, in file order. */
+static void add_partition_ranges(const struct slc_reader *reader, struct slc_row_ranges *ranges)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
     struct slc_row_range *range = NULL;
@@ -60,19 +60,22 @@ static void take_partitions(const struct slc_reader *reader, struct slc_row_rang
     }
 }
 
-/* Cutting a layout that is not sorted. */
+/* State of cutting an unsorted layout. */
 struct cutting {
     const struct slc_reader *reader;
     unsigned mode;
     uint64_t target_nnz;
-    uint64_t step;                /* rows that lie together; 0: not known */
-    uint64_t *min_from;           /* per block: the first row of it and all later blocks */
-    struct slc_row_range *ranges; /* NULL: count them only */
+    uint64_t step;                /* rows that are adjacent in the file; 0: unknown */
+    uint64_t *min_from;           /* per block: the first row in it or any later block */
+    struct slc_row_range *ranges; /* NULL: only count */
     uint64_t count;
-    uint64_t first, end, nnz; /* blocks of the last range, and their nonzeros: they only go on */
+    /* blocks of the last range, and their nonzeros; both ends only advance */
+    uint64_t first, end, nnz;
 };
 
-/* How many rows share the bits of the mode with which keys begin; 0 where there are none. */
+/*
+ * Number of rows that share the bits of the mode at the start of keys; 0 if there are no such bits.
+ */
 static uint64_t rows_together(const struct slc_key_layout *keys, unsigned mode)
 {
     const slc_u128 mask = slc_key_join(keys->mask_lo[mode], keys->mask_hi[mode]);
@@ -84,7 +87,7 @@ static uint64_t rows_together(const struct slc_key_layout *keys, unsigned mode)
     return surplus > 0 ? UINT64_C(1) << (keys->mode_bits[mode] - surplus) : 0;
 }
 
-/* Adds the range of rows [first_row, end_row), whose nonzeros are in no block behind `last`. */
+/* Adds the range of rows [first_row, end_row), whose nonzeros are in no block after `last`. */
 static void add_range(struct cutting *cutting, uint64_t first_row, uint64_t end_row, uint64_t last)
 {
     struct slc_block_entry entry;
@@ -111,10 +114,8 @@ static void add_range(struct cutting *cutting, uint64_t first_row, uint64_t end_
                                .nnz = cutting->nnz};
 }
 
-/*
- * Adds ranges for rows [first_row, end_row): several where `nnz` nonzeros are too many for one and
- * their rows lie together.
- */
+/* Adds ranges for rows [first_row, end_row): several if `nnz` nonzeros are too many for one and
+ * their rows are adjacent in the file. */
 static void add_pieces(
     struct cutting *cutting, uint64_t first_row, uint64_t end_row, uint64_t last, uint64_t nnz)
 {
@@ -156,7 +157,7 @@ static void cut_blocks(struct cutting *cutting)
     }
 }
 
-static enum slc_status take_cuts(struct cutting *cutting, struct slc_error *err)
+static enum slc_status make_cuts(struct cutting *cutting, struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(cutting->reader);
     uint64_t least = UINT64_MAX;
@@ -179,9 +180,10 @@ static enum slc_status take_cuts(struct cutting *cutting, struct slc_error *err)
     return SLC_OK;
 }
 
-/* The ranges of a layout that is not sorted, in file order. */
-static enum slc_status
-take_rows(const struct slc_reader *reader, struct slc_row_ranges *ranges, struct slc_error *err)
+/* Makes the ranges of an unsorted layout, in file order. */
+static enum slc_status add_cut_ranges(const struct slc_reader *reader,
+                                      struct slc_row_ranges *ranges,
+                                      struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
     struct cutting cutting = {
@@ -192,7 +194,7 @@ take_rows(const struct slc_reader *reader, struct slc_row_ranges *ranges, struct
             info->nnz / RANGES_MAX),
         .step = rows_together(&info->keys, ranges->mode),
     };
-    const enum slc_status status = take_cuts(&cutting, err);
+    const enum slc_status status = make_cuts(&cutting, err);
 
     slc_free(cutting.min_from);
     ranges->ranges = cutting.ranges;
@@ -200,11 +202,11 @@ take_rows(const struct slc_reader *reader, struct slc_row_ranges *ranges, struct
     return status;
 }
 
-/* Puts the blocks into the order of the ranges, and finds the largest of these. */
-static void take_blocks(const struct slc_reader *reader, struct slc_row_ranges *ranges)
+/* Sorts the blocks by the ranges that need them, and finds the largest range. */
+static void order_blocks(const struct slc_reader *reader, struct slc_row_ranges *ranges)
 {
     uint64_t placed = 0;
-    uint64_t first = 0, end = 0, bytes = 0; /* of the range; shared: they only go on */
+    uint64_t first = 0, end = 0, bytes = 0; /* of the range; shared: both ends only advance */
     struct slc_block_entry entry;
 
     for (uint64_t r = 0; r < ranges->count; r++) {
@@ -251,10 +253,10 @@ enum slc_status slc_row_ranges_make(const struct slc_reader *reader,
             status = slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " ranges of rows",
                               info->partition_count);
         } else {
-            take_partitions(reader, ranges);
+            add_partition_ranges(reader, ranges);
         }
     } else if (info->block_count > 0) {
-        status = take_rows(reader, ranges, err);
+        status = add_cut_ranges(reader, ranges, err);
     }
     if (status != SLC_OK) {
         slc_row_ranges_destroy(ranges);
@@ -263,7 +265,7 @@ enum slc_status slc_row_ranges_make(const struct slc_reader *reader,
     if (sorted && !in_order && ranges->count > 0) {
         qsort(ranges->ranges, ranges->count, sizeof *ranges->ranges, by_size);
     }
-    take_blocks(reader, ranges);
+    order_blocks(reader, ranges);
     return SLC_OK;
 }
 
@@ -284,7 +286,7 @@ void slc_row_ranges_blocks(const struct slc_row_ranges *ranges,
 
     assert(first < end && end <= ranges->count);
     if (ranges->shared) {
-        /* Neither the first blocks of ranges nor their last ones ever go back: rows ascend. */
+        /* First and last blocks of ranges never decrease, because rows ascend. */
         *first_block = ranges->ranges[first].first_block;
         *end_block = ranges->ranges[end - 1].first_block + ranges->ranges[end - 1].block_count;
         return;

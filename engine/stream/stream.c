@@ -1,12 +1,12 @@
 /*
- * Streams: opening, passes, statistics. See engine/stream/stream_impl.h for the other parts.
+ * Streams: opening, passes, statistics; stream_impl.h lists the other parts.
  *
- * A pass is one reader thread and a team of workers around the ring. All memory, threads apart, is
- * taken at open. Whatever goes wrong in a pass is kept once, in the ring; everybody leaves, what
- * was in flight is waited for, and the stream is ready for another pass.
+ * A pass is one reader thread and a team of workers around the ring. Except for threads, all memory
+ * is allocated at open. The first fault of a pass is kept in the ring; all threads then leave the
+ * pass, reads in flight are awaited, and the stream is ready for another pass.
  *
- * The cached set is the plan's (slc_plan_keeps). A block enters in the first pass that reads it,
- * after its checksum held, also when that pass fails later.
+ * The cached set is the plan's (slc_plan_keeps). A block is cached in the first pass that reads it,
+ * after its checksum was verified, even if that pass fails later.
  */
 #include "engine/stream/stream_impl.h"
 
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block and what the schedule sorts by: its nonzeros, or those of its partition. */
+/* A block and its sort key in the schedule: its nonzeros, or those of its partition. */
 struct sized_block {
     uint64_t nnz;
     uint64_t block;
@@ -38,7 +38,7 @@ static int larger_first(const void *a, const void *b)
     return x->block < y->block ? -1 : x->block > y->block;
 }
 
-/* Fills the layout's order; `in_order` says which schedule it is. */
+/* Fills the layout's order; `in_order`: the schedule is file order. */
 static enum slc_status
 make_order(struct slc_stream_layout *layout, bool in_order, struct slc_error *err)
 {
@@ -72,8 +72,8 @@ make_order(struct slc_stream_layout *layout, bool in_order, struct slc_error *er
     return SLC_OK;
 }
 
-/* Gives every block of the layout's cached set its place in the cache, from *used on; those of the
- * other set belong into a device's memory. */
+/* Assigns a place in the cache, from *used on, to every block of the layout's cached set; blocks of
+ * the resident set belong in a device's memory. */
 static enum slc_status place_blocks(struct slc_stream_layout *layout,
                                     const struct slc_plan_layout *plan,
                                     uint64_t *used,
@@ -96,14 +96,14 @@ static enum slc_status place_blocks(struct slc_stream_layout *layout,
     }
     if (*used - before != plan->cache_bytes) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the plan keeps %" PRIu64 " blocks, which take %" PRIu64
+                        "the plan caches %" PRIu64 " blocks, which need %" PRIu64
                         " bytes, in a cache of %" PRIu64,
                         plan->cached_blocks, *used - before, plan->cache_bytes);
     }
     return SLC_OK;
 }
 
-/* The arrays of a layout. */
+/* Allocates the arrays of a layout. */
 static enum slc_status make_layout(struct slc_stream *stream,
                                    unsigned index,
                                    const struct slc_reader *reader,
@@ -138,7 +138,7 @@ static enum slc_status make_layout(struct slc_stream *stream,
     return make_order(layout, stream->in_order, err);
 }
 
-/* The arrays of the stream. */
+/* Allocates the arrays of the stream. */
 static enum slc_status
 make_tables(struct slc_stream *stream, const struct slc_layouts *layouts, struct slc_error *err)
 {
@@ -190,7 +190,7 @@ static enum slc_status open_parts(struct slc_stream *stream,
     enum slc_status status = make_tables(stream, layouts, err);
 
     SLC_THEN(status, make_cache(stream, plan, err));
-    /* Of any layout: each pass binds them to its own. */
+    /* Decoders fit any layout: each pass binds them to its own. */
     for (unsigned w = 0; status == SLC_OK && w < stream->worker_count; w++) {
         status = slc_decoder_create(stream->layouts[0].info, plan->request.precision,
                                     &stream->workers[w].decoder, err);
@@ -207,7 +207,7 @@ static enum slc_status open_parts(struct slc_stream *stream,
     return SLC_OK;
 }
 
-/* Whether the plan is one for these layouts. */
+/* Checks that the plan was made for these layouts. */
 static enum slc_status
 check_plan(const struct slc_layouts *layouts, const struct slc_plan *plan, struct slc_error *err)
 {
@@ -218,11 +218,13 @@ check_plan(const struct slc_layouts *layouts, const struct slc_plan *plan, struc
     }
     if (plan->threads == 0 || plan->slot_count == 0 || plan->slot_bytes < most ||
         plan->layout_count != layouts->count) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "the plan has %u threads, %u slots of %" PRIu64
-                        " bytes and %u layouts; there are %u, whose largest block has %" PRIu64,
-                        plan->threads, plan->slot_count, plan->slot_bytes, plan->layout_count,
-                        layouts->count, most);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "the plan has %u threads, %u slots of %" PRIu64
+            " bytes and %u layouts, but there are %u layouts and the largest block has %" PRIu64
+            " bytes",
+            plan->threads, plan->slot_count, plan->slot_bytes, plan->layout_count, layouts->count,
+            most);
     }
     return SLC_OK;
 }
@@ -300,8 +302,8 @@ static void worker_run(void *context, unsigned number, unsigned workers)
     }
 }
 
-/* Adds what the pass has measured to the statistics and makes its blocks' cache entries usable. */
-static void settle_pass(struct slc_stream *stream, uint64_t start_ns)
+/* Adds the measurements of the pass to the statistics and makes its new cache entries usable. */
+static void finish_pass(struct slc_stream *stream, uint64_t start_ns)
 {
     struct slc_stream_stats *stats = &stream->stats;
 
@@ -349,7 +351,7 @@ static enum slc_status check_part(const struct slc_pass_part *part,
     }
     if (part->first >= part->end || part->end > count) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "%" PRIu64 " to %" PRIu64 " is no part of a pass over %" PRIu64 " %s",
+                        "%" PRIu64 " to %" PRIu64 " is not part of a pass over %" PRIu64 " %s",
                         part->first, part->end, count, what);
     }
     return SLC_OK;
@@ -363,11 +365,11 @@ static enum slc_status check_ranges(const struct slc_stream *stream,
     const struct slc_row_ranges *ranges = pass->ranges.ranges;
 
     if (ranges->block_count != info->block_count || ranges->max_blocks > stream->slot_count) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "a pass in two phases over %" PRIu64 " blocks, of which a range has %" PRIu64
-            ", cannot be made over %" PRIu64 " blocks by %u slots",
-            ranges->block_count, ranges->max_blocks, info->block_count, stream->slot_count);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a pass in two phases for %" PRIu64 " blocks, with up to %" PRIu64
+                        " per range, does not fit a layout of %" PRIu64 " blocks and %u slots",
+                        ranges->block_count, ranges->max_blocks, info->block_count,
+                        stream->slot_count);
     }
     return check_part(&pass->ranges.part, ranges->count, "ranges", err);
 }
@@ -378,7 +380,7 @@ static enum slc_status check_partitions(const struct slc_stream *stream,
                                         struct slc_error *err)
 {
     if (info->partition_count == 0 && info->nnz > 0) {
-        return slc_fail(err, SLC_ERR_USAGE, "%s has no partitions to be taken one by one",
+        return slc_fail(err, SLC_ERR_USAGE, "%s has no partitions to read one by one",
                         slc_reader_path(stream->layouts[pass->layout].reader));
     }
     return SLC_OK;
@@ -392,7 +394,7 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
     bool fits = true;
 
     if (stream->io_failed) {
-        return slc_fail(err, SLC_ERR_IO, "reading failed beyond repair; open the stream again");
+        return slc_fail(err, SLC_ERR_IO, "reading failed permanently; reopen the stream");
     }
     if (pass->layout >= stream->layout_count) {
         return slc_fail(err, SLC_ERR_USAGE, "layout %u of %u does not exist", pass->layout,
@@ -423,14 +425,13 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
         fits = gpus > 0;
         break;
     }
-    return fits
-               ? SLC_OK
-               : slc_fail(err, SLC_ERR_USAGE,
-                          "whole blocks go to the devices that the stream has, which are %u", gpus);
+    return fits ? SLC_OK
+                : slc_fail(err, SLC_ERR_USAGE,
+                           "the pass does not match the number of devices of the stream, %u", gpus);
 }
 
-/* What the kind of the pass says, in terms of the stream. */
-static void take_kind(struct slc_stream *stream, const struct slc_pass *pass)
+/* Translates the kind of the pass into members of the stream. */
+static void set_kind(struct slc_stream *stream, const struct slc_pass *pass)
 {
     const enum slc_pass_kind kind = pass->kind;
 
@@ -451,8 +452,8 @@ static void take_kind(struct slc_stream *stream, const struct slc_pass *pass)
     stream->strict = stream->in_order && kind == SLC_PASS_TILES && !stream->by_partition;
 }
 
-/* The order of the pass at hand, and where its part lies in it. */
-static void take_part(struct slc_stream *stream)
+/* Sets the order of the current pass and the bounds of its part. */
+static void set_part(struct slc_stream *stream)
 {
     const struct slc_row_ranges *ranges = stream->ranges;
 
@@ -471,14 +472,14 @@ static void take_part(struct slc_stream *stream)
     }
 }
 
-/* Sets everything up for a pass that has been checked; before any thread has started. */
+/* Prepares a checked pass; called before any thread starts. */
 static void begin_pass(struct slc_stream *stream, const struct slc_pass *pass)
 {
     stream->pass = pass;
     stream->layout = &stream->layouts[pass->layout];
-    take_kind(stream, pass);
-    take_part(stream);
-    atomic_store(&stream->given_up, false);
+    set_kind(stream, pass);
+    set_part(stream);
+    atomic_store(&stream->aborted, false);
     atomic_store(&stream->blocks_done, 0);
     slc_ring_begin(stream->ring, stream->end - stream->first, stream->strict);
     slc_stream_tiles_begin(stream);
@@ -517,11 +518,11 @@ slc_stream_pass(struct slc_stream *stream, const struct slc_pass *pass, struct s
         slc_ring_abort(stream->ring, &fault);
     } else {
         if (slc_team_run(stream->worker_count, worker_run, stream, &fault) != SLC_OK) {
-            slc_stream_give_up(stream, &fault);
+            slc_stream_abort(stream, &fault);
         }
         pthread_join(reader, NULL);
     }
-    settle_pass(stream, start_ns);
+    finish_pass(stream, start_ns);
     stream->pass = NULL;
     return slc_ring_end(stream->ring, err);
 }

@@ -1,13 +1,10 @@
-/*
- * The devices that a stream may give blocks to: what is held for them, and what they are told of
- * the host's memory.
- */
+/* Attaches devices to a stream: allocates their feeds and registers host memory with them. */
 #include "engine/stream/stream_feed.h"
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 
-/* Tiles of the block with the most. */
+/* The largest number of tiles of a block. */
 static uint64_t tiles_most(const struct slc_reader *reader)
 {
     const uint64_t count = slc_reader_info(reader)->block_count;
@@ -40,7 +37,7 @@ uint64_t slc_stream_device_bytes(const struct slc_layouts *layouts, const struct
 }
 
 static enum slc_status
-tell_device(struct slc_feed *feed, void *memory, uint64_t bytes, struct slc_error *err)
+register_memory(struct slc_feed *feed, void *memory, uint64_t bytes, struct slc_error *err)
 {
     if (bytes == 0) {
         return SLC_OK;
@@ -62,10 +59,10 @@ attach_device(struct slc_stream *stream, struct slc_device *device, struct slc_e
     pthread_mutex_init(&feed->mutex, NULL);
     feed->copy_most = buffers->count > 0 ? buffers->count : stream->slot_count;
     feed->copies = slc_calloc(feed->copy_most, sizeof *feed->copies);
-    SLC_TRY(slc_check_memory(feed->copies != NULL, err, "to note %u copies", feed->copy_most));
-    SLC_TRY(tell_device(feed, slots, bytes, err));
-    SLC_TRY(tell_device(feed, stream->cache.data, stream->cache.bytes, err));
-    return tell_device(feed, buffers->memory.data, buffers->memory.bytes, err);
+    SLC_TRY(slc_check_memory(feed->copies != NULL, err, "to record %u copies", feed->copy_most));
+    SLC_TRY(register_memory(feed, slots, bytes, err));
+    SLC_TRY(register_memory(feed, stream->cache.data, stream->cache.bytes, err));
+    return register_memory(feed, buffers->memory.data, buffers->memory.bytes, err);
 }
 
 enum slc_status slc_stream_attach(struct slc_stream *stream,
@@ -74,8 +71,9 @@ enum slc_status slc_stream_attach(struct slc_stream *stream,
                                   struct slc_error *err)
 {
     if (stream->feeding != NULL || count < 1 || count > SLC_MAX_DEVICES) {
-        return slc_fail(err, SLC_ERR_USAGE, "the stream has a device already, or %u are too many",
-                        count);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "the stream already has devices, or the number of devices, %u, is not possible", count);
     }
     struct slc_feeding *feeding = slc_calloc(1, sizeof *feeding);
     SLC_TRY(slc_check_memory(feeding != NULL, err, "to feed a device"));
@@ -108,7 +106,7 @@ void slc_stream_detach(struct slc_stream *stream)
     if (feeding == NULL) {
         return;
     }
-    /* Who was told of memory first is told last that it goes. */
+    /* Unregister in reverse order of registration. */
     while (feeding->count > 0) {
         struct slc_feed *feed = &feeding->feeds[--feeding->count];
 
@@ -122,7 +120,7 @@ void slc_stream_detach(struct slc_stream *stream)
     slc_copy_buffers_destroy(&feeding->buffers);
     slc_free(feeding);
     stream->feeding = NULL;
-    /* Nobody has the blocks that stayed in its memory any more. */
+    /* The device no longer has the resident blocks. */
     for (unsigned l = 0; l < stream->layout_count; l++) {
         struct slc_stream_layout *layout = &stream->layouts[l];
 

@@ -1,6 +1,6 @@
 /*
- * Giving tiles to the consumer of a pass: opened, cut to the rows that are wanted, with the clock
- * around their decoding.
+ * Delivers tiles to the consumer of a pass: opens them, restricts them to the rows of a range, and
+ * times their decoding.
  */
 #include "engine/stream/holdout.h"
 #include "engine/stream/stream_impl.h"
@@ -11,9 +11,10 @@
 #include <assert.h>
 
 /*
- * The clock around the decoder's functions, in the views that consumers get. Reading it twice takes
- * some 50 ns and decoding a chunk 500 and more, so that one chunk in four is timed, and stands for
- * the others by its nonzeros; but the first, before which a tile is expanded, for itself alone.
+ * Timing wraps the decoder's functions in the views that consumers get. Reading the clock twice
+ * takes about 50 ns and decoding a chunk 500 ns or more, so one chunk in four is timed and
+ * represents the others in proportion to its nonzeros; the first chunk, which may expand the tile,
+ * is timed separately.
  */
 enum { CHUNKS_TIMED = 4 };
 
@@ -56,12 +57,14 @@ static enum slc_status timed_next(struct slc_tile_view *tile,
     return status;
 }
 
-void slc_stream_hold_out(struct slc_stream *stream, const struct slc_holdout *holdout, void *rooms)
+void slc_stream_hold_out(struct slc_stream *stream,
+                         const struct slc_holdout *holdout,
+                         void *scratch)
 {
     for (unsigned w = 0; w < stream->worker_count; w++) {
         stream->workers[w].holdout = holdout;
         stream->workers[w].values =
-            holdout != NULL ? (char *)rooms + (size_t)w * SLC_HOLDOUT_ROOM_BYTES : NULL;
+            holdout != NULL ? (char *)scratch + (size_t)w * SLC_HOLDOUT_SCRATCH_BYTES : NULL;
     }
 }
 
@@ -91,7 +94,7 @@ static enum slc_status timed_describe(struct slc_tile_view *tile,
 }
 
 /* Divides the time of a tile, `open_ns` of it for opening, between decoding and computing. */
-static void settle_tile(struct slc_stream_worker *worker, uint64_t open_ns, uint64_t spent_ns)
+static void record_times(struct slc_stream_worker *worker, uint64_t open_ns, uint64_t spent_ns)
 {
     uint64_t decode_ns = worker->timed_ns;
 
@@ -104,17 +107,19 @@ static void settle_tile(struct slc_stream_worker *worker, uint64_t open_ns, uint
     worker->compute_ns += spent_ns - decode_ns;
 }
 
-bool slc_stream_stop_wanted(const struct slc_pass *pass)
+bool slc_stream_stop_requested(const struct slc_pass *pass)
 {
-    /* Set by a signal handler or another thread: read as an atomic, once a tile. */
+    /* Set by a signal handler or another thread: read atomically, once per tile. */
     return pass->stop != NULL && __atomic_load_n(pass->stop, __ATOMIC_RELAXED) != 0;
 }
 
-/* Makes an open tile one of a range of the pass. False where it has none of the range's rows. */
-static bool take_rows(const struct slc_stream *stream,
-                      struct slc_tile_rows *rows,
-                      const struct slc_row_range *range,
-                      struct slc_tile_view *tile)
+/*
+ * Restricts an open tile to a range of the pass. Returns false if it has none of the range's rows.
+ */
+static bool restrict_rows(const struct slc_stream *stream,
+                          struct slc_tile_rows *rows,
+                          const struct slc_row_range *range,
+                          struct slc_tile_view *tile)
 {
     const struct slc_row_ranges *ranges = stream->ranges;
     const uint64_t first_row = tile->corner[ranges->mode];
@@ -132,7 +137,7 @@ static bool take_rows(const struct slc_stream *stream,
     return true;
 }
 
-/* Gives an open tile to `fn`, with the clock around its decoding. */
+/* Passes an open tile to `fn`, and times its decoding. */
 static enum slc_status consume_tile(struct slc_stream *stream,
                                     unsigned number,
                                     const struct slc_row_range *range,
@@ -141,12 +146,12 @@ static enum slc_status consume_tile(struct slc_stream *stream,
 {
     struct slc_stream_worker *worker = &stream->workers[number];
 
-    if (range != NULL && !take_rows(stream, &worker->rows, range, &worker->inner)) {
+    if (range != NULL && !restrict_rows(stream, &worker->rows, range, &worker->inner)) {
         return SLC_OK;
     }
     struct slc_tile_view tile = worker->inner;
     tile.next = timed_next;
-    /* What is held out is so in chunks alone. */
+    /* Hold-out masks chunks only. */
     tile.next_fibers =
         tile.next_fibers != NULL && worker->holdout == NULL ? timed_next_fibers : NULL;
     tile.describe = tile.describe != NULL && worker->holdout == NULL ? timed_describe : NULL;
@@ -165,7 +170,7 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
     struct slc_stream_worker *worker = &stream->workers[number];
     const uint64_t start_ns = slc_clock_ns();
 
-    if (slc_stream_stop_wanted(stream->pass)) {
+    if (slc_stream_stop_requested(stream->pass)) {
         return slc_fail(fault, SLC_ERR_INTERRUPTED, "stopped before its end");
     }
     enum slc_status status =
@@ -182,8 +187,8 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
         status = fault->status;
         slc_error_locate_block(fault, NULL, block->view.block, SLC_NOWHERE);
     }
-    settle_tile(worker, open_ns, slc_clock_ns() - start_ns);
-    /* Neither what all workers compute counts more than once, nor the second phase of a range. */
+    record_times(worker, open_ns, slc_clock_ns() - start_ns);
+    /* Count tiles that all workers compute, and the two phases of a range, once. */
     if (status == SLC_OK && fn == stream->consumer->tile &&
         (number == 0 || !stream->every_worker)) {
         worker->nnz += worker->inner.nnz;

@@ -1,24 +1,24 @@
 /*
- * Passes that give whole blocks to a device (base/device.h), or each block to the one of several
- * that it belongs to.
+ * Passes that feed whole blocks to a device (base/device.h), or each block to the one of several
+ * devices that owns it.
  *
- * Each worker checks and describes the blocks it takes from the ring, which is what costs time, and
- * hands them over under the mutex of their device: so one thread at a time uses it. A slot is in
- * the device's hands until its copy has been made. Copies stand in a queue in the order in which
- * they were asked for; whoever hands over a block looks how far they are, and gives back slots.
- * Workers do not belong to devices: whoever is free prepares the next block, whosever it is.
+ * Each worker checks and describes the blocks it takes from the ring, the expensive part, and feeds
+ * them to their device under its mutex, so one thread at a time uses the device. A slot belongs to
+ * the device until its copy is complete. Copies are queued in the order of their requests; a worker
+ * that feeds a block polls them and releases slots. Workers do not belong to devices: any free
+ * worker prepares the next block for any device.
  *
- * Unless the CPU shares the pass, blocks that stay in a device's memory are handed over before it
- * begins, so that they are one launch. Then blocks that have arrived go first, because their slots
- * are wanted for more reads; blocks of the cache fill the time between. A worker that finds none of
- * them has the device begin with what it has gathered, then waits for the oldest copy, for without
- * its slot there may be nothing more to read, and sleeps in the ring when there is none. It does
- * not line up for that: who holds the mutex comes here next.
+ * Unless the CPU shares the pass, resident blocks are fed first, so that they form one launch. Then
+ * blocks that have arrived go first, because their slots are needed for more reads, and cached
+ * blocks fill the time between. A worker that finds no block makes the device start the gathered
+ * batch, then waits for the oldest copy, because without its slot there may be nothing more to
+ * read, and sleeps in the ring when there is none. It does not queue for that: the thread that
+ * holds the mutex does it next.
  *
- * Data that lies in a map cannot be registered page by page, and changes when the file does. It is
- * copied to the cache, where it belongs there, or to a buffer, which is what is checked and
- * described; its slot is free at once. Buffers are one more than workers, so that a device copies
- * one while each of them fills another.
+ * Data in a memory map cannot be registered page by page, and changes when the file does. It is
+ * copied to the cache, if it belongs there, or to a buffer; the copy is checked and described, and
+ * the slot is free at once. There is one more buffer than workers, so that a device copies one
+ * while each worker fills another.
  */
 #include "engine/stream/stream_feed.h"
 
@@ -27,7 +27,7 @@
 
 #include <assert.h>
 
-/* Of the device that a block of the pass belongs to. */
+/* The feed of the device that owns a block of the pass. */
 static struct slc_feed *feed_of(const struct slc_stream *stream, uint64_t block)
 {
     const struct slc_pass_division *division = stream->division;
@@ -40,30 +40,30 @@ void slc_stream_feed_begin(struct slc_stream *stream)
     for (unsigned d = 0; d < stream->feeding->count; d++) {
         struct slc_feed *feed = &stream->feeding->feeds[d];
 
-        /* What a pass that failed has left here the end of its job has waited for. */
+        /* The end of the job has completed everything left by a failed pass. */
         feed->first = 0;
         feed->count = 0;
         feed->gathered = false;
-        feed->coming = 0;
+        feed->preparing = 0;
     }
     slc_copy_buffers_reset(&stream->feeding->buffers);
     stream->cache_cursor = 0;
 }
 
-/* What a copy was made of may be used again. */
-static void give_back(struct slc_stream *stream, const struct slc_feed_copy *copy)
+/* Releases the source of a copy. */
+static void release_source(struct slc_stream *stream, const struct slc_feed_copy *copy)
 {
     if (copy->slot != SLC_NO_SLOT) {
         slc_stream_block_release(stream, &stream->slot_blocks[copy->slot]);
     } else {
-        slc_copy_buffers_give_back(&stream->feeding->buffers, copy->buffer);
+        slc_copy_buffers_release(&stream->feeding->buffers, copy->buffer);
     }
 }
 
-enum slc_status slc_stream_feed_settle(struct slc_stream *stream,
-                                       struct slc_feed *feed,
-                                       bool wait,
-                                       struct slc_error *fault)
+enum slc_status slc_stream_feed_reclaim(struct slc_stream *stream,
+                                        struct slc_feed *feed,
+                                        bool wait,
+                                        struct slc_error *fault)
 {
     while (feed->count > 0) {
         const struct slc_feed_copy *oldest = &feed->copies[feed->first];
@@ -74,7 +74,7 @@ enum slc_status slc_stream_feed_settle(struct slc_stream *stream,
         if (status != SLC_OK || !done) {
             return status;
         }
-        give_back(stream, oldest);
+        release_source(stream, oldest);
         feed->first = (feed->first + 1) % feed->copy_most;
         feed->count--;
         wait = false;
@@ -82,15 +82,15 @@ enum slc_status slc_stream_feed_settle(struct slc_stream *stream,
     return SLC_OK;
 }
 
-/* Has the device take a block; one that belongs into its memory is noted to be there. */
-static enum slc_status hand_over(struct slc_stream *stream,
-                                 const struct slc_encoded_block *block,
-                                 uint64_t *ticket,
-                                 struct slc_error *fault)
+/* Feeds a block to its device, and records a block that becomes resident. */
+static enum slc_status feed_block(struct slc_stream *stream,
+                                  const struct slc_encoded_block *block,
+                                  uint64_t *ticket,
+                                  struct slc_error *fault)
 {
     struct slc_feed *feed = feed_of(stream, block->block);
     uint8_t *state = &stream->layout->cached[block->block];
-    /* Only whoever feeds a block touches its state while it is not held. */
+    /* Only the worker that feeds a block accesses its state while it is not held. */
     const bool keeps = *state == SLC_CACHE_RESIDENT_WANTED;
     uint32_t keep = SLC_NOT_RESIDENT;
     const enum slc_status status =
@@ -107,34 +107,34 @@ static enum slc_status hand_over(struct slc_stream *stream,
     return SLC_OK;
 }
 
-static void note_copy(struct slc_feed *feed, const struct slc_feed_copy *copy)
+static void record_copy(struct slc_feed *feed, const struct slc_feed_copy *copy)
 {
     assert(feed->count < feed->copy_most);
     feed->copies[(feed->first + feed->count++) % feed->copy_most] = *copy;
 }
 
-/*
- * Takes a buffer; where none is free it waits for a copy. There is one under way then: every other
- * worker has one buffer at most.
- */
-static enum slc_status
-take_buffer(struct slc_stream *stream, unsigned number, uint32_t *buffer, struct slc_error *fault)
+/* Takes a buffer; if none is free it waits for a copy. A copy is then in progress, because every
+ * other worker has at most one buffer. */
+static enum slc_status acquire_buffer(struct slc_stream *stream,
+                                      unsigned number,
+                                      uint32_t *buffer,
+                                      struct slc_error *fault)
 {
     struct slc_feeding *feeding = stream->feeding;
     enum slc_status status = SLC_OK;
 
-    for (unsigned i = number; status == SLC_OK && !slc_copy_buffers_take(&feeding->buffers, buffer);
-         i++) {
+    for (unsigned i = number;
+         status == SLC_OK && !slc_copy_buffers_acquire(&feeding->buffers, buffer); i++) {
         struct slc_feed *feed = &feeding->feeds[i % feeding->count];
 
         pthread_mutex_lock(&feed->mutex);
-        status = slc_stream_feed_settle(stream, feed, true, fault);
+        status = slc_stream_feed_reclaim(stream, feed, true, fault);
         pthread_mutex_unlock(&feed->mutex);
     }
     return status;
 }
 
-/* Copies a block of the map, gives its slot back, and checks the copy. */
+/* Copies a block out of the map, releases its slot, and checks the copy. */
 static enum slc_status check_mapped(struct slc_stream *stream,
                                     unsigned number,
                                     unsigned slot,
@@ -156,7 +156,7 @@ static enum slc_status check_mapped(struct slc_stream *stream,
         }
         return status;
     }
-    SLC_TRY(take_buffer(stream, number, &copy->buffer, fault));
+    SLC_TRY(acquire_buffer(stream, number, &copy->buffer, fault));
     place = slc_copy_buffers_place(&stream->feeding->buffers, copy->buffer);
     SLC_TRY(slc_stream_copy_arrived(stream, slot, block, place, fault));
     record->slot = slot;
@@ -171,11 +171,11 @@ static struct slc_encoded_tile *worker_tiles(const struct slc_stream *stream, un
     return (struct slc_encoded_tile *)feeding->tiles.data + number * feeding->tiles_most;
 }
 
-/* Hands over a block that has arrived, and notes what it is copied from. */
-static enum slc_status hand_over_arrived(struct slc_stream *stream,
-                                         const struct slc_encoded_block *block,
-                                         struct slc_feed_copy *copy,
-                                         struct slc_error *fault)
+/* Feeds a block that has arrived, and records the source of the copy. */
+static enum slc_status feed_arrived_block(struct slc_stream *stream,
+                                          const struct slc_encoded_block *block,
+                                          struct slc_feed_copy *copy,
+                                          struct slc_error *fault)
 {
     struct slc_feed *feed = feed_of(stream, block->block);
 
@@ -183,12 +183,12 @@ static enum slc_status hand_over_arrived(struct slc_stream *stream,
     if (copy->slot != SLC_NO_SLOT) {
         slc_ring_copy(stream->ring, copy->slot);
     }
-    enum slc_status status = hand_over(stream, block, &copy->ticket, fault);
-    /* What stays in the cache need not be waited for. */
+    enum slc_status status = feed_block(stream, block, &copy->ticket, fault);
+    /* A copy from the cache need not be awaited. */
     if (status == SLC_OK && (copy->slot != SLC_NO_SLOT || copy->buffer != SLC_FEED_NO_BUFFER)) {
-        note_copy(feed, copy);
+        record_copy(feed, copy);
     }
-    SLC_THEN(status, slc_stream_feed_settle(stream, feed, false, fault));
+    SLC_THEN(status, slc_stream_feed_reclaim(stream, feed, false, fault));
     pthread_mutex_unlock(&feed->mutex);
     return status;
 }
@@ -217,13 +217,13 @@ enum slc_status slc_stream_feed_arrived(struct slc_stream *stream,
     uint64_t described_ns = slc_clock_ns();
     worker->decode_ns += described_ns - start_ns;
     SLC_TRY(status);
-    status = hand_over_arrived(stream, &block, &copy, fault);
+    status = feed_arrived_block(stream, &block, &copy, fault);
     worker->compute_ns += slc_clock_ns() - described_ns;
     atomic_fetch_add(&stream->blocks_done, 1);
     return status;
 }
 
-/* Takes the next block of the cache, if there is one. */
+/* Claims the next cached block, if there is one. */
 static bool claim_held(struct slc_stream *stream, uint64_t *block)
 {
     const struct slc_stream_layout *layout = stream->layout;
@@ -242,7 +242,7 @@ static bool claim_held(struct slc_stream *stream, uint64_t *block)
     return found;
 }
 
-/* A block of the device's memory. */
+/* Feeds a block that is resident in the device's memory. */
 static enum slc_status
 feed_resident(struct slc_stream *stream, uint64_t block, struct slc_error *fault)
 {
@@ -255,7 +255,7 @@ feed_resident(struct slc_stream *stream, uint64_t block, struct slc_error *fault
     enum slc_status status =
         feed->device->ops->job.resident(feed->device, stream->layout->keep[block], fault);
     feed->gathered = true;
-    SLC_THEN(status, slc_stream_feed_settle(stream, feed, false, fault));
+    SLC_THEN(status, slc_stream_feed_reclaim(stream, feed, false, fault));
     pthread_mutex_unlock(&feed->mutex);
     return status;
 }
@@ -280,7 +280,7 @@ enum slc_status slc_stream_feed_residents(struct slc_stream *stream, struct slc_
     return SLC_OK;
 }
 
-/* A block of the cache, which stays there longer than any copy takes. */
+/* Feeds a cached block, which outlives any copy of it. */
 static enum slc_status feed_cached(struct slc_stream *stream,
                                    unsigned number,
                                    uint64_t number_of_block,
@@ -303,8 +303,8 @@ static enum slc_status feed_cached(struct slc_stream *stream,
     SLC_TRY(status);
     atomic_fetch_add(&stream->bytes_cached, view.entry.padded_bytes);
     pthread_mutex_lock(&feed->mutex);
-    status = hand_over(stream, &block, &ticket, fault);
-    SLC_THEN(status, slc_stream_feed_settle(stream, feed, false, fault));
+    status = feed_block(stream, &block, &ticket, fault);
+    SLC_THEN(status, slc_stream_feed_reclaim(stream, feed, false, fault));
     pthread_mutex_unlock(&feed->mutex);
     worker->compute_ns += slc_clock_ns() - described_ns;
     return status;
@@ -324,12 +324,12 @@ enum slc_status slc_stream_feed_held(struct slc_stream *stream,
     return status;
 }
 
-/* Has a device begin with what it has gathered; and with `wait` waits for its oldest copy. */
-static enum slc_status rest_by(struct slc_stream *stream,
-                               struct slc_feed *feed,
-                               bool wait,
-                               bool *worked,
-                               struct slc_error *fault)
+/* Makes a device start the gathered batch; with `wait` also waits for its oldest copy. */
+static enum slc_status flush_feed(struct slc_stream *stream,
+                                  struct slc_feed *feed,
+                                  bool wait,
+                                  bool *worked,
+                                  struct slc_error *fault)
 {
     enum slc_status status = SLC_OK;
 
@@ -341,17 +341,15 @@ static enum slc_status rest_by(struct slc_stream *stream,
         status = feed->device->ops->job.flush(feed->device, fault);
     }
     *worked = wait && feed->count > 0;
-    SLC_THEN(status, slc_stream_feed_settle(stream, feed, wait, fault));
+    SLC_THEN(status, slc_stream_feed_reclaim(stream, feed, wait, fault));
     pthread_mutex_unlock(&feed->mutex);
     return status;
 }
 
-/*
- * What is left to do while there is no block: *worked says whether there was a copy to wait for.
- * All devices begin before one is waited for; each worker looks at another one first.
- */
+/* Idle work without a block; *worked: there was a copy to wait for. All devices start before one is
+ * awaited; each worker begins with another device. */
 static enum slc_status
-rest(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
+work_idle(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
 {
     struct slc_feeding *feeding = stream->feeding;
     const uint64_t start_ns = slc_clock_ns();
@@ -360,8 +358,8 @@ rest(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error 
     *worked = false;
     for (unsigned i = feeding->count == 1 ? 1 : 0;
          i < 2 * feeding->count && status == SLC_OK && !*worked; i++) {
-        status = rest_by(stream, &feeding->feeds[(number + i) % feeding->count],
-                         i >= feeding->count, worked, fault);
+        status = flush_feed(stream, &feeding->feeds[(number + i) % feeding->count],
+                            i >= feeding->count, worked, fault);
     }
     stream->workers[number].compute_ns += slc_clock_ns() - start_ns;
     return status;
@@ -377,17 +375,18 @@ feed_step(struct slc_stream *stream, unsigned number, bool *end, struct slc_erro
     uint64_t block;
     unsigned slot;
     bool worked;
-    enum slc_ring_event event = slc_ring_take(stream->ring, news, false, &slot, &block, wait_ns);
+    enum slc_ring_event event =
+        slc_ring_take_block(stream->ring, news, false, &slot, &block, wait_ns);
 
     if (event == SLC_RING_NOTHING && claim_held(stream, &block)) {
         return slc_stream_feed_held(stream, number, block, fault);
     }
     if (event == SLC_RING_NOTHING) {
-        status = rest(stream, number, &worked, fault);
+        status = work_idle(stream, number, &worked, fault);
         if (status != SLC_OK || worked) {
             return status;
         }
-        event = slc_ring_take(stream->ring, news, true, &slot, &block, wait_ns);
+        event = slc_ring_take_block(stream->ring, news, true, &slot, &block, wait_ns);
     }
     *end = event == SLC_RING_END;
     return event == SLC_RING_BLOCK ? slc_stream_feed_arrived(stream, number, slot, block, fault)
@@ -401,12 +400,12 @@ void slc_stream_run_steps(struct slc_stream *stream, unsigned number, slc_stream
 
     while (!end) {
         enum slc_status status =
-            slc_stream_stop_wanted(stream->pass)
+            slc_stream_stop_requested(stream->pass)
                 ? slc_fail(&fault, SLC_ERR_INTERRUPTED, "stopped before its end")
                 : step(stream, number, &end, &fault);
 
         if (status != SLC_OK) {
-            slc_stream_give_up(stream, &fault);
+            slc_stream_abort(stream, &fault);
             return;
         }
         slc_stream_progress(stream, number);

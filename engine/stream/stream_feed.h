@@ -1,6 +1,6 @@
 /*
- * What goes to the devices of a stream: stream_attach.c makes it, stream_feed.c hands blocks over,
- * in passes of devices alone, and stream_hybrid.c in such that the CPU has a share in. Private to
+ * Feeding the devices of a stream: stream_attach.c creates the feeds, stream_feed.c feeds blocks in
+ * passes of devices alone, and stream_hybrid.c in passes shared with the CPU. Private to
  * engine/stream*.c.
  */
 #ifndef SLC_ENGINE_STREAM_FEED_H
@@ -10,7 +10,7 @@
 #include "engine/stream/stream_impl.h"
 
 enum {
-    SLC_FEED_REGIONS = 3 /* of memory that a device is told of: slots, cache, buffers */
+    SLC_FEED_REGIONS = 3 /* memory registered with a device: slots, cache, buffers */
 };
 
 #define SLC_FEED_NO_BUFFER UINT32_MAX
@@ -18,18 +18,18 @@ enum {
 /* A copy that the device makes. */
 struct slc_feed_copy {
     uint64_t ticket;
-    uint32_t slot; /* that it reads; SLC_NO_SLOT: a buffer */
+    uint32_t slot; /* slot that it reads; SLC_NO_SLOT: a buffer */
     uint32_t buffer;
 };
 
-/* What goes to one device. */
+/* The feed of one device. */
 struct slc_feed {
     struct slc_device *device;
-    pthread_mutex_t mutex;        /* whoever holds it uses the device and what follows */
-    struct slc_feed_copy *copies; /* a circle of copy_most */
+    pthread_mutex_t mutex;        /* protects the device and the members below */
+    struct slc_feed_copy *copies; /* circular, copy_most elements */
     unsigned copy_most, first, count;
-    bool gathered;   /* blocks that the device may not have begun with */
-    unsigned coming; /* with a share: blocks that workers are preparing for it */
+    bool gathered;      /* the device may not have started all blocks */
+    unsigned preparing; /* hybrid: blocks that workers are preparing for it */
 
     void *registered[SLC_FEED_REGIONS];
     unsigned registered_count;
@@ -38,34 +38,32 @@ struct slc_feed {
 struct slc_feeding {
     struct slc_feed feeds[SLC_MAX_DEVICES];
     unsigned count;
-    struct slc_buffer tiles; /* descriptions: tiles_most of each worker */
+    struct slc_buffer tiles; /* descriptions: tiles_most per worker */
     uint64_t tiles_most;
 
     struct slc_copy_buffers buffers; /* for blocks of a map */
 };
 
-/*
- * Gives back the slots and buffers whose copies have been made; with `wait` the oldest copy is
- * waited for. Under the mutex.
- */
-enum slc_status slc_stream_feed_settle(struct slc_stream *stream,
-                                       struct slc_feed *feed,
-                                       bool wait,
-                                       struct slc_error *fault);
+/* Releases the slots and buffers whose copies are complete; with `wait` it waits for the oldest
+ * copy. Under the mutex. */
+enum slc_status slc_stream_feed_reclaim(struct slc_stream *stream,
+                                        struct slc_feed *feed,
+                                        bool wait,
+                                        struct slc_error *fault);
 
-/* Something that a worker does next; *end: the pass has ended. */
+/* One step of a worker; *end: the pass has ended. */
 typedef enum slc_status
 slc_stream_step_fn(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fault);
-/* A worker's part of a pass, step by step, until that ends or is to be stopped. */
+/* A worker's part of a pass, step by step, until the pass ends or is stopped. */
 void slc_stream_run_steps(struct slc_stream *stream, unsigned number, slc_stream_step_fn *step);
 
-/* A block that has arrived, by worker `number`: checked, described and handed over. */
+/* Worker `number` checks, describes and feeds a block that has arrived. */
 enum slc_status slc_stream_feed_arrived(struct slc_stream *stream,
                                         unsigned number,
                                         unsigned slot,
                                         uint64_t number_of_block,
                                         struct slc_error *fault);
-/* The same of one of the cache, or of the device's memory. */
+/* The same for a cached or resident block. */
 enum slc_status slc_stream_feed_held(struct slc_stream *stream,
                                      unsigned number,
                                      uint64_t block,

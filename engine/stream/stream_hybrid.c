@@ -1,21 +1,19 @@
 /*
- * Passes whose blocks a device shares with the CPU (engine/hybrid/hybrid_blocks.h says which is
- * whose).
+ * Passes whose blocks a device shares with the CPU (divided by engine/hybrid/hybrid_blocks.h).
  *
- * Every worker does both: between two tiles it looks whether the device has room for another block,
- * prepares that and hands it over, gives back slots whose copies have been made, and has the device
- * begin with what it has gathered when it would be idle. Else it computes a tile, or opens another
- * of the CPU's blocks. Blocks that have arrived stand in a list for each side, so that none waits
- * behind one of the other.
+ * Every worker serves both sides. Between two tiles it checks whether the device can accept another
+ * block, prepares and feeds one, releases slots whose copies are complete, and makes the device
+ * start the gathered batch if it would be idle. Otherwise it computes a tile, or opens another of
+ * the CPU's blocks. Arrived blocks are kept in one list per side, so that none waits for a block of
+ * the other side.
  *
- * The device is never made to wait in: a block is handed over only where it finds a slot, those
- * counted that other workers are preparing. Nothing tells when a device has made a copy or room; a
- * worker that has nothing to do looks again after a moment, the more seldom the more workers there
- * are, and is woken by what the reader brings. So nobody sleeps for long while there is either kind
- * of work.
+ * The device is never waited for: a block is fed only if a slot is free for it, counting blocks
+ * that other workers are preparing. Devices do not signal a completed copy or a free slot; an idle
+ * worker polls again after a moment, less often the more workers there are, and is woken by
+ * arriving blocks. So no worker sleeps for long while there is work for either side.
  *
- * Nobody waits for ever, however few the slots: a slot's block is either computed by the workers,
- * or copied by a device, and neither waits for another block to be read.
+ * There is no deadlock, however few the slots: a slot's block is either computed by the workers or
+ * copied by a device, and neither waits for another block to be read.
  */
 #include "engine/stream/stream_feed.h"
 
@@ -24,13 +22,13 @@
 
 #include <assert.h>
 
-/* Between two looks at the device by workers that have nothing to do, all of them together: 100 us.
- * A block of some megabytes is copied in about as long. */
-#define LOOK_NS UINT64_C(100000)
-/* Between two looks at whether the pass is to be stopped: 50 ms. */
-#define REST_NS UINT64_C(50000000)
+/* Interval between polls of the device by idle workers, all of them together: 100 us. Copying a
+ * block of some megabytes takes about as long. */
+#define POLL_NS UINT64_C(100000)
+/* Interval between checks for a stop: 50 ms. */
+#define STOP_CHECK_NS UINT64_C(50000000)
 
-/* What a device may have next. */
+/* The next block for a device. */
 struct candidate {
     struct slc_open_block *arrived; /* NULL: it is held, by the host or by the device itself */
     uint64_t block;
@@ -95,7 +93,7 @@ uint64_t slc_stream_hybrid_read(struct slc_stream *stream)
     return block;
 }
 
-/* Puts all that has arrived into the lists. SLC_RING_END at the end of the pass. */
+/* Moves all arrived blocks into the lists. Returns SLC_RING_END at the end of the pass. */
 static enum slc_ring_event sort_arrived(struct slc_stream *stream, uint64_t *wait_ns)
 {
     enum slc_ring_event event;
@@ -103,7 +101,7 @@ static enum slc_ring_event sort_arrived(struct slc_stream *stream, uint64_t *wai
     unsigned slot;
     bool some = false;
 
-    while ((event = slc_ring_take(stream->ring, 0, false, &slot, &block, wait_ns)) ==
+    while ((event = slc_ring_take_block(stream->ring, 0, false, &slot, &block, wait_ns)) ==
            SLC_RING_BLOCK) {
         struct slc_open_block *record = &stream->slot_blocks[slot];
 
@@ -117,12 +115,12 @@ static enum slc_ring_event sort_arrived(struct slc_stream *stream, uint64_t *wai
         some = true;
     }
     if (some) {
-        slc_ring_tell(stream->ring); /* this worker can begin with one of them alone */
+        slc_ring_notify(stream->ring); /* this worker can start with only one of them */
     }
     return event;
 }
 
-/* The first of a list, which leaves it; NULL where it is empty. Under the mutex. */
+/* Removes and returns the first element of a list; NULL if it is empty. Under the mutex. */
 static struct slc_open_block *pop_arrived(struct slc_stream *stream, enum slc_hybrid_side side)
 {
     struct slc_open_block *record = stream->arrived[side];
@@ -138,7 +136,7 @@ static struct slc_open_block *pop_arrived(struct slc_stream *stream, enum slc_hy
 
 /* ---- the device */
 
-/* What it would be given next. Stays so under the feed's mutex. */
+/* Finds the device's next block; stable under the feed's mutex. */
 static bool find_candidate(struct slc_stream *stream, struct candidate *candidate)
 {
     pthread_mutex_lock(&stream->mutex);
@@ -153,8 +151,8 @@ static bool find_candidate(struct slc_stream *stream, struct candidate *candidat
     return found;
 }
 
-/* False where the CPU has taken the block meanwhile. */
-static bool take_candidate(struct slc_stream *stream, const struct candidate *candidate)
+/* Returns false if the CPU has taken the block in the meantime. */
+static bool claim_candidate(struct slc_stream *stream, const struct candidate *candidate)
 {
     struct slc_hybrid_blocks *sharing = &stream->sharing;
     uint64_t block;
@@ -167,19 +165,19 @@ static bool take_candidate(struct slc_stream *stream, const struct candidate *ca
         taken = slc_hybrid_blocks_next_held(sharing, SLC_HYBRID_GPU, &block) &&
                 block == candidate->block;
         if (taken) {
-            slc_hybrid_blocks_take(sharing, SLC_HYBRID_GPU, block);
+            slc_hybrid_blocks_claim(sharing, SLC_HYBRID_GPU, block);
         }
     }
     pthread_mutex_unlock(&stream->mutex);
     return taken;
 }
 
-/* Looks how far the device is, and whether it has room for a block; NULL: none is asked about. */
-static enum slc_status look_for_work(struct slc_stream *stream,
-                                     struct slc_feed *feed,
-                                     const struct candidate *candidate,
-                                     struct slc_device_progress *progress,
-                                     struct slc_error *fault)
+/* Polls the device's progress, and whether it can accept a block; NULL: no block in question. */
+static enum slc_status query_progress(struct slc_stream *stream,
+                                      struct slc_feed *feed,
+                                      const struct candidate *candidate,
+                                      struct slc_device_progress *progress,
+                                      struct slc_error *fault)
 {
     struct slc_encoded_block size = {.bytes = 0};
     struct slc_block_entry entry;
@@ -200,39 +198,37 @@ static enum slc_status look_for_work(struct slc_stream *stream,
     return SLC_OK;
 }
 
-/*
- * Sees to the device under its mutex. *found: the candidate is the caller's to hand over, for which
- * there is room.
- */
-static enum slc_status see_to_device(struct slc_stream *stream,
-                                     struct slc_feed *feed,
-                                     struct candidate *candidate,
-                                     bool *found,
-                                     struct slc_error *fault)
+/* Serves the device under its mutex. *found: the caller must feed the candidate, for which there is
+ * a slot. */
+static enum slc_status poll_device(struct slc_stream *stream,
+                                   struct slc_feed *feed,
+                                   struct candidate *candidate,
+                                   bool *found,
+                                   struct slc_error *fault)
 {
     struct slc_device_progress progress;
     const bool any = find_candidate(stream, candidate);
-    /* While others prepare what fits a batch that is being gathered, a larger block is not asked
-     * about: that would launch it, and they would have to wait for a slot. */
-    enum slc_status status =
-        look_for_work(stream, feed, any && feed->coming == 0 ? candidate : NULL, &progress, fault);
+    /* While others prepare blocks for a batch that is being gathered, do not ask about a larger
+     * block: that would launch the batch, and they would have to wait for a slot. */
+    enum slc_status status = query_progress(
+        stream, feed, any && feed->preparing == 0 ? candidate : NULL, &progress, fault);
 
     *found = false;
-    /* In this order: when all is seen to be computed no slot is left with it. */
-    SLC_THEN(status, slc_stream_feed_settle(stream, feed, false, fault));
+    /* In this order: once everything is computed, the device holds no slot. */
+    SLC_THEN(status, slc_stream_feed_reclaim(stream, feed, false, fault));
     SLC_TRY(status);
-    /* Each of those that are being prepared may begin a batch of its own. */
-    if (any && (progress.free_slots > feed->coming || (progress.fits && feed->coming == 0))) {
-        *found = take_candidate(stream, candidate);
-        feed->coming += *found;
-    } else if (!any && feed->gathered && !progress.busy && feed->coming == 0) {
+    /* Each block being prepared may begin a batch of its own. */
+    if (any && (progress.free_slots > feed->preparing || (progress.fits && feed->preparing == 0))) {
+        *found = claim_candidate(stream, candidate);
+        feed->preparing += *found;
+    } else if (!any && feed->gathered && !progress.busy && feed->preparing == 0) {
         feed->gathered = false;
         status = feed->device->ops->job.flush(feed->device, fault);
     }
     return status;
 }
 
-/* Gives the device what it has room for. *worked: that was something. */
+/* Feeds the device what it can accept. *worked: there was a block. */
 static enum slc_status
 serve_device(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
 {
@@ -240,7 +236,7 @@ serve_device(struct slc_stream *stream, unsigned number, bool *worked, struct sl
     struct candidate candidate;
 
     pthread_mutex_lock(&feed->mutex);
-    enum slc_status status = see_to_device(stream, feed, &candidate, worked, fault);
+    enum slc_status status = poll_device(stream, feed, &candidate, worked, fault);
     pthread_mutex_unlock(&feed->mutex);
     if (status != SLC_OK || !*worked) {
         return status;
@@ -250,7 +246,7 @@ serve_device(struct slc_stream *stream, unsigned number, bool *worked, struct sl
                                            fault)
                  : slc_stream_feed_held(stream, number, candidate.block, fault);
     pthread_mutex_lock(&feed->mutex);
-    feed->coming--;
+    feed->preparing--;
     pthread_mutex_unlock(&feed->mutex);
     return status;
 }
@@ -266,7 +262,7 @@ compute_tile(struct slc_stream *stream, unsigned number, bool *worked, struct sl
     struct slc_open_block *block;
     uint32_t tile;
 
-    *worked = slc_stream_take_open(stream, worker, &block, &tile);
+    *worked = slc_stream_take_open_tile(stream, worker, &block, &tile);
     if (!*worked) {
         return SLC_OK;
     }
@@ -290,7 +286,7 @@ static bool open_block(struct slc_stream *stream, struct slc_stream_worker *work
     pthread_mutex_lock(&stream->mutex);
     struct slc_open_block *record = pop_arrived(stream, SLC_HYBRID_CPU);
     if (record == NULL && slc_hybrid_blocks_next_held(&stream->sharing, SLC_HYBRID_CPU, &block)) {
-        slc_hybrid_blocks_take(&stream->sharing, SLC_HYBRID_CPU, block);
+        slc_hybrid_blocks_claim(&stream->sharing, SLC_HYBRID_CPU, block);
         record = slc_stream_cached_record(stream, 0, stream->worker_count, block);
         held = true;
     }
@@ -309,16 +305,16 @@ static bool open_block(struct slc_stream *stream, struct slc_stream_worker *work
 
 /* ---- both */
 
-/* Waits for what the reader brings, or until it is time to look at the device again. */
+/* Waits for an arriving block, or until the device must be polled again. */
 static void
-rest_until_news(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
+wait_for_news(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
 {
     const struct slc_hybrid_blocks *sharing = &stream->sharing;
 
     pthread_mutex_lock(&stream->mutex);
-    bool looks = sharing->done[SLC_HYBRID_GPU] < sharing->given[SLC_HYBRID_GPU];
+    bool polls = sharing->done[SLC_HYBRID_GPU] < sharing->assigned[SLC_HYBRID_GPU];
     pthread_mutex_unlock(&stream->mutex);
-    slc_ring_rest(stream->ring, news, looks ? LOOK_NS * stream->worker_count : REST_NS,
+    slc_ring_wait(stream->ring, news, polls ? POLL_NS * stream->worker_count : STOP_CHECK_NS,
                   &worker->wait_ns);
 }
 
@@ -339,7 +335,7 @@ step(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fa
         SLC_TRY(compute_tile(stream, number, &worked, fault));
     }
     if (!worked && !open_block(stream, worker)) {
-        rest_until_news(stream, worker, news);
+        wait_for_news(stream, worker, news);
     }
     return SLC_OK;
 }

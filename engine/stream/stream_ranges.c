@@ -1,17 +1,16 @@
 /*
- * Passes in two phases: a worker takes a range of rows, computes all tiles of its blocks, has the
- * consumer turn what it found into something new, and computes the same tiles again.
+ * Passes in two phases: a worker takes a range of rows, computes all tiles of its blocks, calls the
+ * consumer's `range_done`, and computes the same tiles again.
  *
- * Blocks that have arrived wait in the list of open blocks until the last range that has them is
- * through; whoever waits for a block opens any that arrives meanwhile. A cached block takes no
- * slot, so that each worker opens it in a record of its own whenever it comes to one.
+ * Arrived blocks stay in the list of open blocks until the last range that needs them is done; a
+ * worker that waits for a block opens any block that arrives in the meantime. A cached block needs
+ * no slot, so each worker opens it in a record of its own.
  *
- * Nobody waits for ever: slots are claimed in the order in which ranges are taken, and a block that
- * only finished ranges have holds none. So all slots that are held belong to the first range that
- * is not finished or to later blocks, and none to later ones while the first still lacks a block.
- * The slots are as many as the blocks of any range, so it gets them all; and a worker has it, which
- * waits for blocks alone. (That worker may be the only one that does not wait for this range inside
- * the consumer.)
+ * There is no deadlock: slots are claimed in the order of ranges, and a block needed only by
+ * finished ranges holds none. So all held slots belong to the first unfinished range or to later
+ * blocks, and none to later blocks while the first range still lacks one. There are as many slots
+ * as the largest range has blocks, so the first range gets all its blocks. The worker that has this
+ * range waits for nothing but blocks, even if all others wait for the range in the consumer.
  */
 #include "engine/stream/stream_impl.h"
 
@@ -37,8 +36,8 @@ void slc_stream_ranges_begin(struct slc_stream *stream)
     }
 }
 
-/* The next range that nobody has begun; false when there is none. */
-static bool take_range(struct slc_stream *stream, uint64_t *number)
+/* Claims the next range; returns false if there is none. */
+static bool claim_range(struct slc_stream *stream, uint64_t *number)
 {
     pthread_mutex_lock(&stream->mutex);
     bool found = stream->next_range < stream->end_range;
@@ -49,13 +48,15 @@ static bool take_range(struct slc_stream *stream, uint64_t *number)
     return found;
 }
 
-/* Where a block of the layout is. Under the mutex. */
+/* Whether a block is in the cache. Under the mutex. */
 static bool is_cached(const struct slc_stream *stream, uint64_t block)
 {
     return stream->layout->cached[block] == SLC_CACHE_YES;
 }
 
-/* The place in the list of open blocks where the block stands, or should. Under the mutex. */
+/*
+ * The link in the list of open blocks that points to the block, or the list's end. Under the mutex.
+ */
 static struct slc_open_block **find_open(struct slc_stream *stream, uint64_t block)
 {
     struct slc_open_block **link = &stream->open;
@@ -66,7 +67,7 @@ static struct slc_open_block **find_open(struct slc_stream *stream, uint64_t blo
     return link;
 }
 
-/* Opens a block that lies in the cache, for this worker alone. */
+/* Opens a cached block for this worker only. */
 static struct slc_open_block *
 open_cached(struct slc_stream *stream, unsigned worker, uint64_t block)
 {
@@ -80,19 +81,19 @@ open_cached(struct slc_stream *stream, unsigned worker, uint64_t block)
     stream->workers[worker].decode_ns += slc_clock_ns() - start_ns;
     record->slot = SLC_NO_SLOT;
     if (status != SLC_OK) {
-        slc_stream_give_up(stream, &fault);
+        slc_stream_abort(stream, &fault);
         return NULL;
     }
     return record;
 }
 
-/* A block of the range that the worker has, waiting for it; NULL when the pass was given up. */
+/* Returns a block of the worker's range, waiting for it; NULL if the pass was aborted. */
 static struct slc_open_block *get_block(struct slc_stream *stream, unsigned worker, uint64_t block)
 {
     for (;;) {
         const uint64_t news = slc_ring_news(stream->ring);
 
-        if (atomic_load(&stream->given_up)) {
+        if (atomic_load(&stream->aborted)) {
             return NULL;
         }
         pthread_mutex_lock(&stream->mutex);
@@ -111,7 +112,7 @@ static struct slc_open_block *get_block(struct slc_stream *stream, unsigned work
     }
 }
 
-/* Gives all tiles of the range to `fn`. False when the pass was given up, by whomever. */
+/* Delivers all tiles of the range to `fn`. Returns false if the pass was aborted. */
 static bool run_phase(struct slc_stream *stream,
                       unsigned worker,
                       const struct slc_row_range *range,
@@ -124,7 +125,7 @@ static bool run_phase(struct slc_stream *stream,
             struct slc_error fault = SLC_ERROR_INIT;
 
             if (slc_stream_tile_compute(stream, worker, block, t, range, fn, &fault) != SLC_OK) {
-                slc_stream_give_up(stream, &fault);
+                slc_stream_abort(stream, &fault);
                 return false;
             }
             slc_stream_progress(stream, worker);
@@ -136,23 +137,23 @@ static bool run_phase(struct slc_stream *stream,
     return true;
 }
 
-static bool run_turn(struct slc_stream *stream, unsigned worker, uint64_t number)
+static bool run_range_done(struct slc_stream *stream, unsigned worker, uint64_t number)
 {
     struct slc_error fault = SLC_ERROR_INIT;
     const uint64_t start_ns = slc_clock_ns();
     const enum slc_status status =
-        stream->pass->ranges.turn(stream->consumer->context, worker, number, &fault);
+        stream->pass->ranges.range_done(stream->consumer->context, worker, number, &fault);
 
     stream->workers[worker].compute_ns += slc_clock_ns() - start_ns;
     if (status != SLC_OK) {
-        (void)slc_fail(&fault, status, "what follows the rows of a range failed");
-        slc_stream_give_up(stream, &fault);
+        (void)slc_fail(&fault, status, "processing the rows of a range failed");
+        slc_stream_abort(stream, &fault);
     }
     return status == SLC_OK;
 }
 
-/* The range is through with a block; the last range returns what holds it. */
-static void leave_block(struct slc_stream *stream, uint64_t block)
+/* Called when the range is done with a block; the last range releases the block. */
+static void release_block(struct slc_stream *stream, uint64_t block)
 {
     struct slc_open_block *open = NULL;
 
@@ -188,15 +189,15 @@ void slc_stream_ranges_run(struct slc_stream *stream, unsigned worker)
     slc_tile_fn *again = stream->pass->ranges.again;
     uint64_t number;
 
-    while (take_range(stream, &number)) {
+    while (claim_range(stream, &number)) {
         const struct slc_row_range *range = &stream->ranges->ranges[number];
 
         if (!run_phase(stream, worker, range, stream->consumer->tile) ||
-            !run_turn(stream, worker, number) || !run_phase(stream, worker, range, again)) {
+            !run_range_done(stream, worker, number) || !run_phase(stream, worker, range, again)) {
             return;
         }
         for (uint64_t b = 0; b < range->block_count; b++) {
-            leave_block(stream, range->first_block + b);
+            release_block(stream, range->first_block + b);
         }
     }
 }

@@ -1,15 +1,14 @@
 /*
  * The reader thread: claims free slots in the order of the schedule, keeps a read in flight for
- * every slot it gets, and passes completed ones on, faults included.
+ * every slot it gets, and passes on completed reads, including faults.
  *
  * A pass starts with one read per worker and adds one with every completion, until all slots are in
- * flight. A drive works on everything it is given at once: asked for 15 blocks of 4 MiB, it
- * delivered the first after 24 ms, about when it delivered the last; asked for 2, after 3 ms, at
- * nearly its full rate.
+ * flight. A drive works on all requests at once: given 15 blocks of 4 MiB, it delivered the first
+ * after 24 ms, about when it delivered the last; given 2, after 3 ms, at nearly its full rate.
  *
- * It waits in one place at a time: for a free slot only when nothing is in flight, for a completion
- * otherwise. So it never holds up a completed block, and after the pass was given up it leaves as
- * soon as the reads under way have come back.
+ * The reader waits in one place at a time: for a free slot only when nothing is in flight,
+ * otherwise for a completion. So it never holds up a completed block, and leaves an aborted pass as
+ * soon as the pending reads have returned.
  */
 #include "engine/stream/stream_impl.h"
 
@@ -17,10 +16,10 @@
 
 #include <time.h>
 
-/* How long the reader may be deaf to a stop while it holds back a read: 20 ms. */
+/* Longest time that the reader does not notice a stop while it delays a read: 20 ms. */
 #define LONGEST_NAP_NS UINT64_C(20000000)
 
-/* The first position in the schedule from `position` on whose block has to be read. */
+/* The first position in the schedule, from `position` on, whose block must be read. */
 static uint64_t next_to_read(const struct slc_stream *stream, uint64_t position)
 {
     const bool feeds = stream->feeds;
@@ -56,15 +55,13 @@ static enum slc_status start_read(struct slc_stream *stream, uint64_t block, uns
         slc_error_locate_block(&fault, slc_reader_path(stream->layout->reader), block,
                                entry.offset);
         slc_ring_ready(stream->ring, slot, block, &fault);
-        slc_stream_give_up(stream, &fault);
+        slc_stream_abort(stream, &fault);
     }
     return status;
 }
 
-/*
- * Holds a read back until a drive of the limit's rate would be done with it. Nobody waits for that
- * where the pass is about to end.
- */
+/* Delays a completed read until a drive with the limit's rate would have completed it. Does not
+ * wait if the pass is about to end. */
 static void await_limit(const struct slc_stream *stream, unsigned slot)
 {
     const uint64_t due_ns = stream->slot_blocks[slot].due_ns;
@@ -80,7 +77,7 @@ static void await_limit(const struct slc_stream *stream, unsigned slot)
     }
 }
 
-/* Takes in one completed read. False when the block reader itself has failed. */
+/* Handles one completed read. Returns false when the block reader itself has failed. */
 static bool finish_read(struct slc_stream *stream)
 {
     struct slc_error fault = SLC_ERROR_INIT;
@@ -88,7 +85,7 @@ static bool finish_read(struct slc_stream *stream)
 
     if (slc_io_wait(stream->io, &request, &fault) != SLC_OK) {
         stream->io_failed = true;
-        slc_stream_give_up(stream, &fault);
+        slc_stream_abort(stream, &fault);
         return false;
     }
     uint64_t block = stream->slot_blocks[request->slot].view.block;
@@ -97,7 +94,7 @@ static bool finish_read(struct slc_stream *stream)
                                request->offset);
         slc_io_release(stream->io, request);
         slc_ring_ready(stream->ring, request->slot, block, &request->error);
-        slc_stream_give_up(stream, &request->error);
+        slc_stream_abort(stream, &request->error);
         return true;
     }
     await_limit(stream, request->slot);
@@ -107,10 +104,8 @@ static bool finish_read(struct slc_stream *stream)
     return true;
 }
 
-/*
- * Whether there is a block to be read: nobody else takes those, so that what is chosen once there
- * is a slot for it is there. *position moves on to the next one of the order.
- */
+/* Whether there is a block to read. Only the reader takes such blocks, so the block is still there
+ * once a slot is. Advances *position to the next one in the order. */
 static bool has_more(struct slc_stream *stream, uint64_t *position)
 {
     if (stream->hybrid != NULL) {
@@ -120,7 +115,7 @@ static bool has_more(struct slc_stream *stream, uint64_t *position)
     return *position < stream->end;
 }
 
-/* Chooses the block that the slot is for. */
+/* Chooses the block for the slot. */
 static uint64_t choose_block(struct slc_stream *stream, uint64_t *position)
 {
     return stream->hybrid != NULL ? slc_stream_hybrid_read(stream) : stream->order[(*position)++];
@@ -150,7 +145,7 @@ void *slc_stream_reader_run(void *context)
             return NULL;
         }
         in_flight--;
-        /* The slots bound it, long before it could wrap. */
+        /* Limited to the slots, so it cannot wrap. */
         in_flight_most += in_flight_most < stream->slot_count;
     }
 }

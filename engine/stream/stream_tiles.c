@@ -1,34 +1,33 @@
 /*
- * Handing out tiles.
+ * Assignment of tiles to workers.
  *
- * Workers share the tiles of the blocks that are open, without barriers: whoever finds no tile
- * opens the next block (checks its checksum, copies it into the cache where it belongs there) while
- * the others go on with tiles they have. A block and a tile are chosen under one lock, so that in
- * file order tiles are handed out in strictly ascending ordinal: only tiles of block `serving` are
- * given, and later blocks that are already open wait in a sorted list.
+ * Workers share the tiles of the open blocks without barriers: a worker that finds no tile opens
+ * the next block (verifies its checksum, copies it into the cache if it belongs there) while the
+ * others continue with tiles they have. A block and a tile are chosen under one lock, so that in
+ * file order tiles are assigned in strictly ascending ordinal: only tiles of block `serving` are
+ * assigned, and later blocks that are already open wait in a sorted list.
  *
- * Nobody sleeps while there is a tile to take. A worker reads the ring's news, then looks for a
- * tile, then waits in the ring; whatever makes a tile available (a block was opened, its turn has
- * come) tells the ring afterwards, which ends that wait.
+ * No worker sleeps while a tile is available. A worker reads the ring's news, then looks for a
+ * tile, then waits in the ring; every event that makes a tile available (a block was opened, its
+ * turn has come) then signals the ring, which ends that wait.
  *
- * In file order cached blocks are opened when their turn comes. Otherwise blocks that have arrived
- * go first, because their slots are wanted for more reads, and cached ones fill the time between.
+ * In file order cached blocks are opened when their turn comes. Otherwise arrived blocks go first,
+ * because their slots are needed for more reads, and cached blocks fill the time between.
  *
- * Where every worker has to have every tile, each goes through the blocks in the same order, in
- * file order or as they were opened, at its own pace; a block leaves the list when the last worker
- * has taken its last tile.
+ * If every worker needs every tile, each visits the blocks in the same order, in file order or as
+ * opened, at its own pace; a block leaves the list when the last worker has taken its last tile.
  *
- * Partition by partition, a block is taken as a whole by one worker, once all blocks before it in
- * its partition are done. Blocks of a partition stand together in the schedule, slots are claimed
- * and cached blocks opened in its order, so the first block that is not done can always be taken:
- * nobody waits for ever, however few the slots.
+ * By partition, a worker takes a whole block, once all blocks before it in its partition are done.
+ * Blocks of a partition are adjacent in the schedule, and slots are claimed and cached blocks
+ * opened in its order, so the first block that is not done can always be taken: there is no
+ * deadlock, however few the slots.
  *
- * Cached blocks need a record each while they are open. A worker opens one only when there is no
- * tile to take, so at any time every open block with all tiles handed out is held by a worker that
- * computes its last tiles, and blocks that are being opened by another: never more than there are
- * workers. Where every worker has every tile, one may be ahead by that many, and waits; so do
- * workers that have opened blocks ahead of their partitions' turn. Groups of workers have as many
- * records as workers each. Blocks that have arrived are opened by anybody, for whichever group.
+ * Open cached blocks need a record each. A worker opens one only when there is no tile to take, so
+ * at any time every open block without tiles left is held by a worker that computes its last tiles,
+ * or is being opened by another: never more than there are workers. If every worker needs every
+ * tile, one may be ahead by that many blocks, and waits; so do workers that have opened blocks
+ * before their partitions' turn. A group of workers has as many records as workers. Any worker
+ * opens arrived blocks, for any group.
  */
 #include "engine/stream/stream_impl.h"
 
@@ -37,21 +36,21 @@
 #include <assert.h>
 #include <string.h>
 
-/* Time between two calls of pass->progress: ten a second. */
+/* Interval between two calls of pass->progress: ten a second. */
 #define PROGRESS_INTERVAL_NS UINT64_C(100000000)
 
-void slc_stream_give_up(struct slc_stream *stream, const struct slc_error *fault)
+void slc_stream_abort(struct slc_stream *stream, const struct slc_error *fault)
 {
     const struct slc_tile_consumer *consumer = stream->consumer;
 
     slc_ring_abort(stream->ring, fault);
-    if (!atomic_exchange(&stream->given_up, true) && consumer != NULL && consumer->wake != NULL) {
+    if (!atomic_exchange(&stream->aborted, true) && consumer != NULL && consumer->wake != NULL) {
         consumer->wake(consumer->context);
     }
 }
 
-/* by_partition: blocks of the first partition of a part that parts before it have had. */
-static void note_begun(struct slc_stream *stream)
+/* by_partition: counts blocks of the part's first partition that earlier parts have done. */
+static void count_earlier_blocks(struct slc_stream *stream)
 {
     const uint64_t block = stream->order[stream->first];
     struct slc_block_entry entry;
@@ -82,11 +81,11 @@ void slc_stream_tiles_begin(struct slc_stream *stream)
         stream->layout->partition_done[p] = 0;
     }
     if (stream->by_partition && stream->first < stream->end) {
-        note_begun(stream);
+        count_earlier_blocks(stream);
     }
 }
 
-/* Makes the tiles of a block available and tells those who wait. */
+/* Makes the tiles of a block available and wakes waiting workers. */
 static void publish_block(struct slc_stream *stream, struct slc_open_block *block)
 {
     struct slc_open_block **link = &stream->open;
@@ -103,14 +102,14 @@ static void publish_block(struct slc_stream *stream, struct slc_open_block *bloc
     block->next = *link;
     *link = block;
     pthread_mutex_unlock(&stream->mutex);
-    slc_ring_tell(stream->ring);
+    slc_ring_notify(stream->ring);
 }
 
 /* every_worker: takes this worker's next tile if its block is open. */
-static bool take_own(struct slc_stream *stream,
-                     struct slc_stream_worker *worker,
-                     struct slc_open_block **block,
-                     uint32_t *tile)
+static bool take_own_tile(struct slc_stream *stream,
+                          struct slc_stream_worker *worker,
+                          struct slc_open_block **block,
+                          uint32_t *tile)
 {
     struct slc_open_block **link = &stream->open;
 
@@ -134,7 +133,7 @@ static bool take_own(struct slc_stream *stream,
     return found != NULL;
 }
 
-/* Whether a block is the worker's group's to compute. */
+/* Whether the worker's group owns a block. */
 static bool
 is_own(const struct slc_stream *stream, const struct slc_stream_worker *worker, uint64_t block)
 {
@@ -144,10 +143,10 @@ is_own(const struct slc_stream *stream, const struct slc_stream_worker *worker, 
     return division == NULL || division->owner[block] == number / division->group_workers;
 }
 
-bool slc_stream_take_open(struct slc_stream *stream,
-                          const struct slc_stream_worker *worker,
-                          struct slc_open_block **block,
-                          uint32_t *tile)
+bool slc_stream_take_open_tile(struct slc_stream *stream,
+                               const struct slc_stream_worker *worker,
+                               struct slc_open_block **block,
+                               uint32_t *tile)
 {
     struct slc_open_block **link = &stream->open;
     bool turn_passes = false;
@@ -170,7 +169,7 @@ bool slc_stream_take_open(struct slc_stream *stream,
     }
     pthread_mutex_unlock(&stream->mutex);
     if (turn_passes) {
-        slc_ring_tell(stream->ring);
+        slc_ring_notify(stream->ring);
     }
     return found;
 }
@@ -185,11 +184,11 @@ static bool partition_turn(const struct slc_stream *stream, const struct slc_ope
     return block->view.block == partition.first_block + stream->layout->partition_done[number];
 }
 
-/* by_partition: takes the next tile of the block that the worker has taken, or of another one. */
-static bool take_of_partition(struct slc_stream *stream,
-                              struct slc_stream_worker *worker,
-                              struct slc_open_block **block,
-                              uint32_t *tile)
+/* by_partition: takes the next tile of the worker's block, or of another one. */
+static bool take_partition_tile(struct slc_stream *stream,
+                                struct slc_stream_worker *worker,
+                                struct slc_open_block **block,
+                                uint32_t *tile)
 {
     struct slc_open_block **link = &stream->open;
 
@@ -216,7 +215,7 @@ static bool take_of_partition(struct slc_stream *stream,
     return true;
 }
 
-/* NULL only where open blocks may wait for their turn. */
+/* Returns NULL only if open blocks may wait for their turn. */
 struct slc_open_block *
 slc_stream_cached_record(struct slc_stream *stream, unsigned first, unsigned end, uint64_t block)
 {
@@ -235,8 +234,9 @@ slc_stream_cached_record(struct slc_stream *stream, unsigned first, unsigned end
 }
 
 /*
- * A record for the next cached block, if one can be opened now. Groups open their own blocks alone,
- * and have records of their own: one that is ahead does not hold up the others, nor wait for them.
+ * Returns a record for the next cached block, if one can be opened now. Groups open only their own
+ * blocks, in records of their own, so a group that is ahead neither delays others nor waits for
+ * them.
  */
 static struct slc_open_block *claim_cached(struct slc_stream *stream,
                                            struct slc_stream_worker *worker)
@@ -278,7 +278,7 @@ void slc_stream_open_cached(struct slc_stream *stream, struct slc_open_block *re
 
     if (slc_block_open(stream->layout->reader, block, slc_stream_cache_place(stream, block), true,
                        &record->view, &fault) != SLC_OK) {
-        slc_stream_give_up(stream, &fault);
+        slc_stream_abort(stream, &fault);
         return;
     }
     atomic_fetch_add(&stream->bytes_cached, record->view.entry.padded_bytes);
@@ -305,13 +305,13 @@ enum slc_status slc_stream_check_arrived(struct slc_stream *stream,
 {
     struct slc_open_block *record = &stream->slot_blocks[slot];
     const struct slc_io_request *request = &stream->requests[slot];
-    /* Only this worker touches the state of a block that is being opened. */
+    /* Only this worker accesses the state of a block that is being opened. */
     const bool wanted = stream->layout->cached[block] == SLC_CACHE_WANTED;
     const void *data = request->data;
     enum slc_status status;
 
     record->slot = slot;
-    /* What stays is checked where it stays: a file under a map may change at any time. */
+    /* Check the copy in its final place: a mapped file may change at any time. */
     if (wanted) {
         status = slc_stream_copy_arrived(stream, slot, block, slc_stream_cache_place(stream, block),
                                          fault);
@@ -334,18 +334,20 @@ void slc_stream_open_arrived(struct slc_stream *stream, unsigned slot, uint64_t 
     if (slc_stream_check_arrived(stream, slot, block, &fault) == SLC_OK) {
         publish_block(stream, &stream->slot_blocks[slot]);
     } else {
-        slc_stream_give_up(stream, &fault);
+        slc_stream_abort(stream, &fault);
     }
 }
 
-/* Takes a block that has arrived, if there is one or by waiting, and opens it. */
-static enum slc_ring_event
-take_arrived(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news, bool wait)
+/* Takes an arrived block, with `wait` waiting for one, and opens it. */
+static enum slc_ring_event take_arrived_block(struct slc_stream *stream,
+                                              struct slc_stream_worker *worker,
+                                              uint64_t news,
+                                              bool wait)
 {
     uint64_t block, start_ns;
     unsigned slot;
     const enum slc_ring_event event =
-        slc_ring_take(stream->ring, news, wait, &slot, &block, &worker->wait_ns);
+        slc_ring_take_block(stream->ring, news, wait, &slot, &block, &worker->wait_ns);
 
     if (event == SLC_RING_BLOCK) {
         start_ns = slc_clock_ns();
@@ -357,10 +359,10 @@ take_arrived(struct slc_stream *stream, struct slc_stream_worker *worker, uint64
 
 bool slc_stream_await(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
 {
-    return take_arrived(stream, worker, news, true) != SLC_RING_END;
+    return take_arrived_block(stream, worker, news, true) != SLC_RING_END;
 }
 
-/* Opens a block, waiting for one where there is none. False at the end of the pass. */
+/* Opens a block, waiting for one if there is none. Returns false at the end of the pass. */
 static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
 {
     enum slc_ring_event event = SLC_RING_NOTHING;
@@ -368,7 +370,7 @@ static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worke
     uint64_t start_ns;
 
     if (!stream->strict) {
-        event = take_arrived(stream, worker, news, false);
+        event = take_arrived_block(stream, worker, news, false);
     }
     if (event == SLC_RING_NOTHING) {
         record = claim_cached(stream, worker);
@@ -378,39 +380,37 @@ static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worke
             worker->decode_ns += slc_clock_ns() - start_ns;
             return true;
         }
-        event = take_arrived(stream, worker, news, true);
+        event = take_arrived_block(stream, worker, news, true);
     }
     return event != SLC_RING_END;
 }
 
-/* Takes a tile of an open block as the pass has it. */
+/* Takes a tile of an open block in the way of the current pass. */
 static bool take_tile(struct slc_stream *stream,
                       struct slc_stream_worker *worker,
                       struct slc_open_block **block,
                       uint32_t *tile)
 {
     if (stream->every_worker) {
-        return take_own(stream, worker, block, tile);
+        return take_own_tile(stream, worker, block, tile);
     }
     if (stream->by_partition) {
-        return take_of_partition(stream, worker, block, tile);
+        return take_partition_tile(stream, worker, block, tile);
     }
-    return slc_stream_take_open(stream, worker, block, tile);
+    return slc_stream_take_open_tile(stream, worker, block, tile);
 }
 
-/*
- * Takes the next tile, opening blocks as needed; waits for data. False at the end of the pass or
- * when it was given up.
- */
-static bool take_next(struct slc_stream *stream,
-                      struct slc_stream_worker *own,
-                      struct slc_open_block **block,
-                      uint32_t *tile)
+/* Takes the next tile, opening blocks as needed; waits for data. Returns false at the end of the
+ * pass or when it was aborted. */
+static bool take_next_tile(struct slc_stream *stream,
+                           struct slc_stream_worker *own,
+                           struct slc_open_block **block,
+                           uint32_t *tile)
 {
     for (;;) {
         uint64_t news = slc_ring_news(stream->ring);
 
-        if (atomic_load(&stream->given_up)) {
+        if (atomic_load(&stream->aborted)) {
             return false;
         }
         if (take_tile(stream, own, block, tile)) {
@@ -428,12 +428,12 @@ void slc_stream_block_release(struct slc_stream *stream, const struct slc_open_b
 
     if (stream->hybrid != NULL) {
         pthread_mutex_lock(&stream->mutex);
-        slc_hybrid_blocks_let_go(&stream->sharing, block->view.block);
+        slc_hybrid_blocks_release(&stream->sharing, block->view.block);
         pthread_mutex_unlock(&stream->mutex);
     }
     stream->delivered[slot] = false;
     slc_io_release(stream->io, &stream->requests[slot]);
-    slc_ring_give_back(stream->ring, slot);
+    slc_ring_release(stream->ring, slot);
 }
 
 void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *block)
@@ -458,7 +458,7 @@ void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *bloc
         slc_stream_block_release(stream, block);
     }
     if (turns) {
-        slc_ring_tell(stream->ring); /* one may be waiting for a record, or for this block */
+        slc_ring_notify(stream->ring); /* a worker may wait for a record, or for this block */
     }
 }
 
@@ -484,12 +484,12 @@ void slc_stream_tiles_run(struct slc_stream *stream, unsigned number)
     struct slc_open_block *block;
     uint32_t tile;
 
-    while (take_next(stream, &stream->workers[number], &block, &tile)) {
+    while (take_next_tile(stream, &stream->workers[number], &block, &tile)) {
         struct slc_error fault = SLC_ERROR_INIT;
 
         if (slc_stream_tile_compute(stream, number, block, tile, NULL, stream->consumer->tile,
                                     &fault) != SLC_OK) {
-            slc_stream_give_up(stream, &fault);
+            slc_stream_abort(stream, &fault);
             return;
         }
         slc_stream_tile_done(stream, block);

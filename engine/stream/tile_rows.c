@@ -5,10 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-/*
- * Nonzeros decoded at once, a multiple of a group: with coordinates and values of four modes in
- * 24 KiB they stay in a first-level cache.
- */
+/* Nonzeros decoded at once, a multiple of a group: with coordinates and values of four modes in 24
+ * KiB they stay in a first-level cache. */
 enum { CUT_NNZ = 8 * SLC_GROUP_NNZ };
 
 /* Chunks may be read up to 64 bytes past the end of each array (base/block.h). */
@@ -44,7 +42,7 @@ void slc_tile_rows_destroy(struct slc_tile_rows *rows)
     slc_buffer_destroy(&rows->buffer);
 }
 
-/* Copies the nonzeros of `chunk` that are in the rows; returns how many these are. */
+/* Copies the nonzeros of `chunk` that are in the rows; returns their number. */
 static uint32_t pick_rows(const struct slc_tile_rows *rows, const struct slc_chunk_view *chunk)
 {
     const uint32_t *row = chunk->offset[rows->mode];
@@ -60,7 +58,7 @@ static uint32_t pick_rows(const struct slc_tile_rows *rows, const struct slc_chu
         } else {
             ((double *)rows->values)[kept] = ((const double *)chunk->values)[i];
         }
-        /* Offsets below `first` wrap to large ones. */
+        /* Offsets below `first` wrap to large values. */
         kept += row[i] - rows->first <= span;
     }
     return kept;

@@ -1,4 +1,4 @@
-/* A tile that delivers the nonzeros of some rows of a mode alone. */
+/* Restricts a tile to the nonzeros in some rows of a mode. */
 #ifndef SLC_ENGINE_TILE_ROWS_H
 #define SLC_ENGINE_TILE_ROWS_H
 
@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* One tile at a time, like a decoder. */
+/* Handles one tile at a time, like a decoder. */
 struct slc_tile_rows {
     struct slc_buffer buffer;
     uint32_t *offset[SLC_MAX_ORDER];
@@ -17,19 +17,20 @@ struct slc_tile_rows {
     uint32_t first, last; /* offsets from the tile's corner */
 };
 
-/* Owns: slc_tile_rows_destroy, which takes an all-zero struct. Errors: SLC_ERR_MEMORY. */
+/* Owns: release with slc_tile_rows_destroy, which accepts an all-zero struct. Errors:
+ * SLC_ERR_MEMORY. */
 enum slc_status slc_tile_rows_create(struct slc_tile_rows *rows,
                                      unsigned order,
                                      struct slc_error *err) SLC_NODISCARD;
 void slc_tile_rows_destroy(struct slc_tile_rows *rows);
-/* What the above maps, for plans. */
+/* Bytes that the above maps, for plans. */
 uint64_t slc_tile_rows_memory_bytes(unsigned order);
 
 /*
- * Makes `tile`, just opened, deliver the nonzeros whose coordinate in `mode` is in
- * [first_row, end_row) alone, in the same order but not in runs of fibers. Its corner and extents
- * stay, and its number of nonzeros is one that it has at most. Needs: some row of the tile's span
- * is among them. Cost: a look at every nonzero.
+ * Makes `tile`, just opened, deliver only the nonzeros whose coordinate in `mode` is in [first_row,
+ * end_row), in the same order but not in fiber runs. Its corner and extents are unchanged, and its
+ * number of nonzeros becomes an upper bound. Needs: at least one of these rows is in the tile's
+ * span. Cost: a scan of all nonzeros.
  */
 void slc_tile_rows_cut(struct slc_tile_rows *rows,
                        unsigned mode,

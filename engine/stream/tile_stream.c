@@ -1,7 +1,7 @@
 /*
- * See engine/stream/tile_stream.h. Tiles that have turns are handed out in ascending ordinal, so
- * the one whose turn it is has always been taken by a worker who waits for nobody. Memory is
- * counted here and not by a plan: there are no matrices, and the caller counts the process.
+ * Tile streams. Tiles with turns are assigned in ascending ordinal, so the tile whose turn it is
+ * belongs to a worker that waits for nothing else. Memory is counted here and not by a plan: there
+ * are no matrices, and the caller counts the process.
  */
 #include "engine/stream/tile_stream.h"
 
@@ -13,18 +13,18 @@
 
 #include <string.h>
 
-/* A worker's allocator and stack come in twice: its steps, too, touch some. */
+/* Twice a worker's allocator and stack, because its steps use some, too. */
 #define WORKER_BYTES (2 * SLC_PLAN_THREAD_BYTES)
 
 /* A pass. */
 struct run {
     const struct slc_tile_steps *steps;
     struct slc_turns turns;
-    bool ended; /* a step wants no more; written in turn */
+    bool ended; /* a step ended the pass; written in turn */
     uint64_t turn_ns[SLC_MAX_THREADS];
 };
 
-/* A plan of what the stream needs to know, with `slots` slots. */
+/* A plan with the members that the stream needs, without slots. */
 static struct slc_plan
 plan_of(const struct slc_tile_stream *tiles, const struct slc_reader *reader, unsigned workers)
 {
@@ -37,7 +37,7 @@ plan_of(const struct slc_tile_stream *tiles, const struct slc_reader *reader, un
         .slot_bytes = slc_max_u64(info->max_block_bytes, SLC_PAGE_BYTES)};
 }
 
-/* Everything but slots. */
+/* Bytes without slots. */
 static uint64_t fixed_bytes(const struct slc_layout_info *info, unsigned workers)
 {
     const uint64_t each = slc_decoder_memory_bytes(info, SLC_F64) +
@@ -60,19 +60,19 @@ uint64_t slc_tile_stream_memory_bytes(const struct slc_tile_stream *tiles,
     const struct slc_layout_info *info = slc_reader_info(reader);
     const struct slc_plan plan = plan_of(tiles, reader, workers);
     const unsigned slots =
-        least ? SLC_PLAN_SLOTS_MIN : slc_plan_slots_wanted(&plan, info->block_count);
+        least ? SLC_PLAN_SLOTS_MIN : slc_plan_slots_useful(&plan, info->block_count);
 
     return slc_plan_plus(fixed_bytes(info, workers), slots_bytes(&plan, slots));
 }
 
-/* As many slots as `bytes` have room for, and help. */
+/* The useful number of slots, as far as they fit in `bytes`. */
 static unsigned count_slots(const struct slc_plan *plan,
                             const struct slc_layout_info *info,
                             unsigned workers,
                             uint64_t bytes)
 {
     const uint64_t fixed = fixed_bytes(info, workers);
-    unsigned slots = slc_plan_slots_wanted(plan, info->block_count);
+    unsigned slots = slc_plan_slots_useful(plan, info->block_count);
 
     while (slots > SLC_PLAN_SLOTS_MIN && slc_plan_plus(fixed, slots_bytes(plan, slots)) > bytes) {
         slots--;
@@ -81,12 +81,12 @@ static unsigned count_slots(const struct slc_plan *plan,
 }
 
 static enum slc_status
-take_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+run_steps(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
     struct run *run = context;
     const struct slc_tile_steps *steps = run->steps;
     const enum slc_status status = steps->decode(steps->context, worker, tile, err);
-    bool wanted = true, go_on = true;
+    bool active = true, continues = true;
 
     if (status == SLC_OK && steps->in_turn != NULL) {
         const uint64_t start_ns = slc_clock_ns();
@@ -96,16 +96,16 @@ take_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
         if (!has_turn) {
             return slc_fail(err, SLC_ERR_INTERRUPTED, "the pass ended before the tile's turn");
         }
-        wanted = !run->ended;
-        go_on = wanted && steps->in_turn(steps->context, worker);
-        run->ended = !go_on;
+        active = !run->ended;
+        continues = active && steps->in_turn(steps->context, worker);
+        run->ended = !continues;
         slc_turns_done(&run->turns);
     }
-    if (status == SLC_OK && wanted && steps->deliver != NULL) {
+    if (status == SLC_OK && active && steps->deliver != NULL) {
         steps->deliver(steps->context, worker);
     }
-    /* An error is how a consumer ends a pass early; slc_tile_stream_run takes it back. */
-    return go_on ? status : slc_fail(err, SLC_ERR_INTERRUPTED, "the pass is wanted no longer");
+    /* A consumer ends a pass early by an error; slc_tile_stream_run clears it. */
+    return continues ? status : slc_fail(err, SLC_ERR_INTERRUPTED, "a step ended the pass");
 }
 
 static void stop_waiting(void *context)
@@ -113,14 +113,14 @@ static void stop_waiting(void *context)
     slc_turns_stop(&((struct run *)context)->turns);
 }
 
-static enum slc_status take_tiles(struct slc_tile_stream *tiles,
-                                  struct run *run,
-                                  const struct slc_layouts *layouts,
-                                  const struct slc_plan *plan,
-                                  struct slc_error *err)
+static enum slc_status stream_tiles(struct slc_tile_stream *tiles,
+                                    struct run *run,
+                                    const struct slc_layouts *layouts,
+                                    const struct slc_plan *plan,
+                                    struct slc_error *err)
 {
     const struct slc_pass pass = {
-        .tiles = {.consumer = {.tile = take_tile, .wake = stop_waiting, .context = run}},
+        .tiles = {.consumer = {.tile = run_steps, .wake = stop_waiting, .context = run}},
         .stop = tiles->stop};
     struct slc_error fault = SLC_ERROR_INIT;
     struct slc_stream *stream = NULL;
@@ -164,7 +164,7 @@ enum slc_status slc_tile_stream_run(struct slc_tile_stream *tiles,
     tiles->slot_bytes = plan.slot_bytes;
     enum slc_status status = slc_turns_init(&run->turns, err);
     if (status == SLC_OK) {
-        status = take_tiles(tiles, run, &layouts, &plan, err);
+        status = stream_tiles(tiles, run, &layouts, &plan, err);
         slc_turns_destroy(&run->turns);
     }
     tiles->turn_seconds = 0;

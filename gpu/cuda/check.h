@@ -1,18 +1,16 @@
-/*
- * Faults of the CUDA runtime as error records.
- */
+/* Faults of the CUDA runtime as error records. */
 #ifndef SLC_GPU_CHECK_H
 #define SLC_GPU_CHECK_H
 
 #include "gpu/cuda/cuda.h"
 
-/* "cudaMalloc" of "cudaMalloc(&memory, bytes)" is what a reader needs. */
+/* Reports the name of the call: "cudaMalloc" of "cudaMalloc(&memory, bytes)". */
 static inline enum slc_status
 slc_gpu_fail(cudaError_t error, const char *call, struct slc_error *err)
 {
     int name = 0;
 
-    /* The runtime keeps it for whoever asks next, and launches ask. */
+    /* Clear the runtime's sticky error, which launches check. */
     (void)cudaGetLastError();
     while (call[name] != '\0' && call[name] != '(') {
         name++;
@@ -31,7 +29,7 @@ slc_gpu_fail(cudaError_t error, const char *call, struct slc_error *err)
         }                                                                                          \
     } while (0)
 
-/* Whether what came before a recorded event has been done. */
+/* Whether all work before a recorded event has completed. */
 static inline enum slc_status
 slc_gpu_reached(cudaEvent_t event, bool *reached, struct slc_error *err)
 {

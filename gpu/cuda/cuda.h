@@ -1,8 +1,8 @@
 /*
- * The language of gpu/: CUDA C++ as nvcc compiles it, and as tests/gpu/emulation does with a compiler
- * of C++. What differs between the two is here: launches, dynamic shared memory, and pieces of
- * inline PTX, each with a plain twin. Sources that have no kernels are compiled as plain C++
- * against CUDA's runtime (meson.build) and see nothing of these.
+ * The language of gpu/: CUDA C++, compiled by nvcc or, with tests/gpu/emulation, by a C++ compiler.
+ * This file hides the differences: launches, dynamic shared memory, and inline PTX, each with a
+ * plain equivalent. Sources without kernels are compiled as plain C++ against CUDA's runtime
+ * (meson.build) and do not use them.
  */
 #ifndef SLC_GPU_CUDA_H
 #define SLC_GPU_CUDA_H
@@ -19,15 +19,12 @@ extern "C" {
 
 #ifndef SLC_EMULATED
 
-/*
- * What tests leave out, or replace by something wrong, to see that it is noticed
- * (tests/unit/gpu/test_planted.py): a statement that kernels are not right without. Each has a name
- * of its own.
- */
+/* A statement that kernels need. Tests omit it, or replace it by a wrong one, and check that the
+ * fault is detected (tests/unit/gpu/test_planted.py). Each has a unique name. */
 #define SLC_PLANT(fault, statement)              statement
 #define SLC_PLANT_OTHER(fault, statement, wrong) statement
 
-/* Device memory between two parts of one piece: tests see to it that nobody touches it. */
+/* Device memory between two parts of one piece: tests check that it is not accessed. */
 static inline void slc_memory_gap(const void *memory, size_t bytes)
 {
     (void)memory;
@@ -57,7 +54,7 @@ static inline cudaError_t slc_launch(void (*kernel)(Parameters...),
 #endif
 #endif
 
-/* Before a loop: every turn has code of its own, or all have the same. */
+/* Before a loop: unroll it fully, or not at all. */
 #ifdef SLC_EMULATED
 #define SLC_UNROLL
 #define SLC_ROLL
@@ -70,9 +67,9 @@ static inline cudaError_t slc_launch(void (*kernel)(Parameters...),
 
 #if defined(SLC_EMULATED) || defined(__CUDACC__)
 
-/* ---- reductions to memory that return nothing */
+/* ---- reductions to memory without a result */
 
-/* Adds `count` f64 at `to`, each by itself: f64 has no vector form. */
+/* Adds `count` f64 at `to`, one at a time: f64 has no vector form. */
 template <int count> __device__ static inline void slc_reduce_add(double *to, const double *values)
 {
     for (int i = 0; i < count; i++) {

@@ -1,21 +1,18 @@
-/*
- * How kernels say that bytes contradict what they should be. Device code.
- */
+/* How kernels report bytes that contradict their description. Device code. */
 #ifndef SLC_GPU_FAULT_H
 #define SLC_GPU_FAULT_H
 
 #include "gpu/cuda/batch.h"
 
-/* Keeps the first fault that a lane meets; SLC_GPU_SOUND is none. */
+/* Keeps the first fault of a lane; SLC_GPU_SOUND: no fault. */
 __device__ static inline void slc_gpu_note(unsigned *met, bool sound, unsigned kind)
 {
     *met = sound || *met != SLC_GPU_SOUND ? *met : kind;
 }
 
 /*
- * Called by all lanes of a warp, each with what it has met (SLC_GPU_SOUND: nothing). The first
- * fault of all warps is kept; who takes `kind` writes the rest, which the host reads after the
- * kernel.
+ * Called by all lanes of a warp, each with its fault (SLC_GPU_SOUND: none). The first fault of all
+ * warps is kept; the lane that sets `kind` writes the rest, which the host reads after the kernel.
  */
 __device__ static inline void
 slc_gpu_report(struct slc_gpu_fault *fault, const struct slc_gpu_tile *tile, unsigned kind)

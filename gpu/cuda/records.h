@@ -1,6 +1,6 @@
 /*
- * Records in the device's memory, for C and CUDA C++: every build, with CUDA or without, measures
- * memory by them. Private to gpu/.
+ * Records in the device's memory, for C and CUDA C++: every build, with or without CUDA, uses them
+ * to measure memory. Private to gpu/.
  */
 #ifndef SLC_GPU_RECORDS_H
 #define SLC_GPU_RECORDS_H
@@ -30,10 +30,10 @@ struct slc_gpu_tile {
 
 /* The first contradiction that kernels have found; zero: none. In the device's memory. */
 struct slc_gpu_fault {
-    unsigned kind; /* enum slc_gpu_fault_kind; taken by atomicCAS; the rest follows */
+    unsigned kind; /* enum slc_gpu_fault_kind; set by atomicCAS before the rest */
     uint32_t tile; /* of the layout */
     uint64_t block_number, block_offset;
-    double squares; /* of the values that exact sums were made of, added up */
+    double squares; /* sum over the values in exact sums */
 };
 
 /* A matrix in the device's memory, row-major; padding after `cols` is zero. */
@@ -44,13 +44,13 @@ struct slc_gpu_matrix {
     uint32_t pitch; /* elements from row to row: rows begin at multiples of 16 bytes */
 };
 
-/* Exact sums (gpu/mttkrp/exact_sum.h) in place of a matrix rows x rank. Both arrays lie in the
+/* Exact sums (gpu/mttkrp/exact_sum.h) in place of a matrix rows x rank. Both arrays are in the
  * device's memory. */
 struct slc_exact_sum {
     /*
-     * slc_exact_sum_words of them: for element (i, r) the high one at 2 * (i * rank + r) and the
-     * low one after it; then one per column, not 0 if something could not be added. NULL: sums are
-     * ordinary ones.
+     * slc_exact_sum_words of them: for element (i, r) the high word at 2 * (i * rank + r) and the
+     * low word after it; then one word per column, not 0 if something could not be added. NULL:
+     * ordinary sums.
      */
     unsigned long long *words;
     double *scale; /* per column: 2^(62 - E); NaN if the bound is not finite */

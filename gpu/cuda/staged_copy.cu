@@ -1,12 +1,12 @@
-/* See staged_copy.h. */
+/* Copies through a small piece of registered memory. */
 #include "gpu/cuda/staged_copy.h"
 
 #include <string.h>
 
-/* As much as reaches the full rate of a copy from registered memory, about. */
+/* Large enough for about the full rate of a copy from registered memory. */
 static const uint64_t piece_bytes = 4 << 20;
 
-/* Copies piece by piece; each has left the staging memory before the next one enters it. */
+/* Copies piece by piece; each piece leaves the staging memory before the next one enters it. */
 static cudaError_t copy_pieces(
     void *to, const void *from, uint64_t bytes, bool to_device, void *staging, cudaStream_t stream)
 {
@@ -50,7 +50,7 @@ copy_staged(void *to, const void *from, uint64_t bytes, bool to_device, cudaStre
     if (error == cudaSuccess) {
         error = copy_pieces(to, from, bytes, to_device, staging.data, stream);
         if (error != cudaSuccess) {
-            /* A copy may be under way, and the piece goes. */
+            /* A copy may be pending, and the piece is about to be freed. */
             (void)cudaStreamSynchronize(stream);
         }
         (void)cudaHostUnregister(staging.data);

@@ -1,10 +1,10 @@
 /*
- * Decoding on the device: a warp decodes a run of up to SLC_RUN_NNZ nonzeros of a tile by itself,
- * from its base on. Device code, included by kernels.
+ * Decoding on the device: a warp decodes a run of up to SLC_RUN_NNZ nonzeros of a tile
+ * independently, starting at the run's base. Device code, included by kernels.
  *
- * Cost, of codec `packed` where keys of a tile differ in 32 bits: instructions of sm_90 per nonzero
- * are 47 for its key and 24 more per mode, 18 where its group has exceptions, 35 for an integer
- * value, and 24 for finding a run in a full tile.
+ * Cost, for codec `packed` if keys of a tile differ in 32 bits: instructions of sm_90 per nonzero
+ * are 47 for its key and 24 more per mode, 18 if its group has exceptions, 35 for an integer value,
+ * and 24 for finding a run in a full tile.
  */
 #ifndef SLC_GPU_DECODE_H
 #define SLC_GPU_DECODE_H
@@ -14,13 +14,13 @@
 #include "gpu/decode/decode_keys.h"
 #include "gpu/decode/decode_values.h"
 
-/* What a warp holds while it decodes the keys of a run. */
+/* State of a warp that decodes the keys of a run. */
 struct slc_key_state {
     struct slc_key_range range;
     struct slc_patched_cursor gaps; /* of codec `packed` */
-    bool moved;                     /* the range's start, in bits 32..127, since `addend` */
-    uint32_t addend;                /* of slc_addend_of_key, in lane n for mode n */
-    unsigned fault;                 /* of the lane */
+    bool moved;      /* bits 32..127 of the range's start have changed since `addend` */
+    uint32_t addend; /* of slc_addend_of_key, in lane n for mode n */
+    unsigned fault;  /* of the lane */
 };
 
 /* The lane's gaps of a group. */
@@ -33,14 +33,14 @@ __device__ static inline void slc_decode_gaps(const struct slc_gpu_tile *tile,
                                               Word gaps[SLC_LANE_NNZ])
 {
     if (tile->tile.encoding == SLC_ENCODING_PLANES) {
-        slc_planes_take(slc_gap_planes(tile), place, gaps);
+        slc_planes_read(slc_gap_planes(tile), place, gaps);
     } else {
-        slc_gpu_note(&state->fault, slc_patched_take<Word>(group, place, scratch, gaps),
+        slc_gpu_note(&state->fault, slc_patched_read<Word>(group, place, scratch, gaps),
                      SLC_GPU_FAULT_PATCH);
     }
 }
 
-/* A group whose gaps have at most as many bits as Word has, and whose keys agree in those above. */
+/* Decodes a group whose gaps fit in Word, and whose keys agree in the bits above Word. */
 template <typename Word>
 __device__ static inline void slc_decode_group_words(const struct slc_encoded_layout *layout,
                                                      const struct slc_gpu_tile *tile,
@@ -72,7 +72,7 @@ __device__ static inline void slc_decode_group_words(const struct slc_encoded_la
                          slc_shuffle_last(keys[SLC_LANE_NNZ - 1]) + 1;
 }
 
-/* Any group, a nonzero per lane at a time. */
+/* Decodes any group, one nonzero per lane at a time. */
 __device__ static inline void slc_decode_group_wide(const struct slc_encoded_layout *layout,
                                                     const struct slc_gpu_tile *tile,
                                                     const struct slc_group_place &place,
@@ -105,9 +105,9 @@ __device__ static inline void slc_decode_group_wide(const struct slc_encoded_lay
 }
 
 /*
- * A group in the shortest words that do: of 32 bits where no others differ in the tile, and so no
- * gap is longer, unless the coordinates of a mode differ in more. Its last key is not above the
- * range's, nor further from its first than gaps of their width lead.
+ * Decodes a group in the shortest sufficient words: 32 bits if no other bits differ in the tile,
+ * and so no gap is longer, unless the coordinates of a mode differ in more bits. The group's last
+ * key is at most the range's, and no further from its first key than gaps of their width allow.
  */
 __device__ static inline void slc_decode_group(const struct slc_encoded_layout *layout,
                                                const struct slc_gpu_tile *tile,
@@ -145,7 +145,7 @@ __device__ static inline void slc_decode_group(const struct slc_encoded_layout *
     state->moved |= t->key_words > 1 && (state->range.start ^ start) >> 32 != 0;
 }
 
-/* At the start of a run of codec `packed` or `lz4`. */
+/* Starts a run of codec `packed` or `lz4`. */
 __device__ static inline void slc_decode_open_keys(const struct slc_encoded_layout *layout,
                                                    const struct slc_gpu_tile *tile,
                                                    uint32_t run,
@@ -167,16 +167,16 @@ __device__ static inline void slc_decode_open_keys(const struct slc_encoded_layo
 }
 
 /*
- * Decodes run `run` (from 0) of a tile. Called by all lanes of a warp together, in thread blocks of
- * one dimension. Nonzero i of the run goes to offsets[n * stride + i] (coordinate minus the tile's
- * corner, of mode n; at most the tile's extent, whatever the bytes) and values[i]. Returns their
- * number. Whoever reads what other lanes have written synchronizes the warp first. Contradictions
- * go to *fault; what is delivered then stays within the tile's corner and extents, and values are
+ * Decodes run `run` (from 0) of a tile. Called by all lanes of a warp together, in one-dimensional
+ * thread blocks. Nonzero i of the run goes to offsets[n * stride + i] (coordinate minus the tile's
+ * corner, of mode n; at most the tile's extent for any input bytes) and values[i]. Returns the
+ * number of nonzeros. Synchronize the warp before reading what other lanes have written.
+ * Contradictions set *fault; results then stay within the tile's corner and extents, and values are
  * finite as stored.
  *
- * Needs: offsets and values aligned to 16 bytes; stride a multiple of 4; room for stride values.
- * The number of nonzeros is rounded up to whole groups of SLC_GROUP_NNZ for what is written: stride
- * is at least that. All of this in memory that the warp has for itself.
+ * Needs: offsets and values aligned to 16 bytes; stride a multiple of 4; space for stride values.
+ * Writes whole groups of SLC_GROUP_NNZ, so stride must be at least the number of nonzeros rounded
+ * up to them. All of this in memory that only this warp uses.
  */
 template <typename T>
 __device__ static inline uint32_t slc_decode_run(const struct slc_encoded_layout *layout,
@@ -213,7 +213,7 @@ __device__ static inline uint32_t slc_decode_run(const struct slc_encoded_layout
         } else {
             slc_decode_group(layout, tile, place, scratch, to, &state);
         }
-        slc_gpu_note(&state.fault, false, slc_values_take(tile, place, &integers, scratch, stored));
+        slc_gpu_note(&state.fault, false, slc_values_read(tile, place, &integers, scratch, stored));
         slc_values_store(values + done, lane, stored);
     }
     slc_gpu_note(&state.fault, fields || state.range.start == state.range.last + 1,

@@ -1,10 +1,10 @@
 /*
- * Numbers out of bytes that begin anywhere: strings of bits, planes of bytes. Device code.
+ * Reading numbers from unaligned bytes: bit strings and byte planes. Device code.
  *
- * A lane takes SLC_LANE_NNZ nonzeros of a group that follow one another, so that one sum over the
- * warp serves all of them. What lies behind the group's nonzeros is loaded from where the last one
- * lies: nothing is read more than a word past the bytes that hold the numbers, which the slack of
- * blocks allows (docs/FORMAT.md, section 5).
+ * A lane reads SLC_LANE_NNZ consecutive nonzeros of a group, so that one sum over the warp serves
+ * all of them. Positions after the group's last nonzero are read at the last one: no read goes more
+ * than a word past the bytes that hold the numbers, which the slack of blocks allows
+ * (docs/FORMAT.md, section 5).
  */
 #ifndef SLC_GPU_DECODE_BITS_H
 #define SLC_GPU_DECODE_BITS_H
@@ -21,20 +21,20 @@ __host__ __device__ static inline uint32_t slc_least(uint32_t a, uint32_t b)
 /* Keys and gaps of more than 64 bits. */
 __extension__ typedef unsigned __int128 slc_wide;
 
-/* The nonzeros of a group, and which of them are the lane's. */
+/* The nonzeros of a group, and the lane's share of them. */
 struct slc_group_place {
     uint32_t first; /* nonzero of the group, within the tile */
     uint32_t size;
     uint32_t lane;
 };
 
-/* Whether nonzero j of the lane is there. */
+/* Whether nonzero j of the lane exists. */
 __device__ static inline bool slc_lane_has(const struct slc_group_place &place, uint32_t j)
 {
     return SLC_LANE_NNZ * place.lane + j < place.size;
 }
 
-/* Which of the group's nonzeros is read as nonzero j of the lane. */
+/* Index in the group of nonzero j of the lane, limited to the last one. */
 __device__ static inline uint32_t slc_lane_index(const struct slc_group_place &place, uint32_t j)
 {
     return slc_least(SLC_LANE_NNZ * place.lane + j, place.size - 1);
@@ -72,7 +72,7 @@ __device__ static inline uint32_t slc_bits_load(const uint32_t *words, uint32_t 
 /* The number of `width` bits, at most those of Word, from bit `bit` of the string on. */
 template <typename Word>
 __device__ static inline Word
-slc_bits_take(const struct slc_bit_string &string, uint32_t bit, unsigned width)
+slc_bits_read(const struct slc_bit_string &string, uint32_t bit, unsigned width)
 {
     Word bits = slc_bits_load(string.words, string.start + bit);
 
@@ -86,10 +86,10 @@ slc_bits_take(const struct slc_bit_string &string, uint32_t bit, unsigned width)
     return bits & slc_low_bits<Word>(width);
 }
 
-/* Planes of a byte of each of `nnz` numbers, the lowest bytes first. */
+/* Byte planes of `nnz` numbers, the lowest bytes first. */
 struct slc_planes {
     struct slc_bit_string string;
-    uint32_t last_word; /* that has bytes of the planes: nothing behind it is there for sure */
+    uint32_t last_word; /* last word with bytes of the planes; memory after it may not exist */
     uint32_t nnz, count;
 };
 
@@ -105,7 +105,7 @@ slc_planes_at(const uint8_t *bytes, uint32_t nnz, uint32_t count)
     return planes;
 }
 
-/* Bytes i .. i + 3 of plane b; what lies behind the last plane is anything. */
+/* Bytes i .. i + 3 of plane b; bytes after the last plane are undefined. */
 __device__ static inline uint32_t
 slc_planes_load(const struct slc_planes &planes, uint32_t b, uint32_t i)
 {
@@ -117,9 +117,9 @@ slc_planes_load(const struct slc_planes &planes, uint32_t b, uint32_t i)
                            bit);
 }
 
-/* The lane's numbers; those that are not there are anything. */
+/* The lane's numbers; undefined for nonzeros that do not exist. */
 template <typename Word>
-__device__ static inline void slc_planes_take(const struct slc_planes &planes,
+__device__ static inline void slc_planes_read(const struct slc_planes &planes,
                                               const struct slc_group_place &place,
                                               Word numbers[SLC_LANE_NNZ])
 {
@@ -150,10 +150,8 @@ __device__ static inline slc_wide slc_planes_number(const struct slc_planes &pla
     return number;
 }
 
-/*
- * The sum of numbers [begin, end) of planes, over the warp. Cost: a load of two words per four
- * bytes; not above 2^16 times the largest number.
- */
+/* The sum of numbers [begin, end) of planes, over the warp. Cost: a load of two words per four
+ * bytes; at most 2^16 times the largest number. */
 __device__ static inline slc_wide
 slc_planes_sum(const struct slc_planes &planes, uint32_t begin, uint32_t end, uint32_t lane)
 {

@@ -1,5 +1,5 @@
 /*
- * Offsets from indices with a field for each mode, under upper bits of sub-blocks: the codec `blco`
+ * Offsets from indices with a field per mode, under upper bits of sub-blocks: the codec `blco`
  * (docs/FORMAT.md, section 7.3). Device code.
  */
 #ifndef SLC_GPU_DECODE_FIELDS_H
@@ -8,13 +8,13 @@
 #include "gpu/cuda/fault.h"
 #include "gpu/decode/decode_offsets.h"
 
-/* A sub-block as it lies in the block, at a multiple of 8 bytes. */
+/* A sub-block as stored in the block, at a multiple of 8 bytes. */
 struct slc_sub_block {
     uint64_t upper;
     uint32_t first, count;
 };
 
-/* The sub-block that nonzero i lies in: the last one that begins at i or before. */
+/* The sub-block that contains nonzero i: the last one that begins at i or before. */
 __device__ static inline uint32_t
 slc_sub_block_of(const struct slc_sub_block *sub_blocks, uint32_t count, uint32_t i)
 {
@@ -41,7 +41,7 @@ slc_index_field(const struct slc_encoded_layout *layout, unsigned n, uint64_t in
     return bits == 0 ? 0 : index >> layout->field_shift[n] & slc_low_bits<uint64_t>(bits);
 }
 
-/* Whether the index is that of a key with these low 64 bits. */
+/* Whether the index belongs to a key with these low 64 bits. */
 __device__ static inline bool
 slc_index_is_of_key(const struct slc_encoded_layout *layout, uint64_t index, uint64_t lo)
 {
@@ -57,7 +57,8 @@ slc_index_is_of_key(const struct slc_encoded_layout *layout, uint64_t index, uin
     return true;
 }
 
-/* The offsets of nonzero i of the group, and what is wrong with it: bits of no field, too. */
+/* Stores the offsets of nonzero i of the group and returns its fault; bits outside all fields are a
+ * fault, too. */
 __device__ static inline unsigned slc_fields_nonzero(const struct slc_encoded_layout *layout,
                                                      const struct slc_gpu_tile *tile,
                                                      const struct slc_group_place &place,
@@ -89,9 +90,9 @@ __device__ static inline unsigned slc_fields_nonzero(const struct slc_encoded_la
 }
 
 /*
- * The offsets of a group, a nonzero per lane at a time. Returns what is wrong: a coordinate outside
- * of the tile, or a first or last nonzero that is not that of the tile's first or last key. Whether
- * keys ascend between is not looked at, as in storage/codec/decode_blco.c.
+ * Stores the offsets of a group, one nonzero per lane at a time. Returns the fault: a coordinate
+ * outside the tile, or a first or last nonzero that does not match the tile's first or last key.
+ * Does not check that keys in between ascend, like storage/codec/decode_blco.c.
  */
 __device__ static inline unsigned slc_fields_group(const struct slc_encoded_layout *layout,
                                                    const struct slc_gpu_tile *tile,

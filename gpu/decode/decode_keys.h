@@ -2,16 +2,16 @@
  * Keys from gaps, for the codecs `packed` and `lz4` (docs/FORMAT.md, sections 7.1 and 7.2). Device
  * code.
  *
- * A run's first key and its last one are known before it is decoded: from bases, or from the sum of
- * all gaps before. So it is also known whether its keys differ in 32 bits alone, and whether gaps
- * lead to where they should is seen at its end.
+ * The first and last key of a run are known before it is decoded: from bases, or from the sum of
+ * all earlier gaps. So it is also known whether its keys differ in 32 bits only, and a check at the
+ * end shows whether the gaps lead to the last key.
  */
 #ifndef SLC_GPU_DECODE_KEYS_H
 #define SLC_GPU_DECODE_KEYS_H
 
 #include "gpu/decode/decode_patched.h"
 
-/* What is left of a run: its next key is `start` plus the next gap. */
+/* The rest of a run: its next key is `start` plus the next gap. */
 struct slc_key_range {
     slc_wide start, last;
 };
@@ -25,14 +25,12 @@ __device__ static inline slc_wide slc_wide_join(uint64_t lo, uint64_t hi)
 __device__ static inline slc_wide
 slc_packed_base(const struct slc_bit_string &bases, unsigned width, uint32_t run)
 {
-    return width <= 32 ? slc_bits_take<uint32_t>(bases, run * width, width)
-                       : slc_bits_take<slc_wide>(bases, run * width, width);
+    return width <= 32 ? slc_bits_read<uint32_t>(bases, run * width, width)
+                       : slc_bits_read<slc_wide>(bases, run * width, width);
 }
 
-/*
- * The keys of run `run`, which has nonzeros first .. first + count - 1. False where bases leave the
- * tile's keys, or the first one is not 0.
- */
+/* The keys of run `run`, which has nonzeros first .. first + count - 1. Returns false if bases are
+ * outside the tile's keys, or the first one is not 0. */
 __device__ static inline bool slc_packed_range(const struct slc_gpu_tile *tile,
                                                uint32_t run,
                                                uint32_t count,
@@ -64,10 +62,8 @@ __device__ static inline struct slc_planes slc_gap_planes(const struct slc_gpu_t
                          t->gap_bytes);
 }
 
-/*
- * The same where there are no bases. Cost: the gaps before, at four bytes an operation; half of a
- * full tile's in the mean.
- */
+/* The same for tiles without bases. Cost: sums the earlier gaps, four bytes per operation; on
+ * average half of a full tile's. */
 __device__ static inline bool slc_planes_range(const struct slc_gpu_tile *tile,
                                                uint32_t run,
                                                uint32_t count,
@@ -107,7 +103,7 @@ template <typename Word> __device__ static inline Word slc_shuffle_last(Word val
     }
 }
 
-/* The sum of the values of the lanes before. */
+/* The sum of the values of the lower lanes. */
 template <typename Word> __device__ static inline Word slc_sum_before(Word value, uint32_t lane)
 {
     Word sum = value;
@@ -122,8 +118,8 @@ template <typename Word> __device__ static inline Word slc_sum_before(Word value
 }
 
 /*
- * Whether a key is the tile's first, or above the key of the lane before. Lane 0's is start - 1,
- * but for what the word does not hold: where that ends in ones alone, `start` is 0 here.
+ * Whether a key is the tile's first, or above the key of the previous lane. The previous key of
+ * lane 0 is start - 1 without the bits above the word; if its bits are all ones, `start` is 0 here.
  */
 template <typename Word>
 __device__ static inline bool
@@ -138,9 +134,8 @@ slc_key_follows(Word key, Word last_of_lane, Word start, uint32_t nonzero, uint3
 }
 
 /*
- * Turns the lane's gaps of a group into keys; those of nonzeros that are not there become the last
- * one. `start` is that of the range. False where keys do not ascend, or where the tile's first key
- * is not its first.
+ * Turns the lane's gaps of a group into keys; nonzeros that do not exist get the last key. `start`
+ * is that of the range. Returns false if keys do not ascend, or if the tile's first key is wrong.
  */
 template <typename Word>
 __device__ static inline bool

@@ -1,24 +1,22 @@
 /*
- * From keys to offsets of every mode, by the moves of struct slc_compress. Device code.
+ * Offsets of every mode from keys, by the moves of struct slc_compress. Device code.
  *
- * Cost: three operations per move, of which a word of 32 bits has up to five in each mode, so that
- * keys are taken in words of 32 bits wherever those above are the same for all of a group.
+ * Cost: three operations per move; a 32-bit word has up to five moves per mode, so keys are
+ * processed in 32-bit words whenever all keys of a group agree in the bits above.
  */
 #ifndef SLC_GPU_DECODE_OFFSETS_H
 #define SLC_GPU_DECODE_OFFSETS_H
 
 #include "gpu/decode/decode_bits.h"
 
-/* Where offsets go: 16-byte stores of a lane's nonzeros. */
+/* Destination of offsets: 16-byte stores of a lane's nonzeros. */
 struct slc_offset_place {
     uint32_t *offsets; /* of the group's first nonzero in mode 0; aligned to 16 bytes */
     uint32_t stride;   /* from mode to mode, a multiple of SLC_LANE_NNZ */
 };
 
-/*
- * Gathers the bits that `compress` selects, in each of `count` words. All steps are taken: asking
- * which ones move anything costs about what it saves.
- */
+/* Gathers the bits that `compress` selects, in each of `count` words. Executes all moves: testing
+ * which ones move anything would cost about what it saves. */
 template <typename Word, unsigned count>
 __device__ static inline void slc_compress_words(const struct slc_compress *compress,
                                                  Word words[count])
@@ -41,7 +39,7 @@ __device__ static inline void slc_compress_words(const struct slc_compress *comp
     }
 }
 
-/* What key bits 64..127 add to a coordinate of mode n. */
+/* Contribution of key bits 64..127 to a coordinate of mode n. */
 __device__ static inline uint64_t
 slc_coordinate_above(const struct slc_encoded_layout *layout, unsigned n, uint64_t hi)
 {
@@ -62,10 +60,8 @@ slc_coordinate(const struct slc_encoded_layout *layout, unsigned n, slc_wide key
     return lo | slc_coordinate_above(layout, n, (uint64_t)(key >> 64));
 }
 
-/*
- * What bits 32..127 of `key` add to an offset of mode `lane`, for slc_offsets_of_words; 0 of a mode
- * that is not there.
- */
+/* Contribution of bits 32..127 of `key` to an offset of mode `lane`, for slc_offsets_of_words; 0 if
+ * the mode does not exist. */
 __device__ static inline uint32_t slc_addend_of_key(const struct slc_encoded_layout *layout,
                                                     const struct slc_encoded_tile *tile,
                                                     slc_wide key,
@@ -82,8 +78,7 @@ __device__ static inline uint32_t slc_addend_of_key(const struct slc_encoded_lay
 }
 
 /*
- * Stores the lane's offsets of mode n, none of which is above `extent`. False where one had to be
- * brought down to it.
+ * Stores the lane's offsets of mode n, limited to `extent`. Returns false if one had to be limited.
  */
 template <typename Word>
 __device__ static inline bool slc_offsets_store(const struct slc_offset_place &to,
@@ -109,9 +104,9 @@ __device__ static inline bool slc_offsets_store(const struct slc_offset_place &t
 }
 
 /*
- * From the low words of keys that agree in all bits above: `addend` is that of slc_addend_of_key,
- * held by lane n for mode n. A coordinate below the corner wraps to more than the extent, because
- * the description has been checked: all that 32 bits can reach lies within 2^32 of both. Needs: a
+ * Stores offsets from the low words of keys that agree in all higher bits: lane n holds `addend` of
+ * slc_addend_of_key for mode n. A coordinate below the corner wraps to more than the extent,
+ * because the description has been checked: all values of 32 bits are within 2^32 of both. Needs: a
  * tile without long_modes.
  */
 __device__ static inline bool slc_offsets_of_words(const struct slc_encoded_layout *layout,
@@ -140,7 +135,7 @@ __device__ static inline bool slc_offsets_of_words(const struct slc_encoded_layo
     return sound;
 }
 
-/* From the low 64 bits of keys, with `upper` above all of them. */
+/* The same from the low 64 bits of keys with common upper bits `upper`. */
 __device__ static inline bool slc_offsets_of_long_words(const struct slc_encoded_layout *layout,
                                                         const struct slc_encoded_tile *tile,
                                                         uint32_t lane,
@@ -167,7 +162,7 @@ __device__ static inline bool slc_offsets_of_long_words(const struct slc_encoded
     return sound;
 }
 
-/* Stores the offset of nonzero i of the group in mode n, likewise. */
+/* Stores the offset of nonzero i of the group in mode n, limited in the same way. */
 __device__ static inline bool slc_offset_store(const struct slc_offset_place &to,
                                                const struct slc_encoded_tile *tile,
                                                unsigned n,
@@ -181,7 +176,7 @@ __device__ static inline bool slc_offset_store(const struct slc_offset_place &to
     return offset <= extent;
 }
 
-/* The offsets of nonzero i, which has this key. */
+/* Stores the offsets of nonzero i, which has this key. */
 __device__ static inline bool slc_offsets_of_key(const struct slc_encoded_layout *layout,
                                                  const struct slc_encoded_tile *tile,
                                                  uint32_t i,

@@ -1,13 +1,13 @@
 /*
  * Patched groups (docs/FORMAT.md, section 6): numbers of one width, and exceptions whose high parts
- * stand apart. Device code.
+ * are stored separately. Device code.
  */
 #ifndef SLC_GPU_DECODE_PATCHED_H
 #define SLC_GPU_DECODE_PATCHED_H
 
 #include "gpu/decode/decode_bits.h"
 
-/* The next group of a sequence, and where it lies in the block. */
+/* The next group of a sequence, and its offset in the block. */
 struct slc_patched_cursor {
     uint32_t group, at;
 };
@@ -18,9 +18,9 @@ struct slc_patched_group {
 };
 
 __device__ static inline struct slc_patched_group
-slc_patched_look(const uint8_t *block,
-                 const struct slc_encoded_patched &patched,
-                 const struct slc_patched_cursor &cursor)
+slc_patched_header(const uint8_t *block,
+                   const struct slc_encoded_patched &patched,
+                   const struct slc_patched_cursor &cursor)
 {
     struct slc_patched_group found;
 
@@ -31,7 +31,7 @@ slc_patched_look(const uint8_t *block,
     return found;
 }
 
-/* Bytes of the packed low parts, and of all of a group. */
+/* Bytes of the packed low parts, and of a whole group. */
 __device__ static inline uint32_t slc_patched_low_bytes(const struct slc_patched_group &group,
                                                         uint32_t size)
 {
@@ -45,10 +45,8 @@ __device__ static inline uint32_t slc_patched_bytes(const struct slc_patched_gro
            (group.exceptions * group.extra + 7) / 8;
 }
 
-/*
- * A cursor at the first group of run `run`. The warp adds up what the groups before take, all of
- * which are whole: at most 508, the four of a run to a lane.
- */
+/* A cursor at the first group of run `run`. The warp sums the sizes of the earlier groups, all of
+ * which are whole: at most 508, four per lane and run. */
 __device__ static inline struct slc_patched_cursor slc_patched_seek(
     const uint8_t *block, const struct slc_encoded_patched &patched, uint32_t run, uint32_t lane)
 {
@@ -78,14 +76,14 @@ __device__ static inline struct slc_patched_cursor slc_patched_seek(
     return cursor;
 }
 
-/* The group at the cursor, which has `size` numbers, and moves on. */
+/* Returns the group at the cursor, which has `size` numbers, and advances the cursor. */
 __device__ static inline struct slc_patched_group
 slc_patched_next(const uint8_t *block,
                  const struct slc_encoded_patched &patched,
                  uint32_t size,
                  struct slc_patched_cursor *cursor)
 {
-    const struct slc_patched_group group = slc_patched_look(block, patched, *cursor);
+    const struct slc_patched_group group = slc_patched_header(block, patched, *cursor);
 
     cursor->group++;
     cursor->at += slc_patched_bytes(group, size);
@@ -93,9 +91,9 @@ slc_patched_next(const uint8_t *block,
 }
 
 /*
- * Puts 32 bits of the high parts, bits 32 word .. of the numbers, into the lanes' numbers. False on
- * all lanes, and some high parts are missing, where positions do not ascend below the size, so that
- * no two lanes write to one place, or a part is zero.
+ * Adds 32 bits of the high parts, bits 32 word .. of the numbers, to the lanes' numbers. Returns
+ * false on all lanes, with some high parts missing, if positions do not ascend below the size, so
+ * that no two lanes write to one place, or if a part is zero.
  */
 template <typename Word>
 __device__ static inline bool slc_patched_add_word(const struct slc_patched_group &group,
@@ -118,7 +116,7 @@ __device__ static inline bool slc_patched_add_word(const struct slc_patched_grou
         bool ascends = true;
 
         if (k < group.exceptions) {
-            const Word part = slc_bits_take<Word>(high, k * group.extra, group.extra);
+            const Word part = slc_bits_read<Word>(high, k * group.extra, group.extra);
 
             position = __ldg(positions + k);
             ascends = position < place.size && part != 0 &&
@@ -138,12 +136,10 @@ __device__ static inline bool slc_patched_add_word(const struct slc_patched_grou
     return sound;
 }
 
-/*
- * The lane's numbers of a group, of at most as many bits as Word has. False on all lanes, and the
- * numbers are anything, where exceptions contradict the format.
- */
+/* The lane's numbers of a group, which must fit in Word. Returns false on all lanes, with undefined
+ * numbers, if exceptions contradict the format. */
 template <typename Word>
-__device__ static inline bool slc_patched_take(const struct slc_patched_group &group,
+__device__ static inline bool slc_patched_read(const struct slc_patched_group &group,
                                                const struct slc_group_place &place,
                                                struct slc_decode_scratch *scratch,
                                                Word numbers[SLC_LANE_NNZ])
@@ -154,7 +150,7 @@ __device__ static inline bool slc_patched_take(const struct slc_patched_group &g
     bool sound = true;
 
     for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
-        numbers[j] = slc_bits_take<Word>(low, slc_least(bit, last), group.width);
+        numbers[j] = slc_bits_read<Word>(low, slc_least(bit, last), group.width);
         bit += group.width;
     }
     if (group.exceptions == 0) {
@@ -170,7 +166,7 @@ __device__ static inline bool slc_patched_take(const struct slc_patched_group &g
     return sound;
 }
 
-/* The same of positions and parts alone. */
+/* Checks only positions and parts in the same way. */
 __device__ static inline bool slc_patched_is_sound(const struct slc_patched_group &group,
                                                    const struct slc_group_place &place)
 {
@@ -182,18 +178,18 @@ __device__ static inline bool slc_patched_is_sound(const struct slc_patched_grou
         const uint32_t position = __ldg(positions + k);
 
         sound &= position < place.size && (k == 0 || position > __ldg(positions + k - 1)) &&
-                 slc_bits_take<slc_wide>(high, k * group.extra, group.extra) != 0;
+                 slc_bits_read<slc_wide>(high, k * group.extra, group.extra) != 0;
     }
     return __all_sync(SLC_ALL_LANES, sound);
 }
 
-/* Number i of a group of `size`, by itself: its high part is looked for among the positions. */
+/* Number i of a group of `size` alone: searches its high part among the positions. */
 __device__ static inline slc_wide
 slc_patched_number(const struct slc_patched_group &group, uint32_t size, uint32_t i)
 {
     const uint8_t *positions = group.bytes + slc_patched_low_bytes(group, size);
     const slc_wide low =
-        slc_bits_take<slc_wide>(slc_bit_string_at(group.bytes), i * group.width, group.width);
+        slc_bits_read<slc_wide>(slc_bit_string_at(group.bytes), i * group.width, group.width);
     uint32_t begin = 0, end = group.exceptions;
 
     SLC_ROLL
@@ -209,7 +205,7 @@ slc_patched_number(const struct slc_patched_group &group, uint32_t size, uint32_
     if (begin == group.exceptions || __ldg(positions + begin) != i) {
         return low;
     }
-    return low | slc_bits_take<slc_wide>(slc_bit_string_at(positions + group.exceptions),
+    return low | slc_bits_read<slc_wide>(slc_bit_string_at(positions + group.exceptions),
                                          begin * group.extra, group.extra)
                      << group.width;
 }

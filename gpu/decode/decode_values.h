@@ -2,7 +2,7 @@
  * The values of a tile in any stored form (docs/FORMAT.md, section 7.1), as f64 or f32. Device
  * code.
  *
- * A stored value is finite and not zero, which is looked at before it is rounded to f32. Others
+ * A stored value must be finite and not zero, which is checked before it is rounded to f32. Others
  * become zeros.
  */
 #ifndef SLC_GPU_DECODE_VALUES_H
@@ -13,13 +13,13 @@
 /* Magnitudes of form `integer`: every integer up to 2^53 is a double. */
 #define SLC_INTEGER_MAX (INT64_C(1) << 53)
 
-/* Infinity or NaN minus itself is NaN, which equals nothing. */
+/* Infinity or NaN minus itself is NaN, which is unequal to everything. */
 template <typename Stored> __device__ static inline bool slc_value_is_sound(Stored value)
 {
     return value != 0 && value - value == 0; // NOLINT(misc-redundant-expression): see above
 }
 
-/* The lane's values from what is stored; a fault where one is there and not sound. */
+/* The lane's values from stored ones; returns a fault if an existing one is invalid. */
 template <typename Stored, typename T>
 __device__ static inline unsigned slc_values_check(const struct slc_group_place &place,
                                                    const Stored stored[SLC_LANE_NNZ],
@@ -36,7 +36,7 @@ __device__ static inline unsigned slc_values_check(const struct slc_group_place 
     return sound ? SLC_GPU_SOUND : SLC_GPU_FAULT_VALUE;
 }
 
-/* Values that stand one after another. */
+/* Values stored consecutively. */
 template <typename Stored, typename T>
 __device__ static inline unsigned slc_values_plain(const struct slc_gpu_tile *tile,
                                                    const struct slc_group_place &place,
@@ -52,7 +52,7 @@ __device__ static inline unsigned slc_values_plain(const struct slc_gpu_tile *ti
     return slc_values_check(place, stored, values);
 }
 
-/* Values in planes of bytes; Word is the unsigned integer as wide as they are. */
+/* Values in byte planes; Word is the unsigned integer of their width. */
 template <typename Word, typename Stored, typename T>
 __device__ static inline unsigned slc_values_planes(const struct slc_gpu_tile *tile,
                                                     const struct slc_group_place &place,
@@ -64,7 +64,7 @@ __device__ static inline unsigned slc_values_planes(const struct slc_gpu_tile *t
     Stored stored[SLC_LANE_NNZ];
 
     static_assert(sizeof(Word) == sizeof(Stored), "the same bits");
-    slc_planes_take(slc_planes_at(bytes, t->nnz, sizeof(Word)), place, words);
+    slc_planes_read(slc_planes_at(bytes, t->nnz, sizeof(Word)), place, words);
     memcpy(stored, words, sizeof stored);
     return slc_values_check(place, stored, values);
 }
@@ -81,14 +81,14 @@ __device__ static inline unsigned slc_values_dictionary(const struct slc_gpu_til
 
     for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
         const uint32_t i = place.first + slc_lane_index(place, j);
-        const uint32_t index = slc_bits_take<uint32_t>(indices, i * t->index_width, t->index_width);
+        const uint32_t index = slc_bits_read<uint32_t>(indices, i * t->index_width, t->index_width);
 
         stored[j] = index < t->dictionary_count ? __ldg(dictionary + index) : 0;
     }
     return slc_values_check(place, stored, values);
 }
 
-/* Integer is one in which all sums of `low` and what is stored above it have room. */
+/* Integer must hold all sums of `low` and the bits stored above it. */
 template <typename Word, typename Integer, typename T>
 __device__ static inline unsigned slc_values_integers(const struct slc_patched_group &group,
                                                       const struct slc_group_place &place,
@@ -99,7 +99,7 @@ __device__ static inline unsigned slc_values_integers(const struct slc_patched_g
     Word above[SLC_LANE_NNZ];
     bool sound = true;
 
-    if (!slc_patched_take<Word>(group, place, scratch, above)) {
+    if (!slc_patched_read<Word>(group, place, scratch, above)) {
         for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
             values[j] = 0;
         }
@@ -115,7 +115,7 @@ __device__ static inline unsigned slc_values_integers(const struct slc_patched_g
     return sound ? SLC_GPU_SOUND : SLC_GPU_FAULT_VALUE;
 }
 
-/* Sums of a low and of so many bits above it are below 2^31. */
+/* Sums of a low number and this many bits above it are below 2^31. */
 enum { SLC_SMALL_INTEGER_BITS = 30 };
 
 template <typename T>
@@ -138,7 +138,7 @@ __device__ static inline unsigned slc_values_integer_group(const struct slc_gpu_
 
 /* The lane's values of a group. `cursor` is that of the tile's integers, if it has any. */
 template <typename T>
-__device__ static inline unsigned slc_values_take(const struct slc_gpu_tile *tile,
+__device__ static inline unsigned slc_values_read(const struct slc_gpu_tile *tile,
                                                   const struct slc_group_place &place,
                                                   struct slc_patched_cursor *cursor,
                                                   struct slc_decode_scratch *scratch,

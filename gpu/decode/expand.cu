@@ -1,16 +1,16 @@
 /*
- * LZ4 sections expanded on the device, from the public description of the block format: sequences
- * of a token (lengths of literals and of a match, 4 bits each, 15 for more in further bytes of
- * which the last is below 255), literals, a distance of two bytes, and what the match's length is
- * beyond. The last sequence ends with its literals.
+ * Expands LZ4 sections on the device, following the public description of the block format:
+ * sequences of a token (lengths of literals and of a match, 4 bits each, where 15 means that
+ * further bytes follow, of which the last is below 255), literals, a distance of two bytes, and the
+ * rest of the match length. The last sequence ends with its literals.
  *
- * A warp takes a section: its lanes read tokens and lengths in step, and copy side by side. A match
- * that overlaps itself repeats its first `distance` bytes, all of which are there before it begins,
- * so that no lane waits for another within it. Nothing is read or written outside of the section
- * and its place, whatever the bytes are.
+ * A warp expands a section: its lanes read tokens and lengths in lockstep, and copy in parallel. A
+ * match that overlaps itself repeats its first `distance` bytes, which exist before it begins, so
+ * no lane waits for another within it. Nothing outside the section and its destination is read or
+ * written, for any input bytes.
  *
- * Cost: two loads that depend on another per sequence, so that long sequences matter: sections of
- * many tiles hide each other's.
+ * Cost: two dependent loads per sequence, so long sequences matter; sections of many tiles hide one
+ * another's latency.
  */
 #include "gpu/decode/expand.h"
 
@@ -20,10 +20,10 @@
 enum {
     LENGTH_MORE = 15,  /* of four bits: more bytes of the length follow */
     BYTE_MORE = 255,   /* of such a byte: another one follows */
-    MATCH_MIN = 4,     /* bytes: what a match's length counts from */
-    LAST_LITERALS = 5, /* at least so many literals end a section that has matches */
-    LAST_MATCH = 12,   /* bytes before the end, at least, where the last match begins */
-    COPY_WORDS = 64,   /* bytes from which on copying by words pays for finding the words */
+    MATCH_MIN = 4,     /* bytes: base of a match's length */
+    LAST_LITERALS = 5, /* least number of literals at the end of a section with matches */
+    LAST_MATCH = 12,   /* least distance in bytes from the last match's start to the end */
+    COPY_WORDS = 64,   /* least bytes for which copying by words pays off */
     WORD = 4
 };
 
@@ -31,7 +31,7 @@ struct section {
     const uint8_t *in;
     uint8_t *out;
     uint32_t in_bytes, out_bytes;
-    uint32_t at, made; /* of them, so far */
+    uint32_t at, made; /* bytes read and written so far */
     uint32_t lane;
 };
 
@@ -41,7 +41,7 @@ __device__ static uint32_t bytes_to_word(const uint8_t *bytes)
     return (uint32_t)(-reinterpret_cast<uintptr_t>(bytes) % WORD);
 }
 
-/* Copies bytes to where lanes read none of them; up to a word behind the source's is loaded. */
+/* Copies bytes between disjoint ranges; loads up to a word past the source. */
 __device__ static void copy_apart(uint8_t *to, const uint8_t *from, uint32_t count, uint32_t lane)
 {
     const uint32_t head = count < COPY_WORDS ? count : bytes_to_word(to);
@@ -82,7 +82,7 @@ __device__ static void fill_words(uint8_t *to, uint32_t distance, uint32_t count
     }
 }
 
-/* Copies a match. What it reads has been written before the lanes met last. */
+/* Copies a match. Everything that it reads was written before the last synchronization. */
 __device__ static void copy_match(uint8_t *to, uint32_t distance, uint32_t count, uint32_t lane)
 {
     const uint8_t *from = to - distance;
@@ -103,7 +103,8 @@ __device__ static void copy_match(uint8_t *to, uint32_t distance, uint32_t count
     }
 }
 
-/* A length of which four bits are known. False where its bytes end, or it leads too far. */
+/* Reads the rest of a length of which four bits are known. Returns false if its bytes end, or if it
+ * is too large. */
 __device__ static bool read_length(struct section *section, uint32_t *length)
 {
     uint32_t byte = BYTE_MORE;
@@ -121,7 +122,7 @@ __device__ static bool read_length(struct section *section, uint32_t *length)
     return true;
 }
 
-__device__ static bool take_literals(struct section *section, uint32_t length)
+__device__ static bool copy_literals(struct section *section, uint32_t length)
 {
     if (!read_length(section, &length) || length > section->in_bytes - section->at ||
         length > section->out_bytes - section->made) {
@@ -133,7 +134,7 @@ __device__ static bool take_literals(struct section *section, uint32_t length)
     return true;
 }
 
-__device__ static bool take_match(struct section *section, uint32_t length)
+__device__ static bool copy_next_match(struct section *section, uint32_t length)
 {
     uint32_t distance;
 
@@ -150,39 +151,39 @@ __device__ static bool take_match(struct section *section, uint32_t length)
     if (length > section->out_bytes - section->made - LAST_LITERALS) {
         return false;
     }
-    /* All that was written is there for all lanes. */
+    /* Make all writes visible to all lanes. */
     SLC_PLANT(expand_unsynced, __syncwarp());
     copy_match(section->out + section->made, distance, length, section->lane);
     section->made += length;
     return true;
 }
 
-/* False where the bytes are no section that expands to what it should. */
+/* Returns false if the bytes are not a section that expands to the stated size. */
 __device__ static bool expand(struct section *section)
 {
     while (section->at < section->in_bytes) {
         const uint32_t token = __ldg(section->in + section->at++);
 
-        if (!take_literals(section, token >> 4)) {
+        if (!copy_literals(section, token >> 4)) {
             return false;
         }
         if (section->at == section->in_bytes) {
             return section->made == section->out_bytes;
         }
-        if (!take_match(section, token & 15)) {
+        if (!copy_next_match(section, token & 15)) {
             return false;
         }
     }
     return false;
 }
 
-/* A thread block of one warp per tile. */
+/* One thread block of one warp per tile. */
 __global__ static void __launch_bounds__(SLC_WARP)
     expand_sections(const struct slc_gpu_tile *tiles, struct slc_gpu_fault *fault)
 {
     const struct slc_gpu_tile *tile = &tiles[blockIdx.x];
     const struct slc_encoded_lz4 *lz4 = &tile->tile.lz4;
-    /* The device's memory is written by this kernel alone while it runs. */
+    /* Only this kernel writes the device's memory while it runs. */
     struct section section = {tile->block + lz4->at,
                               const_cast<uint8_t *>(tile->expanded) + lz4->expanded_at,
                               lz4->bytes,

@@ -1,6 +1,6 @@
 /*
- * A piece of memory that is cut into parts one after the other: once to measure it, and again at
- * its address. Private to gpu/.
+ * A piece of memory that is divided into consecutive parts: once to measure it, and again at its
+ * address. Private to gpu/.
  */
 #ifndef SLC_GPU_PIECE_H
 #define SLC_GPU_PIECE_H
@@ -12,8 +12,7 @@
 #include <stdint.h>
 
 enum {
-    /* Parts begin at multiples of it: whole lines of every cache, and what gpu/dense/dense.h needs.
-     */
+    /* Parts begin at multiples of this: whole lines of every cache, as gpu/dense/dense.h needs. */
     SLC_GPU_PART_ALIGN = 256,
     /* At least this number of unused bytes follow a part of the device's memory: tests check that
      * nothing writes there. */

@@ -1,4 +1,4 @@
-/* Transcoding of tiles; see transcode.h. */
+/* Transcoding of tiles. */
 #include "gpu/decode/transcode.h"
 
 #include "gpu/cuda/staged_copy.h"
@@ -8,10 +8,8 @@ extern "C" {
 #include "base/memory/memory.h"
 }
 
-/*
- * A warp for each run: it decodes it to shared memory and writes its part of the words of each
- * mode. A run has a whole number of them, 16 for each bit, so that no word is of two runs.
- */
+/* Each warp decodes a run to shared memory and writes its part of the words of each mode. A run has
+ * a whole number of words, 16 per bit, so no word belongs to two runs. */
 __global__ static void __launch_bounds__(SLC_WARP)
     transcode_kernel(const struct slc_gpu_tile *tiles,
                      const struct slc_gpu_transcoded *made,
@@ -45,7 +43,7 @@ __global__ static void __launch_bounds__(SLC_WARP)
             uint32_t word = 0;
             uint32_t i = 32 * w / bits;
 
-            /* Number i begins at i * bits, in this word or in the one before. */
+            /* Number i begins at i * bits, in this word or in the previous one. */
             for (int at = (int)(i * bits) - (int)(32 * w); at < 32 && i < count;
                  at += (int)bits, i++) {
                 word |= at < 0 ? offsets[i] >> -at : offsets[i] << at;
@@ -55,7 +53,7 @@ __global__ static void __launch_bounds__(SLC_WARP)
     }
 }
 
-/* Words of a mode and a spare one: two are read at once, also of numbers without bits. */
+/* Words of a mode and a spare one: reads load two words, even for numbers without bits. */
 static uint64_t word_count(uint32_t nnz, uint32_t bits)
 {
     const uint64_t words = ((uint64_t)nnz * bits + 31) / 32;
@@ -68,7 +66,7 @@ static uint32_t bits_of(uint32_t extent)
     return extent == 0 ? 0 : 32 - (uint32_t)__builtin_clz(extent);
 }
 
-/* Describes a tile whose part of the memory begins at `at`. Returns where the next one's does. */
+/* Describes a tile whose part of the memory begins at `at`. Returns the start of the next one. */
 static uint64_t lay_out(const struct slc_encoded_tile *tile,
                         unsigned order,
                         unsigned char *memory,
@@ -85,7 +83,7 @@ static uint64_t lay_out(const struct slc_encoded_tile *tile,
     return (at + 15) / 16 * 16;
 }
 
-/* Takes memory for all tiles, and describes where each is. */
+/* Allocates memory for all tiles, and describes the position of each. */
 static cudaError_t allocate_tiles(const struct slc_gpu_tile *tiles,
                                   unsigned order,
                                   struct slc_gpu_transcoded *described,
@@ -123,7 +121,7 @@ static cudaError_t transcode(const struct slc_gpu_tile *tiles,
 {
     const size_t shared = SLC_RUN_NNZ * (order * sizeof(uint32_t) + sizeof(double)) +
                           sizeof(struct slc_decode_scratch);
-    /* Blocks of a grid in its second dimension, at most. */
+    /* Upper limit of a grid's second dimension. */
     const uint32_t tiles_most = 65535;
     cudaError_t error = cudaSuccess;
 

@@ -1,10 +1,10 @@
 /*
- * Tiles transcoded once for kernels that read them again and again: offsets of each mode in as many
- * bits as the tile's extent has, one after another, and values in f64. A nonzero is found by its
- * number: no keys, no sums over the nonzeros before. Device code, included by kernels.
+ * Tiles transcoded once for kernels that read them repeatedly: offsets of each mode in as many bits
+ * as the tile's extent has, consecutively, and values in f64. A nonzero is found by its number,
+ * without keys or sums over earlier nonzeros. Device code, included by kernels.
  *
- * Larger than what it is made of (8 bytes and the sum of the extents' bits per nonzero), so it is
- * for blocks that stay in the device's memory, if there is enough of it.
+ * Larger than the encoded tile (8 bytes and the sum of the extents' bits per nonzero), so it is
+ * meant for resident blocks if the device has enough memory.
  */
 #ifndef SLC_GPU_TRANSCODE_H
 #define SLC_GPU_TRANSCODE_H
@@ -30,11 +30,9 @@ slc_transcoded_number(const uint32_t *words, uint32_t at, uint32_t bits)
     return (uint32_t)(both >> at % 32) & (bits == 32 ? ~0U : (1U << bits) - 1);
 }
 
-/*
- * Nonzeros [first, first + count) of a tile to offsets[n * stride ..] and values. By a thread block
- * of `threads`.
- */
-__device__ static inline void slc_transcoded_take(const struct slc_gpu_transcoded *tile,
+/* Loads nonzeros [first, first + count) of a tile into offsets[n * stride ..] and values. Called by
+ * a thread block of `threads`. */
+__device__ static inline void slc_transcoded_read(const struct slc_gpu_transcoded *tile,
                                                   unsigned order,
                                                   uint32_t first,
                                                   uint32_t count,
@@ -69,8 +67,8 @@ struct slc_gpu_transcoded_tiles {
 };
 
 /*
- * Transcodes `count` tiles of a layout; all of both is in the device's memory. What contradicts the
- * description of a tile goes to *fault, as when it is computed from. Needs: *made all-zero. Owns:
+ * Transcodes `count` tiles of a layout; everything is in the device's memory. Contradictions of a
+ * tile's description set *fault, as in computing. Needs: *made all-zero. Owns: release with
  * slc_gpu_transcoded_destroy, also after an error. Waits for the stream. Errors:
  * cudaErrorMemoryAllocation, also for the host's memory.
  */

@@ -1,4 +1,4 @@
-/* Dense algebra on the device: solvers as kernels take them, scaling. */
+/* Dense algebra on the device: packing solvers for kernels, scaling. */
 #include "gpu/dense/dense.h"
 
 #include "gpu/dense/dense_groups.h"
@@ -32,7 +32,7 @@ void slc_gpu_solver_pack(const struct slc_solver *solver, double *packed)
 
 enum {
     SCALE_THREADS = 256,
-    /* Several waves of the largest devices: each block then takes every so many-th rows. */
+    /* Several waves of the largest devices; each block then processes rows with a stride. */
     SCALE_BLOCKS_MAX = 8192
 };
 

@@ -1,6 +1,6 @@
 /*
- * How dense algebra cuts rows and results into parts, and the scratch that these parts take: what
- * kernels are launched by, and what memory is measured by in every build. Private to gpu/.
+ * How dense algebra cuts rows and results into parts, and the scratch of these parts: used by
+ * kernel launches, and by the measurement of memory in every build. Private to gpu/.
  */
 #ifndef SLC_GPU_DENSE_CUTS_H
 #define SLC_GPU_DENSE_CUTS_H
@@ -29,13 +29,13 @@ slc_gpu_row_cut(uint64_t rows, uint64_t unit_rows, uint32_t groups_max)
     return cut;
 }
 
-/* Groups of any cut of up to `rows` rows. */
+/* Upper bound of the groups of a cut of up to `rows` rows. */
 static inline uint64_t slc_gpu_groups_most(uint64_t rows, uint64_t unit_rows, uint32_t groups_max)
 {
     return slc_min_u64(slc_div_up_u64(rows, unit_rows), groups_max);
 }
 
-/* Columns of a packed solver: blocks of as many are solved together (dense_update.cu). */
+/* Columns of a packed solver: blocks of eight are solved together (dense_update.cu). */
 static inline uint32_t slc_gpu_solver_width(uint32_t rank)
 {
     return (rank + 7) / 8 * 8;
@@ -54,11 +54,15 @@ static inline uint64_t slc_gpu_solver_bytes(uint32_t rank)
 enum {
     SLC_UPDATE_LANE_ROWS = 2,
     SLC_UPDATE_PANEL_ROWS = SLC_UPDATE_LANE_ROWS * SLC_WARP,
-    /* Panels up to this width are in shared memory: 33 KiB, of which a multiprocessor has six. */
+    /* Panels up to this width are in shared memory: 33 KiB, which fits six times in a
+     * multiprocessor. */
     SLC_UPDATE_SHARED_WIDTH = 64,
-    /* From a panel's column to the next: lanes that have columns of one row use different banks. */
+    /*
+     * From a panel's column to the next: lanes that access columns of one row use different banks.
+     */
     SLC_UPDATE_PANEL_PITCH = SLC_UPDATE_PANEL_ROWS + 1,
-    /* Several times the warps that the largest devices run, so that the last ones end early. */
+    /* Several times the warps that the largest devices run, so that the last warps end at about the
+     * same time. */
     SLC_UPDATE_GROUPS_MAX = 8192,
     SLC_UPDATE_GROUPS_LEAST = 256,
     /* Columns of all groups: 8 MiB up to rank 2048. */
@@ -68,7 +72,7 @@ enum {
     SLC_UPDATE_PANELS_MAX = 1024
 };
 
-/* Of a group: each lane's own where several have the same column. */
+/* Columns of a group: one per lane if several lanes share a column. */
 SLC_HOST_DEVICE static inline uint32_t slc_gpu_update_columns(uint32_t rank)
 {
     return rank < SLC_WARP ? (uint32_t)SLC_WARP : rank;
@@ -113,11 +117,11 @@ enum {
     SLC_GRAM_SQUARE = 4,
     SLC_GRAM_SQUARE_ELEMENTS = SLC_GRAM_SQUARE * SLC_GRAM_SQUARE,
     SLC_GRAM_STRIP = 64,
-    /* Of a strip, in shared memory at a time: 16 KiB, and as much of another strip. */
+    /* Of a strip, in shared memory at a time: 16 KiB, plus 16 KiB of another strip. */
     SLC_GRAM_STAGE_ELEMENTS = 2048,
     /* The rows of a group are a multiple of this: a stage of the lowest ranks. */
     SLC_GRAM_GROUP_UNIT = SLC_GRAM_STAGE_ELEMENTS / SLC_GRAM_SQUARE,
-    /* Groups times tiles: two for each place for a block on the largest devices. */
+    /* Groups times tiles: two per block that the largest devices run at a time. */
     SLC_GRAM_PIECES_MAX = 1024
 };
 
@@ -159,8 +163,8 @@ static inline uint64_t slc_gpu_gram_scratch_bytes(uint64_t rows, uint32_t rank)
            tiles.count * tiles.elements * sizeof(double);
 }
 
-/* Scratch of all operations on matrices of `rank` columns and up to `rows` rows; it begins at a
- * multiple of 256. */
+/* Scratch of all operations on matrices of `rank` columns and up to `rows` rows; it must be aligned
+ * to 256 bytes. */
 static inline uint64_t slc_gpu_dense_scratch_bytes(uint64_t rows, uint32_t rank)
 {
     return slc_max_u64(slc_gpu_update_scratch_bytes(rows, rank),

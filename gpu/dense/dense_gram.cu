@@ -2,11 +2,11 @@
  * Gram matrices: A^T A in f64.
  *
  * The columns are cut into strips of 64, the upper triangle of the result into tiles of a strip by
- * a strip, a tile into squares of 4 x 4, each of which a thread has in registers. Of tiles on the
- * diagonal the squares below it are left out, and where a block has threads for several times a
- * tile's squares, so many slices of threads take the rows in turn. A block makes one tile over one
- * group of rows, which it brings to shared memory stage by stage, in f64. Another kernel puts
- * groups together in their order.
+ * a strip, and a tile into squares of 4 x 4, each in the registers of a thread. Tiles on the
+ * diagonal skip the squares below it. If a block has threads for several times a tile's squares,
+ * slices of threads alternate over the rows. A block computes one tile over one group of rows,
+ * which it loads into shared memory stage by stage, in f64. Another kernel adds groups in their
+ * order.
  */
 #include "gpu/dense/dense.h"
 
@@ -15,7 +15,7 @@
 enum {
     STRIP_SQUARES = SLC_GRAM_STRIP / SLC_GRAM_SQUARE,
     GRAM_THREADS = STRIP_SQUARES * STRIP_SQUARES,
-    /* Loads of a thread under way at a time: 32 KiB of a multiprocessor with four blocks. */
+    /* Loads in flight per thread: 32 KiB per multiprocessor with four blocks. */
     LOADS = 4
 };
 static_assert(GRAM_THREADS * SLC_GRAM_SQUARE_ELEMENTS == 2 * SLC_GRAM_STAGE_ELEMENTS,
@@ -58,7 +58,7 @@ __device__ static inline struct tile find_tile(const struct slc_gpu_gram_tiles *
     return tile;
 }
 
-/* Where square `square` of a tile is, in squares. */
+/* The position of square `square` in a tile, in squares. */
 __device__ static inline void find_square(const struct slc_gpu_gram_tiles *tiles,
                                           const struct tile *tile,
                                           uint32_t square,
@@ -75,10 +75,8 @@ __device__ static inline void find_square(const struct slc_gpu_gram_tiles *tiles
 
 /* ---- stages */
 
-/*
- * `rows` rows of a strip. The left halves of a row's squares come before the right ones: threads
- * that read neighbouring squares then use all banks.
- */
+/* Loads `rows` rows of a strip. The left halves of a row's squares come before the right ones:
+ * threads that read neighbouring squares then use all banks. */
 template <typename T>
 __device__ static inline void load_stage(const struct gram_job *job,
                                          const T *data,
@@ -114,7 +112,7 @@ __device__ static inline void load_stage(const struct gram_job *job,
     }
 }
 
-/* A row's four numbers of a square. */
+/* Loads a row's four numbers of a square. */
 __device__ static inline void
 load_four(const double *row, uint32_t width, double (&to)[SLC_GRAM_SQUARE])
 {
@@ -189,14 +187,14 @@ __global__ static void __launch_bounds__(GRAM_THREADS)
 }
 
 __global__ static void __launch_bounds__(SLC_GROUP_THREADS_MAX)
-    put_gram_together(struct gram_job job, double *gram)
+    reduce_gram(struct gram_job job, double *gram)
 {
     const struct tile tile = find_tile(&job.tiles, blockIdx.y);
     const uint32_t e = blockIdx.x * SLC_WARP + threadIdx.x % SLC_WARP;
     const bool inside = e < tile.squares * SLC_GRAM_SQUARE_ELEMENTS;
-    const double sum =
-        slc_put_together(job.partial + (uint64_t)blockIdx.y * job.tiles.elements + (inside ? e : 0),
-                         (uint64_t)job.tiles.count * job.tiles.elements, job.cut.groups, false);
+    const double sum = slc_reduce_groups(
+        job.partial + (uint64_t)blockIdx.y * job.tiles.elements + (inside ? e : 0),
+        (uint64_t)job.tiles.count * job.tiles.elements, job.cut.groups, false);
     uint32_t i, j;
 
     if (threadIdx.x >= SLC_WARP || !inside) {
@@ -242,7 +240,7 @@ cudaError_t slc_gpu_dense_gram(const struct slc_gpu_matrix *matrix,
     if (error != cudaSuccess) {
         return error;
     }
-    return slc_launch(put_gram_together,
+    return slc_launch(reduce_gram,
                       dim3((job.tiles.elements + SLC_WARP - 1) / SLC_WARP, job.tiles.count),
                       threads, threads * sizeof(double), stream, job, gram);
 }

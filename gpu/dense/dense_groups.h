@@ -1,22 +1,22 @@
 /*
- * What the kernels of dense algebra share: partial results of groups of rows (dense_cuts.h), and
- * how these are put together. Private to gpu/dense*.
+ * Shared by the kernels of dense algebra: partial results of groups of rows (dense_cuts.h), and
+ * their reduction. Private to gpu/dense*.
  */
 #ifndef SLC_GPU_DENSE_GROUPS_H
 #define SLC_GPU_DENSE_GROUPS_H
 
 #include "gpu/dense/dense.h"
 
-/* Lanes of a warp that share a row of so many columns; the warp's others take the next rows. */
+/*
+ * Lanes of a warp that share a row of `cols` columns; the warp's other lanes process the next rows.
+ */
 __host__ __device__ static inline unsigned slc_lanes_of_row(uint32_t cols)
 {
     return cols <= 8 ? 8 : cols <= 16 ? 16 : SLC_WARP;
 }
 
-/*
- * Results of many groups are put together by 8 warps for 32 of them, each of which takes an eighth
- * of the groups: one thread alone would wait for thousands of additions one after the other.
- */
+/* Results of many groups are reduced by 8 warps, 32 results at a time, each warp an eighth of the
+ * groups: a single thread would wait for thousands of dependent additions. */
 enum { SLC_GROUP_SLICES = 8, SLC_GROUP_THREADS_MAX = SLC_GROUP_SLICES * SLC_WARP };
 static inline unsigned slc_group_threads(uint32_t count)
 {
@@ -24,13 +24,13 @@ static inline unsigned slc_group_threads(uint32_t count)
 }
 
 /*
- * The sum, or the largest, of from[g * stride] over all g below `count`, in an order that `count`
- * alone says. Called by all threads of a block of slc_group_threads(count), each lane of a warp
- * with a `from` of its own, the same in all warps; the result is that of warp 0. Takes an f64 of
- * shared memory per thread.
+ * The sum, or the largest, of from[g * stride] over all g below `count`, in an order determined by
+ * `count` alone. Called by all threads of a block of slc_group_threads(count), each lane of a warp
+ * with its own `from`, the same in all warps; the result is that of warp 0. Needs an f64 of shared
+ * memory per thread.
  */
 __device__ static inline double
-slc_put_together(const double *from, uint64_t stride, uint32_t count, bool largest)
+slc_reduce_groups(const double *from, uint64_t stride, uint32_t count, bool largest)
 {
     SLC_DYNAMIC_SHARED(double, parts);
     const uint32_t slices = blockDim.x / SLC_WARP, share = (count + slices - 1) / slices;

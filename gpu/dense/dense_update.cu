@@ -2,14 +2,15 @@
  * The update of a factor: X = M D V^-1 E row by row, with the columns' largest magnitudes and inner
  * products.
  *
- * A warp takes a group of rows, a panel of 64 at a time, in f64 and column by column in shared
- * memory, or in scratch where ranks are too high for that. Each lane then solves for two rows by
- * itself, 8 columns at a time: the columns before these times a strip of the triangle, which is the
- * same for all lanes and comes from the first-level cache, then the 8 among themselves. Rows are
- * loaded and stored side by side by the lanes of a warp; between, lanes need nothing of one
- * another. Two rows, because loads of the triangle are what limits a lane with one.
+ * A warp processes a group of rows, a panel of 64 at a time, in f64 and column by column in shared
+ * memory, or in scratch if the rank is too high. Each lane then solves two rows independently, 8
+ * columns at a time: first the product of the previous columns and a strip of the triangle, which
+ * is the same for all lanes and stays in the first-level cache, then the 8 columns among
+ * themselves. The lanes of a warp load and store rows together; in between they do not communicate.
+ * Two rows per lane, because with one, loads of the triangle are the limit.
  *
- * Where V is singular X = M F is a product: half of the panel holds rows, the other half theirs.
+ * If V is singular, X = M F is a product: half of the panel holds rows, the other half their
+ * results.
  */
 #include "gpu/dense/dense.h"
 
@@ -17,9 +18,9 @@
 
 enum {
     BLOCK_COLUMNS = 8,
-    /* Loads of a lane under way at a time: 12 warps of 8 * 256 bytes hide the memory's latency. */
+    /* Loads in flight per lane: 12 warps of 8 * 256 bytes hide the memory's latency. */
     LOADS = 8,
-    /* Of a grid, in its third direction (CUDA). */
+    /* Limit of a grid's third dimension (CUDA). */
     GRID_DEPTH_MAX = 65535
 };
 static_assert(LOADS * (SLC_WARP / 8) <= SLC_WARP, "half a panel is loaded in whole rounds");
@@ -29,16 +30,16 @@ struct update_job {
     uint32_t rank, width;
     bool singular;
     uint32_t mttkrp_pitch, factor_pitch;
-    const struct slc_row_span *units; /* NULL: all rows are one */
+    const struct slc_row_span *units; /* NULL: all rows are one unit */
     uint32_t unit_count;
     struct slc_gpu_row_cut cut; /* of the longest unit; shorter ones have fewer groups */
-    double *largest, *inner;    /* of groups: slc_gpu_update_columns each */
+    double *largest, *inner;    /* per group: slc_gpu_update_columns each */
     double *panels;             /* NULL: in shared memory */
 };
 
 /* ---- a panel */
 
-/* Rows [row, row + valid) as f64 by columns; zeros in further rows and columns. */
+/* Loads rows [row, row + valid) as f64 by columns; zeros in further rows and columns. */
 __device__ static inline void load_panel(const struct update_job *job,
                                          const double *mttkrp,
                                          uint64_t row,
@@ -65,10 +66,8 @@ __device__ static inline void load_panel(const struct update_job *job,
     }
 }
 
-/*
- * Stores solved rows as rounded to their type, and takes them into the columns. `solved` is where
- * they begin in the panel; `first`: of the group.
- */
+/* Stores solved rows rounded to their type, and adds them to the columns. `solved`: their start in
+ * the panel; `first`: the first panel of the group. */
 template <typename X>
 __device__ static inline void store_panel(const struct update_job *job,
                                           const double *mttkrp,
@@ -115,10 +114,8 @@ __device__ static inline void store_panel(const struct update_job *job,
 
 /* ---- solving */
 
-/*
- * sums[j][i] += sum over k < count of w(k, j) * matrix(k, i), where row j of a lane is 32 behind
- * its row j - 1.
- */
+/* sums[j][i] += sum over k < count of w(k, j) * matrix(k, i), where row j of a lane is 32 after its
+ * row j - 1. */
 template <int rows>
 __device__ static inline void gather(const double *w,
                                      const double *matrix,
@@ -146,10 +143,8 @@ __device__ static inline void gather(const double *w,
     }
 }
 
-/*
- * Solves for the columns of a lane's rows from the first to the last, `down`, or back: each is what
- * it was minus its sum, over its diagonal.
- */
+/* Solves the columns of a lane's rows from first to last (`down`) or from last to first: each
+ * becomes the difference to its sum, divided by its diagonal. */
 template <bool down>
 __device__ static inline void
 substitute(double *w, const double *matrix, const double *inverse, uint32_t width)
@@ -181,7 +176,7 @@ substitute(double *w, const double *matrix, const double *inverse, uint32_t widt
     }
 }
 
-/* The products of a lane's row, 32 behind it. */
+/* The products of a lane's row, stored 32 rows after it. */
 __device__ static inline void multiply(double *w, const double *matrix, uint32_t width)
 {
     for (uint32_t column = 0; column < width; column += BLOCK_COLUMNS) {
@@ -238,12 +233,10 @@ __global__ static void __launch_bounds__(SLC_WARP)
     }
 }
 
-/*
- * Of the groups of a unit; where several lanes have a column each of them, `shares`, counts as a
- * group.
- */
+/* Reduces the columns of the groups of a unit; if several lanes share a column, each of the
+ * `shares` counts as a group. */
 __global__ static void __launch_bounds__(SLC_GROUP_THREADS_MAX)
-    put_columns_together(struct update_job job, uint32_t shares, double *columns)
+    reduce_columns(struct update_job job, uint32_t shares, double *columns)
 {
     const uint32_t column = blockIdx.x * SLC_WARP + threadIdx.x % SLC_WARP;
     const bool is_inner = blockIdx.y == 1;
@@ -256,7 +249,7 @@ __global__ static void __launch_bounds__(SLC_GROUP_THREADS_MAX)
         const double *from = (is_inner ? job.inner : job.largest) +
                              unit * (uint64_t)job.cut.groups * slc_gpu_update_columns(job.rank) +
                              (column < job.rank ? column : 0);
-        const double result = slc_put_together(from, stride, (uint32_t)groups * shares, !is_inner);
+        const double result = slc_reduce_groups(from, stride, (uint32_t)groups * shares, !is_inner);
 
         if (threadIdx.x < SLC_WARP && column < job.rank) {
             columns[unit * 2 * (uint64_t)job.rank + (is_inner ? job.rank : 0) + column] = result;
@@ -281,7 +274,7 @@ static cudaError_t launch_groups(const struct update_job *job,
                       static_cast<const double *>(mttkrp), static_cast<X *>(factor));
 }
 
-/* What all groups have in common. */
+/* Members common to all groups. */
 static struct update_job job_of(const struct slc_gpu_solver *solver,
                                 const struct slc_gpu_matrix *mttkrp,
                                 const struct slc_gpu_matrix *factor)
@@ -302,7 +295,7 @@ static struct update_job job_of(const struct slc_gpu_solver *solver,
     return job;
 }
 
-/* Solves for the units of a job, and puts their columns together. */
+/* Solves the units of a job, and reduces their columns. */
 static cudaError_t run_update(struct update_job *job,
                               enum slc_value_type precision,
                               const struct slc_gpu_matrix *mttkrp,
@@ -331,8 +324,8 @@ static cudaError_t run_update(struct update_job *job,
     if (error != cudaSuccess) {
         return error;
     }
-    return slc_launch(put_columns_together, grid, threads, threads * sizeof(double), stream, *job,
-                      shares, columns);
+    return slc_launch(reduce_columns, grid, threads, threads * sizeof(double), stream, *job, shares,
+                      columns);
 }
 
 cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,

@@ -1,6 +1,6 @@
 /*
- * Updates, Gram matrices and scaling of factors that stay on the device: only what the solver and
- * the columns are about travels.
+ * Updates, Gram matrices and scaling of factors that stay on the device: only the solver and column
+ * results are transferred.
  */
 #include "gpu/cuda/check.h"
 #include "gpu/dense/dense.h"
@@ -14,14 +14,14 @@ static enum slc_status enter(const struct slc_gpu *gpu, unsigned mode, struct sl
     SLC_TRY(slc_gpu_enter(gpu, err));
     if ((mode >= gpu->problem.order || gpu->job.active)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "there is no factor of mode %u on device %d, or an MTTKRP is under way",
+                        "there is no factor of mode %u on device %d, or an MTTKRP is in progress",
                         mode, gpu->ordinal);
     }
     return SLC_OK;
 }
 
-/* From the registered place for small matrices; what is there stays until the stream has been
- * waited for. */
+/* Copies from the registered buffer for small matrices, which must stay unchanged until the stream
+ * has been awaited. */
 static enum slc_status
 send_doubles(struct slc_gpu *gpu, double *to, uint64_t bytes, struct slc_error *err)
 {
@@ -32,7 +32,7 @@ send_doubles(struct slc_gpu *gpu, double *to, uint64_t bytes, struct slc_error *
     return SLC_OK;
 }
 
-/* To that place; waits. */
+/* Copies to that buffer; waits. */
 static enum slc_status
 receive_doubles(struct slc_gpu *gpu, const double *from, uint64_t bytes, struct slc_error *err)
 {
@@ -44,11 +44,11 @@ receive_doubles(struct slc_gpu *gpu, const double *from, uint64_t bytes, struct 
     return SLC_OK;
 }
 
-/* What is left under way after an error would read or write registered memory later. */
-static enum slc_status settled(struct slc_gpu *gpu, enum slc_status status)
+/* Work left pending after an error could access registered memory later. */
+static enum slc_status drain_on_error(struct slc_gpu *gpu, enum slc_status status)
 {
     if (status != SLC_OK) {
-        slc_gpu_settle(gpu);
+        slc_gpu_drain(gpu);
     }
     return status;
 }
@@ -73,7 +73,7 @@ update(struct slc_gpu *gpu, unsigned mode, const struct slc_solver *solver, stru
     return receive_doubles(gpu, columns, (2 * rank + rank * rank) * sizeof(double), err);
 }
 
-/* What both ways of solving need. */
+/* Checks shared by both variants of solving. */
 static enum slc_status enter_update(const struct slc_gpu *gpu,
                                     unsigned mode,
                                     const struct slc_solver *solver,
@@ -103,7 +103,7 @@ enum slc_status slc_gpu_update(struct slc_device *device,
 
     SLC_TRY(enter_update(gpu, mode, solver, err));
     gpu->largest_known[mode] = false;
-    SLC_TRY(settled(gpu, update(gpu, mode, solver, err)));
+    SLC_TRY(drain_on_error(gpu, update(gpu, mode, solver, err)));
     memcpy(sums->largest, found, rank * sizeof *found);
     memcpy(sums->inner, found + rank, rank * sizeof *found);
     memcpy(sums->gram, found + 2 * rank, rank * rank * sizeof *found);
@@ -132,7 +132,7 @@ static enum slc_status update_units(struct slc_gpu *gpu,
                 err);
     SLC_TRY(slc_gpu_rows_receive(gpu, columns, gpu->memory.unit_columns, units->count,
                                  2 * solver->rank * sizeof *columns, err));
-    /* The place of the solver is used again, also where there were no units to wait for. */
+    /* The solver's buffer is reused, even if there were no units to wait for. */
     SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
     return SLC_OK;
 }
@@ -154,7 +154,7 @@ enum slc_status slc_gpu_update_units(struct slc_device *device,
                         units->count, gpu->problem.unit_most, gpu->ordinal);
     }
     gpu->largest_known[mode] = false;
-    return settled(gpu, update_units(gpu, mode, solver, units, columns, err));
+    return drain_on_error(gpu, update_units(gpu, mode, solver, units, columns, err));
 }
 
 static enum slc_status gram_of(struct slc_gpu *gpu, unsigned mode, struct slc_error *err)
@@ -174,7 +174,7 @@ slc_gpu_gram(struct slc_device *device, unsigned mode, double *gram, struct slc_
     const uint64_t rank = gpu->problem.rank;
 
     SLC_TRY(enter(gpu, mode, err));
-    SLC_TRY(settled(gpu, gram_of(gpu, mode, err)));
+    SLC_TRY(drain_on_error(gpu, gram_of(gpu, mode, err)));
     memcpy(gram, gpu->memory.host_solver, rank * rank * sizeof *gram);
     return SLC_OK;
 }
@@ -189,7 +189,7 @@ scale_by(struct slc_gpu *gpu, unsigned mode, const double *scale, struct slc_err
     SLC_GPU_TRY(slc_gpu_dense_scale(&gpu->memory.factor[mode], gpu->problem.precision,
                                     gpu->memory.sums, gpu->main),
                 err);
-    /* The place for small matrices is used again. */
+    /* The buffer for small matrices is reused. */
     SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
     return SLC_OK;
 }
@@ -201,5 +201,5 @@ slc_gpu_scale(struct slc_device *device, unsigned mode, const double *scale, str
 
     SLC_TRY(enter(gpu, mode, err));
     gpu->largest_known[mode] = false;
-    return settled(gpu, scale_by(gpu, mode, scale, err));
+    return drain_on_error(gpu, scale_by(gpu, mode, scale, err));
 }

@@ -1,4 +1,7 @@
-/* Blocks that come to the device: to a slot, or to the memory for residents, and their tickets. */
+/*
+ * Blocks that arrive on the device, in a slot or in the memory for resident blocks, and their
+ * tickets.
+ */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 
@@ -8,10 +11,8 @@ extern "C" {
 
 #include <cinttypes>
 
-/*
- * A ticket is the number of a batch, the number of its slot and the copy's number within the batch.
- * 0 is the ticket of what needed no copy.
- */
+/* A ticket consists of the number of a batch, the number of its slot and the number of the copy
+ * within the batch. Ticket 0 means that no copy was needed. */
 enum { TICKET_COPY_BITS = 24, TICKET_SLOT_BITS = 3 };
 
 static_assert(SLC_DEVICE_STREAMS <= 1 << TICKET_SLOT_BITS, "a ticket names any slot");
@@ -33,7 +34,7 @@ check_block(const struct slc_gpu *gpu, const struct slc_encoded_block *block, st
     if (block->bytes > problem->slot_bytes || block->expanded_bytes > problem->expanded_bytes ||
         block->tile_count > problem->slot_tiles) {
         status = slc_fail(err, SLC_ERR_USAGE,
-                          "the block has %" PRIu64 " bytes, %" PRIu64 " expanded ones and %" PRIu32
+                          "the block has %" PRIu64 " bytes, %" PRIu64 " expanded bytes and %" PRIu32
                           " tiles; slots of device %d were opened for %" PRIu64 ", %" PRIu64
                           " and %" PRIu32,
                           block->bytes, block->expanded_bytes, block->tile_count, gpu->ordinal,
@@ -48,11 +49,11 @@ check_block(const struct slc_gpu *gpu, const struct slc_encoded_block *block, st
     return status;
 }
 
-/* Whether the block has room beside what the slot has. */
-static bool fits(const struct slc_gpu *gpu,
-                 const struct slc_gpu_slot *slot,
-                 const struct slc_encoded_block *block,
-                 bool kept)
+/* Whether the block fits in the slot with the blocks already there. */
+static bool fits_slot(const struct slc_gpu *gpu,
+                      const struct slc_gpu_slot *slot,
+                      const struct slc_encoded_block *block,
+                      bool kept)
 {
     const struct slc_device_problem *problem = &gpu->problem;
 
@@ -61,8 +62,8 @@ static bool fits(const struct slc_gpu *gpu,
                      block->expanded_bytes <= problem->expanded_bytes - slot->expanded_used));
 }
 
-/* The next place in a slot behind `used` bytes and these, at most `end`. */
-static uint64_t behind(uint64_t used, uint64_t bytes, uint64_t end)
+/* The next position in a slot after `used` bytes and `bytes`, at most `end`. */
+static uint64_t next_position(uint64_t used, uint64_t bytes, uint64_t end)
 {
     uint64_t next;
 
@@ -98,9 +99,9 @@ static enum slc_status add_block(struct slc_gpu *gpu,
         SLC_TRY(slc_gpu_resident_keep(gpu, slot, block, slot->memory.host_tiles + slot->tile_count,
                                       keep, err));
     } else {
-        slot->data_used = behind(slot->data_used, block->bytes, problem->slot_bytes);
+        slot->data_used = next_position(slot->data_used, block->bytes, problem->slot_bytes);
         slot->expanded_used =
-            behind(slot->expanded_used, block->expanded_bytes, problem->expanded_bytes);
+            next_position(slot->expanded_used, block->expanded_bytes, problem->expanded_bytes);
     }
     slot->tile_count += block->tile_count;
     slot->expands = slot->expands || block->expanded_bytes > 0;
@@ -118,11 +119,11 @@ static enum slc_status enqueue_block(struct slc_gpu *gpu,
                                      struct slc_error *err)
 {
     uint8_t *data = nullptr, *expanded = nullptr;
-    const bool kept = keep != nullptr && slc_gpu_resident_room(gpu, block, &data, &expanded);
+    const bool kept = keep != nullptr && slc_gpu_resident_fits(gpu, block, &data, &expanded);
     struct slc_gpu_slot *slot = nullptr;
     enum slc_status status = SLC_OK;
 
-    if (gpu->filling != nullptr && !fits(gpu, gpu->filling, block, kept)) {
+    if (gpu->filling != nullptr && !fits_slot(gpu, gpu->filling, block, kept)) {
         status = slc_gpu_slot_launch(gpu, err);
     }
     SLC_THEN(status, slc_gpu_slot_fill(gpu, &slot, err));
@@ -211,10 +212,10 @@ static enum slc_status read_progress(struct slc_gpu *gpu,
                                      struct slc_device_progress *progress,
                                      struct slc_error *err)
 {
-    enum slc_status status = slc_gpu_slots_look(gpu, err);
+    enum slc_status status = slc_gpu_slots_poll(gpu, err);
 
     progress->fits =
-        next != nullptr && gpu->filling != nullptr && fits(gpu, gpu->filling, next, false);
+        next != nullptr && gpu->filling != nullptr && fits_slot(gpu, gpu->filling, next, false);
     if (status == SLC_OK && next != nullptr && !progress->fits && free_slots(gpu) == 0) {
         status = slc_gpu_slot_launch(gpu, err);
     }

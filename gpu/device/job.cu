@@ -1,4 +1,4 @@
-/* An MTTKRP from the output's zeros to its end, when all batches have been added. */
+/* MTTKRP jobs, from clearing the output until all batches have been added. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 
@@ -25,7 +25,7 @@ enum slc_status slc_gpu_enter_job(const struct slc_gpu *gpu, struct slc_error *e
 enum slc_status slc_gpu_leave_job(struct slc_gpu *gpu, enum slc_status status)
 {
     if (status != SLC_OK) {
-        slc_gpu_settle(gpu);
+        slc_gpu_drain(gpu);
         gpu->job.broken = true;
     }
     return status;
@@ -44,18 +44,19 @@ check_job(const struct slc_gpu *gpu, const struct slc_device_job *job, struct sl
                         "an MTTKRP of layout %u and mode %u, of magnitude %g, cannot begin on "
                         "device %d: it has %u layouts and %u modes%s",
                         job->layout, job->mode, job->magnitude, gpu->ordinal, problem->layout_count,
-                        problem->order, gpu->job.active ? ", and another one is under way" : "");
+                        problem->order,
+                        gpu->job.active ? ", and another MTTKRP is in progress" : "");
     }
     if (gpu->residents.lost) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "an MTTKRP failed on device %d while blocks were to stay there: it has to "
-                        "be opened again",
+                        "an MTTKRP failed on device %d before all resident blocks were there: "
+                        "reopen the device",
                         gpu->ordinal);
     }
     return SLC_OK;
 }
 
-/* Exact sums are bounded by the largest numbers of the factors' columns. */
+/* Exact sums are bounded by the largest magnitudes of the factors' columns. */
 static enum slc_status begin_exact(struct slc_gpu *gpu, double magnitude, struct slc_error *err)
 {
     const struct slc_gpu_mttkrp *job = &gpu->job.mttkrp;
@@ -94,7 +95,7 @@ static enum slc_status begin_output(struct slc_gpu *gpu, double magnitude, struc
     }
     SLC_GPU_TRY(cudaMemsetAsync(gpu->memory.fault, 0, sizeof *gpu->memory.fault, gpu->main), err);
     SLC_GPU_TRY(cudaEventRecord(gpu->begun, gpu->main), err);
-    /* All slots are idle here, so the event is reached at once: the origin of the job's times. */
+    /* All slots are idle here, so the event completes at once: the origin of the job's times. */
     slc_spans_restart(&gpu->times.copy);
     slc_spans_restart(&gpu->times.compute);
     slc_spans_restart(&gpu->times.busy);
@@ -135,7 +136,7 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
     }
     status = begin_output(gpu, job->magnitude, err);
     if (status != SLC_OK) {
-        slc_gpu_settle(gpu);
+        slc_gpu_drain(gpu);
         return status;
     }
     gpu->job.active = true;
@@ -160,12 +161,12 @@ slc_gpu_job_batch(const struct slc_gpu *gpu, const struct slc_gpu_batch *batch, 
 enum slc_status slc_gpu_fail_damaged(const struct slc_gpu_fault *fault, struct slc_error *err)
 {
     static const char *const what[] = {
-        "its bytes contradict their description",                          /* SOUND */
-        "a coordinate lies outside of the tile's bounds",                  /* OFFSET */
-        "its gaps do not lead to the keys where decoding starts, or ends", /* KEYS */
+        "the bytes contradict their description",                          /* SOUND */
+        "a coordinate is outside the tile's bounds",                       /* OFFSET */
+        "the gaps do not lead to the keys where decoding starts, or ends", /* KEYS */
         "a value is zero, not finite, or not in the dictionary",           /* VALUE */
-        "its compressed bytes do not expand to the size that is stored",   /* LZ4 */
-        "exceptions of a group do not stand in ascending places",          /* PATCH */
+        "the compressed bytes do not expand to the stored size",           /* LZ4 */
+        "the positions of a group's exceptions do not ascend",             /* PATCH */
     };
     const unsigned kind = fault->kind < sizeof what / sizeof what[0] ? fault->kind : 0;
     const enum slc_status status = slc_fail(err, SLC_ERR_DAMAGED, "tile %" PRIu64 " is damaged: %s",
@@ -193,8 +194,8 @@ enum slc_status slc_gpu_output_finish(struct slc_gpu *gpu, struct slc_error *err
     return SLC_OK;
 }
 
-/* All batches, launches of residents, and the fault. */
-static enum slc_status join(struct slc_gpu *gpu, struct slc_error *err)
+/* Joins all batches, launches of resident blocks, and the fault. */
+static enum slc_status join_batches(struct slc_gpu *gpu, struct slc_error *err)
 {
     enum slc_status status = slc_gpu_slot_launch(gpu, err);
 
@@ -223,7 +224,7 @@ static enum slc_status join(struct slc_gpu *gpu, struct slc_error *err)
             status = slc_gpu_slot_retire(gpu, &gpu->slots[s], err);
         }
     }
-    return status == SLC_OK ? slc_gpu_residents_look(gpu, true, err) : status;
+    return status == SLC_OK ? slc_gpu_residents_poll(gpu, true, err) : status;
 }
 
 enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *err)
@@ -233,13 +234,13 @@ enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *
 
     if (status == SLC_OK && gpu->job.broken) {
         status = slc_fail(err, SLC_ERR_SYSTEM,
-                          "the MTTKRP on device %d is not complete: an earlier call of it failed",
+                          "the MTTKRP on device %d is incomplete: an earlier call of it failed",
                           gpu->ordinal);
     }
-    SLC_THEN(status, join(gpu, err));
+    SLC_THEN(status, join_batches(gpu, err));
     if (status == SLC_OK && gpu->memory.host_fault->kind != SLC_GPU_SOUND) {
         status = slc_gpu_fail_damaged(gpu->memory.host_fault, err);
-        /* What a damaged block that stays expands to is looked at when it comes, and not again. */
+        /* A resident block is expanded only when it arrives, so damage is not checked again. */
         gpu->residents.lost = gpu->residents.lost || gpu->residents.block_count > 0;
     }
     (void)slc_gpu_leave_job(gpu, status);

@@ -1,17 +1,17 @@
-/* Memory of the host that the device may copy from by itself. */
+/* Host memory that the device may copy from directly. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 
-static bool grow(struct slc_gpu *gpu)
+static bool grow_pages(struct slc_gpu *gpu)
 {
-    const size_t room = gpu->pages_room == 0 ? 4 : 2 * gpu->pages_room;
-    void *pages = slc_realloc(gpu->pages, room * sizeof *gpu->pages);
+    const size_t capacity = gpu->pages_capacity == 0 ? 4 : 2 * gpu->pages_capacity;
+    void *pages = slc_realloc(gpu->pages, capacity * sizeof *gpu->pages);
 
     if (pages == nullptr) {
         return false;
     }
     gpu->pages = static_cast<struct slc_gpu_pages *>(pages);
-    gpu->pages_room = room;
+    gpu->pages_capacity = capacity;
     return true;
 }
 
@@ -24,8 +24,8 @@ enum slc_status slc_gpu_host_register(struct slc_device *device,
     cudaError_t error;
 
     SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
-    if (gpu->pages_count == gpu->pages_room && !grow(gpu)) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a list of registered memory");
+    if (gpu->pages_count == gpu->pages_capacity && !grow_pages(gpu)) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the list of registered memory");
     }
     /* Portable: every device of the process may then copy from it. */
     error = cudaHostRegister(memory, bytes, cudaHostRegisterPortable);

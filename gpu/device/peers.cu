@@ -1,9 +1,9 @@
 /*
- * Rows between the devices of a group: of factors, copied; of outputs, added to one another.
+ * Rows between the devices of a group: copied for factors, added for outputs.
  *
- * Rows of another device come by the driver's copies from peer to peer: straight from memory to
- * memory where the two can reach one another, else by way of the host. What is to be added arrives
- * in a place of its own first, so that nothing depends on which of the two it is.
+ * The driver copies rows of another device from peer to peer: directly if the two devices can
+ * access each other, otherwise through the host. Rows to be added first arrive in a buffer, so that
+ * results do not depend on which of the two is used.
  */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
@@ -16,7 +16,7 @@ extern "C" {
 
 enum {
     ADD_THREADS = 256,
-    /* Several waves of the largest devices: each block then takes every so many-th number. */
+    /* Several waves of the largest devices; each block then adds with a stride. */
     ADD_BLOCKS_MAX = 8192
 };
 
@@ -28,7 +28,7 @@ __global__ static void add_arrived(double *to, const double *from, uint64_t coun
     }
 }
 
-/* What the devices have to have in common. */
+/* Checks that the devices were opened for the same problem. */
 static enum slc_status
 enter(const struct slc_gpu *gpu, const struct slc_device *from, struct slc_error *err)
 {
@@ -45,27 +45,28 @@ enter(const struct slc_gpu *gpu, const struct slc_device *from, struct slc_error
         other->problem.precision != gpu->problem.precision ||
         other->problem.deterministic != gpu->problem.deterministic || gpu->job.active) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "device %d shares no problem with the one that it is given rows of",
+                        "device %d does not share a problem with the device that sends it rows",
                         gpu->ordinal);
     }
     return SLC_OK;
 }
 
-/* Lets the driver copy straight from the other device, where the two can. */
-static enum slc_status meet(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_error *err)
+/* Enables direct copies from the other device, if possible. */
+static enum slc_status
+enable_peer_access(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_error *err)
 {
     const uint64_t bit = other->ordinal < 64 ? UINT64_C(1) << other->ordinal : 0;
     int can = 0;
 
-    if (other->ordinal == gpu->ordinal || (gpu->peers_met & bit) != 0) {
+    if (other->ordinal == gpu->ordinal || (gpu->peers_tried & bit) != 0) {
         return SLC_OK;
     }
     SLC_GPU_TRY(cudaDeviceCanAccessPeer(&can, gpu->ordinal, other->ordinal), err);
     if (can != 0 && cudaDeviceEnablePeerAccess(other->ordinal, 0) != cudaSuccess) {
-        /* It was before, or cannot be after all: copies then go by way of the host. */
+        /* Already enabled, or impossible after all: then copies go through the host. */
         (void)cudaGetLastError();
     }
-    gpu->peers_met |= bit;
+    gpu->peers_tried |= bit;
     return SLC_OK;
 }
 
@@ -98,7 +99,7 @@ static enum slc_status copy_factor(struct slc_gpu *gpu,
                                 *from = &other->memory.factor[mode];
     const uint64_t row_bytes = to->pitch * (uint64_t)slc_value_bytes(gpu->problem.precision);
 
-    SLC_TRY(meet(gpu, other, err));
+    SLC_TRY(enable_peer_access(gpu, other, err));
     for (uint64_t i = 0; i < count; i++) {
         const uint64_t at = rows[i].first * row_bytes;
 
@@ -128,7 +129,7 @@ enum slc_status slc_gpu_factor_copy(struct slc_device *device,
     gpu->largest_known[mode] = false;
     status = copy_factor(gpu, mode, slc_gpu_of(from), rows, count, err);
     if (status != SLC_OK) {
-        slc_gpu_settle(gpu);
+        slc_gpu_drain(gpu);
     }
     return status;
 }
@@ -149,7 +150,7 @@ cudaError_t slc_gpu_output_add_arrived(const struct slc_gpu *gpu, uint64_t at, u
                       count);
 }
 
-/* The same of exact sums. */
+/* The same for exact sums. */
 static cudaError_t add_words(const struct slc_gpu *gpu, uint64_t at, uint64_t bytes)
 {
     const struct slc_exact_sum *exact = &gpu->job.mttkrp.exact;
@@ -185,7 +186,7 @@ static enum slc_status add_bytes(struct slc_gpu *gpu,
     return SLC_OK;
 }
 
-/* Notes which columns the other device could not add something to. */
+/* Merges the other device's record of columns with refused additions. */
 static enum slc_status
 add_refused(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_error *err)
 {
@@ -213,7 +214,7 @@ static enum slc_status add_output(struct slc_gpu *gpu,
     const uint64_t row_bytes = exact ? 2 * (uint64_t)job->rank * sizeof *job->exact.words
                                      : job->output.pitch * (uint64_t)sizeof(double);
 
-    SLC_TRY(meet(gpu, other, err));
+    SLC_TRY(enable_peer_access(gpu, other, err));
     if (exact) {
         SLC_TRY(add_refused(gpu, other, err));
     }
@@ -240,14 +241,14 @@ enum slc_status slc_gpu_output_add(struct slc_device *device,
         gpu->job.mttkrp.mode != other->job.mttkrp.mode ||
         gpu->job.sums_pending != gpu->problem.deterministic ||
         other->job.sums_pending != gpu->problem.deterministic) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "device %d and the one that it is given rows of have no outputs of one "
-                        "mode that nobody has used yet",
-                        gpu->ordinal);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "device %d and the device that sends it rows have no unused outputs of the same mode",
+            gpu->ordinal);
     }
     status = add_output(gpu, other, rows, count, err);
     if (status != SLC_OK) {
-        slc_gpu_settle(gpu);
+        slc_gpu_drain(gpu);
     }
     return status;
 }

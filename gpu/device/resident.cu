@@ -1,7 +1,7 @@
 /*
- * Blocks that stay in the device's memory: their bytes and expanded bytes one after the other,
- * their tiles in one table. A job marks those it wants; the marked ones are launched together, so
- * that neighbours in the memory are one launch, in any order of the marks.
+ * Blocks resident in the device's memory: their bytes and expanded bytes are stored consecutively,
+ * their tiles in one table. A job marks the blocks it needs; the marked ones are launched together,
+ * so that neighbours in memory form one launch, whatever the order of the marks.
  */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
@@ -14,7 +14,8 @@ extern "C" {
 
 /*
  * Waves of a launch of resident blocks while other blocks are copied: a thread block then lasts an
- * eighth of the launch, and the batches of copied blocks, which have priority, wait for no more.
+ * eighth of the launch, which is the longest that batches of copied blocks, which have priority,
+ * wait.
  */
 static const uint32_t waves_with_copies = 8;
 
@@ -42,29 +43,29 @@ void slc_gpu_residents_close(struct slc_gpu *gpu)
     *residents = {};
 }
 
-void slc_gpu_residents_settle(struct slc_gpu *gpu)
+void slc_gpu_residents_reset(struct slc_gpu *gpu)
 {
     struct slc_gpu_residents *residents = &gpu->residents;
 
-    for (uint32_t b = residents->wanted_begin; b < residents->wanted_end; b++) {
-        gpu->memory.resident_blocks[b].wanted = false;
+    for (uint32_t b = residents->marked_begin; b < residents->marked_end; b++) {
+        gpu->memory.resident_blocks[b].marked = false;
     }
-    residents->wanted_begin = residents->wanted_end = 0;
+    residents->marked_begin = residents->marked_end = 0;
     residents->launched = residents->timed = 0;
     residents->table_used = 0;
 }
 
 /* ---- keeping */
 
-/* Bytes of a part of a block, to where the next one begins. */
-static bool padded(uint64_t *end, uint64_t bytes)
+/* Adds the bytes of a part of a block to *end, and rounds up to the start of the next. */
+static bool add_padded(uint64_t *end, uint64_t bytes)
 {
     uint64_t sum;
 
     return slc_add_u64(*end, bytes, &sum) && slc_round_up_u64(sum, SLC_DEVICE_ALIGN, end);
 }
 
-bool slc_gpu_resident_room(const struct slc_gpu *gpu,
+bool slc_gpu_resident_fits(const struct slc_gpu *gpu,
                            const struct slc_encoded_block *block,
                            uint8_t **data,
                            uint8_t **expanded)
@@ -73,11 +74,11 @@ bool slc_gpu_resident_room(const struct slc_gpu *gpu,
     uint64_t data_end = residents->used_bytes, end;
 
     if (block->tile_count > gpu->problem.resident_tiles - residents->tile_count ||
-        !padded(&data_end, block->bytes)) {
+        !add_padded(&data_end, block->bytes)) {
         return false;
     }
     end = data_end;
-    if (!padded(&end, block->expanded_bytes) || end > gpu->problem.resident_bytes) {
+    if (!add_padded(&end, block->expanded_bytes) || end > gpu->problem.resident_bytes) {
         return false;
     }
     *data = gpu->memory.resident + residents->used_bytes;
@@ -111,16 +112,18 @@ enum slc_status slc_gpu_resident_keep(struct slc_gpu *gpu,
     for (uint32_t t = 0; t < block->tile_count; t++) {
         gpu->memory.resident_nnz[first + t] = block->tiles[t].nnz;
     }
-    (void)padded(&residents->used_bytes, block->bytes);
-    (void)padded(&residents->used_bytes, block->expanded_bytes);
+    (void)add_padded(&residents->used_bytes, block->bytes);
+    (void)add_padded(&residents->used_bytes, block->expanded_bytes);
     residents->tile_count += block->tile_count;
     *keep = residents->block_count++;
     return SLC_OK;
 }
 
-/* ---- wanting */
+/* ---- marking */
 
-/* The block may have come by a batch of this job that is not launched, or under way. */
+/*
+ * Whether the block arrives with a batch of this job in this state: not launched, or in progress.
+ */
 static bool arrives(const struct slc_gpu *gpu,
                     const struct slc_gpu_resident_block *block,
                     enum slc_gpu_slot_state state)
@@ -130,7 +133,7 @@ static bool arrives(const struct slc_gpu *gpu,
     return by->batch == block->batch && by->state == state;
 }
 
-static enum slc_status want(struct slc_gpu *gpu, uint32_t keep, struct slc_error *err)
+static enum slc_status mark_block(struct slc_gpu *gpu, uint32_t keep, struct slc_error *err)
 {
     struct slc_gpu_residents *residents = &gpu->residents;
     struct slc_gpu_resident_block *block = &gpu->memory.resident_blocks[keep];
@@ -138,18 +141,18 @@ static enum slc_status want(struct slc_gpu *gpu, uint32_t keep, struct slc_error
     if (arrives(gpu, block, SLC_GPU_SLOT_FILLING)) {
         SLC_TRY(slc_gpu_slot_launch(gpu, err));
     }
-    if (block->wanted) {
-        /* Twice in a job: two launches. */
+    if (block->marked) {
+        /* Marked twice in a job: two launches. */
         SLC_TRY(slc_gpu_residents_launch(gpu, err));
     }
-    block->wanted = true;
-    if (residents->wanted_begin == residents->wanted_end) {
-        residents->wanted_begin = keep;
-        residents->wanted_end = keep + 1;
-    } else if (keep < residents->wanted_begin) {
-        residents->wanted_begin = keep;
-    } else if (keep >= residents->wanted_end) {
-        residents->wanted_end = keep + 1;
+    block->marked = true;
+    if (residents->marked_begin == residents->marked_end) {
+        residents->marked_begin = keep;
+        residents->marked_end = keep + 1;
+    } else if (keep < residents->marked_begin) {
+        residents->marked_begin = keep;
+    } else if (keep >= residents->marked_end) {
+        residents->marked_end = keep + 1;
     }
     gpu->stats.blocks++;
     gpu->stats.nnz += block->nnz;
@@ -163,18 +166,19 @@ enum slc_status slc_gpu_resident(struct slc_device *device, uint32_t keep, struc
     enum slc_status status = slc_gpu_enter_job(gpu, err);
 
     if (status == SLC_OK && keep >= gpu->residents.block_count) {
-        status = slc_fail(err, SLC_ERR_USAGE,
-                          "device %d keeps %" PRIu32 " blocks: there is no number %" PRIu32,
-                          gpu->ordinal, gpu->residents.block_count, keep);
+        status =
+            slc_fail(err, SLC_ERR_USAGE,
+                     "device %d has %" PRIu32 " resident blocks, but none with number %" PRIu32,
+                     gpu->ordinal, gpu->residents.block_count, keep);
     } else if (status == SLC_OK) {
-        status = want(gpu, keep, err);
+        status = mark_block(gpu, keep, err);
     }
     return slc_gpu_leave_job(gpu, status);
 }
 
 /* ---- launching */
 
-enum slc_status slc_gpu_residents_look(struct slc_gpu *gpu, bool wait, struct slc_error *err)
+enum slc_status slc_gpu_residents_poll(struct slc_gpu *gpu, bool wait, struct slc_error *err)
 {
     struct slc_gpu_residents *residents = &gpu->residents;
 
@@ -214,23 +218,23 @@ enum slc_status slc_gpu_residents_join(struct slc_gpu *gpu, struct slc_error *er
     return SLC_OK;
 }
 
-/* A part of the table of chunks, of `entries`; waits where launches under way have too much. */
+/* Allocates `entries` entries of the table of chunks; waits if pending launches use too many. */
 static enum slc_status
-take_table(struct slc_gpu *gpu, uint64_t entries, uint64_t *at, struct slc_error *err)
+allocate_table(struct slc_gpu *gpu, uint64_t entries, uint64_t *at, struct slc_error *err)
 {
     struct slc_gpu_residents *residents = &gpu->residents;
     enum slc_status status = SLC_OK;
 
     if (residents->launched - residents->timed == SLC_GPU_COPIES ||
         entries > slc_gpu_resident_table(&gpu->problem) - residents->table_used) {
-        status = slc_gpu_residents_look(gpu, true, err);
+        status = slc_gpu_residents_poll(gpu, true, err);
     }
     *at = residents->table_used;
     residents->table_used += entries;
     return status;
 }
 
-/* What the blocks [first, end) wait for. */
+/* Waits for the arrival of the blocks [first, end). */
 static enum slc_status
 await_arrivals(const struct slc_gpu *gpu, uint32_t first, uint32_t end, struct slc_error *err)
 {
@@ -247,11 +251,11 @@ await_arrivals(const struct slc_gpu *gpu, uint32_t first, uint32_t end, struct s
     return SLC_OK;
 }
 
-/* The kernel of a batch, between two events, after all that it needs. */
-static enum slc_status compute(struct slc_gpu *gpu,
-                               const struct slc_gpu_batch *batch,
-                               const struct slc_gpu_span *span,
-                               struct slc_error *err)
+/* Runs the kernel of a batch, between two events, after everything that it needs. */
+static enum slc_status compute_batch(struct slc_gpu *gpu,
+                                     const struct slc_gpu_batch *batch,
+                                     const struct slc_gpu_span *span,
+                                     struct slc_error *err)
 {
     const cudaStream_t stream = gpu->residents.stream;
 
@@ -263,9 +267,9 @@ static enum slc_status compute(struct slc_gpu *gpu,
     return SLC_OK;
 }
 
-/* One launch: blocks [first, end), all of them wanted. */
+/* Launches blocks [first, end), all of them marked. */
 static enum slc_status
-launch(struct slc_gpu *gpu, uint32_t first, uint32_t end, struct slc_error *err)
+launch_blocks(struct slc_gpu *gpu, uint32_t first, uint32_t end, struct slc_error *err)
 {
     struct slc_gpu_residents *residents = &gpu->residents;
     const struct slc_gpu_resident_block *blocks = gpu->memory.resident_blocks;
@@ -276,7 +280,7 @@ launch(struct slc_gpu *gpu, uint32_t first, uint32_t end, struct slc_error *err)
     enum slc_status status;
 
     batch.tile_count = blocks[end - 1].first_tile + blocks[end - 1].tile_count - first_tile;
-    status = take_table(gpu, (uint64_t)batch.tile_count + 1, &at, err);
+    status = allocate_table(gpu, (uint64_t)batch.tile_count + 1, &at, err);
     SLC_THEN(status, await_arrivals(gpu, first, end, err));
     if (status != SLC_OK) {
         return status;
@@ -303,7 +307,8 @@ launch(struct slc_gpu *gpu, uint32_t first, uint32_t end, struct slc_error *err)
                 err);
     gpu->stats.bytes_to_device += table_bytes;
     residents->nnz[residents->launched % SLC_GPU_COPIES] = nnz;
-    status = compute(gpu, &batch, &residents->computing[residents->launched % SLC_GPU_COPIES], err);
+    status = compute_batch(gpu, &batch, &residents->computing[residents->launched % SLC_GPU_COPIES],
+                           err);
     residents->launched += status == SLC_OK;
     gpu->stats.launches += status == SLC_OK;
     return status;
@@ -315,18 +320,18 @@ enum slc_status slc_gpu_residents_launch(struct slc_gpu *gpu, struct slc_error *
     struct slc_gpu_resident_block *blocks = gpu->memory.resident_blocks;
     enum slc_status status = SLC_OK;
 
-    for (uint32_t first = residents->wanted_begin, end = first;
-         first < residents->wanted_end && status == SLC_OK; first = end) {
-        for (end = first; end < residents->wanted_end && blocks[end].wanted; end++) {
-            blocks[end].wanted = false;
+    for (uint32_t first = residents->marked_begin, end = first;
+         first < residents->marked_end && status == SLC_OK; first = end) {
+        for (end = first; end < residents->marked_end && blocks[end].marked; end++) {
+            blocks[end].marked = false;
         }
         if (end > first) {
-            status = launch(gpu, first, end, err);
+            status = launch_blocks(gpu, first, end, err);
         } else {
             end++;
         }
     }
     SLC_TRY(status);
-    residents->wanted_begin = residents->wanted_end = 0;
+    residents->marked_begin = residents->marked_end = 0;
     return SLC_OK;
 }

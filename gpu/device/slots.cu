@@ -1,7 +1,7 @@
 /*
- * Slots: each a stream, memory for the blocks of one batch, and events. Blocks are copied as they
- * come; a batch is launched when the next block does not fit, or at a flush: its tables, the
- * expansion of what is compressed, and one MTTKRP of all its tiles.
+ * Slots: each has a stream, memory for the blocks of one batch, and events. Blocks are copied as
+ * they arrive; a batch is launched when the next block does not fit, or at a flush: its tables, the
+ * expansion of compressed sections, and one MTTKRP of all its tiles.
  */
 #include "gpu/cuda/check.h"
 #include "gpu/decode/expand.h"
@@ -41,7 +41,7 @@ enum slc_status slc_gpu_add_span(struct slc_gpu *gpu,
     return SLC_OK;
 }
 
-/* Waits for the first `count` copies of the batch and adds up how long they took. */
+/* Waits for the first `count` copies of the batch and adds their durations. */
 static enum slc_status
 time_copies(struct slc_gpu *gpu, struct slc_gpu_slot *slot, uint32_t count, struct slc_error *err)
 {
@@ -59,7 +59,7 @@ time_copies(struct slc_gpu *gpu, struct slc_gpu_slot *slot, uint32_t count, stru
     return SLC_OK;
 }
 
-/* ---- taking and giving back */
+/* ---- choosing and retiring */
 
 enum slc_status
 slc_gpu_slot_retire(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *err)
@@ -89,7 +89,7 @@ void slc_gpu_wait(struct slc_gpu *gpu)
     (void)cudaGetLastError();
 }
 
-void slc_gpu_settle(struct slc_gpu *gpu)
+void slc_gpu_drain(struct slc_gpu *gpu)
 {
     slc_gpu_wait(gpu);
     for (unsigned s = 0; s < SLC_DEVICE_STREAMS; s++) {
@@ -97,10 +97,10 @@ void slc_gpu_settle(struct slc_gpu *gpu)
     }
     gpu->residents.lost = gpu->residents.lost || (gpu->filling != nullptr && gpu->filling->keeps);
     gpu->filling = nullptr;
-    slc_gpu_residents_settle(gpu);
+    slc_gpu_residents_reset(gpu);
 }
 
-enum slc_status slc_gpu_slots_look(struct slc_gpu *gpu, struct slc_error *err)
+enum slc_status slc_gpu_slots_poll(struct slc_gpu *gpu, struct slc_error *err)
 {
     for (unsigned s = 0; s < gpu->problem.streams; s++) {
         struct slc_gpu_slot *slot = &gpu->slots[s];
@@ -113,16 +113,16 @@ enum slc_status slc_gpu_slots_look(struct slc_gpu *gpu, struct slc_error *err)
             }
         }
     }
-    return slc_gpu_residents_look(gpu, false, err);
+    return slc_gpu_residents_poll(gpu, false, err);
 }
 
-/* A free slot, one that has just become so, or the one whose batch began first. */
+/* Chooses a free slot, one that has just become free, or the one whose batch began first. */
 static enum slc_status
 choose_slot(struct slc_gpu *gpu, struct slc_gpu_slot **chosen, struct slc_error *err)
 {
     struct slc_gpu_slot *oldest = nullptr;
 
-    SLC_TRY(slc_gpu_slots_look(gpu, err));
+    SLC_TRY(slc_gpu_slots_poll(gpu, err));
     for (unsigned s = 0; s < gpu->problem.streams; s++) {
         struct slc_gpu_slot *slot = &gpu->slots[s];
 
@@ -185,7 +185,7 @@ enum slc_status slc_gpu_slot_copy(struct slc_gpu *gpu,
 {
     enum slc_status status = SLC_OK;
 
-    /* The events of a copy are used again when its time is known. */
+    /* The events of a copy are reused once its time is known. */
     if (slot->copy_count >= SLC_GPU_COPIES) {
         status = time_copies(gpu, slot, slot->copy_count - SLC_GPU_COPIES + 1, err);
     }
@@ -198,7 +198,7 @@ enum slc_status slc_gpu_slot_copy(struct slc_gpu *gpu,
 
 /* ---- launching a batch */
 
-/* Where the chunks of each tile begin. Returns their number. */
+/* Sets the first chunk of each tile. Returns the number of chunks. */
 static uint32_t cut_chunks(const struct slc_gpu *gpu, struct slc_gpu_slot *slot)
 {
     uint32_t *begin = slot->memory.host_chunk_begin;
@@ -229,7 +229,8 @@ copy_tables(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *er
     return SLC_OK;
 }
 
-static enum slc_status launch(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *err)
+static enum slc_status
+launch_slot(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *err)
 {
     struct slc_gpu_batch batch = slc_gpu_batch_of(gpu);
 
@@ -238,7 +239,7 @@ static enum slc_status launch(struct slc_gpu *gpu, struct slc_gpu_slot *slot, st
     batch.tile_count = slot->tile_count;
     batch.chunk_count = cut_chunks(gpu, slot);
     SLC_TRY(copy_tables(gpu, slot, err));
-    /* The output's zeros, and whatever the factors come from. */
+    /* Wait until the output is zero and the factors are written. */
     SLC_PLANT(batch_before_begun,
               SLC_GPU_TRY(cudaStreamWaitEvent(slot->stream, gpu->begun, 0), err));
     SLC_GPU_TRY(cudaEventRecord(slot->computing.begin, slot->stream), err);
@@ -257,5 +258,5 @@ static enum slc_status launch(struct slc_gpu *gpu, struct slc_gpu_slot *slot, st
 
 enum slc_status slc_gpu_slot_launch(struct slc_gpu *gpu, struct slc_error *err)
 {
-    return gpu->filling == nullptr ? SLC_OK : launch(gpu, gpu->filling, err);
+    return gpu->filling == nullptr ? SLC_OK : launch_slot(gpu, gpu->filling, err);
 }

@@ -1,15 +1,15 @@
 /*
- * A device of base/device.h as gpu/ sees it, and what its parts ask of one another. Private to
+ * The state of a device of base/device.h, and the functions that its source files share. Private to
  * gpu/.
  *
  * Order of work: `main` is the stream for everything but MTTKRP kernels: zeroing outputs, algebra,
  * copies of matrices. Batches run on the streams of slots, launches of resident blocks on a stream
  * of lower priority. Both wait for the event `begun`, which follows the zeroing; mttkrp_end makes
- * `main` wait for all of them. The host writes no memory of a slot before it has waited for the
- * slot's last batch.
+ * `main` wait for all of them. The host writes memory of a slot only after waiting for the slot's
+ * last batch.
  *
- * Every entry sets the device of the calling thread first. After an error that leaves work under
- * way, slc_gpu_settle waits for all of it, so that nobody's memory is read later.
+ * Every entry point sets the device of the calling thread first. After an error that leaves work
+ * pending, slc_gpu_drain waits for all of it, so that no memory is accessed later.
  */
 #ifndef SLC_GPU_STATE_H
 #define SLC_GPU_STATE_H
@@ -23,15 +23,15 @@ extern "C" {
 }
 
 enum {
-    /* Copies of a slot that are timed, and told apart by tickets, at a time. Enough to keep the
-     * copy engine busy with blocks of some KiB. */
+    /* Copies of a slot that are timed and identified by tickets at a time. Enough to keep the copy
+     * engine busy with blocks of some KiB. */
     SLC_GPU_COPIES = 16
 };
 
 static_assert(SLC_DEVICE_STREAMS * (SLC_GPU_COPIES + 1) + SLC_GPU_COPIES <= SLC_SPANS_PENDING,
               "copies and kernels of all slots, and launches of residents, may end in any order");
 
-/* What is timed on a stream. */
+/* A timed interval on a stream. */
 struct slc_gpu_span {
     cudaEvent_t begin, end;
 };
@@ -39,7 +39,7 @@ struct slc_gpu_span {
 enum slc_gpu_slot_state {
     SLC_GPU_SLOT_FREE,
     SLC_GPU_SLOT_FILLING,
-    SLC_GPU_SLOT_LAUNCHED /* its last batch may be under way */
+    SLC_GPU_SLOT_LAUNCHED /* its last batch may be in progress */
 };
 
 struct slc_gpu_slot {
@@ -49,39 +49,38 @@ struct slc_gpu_slot {
     struct slc_gpu_span computing; /* the batch's kernels */
     struct slc_gpu_span copies[SLC_GPU_COPIES];
 
-    /* The batch, which is the last one where the slot is not filling. */
+    /* The current batch, or the last one if the slot is not filling. */
     uint64_t batch; /* its number, from 1 */
     uint64_t data_used, expanded_used;
     uint32_t tile_count;
-    uint32_t copy_count, copies_timed; /* blocks that came; the first of them known to be there */
+    uint32_t copy_count, copies_timed; /* blocks copied; completed copies, counted from the first */
     uint64_t nnz;
-    bool expands; /* some of what came is compressed */
-    bool keeps;   /* some of what came stays */
+    bool expands; /* some of its blocks are compressed */
+    bool keeps;   /* some of its blocks become resident */
 };
 
 /*
  * The memory for resident blocks, and the launches that compute from it. They have a stream of
- * their own, of lower priority than those of slots: blocks that are copied are computed as soon as
- * they are there, so that their slots are free again.
+ * their own, of lower priority than those of slots: copied blocks are computed as soon as they
+ * arrive, so that their slots become free.
  */
 struct slc_gpu_residents {
     uint64_t used_bytes;
     uint32_t tile_count, block_count;
-    /* Some came by a batch that was never launched: what they need expanded is not there. */
+    /* Some blocks arrived in a batch that was never launched, so they were not expanded. */
     bool lost;
 
-    cudaStream_t stream; /* NULL: there is no memory for resident blocks */
-    uint32_t wanted_begin,
-        wanted_end;           /* the wanted blocks are among these; equal: there are none */
-    uint64_t table_used;      /* of memory.resident_chunk_begin, by launches under way */
-    uint32_t launched, timed; /* launches of the job; the first of them known to be done */
+    cudaStream_t stream;               /* NULL: no memory for resident blocks */
+    uint32_t marked_begin, marked_end; /* range that contains the marked blocks; equal: none */
+    uint64_t table_used;               /* used entries of memory.resident_chunk_begin */
+    uint32_t launched, timed; /* launches of the job; completed launches, counted from the first */
     struct slc_gpu_span computing[SLC_GPU_COPIES]; /* launch l: at l modulo their number */
     uint64_t nnz[SLC_GPU_COPIES];
 };
 
-/* How long the device was at work, as unions of spans; the origin is `epoch`, in each job. */
+/* Times that the device was busy, as unions of spans; the origin is `epoch`, in each job. */
 struct slc_gpu_times {
-    cudaEvent_t epoch; /* comes before all work of a job on the streams of slots and residents */
+    cudaEvent_t epoch; /* precedes all work of a job on the streams of slots and residents */
     struct slc_spans copy, compute, busy;
 };
 
@@ -90,7 +89,7 @@ struct slc_gpu_job {
     bool active;
     bool broken;       /* a call failed: some blocks are missing */
     bool has_output;   /* after mttkrp_end, until the next begin */
-    bool sums_pending; /* the output is still to be made of exact sums */
+    bool sums_pending; /* the output must still be converted from exact sums */
     struct slc_gpu_mttkrp mttkrp;
     const struct slc_encoded_layout *layout;
     uint32_t chunk_runs;
@@ -102,40 +101,41 @@ struct slc_gpu_job {
 struct slc_gpu_pages {
     unsigned char *begin;
     uint64_t bytes;
-    bool own; /* false: another device of this process had registered it before */
+    bool own; /* false: already registered by another device of this process */
 };
 
 struct slc_gpu_product; /* gpu/product/product.h */
 
 struct slc_gpu {
-    struct slc_device device; /* first: what the engine has a pointer to */
+    struct slc_device device; /* first: the engine has a pointer to it */
     int ordinal;
-    uint64_t cap_bytes; /* of the device's memory that may be used */
+    uint64_t cap_bytes; /* device memory that may be used */
     char name[128];
     uint64_t total_bytes;
     struct slc_gpu_machine machine;
 
     struct slc_gpu_pages *pages;
-    size_t pages_count, pages_room;
+    size_t pages_count, pages_capacity;
 
     bool is_open;
-    struct slc_device_problem problem; /* its layouts are the device's copy alone */
+    struct slc_device_problem problem; /* its layouts are only in the device's memory */
     struct slc_gpu_memory memory;
     cudaStream_t main;
     cudaEvent_t begun;
-    cudaEvent_t piece_done[2]; /* the last copy from or to each piece of registered memory */
+    cudaEvent_t piece_done[2]; /* last copy from or to each piece of registered memory */
     struct slc_gpu_slot slots[SLC_DEVICE_STREAMS];
     struct slc_gpu_slot *filling;
     uint64_t batches; /* begun so far */
     struct slc_gpu_residents residents;
     struct slc_gpu_times times;
-    struct slc_gpu_mttkrp_variant variant;      /* of the next jobs: gpu/device/variants.h */
-    struct slc_gpu_transcoded_tiles transcoded; /* the first resident tiles, if it asks for that */
-    bool largest_known[SLC_MAX_ORDER];          /* memory.largest holds this factor's columns */
-    uint64_t peers_met; /* bit p: the device with ordinal p may be read by this one */
+    struct slc_gpu_mttkrp_variant variant; /* for the next jobs: gpu/device/variants.h */
+    /* the first resident tiles, if the variant needs them */
+    struct slc_gpu_transcoded_tiles transcoded;
+    bool largest_known[SLC_MAX_ORDER]; /* memory.largest holds this factor's columns */
+    uint64_t peers_tried; /* bit p: peer access to the device with ordinal p was tried */
     struct slc_gpu_job job;
-    struct slc_gpu_product *product; /* NULL: it is not open for tiles */
-    struct slc_device_stats stats;   /* but for what lanes have of their own */
+    struct slc_gpu_product *product; /* NULL: not open for tiles */
+    struct slc_device_stats stats;   /* without the counts of lanes */
 };
 
 static inline struct slc_gpu *slc_gpu_of(struct slc_device *device)
@@ -147,12 +147,12 @@ static inline const struct slc_gpu *slc_gpu_of(const struct slc_device *device)
     return reinterpret_cast<const struct slc_gpu *>(device);
 }
 
-/* Makes the device that of the calling thread. SLC_ERR_USAGE unless it is open. */
+/* Makes the device current for the calling thread. SLC_ERR_USAGE unless it is open. */
 enum slc_status slc_gpu_enter(const struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
-/* The same, unless it is between mttkrp_begin and mttkrp_end. */
+/* The same, and SLC_ERR_USAGE unless it is between mttkrp_begin and mttkrp_end. */
 enum slc_status slc_gpu_enter_job(const struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
-/* Where a call of a job has failed: nothing stays under way, and the job cannot succeed. Returns
- * `status`. */
+/* Called at the end of a job's call: after a failure it waits for pending work and marks the job as
+ * failed. Returns `status`. */
 enum slc_status slc_gpu_leave_job(struct slc_gpu *gpu, enum slc_status status);
 
 /* ---- open.cu */
@@ -169,9 +169,9 @@ enum slc_status slc_gpu_host_register(struct slc_device *device,
                                       uint64_t bytes,
                                       struct slc_error *err);
 void slc_gpu_host_unregister(struct slc_device *device, void *memory);
-/* Whether all of it lies in one piece of registered memory. */
+/* Whether all of it is in one piece of registered memory. */
 bool slc_gpu_is_registered(const struct slc_gpu *gpu, const void *memory, uint64_t bytes);
-/* Unregisters all that is left. */
+/* Unregisters everything that is left. */
 void slc_gpu_pages_release(struct slc_gpu *gpu);
 
 /* ---- transfer.cu */
@@ -194,7 +194,8 @@ enum slc_status slc_gpu_output_rows(struct slc_device *device,
                                     uint64_t count,
                                     struct slc_matrix *to,
                                     struct slc_error *err);
-/* Rows of `row_bytes`, one behind the other in the device's memory and the host's. Likewise. */
+/* Rows of `row_bytes`, contiguous in the device's memory and in the host's. After a failure the
+ * caller must drain the device. */
 enum slc_status slc_gpu_rows_send(struct slc_gpu *gpu,
                                   void *to,
                                   const void *from,
@@ -207,23 +208,21 @@ enum slc_status slc_gpu_rows_receive(struct slc_gpu *gpu,
                                      uint64_t rows,
                                      uint64_t row_bytes,
                                      struct slc_error *err) SLC_NODISCARD;
-/* The problem's layouts. Whoever fails settles the device. */
+/* Copies the problem's layouts. After a failure the caller must drain the device. */
 enum slc_status slc_gpu_layouts_write(struct slc_gpu *gpu,
                                       const struct slc_encoded_layout *layouts,
                                       struct slc_error *err) SLC_NODISCARD;
 
 /* ---- slots.cu */
 
-/*
- * The slot that is being filled; begins a batch in a free slot where none is, waiting for the batch
- * that began first where none is free.
- */
+/* Returns the slot that is being filled; if there is none, begins a batch in a free slot, or waits
+ * for the oldest batch if no slot is free. */
 enum slc_status slc_gpu_slot_fill(struct slc_gpu *gpu,
                                   struct slc_gpu_slot **slot,
                                   struct slc_error *err) SLC_NODISCARD;
-/* Frees the slots whose batches have ended, and counts launches of residents that have, without
+/* Frees the slots whose batches have ended, and records completed launches of residents, without
  * waiting. */
-enum slc_status slc_gpu_slots_look(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_gpu_slots_poll(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 /* Launches the batch that is being filled, if any. */
 enum slc_status slc_gpu_slot_launch(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 /* Enqueues the copy of a block on the slot's stream. */
@@ -233,13 +232,13 @@ enum slc_status slc_gpu_slot_copy(struct slc_gpu *gpu,
                                   const void *from,
                                   uint64_t bytes,
                                   struct slc_error *err) SLC_NODISCARD;
-/* Waits for the slot's batch and adds up its times: the slot is free. */
+/* Waits for the slot's batch, adds its times and frees the slot. */
 enum slc_status slc_gpu_slot_retire(struct slc_gpu *gpu,
                                     struct slc_gpu_slot *slot,
                                     struct slc_error *err) SLC_NODISCARD;
 /*
- * Adds a span that has ended to the times, as one of copying or of computing. The runtime counts in
- * milliseconds of 24 bits from the job's origin: after an hour spans are known to 0.25 ms.
+ * Adds a span that has ended to the times of copying or computing. The runtime counts in
+ * milliseconds of 24 bits from the job's origin: after an hour spans have a resolution of 0.25 ms.
  */
 enum slc_status slc_gpu_add_span(struct slc_gpu *gpu,
                                  struct slc_spans *kind,
@@ -247,14 +246,14 @@ enum slc_status slc_gpu_add_span(struct slc_gpu *gpu,
                                  struct slc_error *err) SLC_NODISCARD;
 /* Destroys the event, if there is one. */
 void slc_gpu_event_close(cudaEvent_t *event);
-/* Events of a span. Whoever fails closes them. */
+/* Creates the events of a span. After a failure the caller must close them. */
 enum slc_status slc_gpu_span_open(struct slc_gpu_span *span, struct slc_error *err) SLC_NODISCARD;
 void slc_gpu_span_close(struct slc_gpu_span *span);
 
-/* Waits for all streams, whatever they say. */
+/* Waits for all streams, ignoring their errors. */
 void slc_gpu_wait(struct slc_gpu *gpu);
-/* The same; all slots are free then, and the batch that was being filled is lost. */
-void slc_gpu_settle(struct slc_gpu *gpu);
+/* The same; all slots are then free, and the batch that was being filled is lost. */
+void slc_gpu_drain(struct slc_gpu *gpu);
 
 /* ---- blocks.cu */
 
@@ -271,7 +270,7 @@ enum slc_status slc_gpu_poll(struct slc_device *device,
                              struct slc_device_progress *progress,
                              struct slc_error *err);
 
-/* What all launches of the job have in common. */
+/* Members common to all launches of the job. */
 static inline struct slc_gpu_batch slc_gpu_batch_of(const struct slc_gpu *gpu)
 {
     struct slc_gpu_batch batch = {};
@@ -293,21 +292,20 @@ static inline uint32_t slc_gpu_chunks_of(uint32_t nnz, uint32_t chunk_runs)
 
 /* ---- resident.cu */
 
-/* The stream and the events. Whoever fails closes them; that takes all-zero ones. */
+/* Creates the stream and the events. After a failure the caller must close them; closing accepts
+ * all-zero ones. */
 enum slc_status slc_gpu_residents_open(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 void slc_gpu_residents_close(struct slc_gpu *gpu);
-/* After a job, which nothing of is under way: no block is wanted, no launch is counted. */
-void slc_gpu_residents_settle(struct slc_gpu *gpu);
+/* Called after a job, when none of its work is pending: clears marks and launch counts. */
+void slc_gpu_residents_reset(struct slc_gpu *gpu);
 
-/* Where a block's bytes and expanded bytes would go. False where there is no room for it. */
-bool slc_gpu_resident_room(const struct slc_gpu *gpu,
+/* Positions for a block's bytes and expanded bytes. Returns false if it does not fit. */
+bool slc_gpu_resident_fits(const struct slc_gpu *gpu,
                            const struct slc_encoded_block *block,
                            uint8_t **data,
                            uint8_t **expanded);
-/*
- * Keeps a block whose copy has been enqueued on the slot's stream and whose tiles stand in the
- * slot's table of the host from `tiles` on. Returns its name.
- */
+/* Makes a block resident. Its copy must be enqueued on the slot's stream, and its tiles be in the
+ * slot's host table from `tiles` on. Returns its handle in *keep. */
 enum slc_status slc_gpu_resident_keep(struct slc_gpu *gpu,
                                       struct slc_gpu_slot *slot,
                                       const struct slc_encoded_block *block,
@@ -315,19 +313,19 @@ enum slc_status slc_gpu_resident_keep(struct slc_gpu *gpu,
                                       uint32_t *keep,
                                       struct slc_error *err) SLC_NODISCARD;
 enum slc_status slc_gpu_resident(struct slc_device *device, uint32_t keep, struct slc_error *err);
-/* Launches the resident blocks that were asked for, one launch for each run of neighbours in their
- * memory: one in all where all of a layout were. */
+/* Launches the marked resident blocks, one launch per run of neighbours in their memory: a single
+ * one if all blocks of a layout are marked. */
 enum slc_status slc_gpu_residents_launch(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
-/* Lets `main` wait for all of them. */
+/* Makes `main` wait for all of them. */
 enum slc_status slc_gpu_residents_join(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
-/* Adds up the times of launches that have ended; with `wait` of all. */
+/* Adds the times of launches that have ended; with `wait`, of all launches. */
 enum slc_status
-slc_gpu_residents_look(struct slc_gpu *gpu, bool wait, struct slc_error *err) SLC_NODISCARD;
+slc_gpu_residents_poll(struct slc_gpu *gpu, bool wait, struct slc_error *err) SLC_NODISCARD;
 
 /* ---- job.cu */
 
-/* Launches a batch of the job; by the default, with chunks of the job's, if the job's variant
- * is of transcoded tiles and the batch has none. */
+/* Launches a batch of the job; uses the default variant with the job's chunks if the job's variant
+ * needs transcoded tiles and the batch has none. */
 cudaError_t slc_gpu_job_batch(const struct slc_gpu *gpu,
                               const struct slc_gpu_batch *batch,
                               cudaStream_t stream);
@@ -336,9 +334,9 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
                                      const struct slc_device_job *job,
                                      struct slc_error *err);
 enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *err);
-/* The error that a kernel has met. Returns SLC_ERR_DAMAGED. */
+/* Reports the fault that a kernel has found. Returns SLC_ERR_DAMAGED. */
 enum slc_status slc_gpu_fail_damaged(const struct slc_gpu_fault *fault, struct slc_error *err);
-/* Has the output be made of the job's exact sums, where there are any and it has not been. */
+/* Converts the job's exact sums to the output, if there are any and it has not been done. */
 enum slc_status slc_gpu_output_finish(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 
 /* ---- algebra.cu */
@@ -367,7 +365,7 @@ enum slc_status slc_gpu_factor_copy(struct slc_device *device,
                                     const struct slc_row_span *rows,
                                     uint64_t count,
                                     struct slc_error *err);
-/* Adds so many bytes of what has arrived to the output, `at` bytes from its begin. */
+/* Adds this many arrived bytes to the output, `at` bytes from its beginning. */
 cudaError_t slc_gpu_output_add_arrived(const struct slc_gpu *gpu, uint64_t at, uint64_t bytes);
 enum slc_status slc_gpu_output_add(struct slc_device *device,
                                    const struct slc_device *from,

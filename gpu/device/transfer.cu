@@ -1,7 +1,6 @@
 /*
- * Matrices between the device and any memory of the host, through two pieces of registered memory:
- * one is packed while the other travels. Rows are as long on the host as its kernels like them, and
- * on the device as its own do.
+ * Matrices between the device and any host memory, through two pieces of registered memory: one is
+ * packed while the other is transferred. Each side has its own row pitch.
  */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
@@ -13,7 +12,7 @@ extern "C" {
 #include <cinttypes>
 #include <cstring>
 
-/* Rows on their way: `count` of them from `first` on, between a piece and the host's memory. */
+/* Moves `count` rows from `first` on between a piece and the host's memory. */
 typedef void (*move_rows)(unsigned char *piece, uint64_t first, uint64_t count, void *context);
 
 static enum slc_status to_device(struct slc_gpu *gpu,
@@ -53,7 +52,7 @@ static enum slc_status to_host(struct slc_gpu *gpu,
     const uint64_t step = SLC_GPU_PIECE_BYTES / row_bytes;
     const uint64_t pieces = slc_div_up_u64(rows, step);
 
-    /* Piece p is on its way while piece p - 1 is unpacked. */
+    /* Piece p is transferred while piece p - 1 is unpacked. */
     for (uint64_t p = 0; p <= pieces; p++) {
         const unsigned turn = p % 2;
 
@@ -99,7 +98,7 @@ static unsigned char *host_row(const struct slc_matrix *host, uint64_t row)
            row * host->pitch * slc_value_bytes(host->type);
 }
 
-/* A device has sums in f64, and so has a host, or it has rounded them to f32. */
+/* The device's sums are f64; the host's are f64 or rounded to f32. */
 static void widen_row(const struct slc_matrix *host, uint64_t row, double *to)
 {
     const float *from = slc_matrix_row_f32(host, row);
@@ -149,11 +148,11 @@ static void unpack_matrix(unsigned char *piece, uint64_t first, uint64_t count, 
     }
 }
 
-/* Work that is left under way after an error would read or write pieces later. */
-static enum slc_status settled(struct slc_gpu *gpu, enum slc_status status)
+/* Work left pending after an error could access pieces later. */
+static enum slc_status drain_on_error(struct slc_gpu *gpu, enum slc_status status)
 {
     if (status != SLC_OK) {
-        slc_gpu_settle(gpu);
+        slc_gpu_drain(gpu);
     }
     return status;
 }
@@ -168,7 +167,7 @@ static enum slc_status matrix_to_host(struct slc_gpu *gpu,
     return to_host(gpu, from, count, row_bytes(rows), unpack_matrix, rows, err);
 }
 
-/* What both directions need of a factor. */
+/* Checks shared by both directions of copying a factor. */
 static enum slc_status enter_factor(const struct slc_gpu *gpu,
                                     unsigned mode,
                                     const struct slc_matrix *host,
@@ -177,10 +176,11 @@ static enum slc_status enter_factor(const struct slc_gpu *gpu,
     SLC_TRY(slc_gpu_enter(gpu, err));
     if (gpu->job.active || mode >= gpu->problem.order || host->type != gpu->problem.precision ||
         host->rows != gpu->problem.dims[mode] || host->cols != gpu->problem.rank) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "a matrix of %" PRIu64 " x %" PRIu32 " is no factor of mode %u on device "
-                        "%d, or an MTTKRP is under way there",
-                        host->rows, host->cols, mode, gpu->ordinal);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "a matrix of %" PRIu64 " x %" PRIu32
+            " does not match the factor of mode %u on device %d, or an MTTKRP is in progress there",
+            host->rows, host->cols, mode, gpu->ordinal);
     }
     return SLC_OK;
 }
@@ -199,8 +199,8 @@ enum slc_status slc_gpu_factor_write(struct slc_device *device,
         struct matrix_rows rows = {&host, from->type, factor->pitch};
 
         gpu->largest_known[mode] = false;
-        status = settled(gpu, to_device(gpu, factor->data, factor->rows, row_bytes(&rows),
-                                        pack_matrix, &rows, err));
+        status = drain_on_error(gpu, to_device(gpu, factor->data, factor->rows, row_bytes(&rows),
+                                               pack_matrix, &rows, err));
     }
     return status;
 }
@@ -217,12 +217,12 @@ enum slc_status slc_gpu_factor_read(struct slc_device *device,
         const struct slc_gpu_matrix *factor = &gpu->memory.factor[mode];
         struct matrix_rows rows = {to, to->type, factor->pitch};
 
-        status = settled(gpu, matrix_to_host(gpu, factor->data, factor->rows, &rows, err));
+        status = drain_on_error(gpu, matrix_to_host(gpu, factor->data, factor->rows, &rows, err));
     }
     return status;
 }
 
-/* What reading an output needs. */
+/* Checks before reading an output. */
 static enum slc_status
 enter_output(struct slc_gpu *gpu, const struct slc_matrix *to, struct slc_error *err)
 {
@@ -231,11 +231,11 @@ enter_output(struct slc_gpu *gpu, const struct slc_matrix *to, struct slc_error 
     SLC_TRY(slc_gpu_enter(gpu, err));
     if (!gpu->job.has_output || to->rows != output->rows || to->cols != output->cols) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a matrix of %" PRIu64 " x %" PRIu32 " is not the output of an MTTKRP that "
-                        "has ended on device %d",
+                        "a matrix of %" PRIu64 " x %" PRIu32
+                        " does not match the output of a completed MTTKRP on device %d",
                         to->rows, to->cols, gpu->ordinal);
     }
-    return settled(gpu, slc_gpu_output_finish(gpu, err));
+    return drain_on_error(gpu, slc_gpu_output_finish(gpu, err));
 }
 
 enum slc_status slc_gpu_output_rows(struct slc_device *device,
@@ -254,10 +254,10 @@ enum slc_status slc_gpu_output_rows(struct slc_device *device,
 
         part.buffer.data = host_row(to, rows[i].first);
         part.rows = rows[i].end - rows[i].first;
-        SLC_TRY(settled(gpu, matrix_to_host(gpu,
-                                            static_cast<unsigned char *>(output->data) +
-                                                rows[i].first * row_bytes(&moved),
-                                            part.rows, &moved, err)));
+        SLC_TRY(drain_on_error(gpu, matrix_to_host(gpu,
+                                                   static_cast<unsigned char *>(output->data) +
+                                                       rows[i].first * row_bytes(&moved),
+                                                   part.rows, &moved, err)));
     }
     return SLC_OK;
 }
@@ -270,7 +270,7 @@ slc_gpu_output_read(struct slc_device *device, struct slc_matrix *to, struct slc
     return slc_gpu_output_rows(device, &all, 1, to, err);
 }
 
-/* Adds some rows, which have room where rows arrive, from row `first` on. */
+/* Adds some rows, which fit in the arrival buffer, from row `first` on. */
 static enum slc_status
 add_rows(struct slc_gpu *gpu, uint64_t first, struct matrix_rows *rows, struct slc_error *err)
 {
@@ -290,7 +290,7 @@ enum slc_status slc_gpu_output_add_host(struct slc_device *device,
     SLC_TRY(enter_output(gpu, from, err));
     if (!gpu->problem.adds_host || gpu->problem.deterministic) {
         SLC_TRY(slc_fail(err, SLC_ERR_USAGE,
-                         "device %d was not opened to have sums of the host added to its own",
+                         "device %d was not opened to add sums of the host to its own",
                          gpu->ordinal));
     }
     struct slc_matrix part = *from;
@@ -300,14 +300,14 @@ enum slc_status slc_gpu_output_add_host(struct slc_device *device,
     for (uint64_t first = 0; first < from->rows; first += step) {
         part.buffer.data = host_row(from, first);
         part.rows = slc_min_u64(step, from->rows - first);
-        SLC_TRY(settled(gpu, add_rows(gpu, first, &rows, err)));
+        SLC_TRY(drain_on_error(gpu, add_rows(gpu, first, &rows, err)));
     }
     return SLC_OK;
 }
 
 /* ---- plain rows */
 
-/* Where they are in the host's memory. */
+/* Position of the rows in the host's memory. */
 struct plain_rows {
     unsigned char *host;
     uint64_t row_bytes;

@@ -1,5 +1,4 @@
-/* Choosing a variant of the MTTKRP kernel, and transcoding resident blocks for it. See variants.h.
- */
+/* Chooses a variant of the MTTKRP kernel, and transcodes resident blocks for it. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 
@@ -23,20 +22,20 @@ extern "C" const char *slc_gpu_variant_name(unsigned variant)
     return variant < count ? list[variant].name : "?";
 }
 
-/* Copies the resident blocks, which have to be of one layout. */
+/* Transcodes the resident blocks, which must be of one layout. */
 static enum slc_status transcode(struct slc_gpu *gpu, struct slc_error *err)
 {
     const struct slc_gpu_residents *residents = &gpu->residents;
     const struct slc_gpu_resident_block *blocks = gpu->memory.resident_blocks;
 
     if (residents->block_count == 0) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "device %d has no resident blocks that could be transcoded", gpu->ordinal);
+        return slc_fail(err, SLC_ERR_UNSUPPORTED, "device %d has no resident blocks to transcode",
+                        gpu->ordinal);
     }
     for (uint32_t b = 1; b < residents->block_count; b++) {
         if (blocks[b].layout != blocks[0].layout) {
             return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                            "device %d has blocks of several layouts: ask for one of them",
+                            "device %d has blocks of several layouts: request only one of them",
                             gpu->ordinal);
         }
     }
@@ -70,7 +69,7 @@ slc_gpu_variant_use(struct slc_device *device, unsigned variant, struct slc_erro
                         gpu->ordinal);
     }
     if (variant >= count) {
-        return slc_fail(err, SLC_ERR_USAGE, "there is no variant %u of %u", variant, count);
+        return slc_fail(err, SLC_ERR_USAGE, "there is no variant %u; there are %u", variant, count);
     }
     gpu->variant = {};
     slc_gpu_transcoded_destroy(&gpu->transcoded);

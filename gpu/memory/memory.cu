@@ -1,4 +1,4 @@
-/* Taking and releasing the memory of an open device. See memory.h; memory_parts.c has its parts. */
+/* Allocates and releases the memory of an open device; memory_parts.c defines its parts. */
 #include "gpu/cuda/check.h"
 
 extern "C" {
@@ -8,7 +8,7 @@ extern "C" {
 
 #include <cinttypes>
 
-enum slc_status slc_gpu_device_memory_take(uint64_t bytes, void **memory, struct slc_error *err)
+enum slc_status slc_gpu_device_memory_allocate(uint64_t bytes, void **memory, struct slc_error *err)
 {
     const cudaError_t error = cudaMalloc(memory, bytes);
 
@@ -16,24 +16,24 @@ enum slc_status slc_gpu_device_memory_take(uint64_t bytes, void **memory, struct
         (void)cudaGetLastError();
         return slc_fail_field(err, SLC_ERR_MEMORY, SLC_FIELD_DEVICE_MEMORY,
                               "the device has no %" PRIu64
-                              " MiB left in one piece: others use it, or what may be used of it "
-                              "leaves nothing for what CUDA takes itself",
+                              " MiB free in one piece: other processes use its memory, or the "
+                              "limit leaves too little for CUDA itself",
                               slc_div_up_u64(bytes, UINT64_C(1) << 20));
     }
     return error == cudaSuccess ? SLC_OK : slc_gpu_fail(error, "cudaMalloc", err);
 }
 
-enum slc_status slc_gpu_memory_take(const struct slc_device_problem *problem,
-                                    struct slc_gpu_memory *memory,
-                                    struct slc_error *err)
+enum slc_status slc_gpu_memory_allocate(const struct slc_device_problem *problem,
+                                        struct slc_gpu_memory *memory,
+                                        struct slc_error *err)
 {
     if (!slc_gpu_memory_measure(problem, memory)) {
         return slc_fail(err, SLC_ERR_MEMORY,
-                        "the parts of the device's memory add up to more than 2^64 bytes");
+                        "the parts of the device's memory sum to more than 2^64 bytes");
     }
     SLC_TRY(slc_buffer_create(&memory->plain, memory->plain_bytes, SLC_PAGES_SMALL, err));
     SLC_TRY(slc_buffer_create(&memory->registered, memory->registered_bytes, SLC_PAGES_SMALL, err));
-    SLC_TRY(slc_gpu_device_memory_take(memory->device_bytes, &memory->device, err));
+    SLC_TRY(slc_gpu_device_memory_allocate(memory->device_bytes, &memory->device, err));
     SLC_GPU_TRY(cudaHostRegister(memory->registered.data, memory->registered.bytes,
                                  cudaHostRegisterPortable),
                 err);

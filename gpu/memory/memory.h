@@ -1,8 +1,8 @@
 /*
- * What an open device holds: one piece of its own memory and two of the host's, each cut into parts
- * that one walk lays out, so that a plan counts exactly what is taken. The walk is C
- * (memory_parts.c) and is in every build: plans are made without CUDA and without a device, too.
- * Private to gpu/.
+ * Memory of an open device: one piece of its own memory and two of the host's, each divided into
+ * parts that one walk lays out, so that a plan counts exactly the bytes allocated. The walk is C
+ * (memory_parts.c) and is in every build, because plans are also made without CUDA and without a
+ * device. Private to gpu/.
  */
 #ifndef SLC_GPU_MEMORY_H
 #define SLC_GPU_MEMORY_H
@@ -18,9 +18,9 @@ extern "C" {
 
 enum {
     /*
-     * Bytes of the two pieces of registered memory through which matrices travel. One thread of the
-     * host packs them: a piece should stay in its cache until the copy reads it, and be large
-     * enough for a copy's start not to matter.
+     * Bytes of the two pieces of registered memory through which matrices are copied. One thread of
+     * the host packs them: a piece should stay in its cache until the copy reads it, and be large
+     * enough to hide the start of a copy.
      */
     SLC_GPU_PIECE_BYTES = 1 << 20,
     /* Rows of another device, or of the host, arrive here before they are added: enough for a copy
@@ -28,36 +28,36 @@ enum {
     SLC_GPU_ARRIVAL_BYTES = 4 << 20
 };
 
-/* A block in the memory for residents. */
+/* A block in the memory for resident blocks. */
 struct slc_gpu_resident_block {
     uint32_t first_tile, tile_count;
     uint64_t bytes, nnz;
-    /* By which it came: until that batch has been computed, other streams have to wait for it. */
+    /* The batch it arrived in: until that has been computed, other streams must wait for it. */
     unsigned slot;
     uint64_t batch;
-    bool wanted;                             /* by the job, and not launched yet */
-    const struct slc_encoded_layout *layout; /* that its tiles are of */
+    bool marked;                             /* marked by the job, and not launched yet */
+    const struct slc_encoded_layout *layout; /* of its tiles */
 };
 
 struct slc_gpu_slot_memory {
     uint8_t *data, *expanded;
     struct slc_gpu_tile *tiles;
     uint32_t *chunk_begin;
-    /* Of the host; what the two tables are copied from is registered. */
+    /* On the host; the sources of the two tables are registered. */
     struct slc_gpu_tile *host_tiles;
     uint32_t *host_chunk_begin;
 };
 
 struct slc_gpu_memory {
-    void *device; /* the one piece */
+    void *device; /* the only allocation */
     uint64_t device_bytes, registered_bytes, plain_bytes;
     struct slc_buffer registered, plain;
     bool is_registered;
 
-    /* The device's. */
+    /* On the device. */
     struct slc_gpu_matrix factor[SLC_MAX_ORDER], output; /* rows: of the longest mode */
     struct slc_exact_sum exact;
-    double *largest; /* order x rank; with exact sums alone */
+    double *largest; /* order x rank; only with exact sums */
     struct slc_encoded_layout *layouts;
     struct slc_gpu_fault *fault;
     double *solver; /* packed */
@@ -65,16 +65,16 @@ struct slc_gpu_memory {
     void *scratch; /* of gpu/dense/dense.h */
     uint8_t *resident;
     struct slc_gpu_tile *resident_tiles;
-    uint32_t *resident_chunk_begin; /* resident_table entries */
-    /* Of several devices; the place where rows arrive, of one that is given the host's, too. */
+    uint32_t *resident_chunk_begin; /* slc_gpu_resident_table elements */
+    /* For several devices; `arrival` also for a device that the host's sums are added to. */
     struct slc_row_span *units;
     double *unit_columns;
     uint8_t *arrival;
-    unsigned long long *refused; /* with exact sums: per column, what the others could not add */
+    unsigned long long *refused; /* with exact sums: per column, other devices' refused additions */
 
-    /* The host's. */
+    /* On the host. */
     uint8_t *piece[2];
-    double *host_solver; /* for what solver and sums are copied from and to */
+    double *host_solver; /* source and destination of solver and sums */
     struct slc_gpu_fault *host_fault;
     struct slc_gpu_resident_block *resident_blocks; /* at most one per tile */
     uint32_t *resident_nnz;                         /* of each tile */
@@ -83,29 +83,28 @@ struct slc_gpu_memory {
     struct slc_gpu_slot_memory slot[SLC_DEVICE_STREAMS];
 };
 
-/* Entries of the tables of chunks for launches of resident blocks: one per tile and one more per
+/* Elements of the tables of chunks for launches of resident blocks: one per tile and one more per
  * launch. */
 static inline uint64_t slc_gpu_resident_table(const struct slc_device_problem *problem)
 {
     return 2 * (uint64_t)problem->resident_tiles;
 }
 
-/*
- * What memory a problem takes, and where its parts would be if the pieces began at 0. False on
- * overflow.
- */
+/* Measures the memory of a problem, and the positions of its parts if the pieces began at 0.
+ * Returns false on overflow. */
 bool slc_gpu_memory_measure(const struct slc_device_problem *problem,
                             struct slc_gpu_memory *memory);
 
-/* The same, where the pieces of `memory` are. `gap` is called for gaps in the device's memory. */
+/* The same for the addresses of the pieces of `memory`. `gap` is called for gaps in the device's
+ * memory. */
 bool slc_gpu_memory_lay_out(const struct slc_device_problem *problem,
                             struct slc_gpu_memory *memory,
                             slc_gpu_gap gap);
 
-/* Whether a device can be opened for that at all. */
+/* Whether a device can be opened for the problem at all. */
 bool slc_gpu_problem_sound(const struct slc_device_problem *problem);
 
-/* memory_bytes and host_bytes of struct slc_device_memory_ops. They do not look at the device. */
+/* memory_bytes and host_bytes of struct slc_device_memory_ops. They ignore the device. */
 uint64_t slc_gpu_memory_bytes(const struct slc_device *device,
                               const struct slc_device_problem *problem);
 uint64_t slc_gpu_host_bytes(const struct slc_device *device,
@@ -113,18 +112,18 @@ uint64_t slc_gpu_host_bytes(const struct slc_device *device,
 
 /* ---- memory.cu */
 
-/* Memory of the device that is set, in one piece: cudaFree. Errors: as slc_gpu_memory_take. */
+/* Allocates memory on the current device, in one piece; free it with cudaFree. Errors: as
+ * slc_gpu_memory_allocate. */
 enum slc_status
-slc_gpu_device_memory_take(uint64_t bytes, void **memory, struct slc_error *err) SLC_NODISCARD;
+slc_gpu_device_memory_allocate(uint64_t bytes, void **memory, struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Takes it, on the device that is set. Owns: slc_gpu_memory_release, which takes all-zero memory,
- * and memory that this function failed to take.
- * Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ * Allocates it on the current device. Owns: release with slc_gpu_memory_release, which accepts
+ * all-zero memory, and memory after this function failed. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
  */
-enum slc_status slc_gpu_memory_take(const struct slc_device_problem *problem,
-                                    struct slc_gpu_memory *memory,
-                                    struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_gpu_memory_allocate(const struct slc_device_problem *problem,
+                                        struct slc_gpu_memory *memory,
+                                        struct slc_error *err) SLC_NODISCARD;
 void slc_gpu_memory_release(struct slc_gpu_memory *memory);
 
 #ifdef __cplusplus

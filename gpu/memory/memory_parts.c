@@ -1,9 +1,9 @@
-/* The parts of an open device's memory: measured and laid out by the same walk. See memory.h. */
+/* The parts of an open device's memory: the same walk measures them and lays them out. */
 #include "gpu/memory/memory.h"
 
 #include "gpu/dense/dense_cuts.h"
 
-/* Tiles of a slot at most: the runs of all of them, 128 each, are counted in 32 bits. */
+/* Upper bound of the tiles of a slot: the runs of all of them, 128 each, are counted in 32 bits. */
 enum { SLOT_TILES_MAX = 1 << 24 };
 
 static void matrix_part(struct slc_gpu_piece *piece,

@@ -1,17 +1,15 @@
 /*
- * What goes before and after sums that do not depend on any order (exact_sum.h): bounds of columns,
- * and words made f64 again. None of it is hot: each is one sweep over a matrix per MTTKRP at most.
+ * Steps before and after order-independent sums (exact_sum.h): bounds of columns, and conversion of
+ * words to f64. None of it is hot: each is at most one sweep over a matrix per MTTKRP.
  */
 #include "gpu/mttkrp/exact_sum.h"
 
 enum {
     THREADS = 256,
-    /* Enough to fill any device; more rows are taken in turns. */
+    /* Enough to fill any device; further rows are processed with a stride. */
     MOST_BLOCKS = 2048,
-    /*
-     * Exponents E of bounds 2^E. Below -900, multiples of 2^(E - 93) near the smallest normal
-     * number of f64 could not be told apart. 2^31 addends that are finite stay below 2^1055.
-     */
+    /* Exponents E of bounds 2^E. Below -900, multiples of 2^(E - 93) would be smaller than the
+     * smallest normal number of f64. 2^31 finite addends stay below 2^1055. */
     LEAST_EXPONENT = -900,
     GREATEST_EXPONENT = 1055,
     HIGH_BITS = 62,
@@ -44,7 +42,7 @@ __device__ static inline unsigned long long bits_of(double number)
     return bits;
 }
 
-/* Without their sign, numbers are in the order of their bits; NaN is behind infinity. */
+/* Without their sign, numbers are ordered by their bits; NaN is above infinity. */
 template <typename T>
 __global__ static void __launch_bounds__(THREADS) exact_largest(const T *data,
                                                                 uint64_t rows,
@@ -89,7 +87,7 @@ __global__ static void __launch_bounds__(THREADS) exact_scale(const double *larg
     if (column >= rank) {
         return;
     }
-    /* The product as mantissa and exponent: it may be beyond f64 where no sum is. */
+    /* The product as mantissa and exponent: it may exceed f64 although no sum does. */
     int exponent = 0;
     double mantissa = frexp(magnitude, &exponent);
 
@@ -101,11 +99,11 @@ __global__ static void __launch_bounds__(THREADS) exact_scale(const double *larg
             exponent += more + less;
         }
     }
-    if (!(mantissa < 1)) { /* frexp hands on what is not finite */
+    if (!(mantissa < 1)) { /* frexp returns non-finite values unchanged */
         scale[column] = NAN;
         return;
     }
-    /* One more than the product's: addends are rounded, and so is their bound. */
+    /* One more than the product's, because addends and their bound are rounded. */
     exponent = mantissa == 0 ? LEAST_EXPONENT : exponent + 1;
     exponent = exponent < LEAST_EXPONENT ? LEAST_EXPONENT : exponent;
     exponent = exponent > GREATEST_EXPONENT ? GREATEST_EXPONENT : exponent;
@@ -121,19 +119,19 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* (high + low / 2^31) / scale, rounded to nearest once: before the division by a power of two. */
+/* (high + low / 2^31) / scale, rounded once to nearest, before the division by a power of two. */
 __device__ static double value_of(unsigned long long high, unsigned long long low, double scale)
 {
     const long long whole = (long long)high + ((long long)low >> LOW_BITS);
     const unsigned long long rest = low & ((1ULL << LOW_BITS) - 1);
-    /* As many bits of `rest` as there is room for are put behind `whole`. */
-    const int room = __clzll((unsigned long long)(whole ^ (whole >> 63))) - 1;
-    const int moved = room < LOW_BITS ? room : (int)LOW_BITS;
+    /* Append as many bits of `rest` to `whole` as fit. */
+    const int spare_bits = __clzll((unsigned long long)(whole ^ (whole >> 63))) - 1;
+    const int moved = spare_bits < LOW_BITS ? spare_bits : (int)LOW_BITS;
     unsigned long long number = (unsigned long long)whole << moved | rest >> (LOW_BITS - moved);
 
     /*
-     * What is left out says only that the number lies between two integers. That is so only where
-     * it has 62 bits or more, of which f64 keeps 53: an odd lowest bit rounds as the rest would.
+     * The bits left out only show that the number is between two integers. There are some only if
+     * it has 62 bits or more, of which f64 keeps 53: setting the lowest bit rounds in the same way.
      */
     if ((rest & ((1ULL << (LOW_BITS - moved)) - 1)) != 0) {
         number |= 1;

@@ -1,20 +1,19 @@
 /*
- * Sums of f64 that do not depend on any order: fixed point in two 64-bit words per sum, added to
- * by integer atomics. Private to gpu/.
+ * Sums of f64 that do not depend on any order: fixed point in two 64-bit words per sum, updated by
+ * integer atomics. Private to gpu/.
  *
- * Of every column a bound is known that no sum of magnitudes exceeds. With E the exponent of the
- * power of two above it, an addend is split exactly into a multiple of 2^(E - 62) and a rest, which
- * is rounded to a multiple of 2^(E - 93): two integers. Integers add up the same in any order, on
- * any number of devices; neither word overflows for up to 2^31 addends, and what is lost of each
- * lies 93 bits below the bound. At the end both become one f64, rounded once.
- * Sources of the idea: Kulisch and Miranker, "The arithmetic of the digital computer" (SIAM Review
- * 1986): sums in a fixed-point register; Demmel and Nguyen, "Parallel reproducible summation"
- * (IEEE Trans. Computers 2015): addends cut at places that depend on a bound alone.
+ * Each column has a bound that no sum of magnitudes exceeds. With E the exponent of the next power
+ * of two, an addend is split exactly into a multiple of 2^(E - 62) and a rest, which is rounded to
+ * a multiple of 2^(E - 93): two integers. Sums of integers are the same in any order, on any number
+ * of devices; neither word overflows for up to 2^31 addends, and the rounding of each is 93 bits
+ * below the bound. At the end both words become one f64, rounded once. Sources of the idea:
+ * [Kulisch1986], sums in a fixed-point register; [Demmel2015], addends cut at positions that depend
+ * only on a bound.
  *
- * What is not finite: a column one of whose factors has a number that is not becomes NaN, whole, as
- * does one to which something was added that is not finite or beyond the bound. A sum beyond f64
- * becomes infinite. Columns bounded below 2^-900 keep what lies above 2^-993. Of a bound that is
- * too small no sum can tell, for it may have wrapped: mttkrp.h has what to check it with.
+ * Non-finite values: a whole column becomes NaN if one of its factors has a non-finite number in
+ * it, or if an addend is not finite or exceeds the bound. A sum beyond f64 becomes infinite.
+ * Columns bounded below 2^-900 keep the part above 2^-993. A bound that is too small cannot be
+ * detected from the sums, which may have wrapped; mttkrp.h has the check.
  */
 #ifndef SLC_GPU_EXACT_SUM_H
 #define SLC_GPU_EXACT_SUM_H
@@ -27,20 +26,18 @@ extern "C" {
 #include "base/matrix.h"
 }
 
-/*
- * largest[r] = the largest magnitude of column r, NaN where one of its numbers is NaN. `largest`
- * lies in the device's memory. Cost: one read of the matrix.
- */
+/* largest[r] = the largest magnitude of column r, NaN if one of its numbers is NaN. `largest` is in
+ * the device's memory. Cost: one read of the matrix. */
 cudaError_t slc_exact_sum_largest(const struct slc_gpu_matrix *matrix,
                                   enum slc_value_type type,
                                   double *largest,
                                   cudaStream_t stream);
 
 /*
- * Begins with zeros, bounded by magnitude * product over m != mode of largest[m * rank + r].
- * `magnitude`: at least the sum of magnitudes of what the factors' products are multiplied with
- * (struct slc_device_job). `largest`: order x rank, in the device's memory, by
- * slc_exact_sum_largest; that of `mode` is not read.
+ * Clears the sums, with the bounds magnitude * product over m != mode of largest[m * rank + r].
+ * `magnitude`: at least the sum of magnitudes of the multipliers of the factors' products (struct
+ * slc_device_job). `largest`: order x rank, in the device's memory, from slc_exact_sum_largest;
+ * that of `mode` is not read.
  */
 cudaError_t slc_exact_sum_begin(const struct slc_exact_sum *sum,
                                 uint64_t rows,
@@ -57,7 +54,7 @@ cudaError_t slc_exact_sum_add(unsigned long long *to,
                               uint64_t words,
                               cudaStream_t stream);
 
-/* output = the sums of rows [first, first + output->rows), padding untouched. */
+/* output = the sums of rows [first, first + output->rows), padding unchanged. */
 cudaError_t slc_exact_sum_finish(const struct slc_exact_sum *sum,
                                  uint64_t rows,
                                  uint64_t first,
@@ -66,10 +63,8 @@ cudaError_t slc_exact_sum_finish(const struct slc_exact_sum *sum,
 
 /* ---- device code */
 
-/*
- * An addend as words. False where it is not finite or beyond the bound, by four times: partial sums
- * are rounded ones.
- */
+/* Splits an addend into words. Returns false if it is not finite or exceeds the bound by a factor
+ * of four, which allows for rounding of partial sums. */
 __device__ static inline bool
 slc_exact_split(double addend, double scale, long long *high, long long *low)
 {

@@ -1,27 +1,27 @@
 /*
- * Multiplies the nonzeros of a chunk, decoded and in the order of their output rows, by the rows of
- * the factors and adds them up. Device code, included by kernels.
+ * Multiplies the nonzeros of a chunk, decoded and sorted by output row, by the rows of the factors
+ * and adds the products. Device code, included by kernels.
  *
- * Groups of lanes take equal shares of the nonzeros. A lane has 16 bytes of a row of every factor,
- * so that a group has as many lanes as a row has 16 bytes, and wider rows are taken in panels of 32
- * lanes. Products are added up in registers while the output row stays the same, and a segment's
- * sum goes where mttkrp_sums.h puts it.
+ * Groups of lanes process equal shares of the nonzeros. A lane has 16 bytes of a row of every
+ * factor, so a group has one lane per 16 bytes of a row, and wider rows are processed in panels of
+ * 32 lanes. Products are added in registers while the output row stays the same, and mttkrp_sums.h
+ * stores the sum of a segment.
  *
- * Cost, of f64, R 32 and three modes: for four nonzeros of a group of 16 lanes five loads of 16
- * bytes from shared memory, eight from the factors, and 16 multiplications, half of them fused;
- * then for each segment one reduction per number.
+ * Cost, for f64, R 32 and three modes: for four nonzeros of a group of 16 lanes five 16-byte loads
+ * from shared memory, eight from the factors, and 16 multiplications, half of them fused; then for
+ * each segment one reduction per number.
  */
 #ifndef SLC_GPU_MTTKRP_COMPUTE_H
 #define SLC_GPU_MTTKRP_COMPUTE_H
 
 #include "gpu/mttkrp/mttkrp_sums.h"
 
-/* Nonzeros whose rows are on their way together, per lane. */
+/* Nonzeros whose rows are loaded together, per lane. */
 enum { SLC_MTTKRP_STEP = 4 };
-/* Other modes up to which there is code for each number of them. */
+/* Largest number of other modes with specialized code. */
 enum { SLC_MTTKRP_FIXED_OTHERS = 3 };
 
-/* What a thread block knows of its chunk, in shared memory. */
+/* A thread block's chunk, in shared memory. */
 struct slc_mttkrp_chunk {
     uint32_t *offsets; /* of mode n from n * stride on */
     uint32_t stride;
@@ -31,7 +31,7 @@ struct slc_mttkrp_chunk {
     bool single; /* no two rows of the tile share a bucket: each has one segment */
 };
 
-/* What a lane computes with. F: of factors. */
+/* Arguments of a lane. F: type of factors. */
 template <typename F, bool exact_sums> struct slc_mttkrp_lane {
     const struct slc_gpu_mttkrp *job;
     const struct slc_mttkrp_chunk *chunk;
@@ -45,10 +45,10 @@ template <typename F, bool exact_sums> struct slc_mttkrp_lane {
 /* Means no shared row. A row that really has this offset is added atomically without need. */
 static constexpr uint32_t slc_mttkrp_no_offset = UINT32_MAX;
 
-/* Columns of 16 bytes. */
+/* Columns in 16 bytes. */
 template <typename F> static constexpr int slc_mttkrp_width = 16 / sizeof(F);
 
-/* The sum that a lane is at. */
+/* The current sum of a lane. */
 template <int width> struct slc_mttkrp_segment {
     double sum[width];
     uint32_t row; /* offset from the tile's corner */
@@ -61,7 +61,7 @@ template <typename F, int others> struct slc_mttkrp_rows {
     uint32_t pitch_bytes;
 };
 
-/* 16 bytes that no kernel writes meanwhile. */
+/* Loads 16 bytes that no kernel writes at the same time. */
 __device__ static inline void slc_mttkrp_load(const float *from, float (&to)[4])
 {
     const float4 row = __ldg(reinterpret_cast<const float4 *>(from));
@@ -80,9 +80,9 @@ __device__ static inline void slc_mttkrp_load(const double *from, double (&to)[2
     to[1] = row.y;
 }
 
-/* Numbers of `count` neighbours in shared memory, 1, 2 or 4, by up to 16 bytes. */
+/* Loads `count` neighbouring numbers from shared memory, 1, 2 or 4, up to 16 bytes at a time. */
 template <int count>
-__device__ static inline void slc_mttkrp_take(const uint32_t *from, uint32_t (&to)[count])
+__device__ static inline void slc_mttkrp_load_shared(const uint32_t *from, uint32_t (&to)[count])
 {
     if constexpr (count == 4) {
         const uint4 four = *reinterpret_cast<const uint4 *>(from);
@@ -99,7 +99,7 @@ __device__ static inline void slc_mttkrp_take(const uint32_t *from, uint32_t (&t
 }
 
 template <int count>
-__device__ static inline void slc_mttkrp_take(const double *from, double (&to)[count])
+__device__ static inline void slc_mttkrp_load_shared(const double *from, double (&to)[count])
 {
     if constexpr (count == 4) {
         const double2 low = *reinterpret_cast<const double2 *>(from);
@@ -116,7 +116,7 @@ __device__ static inline void slc_mttkrp_take(const double *from, double (&to)[c
     }
 }
 
-/* Fused by name, so that every device, and none, has the same bits. */
+/* Explicitly fused, so that every device and the host compute the same bits. */
 __device__ static inline double slc_mttkrp_fused(double a, double b, double sum)
 {
     return fma(a, b, sum);
@@ -132,16 +132,14 @@ __device__ static inline const F *slc_mttkrp_corner(const slc_mttkrp_lane<F, exa
            lane->target.column;
 }
 
-/* Columns of the factors' rows of `count` nonzeros that are on their way together. */
+/* Columns of the factors' rows of `count` nonzeros that are loaded together. */
 template <typename F, int others, int count> struct slc_mttkrp_fetched {
     F row[others][count][slc_mttkrp_width<F>];
     double value[count];
 };
 
-/*
- * Those of the nonzeros k, k + 1, .. Offsets are below 2^32 and rows below 2^20 bytes: 64 bits hold
- * their product.
- */
+/* Loads them for nonzeros k, k + 1, .. Offsets are below 2^32 and rows below 2^20 bytes, so their
+ * product fits in 64 bits. */
 template <typename F, bool exact_sums, int others, int count>
 __device__ static inline void slc_mttkrp_fetch(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                const slc_mttkrp_rows<F, others> *rows,
@@ -152,7 +150,7 @@ __device__ static inline void slc_mttkrp_fetch(const slc_mttkrp_lane<F, exact_su
     for (int m = 0; m < others; m++) {
         uint32_t offset[count];
 
-        slc_mttkrp_take<count>(rows->offsets[m] + k, offset);
+        slc_mttkrp_load_shared<count>(rows->offsets[m] + k, offset);
         SLC_UNROLL
         for (int u = 0; u < count; u++) {
             slc_mttkrp_load(reinterpret_cast<const F *>(rows->corner[m] +
@@ -160,13 +158,11 @@ __device__ static inline void slc_mttkrp_fetch(const slc_mttkrp_lane<F, exact_su
                             fetched->row[m][u]);
         }
     }
-    slc_mttkrp_take<count>(lane->chunk->values + k, fetched->value);
+    slc_mttkrp_load_shared<count>(lane->chunk->values + k, fetched->value);
 }
 
-/*
- * Multiplies the value of nonzero u by the rows of all other modes but the last, and returns the
- * last row separately: that product is fused with the addition.
- */
+/* Multiplies the value of nonzero u by the rows of all other modes but the last, and returns the
+ * last row separately: that product is fused with the addition. */
 template <typename F, int others, int count>
 __device__ static inline void
 slc_mttkrp_product(const slc_mttkrp_fetched<F, others, count> *fetched,
@@ -196,7 +192,8 @@ __device__ static inline void slc_mttkrp_load_mode(const slc_mttkrp_lane<F, exac
     const F *corner = mode == lane->job->mode ? NULL : slc_mttkrp_corner(lane, mode);
     uint32_t offset[count];
 
-    slc_mttkrp_take<count>(lane->chunk->offsets + (size_t)mode * lane->chunk->stride + k, offset);
+    slc_mttkrp_load_shared<count>(lane->chunk->offsets + (size_t)mode * lane->chunk->stride + k,
+                                  offset);
     SLC_UNROLL
     for (int u = 0; u < count; u++) {
         SLC_UNROLL
@@ -209,10 +206,8 @@ __device__ static inline void slc_mttkrp_load_mode(const slc_mttkrp_lane<F, exac
     }
 }
 
-/*
- * Products of the nonzeros k, k + 1, .. for any number of modes, one or two at a time: more rows on
- * their way would need more registers than two blocks of a multiprocessor have.
- */
+/* Products of the nonzeros k, k + 1, .. for any number of modes, one or two modes at a time: more
+ * loads in flight would need more registers than two blocks per multiprocessor have. */
 template <typename F, bool exact_sums, int count>
 __device__ static inline void slc_mttkrp_products_any(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                       uint32_t k,
@@ -224,7 +219,7 @@ __device__ static inline void slc_mttkrp_products_any(const slc_mttkrp_lane<F, e
     const unsigned order = lane->job->order;
     double value[count];
 
-    slc_mttkrp_take<count>(lane->chunk->values + k, value);
+    slc_mttkrp_load_shared<count>(lane->chunk->values + k, value);
     SLC_UNROLL
     for (int u = 0; u < count; u++) {
         SLC_UNROLL
@@ -241,7 +236,7 @@ __device__ static inline void slc_mttkrp_products_any(const slc_mttkrp_lane<F, e
         for (int m = 0; m < together; m++) {
             const unsigned mode = first + (unsigned)m;
 
-            /* Beyond the last mode ones, as for the output's. */
+            /* Ones beyond the last mode, as for the output's. */
             slc_mttkrp_load_mode(lane, mode < order ? mode : lane->job->mode, k, row[m]);
         }
         SLC_UNROLL
@@ -257,10 +252,8 @@ __device__ static inline void slc_mttkrp_products_any(const slc_mttkrp_lane<F, e
     }
 }
 
-/*
- * Adds a nonzero of output row `row` to the lane's sum, or to that of the next segment if the row
- * is another.
- */
+/* Adds a nonzero of output row `row` to the lane's sum, or starts the next segment if the row
+ * differs. */
 template <typename F, bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums> *lane,
                                              uint32_t row,
@@ -286,7 +279,7 @@ __device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums
     }
 }
 
-/* Nonzeros [begin, end) of the order of rows, whole steps. others 0: any number of modes. */
+/* Nonzeros [begin, end) in sorted order, whole steps. others 0: any number of modes. */
 template <typename F, bool exact_sums, unsigned flags, int others>
 __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                uint32_t begin,
@@ -318,7 +311,7 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
             F last[count][width];
 
             slc_mttkrp_products_any(lane, k, product, last);
-            slc_mttkrp_take<count>(chunk->sort.rows + k, row);
+            slc_mttkrp_load_shared<count>(chunk->sort.rows + k, row);
             SLC_UNROLL
             for (int u = 0; u < count; u++) {
                 slc_mttkrp_add<F, exact_sums, flags>(lane, row[u], product[u], last[u], segment);
@@ -327,7 +320,7 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
             slc_mttkrp_fetched<F, others, count> fetched;
 
             slc_mttkrp_fetch(lane, &rows, k, &fetched);
-            slc_mttkrp_take<count>(chunk->sort.rows + k, row);
+            slc_mttkrp_load_shared<count>(chunk->sort.rows + k, row);
             SLC_UNROLL
             for (int u = 0; u < count; u++) {
                 double product[width];
@@ -340,10 +333,8 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
     }
 }
 
-/*
- * A nonzero by itself, of which a chunk has three at most: code for any number of modes. It is
- * multiplied and rounded as in a step.
- */
+/* A single nonzero, of which a chunk has at most three: code for any number of modes, with the same
+ * products and rounding as a step. */
 template <typename F, bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_single(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                 uint32_t k,
@@ -378,7 +369,7 @@ __device__ static inline void slc_mttkrp_single(const slc_mttkrp_lane<F, exact_s
     slc_mttkrp_add<F, exact_sums, flags>(lane, lane->chunk->sort.rows[k], product, last, segment);
 }
 
-/* Nonzeros [begin, end) of the order of rows, at least one; `begin` a multiple of the step. */
+/* Nonzeros [begin, end) in sorted order, at least one; `begin` a multiple of the step. */
 template <typename F, bool exact_sums, unsigned flags>
 __device__ static inline void
 slc_mttkrp_share(slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uint32_t end)

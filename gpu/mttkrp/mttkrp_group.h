@@ -1,17 +1,17 @@
 /*
- * Brings the nonzeros of a chunk into the order of their output rows, in place: a stable counting
- * sort by a thread block of SLC_MTTKRP_THREADS, in shared memory. Device code, included by kernels.
+ * Sorts the nonzeros of a chunk by output row, in place: a stable counting sort by a thread block
+ * of SLC_MTTKRP_THREADS, in shared memory. Device code, included by kernels.
  *
  * Buckets are rows modulo a power of two, counted from the tile's corner. In ALTO order the rows of
- * a chunk are close together, so that two of them seldom share a bucket; if they do, they take
- * turns in it, and a segment of equal rows ends early: no fault, and one pass is always enough. The
+ * a chunk are close together, so two of them seldom share a bucket; if they do, they alternate in
+ * it, and a segment of equal rows ends early, which is harmless, so one pass is always enough. The
  * order is stable, a function of the chunk alone.
  *
- * Each warp counts and places a range of its own. Per bucket there are eight counters of 16 bits,
- * one per warp, in the order of the ranges: a scan over all of them gives each warp the place of
- * its first nonzero of each bucket. A thread keeps the places of its nonzeros in registers and
- * moves one array after the other: the loop over the nonzeros of a row then reads all of them by 16
- * bytes.
+ * Each warp counts and places a range of its own. Each bucket has eight counters of 16 bits, one
+ * per warp, in the order of the ranges: a scan over all of them yields the position of each warp's
+ * first nonzero of each bucket. A thread keeps the positions of its nonzeros in registers and moves
+ * one array after the other: the loop over the nonzeros of a row then reads all of them in 16-byte
+ * loads.
  *
  * Cost: two sweeps over the rows with one __match_any_sync per 32 nonzeros, a scan of 16 bytes per
  * bucket, and a load and a store for each number of a nonzero.
@@ -24,7 +24,7 @@
 static_assert(SLC_MTTKRP_WARPS == 8, "a bucket's counters are a vector of 16 bytes");
 static_assert(SLC_MTTKRP_MOST_RUNS * SLC_RUN_NNZ < 1 << 16, "counters have 16 bits");
 
-/* Nonzeros of a thread at most. */
+/* Largest number of nonzeros per thread. */
 enum { SLC_MTTKRP_STEPS = SLC_MTTKRP_MOST_RUNS * SLC_RUN_NNZ / SLC_MTTKRP_THREADS };
 
 /* Counters of a bucket: word w has those of warps 2w (low half) and 2w + 1. */
@@ -36,7 +36,7 @@ struct slc_mttkrp_sort {
     uint32_t *warp_sums;
 };
 
-/* Where a thread's nonzeros first, first + SLC_WARP, .. below end go. */
+/* Destinations of a thread's nonzeros first, first + SLC_WARP, .. below end. */
 struct slc_mttkrp_places {
     uint32_t first, end;
     uint32_t places[SLC_MTTKRP_STEPS / 2]; /* two of 16 bits each */
@@ -52,10 +52,8 @@ slc_mttkrp_sort_range(uint32_t nnz, uint32_t warp, uint32_t *begin, uint32_t *en
     *end = *begin + steps * SLC_WARP < nnz ? *begin + steps * SLC_WARP : nnz;
 }
 
-/*
- * The lanes whose nonzeros are of the same bucket. The lowest of them counts for all. Lanes beyond
- * the end are in no bucket.
- */
+/* The lanes whose nonzeros are of the same bucket. The lowest of them counts for all. Lanes beyond
+ * the end are in no bucket. */
 __device__ static inline uint32_t slc_mttkrp_same_bucket(const struct slc_mttkrp_sort *sort,
                                                          uint32_t at,
                                                          uint32_t end,
@@ -65,7 +63,7 @@ __device__ static inline uint32_t slc_mttkrp_same_bucket(const struct slc_mttkrp
     return __match_any_sync(SLC_ALL_LANES, *bucket);
 }
 
-/* Where a warp's counter is: the word, and the shift of the half. */
+/* A warp's counter: the word that has it; the shift selects the half. */
 __device__ static inline uint32_t *
 slc_mttkrp_counter(const struct slc_mttkrp_sort *sort, uint32_t bucket, uint32_t warp)
 {
@@ -86,7 +84,7 @@ __device__ static inline uint4 slc_mttkrp_scan_bucket(uint4 counts, uint32_t *be
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/* Turns counts into places. The block synchronizes before and after. */
+/* Turns counts into positions. The block synchronizes before and after. */
 __device__ static inline void slc_mttkrp_scan(const struct slc_mttkrp_sort *sort)
 {
     const uint32_t each = sort->buckets / SLC_MTTKRP_THREADS;
@@ -131,7 +129,7 @@ __device__ static inline void slc_mttkrp_count(const struct slc_mttkrp_sort *sor
         const uint32_t same = slc_mttkrp_same_bucket(sort, at, places->end, &bucket);
 
         if (at < places->end && __ffs(same) - 1 == (int)lane) {
-            /* The other half of the word is another warp's. */
+            /* The other half of the word belongs to another warp. */
             uint32_t *counter = slc_mttkrp_counter(sort, bucket, warp);
             const uint32_t count = (uint32_t)__popc(same) << warp % 2 * 16;
 
@@ -140,7 +138,7 @@ __device__ static inline void slc_mttkrp_count(const struct slc_mttkrp_sort *sor
     }
 }
 
-/* Gives the warp's nonzeros their places. */
+/* Assigns positions to the warp's nonzeros. */
 __device__ static inline void slc_mttkrp_place(const struct slc_mttkrp_sort *sort,
                                                struct slc_mttkrp_places *places)
 {
@@ -169,10 +167,8 @@ __device__ static inline void slc_mttkrp_place(const struct slc_mttkrp_sort *sor
     }
 }
 
-/*
- * Finds the places of the chunk's nonzeros; the halves of the counters are the ends of their warps'
- * parts of buckets then. Called by the whole block, which synchronizes before and after.
- */
+/* Finds the positions of the chunk's nonzeros; the halves of the counters are then the ends of
+ * their warps' parts of buckets. Called by the whole block, which synchronizes before and after. */
 __device__ static inline void slc_mttkrp_group(const struct slc_mttkrp_sort *sort,
                                                struct slc_mttkrp_places *places)
 {
@@ -189,13 +185,12 @@ __device__ static inline void slc_mttkrp_group(const struct slc_mttkrp_sort *sor
     slc_mttkrp_place(sort, places);
 }
 
-/* Moves the numbers of an array to their places. Called by the whole block, which synchronizes
- * before anybody reads them. */
+/* Moves the numbers of an array to their positions. Called by the whole block, which synchronizes
+ * before they are read. */
 template <typename T>
 __device__ static inline void slc_mttkrp_move(T *array, const struct slc_mttkrp_places *places)
 {
-    /* Initialised, so that elements that the loop skips need no registers across chunks.
-     */
+    /* Initialized, so that elements that the loop skips need no registers across chunks. */
     T held[SLC_MTTKRP_STEPS] = {};
 
     SLC_UNROLL
@@ -217,7 +212,7 @@ __device__ static inline void slc_mttkrp_move(T *array, const struct slc_mttkrp_
     }
 }
 
-/* Where a bucket ends in the order of rows, once places have been found. */
+/* The end of a bucket in sorted order, once positions have been found. */
 __device__ static inline uint32_t slc_mttkrp_bucket_end(const struct slc_mttkrp_sort *sort,
                                                         uint32_t bucket)
 {

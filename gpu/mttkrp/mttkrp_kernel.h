@@ -1,9 +1,9 @@
 /*
- * The kernel of MTTKRP: see mttkrp.cu. Included by one file for each kind of sums, ordinary and
- * exact, and one for the variants that benchmarks compare: they are compiled side by side.
+ * The kernel of MTTKRP, outlined in mttkrp.cu. Included by one file each for ordinary sums, exact
+ * sums and the variants that benchmarks compare, so that these are compiled in parallel.
  *
- * Decoding, sorting and computing are stages of their own that meet in shared memory: a kernel for
- * several right-hand sides decodes once, and sorts and computes for each.
+ * Decoding, sorting and computing are separate stages that communicate through shared memory: a
+ * kernel for several right-hand sides decodes once, and sorts and computes for each.
  */
 #ifndef SLC_GPU_MTTKRP_KERNEL_H
 #define SLC_GPU_MTTKRP_KERNEL_H
@@ -12,7 +12,7 @@
 #include "gpu/decode/transcode.h"
 #include "gpu/mttkrp/mttkrp_compute.h"
 
-/* Shared memory as the plan lays it out. */
+/* Sets pointers into shared memory by the plan. */
 template <bool exact_sums>
 __device__ static inline void slc_mttkrp_lay_out(const struct slc_gpu_mttkrp *job,
                                                  const struct slc_gpu_mttkrp_plan *plan,
@@ -37,19 +37,17 @@ __device__ static inline void slc_mttkrp_lay_out(const struct slc_gpu_mttkrp *jo
     sums->stash = reinterpret_cast<double *>(shared + plan->stash_at);
     sums->stash_words = reinterpret_cast<unsigned long long *>(shared + plan->stash_at);
     sums->tags = reinterpret_cast<uint64_t *>(shared + plan->tags_at);
-    sums->wanted = reinterpret_cast<uint32_t *>(sums->tags + SLC_MTTKRP_MOST_STASHED);
+    sums->candidates = reinterpret_cast<uint32_t *>(sums->tags + SLC_MTTKRP_MOST_STASHED);
 }
 
-/*
- * Adds up the squares of a run that the warp has decoded: what exact sums are bounded by follows
- * from a sum of squares that the file states, and is checked with that of what was computed from.
- */
+/* Adds the squares of a run that the warp has decoded. The bound of exact sums derives from the sum
+ * of squares in the file, which is checked against this sum over the values used. */
 __device__ static inline void
 slc_mttkrp_add_squares(const double *values, uint32_t count, struct slc_gpu_fault *fault)
 {
     double sum = 0;
 
-    __syncwarp(); /* lanes have written what others read */
+    __syncwarp(); /* make the other lanes' values visible */
     for (uint32_t i = threadIdx.x % SLC_WARP; i < count; i += SLC_WARP) {
         sum += values[i] * values[i];
     }
@@ -61,7 +59,7 @@ slc_mttkrp_add_squares(const double *values, uint32_t count, struct slc_gpu_faul
     }
 }
 
-/* Where a block reads the descriptions of its tile and of the layout: global or shared memory. */
+/* Location of the descriptions of tile and layout: global or shared memory. */
 struct slc_mttkrp_fields {
     const struct slc_encoded_layout *layout;
     const struct slc_gpu_tile *tile;
@@ -81,7 +79,7 @@ __device__ static inline void slc_mttkrp_copy_words(void *to, const void *from, 
     }
 }
 
-/* How many nonzeros the chunk has whose first run is `first`, and how they are sorted. */
+/* Sets the number of nonzeros of the chunk whose first run is `first`, and how they are sorted. */
 __device__ static inline void slc_mttkrp_begin_chunk(const struct slc_gpu_mttkrp *job,
                                                      const struct slc_gpu_batch *batch,
                                                      const struct slc_gpu_mttkrp_plan *plan,
@@ -104,7 +102,7 @@ __device__ static inline void slc_mttkrp_begin_chunk(const struct slc_gpu_mttkrp
     }
 }
 
-/* Decodes the chunk's runs, from `first` of the tile on, a warp each. */
+/* Decodes the chunk's runs, from `first` of the tile on, one per warp. */
 template <bool exact_sums>
 __device__ static inline void slc_mttkrp_decode(const struct slc_mttkrp_fields *fields,
                                                 uint32_t first,
@@ -127,7 +125,7 @@ __device__ static inline void slc_mttkrp_decode(const struct slc_mttkrp_fields *
     }
 }
 
-/* Brings a chunk into the order of its rows. The block synchronizes before and after. */
+/* Sorts a chunk by rows. The block synchronizes before and after. */
 template <bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_sort_chunk(const struct slc_gpu_mttkrp *job,
                                                     const struct slc_gpu_mttkrp_plan *plan,
@@ -150,7 +148,7 @@ __device__ static inline void slc_mttkrp_sort_chunk(const struct slc_gpu_mttkrp 
     }
 }
 
-/* flags: a set of enum slc_gpu_mttkrp_flag that the kernel is compiled for. */
+/* flags: the set of enum slc_gpu_mttkrp_flag that the kernel is compiled for. */
 template <typename F, bool exact_sums, unsigned flags>
 __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
                                          (flags & SLC_MTTKRP_THREE_BLOCKS) != 0     ? 3
@@ -198,17 +196,17 @@ __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
         }
         slc_mttkrp_begin_chunk(&job, &batch, &plan, &fields.tile->tile, run, &chunk);
         if constexpr ((flags & SLC_MTTKRP_TRANSCODED) != 0) {
-            slc_transcoded_take(batch.transcoded + tile, job.order, run * SLC_RUN_NNZ,
+            slc_transcoded_read(batch.transcoded + tile, job.order, run * SLC_RUN_NNZ,
                                 chunk.sort.nnz, SLC_MTTKRP_THREADS, chunk.offsets, chunk.stride,
                                 chunk.values);
         } else {
             slc_mttkrp_decode<exact_sums>(&fields, run, batch.fault, &chunk);
         }
-        __syncthreads(); /* also because counters take the place of the scratch of decoding */
+        __syncthreads(); /* also because counters reuse the scratch of decoding */
         slc_mttkrp_sort_chunk<exact_sums, flags>(&job, &plan, &chunk, &sums);
         SLC_PLANT(mttkrp_chunk_not_sorted, __syncthreads());
         slc_mttkrp_compute<F, exact_sums, flags>(&job, &chunk, &sums);
-        /* The next chunk, or the flush, is in the same memory. */
+        /* The next chunk, or the flush, uses the same memory. */
         SLC_PLANT(mttkrp_chunk_overwritten, __syncthreads());
     }
     slc_mttkrp_sums_end(&sums);
@@ -223,8 +221,8 @@ static cudaError_t slc_mttkrp_launch(const struct slc_gpu_mttkrp *job,
 {
     const uint32_t most = machine->multiprocessors * plan->blocks_each * batch->waves;
     const dim3 grid(batch->chunk_count < most ? batch->chunk_count : most);
-    /* The limit is the kernel's, whoever launches it: not this plan's, for others launch meanwhile.
-     */
+    /* The limit belongs to the kernel, not to this plan, because other threads may launch it at the
+     * same time. */
     cudaError_t error = cudaFuncSetAttribute(mttkrp_kernel<F, exact_sums, flags>,
                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              (int)machine->shared_bytes);

@@ -1,4 +1,4 @@
-/* See mttkrp_plan.h. Of the host alone. */
+/* Plans of MTTKRP launches. Host code only. */
 #include "gpu/mttkrp/mttkrp_plan.h"
 
 extern "C" {
@@ -6,14 +6,12 @@ extern "C" {
 }
 
 enum {
-    /* Shared memory of a multiprocessor that the system takes for each thread block. */
+    /* Shared memory of a multiprocessor that the system reserves per thread block. */
     RESERVED_BYTES = 1024,
-    /*
-     * What exact sums cut chunks for, whatever the machine: their bits depend on the cuts. Half of
-     * the 164 KiB of sm_80, and there on every device since.
-     */
+    /* Shared memory that chunks of exact sums are cut for, on every machine, because their bits
+     * depend on the cuts. Half of the 164 KiB of sm_80, available on every device since. */
     EXACT_BYTES = 81 * 1024,
-    /* The stash takes at most a part of so many: it must not cost runs of a chunk. */
+    /* Divisor for the stash's share of shared memory: it must not cost runs of a chunk. */
     STASH_PART = 8
 };
 
@@ -22,7 +20,7 @@ static uint32_t aligned(uint64_t bytes)
     return (uint32_t)((bytes + 15) / 16 * 16);
 }
 
-/* Of a row in the stash; exact sums are two words. */
+/* Bytes of a row in the stash; exact sums are two words. */
 static uint64_t stash_row_bytes(const struct slc_gpu_mttkrp *job)
 {
     return (uint64_t)job->rank * (job->exact.words != NULL ? 16 : sizeof(double));
@@ -46,7 +44,7 @@ lay_out(const struct slc_gpu_mttkrp *job, uint32_t runs, struct slc_gpu_mttkrp_p
     }
     plan->values_at = nnz * job->order * (uint32_t)sizeof(uint32_t);
     plan->work_at = plan->values_at + aligned(nnz * sizeof(double));
-    /* After the counters, a sum of every warp. */
+    /* After the counters, one sum per warp. */
     plan->tags_at = plan->work_at + aligned(work) + SLC_MTTKRP_WARPS * (uint32_t)sizeof(uint32_t);
     plan->corner_at =
         plan->tags_at + SLC_MTTKRP_MOST_STASHED * (uint32_t)(sizeof(uint64_t) + sizeof(uint32_t));
@@ -58,18 +56,18 @@ lay_out(const struct slc_gpu_mttkrp *job, uint32_t runs, struct slc_gpu_mttkrp_p
     return plan->stash_at;
 }
 
-/* What chunks have at most. Bits of exact sums depend on it. */
-static uint32_t runs_wanted(const struct slc_gpu_mttkrp *job)
+/* Largest number of runs per chunk. Bits of exact sums depend on it. */
+static uint32_t runs_limit(const struct slc_gpu_mttkrp *job)
 {
     return job->variant.chunk_runs == 0 || job->exact.words != NULL ? +SLC_MTTKRP_USUAL_RUNS
                                                                     : job->variant.chunk_runs;
 }
 
-/* The most runs of a chunk that fit next to `stash_bytes`; or 0. */
+/* The most runs of a chunk that fit together with `stash_bytes`; or 0. */
 static uint32_t most_runs(const struct slc_gpu_mttkrp *job, uint64_t bytes, uint64_t stash_bytes)
 {
     struct slc_gpu_mttkrp_plan plan;
-    uint32_t runs = runs_wanted(job);
+    uint32_t runs = runs_limit(job);
 
     while (runs > 0 && lay_out(job, runs, &plan) + stash_bytes > bytes) {
         runs--;
@@ -92,12 +90,12 @@ static void fill_plan(const struct slc_gpu_mttkrp *job,
     plan->shared_bytes = bytes + aligned(stash_rows * stash_row_bytes(job));
 }
 
-/* Regime 1 in `bytes` of shared memory, if it fits. `cut`: the runs that chunks must have, or 0. */
-static bool settle_whole(const struct slc_gpu_mttkrp *job,
-                         uint64_t bytes,
-                         uint32_t blocks_each,
-                         uint32_t cut,
-                         struct slc_gpu_mttkrp_plan *plan)
+/* Plans regime 1 in `bytes` of shared memory, if it fits. `cut`: required runs per chunk, or 0. */
+static bool plan_whole(const struct slc_gpu_mttkrp *job,
+                       uint64_t bytes,
+                       uint32_t blocks_each,
+                       uint32_t cut,
+                       struct slc_gpu_mttkrp_plan *plan)
 {
     uint64_t stash;
     uint32_t runs;
@@ -106,19 +104,19 @@ static bool settle_whole(const struct slc_gpu_mttkrp *job,
         return false;
     }
     runs = most_runs(job, bytes, aligned(stash));
-    if (runs < (cut != 0 ? cut : (uint32_t)slc_min_u64(SLC_MTTKRP_WHOLE_RUNS, runs_wanted(job)))) {
+    if (runs < (cut != 0 ? cut : (uint32_t)slc_min_u64(SLC_MTTKRP_WHOLE_RUNS, runs_limit(job)))) {
         return false;
     }
     fill_plan(job, cut != 0 ? cut : runs, job->output.rows, blocks_each, plan);
     return true;
 }
 
-/* Regime 3, or 2 where not even a few rows fit. */
-static bool settle_hot(const struct slc_gpu_mttkrp *job,
-                       uint64_t bytes,
-                       uint32_t blocks_each,
-                       uint32_t cut,
-                       struct slc_gpu_mttkrp_plan *plan)
+/* Plans regime 3, or 2 if not even a few rows fit. */
+static bool plan_hot(const struct slc_gpu_mttkrp *job,
+                     uint64_t bytes,
+                     uint32_t blocks_each,
+                     uint32_t cut,
+                     struct slc_gpu_mttkrp_plan *plan)
 {
     uint32_t rows =
         (job->variant.flags & SLC_MTTKRP_WITHOUT_STASH) != 0 ? 0 : SLC_MTTKRP_MOST_STASHED;
@@ -145,10 +143,8 @@ bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
                          struct slc_gpu_mttkrp_plan *plan)
 {
     const uint64_t all = machine->shared_bytes;
-    /*
-     * Two blocks per multiprocessor: while one decodes, the other has rows on their way. Words of
-     * f64 sums of f32 rows take more than the 128 registers that a thread of two blocks has.
-     */
+    /* Two blocks per multiprocessor: while one decodes, the other loads rows. Words of f64 sums of
+     * f32 rows need more than the 128 registers per thread that two blocks have. */
     const bool two = job->exact.words == NULL || job->precision != SLC_F32;
     const uint64_t half = (all + RESERVED_BYTES) / 2 - RESERVED_BYTES;
     uint32_t cut = 0;
@@ -160,19 +156,20 @@ bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
     if ((job->variant.flags & SLC_MTTKRP_THREE_BLOCKS) != 0) {
         const uint64_t third = (all + RESERVED_BYTES) / 3 - RESERVED_BYTES;
 
-        return settle_hot(job, third, 3, cut, plan) || settle_hot(job, half, 2, cut, plan);
+        return plan_hot(job, third, 3, cut, plan) || plan_hot(job, half, 2, cut, plan);
     }
     if ((job->variant.flags & SLC_MTTKRP_WITHOUT_STASH) == 0 &&
-        ((two && settle_whole(job, half, 2, cut, plan)) || settle_whole(job, all, 1, cut, plan))) {
+        ((two && plan_whole(job, half, 2, cut, plan)) || plan_whole(job, all, 1, cut, plan))) {
         return true;
     }
-    return (two && settle_hot(job, half, 2, cut, plan)) || settle_hot(job, all, 1, cut, plan);
+    return (two && plan_hot(job, half, 2, cut, plan)) || plan_hot(job, all, 1, cut, plan);
 }
 
 uint32_t slc_gpu_mttkrp_carveout(const struct slc_gpu_mttkrp_plan *plan,
                                  const struct slc_gpu_machine *machine)
 {
-    /* KiB that multiprocessors since sm_80 can have as shared memory, as far as one has so much. */
+    /* Sizes in KiB of shared memory that multiprocessors since sm_80 can be set to, as far as they
+     * have that much. */
     static const uint32_t sizes[] = {8, 16, 32, 64, 100, 132, 164, 196, 228};
     const uint32_t all = machine->shared_bytes + RESERVED_BYTES;
     const uint32_t taken = plan->blocks_each * (plan->shared_bytes + RESERVED_BYTES);

@@ -1,19 +1,19 @@
 /*
- * Where a thread block puts the sums of segments: rows in shared memory, its stash, or else global
- * memory; as floating point or as exact words. Device code, included by kernels. mttkrp_plan.h says
- * when there is a stash, and of what.
+ * Storing the sums of segments of a thread block: in rows in shared memory, its stash, or else in
+ * global memory; as floating point or as exact words. Device code, included by kernels.
+ * mttkrp_plan.h describes when there is a stash, and its contents.
  *
- * Rows come to a stash of hot ones between chunks: each has one place, row modulo the places, and
- * stays there until a hotter one, while it is not hot itself, takes the place; its sum is added to
- * global memory then. All other rows pass it by.
+ * A stash of hot rows is updated between chunks: each row has one position, row modulo the
+ * positions, and stays there until it is no longer hot and a hot row replaces it; its sum is then
+ * added to global memory. All other rows bypass the stash.
  */
 #ifndef SLC_GPU_MTTKRP_SUMS_H
 #define SLC_GPU_MTTKRP_SUMS_H
 
 #include "gpu/mttkrp/mttkrp_group.h"
 
-/* exact_sums: they are words (exact_sum.h). A choice at compile time: both ways in one loop cost
- * registers. */
+/* exact_sums: sums are words (exact_sum.h). Chosen at compile time, because both variants in one
+ * loop cost registers. */
 template <bool exact_sums> struct slc_mttkrp_sums {
     double *output; /* global; not used with exact sums */
     uint64_t rows;
@@ -22,17 +22,17 @@ template <bool exact_sums> struct slc_mttkrp_sums {
     uint32_t rank;
     uint32_t stash_rows;
     bool whole;
-    double *stash;                   /* shared; with exact sums, */
-    unsigned long long *stash_words; /* the same place, as pairs of words */
-    uint64_t *tags;                  /* the rows it holds, or no_row */
-    uint32_t *wanted; /* per place: 0, or count << 16 | a nonzero's place, or keep: atomicMax */
+    double *stash;                   /* shared */
+    unsigned long long *stash_words; /* with exact sums: the same memory, as pairs of words */
+    uint64_t *tags;                  /* rows held, or no_row */
+    uint32_t *candidates; /* per position: 0, or count << 16 | nonzero, or keep: atomicMax */
 };
 
 static constexpr uint64_t slc_mttkrp_no_row = UINT64_MAX;
-/* Above every count: the row that is there is still hot. */
+/* Above every count: the current row is still hot. */
 static constexpr uint32_t slc_mttkrp_keep = UINT32_MAX;
 
-/* Begins with an empty stash. The block synchronizes after it. */
+/* Clears the stash. The block synchronizes after it. */
 template <bool exact_sums>
 __device__ static inline void slc_mttkrp_sums_begin(slc_mttkrp_sums<exact_sums> *sums)
 {
@@ -48,11 +48,11 @@ __device__ static inline void slc_mttkrp_sums_begin(slc_mttkrp_sums<exact_sums> 
     }
     if (threadIdx.x < SLC_MTTKRP_MOST_STASHED) {
         sums->tags[threadIdx.x] = slc_mttkrp_no_row;
-        sums->wanted[threadIdx.x] = 0;
+        sums->candidates[threadIdx.x] = 0;
     }
 }
 
-/* Adds one element to where it stays; `alone`: nobody else adds to it meanwhile. */
+/* Adds one element; `alone`: no other thread adds to it at the same time. */
 __device__ static inline void slc_mttkrp_add_one(double *to, double value, bool alone)
 {
     if (alone) {
@@ -62,7 +62,7 @@ __device__ static inline void slc_mttkrp_add_one(double *to, double value, bool 
     }
 }
 
-/* Adds pairs of words to those of `count` columns from `to` on, of which `left` are there. */
+/* Adds pairs of words to those of `count` columns from `to` on, of which `left` exist. */
 template <int count>
 __device__ static inline void slc_mttkrp_add_words(unsigned long long *to,
                                                    uint32_t left,
@@ -78,10 +78,8 @@ __device__ static inline void slc_mttkrp_add_words(unsigned long long *to,
     }
 }
 
-/*
- * Adds sums of `count` columns, of which `left` are there, as words. What cannot be added counts in
- * its column's word and adds nothing.
- */
+/* Adds sums of `count` columns, of which `left` exist, as words. An addend that cannot be added is
+ * counted in its column's word instead. */
 template <bool exact_sums, int count>
 __device__ static inline void slc_mttkrp_add_exact(const slc_mttkrp_sums<exact_sums> *sums,
                                                    uint64_t row,
@@ -110,17 +108,17 @@ __device__ static inline void slc_mttkrp_add_exact(const slc_mttkrp_sums<exact_s
     }
 }
 
-/* Where a lane's sums go. */
+/* Destination of a lane's sums. */
 struct slc_mttkrp_target {
     const uint64_t *corner; /* in shared memory: the output row that offsets count from */
     uint32_t column;        /* the first of the lane's columns */
-    double *output;         /* the element of both; not with exact sums */
+    double *output;         /* the element at both; not with exact sums */
 };
 
 /*
  * Adds two columns of each of `lanes` lanes to a row of memory so that neighbouring lanes add
- * neighbouring numbers: whole sectors of 32 bytes, where the two numbers of a lane are half of one.
- * `to`: where the lane's two numbers belong.
+ * neighbouring numbers: whole sectors of 32 bytes, of which a lane's two numbers are half. `to`:
+ * destination of the lane's two numbers.
  */
 __device__ static inline void
 slc_mttkrp_add_sectors(uint32_t lanes, double *to, const double (&sum)[2])
@@ -152,10 +150,10 @@ __device__ static inline void slc_mttkrp_add_global(const slc_mttkrp_sums<exact_
 
     if constexpr ((flags & SLC_MTTKRP_FULL_SECTORS) != 0 && width == 2) {
         constexpr uint32_t panel = SLC_WARP * width;
-        const uint32_t there = left + column % panel; /* columns from the panel's begin on */
+        const uint32_t there = left + column % panel; /* columns from the panel's start on */
         const uint32_t columns = there < panel ? there : panel;
 
-        /* All lanes of the row have two numbers to add: as many lanes as a power of two. */
+        /* All lanes of the row have two numbers to add, and their number is a power of two. */
         if (columns > 1 && (columns & (columns - 1)) == 0) {
             slc_mttkrp_add_sectors(columns / width, to, sum);
             return;
@@ -173,10 +171,8 @@ __device__ static inline void slc_mttkrp_add_global(const slc_mttkrp_sums<exact_
     }
 }
 
-/*
- * Adds a segment's sum of `width` columns, of which those beyond the rank are none. `offset`: the
- * row from the corner. `alone`: no other segment of the chunk has this row.
- */
+/* Adds a segment's sum of `width` columns, ignoring columns beyond the rank. `offset`: the row from
+ * the corner. `alone`: no other segment of the chunk has this row. */
 template <bool exact_sums, unsigned flags, int width>
 __device__ static inline void slc_mttkrp_add_segment(const slc_mttkrp_sums<exact_sums> *sums,
                                                      const struct slc_mttkrp_target *target,
@@ -212,7 +208,7 @@ __device__ static inline void slc_mttkrp_add_segment(const slc_mttkrp_sums<exact
     }
 }
 
-/* Adds a row of the stash to global memory and empties it: threads `first`, first + step, .. */
+/* Adds a row of the stash to global memory and clears it: threads `first`, first + step, .. */
 template <bool exact_sums>
 __device__ static inline void slc_mttkrp_flush_row(const slc_mttkrp_sums<exact_sums> *sums,
                                                    uint32_t place,
@@ -241,7 +237,7 @@ __device__ static inline void slc_mttkrp_flush_row(const slc_mttkrp_sums<exact_s
     }
 }
 
-/* Adds all that the stash holds to global memory. The block synchronizes before it. */
+/* Adds the whole stash to global memory. The block synchronizes before it. */
 template <bool exact_sums>
 __device__ static inline void slc_mttkrp_sums_end(const slc_mttkrp_sums<exact_sums> *sums)
 {
@@ -262,9 +258,9 @@ __device__ static inline void slc_mttkrp_sums_end(const slc_mttkrp_sums<exact_su
 }
 
 /*
- * Between sorting a chunk and computing: gives places of the stash to its hot rows. Called by the
- * whole block, which synchronizes before and after. Which rows get a place does not depend on the
- * order of threads: of those that want one the most frequent.
+ * Called between sorting a chunk and computing: assigns positions of the stash to its hot rows.
+ * Called by the whole block, which synchronizes before and after. The choice does not depend on the
+ * order of threads: the most frequent candidate gets the position.
  */
 template <bool exact_sums>
 __device__ static inline void slc_mttkrp_stash_hot(const slc_mttkrp_sums<exact_sums> *sums,
@@ -278,17 +274,17 @@ __device__ static inline void slc_mttkrp_stash_hot(const slc_mttkrp_sums<exact_s
         const uint32_t count = slc_mttkrp_bucket_end(sort, b) - begin;
 
         if (count >= SLC_MTTKRP_HOT_NNZ && count * SLC_MTTKRP_HOT_SHARE > sort->nnz) {
-            /* Of several rows in a bucket, one of those in its middle is likely the hot one. */
+            /* If a bucket has several rows, one in its middle is likely the hot one. */
             const uint32_t nonzero = begin + count / 2;
             const uint64_t row = corner + sort->rows[nonzero];
             const uint32_t place = (uint32_t)row & (sums->stash_rows - 1);
 
-            atomicMax(sums->wanted + place,
+            atomicMax(sums->candidates + place,
                       sums->tags[place] == row ? slc_mttkrp_keep : count << 16 | nonzero);
         }
     }
     __syncthreads();
-    const uint32_t want = lane < sums->stash_rows ? sums->wanted[lane] : 0;
+    const uint32_t want = lane < sums->stash_rows ? sums->candidates[lane] : 0;
     const unsigned coming = __ballot_sync(SLC_ALL_LANES, want != 0 && want != slc_mttkrp_keep);
 
     for (unsigned left = coming; left != 0; left &= left - 1) {
@@ -303,7 +299,7 @@ __device__ static inline void slc_mttkrp_stash_hot(const slc_mttkrp_sums<exact_s
         if ((coming >> lane & 1U) != 0) {
             sums->tags[lane] = corner + sort->rows[want & 0xffffU];
         }
-        sums->wanted[lane] = 0;
+        sums->candidates[lane] = 0;
     }
 }
 

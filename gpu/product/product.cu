@@ -1,4 +1,4 @@
-/* A device that multiplies tiles: opening and closing it. See product.h. */
+/* Opens and closes a device that multiplies tiles. */
 #include "gpu/product/product.h"
 
 #include "gpu/cuda/check.h"
@@ -11,18 +11,19 @@ extern "C" {
 #include <cinttypes>
 #include <cstring>
 
-/* A record of some 50 KiB, too large for a stack; NULL where there is no memory. Owns: slc_free. */
-static struct slc_gpu_product *create(void)
+/* Allocates a record of about 50 KiB, too large for a stack; NULL if memory is short. Owns:
+ * slc_free. */
+static struct slc_gpu_product *create_record(void)
 {
     return static_cast<struct slc_gpu_product *>(slc_calloc(1, sizeof(slc_gpu_product)));
 }
 
 /* ---- open */
 
-static enum slc_status take_memory(struct slc_gpu_product *made, struct slc_error *err)
+static enum slc_status allocate_memory(struct slc_gpu_product *made, struct slc_error *err)
 {
     SLC_TRY(slc_buffer_create(&made->registered, made->registered_bytes, SLC_PAGES_SMALL, err));
-    SLC_TRY(slc_gpu_device_memory_take(made->device_bytes, &made->device, err));
+    SLC_TRY(slc_gpu_device_memory_allocate(made->device_bytes, &made->device, err));
     SLC_GPU_TRY(
         cudaHostRegister(made->registered.data, made->registered.bytes, cudaHostRegisterPortable),
         err);
@@ -38,12 +39,12 @@ open_lane(struct slc_gpu_lane *lane, uint64_t result_bytes, struct slc_error *er
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->begun, cudaEventDefault), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->copied, cudaEventDefault), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->done, cudaEventDefault), err);
-    /* More of it is copied than a tile fills: tools that look for such bytes find none. */
+    /* More of it is copied than a tile fills; memory checkers would report uninitialized bytes. */
     SLC_GPU_TRY(cudaMemsetAsync(lane->job.result, 0, result_bytes, lane->stream), err);
     return SLC_OK;
 }
 
-/* What of a lane's tiles is always the same. */
+/* Sets the constant members of a lane's tiles. */
 static void prepare_lane(const struct slc_gpu_product *made, struct slc_gpu_lane *lane)
 {
     auto *input = reinterpret_cast<struct slc_product_input *>(lane->memory.input);
@@ -69,7 +70,7 @@ static void prepare_lane(const struct slc_gpu_product *made, struct slc_gpu_lane
     }
 }
 
-/* A copy to the device from the registered memory's begin, which is free again then. */
+/* Copies to the device from the start of the registered memory, which is free again on return. */
 static enum slc_status
 send_bytes(struct slc_gpu_product *made, void *to, uint64_t bytes, struct slc_error *err)
 {
@@ -83,7 +84,7 @@ send_bytes(struct slc_gpu_product *made, void *to, uint64_t bytes, struct slc_er
     return SLC_OK;
 }
 
-/* Rows of a matrix, packed as the device has them. */
+/* Packs rows of a matrix into the device's form. */
 static void
 pack_rows(const struct slc_gpu_product *made, unsigned mode, uint64_t first, uint64_t count)
 {
@@ -99,7 +100,7 @@ pack_rows(const struct slc_gpu_product *made, unsigned mode, uint64_t first, uin
     }
 }
 
-/* Whatever the lanes have for tiles and results takes a row at least. */
+/* The lanes' buffers for tiles and results hold at least a row. */
 static enum slc_status
 write_matrix(struct slc_gpu_product *made, unsigned mode, struct slc_error *err)
 {
@@ -141,7 +142,7 @@ open_lanes(const struct slc_gpu *gpu, struct slc_gpu_product *made, struct slc_e
     enum slc_status status;
 
     SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
-    status = take_memory(made, err);
+    status = allocate_memory(made, err);
     for (unsigned l = 0; l < made->product.lanes && status == SLC_OK; l++) {
         made->lanes[l].memory = made->lane_memory[l];
         prepare_lane(made, &made->lanes[l]);
@@ -157,7 +158,7 @@ open_lanes(const struct slc_gpu *gpu, struct slc_gpu_product *made, struct slc_e
     return status;
 }
 
-/* Measures the product, too. */
+/* Also measures the product. */
 static enum slc_status check_product(const struct slc_gpu *gpu,
                                      const struct slc_device_product *product,
                                      struct slc_error *err)
@@ -165,18 +166,18 @@ static enum slc_status check_product(const struct slc_gpu *gpu,
     const uint64_t mib = UINT64_C(1) << 20;
 
     if (!slc_gpu_product_measure(product, gpu->product)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "a device cannot multiply tiles of %u modes in %u lanes, %" PRIu32
-                        " fibers at a time: modes and matrices have one length, matrices one type "
-                        "and number of columns, lanes are 1 to %d, and memory is counted in 64 "
-                        "bits",
-                        product->order, product->lanes, product->room, SLC_DEVICE_LANES);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "a device cannot multiply tiles of %u modes in %u lanes, %" PRIu32
+            " fibers at a time: matrices must have as many rows as their modes have indices, one "
+            "type and one number of columns, lanes must be 1 to %d, and memory must fit in 64 bits",
+            product->order, product->lanes, product->room, SLC_DEVICE_LANES);
     }
     if (gpu->product->device_bytes > gpu->cap_bytes) {
         return slc_fail_field(
             err, SLC_ERR_BUDGET, SLC_FIELD_DEVICE_MEMORY,
             "matrices and %u lanes on device %d need %" PRIu64
-            " MiB of device memory or more; %" PRIu64 ".%" PRIu64 " MiB of it may be used",
+            " MiB of device memory or more; the limit is %" PRIu64 ".%" PRIu64 " MiB",
             product->lanes, gpu->ordinal, slc_div_up_u64(gpu->product->device_bytes, mib),
             gpu->cap_bytes / mib, gpu->cap_bytes % mib * 10 / mib);
     }
@@ -191,9 +192,9 @@ enum slc_status slc_gpu_product_open(struct slc_device *device,
     enum slc_status status;
 
     if (gpu->is_open || gpu->product != nullptr) {
-        return slc_fail(err, SLC_ERR_USAGE, "device %d is open already", gpu->ordinal);
+        return slc_fail(err, SLC_ERR_USAGE, "device %d is already open", gpu->ordinal);
     }
-    gpu->product = create();
+    gpu->product = create_record();
     if (gpu->product == nullptr) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the lanes of device %d", gpu->ordinal);
     }
@@ -271,7 +272,7 @@ void slc_gpu_product_close(struct slc_gpu *gpu)
     if (product->device != nullptr) {
         (void)cudaFree(product->device);
     }
-    /* What these calls say is of no use to whoever asks next. */
+    /* Discard the errors of these calls. */
     (void)cudaGetLastError();
     slc_buffer_destroy(&product->registered);
     pthread_mutex_destroy(&product->times_mutex);

@@ -1,23 +1,23 @@
-/* See product_kernels.h. */
+/* Kernels that multiply a tile fiber by fiber. */
 #include "gpu/product/product_kernels.h"
 
 #include "gpu/decode/decode.h"
 #include "gpu/product/pack.h"
 
 enum {
-    DECODE_WARPS = 4, /* of a thread block: their scratch fits what every device has */
+    DECODE_WARPS = 4, /* of a thread block: their scratch fits on every device */
     THREADS = 256,
-    /* Blocks of a multiprocessor for which registers are given out. */
+    /* Blocks per multiprocessor that registers are allocated for. */
     BLOCKS = 2,
-    BATCH = 4, /* nonzeros whose rows are on their way at the same time */
+    BATCH = 4, /* nonzeros whose rows are loaded at the same time */
     GROUP_WORDS = SLC_GROUP_NNZ / SLC_WARP,
     RUN_GROUPS = SLC_RUN_NNZ / SLC_GROUP_NNZ
 };
 
-/* No fiber: its number is above that of any. */
+/* No fiber: a number above that of any fiber. */
 #define NO_FIBER UINT32_MAX
 
-/* Whether nonzero i, not the tile's first, leaves the fiber of the one before it. */
+/* Whether nonzero i, not the tile's first, is in another fiber than the one before it. */
 __device__ static inline bool leaves_fiber(const struct slc_product_job *job, uint32_t i)
 {
     bool leaves = false;
@@ -32,7 +32,7 @@ __device__ static inline bool leaves_fiber(const struct slc_product_job *job, ui
 
 /* ---- decode */
 
-/* Marks heads of the run's nonzeros [first, end) but the first. */
+/* Marks the heads of fibers among the run's nonzeros [first, end), except the first nonzero. */
 __device__ static inline void
 mark_heads(const struct slc_product_job *job, uint32_t first, uint32_t end, uint32_t lane)
 {
@@ -55,7 +55,7 @@ mark_heads(const struct slc_product_job *job, uint32_t first, uint32_t end, uint
     }
 }
 
-/* A warp takes a run. */
+/* One warp per run. */
 template <typename T>
 __global__ static void __launch_bounds__(SLC_WARP *DECODE_WARPS, 1)
     slc_product_decode_runs(const struct slc_product_job job)
@@ -85,20 +85,20 @@ cudaError_t slc_product_decode(const struct slc_product_job *job, cudaStream_t s
                       DECODE_WARPS * sizeof(struct slc_decode_scratch), stream, *job);
 }
 
-/* ---- where fibers begin */
+/* ---- starts of fibers */
 
 __device__ static inline uint32_t groups_of(const struct slc_product_job *job)
 {
     return (job->nnz + SLC_GROUP_NNZ - 1) / SLC_GROUP_NNZ;
 }
 
-/* Whether a group's first nonzero begins a fiber that its bits do not tell of: that of a run. */
+/* Whether a group's first nonzero begins a fiber not recorded in its bits: the first of a run. */
 __device__ static inline bool begins_run(const struct slc_product_job *job, uint32_t group)
 {
     return group % RUN_GROUPS == 0 && (group == 0 || leaves_fiber(job, group * SLC_GROUP_NNZ));
 }
 
-/* Fibers that begin before a group, and in the whole tile. By a whole warp. */
+/* Fibers that begin before a group, and in the whole tile. Called by a whole warp. */
 struct slc_fibers_begun {
     uint32_t before, all;
 };
@@ -124,7 +124,7 @@ count_fibers(const struct slc_product_job *job, uint32_t group, uint32_t lane)
     return {__reduce_add_sync(SLC_ALL_LANES, before), __reduce_add_sync(SLC_ALL_LANES, all)};
 }
 
-/* What a thread, or a vector of them, knows of its group. */
+/* The group of a thread, or of a vector of threads. */
 struct slc_product_group {
     uint32_t number, begin, end; /* nonzeros */
     uint32_t before;             /* fibers that begin before it */
@@ -140,7 +140,7 @@ heads_at(const struct slc_product_job *job, const struct slc_product_group *grou
 
 /* ---- the result */
 
-/* Of the fibers that are wanted. */
+/* Of the requested fibers. */
 struct slc_product_place {
     uint32_t *offsets;
     double *sums;
@@ -157,7 +157,7 @@ __device__ static inline struct slc_product_place place_of(const struct slc_prod
             fibers};
 }
 
-__device__ static inline void put_header(const struct slc_product_job *job, uint32_t all)
+__device__ static inline void store_header(const struct slc_product_job *job, uint32_t all)
 {
     auto *header = reinterpret_cast<struct slc_product_header *>(job->result);
 
@@ -165,12 +165,12 @@ __device__ static inline void put_header(const struct slc_product_job *job, uint
     header->fault = *job->fault;
 }
 
-/* The coordinates of the fibers that begin in a group, by `threads` threads side by side. */
-__device__ static inline void put_offsets(const struct slc_product_job *job,
-                                          const struct slc_product_group *group,
-                                          const struct slc_product_place *place,
-                                          uint32_t thread,
-                                          uint32_t threads)
+/* Stores the coordinates of the fibers that begin in a group, by `threads` threads in parallel. */
+__device__ static inline void store_offsets(const struct slc_product_job *job,
+                                            const struct slc_product_group *group,
+                                            const struct slc_product_place *place,
+                                            uint32_t thread,
+                                            uint32_t threads)
 {
     uint32_t before = group->before - job->first;
 
@@ -191,7 +191,8 @@ __device__ static inline void put_offsets(const struct slc_product_job *job,
     }
 }
 
-/* Where a sum goes: the row of a fiber, counted from the first one wanted, or a group's carry. */
+/* Destination of a sum: the row of a fiber, counted from the first requested one, or a group's
+ * carry. */
 __device__ static inline double *
 row_of(const struct slc_product_job *job, const struct slc_product_place *place, uint32_t fiber)
 {
@@ -205,10 +206,8 @@ __device__ static inline double *carry_of(const struct slc_product_job *job, uin
 
 /* ---- several columns */
 
-/*
- * Terms of BATCH nonzeros from `at` on, in the columns of a pack from `column` on. Beyond `end`
- * they are of the last nonzero.
- */
+/* Terms of BATCH nonzeros from `at` on, in the columns of a pack from `column` on. Terms beyond
+ * `end` repeat the last nonzero. */
 template <typename Element>
 __device__ static inline void load_terms(const struct slc_product_job *job,
                                          uint32_t at,
@@ -266,7 +265,7 @@ __device__ static inline void multiply_columns(const struct slc_product_job *job
                                                uint32_t column)
 {
     enum { COUNT = slc_pack<Element>::COUNT };
-    uint32_t fiber = group->before - job->first - 1; /* that the sum is of */
+    uint32_t fiber = group->before - job->first - 1; /* fiber of the current sum */
     double sum[COUNT] = {};
     double *to = carry_of(job, group->number);
 
@@ -298,7 +297,7 @@ __device__ static inline void multiply_columns(const struct slc_product_job *job
     }
 }
 
-/* A vector of `threads` threads, a power of two up to a warp, takes a group. */
+/* A vector of `threads` threads, a power of two up to a warp, processes a group. */
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS, BLOCKS)
     slc_product_columns(const struct slc_product_job job, uint32_t threads)
@@ -311,7 +310,7 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS)
     if (first >= groups) {
         return;
     }
-    /* Of the warp's groups, before each. */
+    /* Fibers before each of the warp's groups. */
     const struct slc_fibers_begun begun = count_fibers(&job, first, lane);
     const uint32_t mine = first + lane;
     const bool counted = lane < SLC_WARP / threads && mine < groups;
@@ -323,7 +322,7 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS)
     group.before =
         begun.before + __shfl_sync(SLC_ALL_LANES, upto, static_cast<int>(lane / threads));
     if (warp == 0 && lane == 0) {
-        put_header(&job, begun.all);
+        store_header(&job, begun.all);
     }
     if (group.number >= groups) {
         return;
@@ -333,7 +332,7 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS)
     group.begins_run = begins_run(&job, group.number);
     const struct slc_product_place place = place_of(&job, begun.all);
 
-    put_offsets(&job, &group, &place, thread, threads);
+    store_offsets(&job, &group, &place, thread, threads);
     if (thread == 0) {
         job.carry_fiber[group.number] =
             (heads_at(&job, &group, group.begin) & 1U) != 0 ? NO_FIBER : group.before - 1;
@@ -360,8 +359,8 @@ __device__ static inline double term_of(const struct slc_product_job *job, uint3
 }
 
 /*
- * A warp takes a group, 32 nonzeros at a time. `open` is what has been added up of the fiber that
- * goes on from one window to the next: `fiber`, or, before the first one begins, the carry's.
+ * A warp processes a group, 32 nonzeros at a time. `open` is the partial sum of the fiber that
+ * continues from one window to the next: of `fiber`, or of the carry before the first fiber begins.
  */
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS)
@@ -382,9 +381,9 @@ __global__ static void __launch_bounds__(THREADS)
     group.end = slc_least(group.begin + SLC_GROUP_NNZ, job.nnz);
     group.begins_run = begins_run(&job, group.number);
     if (group.number == 0 && lane == 0) {
-        put_header(&job, begun.all);
+        store_header(&job, begun.all);
     }
-    put_offsets(&job, &group, &place, lane, SLC_WARP);
+    store_offsets(&job, &group, &place, lane, SLC_WARP);
 
     double *const sums = place.sums;
     double *const carry = carry_of(&job, group.number);
@@ -396,7 +395,7 @@ __global__ static void __launch_bounds__(THREADS)
     for (uint32_t at = group.begin; at < group.end; at += SLC_WARP) {
         const unsigned word = heads_at(&job, &group, at);
         const uint32_t last = slc_least(group.end - at, SLC_WARP) - 1;
-        /* Lanes back to the one where this lane's fiber begins, or to the window's first. */
+        /* Lanes back to the start of this lane's fiber, or to the window's first lane. */
         const unsigned upto = word & (SLC_ALL_LANES >> (SLC_WARP - 1 - lane));
         const uint32_t back = upto == 0 ? lane : lane - (31 - (uint32_t)__clz((int)upto));
         double term = lane <= last ? term_of<Element>(&job, at + lane) : 0;
@@ -408,7 +407,9 @@ __global__ static void __launch_bounds__(THREADS)
         }
         const double tail = __shfl_sync(SLC_ALL_LANES, term, static_cast<int>(last));
 
-        /* What was open ends where the window's first fiber begins: before it, or in it. */
+        /*
+         * The open fiber ends where the window's first fiber begins, if that is its first nonzero.
+         */
         if (lane == 0 && at > group.begin && (word & 1U) != 0) {
             if (carries) {
                 *carry = open;
@@ -442,7 +443,7 @@ __global__ static void __launch_bounds__(THREADS)
 
 /* ---- carries */
 
-/* How many groups from `group` on have carries of the fiber. By a whole warp. */
+/* Number of groups from `group` on with carries of the fiber. Called by a whole warp. */
 __device__ static inline uint32_t
 count_carries(const struct slc_product_job *job, uint32_t group, uint32_t fiber, uint32_t lane)
 {
@@ -459,10 +460,8 @@ count_carries(const struct slc_product_job *job, uint32_t group, uint32_t fiber,
     return count;
 }
 
-/*
- * A warp takes the group where the carries of a fiber begin: lanes are `columns` columns, a power
- * of two up to a warp, of several carries side by side.
- */
+/* A warp processes the group where the carries of a fiber begin: lanes are `columns` columns, a
+ * power of two up to a warp, of several carries in parallel. */
 __global__ static void __launch_bounds__(THREADS)
     slc_product_carry(const struct slc_product_job job, uint32_t columns)
 {

@@ -1,4 +1,4 @@
-/* Tiles multiplied in the lanes of a device. See product.h. */
+/* Multiplies tiles in the lanes of a device. */
 #include "gpu/product/product.h"
 
 #include "gpu/cuda/check.h"
@@ -11,7 +11,8 @@ extern "C" {
 #include <cinttypes>
 #include <cstring>
 
-/* Of a result whose size nobody knows yet: what arrives in the time that a copy takes to begin. */
+/* First request for a result of unknown size: what is transferred in the time that a copy takes to
+ * start. */
 static const uint64_t first_bytes = 64 << 10;
 
 static enum slc_status
@@ -26,7 +27,7 @@ check_block(const struct slc_gpu *gpu, const struct slc_encoded_block *block, st
         status =
             slc_fail(err, SLC_ERR_USAGE,
                      "the block has %" PRIu32 " tiles, %" PRIu64 " bytes and %" PRIu64
-                     " expanded ones; device %d was opened for one tile, %" PRIu64 " and %" PRIu64,
+                     " expanded bytes; device %d was opened for one tile, %" PRIu64 " and %" PRIu64,
                      block->tile_count, block->bytes, block->expanded_bytes, gpu->ordinal,
                      product->tile_bytes, product->expanded_bytes);
     }
@@ -39,7 +40,7 @@ check_block(const struct slc_gpu *gpu, const struct slc_encoded_block *block, st
             tile->extent[n] >= product->dims[n] - tile->corner[n]) {
             status = slc_fail(err, SLC_ERR_USAGE,
                               "tile %" PRIu64 " has indices %" PRIu64 " to %" PRIu64
-                              " in mode %u, which is %" PRIu64 " long",
+                              " in mode %u, whose size is %" PRIu64,
                               tile->ordinal, tile->corner[n], tile->corner[n] + tile->extent[n],
                               n + 1, product->dims[n]);
         }
@@ -50,7 +51,7 @@ check_block(const struct slc_gpu *gpu, const struct slc_encoded_block *block, st
     return status;
 }
 
-/* Puts the tile together in the lane's registered memory, and on the way. */
+/* Assembles the tile in the lane's registered memory, and sends it. */
 static enum slc_status
 send_tile(struct slc_gpu_lane *lane, const struct slc_encoded_block *block, struct slc_error *err)
 {
@@ -110,7 +111,8 @@ receive_fibers(struct slc_gpu_lane *lane, uint64_t first, uint64_t end, struct s
     return SLC_OK;
 }
 
-/* Adds the lane's last kernels to the times, and with `copied` its tile's copy, which came before.
+/*
+ * Adds the lane's last kernels to the times, and with `copied` also the preceding copy of its tile.
  */
 static enum slc_status add_times(struct slc_gpu_product *product,
                                  const struct slc_gpu_lane *lane,
@@ -134,36 +136,36 @@ static enum slc_status add_times(struct slc_gpu_product *product,
     return SLC_OK;
 }
 
-/*
- * The fibers from job->first on, as many as there is room for: multiplied, and in the host's
- * memory. lane->expected bytes of the result are asked for at once.
- */
-static enum slc_status
-multiply(const struct slc_gpu_product *product, struct slc_gpu_lane *lane, struct slc_error *err)
+/* Multiplies the fibers from job->first on, as many as fit, and copies them to the host's memory.
+ * Requests lane->expected bytes of the result at once. */
+static enum slc_status multiply_fibers(const struct slc_gpu_product *product,
+                                       struct slc_gpu_lane *lane,
+                                       struct slc_error *err)
 {
     const uint64_t room = lane->job.room;
     const uint64_t most = slc_product_result_bytes(product, room);
-    const uint64_t asked = slc_min_u64(slc_max_u64(lane->expected, SLC_PRODUCT_OFFSETS_AT), most);
+    const uint64_t requested =
+        slc_min_u64(slc_max_u64(lane->expected, SLC_PRODUCT_OFFSETS_AT), most);
     uint64_t there;
     enum slc_status status;
 
     SLC_GPU_TRY(slc_product_multiply(&lane->job, lane->stream), err);
     SLC_GPU_TRY(cudaEventRecord(lane->done, lane->stream), err);
-    status = receive_fibers(lane, 0, asked, err);
+    status = receive_fibers(lane, 0, requested, err);
     if (status != SLC_OK) {
         return status;
     }
     SLC_PLANT(product_not_awaited, SLC_GPU_TRY(cudaStreamSynchronize(lane->stream), err));
     lane->count = header_of(lane)->count;
     there = slc_product_result_bytes(product, slc_min_u64(lane->count - lane->job.first, room));
-    if (there > asked) {
-        status = receive_fibers(lane, asked, there, err);
+    if (there > requested) {
+        status = receive_fibers(lane, requested, there, err);
         SLC_GPU_TRY(cudaStreamSynchronize(lane->stream), err);
     }
     return status;
 }
 
-/* Hands over what multiply has brought. */
+/* Delivers the results of multiply. */
 static void deliver(const struct slc_gpu_product *product,
                     struct slc_gpu_lane *lane,
                     struct slc_device_fibers *fibers)
@@ -182,7 +184,7 @@ static void deliver(const struct slc_gpu_product *product,
     lane->delivered += fibers->count;
 }
 
-/* Makes the device that of the calling thread. */
+/* Makes the device current for the calling thread. */
 static enum slc_status enter(const struct slc_gpu *gpu, unsigned lane, struct slc_error *err)
 {
     if (gpu->product == nullptr || lane >= gpu->product->product.lanes) {
@@ -193,8 +195,8 @@ static enum slc_status enter(const struct slc_gpu *gpu, unsigned lane, struct sl
     return SLC_OK;
 }
 
-/* After an error nothing is under way in the lane, and there are no fibers. */
-static enum slc_status leave(struct slc_gpu_lane *lane, enum slc_status status)
+/* After an error waits for the lane's work, and drops its fibers. */
+static enum slc_status finish_call(struct slc_gpu_lane *lane, enum slc_status status)
 {
     if (status != SLC_OK) {
         (void)cudaStreamSynchronize(lane->stream);
@@ -217,7 +219,7 @@ static enum slc_status start_tile(struct slc_gpu *gpu,
     SLC_THEN(status, decode_tile(gpu->product, lane, block, err));
     if (status == SLC_OK) {
         lane->expected = slc_max_u64(lane->expected, first_bytes);
-        status = multiply(gpu->product, lane, err);
+        status = multiply_fibers(gpu->product, lane, err);
     }
     if (status == SLC_OK && header_of(lane)->fault.kind != SLC_GPU_SOUND) {
         status = slc_gpu_fail_damaged(&header_of(lane)->fault, err);
@@ -243,25 +245,25 @@ enum slc_status slc_gpu_product_tile(struct slc_device *device,
     status = start_tile(gpu, lane, block, err);
     if (status == SLC_OK) {
         deliver(gpu->product, lane, fibers);
-        /* The next tile has about as many: an eighth more. */
+        /* Expect as many for the next tile, plus an eighth. */
         lane->expected = slc_product_result_bytes(gpu->product, fibers->count);
         lane->expected += lane->expected / 8;
         lane->stats.launches++;
         lane->stats.blocks++;
         lane->stats.nnz += block->nnz;
     }
-    return leave(lane, status);
+    return finish_call(lane, status);
 }
 
-/* The fibers behind those that have been delivered. */
+/* Multiplies the fibers after those that have been delivered. */
 static enum slc_status
-take_more(struct slc_gpu_product *product, struct slc_gpu_lane *lane, struct slc_error *err)
+multiply_more(struct slc_gpu_product *product, struct slc_gpu_lane *lane, struct slc_error *err)
 {
     lane->job.first = lane->delivered;
     lane->expected = slc_product_result_bytes(
         product, slc_min_u64(lane->count - lane->delivered, lane->job.room));
     SLC_GPU_TRY(cudaEventRecord(lane->copied, lane->stream), err);
-    SLC_TRY(multiply(product, lane, err));
+    SLC_TRY(multiply_fibers(product, lane, err));
     return add_times(product, lane, false, err);
 }
 
@@ -283,9 +285,9 @@ enum slc_status slc_gpu_product_more(struct slc_device *device,
         return slc_fail(err, SLC_ERR_USAGE, "lane %u of device %d has no more fibers", number,
                         gpu->ordinal);
     }
-    status = take_more(gpu->product, lane, err);
+    status = multiply_more(gpu->product, lane, err);
     if (status == SLC_OK) {
         deliver(gpu->product, lane, fibers);
     }
-    return leave(lane, status);
+    return finish_call(lane, status);
 }

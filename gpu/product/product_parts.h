@@ -1,6 +1,6 @@
 /*
- * What a device that multiplies tiles holds (base/device.h: product.open), cut into parts that one
- * walk lays out. The walk is C (product_parts.c) and is in every build, like that of
+ * Memory of a device that multiplies tiles (base/device.h: product.open), divided into parts that
+ * one walk lays out. The walk is C (product_parts.c) and is in every build, like that of
  * gpu/memory/memory.h. Private to gpu/.
  */
 #ifndef SLC_GPU_PRODUCT_PARTS_H
@@ -15,7 +15,7 @@ enum {
     SLC_PRODUCT_WORDS = SLC_TILE_NNZ / SLC_WARP
 };
 
-/* A decoded tile, in memory of the device. */
+/* A decoded tile, in device memory. */
 struct slc_product_list {
     uint32_t *offsets; /* of nonzero i in mode n at n * SLC_TILE_NNZ + i */
     void *values;      /* of the matrices' type; SLC_TILE_NNZ */
@@ -32,10 +32,8 @@ struct slc_product_header {
     struct slc_gpu_fault fault;
 };
 
-/*
- * A result: the header; offsets of the requested fibers, one for each fiber and kept mode, mode
- * after mode; their sums, a row of `cols` each.
- */
+/* A result: the header; offsets of the requested fibers, one for each fiber and kept mode, mode
+ * after mode; their sums, a row of `cols` each. */
 enum { SLC_PRODUCT_OFFSETS_AT = 64 };
 static_assert(sizeof(struct slc_product_header) <= SLC_PRODUCT_OFFSETS_AT,
               "offsets begin after the header");
@@ -64,27 +62,27 @@ static inline uint64_t slc_product_expanded_at(uint64_t bytes)
            (bytes + SLC_DEVICE_ALIGN - 1) / SLC_DEVICE_ALIGN * SLC_DEVICE_ALIGN;
 }
 
-/* Of a lane. */
+/* Memory of a lane. */
 struct slc_gpu_lane_memory {
-    /* The device's. */
+    /* On the device. */
     uint8_t *input;
     struct slc_product_list list;
     uint32_t *carry_fiber;
     double *carries;
     uint8_t *result;
-    /* The host's. */
+    /* On the host. */
     uint8_t *host_input, *host_result;
 };
 
-/* A product, what follows from it, and its memory. */
+/* A product, values derived from it, and its memory. */
 struct slc_gpu_product_memory {
-    struct slc_device_product product; /* once it is open its matrices and its layout are gone */
+    struct slc_device_product product; /* matrices and layout are cleared when it is open */
     uint32_t cols;
     uint32_t pitch; /* of the device's matrices, elements */
     uint32_t kept;  /* modes of a result */
     bool sums_over[SLC_MAX_ORDER];
 
-    void *device; /* the one piece */
+    void *device; /* the only allocation */
     uint64_t device_bytes, registered_bytes;
     struct slc_buffer registered;
     void *matrix[SLC_MAX_ORDER];
@@ -92,7 +90,7 @@ struct slc_gpu_product_memory {
     struct slc_gpu_lane_memory lane_memory[SLC_DEVICE_LANES];
 };
 
-/* Bytes that an open product has on the host, at most, in addition to its registered memory. */
+/* Upper bound of an open product's host bytes, in addition to its registered memory. */
 enum { SLC_PRODUCT_RECORD_BYTES = 64 << 10 };
 
 /* Bytes of a result with `fibers` fibers. */
@@ -107,17 +105,17 @@ extern "C" {
 #endif
 
 /*
- * Fills in what follows from the product, and where its parts would be if the pieces began at 0.
- * False for a product that no device can be opened for, and on overflow. Needs: all-zero memory.
+ * Fills in the values derived from the product, and the positions of its parts if the pieces began
+ * at 0. Returns false for a product that no device can be opened for, and on overflow. Needs:
+ * all-zero memory.
  */
 bool slc_gpu_product_measure(const struct slc_device_product *product,
                              struct slc_gpu_product_memory *memory);
 
-/* The same, where the pieces of measured memory are. `gap`: as slc_gpu_memory_lay_out. */
+/* The same for the addresses of the pieces of measured memory. `gap`: as slc_gpu_memory_lay_out. */
 bool slc_gpu_product_lay_out(struct slc_gpu_product_memory *memory, slc_gpu_gap gap);
 
-/* memory_bytes and host_bytes of struct slc_device_product_ops. They do not look at the
- * device. */
+/* memory_bytes and host_bytes of struct slc_device_product_ops. They ignore the device. */
 uint64_t slc_gpu_product_memory_bytes(const struct slc_device *device,
                                       const struct slc_device_product *product);
 uint64_t slc_gpu_product_host_bytes(const struct slc_device *device,

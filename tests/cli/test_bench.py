@@ -272,7 +272,7 @@ def mttkrp_layouts(folder):
     out, _ = sluice("bench", "mttkrp", path, "-r", 4, "-n", 1, "--kernel", "atomic-fiber", "--check", *SMALL_SET)
     check("fibers of" in out and "error e-15" in out, out)
     out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--layouts", "sorted", status=2)
-    check("no layout sorted by mode 1: make it" in messages and "(sluice layout --sorted, --layouts)" in messages, messages)
+    check("no layout sorted by mode 1: build it" in messages and "(sluice layout --sorted, --layouts)" in messages, messages)
     # What fits alone may not fit beside further layouts, or the list of 64-bit coordinates.
     path = os.path.join(folder, "large.slc")
     sluice("generate", path, "--dims", "3000x2000x1000", "--nnz", 400000, "-q")
@@ -806,7 +806,7 @@ def streaming_refuses(folder):
             (2, "the tensor has 2 modes", ["pass", path, "-r", 2, "--mode", 3]),
             (2, "--rank R[,R..] must be given", ["pass", path]),
             (4, "MiB of memory or more", ["pass", path, "-r", 2, "--memory", "1MiB"]),
-            (2, "slots are asked for", ["io", path, "--slots", 1]),
+            (2, "slots requested", ["io", path, "--slots", 1]),
             (5, "x-not.slc", ["io", os.path.join(folder, "x-not.slc")])):
         out, messages = sluice("bench", *args, status=status)
         check(out == "", out)
@@ -879,7 +879,7 @@ def cpd_copies(folder):
     check("6 of 6 MTTKRPs from replicas" in out and re.search(r"^  copies ", out, re.M), out)
     plan = json.loads(sluice("plan", path, "-r", 3, "--copies", "always", "--json")[0])
     tight = plan["total_bytes"] - plan["copies_bytes"] // 2
-    for status, part, more in ((2, "deterministic", ["--deterministic"]), (2, "kept", ["--no-cache"]),
+    for status, part, more in ((2, "deterministic", ["--deterministic"]), (2, "caching is disabled", ["--no-cache"]),
                                (4, "copies of", ["--memory", tight])):
         out, messages = sluice("bench", "cpd", path, "-r", 3, "--copies", "always", *more, status=status)
         check(out == "" and part in messages, messages)

@@ -150,8 +150,8 @@ def other_options(folder):
     out = os.path.join(folder, "out")
     stop = ran(command(path, out, "-q", "--maxsecs", "0.000001"))
     check(stop.returncode == 75, f"exit {stop.returncode}")
-    for more, what in ((["-r", "7"], "rank is 7, the checkpoint's is 6"),
-                       (["--seed", "1"], "start is random, seed 1, the checkpoint's is random, seed 0"),
+    for more, what in ((["-r", "7"], "rank is 7, but the checkpoint has 6"),
+                       (["--seed", "1"], "start is random, seed 1, but the checkpoint has random, seed 0"),
                        (["--reg", "0.5"], "regularization is 0.5"),
                        (["--mode-order", "3,2,1"], "mode order is 3,2,1"),
                        (["--precision", "f32"], "precision is f32")):

@@ -366,10 +366,10 @@ def shared(folder):
         command(*options, "--precision", "f32", *more, "-o", out)
         fits.append(record(out)["fit"])
     check(abs(fits[0] - fits[1]) < 1e-6 and record(out)["share"]["modes"][0]["nnz"]["cpu"] > 0, str(fits))
-    for wrong, told in ((["--split", "static=2"], "with F from 0 to 1"), (["--split", "rows"], "is none of partitions, nnz"),
+    for wrong, told in ((["--split", "static=2"], "with F from 0 to 1"), (["--split", "rows"], "use partitions or nnz"),
                         (["--split", "queue", "--deterministic"], "leave one of the two out (--split, --deterministic)"),
                         (["--split", "queue", "--devices", "0,0"], "the CPU and one GPU"),
-                        (["--split", "adaptive", "--device", "cpu"], "ask for the device gpu (--split, --device)"),
+                        (["--split", "adaptive", "--device", "cpu"], "request the device gpu (--split, --device)"),
                         (["--split", "queue", "--device", "auto", "--devices", "2"], "the CPU and one GPU")):
         text = emulated("plan", store, "-r", 3, *(["--device", "gpu"] if "--device" not in wrong else []), *wrong, status=2)
         check(told in text, text)
@@ -412,9 +412,9 @@ def budgets(folder):
     for devices in ([], ["--devices", "0,0,0", "--split", "nnz"]):
         options = ["plan", store, "-r", 3, "--device-memory", "1025MiB", *devices]
         text = emulated(*options, "--device", "gpu", status=2)
-        check("1025 MiB of device memory are asked for, but 1024 of the 1024 MiB of device 0" in text, text)
+        check("1025 MiB of device memory requested, but 1024 of the 1024 MiB of device 0" in text, text)
     text = emulated("plan", store, "-r", 3, "--device", "auto", "--device-memory", "1025MiB")
-    check(re.search(r"^  GPU +not used: 1025 MiB of device memory are asked for.*--device-memory", text, re.M), text)
+    check(re.search(r"^  GPU +not used: 1025 MiB of device memory requested.*--device-memory", text, re.M), text)
     emulated("plan", store, "-r", 3, "--device", "gpu", "--device-memory", "1GiB", "--devices", "0,0,0", "--split", "nnz")
     text = emulated("plan", store, "-r", 3, "--device", "auto")
     check(re.search(r"on the device \(smallest that works", text) and "not used" not in text, text)
@@ -425,14 +425,14 @@ def instead(folder):
     store, out = made(folder), os.path.join(folder, "out")
     options = ["cpd", store, "-r", 2, "-i", 1, "-o", out]
     text = emulated(*options, "--device", "auto", fault="memory")
-    check("  device       CPU" in text and re.search(r"^  GPU +not used: .*left in one piece", text, re.M), text)
+    check("  device       CPU" in text and re.search(r"^  GPU +not used: .*free in one piece", text, re.M), text)
     check(record(out)["device"] is None, str(record(out)["device"]))
-    check("left in one piece" in emulated(*options, "--device", "gpu", fault="memory", status=1), "gpu")
+    check("free in one piece" in emulated(*options, "--device", "gpu", fault="memory", status=1), "gpu")
     text = emulated("mttkrp", store, "--mode", 1, "--factors", out, "-o", os.path.join(folder, "m.npy"), "--device", "auto",
                     fault="memory")
-    check("  device       CPU" in text and "left in one piece" in text, text)
+    check("  device       CPU" in text and "free in one piece" in text, text)
     text = emulated(*options, "--device", "gpu", fault="old", status=3)
-    check("has compute capability 7.0; 8.0 is the oldest that sluice is built for" in text, text)
+    check("has compute capability 7.0; the oldest supported by this build is 8.0" in text, text)
     # What the runtime held for it does not count any more.
     process = []
     for device in (["cpu"], ["auto", "--device-memory", "64KiB"], ["gpu"]):
@@ -446,18 +446,18 @@ def wishes(folder):
     store = made(folder)
     text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "auto", "--deterministic")
     check("  device       CPU" in text and re.search("not used: a deterministic run .*--deterministic", text), text)
-    for wish, told in ((["--copies", "always"], "or for the device cpu (--copies, --device)"),
+    for wish, told in ((["--copies", "always"], "or the device cpu (--copies, --device)"),
                        (["--devices", "2", "--split", "nnz"], "there is no device 2")):
         text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "auto", *wish)
         check("  device       CPU" in text, text)
         text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "gpu", *wish, status=2)
         check(told in text, text)
     text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--devices", "0,1", status=2)
-    check("ask for it, or give the number of devices of the CPU (--devices, --device)" in text, text)
+    check("request it, or give a number of CPU devices (--devices, --device)" in text, text)
     for option in (["--streams", 3], ["--device-memory", "64MiB"]):
         for device in ([], ["--device", "cpu"]):
             text = emulated("plan", store, "-r", 2, *option, *device, status=2)
-            check(f"needs a GPU: ask for the device gpu or auto, or leave it out ({option[0]}, --device)" in text, text)
+            check(f"needs a GPU: request the device gpu or auto, or omit the option ({option[0]}, --device)" in text, text)
         emulated("plan", store, "-r", 2, *option, "--device", "auto", "--devices", "2", "--split", "nnz")
     text = emulated("cpd", store, "-r", 2, "--streams", 9, status=2)
     check("8" in text, text)

@@ -69,7 +69,7 @@ def by_name(folder):
     _, err = sluice("plan", store, "-r", 8, "--device", "gpu", "--device-name", "k80", status=2)
     check("k80" in err and KNOWN in err, err)
     _, err = sluice("plan", store, "-r", 8, "--device", "gpu", "--device-memory", "100GiB", status=2)
-    check("102400 MiB of device memory are asked for, but h100 has 80 GB: ask for less, or name another chip" in err, err)
+    check("102400 MiB of device memory requested, but h100 has 80 GB: request less, or name another chip" in err, err)
     plan(store, "--device", "gpu", "--device-memory", "100GiB", "--device-name", "h200")
     # Several: each has the memory, or a part of it where one is named more than once.
     for devices, part in (("0,1", 1), ("0,0", 2)):
@@ -124,10 +124,10 @@ def refused(folder):
     check(re.search(r"needs \d+ MiB of memory or more", err), err)
     # Nothing to plan with; a GPU is not asked for; and what computes.
     _, err = sluice("plan", store, "-r", 8, "--device", "gpu", status=1)
-    check(re.search(rf"device gpu: {NONE_HERE}; to plan for a GPU that is not here, ", err), err)
+    check(re.search(rf"device gpu: {NONE_HERE}; to plan for a GPU that this machine lacks, ", err), err)
     for device in ([], ["--device", "auto"], ["--device", "cpu"]):
         _, err = sluice("plan", store, "-r", 8, "--device-name", "h100", *device, status=2)
-        check("a name describes a GPU to plan for: ask for the device gpu, or leave it out (--device-name, --device)" in err, err)
+        check("a device name describes a GPU to plan for: request the device gpu, or omit the name (--device-name, --device)" in err, err)
     out, _ = sluice("plan", store, "-r", 8, "--device", "auto", "--device-memory", "80GB", "--no-probe")
     check("  device       CPU" in out and re.search(rf"^  GPU +not used: {NONE_HERE}", out, re.M), out)
     start = os.path.join(folder, "start")
@@ -137,7 +137,7 @@ def refused(folder):
         _, err = sluice(*command, "--device", "gpu", "--device-memory", "80GB", status=1)
         check(re.search(rf"device gpu: {NONE_HERE} \(--device\)$", err.strip()), err)
         _, err = sluice(*command, "--device", "gpu", "--device-name", "h100", status=2)
-        check("nothing can be computed on it" in err, err)
+        check("which cannot compute" in err, err)
         out, err = sluice(*command, "--device", "gpu", "--device-name", "a100", "--dry-run")
         check("  device       a100 (described), " in out and NO_TIMES in err and "estimate" not in out, out + err)
         out, err = sluice(*command, "--device", "gpu", "--device-memory", "1GB", "--dry-run")

@@ -151,9 +151,9 @@ def instead(folder):
     sluice(*args, "-q")
     cpu = contents(out)
     text = emulated(*args, "--device", "auto", "--split", "queue", fault="memory")
-    check(re.search(r"^  GPU +not used: .*left in one piece", text, re.M) and "shares" not in text, text)
+    check(re.search(r"^  GPU +not used: .*free in one piece", text, re.M) and "shares" not in text, text)
     check(contents(out) == cpu, "other bytes")
-    check("left in one piece" in emulated(*args, "--device", "gpu", fault="memory", status=1), "gpu")
+    check("free in one piece" in emulated(*args, "--device", "gpu", fault="memory", status=1), "gpu")
     check(not os.path.exists(out), "a folder is left")
 
 
@@ -167,7 +167,7 @@ def without(folder):
     text, _ = sluice(*args, "--device", "auto", "--split", "adaptive")
     check(re.search("^  GPU +not used: " + why, text, re.M), text)
     check("GPU" not in sluice(*args)[0], "the CPU alone")
-    for wrong, told in ((["--split", "queue"], "ask for the device gpu (--split, --device)"), (["--split", "half", "--device", "gpu"], "half"),
+    for wrong, told in ((["--split", "queue"], "request the device gpu (--split, --device)"), (["--split", "half", "--device", "gpu"], "half"),
                         (["--split", "static=2", "--device", "gpu"], "static="),
                         (["--split", "partitions", "--device", "gpu"], "partitions")):
         _, err = sluice(*args, *wrong, status=2)

@@ -138,8 +138,8 @@ def budgets(folder):
     emulated(*args, "--device", "gpu", "--memory", "4MiB", status=4)
     check("(smallest that works: " in emulated(*args, "--device", "auto", "--dry-run"), "auto takes the GPU")
     text = emulated(*args, "--device", "auto", fault="memory")
-    check(re.search(r"^  GPU +not used: .*left in one piece", text, re.M), text)
-    check("left in one piece" in emulated(*args, "--device", "gpu", fault="memory", status=1), "gpu")
+    check(re.search(r"^  GPU +not used: .*free in one piece", text, re.M), text)
+    check("free in one piece" in emulated(*args, "--device", "gpu", fault="memory", status=1), "gpu")
     for more in (["--dry-run"], []):
         text = emulated(*args, "--device", "auto", "--device-memory", "64KiB", *more)
         check(re.search(r"^  GPU +not used: .*--device-memory", text, re.M), text)
@@ -168,7 +168,7 @@ def without(folder):
     number = ["ttv", store, *vectors(folder, "60x80x20", [1, 2, 3])]
     text, err = sluice(*number, "--device", "auto")
     check(text == sluice(*number)[0] and re.search("GPU not used: " + why, err), text + err)
-    for wrong, told in ((["--split", "queue"], "ask for the device gpu (--split, --device)"), (["--split", "half", "--device", "gpu"], "half"),
+    for wrong, told in ((["--split", "queue"], "request the device gpu (--split, --device)"), (["--split", "half", "--device", "gpu"], "half"),
                         (["--split", "static=2", "--device", "gpu"], "static=")):
         _, err = sluice(*args, *wrong, status=2)
         check(told in err, err)

@@ -81,10 +81,10 @@ def numbered_as_the_input(folder):
 def refused(folder):
     out = model(folder)
     cases = [("1 1 1\n4 1 1\n", ":2:1: index 4 of mode 1 is beyond the model"), ("1 1 1\n1 5 1\n", ":2:3: index 5 of mode 2"),
-             ("0 1 1\n3 1 1\n", ":2:1: index 3 of mode 1 is beyond"), ("1 1 1\n1 x 1\n", ":2:3:"), ("1 1.5\n", "is no index"),
+             ("0 1 1\n3 1 1\n", ":2:1: index 3 of mode 1 is beyond"), ("1 1 1\n1 x 1\n", ":2:3:"), ("1 1.5\n", "is not an index"),
              ("1 1 1\n1 1\n", ":2:"), ("1 1 1 1 1\n", "4 indices"), ("2\n3 5\n1 1 1\n", "mode 2"),
              ("sptensor\n2\n3 4\n2\n1 1 1\n1 1 1\n", "--index-base"), ("sptensor\n2\n3 4\n3\n3 4 1\n", "declares 3"),
-             ("1 1 nan\n", ":1:5:"), ("1 -1\n", "no index")]
+             ("1 1 nan\n", ":1:5:"), ("1 -1\n", "not an index")]
     for number, (text, word) in enumerate(cases):
         path = write(folder, f"bad{number}.tns", text)
         _, messages = sluice("predict", out, path, "-o", os.path.join(folder, "p.txt"), status=3)
@@ -93,7 +93,7 @@ def refused(folder):
     # Later than the first two megabytes, too, with the line.
     path = write(folder, "late.tns", "1 1 1\n" * 500000 + "0 1 1\n")
     _, messages = sluice("predict", out, path, "-q", "-o", os.path.join(folder, "p.txt"), status=3)
-    check(":500001:1: index 0 of mode 1" in messages and "say so (--index-base)" in messages, messages)
+    check(":500001:1: index 0 of mode 1" in messages and "set the index base (--index-base)" in messages, messages)
     path = write(folder, "t.tns", "1 1 1\n")
     for options, word in ((("--write", "npy"), "--output"), (("--json", "--write", "text"), "--output"),
                           (("-o", "x", "--write", "none"), "none"), (("--format", "alto-bin"), "alto-bin")):

@@ -266,7 +266,7 @@ def no_device(folder):
     check(plan["device_name"] == "h100" and plan["device_described"] == 1 and plan["device_budget_bytes"] == 80 * 10**9, str(plan))
     plan = tensor.plan(2, device="gpu", device_name="a100", mode=1)
     check(plan["device_multiprocessors"] == 108 and plan["device_copied_bytes"] > 0, str(plan))
-    fails(sluice.UsageError, "none of a100, a100-80gb, h100", tensor.plan, 2, device="gpu", device_name="tape")
+    fails(sluice.UsageError, "use one of a100, a100-80gb, h100", tensor.plan, 2, device="gpu", device_name="tape")
     fails(sluice.UsageError, "(device_name, device)", tensor.plan, 2, device_name="h100")
     fails(sluice.BudgetError, "on h100 needs", tensor.plan, 2, device="gpu", device_memory=1)
 

@@ -178,7 +178,7 @@ static void refuses_vectors(void)
             "number 2 of the vector");
     vectors[0] = good;
     REFUSED(sluice_ttv(store, vectors, NULL, NULL, &report, &err), SLUICE_ERR_USAGE,
-            "needs a store");
+            "needs an output store");
     REFUSED(sluice_ttv(store, vectors, NULL, NULL, NULL, &err), SLUICE_ERR_USAGE,
             "output and report are both NULL");
     options.output.codec = (enum sluice_codec)9;

@@ -390,7 +390,7 @@ static void test_false_squares(void)
         SLC_ASSERT_OK(open_run(&run, &request, 0, &err), &err);
         if (i == 0) {
             SLC_ASSERT_FAILS(decompose(&run, &request, &result, &err), SLC_ERR_DAMAGED, &err,
-                             "squares of its values add up to");
+                             "sum of squares in the header is");
             CU_ASSERT_STRING_EQUAL(err.file, slc_reader_path(run.store.reader));
         } else {
             SLC_ASSERT_OK(decompose(&run, &request, &result, &err), &err);

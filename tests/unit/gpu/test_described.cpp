@@ -172,15 +172,15 @@ static void refused(void)
     struct slc_device *chip = nullptr;
 
     SLC_ASSERT_FAILS(maker->describe("k80", 0, &chip, &err), SLC_ERR_USAGE, &err,
-                     "'k80' is none of a100, a100-80gb, h100, h200, b200, l40s");
+                     "'k80': use one of a100, a100-80gb, h100, h200, b200, l40s");
     CU_ASSERT_PTR_NULL(chip);
     slc_error_clear(&err);
     SLC_ASSERT_OK(maker->describe("b200", 1 << 20, &chip, &err), &err);
     SLC_ASSERT_FAILS(chip->ops->memory.open(chip, &problem, &err), SLC_ERR_USAGE, &err,
-                     "a description");
+                     "only described");
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(chip->ops->product.open(chip, &run.product, &err), SLC_ERR_USAGE, &err,
-                     "a description");
+                     "only described");
     const struct slc_device_ops *ops = chip->ops;
     ops->destroy(chip);
     ops->destroy(nullptr);

@@ -121,7 +121,7 @@ static void no_memory(void)
     SLC_ASSERT_OK(slc_gpu_create(&options, &second, &err), &err);
     SLC_ASSERT_OK(first->ops->memory.open(first, &problem, &err), &err);
     SLC_ASSERT_FAILS(second->ops->memory.open(second, &problem, &err), SLC_ERR_MEMORY, &err,
-                     "left in one piece");
+                     "free in one piece");
     first->ops->destroy(first);
     second->ops->destroy(second);
 }
@@ -217,11 +217,12 @@ static void wrong_calls(void)
                                           {0, 0, -1, true},
                                           {0, 0, std::strtod("nan", nullptr), true}};
 
-    REFUSED(run, ops->memory.open(run.device, &problem, &run.err), "open already");
+    REFUSED(run, ops->memory.open(run.device, &problem, &run.err), "already open");
     REFUSED(run, ops->memory.factor_write(run.device, 0, &other.matrix, &run.err), "41 x 4");
-    REFUSED(run, ops->memory.factor_write(run.device, 0, &narrow.matrix, &run.err), "no factor");
+    REFUSED(run, ops->memory.factor_write(run.device, 0, &narrow.matrix, &run.err),
+            "does not match the factor");
     REFUSED(run, ops->memory.factor_read(run.device, 3, &to.matrix, &run.err), "mode 3");
-    REFUSED(run, ops->memory.output_read(run.device, &to.matrix, &run.err), "has ended");
+    REFUSED(run, ops->memory.output_read(run.device, &to.matrix, &run.err), "completed MTTKRP");
     solver.rank = 4;
     REFUSED(run, ops->algebra.update(run.device, 0, &solver, &sums, &run.err), "no output");
     REFUSED(run, ops->algebra.update(run.device, 3, &solver, &sums, &run.err), "no factor");
@@ -240,9 +241,9 @@ static void wrong_calls(void)
     SLC_ASSERT_OK(ops->memory.output_read(run.device, &to.matrix, &run.err), &run.err);
     const struct slc_device_job job = {0, 0, tensor.magnitude, true};
     SLC_ASSERT_OK(ops->job.begin(run.device, &job, &run.err), &run.err);
-    REFUSED(run, ops->job.begin(run.device, &job, &run.err), "under way");
-    REFUSED(run, ops->memory.factor_write(run.device, 0, &to.matrix, &run.err), "under way");
-    REFUSED(run, ops->algebra.scale(run.device, 0, numbers, &run.err), "under way");
+    REFUSED(run, ops->job.begin(run.device, &job, &run.err), "in progress");
+    REFUSED(run, ops->memory.factor_write(run.device, 0, &to.matrix, &run.err), "in progress");
+    REFUSED(run, ops->algebra.scale(run.device, 0, numbers, &run.err), "in progress");
     SLC_ASSERT_OK(ops->job.end(run.device, &run.err), &run.err);
 }
 
@@ -274,11 +275,11 @@ static void refused_blocks(void)
         SLC_ASSERT_OK(ops->job.begin(run.device, &job, &run.err), &run.err);
         REFUSED(run, ops->job.block(run.device, &block, &keep, &ticket, &run.err), "the block");
         CU_ASSERT_EQUAL(keep, SLC_NOT_RESIDENT);
-        REFUSED(run, ops->job.resident(run.device, 77, &run.err), "no number 77");
+        REFUSED(run, ops->job.resident(run.device, 77, &run.err), "none with number 77");
         SLC_ASSERT_FAILS(ops->job.end(run.device, &run.err), SLC_ERR_SYSTEM, &run.err,
-                         "not complete");
+                         "incomplete");
         REFUSED(run, ops->memory.output_read(run.device, &run.factors[1]->matrix, &run.err),
-                "has ended");
+                "completed MTTKRP");
     }
     SLC_ASSERT_OK(run.mttkrp(1), &run.err);
     SLC_ASSERT_OK(run.output(1, &rows), &run.err);

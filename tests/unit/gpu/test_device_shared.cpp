@@ -173,11 +173,11 @@ static void misuse(void)
     const host_sums other(SLC_F64, run.expected(1), 3), sums(SLC_F64, run.expected(0), 3);
 
     SLC_ASSERT_FAILS(run.device->ops->job.add_host(run.device, &other.matrix, &run.err),
-                     SLC_ERR_USAGE, &run.err, "is not the output");
+                     SLC_ERR_USAGE, &run.err, "does not match the output");
     slc_error_clear(&run.err);
     assert_ok(&run, run.device->ops->job.begin(run.device, &job, &run.err));
     SLC_ASSERT_FAILS(run.device->ops->job.add_host(run.device, &sums.matrix, &run.err),
-                     SLC_ERR_USAGE, &run.err, "is not the output");
+                     SLC_ERR_USAGE, &run.err, "does not match the output");
     slc_error_clear(&run.err);
     assert_ok(&run, run.device->ops->job.end(run.device, &run.err));
 }

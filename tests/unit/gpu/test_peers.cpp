@@ -290,15 +290,19 @@ static void misuse(void)
         slc_error_clear(&run.err);
     };
 
-    refused(ops->algebra.factor_copy(run.device, 0, run.device, rows, 1, &run.err), "no problem");
-    refused(ops->algebra.factor_copy(run.device, 0, low.device, rows, 1, &run.err), "no problem");
+    refused(ops->algebra.factor_copy(run.device, 0, run.device, rows, 1, &run.err),
+            "does not share a problem");
+    refused(ops->algebra.factor_copy(run.device, 0, low.device, rows, 1, &run.err),
+            "does not share a problem");
     refused(ops->algebra.factor_copy(single.device, 0, run.device, rows, 1, &run.err),
-            "no problem");
+            "does not share a problem");
     refused(ops->algebra.factor_copy(run.device, 3, other.device, rows, 1, &run.err), "mode 3");
-    refused(ops->algebra.output_add(run.device, other.device, rows, 1, &run.err), "no outputs");
+    refused(ops->algebra.output_add(run.device, other.device, rows, 1, &run.err),
+            "no unused outputs");
     assert_ok(&run, run.mttkrp(0));
     assert_ok(&other, other.mttkrp(1));
-    refused(ops->algebra.output_add(run.device, other.device, rows, 1, &run.err), "no outputs");
+    refused(ops->algebra.output_add(run.device, other.device, rows, 1, &run.err),
+            "no unused outputs");
     refused(ops->algebra.update_units(run.device, 0, &solver, &units, columns, &run.err),
             "3 units");
     refused(ops->algebra.update_units(run.device, 1, &solver, &units, columns, &run.err),
@@ -310,7 +314,7 @@ static void misuse(void)
     assert_ok(&other, other.mttkrp(0));
     assert_ok(&other, other.output(0, &seen));
     refused(ops->algebra.output_add(run.device, other.device, rows, 1, &run.err),
-            "nobody has used");
+            "no unused outputs");
     slc_solver_destroy(&solver);
 }
 

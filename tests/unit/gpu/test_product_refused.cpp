@@ -143,8 +143,8 @@ static void wrong_calls(void)
     REFUSED(run, ops->product.tile(device, 0, &tile, &fibers, &run.err), "no lane 0");
     REFUSED(run, ops->product.more(device, 0, &fibers, &run.err), "no lane 0");
     SLC_ASSERT_OK(run.open(), &run.err);
-    REFUSED(run, run.open(), "open already");
-    REFUSED(run, ops->memory.open(device, &problem, &run.err), "open already");
+    REFUSED(run, run.open(), "already open");
+    REFUSED(run, ops->memory.open(device, &problem, &run.err), "already open");
     REFUSED(run, ops->job.flush(device, &run.err), "no MTTKRP");
     REFUSED(run, ops->product.tile(device, 2, &tile, &fibers, &run.err), "no lane 2");
     REFUSED(run, ops->product.more(device, 1, &fibers, &run.err), "no more");
@@ -156,7 +156,7 @@ static void wrong_calls(void)
     REFUSED(run, ops->product.more(device, 1, &fibers, &run.err), "no more");
     ops->memory.close(device);
     SLC_ASSERT_OK(ops->memory.open(device, &problem, &run.err), &run.err);
-    REFUSED(run, run.open(), "open already");
+    REFUSED(run, run.open(), "already open");
 }
 
 static void refused_tiles(void)
@@ -178,8 +178,8 @@ static void refused_tiles(void)
         {[&] { block.expanded = nullptr; }, "not been expanded"},
         {[&] { tile.nnz = 0; }, "one tile"},
         {[&] { tile.nnz = SLC_TILE_NNZ + 1; }, "one tile"},
-        {[&] { tile.corner[1] = 300; }, "in mode 2, which is 300 long"},
-        {[&] { tile.extent[2] = 6; }, "in mode 3, which is 6 long"},
+        {[&] { tile.corner[1] = 300; }, "in mode 2, whose size is 300"},
+        {[&] { tile.extent[2] = 6; }, "in mode 3, whose size is 6"},
     };
 
     SLC_ASSERT_OK(run.create_emulated(), &run.err);

@@ -489,17 +489,17 @@ static void plans_count_every_device(void)
     devices_run_close(&four);
 
     request.copies = SLC_COPIES_ALWAYS;
-    check_refused(&made, &request, "for one device");
+    check_refused(&made, &request, "need a single device");
     request.copies = SLC_COPIES_NEVER;
     request.split = SLC_SPLIT_NNZ;
     request.deterministic = true;
-    check_refused(&made, &request, "divide partitions, or");
+    check_refused(&made, &request, "use the split partitions, or");
     request.deterministic = false;
     request.cpu_groups = SLC_MAX_DEVICES + 1;
-    check_refused(&made, &request, "at most 64");
+    check_refused(&made, &request, "the maximum is 64");
     request.cpu_groups = SLC_MAX_DEVICES;
     request.threads = 17;
-    check_refused(&made, &request, "at most 1024 threads");
+    check_refused(&made, &request, "the maximum is 1024 threads");
     devices_store_destroy(&made);
 }
 

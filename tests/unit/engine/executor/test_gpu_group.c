@@ -440,11 +440,10 @@ static void test_what_cannot_be(void)
     make_problem();
     group_create(&run, 2, PLENTY, 0);
     request.layouts = SLC_LAYOUTS_BLCO;
-    SLC_ASSERT_FAILS(group_start(&run, request, &err), SLC_ERR_USAGE, &err,
-                     "equal shares of nonzeros");
+    SLC_ASSERT_FAILS(group_start(&run, request, &err), SLC_ERR_USAGE, &err, "or the split nnz");
     slc_error_clear(&err);
     request = group_request(SLC_MAX_DEVICES + 1, SLC_SPLIT_NNZ);
-    SLC_ASSERT_FAILS(group_start(&run, request, &err), SLC_ERR_USAGE, &err, "at most 64");
+    SLC_ASSERT_FAILS(group_start(&run, request, &err), SLC_ERR_USAGE, &err, "the maximum is 64");
     slc_error_clear(&err);
     SLC_ASSERT_OK(group_start(&run, group_request(2, SLC_SPLIT_NNZ), &err), &err);
     options = group_options(&run, 1);

@@ -194,7 +194,7 @@ static void test_plans(void)
 
     request.deterministic = true;
     SLC_ASSERT_FAILS(shared_open(&open, &many, NULL, &request, UINT64_C(1) << 40, 0, &err),
-                     SLC_ERR_USAGE, &err, "the same bits");
+                     SLC_ERR_USAGE, &err, "are not deterministic");
     shared_close(&open);
     request.deterministic = false;
     slc_error_clear(&err);
@@ -220,7 +220,7 @@ static void test_misuse(void)
     SLC_ASSERT_OK(shared_open(&shared, &many, NULL, &request, least, 0, &err), &err);
     slc_stream_detach(shared.run.stream);
     SLC_ASSERT_FAILS(slc_stream_pass(shared.run.stream, &pass, &err), SLC_ERR_USAGE, &err,
-                     "whole blocks");
+                     "number of devices of the stream, 0");
     shared_close(&shared);
 }
 

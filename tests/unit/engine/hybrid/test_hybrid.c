@@ -33,7 +33,7 @@ static void understands_wishes(void)
         CU_ASSERT_EQUAL(wish.kind, cases[i].kind);
         CU_ASSERT_EQUAL(wish.fraction, cases[i].fraction);
         CU_ASSERT_STRING_EQUAL(slc_hybrid_name(&wish, &text), cases[i].name);
-        CU_ASSERT(slc_hybrid_known(cases[i].text));
+        CU_ASSERT(slc_hybrid_is_split(cases[i].text));
     }
 }
 
@@ -62,13 +62,13 @@ static void refuses_what_is_none(void)
         CU_ASSERT_EQUAL(wish.fraction, -1);
     }
     /* Those that mean a share, so that what is wrong with them is told as of one. */
-    CU_ASSERT(slc_hybrid_known("static"));
-    CU_ASSERT(slc_hybrid_known("static=9"));
-    CU_ASSERT(slc_hybrid_known("queue=1"));
-    CU_ASSERT_FALSE(slc_hybrid_known("nnz"));
-    CU_ASSERT_FALSE(slc_hybrid_known("none"));
-    CU_ASSERT_FALSE(slc_hybrid_known(""));
-    CU_ASSERT_FALSE(slc_hybrid_known("statics"));
+    CU_ASSERT(slc_hybrid_is_split("static"));
+    CU_ASSERT(slc_hybrid_is_split("static=9"));
+    CU_ASSERT(slc_hybrid_is_split("queue=1"));
+    CU_ASSERT_FALSE(slc_hybrid_is_split("nnz"));
+    CU_ASSERT_FALSE(slc_hybrid_is_split("none"));
+    CU_ASSERT_FALSE(slc_hybrid_is_split(""));
+    CU_ASSERT_FALSE(slc_hybrid_is_split("statics"));
 }
 
 static void names_what_is_not_asked_for(void)
@@ -86,7 +86,7 @@ note(struct slc_hybrid *share, uint64_t cpu_nnz, double cpu, uint64_t nnz, doubl
 {
     const struct slc_hybrid_part parts[SLC_HYBRID_PARTS] = {{cpu_nnz, cpu}, {nnz, device}};
 
-    slc_hybrid_note(share, parts);
+    slc_hybrid_record(share, parts);
 }
 
 static void divides_by_rates(void)
@@ -135,7 +135,7 @@ static void settles_where_both_end_together(void)
 static void note_shared(struct slc_hybrid *share, double cost)
 {
     note(share, 100, 0.9, 900, 0.9);
-    slc_hybrid_note_cost(share, cost);
+    slc_hybrid_record_cost(share, cost);
 }
 
 /* The CPU saves a tenth of a second of a pass: it has a part if that costs less. */
@@ -172,11 +172,11 @@ static void costs(void)
 {
     struct slc_hybrid share = {.wish = {SLC_HYBRID_ADAPTIVE, 0}};
 
-    slc_hybrid_note_cost(&share, 8);
+    slc_hybrid_record_cost(&share, 8);
     CU_ASSERT_EQUAL(share.cost_seconds, 8);
-    slc_hybrid_note_cost(&share, 2);
+    slc_hybrid_record_cost(&share, 2);
     CU_ASSERT_EQUAL(share.cost_seconds, 2);
-    slc_hybrid_note_cost(&share, 4);
+    slc_hybrid_record_cost(&share, 4);
     CU_ASSERT_EQUAL(share.cost_seconds, 3);
 }
 

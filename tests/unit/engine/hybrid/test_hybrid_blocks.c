@@ -79,7 +79,7 @@ static void take_all(struct play *play)
 
             if (play->player[side].count < most &&
                 slc_hybrid_blocks_next_held(&play->pass, side, &block)) {
-                slc_hybrid_blocks_take(&play->pass, side, block);
+                slc_hybrid_blocks_claim(&play->pass, side, block);
                 give(play, side, block, false);
                 some = true;
             }
@@ -106,7 +106,7 @@ static bool advance(struct play *play)
     play->done[side] += play->scene->nnz[player->block[0]];
     slc_hybrid_blocks_done(&play->pass, side, play->done[side], ns_of(play->now));
     if (player->slot[0]) {
-        slc_hybrid_blocks_let_go(&play->pass, player->block[0]);
+        slc_hybrid_blocks_release(&play->pass, player->block[0]);
         play->slots_used--;
     }
     player->count--;
@@ -253,7 +253,7 @@ static void test_one_free(void)
         for (uint64_t taken = 1; taken < count; taken++) {
             CU_ASSERT(slc_hybrid_blocks_next_held(&pass, SLC_HYBRID_GPU, &block));
             CU_ASSERT(block != 1);
-            slc_hybrid_blocks_take(&pass, SLC_HYBRID_GPU, block);
+            slc_hybrid_blocks_claim(&pass, SLC_HYBRID_GPU, block);
         }
         CU_ASSERT(slc_hybrid_blocks_next_held(&pass, SLC_HYBRID_CPU, &block));
         CU_ASSERT_EQUAL(block, 1);

@@ -29,9 +29,9 @@ static enum slc_hybrid_side one(uint64_t ordinal, uint64_t busy_ns)
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_hybrid_place place;
 
-    SLC_ASSERT_OK(slc_hybrid_tiles_take(&sides, ordinal, &place, &err), &err);
+    SLC_ASSERT_OK(slc_hybrid_tiles_acquire(&sides, ordinal, &place, &err), &err);
     slc_hybrid_tiles_computed(&sides, &place, 1000, busy_ns);
-    slc_hybrid_tiles_leave(&sides, &place);
+    slc_hybrid_tiles_release(&sides, &place);
     return place.side;
 }
 
@@ -79,12 +79,12 @@ static void the_device_first(void)
 
     open_sides(SLC_HYBRID_QUEUE, 0, 2, 3, 100, true);
     for (unsigned k = 0; k < 5; k++) {
-        SLC_ASSERT_OK(slc_hybrid_tiles_take(&sides, k, &place[k], &err), &err);
+        SLC_ASSERT_OK(slc_hybrid_tiles_acquire(&sides, k, &place[k], &err), &err);
         CU_ASSERT_EQUAL(place[k].side, k < 3 ? SLC_HYBRID_GPU : SLC_HYBRID_CPU);
         seen[place[k].side] |= 1U << place[k].number;
     }
     CU_ASSERT(seen[SLC_HYBRID_GPU] == 7 && seen[SLC_HYBRID_CPU] == 3);
-    slc_hybrid_tiles_leave(&sides, &place[1]);
+    slc_hybrid_tiles_release(&sides, &place[1]);
     CU_ASSERT_EQUAL(one(5, 1), SLC_HYBRID_GPU);
     slc_hybrid_tiles_report(&sides, &report);
     CU_ASSERT(report.fraction < 0 && report.tiles[SLC_HYBRID_GPU] == 1);
@@ -102,11 +102,11 @@ static void a_tenth_is_measured(void)
     open_sides(SLC_HYBRID_ADAPTIVE, 0, 1, 1, 100, true);
     for (uint64_t k = 0; k < 10; k += 2) {
         for (unsigned i = 0; i < 2; i++) {
-            SLC_ASSERT_OK(slc_hybrid_tiles_take(&sides, k + i, &place[i], &err), &err);
+            SLC_ASSERT_OK(slc_hybrid_tiles_acquire(&sides, k + i, &place[i], &err), &err);
         }
         for (unsigned i = 0; i < 2; i++) {
             slc_hybrid_tiles_computed(&sides, &place[i], 1000, i == 0 ? 100 : 300);
-            slc_hybrid_tiles_leave(&sides, &place[i]);
+            slc_hybrid_tiles_release(&sides, &place[i]);
         }
     }
     slc_hybrid_tiles_report(&sides, &report);
@@ -146,7 +146,7 @@ static void *hold_in_order(void *context)
     struct waiting *waiting = context;
     struct slc_hybrid_place place;
 
-    waiting->status = slc_hybrid_tiles_take(&sides, waiting->ordinal, &place, NULL);
+    waiting->status = slc_hybrid_tiles_acquire(&sides, waiting->ordinal, &place, NULL);
     if (waiting->status != SLC_OK) {
         return NULL;
     }
@@ -157,7 +157,7 @@ static void *hold_in_order(void *context)
     passed++;
     pthread_cond_broadcast(&moved);
     pthread_mutex_unlock(&mutex);
-    slc_hybrid_tiles_leave(&sides, &place);
+    slc_hybrid_tiles_release(&sides, &place);
     return NULL;
 }
 
@@ -194,15 +194,15 @@ static void an_abort_wakes(void)
         struct slc_hybrid_place place;
 
         open_sides(i == 2 ? SLC_HYBRID_STATIC : SLC_HYBRID_QUEUE, 1, 0, 1, 10, true);
-        SLC_ASSERT_OK(slc_hybrid_tiles_take(&sides, 0, &place, &err), &err);
+        SLC_ASSERT_OK(slc_hybrid_tiles_acquire(&sides, 0, &place, &err), &err);
         CU_ASSERT_EQUAL_FATAL(pthread_create(&waiting.thread, NULL, hold_in_order, &waiting), 0);
         (void)usleep(2000);
         slc_hybrid_tiles_abort(&sides);
         CU_ASSERT_EQUAL(pthread_join(waiting.thread, NULL), 0);
         CU_ASSERT_EQUAL(waiting.status, SLC_ERR_INTERRUPTED);
-        slc_hybrid_tiles_leave(&sides, &place);
-        SLC_ASSERT_FAILS(slc_hybrid_tiles_take(&sides, 1, &place, &err), SLC_ERR_INTERRUPTED, &err,
-                         "stopped");
+        slc_hybrid_tiles_release(&sides, &place);
+        SLC_ASSERT_FAILS(slc_hybrid_tiles_acquire(&sides, 1, &place, &err), SLC_ERR_INTERRUPTED,
+                         &err, "stopped");
         slc_hybrid_tiles_destroy(&sides);
     }
 }

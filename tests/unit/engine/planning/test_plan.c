@@ -401,7 +401,8 @@ static void copies_take_what_is_left(void)
     slc_error_clear(&err);
     request.deterministic = false;
     request.cache = false;
-    SLC_ASSERT_FAILS(plan_one(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err, "kept");
+    SLC_ASSERT_FAILS(plan_one(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err,
+                     "caching is disabled");
     request.copies = SLC_COPIES_AUTO;
     SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.copies_bytes, 0);

@@ -206,7 +206,7 @@ static void test_refused(void)
     options->vector_count = 3;
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_contract(options, &report, &err), SLC_ERR_USAGE, &err,
-                     "the result is a number, not the store");
+                     "the result is a number and the store");
     *options = good;
     for (size_t i = 0; i < 40; i++) {
         values[i] = i == 7 ? NAN : 1e308;

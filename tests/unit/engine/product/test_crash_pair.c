@@ -42,9 +42,9 @@ write_result(int64_t number, const struct slc_files *files, struct slc_error *er
         const int64_t coords[MODES] = {number, (int64_t)f};
         const double row[COLS] = {(double)number, (double)f, 1};
 
-        status = slc_npy_pair_put_coords(pair, f, 1, coords, err);
+        status = slc_npy_pair_write_coords(pair, f, 1, coords, err);
         if (status == SLC_OK) {
-            status = slc_npy_pair_put_rows(pair, f, 1, row, sizeof row, err);
+            status = slc_npy_pair_write_rows(pair, f, 1, row, sizeof row, err);
         }
     }
     if (status == SLC_OK) {

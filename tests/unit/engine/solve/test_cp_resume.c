@@ -383,7 +383,7 @@ static void refused(const char *path, struct part part, const char *difference)
     struct slc_error err = SLC_ERROR_INIT;
 
     SLC_ASSERT_FAILS(run_part(path, &part, &err), SLC_ERR_USAGE, &err, difference);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "begin anew"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "start a new run"));
     CU_ASSERT_PTR_NOT_NULL(strstr(err.file, ".ckpt"));
 }
 
@@ -427,7 +427,7 @@ static void other_runs_are_refused(void)
     refused(other.path, ours, "tensor nonzeros is");
     part = ours;
     part.request.rank = part.options.rank = COMPONENTS + 1;
-    refused(made.path, part, "rank is 6, the checkpoint's is 5");
+    refused(made.path, part, "rank is 6, but the checkpoint has 5");
     part = ours;
     part.options.seed++;
     refused(made.path, part, "start is random, seed 4");
@@ -440,7 +440,7 @@ static void other_runs_are_refused(void)
     part = ours;
     part.request.mode_order_set = true;
     memcpy(part.request.mode_order, ((unsigned[3]){1, 0, 2}), 3 * sizeof(unsigned));
-    refused(made.path, part, "mode order is 2,1,3, the checkpoint's is 1,2,3");
+    refused(made.path, part, "mode order is 2,1,3, but the checkpoint has 1,2,3");
     part = ours;
     part.request.precision = SLC_F32;
     refused(made.path, part, "precision is f32");

@@ -550,7 +550,8 @@ static void test_misuse(void)
     slc_stream_detach(run.stream);
     pass.layout = 0;
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_stream_pass(run.stream, &pass, &err), SLC_ERR_USAGE, &err, "whole blocks");
+    SLC_ASSERT_FAILS(slc_stream_pass(run.stream, &pass, &err), SLC_ERR_USAGE, &err,
+                     "number of devices of the stream, 0");
     slc_stream_detach(run.stream);
     device_run_close(&run);
 }

@@ -381,7 +381,7 @@ static enum slc_status compute_pair(struct pair *pair,
                                          .first_job = &jobs[0],
                                          .second_job = &jobs[1],
                                          .ranges = &pair->ranges,
-                                         .turn = take_half,
+                                         .range_done = take_half,
                                          .context = pair,
                                          .cuts = &cutter->cuts};
 
@@ -563,7 +563,7 @@ static void refusals(void)
     slc_error_clear(&err);
     cutter.cuts.first = 100000;
     SLC_ASSERT_FAILS(compute(&run, &way, factors, &cutter, &output, &err), SLC_ERR_USAGE, &err,
-                     "cannot go on at 100000");
+                     "cannot resume at 100000");
     slc_error_clear(&err);
     /* The stream and the device serve the rest of the pass that was left. */
     cutter.cuts.first = cutter.left_at;

@@ -30,7 +30,7 @@ play(struct slc_pass_pace *pace, uint64_t bytes, double rate, double noise, uint
         const double seconds = (double)part / rate * (1.0 + noise * (2.0 * drawn - 1.0));
 
         CU_ASSERT_TRUE_FATAL(part > 0 && part <= left);
-        slc_pass_pace_note(pace, part, seconds);
+        slc_pass_pace_record(pace, part, seconds);
         left -= part;
         if (played.parts == 0) {
             played.first = seconds;
@@ -95,14 +95,14 @@ static void clocks_jump(void)
     struct slc_pass_pace pace = {0};
 
     for (size_t i = 0; i < SLC_COUNT(jumps); i++) {
-        slc_pass_pace_note(&pace, 1000 * MIB, jumps[i]);
+        slc_pass_pace_record(&pace, 1000 * MIB, jumps[i]);
         CU_ASSERT_EQUAL(pace.bytes_per_second, 0.0);
     }
-    slc_pass_pace_note(&pace, 0, 1.0);
+    slc_pass_pace_record(&pace, 0, 1.0);
     CU_ASSERT_EQUAL(pace.bytes_per_second, 0.0);
     /* An hour that was none: the parts after it are small, and then right again. */
-    slc_pass_pace_note(&pace, 1000 * MIB, 10.0);
-    slc_pass_pace_note(&pace, 300 * MIB, 3600.0);
+    slc_pass_pace_record(&pace, 1000 * MIB, 10.0);
+    slc_pass_pace_record(&pace, 300 * MIB, 3600.0);
     CU_ASSERT_TRUE(slc_pass_pace_bytes(&pace, TARGET, 100000 * MIB) > 0);
     CU_ASSERT_TRUE(play(&pace, 100000 * MIB, 100.0 * (double)MIB, 0.0, 1).parts < 350);
     /* The slowest that there may be, and the fastest. */

@@ -127,7 +127,8 @@ first(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_err
     return take(watch, 0, tile, err);
 }
 
-static enum slc_status turn(void *context, unsigned worker, uint64_t range, struct slc_error *err)
+static enum slc_status
+range_done(void *context, unsigned worker, uint64_t range, struct slc_error *err)
 {
     struct watch *watch = context;
 
@@ -193,7 +194,7 @@ run_pass(struct sorted_run *run, unsigned layout, struct watch *watch, struct sl
         .layout = layout,
         .ranges = {.consumer = {.tile = first, .wake = abort_watch, .context = watch},
                    .ranges = watch->ranges,
-                   .turn = turn,
+                   .range_done = range_done,
                    .again = second,
                    .part = watch->part},
         .stop = &watch->stop};

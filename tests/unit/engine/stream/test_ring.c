@@ -106,7 +106,7 @@ static void compute(struct pass *pass, unsigned slot, uint64_t position)
         slc_ring_copy(pass->ring, slot);
         pause_randomly(pass, position, 4);
     }
-    slc_ring_give_back(pass->ring, slot);
+    slc_ring_release(pass->ring, slot);
 }
 
 /* Takes blocks; between them, blocks that need no slot; now and then tells the others something. */
@@ -121,11 +121,11 @@ static void play_worker(struct pass *pass)
         uint64_t position;
         unsigned slot;
 
-        switch (slc_ring_take(pass->ring, news, wait, &slot, &position, &waited_ns)) {
+        switch (slc_ring_take_block(pass->ring, news, wait, &slot, &position, &waited_ns)) {
         case SLC_RING_BLOCK:
             compute(pass, slot, position);
             if (position % 5 == 0) {
-                slc_ring_tell(pass->ring);
+                slc_ring_notify(pass->ring);
             }
             break;
         case SLC_RING_NOTHING:
@@ -262,22 +262,22 @@ static void test_states(void)
     slc_ring_ready(ring, b, 11, NULL);
     CU_ASSERT(slc_ring_state(ring, b) == SLC_SLOT_READY);
     /* 11 is there, but it is the turn of 10. */
-    CU_ASSERT(slc_ring_take(ring, 0, false, &c, &position, &waited_ns) == SLC_RING_NOTHING);
-    slc_ring_tell(ring);
-    CU_ASSERT(slc_ring_take(ring, 0, true, &c, &position, &waited_ns) == SLC_RING_NEWS);
+    CU_ASSERT(slc_ring_take_block(ring, 0, false, &c, &position, &waited_ns) == SLC_RING_NOTHING);
+    slc_ring_notify(ring);
+    CU_ASSERT(slc_ring_take_block(ring, 0, true, &c, &position, &waited_ns) == SLC_RING_NEWS);
     CU_ASSERT_EQUAL(waited_ns, 0);
     /* A rest ends by itself; at once where there is news, or a block. */
-    slc_ring_rest(ring, 1, 1000, &waited_ns);
+    slc_ring_wait(ring, 1, 1000, &waited_ns);
     CU_ASSERT(waited_ns >= 1000);
-    slc_ring_rest(ring, 0, UINT64_C(3600) * 1000000000, &waited_ns);
+    slc_ring_wait(ring, 0, UINT64_C(3600) * 1000000000, &waited_ns);
     slc_ring_ready(ring, a, 10, NULL);
-    slc_ring_rest(ring, 1, UINT64_C(3600) * 1000000000, &waited_ns);
-    CU_ASSERT(slc_ring_take(ring, 1, true, &c, &position, &waited_ns) == SLC_RING_BLOCK);
+    slc_ring_wait(ring, 1, UINT64_C(3600) * 1000000000, &waited_ns);
+    CU_ASSERT(slc_ring_take_block(ring, 1, true, &c, &position, &waited_ns) == SLC_RING_BLOCK);
     CU_ASSERT(c == a && position == 10);
     CU_ASSERT(slc_ring_state(ring, a) == SLC_SLOT_COMPUTING);
-    slc_ring_give_back(ring, a);
+    slc_ring_release(ring, a);
     CU_ASSERT(slc_ring_claim(ring, false, &c) && c == a);
-    CU_ASSERT(slc_ring_take(ring, 1, true, &c, &position, &waited_ns) == SLC_RING_BLOCK);
+    CU_ASSERT(slc_ring_take_block(ring, 1, true, &c, &position, &waited_ns) == SLC_RING_BLOCK);
     CU_ASSERT(c == b && position == 11);
     slc_ring_copy(ring, b);
     CU_ASSERT(slc_ring_state(ring, b) == SLC_SLOT_COPYING);
@@ -286,10 +286,10 @@ static void test_states(void)
     (void)slc_fail(&second, SLC_ERR_DAMAGED, "second");
     slc_ring_ready(ring, a, 12, &first);
     slc_ring_abort(ring, &second);
-    slc_ring_rest(ring, 1, UINT64_C(3600) * 1000000000, &waited_ns);
-    CU_ASSERT(slc_ring_take(ring, 1, true, &c, &position, &waited_ns) == SLC_RING_END);
+    slc_ring_wait(ring, 1, UINT64_C(3600) * 1000000000, &waited_ns);
+    CU_ASSERT(slc_ring_take_block(ring, 1, true, &c, &position, &waited_ns) == SLC_RING_END);
     CU_ASSERT(!slc_ring_claim(ring, true, &c));
-    slc_ring_give_back(ring, b);
+    slc_ring_release(ring, b);
     CU_ASSERT(slc_ring_state(ring, b) == SLC_SLOT_FREE);
     SLC_ASSERT_FAILS(slc_ring_end(ring, &err), SLC_ERR_IO, &err, "first");
     slc_ring_destroy(ring);

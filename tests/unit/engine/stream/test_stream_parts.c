@@ -164,7 +164,7 @@ static void parts_that_are_none(void)
 
         consumer_init(&consumer, &shape);
         consumer.part = none[i];
-        SLC_ASSERT_FAILS(run_pass(stream, &consumer, &err), SLC_ERR_USAGE, &err, "is no part");
+        SLC_ASSERT_FAILS(run_pass(stream, &consumer, &err), SLC_ERR_USAGE, &err, "is not part");
     }
     slc_stream_close(stream);
 }
