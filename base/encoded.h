@@ -44,7 +44,7 @@ enum {
  * Gathers the bits of a word that `mask` selects into its low bits, in `steps` steps, each of which
  * moves some bits down by a power of two:
  *     x &= mask; for s in 0 .. steps - 1: t = x & move[s]; x = (x ^ t) | (t >> (1 << s))
- * Source: Warren, "Hacker's Delight", section 7-4 (compress, with precomputed moves).
+ * Source: [Warren] section 7-4 (compress, with precomputed moves).
  */
 struct slc_compress {
     uint64_t mask;

@@ -6,7 +6,7 @@
  * Level 0 is least significant; within a level mode 0 is most significant. A mode of size L has
  * ceil(log2 L) bits (0 for L = 1): bits that are always zero are not stored, and since they compare
  * as zero, the order of two keys does not depend on the mode sizes. The surplus bits of the largest
- * mode are most significant. Source: Helal et al., ALTO, ICS 2021, section 3, with a fixed instead
+ * mode are most significant. Source: [Helal2021] section 3, with a fixed instead
  * of an adaptive order of modes.
  *
  * With a fiber run of b bits in mode n, the b lowest bits of mode n (or all, if it has fewer) move
@@ -101,8 +101,8 @@ void slc_key_decode(const struct slc_key_layout *layout, slc_u128 key, uint64_t 
 
 /*
  * Compares two coordinate tuples in key order without keys, so mode sizes need not be known: the
- * most significant differing level decides, then the lower mode number (Chan, "Closest-point
- * problems simplified on the RAM", SODA 2002). Returns <0, 0 or >0.
+ * most significant differing level decides, then the lower mode number ([Chan2002]). Returns <0, 0
+ * or >0.
  */
 int slc_coords_compare(unsigned order,
                        struct slc_fiber_run run,

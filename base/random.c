@@ -1,5 +1,5 @@
 /*
- * Philox4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, section 3.
+ * Philox4x32-10: [Salmon2011] section 3.
  */
 #include "base/random.h"
 

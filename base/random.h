@@ -1,4 +1,4 @@
-/* Counter-based random numbers: Philox4x32-10 (Salmon et al., SC 2011). The n-th number of a stream
+/* Counter-based random numbers: Philox4x32-10 ([Salmon2011]). The n-th number of a stream
  * depends only on (seed, stream, n), not on threads or order. */
 #ifndef SLC_BASE_RANDOM_H
 #define SLC_BASE_RANDOM_H

@@ -4,8 +4,7 @@
  * The pieces, not the items, are the sampling units: repetitions within a piece say nothing about
  * the rest, because files are sorted and grown in many ways. Q_j items occur in j of the pieces.
  * With more pieces, new items appear at the rate Q_1 per piece drawn, which falls as Q_2, Q_3 ..
- * indicate: I. J. Good and G. H. Toulmin, "The number of new species, and the increase in
- * population coverage, when a sample is increased", Biometrika 43, 1956. Their series diverges if
+ * indicate: [Good1956]. Their series diverges if
  * the file is more than twice the sample. The model used here is R. A. Fisher's negative binomial
  * one, in the form of B. Efron and R. Thisted, "Estimating the number of unseen species: How many
  * words did Shakespeare know?", Biometrika 63, 1976, section 3. With the file x + 1 times the
@@ -15,9 +14,9 @@
  *     Q_(j+1) / Q_j = (a + u (j - 1)) / (j + 1).
  *
  * a = 0: items are always new (unseen = Q_1 x); u = 0: equally likely items, some of them unseen
- * (A. Chao's estimator as x grows); u = 1: items grow by a power of the length, like words in
- * texts. a and u maximize the likelihood; `least` and `most` are the extremes over all pairs that
- * are nearly as likely.
+ * (the estimator of [Chao1984] as x grows); u = 1: items grow by a power of the length, like words
+ * in texts. a and u maximize the likelihood; `least` and `most` are the extremes over all pairs
+ * that are nearly as likely.
  *
  * If pieces are neighbours, as at the beginning of a file that cannot be read elsewhere, items that
  * stay close to their first occurrence are in several pieces and would seem to be all there are.

@@ -1,8 +1,7 @@
 /*
  * Keyed permutations of 0 .. length-1 without tables, for any length up to 2^128: a Feistel network
- * over the next power of two, iterated until the result is in range (Black and Rogaway, "Ciphers
- * with arbitrary finite domains", CT-RSA 2002). Fewer than two iterations on average. Not
- * cryptographic.
+ * over the next power of two, iterated until the result is in range ([Black2002]). Fewer than two
+ * iterations on average. Not cryptographic.
  */
 #ifndef SLC_CONVERT_FEISTEL_H
 #define SLC_CONVERT_FEISTEL_H

@@ -1,6 +1,5 @@
 /*
- * Zipf-distributed ids by rejection-inversion (W. Hoermann and G. Derflinger, "Rejection-inversion
- * to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996): no tables,
+ * Zipf-distributed ids by rejection-inversion ([Hoermann1996]): no tables,
  * any length up to 2^62, about 1.1 trials per draw.
  */
 #ifndef SLC_CONVERT_ZIPF_H

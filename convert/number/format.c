@@ -1,9 +1,8 @@
 /*
- * Shortest decimal text of doubles, by the Schubfach method (R. Giulietti, "The Schubfach way to
- * render doubles", 2020): scales the rounding interval of the double by a power of ten to 128 bits,
- * so that it holds at most a few integers, and chooses the shortest of them, the closest among
- * equals. The 617 powers of ten of 128 bits are computed once with exact integers instead of being
- * listed.
+ * Shortest decimal text of doubles, by the Schubfach method ([Giulietti2020]): scales the rounding
+ * interval of the double by a power of ten to 128 bits, so that it holds at most a few integers,
+ * and chooses the shortest of them, the closest among equals. The 617 powers of ten of 128 bits are
+ * computed once with exact integers instead of being listed.
  *
  * Cost: about 30 ns; integers below 2^53 about 10 ns.
  */

@@ -16,8 +16,8 @@
  * the output's mode is among those that agree; a run is summed in registers and multiplied at its
  * end by the rows that it shares (struct slc_group_span). Runs of equal length are consecutive, so
  * that the branch at the end of a run is predicted.
- * Sources: owned row ranges are AMPED's partitions of output rows (section 3.2.1); runs are the
- * leaves of SPLATT's trees ([Smith2015] section III).
+ * Sources: owned row ranges are the partitions of output rows of [Wijeratne2025] section 3.2.1;
+ * runs are the leaves of SPLATT's trees ([Smith2015] section III).
  */
 #ifndef SLC_CPU_REPLICA_H
 #define SLC_CPU_REPLICA_H

@@ -39,7 +39,7 @@ static enum slc_status write_row(struct slc_output *output,
     return SLC_OK;
 }
 
-/* Writes a name in double quotes, doubling those in it, and a comma: RFC 4180. */
+/* Writes a name in double quotes, doubling those in it, and a comma: [RFC4180]. */
 static enum slc_status write_name(struct slc_output *output,
                                   struct slc_names *names,
                                   uint64_t index,

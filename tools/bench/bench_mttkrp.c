@@ -6,11 +6,11 @@
  *   operations   N R nnz: per nonzero and column N - 1 multiplications and one addition
  *   model bytes  nnz ((N R + 3) v + 8 N), v bytes per element: the traffic of a kernel over
  *                coordinates without a cache, N - 1 factor rows, one output row, the value and N
- *                8-byte indices; GENTEN equation (3), with the terms that its authors' code counts
- *   ceiling      model bytes per second against a gather of rows of the factors' size from a set as
- *                large as factors and output together, and against memory (ceiling.h)
- * A share of the set's ceiling can exceed 1: a store's indices take at most a quarter of the
- * model's, and neighbours share rows.
+ *                8-byte indices; [Phipps2019] equation (3), with the terms that its authors' code
+ * counts ceiling      model bytes per second against a gather of rows of the factors' size from a
+ * set as large as factors and output together, and against memory (ceiling.h) A share of the set's
+ * ceiling can exceed 1: a store's indices take at most a quarter of the model's, and neighbours
+ * share rows.
  */
 #include "base/memory/limits.h"
 #include "base/thread/team.h"
@@ -256,8 +256,8 @@ static struct variant_sum sum_modes(const struct mttkrp_bench *bench, unsigned v
 }
 
 /*
- * Cost of sorting in MTTKRPs of all modes (GENTEN table 6c), and the number of MTTKRPs after which
- * the permuted traversal has recovered it against the first baseline; null if it never does.
+ * Cost of sorting in MTTKRPs of all modes ([Phipps2019] table 6c), and the number of MTTKRPs after
+ * which the permuted traversal has recovered it against the first baseline; null if it never does.
  */
 static void set_permuting(const struct mttkrp_bench *bench,
                           const struct bench_mttkrp_variant *variant,

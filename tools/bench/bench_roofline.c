@@ -115,7 +115,7 @@ static const struct bench_table tables[] = {{"peaks", peak_columns, false},
 /* ---- bounds */
 
 /*
- * Best and worst cases of a tensor (XPLAT, section 3): tensors of the same order, number of
+ * Best and worst cases of a tensor ([XPLAT] section 3): tensors of the same order, number of
  * nonzeros and kind of values that use each row as often as possible, or only once
  * (convert/generate/generate.h). As far as the reuse of rows matters, the performance of a kernel
  * on them bounds its performance on the tensor.

@@ -1,6 +1,6 @@
 /*
  * sluice bench ttv: sparse tensor times vector in memory, in every mode, compared with baselines
- * and with each optimization switched off, as in SPTV section 6.2.
+ * and with each optimization switched off, as in [SPTV] section 6.2.
  *
  * Figures per kernel, mode and number of threads:
  *   nnz_per_s        nonzeros per second

@@ -4,8 +4,7 @@
  * set of numbers, not on their order or on the thread that saw them, so joining the counters of
  * several threads yields the counter of one thread.
  *
- * Source: Z. Bar-Yossef, T. S. Jayram, R. Kumar, D. Sivakumar, L. Trevisan, "Counting distinct
- * elements in a data stream", RANDOM 2002, section 2; pairwise independent numbers suffice. Exact
+ * Source: [BarYossef2002] section 2; pairwise independent numbers suffice. Exact
  * up to SLC_DISTINCT_KEPT_MAX, then with a standard error of 1.6 to 2.2 %.
  */
 #ifndef SLC_CONVERT_DISTINCT_H

@@ -8,8 +8,7 @@
  * Workers count while entries are pushed: distinct coordinates and, for every mode, distinct pieces
  * of its fibers. A piece is identified by the coordinates of all modes without the low bits of that
  * mode. Its hash is the sum of products of these with random odd constants, which is pairwise
- * independent in its upper bits (M. Dietzfelbinger, "Universal hashing and k-wise independent
- * random variables via integer arithmetic without primes", STACS 1996), as
+ * independent in its upper bits ([Dietzfelbinger1996]), as
  * convert/build/sort/distinct.h requires. The sums of all modes share their products: two
  * multiplications per mode and entry.
  *

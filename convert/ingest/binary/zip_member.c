@@ -12,7 +12,7 @@
 enum {
     END_BYTES = 22,   /* of the end record of a .zip file, without a comment */
     MEMBERS_MAX = 64, /* a .npz of a sparse tensor has four or five */
-    /* Largest output of one deflated byte: RFC 1951 allows 258 bytes for 2 bits. */
+    /* Largest output of one deflated byte: [RFC1951] allows 258 bytes for 2 bits. */
     DEFLATE_RATIO_MAX = 1032,
     STORED_SLACK = 64
 };

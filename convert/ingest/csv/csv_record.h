@@ -1,4 +1,4 @@
-/* Records of RFC 4180: fields between delimiters, in quotes if they contain a delimiter or line
+/* Records of [RFC4180]: fields between delimiters, in quotes if they contain a delimiter or line
  * end. */
 #ifndef SLC_CONVERT_CSV_RECORD_H
 #define SLC_CONVERT_CSV_RECORD_H

@@ -1,7 +1,7 @@
 /*
  * Text length recorded in a compressed file: xz in the index at the end (The .xz File Format 1.1.0,
- * sections 2.1.2 and 4), gzip in its last member (RFC 1952, section 2.3.1), zstd in its first frame
- * (RFC 8878, section 3.1.1.1.4). bzip2 and lz4 mostly record none.
+ * sections 2.1.2 and 4), gzip in its last member ([RFC1952] section 2.3.1), zstd in its first frame
+ * ([RFC8878] section 3.1.1.1.4). bzip2 and lz4 mostly record none.
  */
 #include "convert/ingest/input/input_source.h"
 

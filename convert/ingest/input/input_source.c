@@ -74,7 +74,7 @@ static const struct {
 };
 
 /* Largest accepted windows. Each zstd frame has a window of its own, and every decoder must accept
- * 8 MiB (RFC 8878, section 3.1.1.1.2). */
+ * 8 MiB ([RFC8878] section 3.1.1.1.2). */
 static const uint64_t zstd_window_max = UINT64_C(128) << 20;
 static const uint64_t zstd_window_min = UINT64_C(8) << 20;
 static const uint64_t xz_window_max = UINT64_C(1) << 30;
@@ -104,7 +104,7 @@ enum slc_compression slc_compression_detect(const unsigned char *head, size_t by
     return SLC_COMPRESSION_NONE;
 }
 
-/* RFC 8878, section 3.1.1.1: the window descriptor, or the content size of a single segment. */
+/* [RFC8878] section 3.1.1.1: the window descriptor, or the content size of a single segment. */
 static uint64_t zstd_window(const unsigned char *head, size_t bytes)
 {
     static const unsigned dictionary_id_bytes[] = {0, 1, 2, 4};
@@ -131,7 +131,7 @@ static uint64_t zstd_window(const unsigned char *head, size_t bytes)
     return base + base / 8 * (head[5] & 7);
 }
 
-/* The .xz file format 1.1.0, section 3.1: the dictionary of the first block's LZMA2 filter. */
+/* [XZ] section 3.1: the dictionary of the first block's LZMA2 filter. */
 static uint64_t xz_window(const unsigned char *head, size_t bytes)
 {
     size_t at = 14; /* stream header 12, block size, flags */

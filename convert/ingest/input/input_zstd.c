@@ -15,7 +15,7 @@
 #include <zstd_errors.h>
 
 enum {
-    /* RFC 8878, section 3.1.1.2. The input requested by libzstd ends after the header of the next
+    /* [RFC8878] section 3.1.1.2. The input requested by libzstd ends after the header of the next
      * block. */
     BLOCK_HEADER_BYTES = 3
 };

@@ -1,6 +1,6 @@
 /*
  * Tables read many records at a time against a reader that goes byte by byte, record by record and
- * field by field, written from RFC 4180 and the rules of --columns alone: random tables, mostly
+ * field by field, written from [RFC4180] and the rules of --columns alone: random tables, mostly
  * regular or mostly hostile (quotes in and around fields, line ends in them, CR LF and lone CR,
  * missing and surplus fields, bytes 0, no line end at the end), cut anywhere, by every instruction
  * set. Rows, numbers of strings, and of faults the line, column and kind have to be the same.
