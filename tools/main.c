@@ -1,4 +1,4 @@
-/* The `sluice` command: finds the subcommand and hands it the rest of the arguments. */
+/* The `sluice` command: finds the subcommand and runs it with the remaining arguments. */
 #include "tools/progress/console.h"
 #include "tools/progress/json_out.h"
 #include "tools/progress/log_json.h"
@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 /*
- * What the command ends with: base/error/error.c has the codes of errors, signals.h those of
- * signals. The help, README.md and sluice(1) tell these words (tests/cli/test_exit_codes.py).
+ * Exit codes: base/error/error.c defines those of errors, signals.h those of signals. Help,
+ * README.md and sluice(1) have the same texts (tests/cli/test_exit_codes.py).
  */
 static const struct {
     int code;
@@ -45,14 +45,14 @@ static void print_help(void)
     for (size_t i = 0; commands_all[i] != NULL; i++) {
         printf("  %-10s %s\n", commands_all[i]->name, commands_all[i]->summary);
     }
-    printf("\nsluice COMMAND --help tells the options of a command, sluice --version the "
+    printf("\nSee sluice COMMAND --help for the options of a command, and sluice --version for the "
            "features.\n\nExit codes:\n");
     for (size_t i = 0; i < sizeof exit_codes / sizeof exit_codes[0]; i++) {
         printf("  %-10d %s\n", exit_codes[i].code, exit_codes[i].meaning);
     }
 }
 
-/* `--version`, and with `--json` behind it the same as an object. */
+/* Prints the version: `--version`, or `--version --json` for JSON. */
 static int version(int argc, char **argv)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -61,7 +61,7 @@ static int version(int argc, char **argv)
 
     if (argc > (json ? 3 : 2)) {
         (void)slc_fail(&err, SLC_ERR_USAGE,
-                       "unexpected argument '%s': --version takes --json alone",
+                       "unexpected argument '%s': --version accepts only --json",
                        argv[json ? 3 : 2]);
         return console_error(&err);
     }
@@ -78,8 +78,8 @@ static int version(int argc, char **argv)
     return status == SLC_OK ? 0 : console_error(&err);
 }
 
-/* Turns `help WORD ..` into `WORD .. --help`. */
-static void turn_help(int argc, char **argv)
+/* Rewrites `help WORD ..` to `WORD .. --help`. */
+static void rewrite_help(int argc, char **argv)
 {
     static char help_option[] = "--help";
 
@@ -92,7 +92,7 @@ static void turn_help(int argc, char **argv)
 static int dispatch(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "help") == 0) {
-        turn_help(argc, argv);
+        rewrite_help(argc, argv);
     }
     const char *word = argc > 1 ? argv[1] : "--help";
 
@@ -115,9 +115,9 @@ static int dispatch(int argc, char **argv)
 }
 
 /*
- * Standard streams that are closed (`>&-`) are opened for what they are not for: the numbers would
- * else go to the first files that are opened, and what is printed into a store. They fail as
- * before.
+ * Opens closed standard streams (`>&-`) on /dev/null, in the wrong direction. Otherwise their
+ * descriptors would be reused for the first files opened, and output would be printed into a store.
+ * Reads and writes of these streams still fail.
  */
 static bool occupy_standard_streams(void)
 {
@@ -132,10 +132,10 @@ static bool occupy_standard_streams(void)
 }
 
 /*
- * Writes what standard output holds back. 0, or why it, or something before it, could not be
- * written: that of an earlier time is not kept, and another try, of a line end, tells it.
+ * Flushes standard output. Returns 0, or the errno of a failed write. The errno of an earlier
+ * failure is not kept; writing a newline reproduces it.
  */
-static int finish_output(void)
+static int flush_output(void)
 {
     errno = 0;
     if (fflush(stdout) != 0) {
@@ -156,19 +156,19 @@ static bool is_limited(int resource)
 }
 
 /*
- * OpenBLAS, as it is loaded, starts a thread for each further processor, which takes 128 MiB, and
- * where these cannot be had, as under a limit of the address space (ulimit -v, h_vmem of a queue),
- * tries for ever: the process would never end, not even after --help. Begun anew with the word that
- * one thread does, it starts none.
+ * Re-executes the process with OPENBLAS_NUM_THREADS=1 under a limit of the address space (ulimit
+ * -v, h_vmem of a queue). When OpenBLAS is loaded it starts a thread per further processor, each
+ * with 128 MiB, and retries forever if that memory is refused: even --help would never end. With
+ * one thread it starts none.
  */
-static void begin_without_blas_threads(char **argv)
+static void restart_without_blas_threads(char **argv)
 {
     static const char name[] = "OPENBLAS_NUM_THREADS";
     const char *threads = getenv(name);
 
     if ((is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA)) &&
         (threads == NULL || strcmp(threads, "1") != 0) && setenv(name, "1", 1) == 0) {
-        /* What refuses this leaves the process as it was. */
+        /* If exec fails, the process continues unchanged. */
         (void)execv("/proc/self/exe", argv);
     }
 }
@@ -178,18 +178,21 @@ int main(int argc, char **argv)
     if (!occupy_standard_streams()) {
         return 1;
     }
-    begin_without_blas_threads(argv);
+    restart_without_blas_threads(argv);
     slc_dense_end_blas_threads();
     json_out_start();
-    /* A file that may not grow further (ulimit -f) is then a write that fails, as on a full disk,
-     * not the end of us. */
+    /*
+     * A file at its size limit (ulimit -f) then fails the write, as a full disk does, instead of
+     * ending the process.
+     */
     (void)signal(SIGXFSZ, SIG_IGN);
     int code = dispatch(argc, argv);
     progress_stop();
-    /* A signal that is ending the process has taken something away from it: what it says of that
-     * is not how it ended. */
+    /*
+     * While a signal ends the process, errors that this causes must not replace the reported end.
+     */
     signals_abandon_by(NULL, NULL);
-    int failed = finish_output();
+    int failed = flush_output();
     if (failed != 0 && code == 0) {
         struct slc_error err = SLC_ERROR_INIT;
 

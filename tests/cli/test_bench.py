@@ -64,7 +64,7 @@ def usage(_folder):
     for part, args in (("unknown benchmark 'strem'; did you mean stream?", ["strem"]),
                        ("see sluice bench --help", ["xyzzy"]),
                        ("see sluice bench stream --help", ["stream", "--xyzzy"]),
-                       ("stream takes none", ["stream", "x.slc"]),
+                       ("stream accepts none", ["stream", "x.slc"]),
                        ("not a multiple of 64", ["stream", "--row-bytes", "72"]),
                        ("not between 64", ["stream", "--row-bytes", "8"]),
                        ("not between 1 and 1000", ["stream", "--repeat", "0"]),

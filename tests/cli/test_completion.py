@@ -35,7 +35,7 @@ class Option:
         self.names = {n for n in (self.long, self.alias, self.letter) if n}
         self.value, self.choices = value, None
         if value and value.isupper():
-            said = re.search(r"is none of ([^;\n]*)", run_command([*words, self.long, "?", "--no-such-option"]).stderr)
+            said = re.search(r"is not one of ([^;\n]*)", run_command([*words, self.long, "?", "--no-such-option"]).stderr)
             self.choices = set(said[1].split(", ")) if said else None
 
 
@@ -178,7 +178,7 @@ def by_zsh(folder):
 
 def refused(_folder):
     _, messages = sluice("completion", "csh", status=2)
-    check(messages == "sluice: 'csh' is none of bash, zsh, fish\n", messages)
+    check(messages == "sluice: 'csh' is not one of bash, zsh, fish\n", messages)
     sluice("completion", status=2)
 
 

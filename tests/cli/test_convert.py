@@ -163,7 +163,7 @@ def placed(folder):
     shutil.copytree(part, out)
     sluice("info", out)
     said, _ = sluice("check", out)
-    check("complete.state: left by a run that was interrupted, and no part of the store" in said, said)
+    check("complete.state: left by an interrupted run; not part of the store" in said, said)
     shutil.rmtree(part)
     _, said = sluice(*command("--codec", "lz4"), cwd=folder, status=5)
     check("the output exists" in said, said)
@@ -187,7 +187,7 @@ def stopped(folder):
         for until in ("pushed.state", "sorted.state"):
             ended, said = leave(folder, until=until, number=number)
             check(ended == code, f"exit {ended}: {said}")
-            check("what is done stays in out.slc.part: the same command line goes on with it" in said, said)
+            check("the finished work is kept in out.slc.part; repeat the command to resume" in said, said)
             result, said = finish(folder)
             check(re.search(r"resuming an interrupted run: \w+", said), said)
             check(result == expected, f"other bytes after {until}")

@@ -89,7 +89,7 @@ def refused(args, what, limit=None):
     lines = done.stderr.splitlines()
     told = [number for number, line in enumerate(lines) if line.startswith("sluice: /") and reason in line]
     check(len(told) == 1, f"{what}: no file is named: {done.stderr}")
-    check("give the same command again" in lines[told[0] + 1], f"{what}: not said what to do: {done.stderr}")
+    check("then repeat the command" in lines[told[0] + 1], f"{what}: not said what to do: {done.stderr}")
     return False
 
 

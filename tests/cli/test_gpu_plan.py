@@ -30,14 +30,14 @@ def by_memory(folder):
     out, err = sluice("plan", store, "-r", 8, "--device", "gpu", "--device-memory", "80GB")
     check(re.search(r"^  device +h100 \(described\), 4 streams, f64; ", out, re.M), out)
     check("described, not opened: 132 multiprocessors, 227 KiB of shared memory per block, 80.0 GB\n" in out, out)
-    check(re.search(rf"no GPU can be used here \({NONE_HERE}\); --device-name chooses another chip\n", out), out)
-    check("of 74.5 GiB on the device (smallest that works: " in out, out)
-    check("the host's memory is counted without what the GPU's driver takes" in out, out)
+    check(re.search(rf"no GPU is usable here \({NONE_HERE}\); --device-name selects another chip\n", out), out)
+    check("of 74.5 GiB on the device (minimum: " in out, out)
+    check("host memory of the GPU driver is not counted" in out, out)
     blocks = re.search(r"in (\d+) blocks\n", out).group(1)
-    check(re.search(rf"^    residents +\S+ \S+  {blocks} blocks that stay, copied once: \S+ [kM]B\n", out, re.M), out)
+    check(re.search(rf"^    residents +\S+ \S+  {blocks} blocks that stay on the device, copied once: \S+ [kM]B\n", out, re.M), out)
     check(re.search(r"^    copied +0 B  per pass, 0 B per iteration, through 4 slots of \S+ [KM]iB\n", out, re.M), out)
-    check(re.search(r"^    devices +\S+ [KM]iB  descriptions of blocks", out, re.M), out)
-    check(re.search(r"of the device's memory \S+ \S+ \(ttv\), \S+ \S+ \(ttm\) at least", out), out)
+    check(re.search(r"^    devices +\S+ [KM]iB  block descriptors", out, re.M), out)
+    check(re.search(r"minimum device memory \S+ \S+ \(ttv\), \S+ \S+ \(ttm\)", out), out)
     check(NO_TIMES in err, err)
     # No figure of the CPU passes for one of the GPU.
     check(not re.search(r"estimate|per second|bottleneck", out), out)
@@ -60,10 +60,10 @@ def by_memory(folder):
 def by_name(folder):
     store = made(folder)
     text = " ".join(sluice("plan", "--help")[0].split())
-    check("a GPU that need not be here: " + KNOWN.replace(", l40s", " or l40s") in text, text)
+    check("a GPU that is not in this machine: " + KNOWN.replace(", l40s", " or l40s") in text, text)
     for name, count, gb in (("a100", 108, 40), ("h200", 132, 141), ("l40s", 142, 48)):
         out, _ = sluice("plan", store, "-r", 8, "--device", "gpu", "--device-name", name, "--no-probe")
-        check(f"  device       {name} (described), " in out and "can be used here" not in out, out)
+        check(f"  device       {name} (described), " in out and "is usable here" not in out, out)
         device = plan(store, "--device", "gpu", "--device-name", name)["device"]
         check(device["multiprocessors"] == count and device["budget_bytes"] == gb * 9 * 10**8, str(device))
     _, err = sluice("plan", store, "-r", 8, "--device", "gpu", "--device-name", "k80", status=2)
@@ -141,7 +141,7 @@ def refused(folder):
         out, err = sluice(*command, "--device", "gpu", "--device-name", "a100", "--dry-run")
         check("  device       a100 (described), " in out and NO_TIMES in err and "estimate" not in out, out + err)
         out, err = sluice(*command, "--device", "gpu", "--device-memory", "1GB", "--dry-run")
-        check("  device       h100 (described), " in out and "can be used here" in out, out + err)
+        check("  device       h100 (described), " in out and "is usable here" in out, out + err)
     check(not os.path.exists(os.path.join(folder, "m.npy")), "a dry run wrote")
 
 

@@ -136,7 +136,7 @@ def budgets(folder):
     emulated(*args, "--device", "gpu", "--device-memory", needs.group(1) + "MiB", "--memory",
              (told["memory_least_bytes"] >> 20) + 8 << 20)
     emulated(*args, "--device", "gpu", "--memory", "4MiB", status=4)
-    check("(smallest that works: " in emulated(*args, "--device", "auto", "--dry-run"), "auto takes the GPU")
+    check("(minimum: " in emulated(*args, "--device", "auto", "--dry-run"), "auto takes the GPU")
     text = emulated(*args, "--device", "auto", fault="memory")
     check(re.search(r"^  GPU +not used: .*free in one piece", text, re.M), text)
     check("free in one piece" in emulated(*args, "--device", "gpu", fault="memory", status=1), "gpu")

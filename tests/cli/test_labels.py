@@ -40,7 +40,7 @@ def kept(folder):
         check(told["modes"] == [{"title": "users", "names": 6}, {"title": "", "names": 3000}, {"title": "", "names": 0}], told["modes"])
         check((2 in told["relabelled_modes"]) == bool(more), f"{told['relabelled_modes']}")
         out, _ = sluice("info", store)
-        check("users, 6 long" in out and "3,000 with names" in out, out)
+        check("users, size 6" in out and "3,000 with names" in out, out)
         check(f"is sound: {4 + len(told['relabelled_modes'])} files" in sluice("check", store)[0], "check")
         check(set(os.listdir(store)) >= {"names-1.bin", "names-2.bin"}, os.listdir(store))
     path = os.path.join(store, "names-2.bin")

@@ -54,9 +54,9 @@ def layout(*arguments):
 def add_list_drop(folder):
     store = made(folder)
     out = layout(store, "--sorted", "1,3", "-v").stdout
-    check(re.search(r"^sorted-1: \d+ partitions, 0 rows in pieces; .* bytes per nonzero", out, re.M), out)
-    check(re.search(r"^sorted-3: \d+ partitions, 9 rows in pieces; ", out, re.M), out)
-    check("sorted-1: is there already" in layout(store, "--sorted", "all").stdout, "built again")
+    check(re.search(r"^sorted-1: \d+ partitions, 0 rows split; .* bytes per nonzero", out, re.M), out)
+    check(re.search(r"^sorted-3: \d+ partitions, 9 rows split; ", out, re.M), out)
+    check("sorted-1: exists already" in layout(store, "--sorted", "all").stdout, "built again")
     names = [line.split()[0] for line in layout(store).stdout.splitlines()]
     check(names == ["blco.blk", "sorted-1.blk", "sorted-2.blk", "sorted-3.blk"], str(names))
     sluice("check", store, "-q")
@@ -76,7 +76,7 @@ def fibers(folder):
     told = json.loads(sluice("info", store, "--json")[0])["layouts"]
     check([(t["layout"], t["mode"], t.get("fibers")) for t in told]
           == [("blco", 0, None), ("sorted", 2, None)] + [("fiber", n + 1, counts[n]) for n in range(3)], told)
-    check("is there already" in layout(store, "--fiber", "1").stdout, "built again")
+    check("exists already" in layout(store, "--fiber", "1").stdout, "built again")
     out = layout(store, "--drop", "fiber-1,sorted-2,fiber-3").stdout
     check("fiber-1: dropped" in out and sorted(os.listdir(store))
           == ["blco.blk", "fiber-2.blk", "tensor.json"], os.listdir(store))
@@ -102,7 +102,7 @@ def wrong(folder):
                                   (["--fiber", "4"], 2, "modes from 1 to 3"),
                                   (["--drop", "fiber-2"], 2, "no layout fiber-2"),
                                   (["--fiber", "2", "--drop", "fiber-2"], 2, "added and dropped"),
-                                  (["--drop", "blco"], 2, "sorted-K or fiber-K"),
+                                  (["--drop", "blco"], 2, "sorted-K and fiber-K"),
                                   (["--drop", "sorted-1"], 2, "no layout sorted-1"),
                                   (["--sorted", "1", "--drop", "sorted-1"], 2, "added and dropped"),
                                   (["--sorted", "1", "--memory", "1MiB"], 4, "(--memory)")):
@@ -124,7 +124,7 @@ def budget(folder):
     check(done.returncode == 0 and least > 1, f"{least} MiB: {done.stderr}")
     # Six or seven where as much of the program is resident as when the budget was refused; it may be less by then.
     check(int(re.search(r"(\d+) to gather", out).group(1)) > 1, out)
-    peak = re.search(r"^([\d.]+) MiB at most", out, re.M)
+    peak = re.search(r"^peak memory ([\d.]+) MiB", out, re.M)
     check(peak and float(peak.group(1)) <= least, f"{least} MiB: {out}")
     small = read_bytes(os.path.join(store, "sorted-1.blk"))
     layout(store, "--drop", "sorted-1")
@@ -171,7 +171,7 @@ def stopped(folder):
     _, messages = child.communicate(timeout=60)
     check(child.returncode == 130 and time.monotonic() - start < 10, f"exit {child.returncode}: {messages}")
     check("sorted-1.blk" in layout(store).stdout, "what was done is gone")
-    check("sorted-1: is there already" in layout(store, "--sorted", "all").stdout, "not resumed")
+    check("sorted-1: exists already" in layout(store, "--sorted", "all").stdout, "not resumed")
     sluice("check", store, "-q")
 
 

@@ -230,13 +230,13 @@ def estimates(folder):
     check(hasty["read_bytes"] == json.loads(sluice("plan", store, "-r", 4, "--json")[0])["estimate"]["read_bytes"], hasty)
     out, messages = sluice("cpd", store, "-r", 4, "-i", 8, "--tol", 0, "-o", os.path.join(folder, "o"), "--dry-run",
                            "--probe-seconds", 60)
-    check("Estimate, judged by the first" in out and "bottleneck" in out and "its =" not in out + messages, out)
+    check("Estimate from the first" in out and "bottleneck" in out and "its =" not in out + messages, out)
     check("Estimate" not in sluice("cpd", store, "-r", 4, "--nowrite", "--dry-run", "--no-probe")[0], "--no-probe")
     sluice("cpd", store, "-r", 4, "--nowrite", "--dry-run", "--memory", "1MiB", status=4)
     check(sorted(os.listdir(folder)) == before, f"written: {os.listdir(folder)}")
     log = os.path.join(folder, "log")
     out, _ = sluice("cpd", store, "-r", 4, "-i", 8, "--tol", 0, "-o", os.path.join(folder, "o"), "-v", "--log-json", log)
-    check("and what happened" in out, out)
+    check("and actual values" in out, out)
     with open(os.path.join(folder, "o", "run.json")) as file:
         record = json.load(file)
     actual = record["estimate"]["actual"]
@@ -252,7 +252,7 @@ def estimates(folder):
     sluice(*args, "--memory", "1MiB", status=4)
     check(sorted(os.listdir(folder)) == before, f"written: {os.listdir(folder)}")
     out, _ = sluice(*args[:-1], "--log-json", log)
-    check("by the plan) and what happened" in out, out)
+    check("from the plan) and actual values" in out, out)
     with open(log) as file:
         estimate = json.loads(file.readlines()[-1])["estimate"]
     check(estimate["read_bytes"] == estimate["actual"]["read_bytes"] > 0, estimate)
@@ -272,7 +272,7 @@ def unprobed(folder):
             file.write(rows)
         sluice("convert", text, store, "-f", "-q")
         out, messages = sluice("plan", store, "-r", 2, "--json")
-        check(json.loads(out)["estimate"] is None and "no time is estimated" in messages, (out, messages))
+        check(json.loads(out)["estimate"] is None and "time not estimated" in messages, (out, messages))
     store = generated(folder)
     blocks = os.path.join(store, "blco.blk")
     with open(blocks, "r+b") as file:
@@ -407,7 +407,7 @@ def followed(folder):
         out, messages = watching.communicate(timeout=60)
         check(watching.returncode == code, f"exit {watching.returncode}, not {code}: {messages}")
         check("\r" not in out + messages and "\033" not in out + messages, "control characters in a pipe")
-        check(("has died" in messages) == (number == signal.SIGKILL), messages)
+        check(("the run died" in messages) == (number == signal.SIGKILL), messages)
         check(("signal, exit code 143" in out) == (number == signal.SIGTERM), out[-200:])
     sluice("watch", log, "--once", status=1)
     # A run of another machine that has told nothing for long; a line without its end, one that is no event, and a long one.
@@ -421,7 +421,7 @@ def followed(folder):
         file.write('ema":"sluice-log-1"}\n{"schema":"sluice-log-1","event":"end","reason":"done","exit_code":0,"seconds":2}\n')
     lines = [json.loads(line) for line in sluice("watch", log, "--json")[0].splitlines()]
     check([(line["ended"], line["exit_code"]) for line in lines] == [(False, None), (False, None), (True, 0)], lines)
-    check("no run" in sluice("watch", folder, status=3)[1], "a folder without a run")
+    check("not the folder of a run" in sluice("watch", folder, status=3)[1], "a folder without a run")
 
 
 def followed_by_folder(folder):
@@ -447,7 +447,7 @@ def followed_by_folder(folder):
         child.wait(60)
         out_text, messages = watching.communicate(timeout=60)
         check(watching.returncode == code, f"exit {watching.returncode}, not {code}: {messages}")
-        check(("has died" in messages) == (number == signal.SIGKILL), messages)
+        check(("the run died" in messages) == (number == signal.SIGKILL), messages)
         check((f"signal, exit code {code}" in out_text) == (number != signal.SIGKILL), out_text)
     sluice("watch", out, "--once", status=1)
 

@@ -100,7 +100,7 @@ def reported(folder):
         check(npy_header(os.path.join(results, f"mode-{n + 1}.npy")) == ("<f8", (rows, 3)), "npy")
     check(npy_header(os.path.join(results, "lambda.npy")) == ("<f8", (3,)), "lambda.npy")
     _, messages = sluice("cpd", store, "-r", 3, "-i", 1, "-o", results, "--precision", "f32")
-    check(f"run.json is of an earlier run (seed 0, fit {record['fit']:.6g})" in messages, messages)
+    check(f"run.json belongs to an earlier run (seed 0, fit {record['fit']:.6g})" in messages, messages)
     check("earlier run" not in sluice("cpd", store, "-r", 3, "-i", 1, "-o", results + "2")[1], "a fresh folder")
     check(npy_header(os.path.join(results, "mode-1.npy")) == ("<f4", (30, 3)), "f32 npy")
 
@@ -255,7 +255,7 @@ def check_seconds_told(modes, out):
     """What was expected and tried of each second MTTKRP is in run.json, and -v tells the same once."""
     for mode in modes:
         check(mode["second"]["chosen"] in [c["conflict"] for c in mode["second"]["candidates"]], mode)
-        told = re.findall(rf"mode = {mode['mode']} conflicts as the second of a pass: (.*)", out)
+        told = re.findall(rf"mode = {mode['mode']} conflicts as second mode of a pass: (.*)", out)
         check(len(told) == 1 and told[0].endswith("; " + mode["second"]["chosen"]), told)
         for candidate in mode["second"]["candidates"]:
             text = f"{candidate['conflict']} {candidate['predicted_ns']:.2f}"
@@ -281,7 +281,7 @@ def two_modes_a_pass(folder):
     out, plain = run("--passes", "plain")
     check("fused" not in out.split("Timing")[0], out)
     out, fused = run("--passes", "fused")
-    check("  fused        1+2 (" in out and "two modes in a pass" in out, out)
+    check("  fused        1+2 (" in out and "two modes per pass" in out, out)
     check("in 2 passes at" in out and "in 1 pass at" in out, out)
     _, auto = run()
     check([i["passes"] for i in plain["iterations"]] == [3] * 4, plain["iterations"])
@@ -298,7 +298,7 @@ def two_modes_a_pass(folder):
     for a, b in zip(plain["iterations"], fused["iterations"]):
         check(abs(a["fit"] - b["fit"]) < 1e-10, f"another fit: {a}, {b}")
     out, _ = sluice("plan", store, "-r", 3, "--copies", "never")
-    check("fused        no: two modes in a pass would read 0 B per iteration" in out, out)
+    check("fused        no: two modes per pass would read 0 B per iteration" in out, out)
     plan = json.loads(sluice("plan", store, "-r", 3, "--passes", "fused", "--mode-order", "2,3,1",
                              "--json")[0])
     check(plan["fused"]["mode_order"] == [2, 3, 1], plan["fused"])
@@ -347,7 +347,7 @@ def copies(folder):
         check(record["copies_after"] == after, f"{when}: {record['copies_after']}")
         check((record["plan"]["copies_bytes"] > 0) == (when != "never"), f"{record['plan']}")
         check(("one per mode, after iteration" in out) == (after is not None), out)
-        told = re.findall(r"copies per mode were made[^\n]*\n(?: +mode = \d copy: [^\n]*\n){3} +its = +(\d+)", out)
+        told = re.findall(r"replicas are complete[^\n]*\n(?: +mode = \d copy: [^\n]*\n){3} +its = +(\d+)", out)
         check(told == ([] if after is None else [str(after + 1)]), f"{told}")
         check_copies_told(record, out, after)
         check(("conflicts 1:owned 2:owned 3:owned\n" in out) == (when == "always"), out)
@@ -357,7 +357,7 @@ def copies(folder):
     # Half the room that they take: told by -v and plan, as a long run would have them.
     plan = json.loads(sluice("plan", store, "-r", 4, "--json")[0])
     tight = ("-r", 4, "--memory", plan["total_bytes"] - plan["copies_bytes"] // 2)
-    missed = r"copies +none: one per mode would take [\d.]+ [KMG]iB, the budget leaves [\d.]+ [KMG]iB"
+    missed = r"copies +none: replicas need [\d.]+ [KMG]iB, the budget has [\d.]+ [KMG]iB left"
     check(re.search(missed, sluice("plan", store, *tight)[0]), "plan does not tell")
     for more, tells in (("-v -i 25", True), ("-i 25", False), ("-v -i 20", False)):
         out, _ = sluice("cpd", store, *tight, "--tol", 0, "--nowrite", *more.split())
@@ -443,12 +443,12 @@ def conflicts(folder):
     plan = json.loads(sluice("plan", store, *base, "--json")[0])
     check(plan["trials"] in (["locked", None, None], ["private", None, None]), f"{plan}")
     check(plan["untried"] == [None] * 3, f"{plan}")
-    check(": tried first)" in sluice("plan", store, *base)[0], "plan does not say what is tried")
+    check(": measured first)" in sluice("plan", store, *base)[0], "plan does not say what is tried")
     least = json.loads(sluice("plan", store, *base, "--json", "--memory", "400MiB")[0])
     check(least["trials"] == [None] * 3 and least["untried"][0] is not None, f"{least}")
-    check("(no memory to try" in sluice("plan", store, *base, "--memory", "400MiB")[0], "not told")
+    check("(no memory to measure" in sluice("plan", store, *base, "--memory", "400MiB")[0], "not told")
     # With copies from the start there are no passes to try anything in.
-    check(": tried first)" not in sluice("plan", store, *base, "--copies", "always")[0], "nothing to try")
+    check(": measured first)" not in sluice("plan", store, *base, "--copies", "always")[0], "nothing to try")
     plan = json.loads(sluice("plan", store, *base, "--copies", "always", "--json")[0])
     check(plan["conflicts"] == ["owned"] * 3 and plan["trials"] == [None] * 3, f"{plan}")
     target = os.path.join(folder, "long")
@@ -641,8 +641,8 @@ def leftovers(folder):
         with open(os.path.join(store, name), "w") as file:
             file.write(whole)
     out, _ = sluice("check", store)
-    check(out.count("left by a run that was interrupted") == 3 and "is sound: 3 files" in out, out)
-    for command in re.findall(r"'sluice (layout .*)' finishes the layout", out):
+    check(out.count("left by an interrupted run") == 3 and "is sound: 3 files" in out, out)
+    for command in re.findall(r"'sluice (layout .*)' completes the layout", out):
         sluice(*command.split(), "-q")
     out, _ = sluice("check", store)
     check("left by" not in out and "is sound: 5 files" in out, out)

@@ -155,7 +155,7 @@ def what_is_anothers(folder):
         second.send_signal(signal.SIGTERM)
         second.wait(timeout=60)  # and only then is its input closed
         _, messages = second.communicate()
-        check(second.returncode == 143 and b"goes on" not in messages, f"exit {second.returncode}: {messages}")
+        check(second.returncode == 143 and b"repeat the command" not in messages, f"exit {second.returncode}: {messages}")
         check(os.path.exists(name + ".tmp"), f"{name}.tmp is gone")
     check(os.listdir(foreign) == ["work.txt"], f"left of a folder of others: {os.listdir(foreign)}")
     _, messages = first.communicate(timeout=60)

@@ -15,7 +15,7 @@ from tap import SOURCE, check, load_json, run, sluice, source_text  # noqa: E402
 FORMS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f64": "d"}
 # What the page calls a limit, and the constant that it is.
 LIMITS = {
-    "modes": "SLC_MAX_ORDER", "length of a mode": "SLC_MAX_MODE_LENGTH", "bits of a key": "SLC_MAX_KEY_BITS",
+    "modes": "SLC_MAX_ORDER", "mode size": "SLC_MAX_MODE_LENGTH", "bits of a key": "SLC_MAX_KEY_BITS",
     "bits of a fiber run": "SLC_FIBER_BITS_MAX", "nonzeros of a tile": "SLC_TILE_NNZ",
     "nonzeros between bases": "SLC_BASE_NNZ", "nonzeros of a group": "SLC_GROUP_NNZ",
     "bytes of a block, with padding": "SLC_MAX_BLOCK_BYTES", "bytes of a name": "SLC_NAME_BYTES_MAX",

@@ -178,7 +178,7 @@ def out_of_time(folder):
     store, out = store_in(folder), os.path.join(folder, "s")
     command = ("cpd", store, "--rank", "2,3", "--runs", 2, "-i", 100000, "--tol", 0, "-o", out, "--restart")
     _, messages = sluice(*command, "--maxsecs", 0.3, status=75)
-    check("the same command goes on with the sweep" in messages, messages)
+    check("repeat the command to resume the sweep" in messages, messages)
     command = ("cpd", store, "--rank", "2,3", "--runs", 2, *BASE, "-o", out, "--restart", "-q")
     sluice(*command)
 

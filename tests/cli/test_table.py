@@ -246,7 +246,7 @@ def appended(folder):
     with open(more) as file:
         piped = subprocess.run([SLUICE, "append", store, "-", "--table"], stdin=file, capture_output=True, text=True)
     for done in (run_command(["append", store, more]), run_command(["append", store, os.path.join(folder, "copy"), "--table"]), piped):
-        check(done.returncode == 0 and "has been appended" in done.stderr and same_files(store, want), done)
+        check(done.returncode == 0 and "was appended" in done.stderr and same_files(store, want), done)
     # What is less than the first bin, what has no such column, what grows where nothing may; the store stays.
     _, messages = sluice("append", store, rides(os.path.join(folder, "3.csv"), 6, 1, 2, 50, 9), "--grow-modes", "none", "-q", status=3)
     check("must not grow" in messages, messages)
@@ -325,7 +325,7 @@ def dictionary(folder):
         stores.append(os.path.join(folder, f"{memory}.slc"))
         out, _ = sluice("convert", path, stores[-1], "--columns", "name,int(day)", "--memory", memory, "--threads", threads,
                         "--max-temp", "200MiB")
-        peak = re.search(r"memory +([0-9.]+) MiB at most", out)
+        peak = re.search(r"memory +peak ([0-9.]+) MiB", out)
         check(peak, out)
         check(QUICK or "G" in memory or int(memory.rstrip("MiB")) * 1.1 < 1600 * count / 1e6, f"{memory} holds the dictionary")
         # What sanitizers keep beside is in no budget.
@@ -357,7 +357,7 @@ def foreseen(folder):
     before = sorted(os.listdir(folder))
     told = json.loads(sluice(*command, "--dry-run", "--json")[0])
     words = sluice(*command, "--dry-run")[0]
-    check("expected, by a sample" in words and "temporary files" in words, words)
+    check("expected, from a sample" in words and "temporary files" in words, words)
     check(sorted(os.listdir(folder)) == before, "a dry run wrote")
     out, _ = sluice(*command, "--log-json", log)
     with open(log) as file:

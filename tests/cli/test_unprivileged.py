@@ -175,7 +175,7 @@ def read_only(folder):
             ended = execute(here, program, args, locked)
             what = " ".join(map(str, args))
             check(ended.returncode == 5, f"{what}: exit {ended.returncode}: {ended.stderr}")
-            said = rf"^sluice: {made[:-1]}\S*: .*Permission denied\nsluice: .*give the same command again$"
+            said = rf"^sluice: {made[:-1]}\S*: .*Permission denied\nsluice: .*then repeat the command$"
             check(re.search(said, ended.stderr, re.M), f"{what}: not said where, or what to do: {ended.stderr}")
             check(tree(made) == before, f"{what}: something was left or altered")
     finally:
@@ -200,7 +200,7 @@ def no_threads(folder):
                                capture_output=True, timeout=60, check=False, preexec_fn=bound, user=NOBODY, group=NOBODY,
                                extra_groups=[], env={**os.environ, "SLUICE_TEAM": kind, "OPENBLAS_NUM_THREADS": "1"})
         check(ended.returncode == 1, f"{kind}: exit {ended.returncode}: {ended.stderr}")
-        check(re.search(r"^sluice: starting .*raise the limit on processes \(ulimit -u\)$", ended.stderr, re.M), ended.stderr)
+        check(re.search(r"^sluice: (?:starting|cannot start) .*raise the limit on processes \(ulimit -u\)$", ended.stderr, re.M), ended.stderr)
 
 
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

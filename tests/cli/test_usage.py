@@ -231,7 +231,7 @@ def full_output(folder):
         with open("/dev/full", "w") as full:
             done = subprocess.run([SLUICE, *args], stdout=full, stderr=subprocess.PIPE, text=True)
         check(done.returncode == 5, f"exit {done.returncode}")
-        check("standard output: cannot write the results: No space left" in done.stderr and "make room" in done.stderr, done.stderr)
+        check("standard output: cannot write the results: No space left" in done.stderr and "free some space" in done.stderr, done.stderr)
 
 
 def closed_streams(folder):
@@ -285,10 +285,10 @@ run([
     wrong("did you mean --tol?", "cpd", "x.slc", "--tolerance", "1"),
     wrong("did you mean --iters?", "cpd", "x.slc", "--itesr", "1"),
     wrong("unknown option --xyz; see sluice cpd --help", "cpd", "x.slc", "--xyz", "1"),
-    wrong("an argument is empty, where cpd takes X.slc", "cpd", "", "-r", "3"),
-    wrong("an argument is empty, where convert takes IN", "convert", "x.tns", ""),
+    wrong("empty argument; cpd accepts X.slc", "cpd", "", "-r", "3"),
+    wrong("empty argument; convert accepts IN", "convert", "x.tns", ""),
     wrong("- | gzip > X.tns.gz", "export", "x.slc", "x.tns.gz"),
-    wrong("a form that is not written of a tensor", "export", "x.slc", "x.csv"),
+    wrong("a format in which a tensor cannot be written", "export", "x.slc", "x.csv"),
     wrong("unknown option -Z", "cpd", "x.slc", "-Z"),
     wrong("unknown option -rank; did you mean --rank?", "cpd", "x.slc", "-rank", "3"),
     wrong("unknown option -output=r; did you mean --output?", "cpd", "x.slc", "-r", "3", "-output=r"),
@@ -308,21 +308,21 @@ run([
     wrong("'1.1e300' is out of range", "cpd", "x.slc", "-r", "3", "--maxsecs", "1.1e300"),
     wrong("is not a number of 0 or more", "cpd", "x.slc", "-r", "3", "--tol", "-1e400"),
     wrong("did you mean uring?", "cpd", "x.slc", "-r", "3", "--io", "uing"),
-    wrong("stands in '1,2,1' twice", "cpd", "x.slc", "-r", "3", "--mode-order", "1,2,1"),
+    wrong("listed twice in '1,2,1'", "cpd", "x.slc", "-r", "3", "--mode-order", "1,2,1"),
     wrong("not a list of modes", "cpd", "x.slc", "-r", "3", "--mode-order", "0,1"),
     wrong("not a list of modes", "cpd", "x.slc", "-r", "3", "--mode-order", "1,,2"),
     wrong("is not a size", "cpd", "x.slc", "-r", "3", "--memory", "3XB"),
     wrong("the value is empty", "cpd", "x.slc", "-r", "3", "--memory="),
-    wrong("mode 2 is given twice", "ttv", "x.slc", "y.slc", "--mode", "2", "--vector", "v.npy",
+    wrong("mode 2 is listed twice", "ttv", "x.slc", "y.slc", "--mode", "2", "--vector", "v.npy",
           "--mode", "2", "--vector", "v.npy"),
-    wrong("the number of modes is 2, that of vectors 1", "ttv", "x.slc", "y.slc", "--mode", "1,2",
+    wrong("the number of modes (2) and of vectors (1) must be equal", "ttv", "x.slc", "y.slc", "--mode", "1,2",
           "--vector", "v.npy"),
     wrong("--vector V.npy must be given", "ttv", "x.slc", "y.slc", "--mode", "1"),
-    wrong("--version takes --json alone", "--version", "x"),
-    wrong("'x': --version takes --json alone", "--version", "--json", "x"),
-    wrong("takes no value", "cpd", "x.slc", "-r", "3", "--quiet=1"),
-    wrong("like 100x200x300", "generate", "x.slc", "--dims", "0x3", "--nnz", "1"),
-    wrong("like 100x200x300", "generate", "x.slc", "--dims", "x".join(["2"] * 17), "--nnz", "1"),
+    wrong("--version accepts only --json", "--version", "x"),
+    wrong("'x': --version accepts only --json", "--version", "--json", "x"),
+    wrong("does not accept a value", "cpd", "x.slc", "-r", "3", "--quiet=1"),
+    wrong("such as 100x200x300", "generate", "x.slc", "--dims", "0x3", "--nnz", "1"),
+    wrong("such as 100x200x300", "generate", "x.slc", "--dims", "x".join(["2"] * 17), "--nnz", "1"),
     wrong("--dist", "generate", "x.slc", "--dims", "3x3", "--nnz", "1", "--dist", "zip"),
     wrong("'0': auto, none, or MODE[:BITS]", "generate", "x.slc", "--dims", "3x3", "--nnz", "1",
           "--fibers", "0"),

@@ -293,7 +293,7 @@ static bool try_fault(struct sweeping *s, unsigned f, uint64_t k)
 
     begin_anew(s);
     command_run(s->folder, s->swept->arguments, &faults[f].fault, k, &end);
-    left = strstr(end.said, "left over") != NULL;
+    left = strstr(end.said, "can be removed") != NULL;
     wrong = judge_end(s, &end, text, sizeof text);
     if (wrong == NULL && end.code == s->swept->code) {
         wrong = judge_done(s, &end, left, text, sizeof text);

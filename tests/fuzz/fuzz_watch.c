@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         const size_t bytes = (size_t)((stop != NULL ? stop : end) - at);
 
-        (void)run_state_take(&state, at, bytes);
+        (void)run_state_apply(&state, at, bytes);
         at += bytes + 1;
         must(state.exit_code >= 0 && state.exit_code <= 255);
         must(state.pid >= 0 && state.pid <= INT32_MAX);

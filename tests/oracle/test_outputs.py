@@ -372,7 +372,7 @@ def exported_scipy(folder):
     _, messages = sluice("export", store, os.path.join(folder, "x.npz"), "--format", "scipy", status=3)
     check("3 modes" in messages, messages)
     _, messages = sluice("export", store, "-", "--format", "npz", status=2)
-    check("name a file" in messages, messages)
+    check("use a file name instead of -" in messages, messages)
 
 
 run([

@@ -1,4 +1,4 @@
-/* What convert and generate share; see build_options.h. */
+/* Options, dry run and report of the commands that build a store. */
 #include "tools/build/build_options.h"
 
 #include "base/memory/checked.h"
@@ -21,7 +21,7 @@ const char *const build_codec_choices[] = {"packed", "lz4", "blco", NULL};
 
 const char *const build_relabel_choices[] = {"none", "frequency", NULL};
 
-/* Decimal digits up to `end`, 1 to `most`; 0 where it is anything else. */
+/* Parses decimal digits up to `end` as a number from 1 to `most`; returns 0 for anything else. */
 static unsigned parse_small(const char *text, const char *end, unsigned most)
 {
     unsigned number = 0;
@@ -65,7 +65,7 @@ build_codec(const struct build_options *options, enum slc_codec *codec, struct s
 {
     return slc_codec_parse(options->codec, codec)
                ? SLC_OK
-               : slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
+               : slc_fail(err, SLC_ERR_USAGE, "--codec %s is not supported by this library",
                           options->codec);
 }
 
@@ -97,7 +97,7 @@ build_start(const struct build_options *options, const char *output, struct slc_
     return cleanup_watch(output, err);
 }
 
-/* The modes with a verdict, and what it means; nothing where there are none. */
+/* Prints the modes with a verdict and its meaning; nothing if there are none. */
 static void report_verdict(const struct slc_relabel_report *report,
                            unsigned order,
                            enum slc_relabel_verdict verdict,
@@ -120,7 +120,7 @@ static void report_verdict(const struct slc_relabel_report *report,
     printf(" %s\n", what);
 }
 
-/* Which fibers are kept together, and why. */
+/* Prints which fibers are kept together, and why. */
 static void report_fibers(const struct slc_fiber_report *report)
 {
     const struct slc_fiber_run *run = &report->run;
@@ -128,32 +128,32 @@ static void report_fibers(const struct slc_fiber_report *report)
     if (run->bits > 0) {
         printf("  %-12s of mode %u, %u bits", "fibers", run->mode + 1, run->bits);
         if (report->chosen) {
-            printf(": %.3g nonzeros in a piece on average (chosen)", report->piece_nnz);
+            printf(": %.3g nonzeros per piece on average (chosen)", report->piece_nnz);
         }
     } else {
         printf("  %-12s of no mode", "fibers");
         if (report->chosen) {
-            printf(": %.3g nonzeros in a piece of mode %u on average", report->piece_nnz,
+            printf(": %.3g nonzeros per piece of mode %u on average", report->piece_nnz,
                    report->mode + 1);
         }
     }
     printf("\n");
 }
 
-/* Which modes are numbered by frequency, and what that changed or would have changed. */
+/* Prints which modes are numbered by frequency, and the effect on the size. */
 static void report_relabel(const struct slc_relabel_report *report, unsigned order, double nnz)
 {
     struct format_text a;
     struct format_text b;
 
     report_verdict(report, order, SLC_RELABELLED, "numbered by falling frequency");
-    report_verdict(report, order, SLC_RELABEL_IN_ORDER, "by falling frequency in the input");
+    report_verdict(report, order, SLC_RELABEL_IN_ORDER,
+                   "already sorted by falling frequency in the input");
     report_verdict(report, order, SLC_RELABEL_TOO_LONG,
-                   "as in the input: a permutation would take more than all coordinates");
-    report_verdict(report, order, SLC_RELABEL_TOO_LARGE,
-                   "as in the input: the store would be larger");
+                   "unchanged: a permutation would be larger than all coordinates");
+    report_verdict(report, order, SLC_RELABEL_TOO_LARGE, "unchanged: the store would be larger");
     if (report->tried_bytes > 0) {
-        printf("  %-12s coordinates %.2f bits as in the input, %.2f by frequency; %s, or %s with "
+        printf("  %-12s coordinates %.2f bits unchanged, %.2f by frequency; %s, or %s with "
                "permutations (%.2fs)\n",
                "", 8.0 * (double)report->plain_index_bytes / nnz,
                8.0 * (double)report->tried_index_bytes / nnz,
@@ -201,7 +201,7 @@ void build_report_memory(uint64_t budget_bytes)
     struct format_text a;
     struct format_text b;
 
-    printf("  %-12s %s at most, budget %s\n", "memory", format_memory(&a, slc_memory_peak()),
+    printf("  %-12s peak %s, budget %s\n", "memory", format_memory(&a, slc_memory_peak()),
            format_memory(&b, budget_bytes));
 }
 
@@ -224,7 +224,7 @@ static enum slc_status fill_options(const struct build_options *build,
                                     struct slc_error *err)
 {
     SLC_TRY(reshape_transforms(transforms, &out->transforms, err));
-    /* Zero: as the store that is reshaped has it. */
+    /* Zero keeps the codec of the input store. */
     if (build->codec != reshape_codec_choices[0]) {
         SLC_TRY(build_codec(build, &out->codec, err));
     }
@@ -235,27 +235,27 @@ static enum slc_status fill_options(const struct build_options *build,
     return build_fibers(build, &out->fibers, &out->run, err);
 }
 
-/* Of a trial of decoding. */
+/* Length of a decoding trial. */
 #define TRIAL_SECONDS 0.05
-/* What begin, syncs and end take. */
+/* Time to start, to sync and to finish. */
 #define ALWAYS_SECONDS 0.02
 
-static void judge_time(const struct slc_reshape_forecast *found, struct forecast *forecast)
+static void estimate_times(const struct slc_reshape_forecast *found, struct forecast *forecast)
 {
     const struct slc_build_forecast *built = &found->built;
     const double reads = forecast->read_rate, writes = forecast->write_rate;
     const double spill = (double)built->spill_bytes;
 
-    forecast_phase(forecast, "begin and end");
-    forecast_part(forecast, "syncing", ALWAYS_SECONDS);
-    forecast_phase(forecast, "collect");
-    forecast_part(forecast, "reading", slc_ratio((double)found->read_bytes, reads));
-    forecast_part(forecast, "decoding", found->scan_seconds + built->scatter_seconds);
-    forecast_part(forecast, "spilling", slc_ratio(spill, writes));
-    forecast_phase(forecast, "write");
-    forecast_part(forecast, "sorting", built->sort_seconds + built->encode_seconds);
-    forecast_part(forecast, "writing",
-                  slc_ratio((double)built->store_bytes, writes) + slc_ratio(spill, reads));
+    forecast_add_phase(forecast, "begin and end");
+    forecast_add_part(forecast, "syncing", ALWAYS_SECONDS);
+    forecast_add_phase(forecast, "collect");
+    forecast_add_part(forecast, "reading", slc_ratio((double)found->read_bytes, reads));
+    forecast_add_part(forecast, "decoding", found->scan_seconds + built->scatter_seconds);
+    forecast_add_part(forecast, "spilling", slc_ratio(spill, writes));
+    forecast_add_phase(forecast, "write");
+    forecast_add_part(forecast, "sorting", built->sort_seconds + built->encode_seconds);
+    forecast_add_part(forecast, "writing",
+                      slc_ratio((double)built->store_bytes, writes) + slc_ratio(spill, reads));
 }
 
 static enum slc_status forecast_reshape(const struct forecast_options *options,
@@ -285,22 +285,22 @@ static enum slc_status forecast_reshape(const struct forecast_options *options,
         .passes = built->spill_bytes > 0
                       ? "one over the store, one over the temporary file, one over the output"
                       : "one over the store, one over the output"};
-    forecast_buffer(forecast, "scanning", found->scan_bytes,
-                    "process, blocks and decoders while the store is read");
-    forecast_buffer(forecast, "collecting", built->push_bytes,
-                    "buckets and what they hold, meanwhile");
-    forecast_buffer(forecast, "sorting", found->fixed_bytes + built->sort_bytes,
-                    "process, buckets, sort areas, encoders and writer");
+    forecast_add_buffer(forecast, "scanning", found->scan_bytes,
+                        "process, blocks and decoders while reading the store");
+    forecast_add_buffer(forecast, "collecting", built->push_bytes,
+                        "buckets and their contents while reading the store");
+    forecast_add_buffer(forecast, "sorting", found->fixed_bytes + built->sort_bytes,
+                        "process, buckets, sort areas, encoders and writer");
     if (!options->no_probe) {
         (void)snprintf(blocks, sizeof blocks, "%.4000s/%s", reshape->store, SLC_BLCO_NAME);
         forecast_try_drives(forecast, blocks);
-        judge_time(found, forecast);
+        estimate_times(found, forecast);
     }
     return SLC_OK;
 }
 
 static enum slc_status
-judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+estimate_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
 {
     const struct forecast_options options = {.brief = true};
     struct slc_reshape_forecast found;
@@ -345,13 +345,13 @@ int reshape_run(const struct build_options *build,
     if (forecast->dry_run) {
         return dry_run(forecast, reshape, &err) == SLC_OK ? 0 : console_error(&err);
     }
-    forecast_ahead(&ahead, build->quiet, reshape->store, judge_ahead, reshape);
+    forecast_ahead(&ahead, build->quiet, reshape->store, estimate_ahead, reshape);
     if (slc_reshape(reshape, &report, &err) != SLC_OK) {
         return console_error(&err);
     }
-    console_settle();
+    console_clear_live();
     if (report.build.summary.nnz == 0 && report.nnz > 0) {
-        console_note("none of the nonzeros is left: %s is an empty tensor", reshape->output);
+        console_note("no nonzeros are left: %s is an empty tensor", reshape->output);
     }
     if (build->quiet) {
         forecast_compare(&ahead, true, reshape->output);

@@ -1,4 +1,7 @@
-/* sluice append: more nonzeros for a store. Built beside it; names are exchanged at the end. */
+/*
+ * sluice append: adds nonzeros to a store. The new store is built next to the old one; their names
+ * are exchanged at the end.
+ */
 #include "base/memory/checked.h"
 #include "convert/ingest/convert.h"
 #include "tools/build/build_options.h"
@@ -29,35 +32,34 @@ struct arguments {
 static const char *const layouts_choices[] = {"keep", "drop", NULL};
 
 static const struct option options[] = {
-    INPUT_OPTION_ROW_FORMAT(arguments, input_format_choices, "format of IN, as of sluice convert"),
+    INPUT_OPTION_ROW_FORMAT(arguments, input_format_choices, "format of IN, as for sluice convert"),
     {"table", OPTION_FLAG, offsetof(struct arguments, table),
-     .help = "IN is a table, with the columns that X.slc was made of; .csv, .tsv and .tab files "
-             "are without being told"},
-    INPUT_OPTION_ROW_BASE(arguments,
-                          "first index of IN: auto, 0 or 1; where IN does not tell, that of what "
-                          "the store was made of"),
+     .help = "read IN as a table with the columns that X.slc was converted from; implied by .csv, "
+             ".tsv and .tab"},
+    INPUT_OPTION_ROW_BASE(
+        arguments,
+        "first index of IN: auto, 0 or 1; if IN does not show it, that of the converted input"),
     INPUT_OPTION_ROW_DUPLICATES(arguments,
-                                "entries with equal coordinates, those of the store first: sum, "
-                                "error, keep-first or keep-last"),
+                                "how to combine nonzeros with equal coordinates, those of the "
+                                "store first: sum, error, keep-first or keep-last"),
     {"labels", OPTION_MORE_STRINGS, offsetof(struct arguments, labels), .value = "DIR|K=FILE",
-     .help = "names of indices, as of sluice convert: of modes with such a file, a line for every "
-             "index that there is then; names that the store has stay"},
+     .help = "names of indices, as for sluice convert: a file needs a line per index of its mode; "
+             "names in the store are kept"},
     {"grow-modes", OPTION_STRING, offsetof(struct arguments, grow_modes), .value = "K,L,..",
      .fallback = "all",
-     .help = "modes that may get longer: 4, 1,4, all or none; in others an index beyond the length "
-             "is an error"},
+     .help = "modes that may grow: 4, 1,4, all or none; in other modes a larger index is an error"},
     {"layouts", OPTION_CHOICE, offsetof(struct arguments, layouts), .value = "WHAT",
      .fallback = "keep", .choices = layouts_choices,
-     .help = "further layouts of the store: keep (build them again) or drop"},
+     .help = "further layouts of the store: keep (rebuild them) or drop"},
     {"again", OPTION_FLAG, offsetof(struct arguments, again),
-     .help = "append IN even if the store remembers to have it"},
+     .help = "append IN even if it was appended before"},
     BUILD_OPTION_ROW_FIBERS_AGAIN(arguments),
-    BUILD_ROOM_OPTION_ROWS(arguments, "store"),
+    BUILD_RESOURCE_OPTION_ROWS(arguments, "store"),
     BUILD_REPORT_OPTION_ROWS(arguments),
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
-/* "all", "none" or the modes that may grow, from 1. */
+/* Parses "all", "none" or the modes that may grow, counted from 1. */
 static enum slc_status parse_grow_modes(const char *text, bool *fixed, struct slc_error *err)
 {
     const char *at = text;
@@ -77,8 +79,8 @@ static enum slc_status parse_grow_modes(const char *text, bool *fixed, struct sl
 
         if (mode < 1 || mode > SLC_MAX_ORDER || (*end != ',' && *end != '\0')) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "--grow-modes '%s': modes from 1 to %d with commas between them are "
-                            "needed, or all, or none",
+                            "--grow-modes '%s': use a comma-separated list of modes from 1 to %d, "
+                            "or all, or none",
                             text, SLC_MAX_ORDER);
         }
         fixed[mode - 1] = false;
@@ -92,7 +94,8 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
 {
     SLC_TRY(input_parse(&args->input, &out->dialect, &out->index_base, &out->duplicates, err));
     if (args->table && (args->input.format[0] != 'a' || args->input.index_base[0] != 'a')) {
-        return slc_fail(err, SLC_ERR_USAGE, "--format and --index-base do not go with --table");
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--format and --index-base cannot be combined with --table");
     }
     out->append = true;
     out->again = args->again;
@@ -116,7 +119,7 @@ static void print_report(const struct slc_convert_report *report,
     printf("  %-12s %s, compression %s, %s\n", "input", slc_dialect_name(report->dialect),
            report->compression, format_data(&a, (double)report->text_bytes));
     if (report->dialect == SLC_DIALECT_CSV) {
-        printf("  %-12s %s rows lack something and are left out\n", "skipped",
+        printf("  %-12s %s rows with missing fields\n", "skipped",
                format_count(&a, report->skipped));
     } else {
         printf("  %-12s from %u: %s\n", "index base", report->index_base, report->base_reason);
@@ -132,20 +135,19 @@ static void print_report(const struct slc_convert_report *report,
            args->input.duplicates);
     printf("  %-12s %s dropped\n", "zeros", format_count(&a, build->explicit_zeros));
     if (build->completed) {
-        printf("  %-12s an interrupted run had appended it all; it is not appended again\n",
-               "resumed");
+        printf("  %-12s an interrupted run had already appended everything\n", "resumed");
     }
     build_report(build, report->order, report->dims);
     for (unsigned i = 0; i < build->layout_count; i++) {
-        printf("%s%s-%u%s", i == 0 ? "  layouts      built again: " : ", ",
+        printf("%s%s-%u%s", i == 0 ? "  layouts      rebuilt: " : ", ",
                slc_layout_name(build->layouts[i].kind), build->layouts[i].mode + 1,
                i + 1 == build->layout_count ? "\n" : "");
     }
-    printf("  %-12s %.2fs in all\n", "time", report->total_seconds);
+    printf("  %-12s %.2fs in total\n", "time", report->total_seconds);
     build_report_memory(args->build.memory);
 }
 
-/* What became of it, on standard output. */
+/* Prints the result on standard output. */
 static void report_append(const struct slc_convert_report *report,
                           const struct arguments *args,
                           const struct slc_convert_options *append)
@@ -155,15 +157,14 @@ static void report_append(const struct slc_convert_report *report,
     if (report->appended_before) {
         struct format_text count;
 
-        console_note(
-            "note: %s has been appended to %s before, %s entries: nothing is done; --again "
-            "appends them once more",
-            append->input, append->output, format_count(&count, report->entries));
+        console_note("note: %s was appended to %s before (%s nonzeros): nothing to do; --again "
+                     "appends it again",
+                     append->input, append->output, format_count(&count, report->entries));
         return;
     }
     if (dropped > 0) {
-        console_note("note: %u further layout%s of the store %s the old nonzeros and %s gone: "
-                     "sluice layout builds %s again",
+        console_note("note: %u further layout%s of the store %s only the old nonzeros and %s "
+                     "removed; rebuild %s with sluice layout",
                      dropped, plural(dropped), dropped == 1 ? "has" : "have",
                      dropped == 1 ? "is" : "are", dropped == 1 ? "it" : "them");
     }
@@ -172,9 +173,10 @@ static void report_append(const struct slc_convert_report *report,
     }
 }
 
-/* Appends, or tells what it would take. */
-static enum slc_status
-perform(const struct arguments *args, struct slc_convert_options *append, struct slc_error *err)
+/* Appends, or makes a dry run. */
+static enum slc_status append_or_forecast(const struct arguments *args,
+                                          struct slc_convert_options *append,
+                                          struct slc_error *err)
 {
     struct slc_convert_report report = {.order = 0};
     struct forecast_ahead ahead;
@@ -184,7 +186,7 @@ perform(const struct arguments *args, struct slc_convert_options *append, struct
     }
     forecast_convert_ahead(append, args->build.quiet, &ahead);
     SLC_TRY(slc_convert(append, &report, err));
-    console_settle();
+    console_clear_live();
     report_append(&report, args, append);
     if (!report.appended_before && !report.build.completed) {
         forecast_compare(&ahead, args->build.quiet, append->output);
@@ -212,7 +214,7 @@ static int run(const struct command *command, int argc, char **argv)
         build_start(&args.build, args.forecast.dry_run ? "-" : append.output, &err);
     SLC_THEN(status, fill_options(&args, &append, &err));
     SLC_THEN(status, build_labels(&args.labels, &names, &err));
-    SLC_THEN(status, perform(&args, &append, &err));
+    SLC_THEN(status, append_or_forecast(&args, &append, &err));
     slc_name_maps_destroy(&names);
     return status == SLC_OK ? 0 : console_error(&err);
 }
@@ -225,8 +227,8 @@ const struct command command_append = {
     .operands_min = 2,
     .operands_max = 3,
     .options = options,
-    .notes = "The result is the store of both texts, one behind the other. Indices keep their\n"
-             "numbers, and modes get as long as IN needs. The new store is built beside the old\n"
-             "one, with its further layouts, and takes its name at the end.",
+    .notes = "The result equals a conversion of both inputs concatenated. Indices keep their "
+             "numbers, and\nmodes grow as IN needs. The new store is built next to the old one, "
+             "with its further\nlayouts, and replaces it when it is complete.",
     .run = run,
 };

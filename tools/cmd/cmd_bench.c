@@ -1,4 +1,4 @@
-/* sluice bench: finds the benchmark and hands it the rest of the arguments. */
+/* sluice bench: finds the benchmark and runs it with the remaining arguments. */
 #include "tools/bench/bench.h"
 #include "tools/progress/console.h"
 #include "tools/session/commands.h"
@@ -14,7 +14,7 @@ static const struct command *const benches[] = {
 
 static const struct option no_options[] = {{.name = NULL}};
 
-/* "stream" of "bench stream". */
+/* Returns "stream" for "bench stream". */
 static const char *bench_name(const struct command *bench)
 {
     return bench->name + strlen("bench ");
@@ -27,7 +27,7 @@ static void print_help(const struct command *command)
     for (size_t i = 0; benches[i] != NULL; i++) {
         printf("  %-10s %s\n", bench_name(benches[i]), benches[i]->summary);
     }
-    printf("\nsluice bench NAME --help tells the options of one.\n");
+    printf("\nSee sluice bench NAME --help for the options of a benchmark.\n");
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -48,15 +48,14 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_bench = {
     .name = "bench",
-    .summary = "measure this machine and what sluice makes of it",
+    .summary = "measure the performance of this machine and of sluice",
     .example = "sluice bench mttkrp flights-4d.slc --rank 16,32 --threads 1,2",
     .operands = "NAME ...",
     .operands_min = 1,
     .operands_max = 1,
     .options = no_options,
     .subcommands = benches,
-    .notes =
-        "Every figure is told beside its ceiling, measured in the same run. Nothing else may run\n"
-        "on the machine meanwhile.",
+    .notes = "Every result is printed with its ceiling, measured in the same run. No other "
+             "programs\nshould run on the machine at the same time.",
     .run = run,
 };

@@ -1,4 +1,4 @@
-/* sluice check: verifies a store. Every fault found is a line of the result. */
+/* sluice check: verifies a store and prints a line per error. */
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
@@ -18,12 +18,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As in storage/verify/verify.c: pages first touched later; a thread's stack and arena. */
+/* As in storage/verify/verify.c: pages first touched later; stack and arena of a thread. */
 #define UNTOUCHED_BYTES (UINT64_C(2) << 20)
 #define WORKER_BYTES    (UINT64_C(128) << 10)
 #define TRIAL_SECONDS   0.3
-#define BRIEF_SECONDS   0.02 /* of a run that begins */
-/* In times of decoding a nonzero: with keys, ranges and sums compared; a checksum alone. */
+#define BRIEF_SECONDS   0.02 /* at the start of a run */
+/* Cost relative to decoding a nonzero: comparing keys, ranges and sums, too; or only checksums. */
 #define CHECKED_DECODING 9.5
 #define CHECKSUM_SHARE   0.15
 
@@ -37,48 +37,47 @@ struct arguments {
     struct forecast_options forecast;
 };
 
-static const struct option options[] = {{"fast", OPTION_FLAG, offsetof(struct arguments, fast),
-                                         .help = "structure and checksums only: decode nothing"},
-                                        OPTION_ROW_MEMORY(arguments, memory),
-                                        OPTION_ROW_THREADS(arguments, threads),
-                                        OPTION_ROW_PROGRESS(arguments, progress),
-                                        OPTION_ROW_LOG_JSON(arguments, log_json),
-                                        OPTION_ROW_QUIET(arguments, quiet),
-                                        FORECAST_OPTION_ROWS(arguments, forecast),
-                                        {.name = NULL}};
+static const struct option options[] = {
+    {"fast", OPTION_FLAG, offsetof(struct arguments, fast),
+     .help = "verify structure and checksums only; decode no blocks"},
+    OPTION_ROW_MEMORY(arguments, memory),
+    OPTION_ROW_THREADS(arguments, threads),
+    OPTION_ROW_PROGRESS(arguments, progress),
+    OPTION_ROW_LOG_JSON(arguments, log_json),
+    OPTION_ROW_QUIET(arguments, quiet),
+    FORECAST_OPTION_ROWS(arguments, forecast),
+    {.name = NULL}};
 
 static void print_finding(void *context, const struct slc_error *fault)
 {
     struct fault_text text;
 
     (void)context;
-    console_settle();
+    console_clear_live();
     printf("%s\n", fault_text(&text, fault));
 }
 
-/* A note: what goes on from a file that an interrupted run left, or removes it. */
+/* Prints a note: the command that completes or removes a file left by an interrupted run. */
 static void print_leftover(void *context, const struct slc_leftover *leftover)
 {
     const struct operands *operands = context;
     const char *store = operands->text[0];
     const char *layout = slc_layout_name(leftover->layout);
 
-    printf("%s/%s: left by a run that was interrupted, and no part of the store: ", store,
-           leftover->name);
+    printf("%s/%s: left by an interrupted run; not part of the store: ", store, leftover->name);
     if (strcmp(leftover->name, SLC_COMPLETE_STATE_NAME) == 0) {
-        printf("the conversion that made the store would remove it, and it may be removed\n");
+        printf("the same conversion command removes it, or delete it\n");
     } else if (strstr(leftover->name, "stripe") != NULL) {
-        printf("the next change of its layouts removes the stripes that it names, and then it\n");
+        printf("the next change of the layouts removes the stripes that it lists, and the file\n");
     } else if (leftover->layout == SLC_LAYOUT_BLCO) {
-        printf("the next change of its layouts replaces it, and it may be removed\n");
+        printf("the next change of the layouts replaces it; it can be deleted\n");
     } else {
-        printf("'sluice layout %s --%s %u' finishes the layout, '--drop %s-%u' removes it\n", store,
-               layout, leftover->mode + 1, layout, leftover->mode + 1);
+        printf("'sluice layout %s --%s %u' completes the layout, '--drop %s-%u' removes it\n",
+               store, layout, leftover->mode + 1, layout, leftover->mode + 1);
     }
 }
 
-/* What the check of the store takes, as verify.c divides memory; all bytes of it are read once,
- * names twice. */
+/* Forecasts the check, with memory divided as in verify.c. All bytes are read once, names twice. */
 static enum slc_status forecast_check(const struct arguments *args,
                                       const struct slc_store *store,
                                       struct forecast *forecast,
@@ -100,15 +99,15 @@ static enum slc_status forecast_check(const struct arguments *args,
         return slc_fail_budget(err, args->memory, fixed + each, "checking this store");
     }
     forecast->read_bytes = slc_manifest_file_bytes(&store->manifest);
-    /* Files of names are read whole, and then piece by piece. */
+    /* Names are read as a whole, and then in pieces. */
     for (unsigned i = 0; i < store->manifest.names_count; i++) {
         forecast->read_bytes += store->manifest.names[i].file_bytes;
     }
-    /* Pages that are touched later have been while it was opened here. */
+    /* Opening the store has already touched the pages that are otherwise touched later. */
     forecast->memory_bytes = fixed - UNTOUCHED_BYTES + workers * each;
-    forecast_buffer(forecast, "process", fixed - UNTOUCHED_BYTES,
-                    "program, libraries, index of blocks");
-    forecast_buffer(forecast, "workers", workers * each, "a block and a decoder for each thread");
+    forecast_add_buffer(forecast, "process", fixed - UNTOUCHED_BYTES,
+                        "program, libraries, index of blocks");
+    forecast_add_buffer(forecast, "workers", workers * each, "a block and a decoder per thread");
     if (!args->forecast.no_probe) {
         SLC_TRY(slc_store_trial(NULL, store->reader,
                                 forecast->brief ? BRIEF_SECONDS : TRIAL_SECONDS, NULL, &trial,
@@ -116,26 +115,26 @@ static enum slc_status forecast_check(const struct arguments *args,
     }
     if (!args->forecast.no_probe && (trial.nnz > 0 || info->nnz == 0)) {
         forecast_try_drives(forecast, slc_reader_path(store->reader));
-        forecast_phase(forecast, "begin");
-        forecast_part(forecast, "opening", FORECAST_START_SECONDS);
-        forecast_phase(forecast, "check");
-        forecast_part(forecast, "reading",
-                      slc_ratio((double)forecast->read_bytes, forecast->read_rate));
-        forecast_part(forecast, args->fast ? "checksums" : "decoding",
-                      (args->fast ? CHECKSUM_SHARE : CHECKED_DECODING) * trial.decode_seconds *
-                          nnz / (double)workers);
+        forecast_add_phase(forecast, "begin");
+        forecast_add_part(forecast, "opening", FORECAST_START_SECONDS);
+        forecast_add_phase(forecast, "check");
+        forecast_add_part(forecast, "reading",
+                          slc_ratio((double)forecast->read_bytes, forecast->read_rate));
+        forecast_add_part(forecast, args->fast ? "checksums" : "decoding",
+                          (args->fast ? CHECKSUM_SHARE : CHECKED_DECODING) * trial.decode_seconds *
+                              nnz / (double)workers);
     }
     return SLC_OK;
 }
 
-/* What is checked, and how. */
+/* The store to check and the options. */
 struct job {
     const struct arguments *args;
     const char *path;
 };
 
 static enum slc_status
-judge_path(const struct job *job, struct forecast *forecast, struct slc_error *err)
+forecast_path(const struct job *job, struct forecast *forecast, struct slc_error *err)
 {
     struct slc_store store;
     enum slc_status status =
@@ -148,7 +147,7 @@ judge_path(const struct job *job, struct forecast *forecast, struct slc_error *e
     return status;
 }
 
-static struct forecast begin_forecast(const struct arguments *args)
+static struct forecast new_forecast(const struct arguments *args)
 {
     return (struct forecast){.command = "check",
                              .budget_bytes = args->memory,
@@ -157,26 +156,26 @@ static struct forecast begin_forecast(const struct arguments *args)
 }
 
 static enum slc_status
-judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+estimate_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
 {
     const struct job *job = context;
 
-    *forecast = begin_forecast(job->args);
+    *forecast = new_forecast(job->args);
     forecast->brief = true;
-    return judge_path(job, forecast, err);
+    return forecast_path(job, forecast, err);
 }
 
 static enum slc_status dry_run(const struct job *job, struct slc_error *err)
 {
-    struct forecast forecast = begin_forecast(job->args);
+    struct forecast forecast = new_forecast(job->args);
 
-    SLC_TRY(judge_path(job, &forecast, err));
+    SLC_TRY(forecast_path(job, &forecast, err));
     return forecast_dry_run(&forecast, job->args->forecast.json, err, "Would check %s\n",
                             job->path);
 }
 
-/* A signal ends a check at once: it changes nothing. */
-static void leave(void *unused)
+/* A signal ends a check at once, because it changes nothing. */
+static void end_check(void *unused)
 {
     (void)unused;
 }
@@ -199,14 +198,14 @@ static int run(const struct command *command, int argc, char **argv)
     }
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
     progress_start(args.progress, args.quiet);
-    if (signals_start(leave, NULL, &err) != SLC_OK) {
+    if (signals_start(end_check, NULL, &err) != SLC_OK) {
         return console_error(&err);
     }
     job.path = operands.text[0];
     if (args.forecast.dry_run) {
         return dry_run(&job, &err) == SLC_OK ? 0 : console_error(&err);
     }
-    forecast_ahead(&ahead, args.quiet, operands.text[0], judge_ahead, &job);
+    forecast_ahead(&ahead, args.quiet, operands.text[0], estimate_ahead, &job);
     verify.decode = !args.fast;
     verify.threads = args.threads != 0 ? (unsigned)args.threads : slc_team_default_workers();
     verify.memory_bytes = args.memory;
@@ -215,11 +214,11 @@ static int run(const struct command *command, int argc, char **argv)
     verify.context = &operands;
     verify.progress = progress_phase;
     enum slc_status status = slc_verify_store(operands.text[0], &verify, &report, &err);
-    console_settle();
+    console_clear_live();
     if (status != SLC_OK) {
         code = console_error(&err);
         if (report.findings > 1) {
-            console_note("%" PRIu64 " faults in %s, the first of them above", report.findings,
+            console_note("%" PRIu64 " errors in %s; the first one is above", report.findings,
                          operands.text[0]);
         }
         return code;
@@ -246,8 +245,7 @@ const struct command command_check = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes =
-        "Faults are printed as FILE: block B, offset O: what is wrong; the exit code is then 5,\n"
-        "or 3 for something that is not a store.",
+    .notes = "Errors are printed as FILE: block B, offset O: MESSAGE. The exit code is then 5, or "
+             "3 if X.slc\nis not a store.",
     .run = run,
 };

@@ -1,5 +1,7 @@
-/* sluice convert: a tensor, text or binary, becomes a store. Says every decision it took about the
- * input. */
+/*
+ * sluice convert: converts a text or binary tensor to a store and reports every decision about the
+ * input.
+ */
 #include "convert/ingest/convert.h"
 #include "tools/build/build_options.h"
 #include "tools/forecast/forecast_convert.h"
@@ -44,43 +46,46 @@ static const struct option options[] = {
         "npy-columns"),
     INPUT_OPTION_ROW_BASE(arguments, "first index of IN: auto, 0 or 1"),
     {"dims", OPTION_DIMS, offsetof(struct arguments, dims), .value = "AxBxC",
-     .help = "lengths of the modes; an index beyond is an error. Found in IN if not given"},
+     .help = "mode sizes; a larger index is an error; found in IN if not given"},
     INPUT_OPTION_ROW_DUPLICATES(
-        arguments, "entries with equal coordinates: sum, error, keep-first or keep-last"),
+        arguments,
+        "how to combine nonzeros with equal coordinates: sum, error, keep-first or keep-last"),
     {"value", OPTION_STRING, offsetof(struct arguments, value), .value = "TYPE|NAME",
      .fallback = "auto",
-     .help = "type of values: auto loses nothing, f32 rounds, f64; with --columns also the name of "
-             "the column with the values"},
+     .help = "type of the values: auto (lossless), f32 (rounds) or f64; with --columns also the "
+             "name of the value column"},
     OPTION_ROW_TRANSFORM(arguments, transforms),
     {"labels", OPTION_MORE_STRINGS, offsetof(struct arguments, labels), .value = "DIR|K=FILE",
      .help =
-         "names of indices, a line each: all mode-K-TITLE.map in a folder, or a file for mode K"},
+         "names of indices, one per line: all mode-K-TITLE.map in a folder, or a file for mode K"},
     {"columns", OPTION_STRING, offsetof(struct arguments, columns), .value = "LIST",
-     .help = "IN is a table (CSV, TSV), and each item a mode: NAME (its strings), int(NAME), "
+     .help = "read IN as a table (CSV, TSV); each item is a mode: NAME (strings), int(NAME), "
              "bin(NAME,WIDTH[,ORIGIN]), log(NAME[,BASE]); minute, hour, weekday, day, month, year, "
              "yearmonth, date, datehour or dateminute of (NAME)"},
     {"value-column", OPTION_STRING, offsetof(struct arguments, value_column), .value = "NAME",
-     .help = "column of the table with the values; without one rows are counted"},
+     .help = "table column with the values; without it, rows are counted"},
     {"delimiter", OPTION_STRING, offsetof(struct arguments, delimiter), .value = "C",
-     .help = "between fields of the table: one character, or tab; a comma, but a tab for .tsv and "
-             ".tab files, if not given"},
+     .help = "field delimiter of the table: one character, or tab; if not given, a tab for .tsv "
+             "and .tab files, otherwise a comma"},
     {"no-header", OPTION_FLAG, offsetof(struct arguments, no_header),
-     .help = "the table's first line is a row, and its columns are called 1, 2, .."},
+     .help = "the table has no header row; its columns are called 1, 2, .."},
     {"missing", OPTION_CHOICE, offsetof(struct arguments, missing), .value = "POLICY",
      .fallback = "error", .choices = missing_choices,
-     .help = "rows of the table with an empty field in a column that is used: error, skip, or "
-             "name, which makes the empty string a name"},
+     .help = "rows of the table with an empty field in a used column: error, skip, or name (treat "
+             "the empty string as a name)"},
     {"checkpoint-interval", OPTION_DOUBLE, offsetof(struct arguments, commit_seconds), .value = "S",
      .fallback = "0",
-     .help = "seconds of work after which what is done is made safe, so that the same command line "
-             "goes on with it; 0: 30 where that costs at most 2 % of the time"},
+     .help = "seconds between checkpoints, from which the same command line resumes; 0: 30 if that "
+             "takes at most 2 % of the time"},
     {"restart", OPTION_FLAG, offsetof(struct arguments, restart),
-     .help = "begin anew instead of going on with what an interrupted run left"},
+     .help = "start over instead of resuming an interrupted conversion"},
     BUILD_OPTION_ROWS(arguments),
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
-/* --value, which is a type or, of a table, may be a column. Returns the column, or NULL. */
+/*
+ * Reads --value, a type, or with --columns possibly a column. Sets *column to the column, or NULL.
+ */
 static enum slc_status read_value(const struct arguments *args,
                                   struct slc_convert_options *out,
                                   const char **column,
@@ -105,7 +110,7 @@ static enum slc_status read_value(const struct arguments *args,
     return SLC_OK;
 }
 
-/* What the table's columns become. */
+/* Sets the columns of a table. */
 static enum slc_status fill_csv(const struct arguments *args,
                                 struct slc_convert_options *out,
                                 struct slc_csv_spec *csv,
@@ -117,14 +122,14 @@ static enum slc_status fill_csv(const struct arguments *args,
     if (status == SLC_OK && args->columns == NULL &&
         (delimiter != NULL || value != NULL || args->no_header || args->missing[0] != 'e')) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--value-column, --delimiter, --no-header and --missing go with --columns");
+                        "--value-column, --delimiter, --no-header and --missing need --columns");
     }
     if (status != SLC_OK || args->columns == NULL) {
         return status;
     }
     if (args->input.format[0] != 'a' || args->input.index_base[0] != 'a' || args->dims.order > 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--format, --index-base and --dims do not go with --columns");
+                        "--format, --index-base and --dims cannot be combined with --columns");
     }
     out->csv = csv;
     return slc_csv_spec_set(csv, args->columns, value, delimiter, args->no_header,
@@ -151,7 +156,7 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 
-/* Coordinates of .npy files count from 0, as they do in NumPy: say where they hardly do. */
+/* Coordinates in .npy files start at 0, as in NumPy. Prints a note if that looks wrong. */
 static void warn_about_npy(const struct slc_convert_report *report, const struct arguments *args)
 {
     bool from_one = args->input.index_base[0] == 'a' && report->dialect >= SLC_DIALECT_NPY &&
@@ -161,12 +166,12 @@ static void warn_about_npy(const struct slc_convert_report *report, const struct
         from_one = from_one && report->smallest[n] > 0 && report->smallest[n] < UINT64_MAX;
     }
     if (from_one) {
-        console_note("note: no index of any mode is 0; they are taken to count from 0, as in "
-                     "NumPy; --index-base 1 overrides");
+        console_note("note: no mode has an index 0; indices are assumed to start at 0, as in "
+                     "NumPy; --index-base 1 overrides this");
     }
 }
 
-/* The 1-based convention was assumed although nothing proves it: say where it looks odd. */
+/* Prints a note if the base 1 was only assumed and looks wrong. */
 static void warn_about_base(const struct slc_convert_report *report)
 {
     if (!report->base_assumed || report->index_base != 1) {
@@ -175,7 +180,7 @@ static void warn_about_base(const struct slc_convert_report *report)
     for (unsigned n = 0; n < report->order; n++) {
         if (report->smallest[n] > 1 && report->smallest[n] < UINT64_MAX) {
             console_note("note: the smallest index of mode %u is %" PRIu64
-                         "; indices are taken to count from 1 (%s); --index-base 0 overrides",
+                         "; indices are assumed to start at 1 (%s); --index-base 0 overrides this",
                          n + 1, report->smallest[n], report->base_reason);
         }
     }
@@ -215,17 +220,16 @@ static void print_report(const struct slc_convert_report *report,
                format_count(&a, build->rounded_values));
     }
     if (build->resumed) {
-        printf("  %-12s with what an interrupted run left, %s nonzeros of the store\n", "resumed",
+        printf("  %-12s from an interrupted run, with %s nonzeros of the store\n", "resumed",
                format_count(&a, build->kept_nnz));
     }
     build_report(build, report->order, report->dims);
-    printf("  %-12s %.2fs in all; reading %.2fs, parsing %.2fs (%s/s)\n", "time",
+    printf("  %-12s %.2fs in total; reading %.2fs, parsing %.2fs (%s/s)\n", "time",
            report->total_seconds, report->read_seconds, report->parse_seconds,
            format_data(&a, slc_ratio((double)report->text_bytes, read)));
     if (build->commit_seconds > 0) {
-        printf("  %-12s %.2fs, %.1f %% of the time, for what an interrupted run would go on with\n",
-               "commits", build->commit_seconds,
-               100 * build->commit_seconds / report->total_seconds);
+        printf("  %-12s %.2fs, %.1f %% of the time, for checkpoints\n", "commits",
+               build->commit_seconds, 100 * build->commit_seconds / report->total_seconds);
     }
     build_report_memory(args->build.memory);
 }
@@ -267,7 +271,7 @@ static int run(const struct command *command, int argc, char **argv)
         return console_error(&err);
     }
     slc_name_maps_destroy(&names);
-    console_settle();
+    console_clear_live();
     warn_about_base(&report);
     warn_about_npy(&report, &args);
     if (!args.build.quiet) {
@@ -281,21 +285,18 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_convert = {
     .name = "convert",
-    .summary = "turn a tensor in text or binary form into a store",
+    .summary = "convert a text or binary tensor to a store",
     .example = "sluice convert flights-4d.tns.xz flights-4d.slc --memory 2GiB",
     .operands = "IN [VALUES.npy] OUT.slc",
     .operands_min = 2,
     .operands_max = 3,
     .options = options,
-    .notes = "IN is a file or - for standard input; its format and gz, bz2, xz, zst and lz4 are "
-             "recognized by\n"
-             "content, but for alto-bin, which --format has to name. VALUES.npy goes with "
-             "coordinates in a\n"
-             ".npy file.\n"
-             "Indices count from what the header says; else from 0 if an index 0 occurs in any "
-             "mode; else\n"
-             "as usual for the dialect (1 for .tns). A dialect that exists both ways (sptensor "
-             "without a\n"
-             "stated base and without an index 0) stops and asks for --index-base.",
+    .notes =
+        "IN is a file or - for standard input. Its format and compression (gz, bz2, xz, zst, lz4) "
+        "are\ndetected by content, except alto-bin, which needs --format. VALUES.npy contains the "
+        "values of\ncoordinates in a .npy file.\nThe index base is taken from the header; "
+        "otherwise it is 0 if any mode contains an index 0,\nand the usual base of the dialect if "
+        "not (1 for .tns). A dialect that exists with both bases\n(sptensor without a stated base "
+        "and without an index 0) is an error that asks for\n--index-base.",
     .run = run,
 };

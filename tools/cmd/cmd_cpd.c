@@ -1,6 +1,6 @@
 /*
  * sluice cpd: CP-ALS of a store, streamed. Opens and plans, runs the solver with callbacks that
- * report and log, writes the model and run.json, and maps the reason it stopped to an exit code.
+ * report and log, writes the model and run.json, and maps the reason for stopping to an exit code.
  */
 #include "base/error/clock.h"
 #include "report/json_plan.h"
@@ -25,36 +25,37 @@ static const char *const consistency_choices[] = {"auto", "always", "never", NUL
 static const struct option options[] = {
     {"rank", OPTION_COUNTS, offsetof(struct arguments, ranks), .letter = 'r', .required = true,
      .value = "R[,R..]", .minimum = 1, .maximum = SLC_MAX_RANK,
-     .help = "number of components; several: a sweep over these ranks, which suggests one"},
+     .help = "number of components; several ranks run a sweep, which suggests one"},
     {"runs", OPTION_U64, offsetof(struct arguments, runs), .value = "N", .fallback = "1",
-     .minimum = 1, .maximum = 1000,
-     .help = "of each rank so many runs, with the seeds --seed, one more, ..: a sweep"},
+     .minimum = 1, .maximum = 1000, .help = "runs per rank, with seeds SEED, SEED+1, ...: a sweep"},
     {"keep", OPTION_CHOICE, offsetof(struct arguments, keep), .value = "WHICH", .fallback = "best",
      .choices = keep_choices,
-     .help = "of a sweep: the factors of the best run of each rank, or of all runs"},
+     .help = "in a sweep: keep the factors of the best run of each rank, or of all runs"},
     {"consistency", OPTION_CHOICE, offsetof(struct arguments, consistency), .value = "WHEN",
      .fallback = "auto", .choices = consistency_choices,
-     .help = "of a sweep: compute the core consistency of each rank's best run: always, never or "
-             "auto (where that takes some minutes at most)"},
+     .help = "in a sweep: compute the core consistency of the best run of each rank: always, never "
+             "or auto (if that needs at most some minutes)"},
     {"iters", OPTION_U64, offsetof(struct arguments, iterations), .alias = "maxiters",
      .letter = 'i', .value = "N", .fallback = "50", .maximum = 1000000000,
-     .help = "iterations at most; 0 writes the start"},
+     .help = "maximum number of iterations; 0 writes the start"},
     {"tol", OPTION_DOUBLE, offsetof(struct arguments, tolerance), .value = "T", .fallback = "1e-5",
      .help = "stop when the fit changes by less; 0: never"},
     {"maxsecs", OPTION_DOUBLE, offsetof(struct arguments, max_seconds), .value = "S",
-     .fallback = "0", .help = "stop after so many seconds, exit code 75; 0: no limit"},
+     .fallback = "0", .help = "stop after S seconds, with exit code 75; 0: no limit"},
     {"reg", OPTION_DOUBLE, offsetof(struct arguments, regularization), .value = "X",
-     .fallback = "0", .help = "regularization added to the diagonal of every Gram matrix"},
+     .fallback = "0",
+     .help = "regularization: a number added to the diagonal of every Gram matrix"},
     {"seed", OPTION_U64, offsetof(struct arguments, seed), .value = "N", .fallback = "0",
-     .maximum = INT64_MAX, /* what JSON can record */ .help = "seed of the random start"},
+     .maximum = INT64_MAX,
+     /* maximum that JSON can represent */ .help = "seed of the random start"},
     {"init", OPTION_STRING, offsetof(struct arguments, init), .value = "random|DIR",
      .fallback = "random",
      .help = "start: uniform random, or the factors mode-1.npy, mode-2.npy, .. of a folder"},
     {"holdout", OPTION_STRING, offsetof(struct arguments, holdout), .value = "PART",
-     .help = "leave this part of the nonzeros out, 1% or 0.01, up to a half, and tell the error on "
-             "them"},
+     .help = "hold out this part of the nonzeros, such as 1% or 0.01, at most one half, and report "
+             "the error on them"},
     {"holdout-seed", OPTION_U64, offsetof(struct arguments, holdout_seed), .value = "N",
-     .fallback = "0", .maximum = INT64_MAX, .help = "another choice of the same part"},
+     .fallback = "0", .maximum = INT64_MAX, .help = "seed that selects the held-out nonzeros"},
     SESSION_OPTION_ROW_MODE_ORDER(arguments),
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
@@ -65,33 +66,34 @@ static const struct option options[] = {
     SESSION_OPTION_ROW_COPIES(arguments),
     SESSION_OPTION_ROW_PASSES(arguments),
     {"output", OPTION_STRING, offsetof(struct arguments, folder), .letter = 'o', .value = "DIR",
-     .help = "folder for mode-K.npy, lambda.npy and run.json; NAME.rR if no output is named"},
+     .help = "folder for mode-K.npy, lambda.npy and run.json; NAME.rR if no output is given"},
     {"stem", OPTION_STRING, offsetof(struct arguments, stem), .letter = 's', .value = "STEM",
-     .help = "SPLATT text: STEMmodeK.mat, STEMlambda.mat"},
+     .help = "write SPLATT text: STEMmodeK.mat, STEMlambda.mat"},
     {"ktensor", OPTION_STRING, offsetof(struct arguments, ktensor), .value = "FILE",
-     .help = "ktensor text, as of the Tensor Toolbox"},
+     .help = "write a ktensor in the text format of the Tensor Toolbox"},
     {"nowrite", OPTION_FLAG, offsetof(struct arguments, nowrite),
      .help = "write no results, and no checkpoint unless --checkpoint names a folder"},
     {"checkpoint", OPTION_STRING, offsetof(struct arguments, checkpoint), .value = "auto|none|DIR",
      .fallback = "auto",
-     .help = "where the run is kept so that the same command goes on with it: with the results, "
-             "nowhere, or in a folder"},
+     .help = "folder of the checkpoint, from which the same command resumes: auto (with the "
+             "results), none, or a folder"},
     {"checkpoint-interval", OPTION_STRING, offsetof(struct arguments, interval), .value = "auto|S",
      .fallback = "auto",
-     .help = "seconds between two checkpoints, 0: after every update; auto: ten or more, so that "
-             "they take one percent of the time"},
+     .help = "minimum number of seconds between checkpoints; 0: after every update; auto: at least "
+             "ten, such that they use one percent of the time"},
     {"restart", OPTION_FLAG, offsetof(struct arguments, restart),
-     .help = "begin anew where there is a checkpoint, which is lost"},
+     .help = "start over and discard an existing checkpoint"},
     PROBE_OPTION_ROW_DRY_RUN(arguments, dry_run),
     PROBE_OPTION_ROWS(arguments, probe_seconds, no_probe),
     OPTION_ROW_PROGRESS(arguments, progress),
     OPTION_ROW_LOG_JSON(arguments, log_json),
     {"verbose", OPTION_FLAG, offsetof(struct arguments, verbose), .letter = 'v',
-     .help = "also the time of every mode, how its strategy was chosen, and details of I/O"},
+     .help =
+         "also print the time of every mode, the choice of its conflict strategy, and I/O details"},
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 
-/* The part of the nonzeros that --holdout names. */
+/* Parses --holdout. */
 static enum slc_status parse_holdout(const char *text, double *part, struct slc_error *err)
 {
     char *end;
@@ -106,8 +108,8 @@ static enum slc_status parse_holdout(const char *text, double *part, struct slc_
     }
     if (end == text || *end != '\0' || !(number > 0.0) || !(number <= 0.5)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--holdout: '%s' is no part of the nonzeros above 0 and up to a half, as "
-                        "1%% or 0.01",
+                        "--holdout: '%s' is not a part of the nonzeros above 0 and at most one "
+                        "half, such as 1%% or 0.01",
                         text);
     }
     *part = number;
@@ -121,7 +123,7 @@ static void on_iteration(void *context, const struct slc_cp_iteration *iteration
 
     report_reads_add(&cpd->reads, &cpd->session.plan, iteration->bytes_read);
     cpd_estimate_iteration(&cpd->estimate, cpd->session.stream, iteration);
-    console_settle();
+    console_clear_live();
     if (!cpd->args.quiet) {
         report_iteration(iteration, order, cpd->args.verbose);
     }
@@ -143,7 +145,7 @@ static void on_resume(void *context, const struct slc_cp_resume *resume)
 {
     struct cpd *cpd = context;
 
-    console_settle();
+    console_clear_live();
     cpd_checkpoint_resumed(&cpd->checkpoint, resume, cpd->session.store.manifest.order,
                            cpd->iterations, cpd->log, cpd->args.quiet);
 }
@@ -155,7 +157,7 @@ static void on_checkpoint(void *context, const struct slc_cp_checkpointed *writt
     cpd_checkpoint_written(&cpd->checkpoint, written, cpd->log);
 }
 
-/* Options of the solver; the order of modes is the plan's. */
+/* Sets the options of the solver; the plan determines the order of modes. */
 static void fill_options(struct cpd *cpd)
 {
     const struct arguments *args = &cpd->args;
@@ -179,12 +181,12 @@ static void fill_options(struct cpd *cpd)
     als->context = cpd;
 }
 
-/* The first event of the log, once it is known whether it goes on with that of an earlier run. */
+/* Writes the first event of the log, once it is known whether the run resumes an earlier one. */
 static void start_log(struct cpd *cpd)
 {
     if (!cpd->started) {
         cpd->started = true;
-        run_log_use(cpd->log);
+        run_log_set(cpd->log);
         log_json_start(cpd->log, cpd->command, cpd->argc, cpd->argv);
     }
 }
@@ -225,16 +227,16 @@ static void show_start(struct cpd *cpd)
 }
 
 /*
- * An order of modes that nobody asked for is the plan's, which depends on memory, threads and
- * layouts; that of a run that goes on is the one that it was begun with.
+ * Without --mode-order the plan chooses the order of modes, from memory, threads and layouts. A
+ * resumed run keeps the order of its start.
  */
-static enum slc_status keep_order(struct cpd *cpd, struct slc_error *err)
+static enum slc_status keep_mode_order(struct cpd *cpd, struct slc_error *err)
 {
-    const struct session_options *asked = &cpd->args.session;
+    const struct session_options *given = &cpd->args.session;
     const unsigned order = cpd->session.store.manifest.order;
     unsigned modes[SLC_MAX_ORDER];
 
-    if (asked->deterministic || asked->mode_order.count != 0 ||
+    if (given->deterministic || given->mode_order.count != 0 ||
         !cpd_checkpoint_order(&cpd->checkpoint, order, modes) ||
         memcmp(modes, cpd->session.plan.mode_order, order * sizeof modes[0]) == 0) {
         return SLC_OK;
@@ -242,7 +244,7 @@ static enum slc_status keep_order(struct cpd *cpd, struct slc_error *err)
     return slc_session_start_in_order(&cpd->session, modes, err);
 }
 
-/* Everything up to the first pass. */
+/* All steps before the first pass. */
 static enum slc_status
 prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
 {
@@ -265,11 +267,11 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
         cpd->als.checkpoint = cpd->checkpoint.file;
     }
     SLC_TRY(cpd_output_lock(&cpd->output, cpd->checkpoint.folder, err));
-    SLC_TRY(keep_order(cpd, err));
+    SLC_TRY(keep_mode_order(cpd, err));
     if (cpd->sweep == NULL &&
         (cpd->checkpoint.file == NULL || slc_checkpoint_found(cpd->checkpoint.file) == NULL)) {
-        log_json_fresh(cpd->log);
-        cpd_output_tell_replaced(&cpd->output);
+        log_json_truncate(cpd->log);
+        cpd_output_note_replaced(&cpd->output);
     }
     start_log(cpd);
     show_start(cpd);
@@ -277,7 +279,7 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
     return SLC_OK;
 }
 
-/* The exit code of a run that ended without a fault. */
+/* Returns the exit code of a run that ended without an error. */
 static int stop_code(enum slc_stop_reason reason)
 {
     switch (reason) {
@@ -292,8 +294,8 @@ static int stop_code(enum slc_stop_reason reason)
     return 0;
 }
 
-/* What has come of a run of a sweep. */
-static enum slc_status tell_sweep(struct cpd *cpd, struct slc_error *err)
+/* Records the result of one run of a sweep. */
+static enum slc_status record_sweep_run(struct cpd *cpd, struct slc_error *err)
 {
     struct slc_sweep_run *record = &cpd->sweep->record;
 
@@ -308,7 +310,7 @@ static enum slc_status tell_sweep(struct cpd *cpd, struct slc_error *err)
     return cpd->sweep->written(cpd->sweep, err);
 }
 
-/* The estimate next to what the run took, or NULL. */
+/* Returns the estimate and the actual values, or NULL. */
 static json_t *compared_estimate(const struct cpd *cpd)
 {
     return cpd->estimate.estimated
@@ -346,9 +348,9 @@ static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
     }
     SLC_TRY(status);
     if (stop_code(cpd->result.reason) == 0 && cpd->sweep != NULL) {
-        SLC_TRY(tell_sweep(cpd, err));
+        SLC_TRY(record_sweep_run(cpd, err));
     }
-    /* What went into it is in the results now, if the run is through. */
+    /* A complete run does not need its checkpoint. */
     if (stop_code(cpd->result.reason) == 0) {
         SLC_TRY(cpd_checkpoint_remove(&cpd->checkpoint, err));
     }
@@ -374,8 +376,8 @@ static void print_end(const struct cpd *cpd)
     report_resources(&cpd->session.plan, &stats, &cpd->reads);
 }
 
-/* The last event of the log. */
-static void tell_end(struct cpd *cpd, const char *reason, int exit_code)
+/* Writes the last event of the log. */
+static void log_end_event(struct cpd *cpd, const char *reason, int exit_code)
 {
     const struct log_end end = {.reason = reason,
                                 .exit_code = exit_code,
@@ -384,7 +386,7 @@ static void tell_end(struct cpd *cpd, const char *reason, int exit_code)
                                 .estimate = compared_estimate(cpd)};
 
     start_log(cpd);
-    run_log_use(NULL);
+    run_log_set(NULL);
     log_json_end(cpd->log, &end);
 }
 
@@ -393,14 +395,14 @@ static int fail(struct cpd *cpd, enum slc_status status, const struct slc_error 
     int code = console_error(err);
 
     if (cpd->checkpoint.iteration > 0) {
-        cpd_checkpoint_tell(&cpd->checkpoint);
+        cpd_checkpoint_report(&cpd->checkpoint);
     }
     code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
-    tell_end(cpd, slc_status_name(status), code);
+    log_end_event(cpd, slc_status_name(status), code);
     return code;
 }
 
-/* The plan, and an estimate unless that is not wanted. */
+/* Prints the plan, and an estimate unless --no-probe is given. */
 static enum slc_status dry_run(struct cpd *cpd, struct slc_error *err)
 {
     print_plan(cpd);
@@ -422,7 +424,7 @@ int cpd_run_one(struct cpd *cpd, const struct operands *operands)
         status = slc_cp_als(&cpd->session.store, cpd->session.stream, cpd->session.backend,
                             &cpd->session.plan, &cpd->als, &cpd->result, &err);
     }
-    console_settle();
+    console_clear_live();
     if (status == SLC_OK && cpd->args.dry_run) {
         status = dry_run(cpd, &err);
     } else if (status == SLC_OK) {
@@ -437,12 +439,12 @@ int cpd_run_one(struct cpd *cpd, const struct operands *operands)
         code = 0;
     } else {
         code = stop_code(cpd->result.reason);
-        tell_end(cpd, slc_stop_reason_name(cpd->result.reason), code);
+        log_end_event(cpd, slc_stop_reason_name(cpd->result.reason), code);
         if (!cpd->args.quiet) {
             print_end(cpd);
         }
         if (code != 0) {
-            cpd_checkpoint_tell(&cpd->checkpoint);
+            cpd_checkpoint_report(&cpd->checkpoint);
         }
     }
     slc_cp_result_destroy(&cpd->result);
@@ -453,7 +455,7 @@ int cpd_run_one(struct cpd *cpd, const struct operands *operands)
     return code;
 }
 
-/* Of a sweep each rank, for runs of the same rank are alike. */
+/* In a sweep, plans each rank once, because the runs of a rank are alike. */
 static int dry_run_all(struct cpd *cpd, const struct operands *operands)
 {
     int code = 0;
@@ -466,7 +468,7 @@ static int dry_run_all(struct cpd *cpd, const struct operands *operands)
         cpd->started = one.started;
     }
     if (code == 0) {
-        tell_end(cpd, "dry-run", 0);
+        log_end_event(cpd, "dry-run", 0);
     }
     return code;
 }
@@ -516,10 +518,9 @@ const struct command command_cpd = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "Modes count from 1. A first Ctrl-C writes the factors as far as they came, and a "
-             "checkpoint\n"
-             "from which the same command goes on; a second stops at once. A sweep, as in\n"
-             "`--rank 4,8,16 --runs 5`, has a folder NAME.sweep with one for each run.",
+    .notes = "Modes count from 1. The first Ctrl-C writes the current factors and a checkpoint, "
+             "from which the\nsame command resumes; the second stops at once. A sweep, such as "
+             "`--rank 4,8,16 --runs 5`,\nwrites a folder NAME.sweep with a folder per run.",
     .resumes = true,
     .run = run,
 };

@@ -1,6 +1,6 @@
 /*
- * sluice export: a store becomes FROSTT text again, the factors of a run another form of factors;
- * no bit of any value is lost.
+ * sluice export: writes a store as FROSTT text or in a binary format, and the factors of a run in
+ * another format. All formats are lossless.
  */
 #include "base/error/clock.h"
 #include "base/error/error.h"
@@ -28,10 +28,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a trial of decoding and formatting. */
+/* Length of a trial of decoding and formatting. */
 #define TRIAL_SECONDS 0.3
-#define BRIEF_SECONDS 0.02 /* of a run that begins */
-/* What rows take beside being formatted: they are written in order, by whoever has the turn. */
+#define BRIEF_SECONDS 0.02 /* at the start of a run */
+/* Cost of writing rows in order, relative to formatting them. */
 #define IN_ORDER 1.6
 
 struct arguments {
@@ -53,8 +53,8 @@ static const char *const base_choices[] = {"0", "1", NULL};
 static const struct option options[] = {
     {"format", OPTION_CHOICE, offsetof(struct arguments, format), .value = "FORM",
      .fallback = "auto", .choices = format_choices,
-     .help = "of a store: tns, splatt-bin, npz, scipy, matlab; of a run: matlab, ktensor, splatt, "
-             "csv; auto: by the ending of OUT"},
+     .help = "store: tns, splatt-bin, npz, scipy, matlab; run: matlab, ktensor, splatt, csv; auto: "
+             "by the suffix of OUT"},
     {"index-base", OPTION_CHOICE, offsetof(struct arguments, index_base), .value = "B",
      .fallback = "1", .choices = base_choices, .help = "first index in the text: 0 or 1"},
     OPTION_ROW_MEMORY(arguments, memory),
@@ -73,34 +73,33 @@ static bool ends_with(const char *text, const char *ending)
     return length > strlen(ending) && strcmp(text + length - strlen(ending), ending) == 0;
 }
 
-/* Text for a name that promises something else would deceive whoever takes it by the name. */
-static enum slc_status check_promise(const char *output, struct slc_error *err)
+/* Rejects names whose suffix means a format that is not written. */
+static enum slc_status check_suffix(const char *output, struct slc_error *err)
 {
     static const char *const packed[] = {".gz", ".bz2", ".xz", ".zst", ".lz4"};
     static const char *const others[] = {".csv", ".tsv", ".npy"};
 
     for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
         if (ends_with(output, packed[i])) {
-            return slc_fail(
-                err, SLC_ERR_USAGE,
-                "the name %s promises compressed text, which is not written: give - as "
-                "OUT and a program that compresses behind it, as in sluice export X.slc "
-                "- | gzip > X.tns.gz, or --format tns for plain text",
-                output);
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "the suffix of %s means compressed text, which cannot be written: pipe "
+                            "it through a compressor (sluice export X.slc - | gzip > X.tns.gz), or "
+                            "use --format tns for plain text",
+                            output);
         }
     }
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (ends_with(output, others[i])) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "the name %s promises a form that is not written of a tensor: name it "
-                            "X.tns, .bin, .npz or .mat, or give --format",
+                            "the suffix of %s means a format in which a tensor cannot be written: "
+                            "use .tns, .bin, .npz or .mat, or --format",
                             output);
         }
     }
     return SLC_OK;
 }
 
-/* The form that is asked for, or that the name of the output means. */
+/* Chooses the format from --format or the name of the output. */
 static enum slc_status choose_form(const struct arguments *args,
                                    const char *output,
                                    bool run,
@@ -110,27 +109,27 @@ static enum slc_status choose_form(const struct arguments *args,
     const bool by_name = strcmp(args->format, "auto") == 0;
     enum slc_status status = SLC_OK;
 
-    SLC_TRY(by_name && !run ? check_promise(output, err) : SLC_OK);
+    SLC_TRY(by_name && !run ? check_suffix(output, err) : SLC_OK);
     status =
         slc_export_form_choose(run ? SLC_EXPORT_MODEL : SLC_EXPORT_TENSOR,
                                by_name ? NULL : args->format, output, form, by_name ? NULL : err);
     return status != SLC_OK && by_name
                ? slc_fail(err, SLC_ERR_USAGE,
-                          "the name %s does not say in which form the factors are wanted: give "
-                          "--format matlab, ktensor, splatt or csv",
+                          "the name %s does not determine the format of the factors: use --format "
+                          "matlab, ktensor, splatt or csv",
                           output)
                : status;
 }
 
-/* A number as text, "-1.2345678901234567e-01" and a separator: half of them are negative. */
+/* Mean length of a number as text, "-1.2345678901234567e-01" and a separator: half are negative. */
 #define NUMBER_BYTES 23.5
 enum {
-    TOUCHED_BYTES = 2 << 20, /* of the program and libraries, later */
-    TRIAL_NUMBERS = 4096     /* of a trial of formatting: a millisecond or two */
+    TOUCHED_BYTES = 2 << 20, /* pages of program and libraries that are touched later */
+    TRIAL_NUMBERS = 4096     /* numbers of a formatting trial: a millisecond or two */
 };
 
-/* Seconds of a number. */
-static double try_formatting(void)
+/* Returns the seconds to format a number. */
+static double measure_formatting(void)
 {
     const uint64_t start_ns = slc_clock_thread_ns();
     char text[40];
@@ -142,66 +141,67 @@ static double try_formatting(void)
     return bytes > 0 ? 1e-9 * (double)(slc_clock_thread_ns() - start_ns) / TRIAL_NUMBERS : 0;
 }
 
-/* The export of a run's factors. */
+/* Export of the factors of a run. */
 struct model_job {
     const struct arguments *args;
-    struct slc_export_run_options asked;
+    struct slc_export_run_options request;
 };
 
-/* What it would take. */
+/* Forecasts the export of factors. */
 static enum slc_status forecast_model(const struct model_job *job,
                                       bool brief,
                                       struct slc_export_run_report *found,
                                       struct forecast *forecast,
                                       struct slc_error *err)
 {
-    const bool text = job->asked.form != SLC_MODEL_MATLAB;
+    const bool text = job->request.form != SLC_MODEL_MATLAB;
 
-    SLC_TRY(slc_export_run_prepare(&job->asked, found, err));
-    char *first = slc_run_folder_factor(job->asked.run, 0);
+    SLC_TRY(slc_export_run_prepare(&job->request, found, err));
+    char *first = slc_run_folder_factor(job->request.run, 0);
     SLC_TRY(slc_check_memory(first != NULL, err, "for a path"));
     *forecast = (struct forecast){.command = "export",
                                   .brief = brief,
                                   .budget_bytes = job->args->memory,
-                                  .output = job->asked.output,
+                                  .output = job->request.output,
                                   .passes = "one over the factors, one over the output",
                                   .free_bytes = UINT64_MAX,
                                   .read_bytes = found->factor_bytes};
     forecast->written_bytes =
         text ? (uint64_t)(NUMBER_BYTES * (double)found->numbers) : forecast->read_bytes;
     forecast->final_bytes = forecast->written_bytes;
-    forecast_buffer(forecast, "process", slc_memory_resident() + TOUCHED_BYTES,
-                    "program, libraries, readers");
-    forecast_buffer(forecast, "writing",
-                    SLC_MODEL_PIECE_NUMBERS * sizeof(double) + SLC_OUTPUT_BUFFER_BYTES,
-                    "rows of a factor, and what they become");
+    forecast_add_buffer(forecast, "process", slc_memory_resident() + TOUCHED_BYTES,
+                        "program, libraries, readers");
+    forecast_add_buffer(forecast, "writing",
+                        SLC_MODEL_PIECE_NUMBERS * sizeof(double) + SLC_OUTPUT_BUFFER_BYTES,
+                        "rows of a factor and their output");
     forecast->memory_bytes = forecast->buffer[0].bytes + forecast->buffer[1].bytes;
     if (!job->args->forecast.no_probe) {
         forecast_try_drives(forecast, first);
-        forecast_phase(forecast, "begin");
-        forecast_part(forecast, "opening", FORECAST_START_SECONDS);
-        forecast_phase(forecast, "export");
-        forecast_part(forecast, "reading",
-                      slc_ratio((double)forecast->read_bytes, forecast->read_rate));
-        forecast_part(forecast, "formatting", text ? try_formatting() * (double)found->numbers : 0);
-        forecast_part(forecast, "writing",
-                      slc_ratio((double)forecast->written_bytes, forecast->write_rate));
+        forecast_add_phase(forecast, "begin");
+        forecast_add_part(forecast, "opening", FORECAST_START_SECONDS);
+        forecast_add_phase(forecast, "export");
+        forecast_add_part(forecast, "reading",
+                          slc_ratio((double)forecast->read_bytes, forecast->read_rate));
+        forecast_add_part(forecast, "formatting",
+                          text ? measure_formatting() * (double)found->numbers : 0);
+        forecast_add_part(forecast, "writing",
+                          slc_ratio((double)forecast->written_bytes, forecast->write_rate));
     }
     slc_free(first);
     return SLC_OK;
 }
 
 static enum slc_status
-judge_model_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+estimate_model_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
 {
     struct slc_export_run_report found;
 
     return forecast_model(context, true, &found, forecast, err);
 }
 
-/* A signal removes what is unfinished. */
+/* A signal removes unfinished outputs. */
 static enum slc_status
-watch(void *context, unsigned count, const char *const *paths, struct slc_error *err)
+watch_outputs(void *context, unsigned count, const char *const *paths, struct slc_error *err)
 {
     struct cleanup_outputs outputs = {.count = count};
 
@@ -218,13 +218,13 @@ static enum slc_status export_model(const struct arguments *args,
                                     struct slc_error *err)
 {
     const struct model_job job = {.args = args,
-                                  .asked = {.run = operands->text[0],
-                                            .output = operands->text[1],
-                                            .form = form->model,
-                                            .memory_bytes = args->memory,
-                                            .overwrite = args->force,
-                                            .writing = watch,
-                                            .written = cleanup_publishing}};
+                                  .request = {.run = operands->text[0],
+                                              .output = operands->text[1],
+                                              .form = form->model,
+                                              .memory_bytes = args->memory,
+                                              .overwrite = args->force,
+                                              .writing = watch_outputs,
+                                              .written = cleanup_publishing}};
     struct slc_export_run_report report;
     struct forecast_ahead ahead;
 
@@ -233,47 +233,48 @@ static enum slc_status export_model(const struct arguments *args,
 
         SLC_TRY(forecast_model(&job, false, &report, &forecast, err));
         return forecast_dry_run(&forecast, args->forecast.json, err,
-                                "Would export the factors of %s to %s\n", job.asked.run,
+                                "Would export the factors of %s to %s\n", job.request.run,
                                 report.first);
     }
-    forecast_ahead(&ahead, args->quiet, job.asked.run, judge_model_ahead, &job);
-    SLC_TRY(slc_export_run(&job.asked, &report, err));
+    forecast_ahead(&ahead, args->quiet, job.request.run, estimate_model_ahead, &job);
+    SLC_TRY(slc_export_run(&job.request, &report, err));
     if (!args->quiet) {
         printf("Exported %u factors of rank %" PRIu32 " to %s\n", report.order, report.rank,
                report.first);
     }
-    /* Of files side by side no size is compared. */
+    /* The sizes of several files in one folder are not compared. */
     forecast_compare(&ahead, args->quiet,
-                     form->model == SLC_MODEL_SPLATT ? NULL : job.asked.output);
+                     form->model == SLC_MODEL_SPLATT ? NULL : job.request.output);
     return SLC_OK;
 }
 
-/* The export of a tensor. */
+/* Export of a tensor. */
 struct tensor_job {
     const struct arguments *args;
-    const struct slc_export_options *asked;
+    const struct slc_export_options *request;
     const struct slc_export_form *form;
 };
 
-static void judge_time(const struct tensor_job *job,
-                       const struct slc_export_forecast *found,
-                       struct forecast *forecast)
+static void estimate_times(const struct tensor_job *job,
+                           const struct slc_export_forecast *found,
+                           struct forecast *forecast)
 {
     char blocks[4096 + 16];
 
-    (void)snprintf(blocks, sizeof blocks, "%.4000s/%s", job->asked->store, SLC_BLCO_NAME);
+    (void)snprintf(blocks, sizeof blocks, "%.4000s/%s", job->request->store, SLC_BLCO_NAME);
     forecast_try_drives(forecast, blocks);
-    forecast_phase(forecast, "begin");
-    forecast_part(forecast, "opening", FORECAST_START_SECONDS);
-    forecast_phase(forecast, "export");
-    forecast_part(forecast, "reading", slc_ratio((double)found->read_bytes, forecast->read_rate));
-    forecast_part(forecast, "formatting",
-                  (job->form->text ? IN_ORDER : 1) *
-                      (found->decode_seconds + found->format_seconds));
+    forecast_add_phase(forecast, "begin");
+    forecast_add_part(forecast, "opening", FORECAST_START_SECONDS);
+    forecast_add_phase(forecast, "export");
+    forecast_add_part(forecast, "reading",
+                      slc_ratio((double)found->read_bytes, forecast->read_rate));
+    forecast_add_part(forecast, "formatting",
+                      (job->form->text ? IN_ORDER : 1) *
+                          (found->decode_seconds + found->format_seconds));
     if (found->in_parts) {
-        forecast_phase(forecast, "write");
+        forecast_add_phase(forecast, "write");
     }
-    forecast_part(forecast, "writing", slc_ratio(found->output_bytes, forecast->write_rate));
+    forecast_add_part(forecast, "writing", slc_ratio(found->output_bytes, forecast->write_rate));
 }
 
 static enum slc_status forecast_export(const struct tensor_job *job,
@@ -282,33 +283,35 @@ static enum slc_status forecast_export(const struct tensor_job *job,
                                        struct forecast *forecast,
                                        struct slc_error *err)
 {
-    const struct slc_export_options *asked = job->asked;
+    const struct slc_export_options *request = job->request;
     const double trial = job->args->forecast.no_probe ? 0 : brief ? BRIEF_SECONDS : TRIAL_SECONDS;
 
     SLC_TRY(job->form->text
-                ? slc_export_forecast(asked, trial, found, err)
-                : slc_export_lists_forecast(asked, job->form->lists, trial, found, err));
-    *forecast = (struct forecast){.command = "export",
-                                  .brief = brief,
-                                  .budget_bytes = job->args->memory,
-                                  .memory_bytes = found->memory_bytes,
-                                  .output = strcmp(asked->output, "-") != 0 ? asked->output : NULL,
-                                  .free_bytes = UINT64_MAX,
-                                  .final_bytes = (uint64_t)found->output_bytes,
-                                  .read_bytes = found->read_bytes,
-                                  .written_bytes = (uint64_t)found->output_bytes};
-    forecast_buffer(forecast, "process", found->fixed_bytes, "program, libraries, index, a block");
-    forecast_buffer(forecast, "workers", found->memory_bytes - found->fixed_bytes,
-                    job->form->text ? "a decoder and text for each thread"
-                                    : "a block, a decoder and lists for each thread");
+                ? slc_export_forecast(request, trial, found, err)
+                : slc_export_lists_forecast(request, job->form->lists, trial, found, err));
+    *forecast =
+        (struct forecast){.command = "export",
+                          .brief = brief,
+                          .budget_bytes = job->args->memory,
+                          .memory_bytes = found->memory_bytes,
+                          .output = strcmp(request->output, "-") != 0 ? request->output : NULL,
+                          .free_bytes = UINT64_MAX,
+                          .final_bytes = (uint64_t)found->output_bytes,
+                          .read_bytes = found->read_bytes,
+                          .written_bytes = (uint64_t)found->output_bytes};
+    forecast_add_buffer(forecast, "process", found->fixed_bytes,
+                        "program, libraries, index, a block");
+    forecast_add_buffer(forecast, "workers", found->memory_bytes - found->fixed_bytes,
+                        job->form->text ? "a decoder and text per thread"
+                                        : "a block, a decoder and lists per thread");
     if (found->decode_seconds > 0) {
-        judge_time(job, found, forecast);
+        estimate_times(job, found, forecast);
     }
     return SLC_OK;
 }
 
 static enum slc_status
-judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+estimate_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
 {
     struct slc_export_forecast found;
 
@@ -326,7 +329,7 @@ static enum slc_status dry_run(const struct tensor_job *job, struct slc_error *e
                    found.scans);
     forecast.passes = passes;
     return forecast_dry_run(&forecast, job->args->forecast.json, err, "Would export %s to %s\n",
-                            job->asked->store, job->asked->output);
+                            job->request->store, job->request->output);
 }
 
 static enum slc_status export_tensor(const struct arguments *args,
@@ -351,16 +354,16 @@ static enum slc_status export_tensor(const struct arguments *args,
     SLC_TRY(cleanup_watch(args->forecast.dry_run ? "-" : export_options.output, err));
     if (to_stdout && !form->text) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--format %s is written in many places at once: name a file, not -",
+                        "--format %s is not written sequentially: use a file name instead of -",
                         form->name);
     }
     if (args->forecast.dry_run) {
         return dry_run(&job, err);
     }
-    forecast_ahead(&ahead, args->quiet, export_options.store, judge_ahead, &job);
+    forecast_ahead(&ahead, args->quiet, export_options.store, estimate_ahead, &job);
     SLC_TRY(form->text ? slc_export_tns(&export_options, &lines, err)
                        : slc_export_lists(&export_options, form->lists, &lines, err));
-    console_settle();
+    console_clear_live();
     if (!args->quiet && form->text && !to_stdout) {
         printf("Exported %s rows to %s, indices from %u\n", format_count(&count, lines),
                export_options.output, export_options.index_base);
@@ -372,7 +375,10 @@ static enum slc_status export_tensor(const struct arguments *args,
     return SLC_OK;
 }
 
-/* Whether it is the folder of a sweep: what reads runs then says which one in it to name. */
+/*
+ * Returns whether `folder` belongs to a sweep. Reading it as a run then fails with a message that
+ * names its runs.
+ */
 static enum slc_status is_sweep(const char *folder, bool *found, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
@@ -411,18 +417,15 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_export = {
     .name = "export",
-    .summary = "write a store, or the factors of a run, in another form",
+    .summary = "write a store, or the factors of a run, in another format",
     .example = "sluice export flights-4d.slc flights-4d.tns",
     .operands = "X.slc|RUN OUT",
     .operands_min = 2,
     .operands_max = 2,
     .options = options,
-    .notes =
-        "A store becomes text, with the fewest digits that read back to the same bits; OUT may be "
-        "-\n"
-        "for standard output then. Of a run, the folder that sluice cpd has written, the factors\n"
-        "and weights become one file (matlab, ktensor), a folder OUT of files (csv), or files "
-        "whose\n"
-        "names begin with OUT (splatt).",
+    .notes = "A store is written as text by default, with the fewest digits that read back to the "
+             "same bits;\nOUT may be - for standard output. A run is a folder written by sluice "
+             "cpd. Its factors and\nweights are written to one file (matlab, ktensor), a folder "
+             "OUT (csv), or files whose names\nstart with OUT (splatt).",
     .run = run,
 };

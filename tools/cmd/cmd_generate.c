@@ -1,4 +1,4 @@
-/* sluice generate: random tensors of any size in bounded memory. */
+/* sluice generate: generates random tensors of any size in bounded memory. */
 #include "convert/build/resume/build_folder.h"
 #include "convert/generate/generate.h"
 #include "convert/number/number.h"
@@ -26,25 +26,27 @@ struct arguments {
 
 static const struct option options[] = {
     {"dims", OPTION_DIMS, offsetof(struct arguments, dims), .required = true, .value = "AxBxC",
-     .help = "lengths of the modes"},
+     .help = "mode sizes"},
     {"nnz", OPTION_U64, offsetof(struct arguments, nnz), .required = true, .value = "N",
-     .help = "entries to draw; zipf draws repeat, and a store combines them"},
+     .help =
+         "number of nonzeros to generate; zipf coordinates can repeat, and a store combines them"},
     {"dist", OPTION_STRING, offsetof(struct arguments, dist), .value = "NAME[:S]",
      .fallback = "uniform",
-     .help = "coordinates: uniform, zipf:S (low ids are frequent) or zipf-shuffled:S, exponent S; "
-             "best (a full box) or best:K (for a TTM in mode K), worst (no index twice)"},
+     .help = "distribution of the coordinates: uniform, zipf:S (low ids are frequent) or "
+             "zipf-shuffled:S with exponent S; best (a full box) or best:K (for a TTM in mode K), "
+             "worst (no index twice)"},
     {"rank", OPTION_U64, offsetof(struct arguments, rank), .letter = 'r', .value = "R",
      .fallback = "0", .maximum = SLC_MAX_RANK,
-     .help = "values of a planted model of rank R; 0: integers 1 to 9"},
+     .help = "use the values of a planted model of rank R; 0: integers from 1 to 9"},
     {"noise", OPTION_DOUBLE, offsetof(struct arguments, noise), .value = "F", .fallback = "0",
-     .help = "standard deviation of added noise, relative to the values of the model"},
+     .help = "standard deviation of the added noise, relative to the values of the model"},
     {"seed", OPTION_U64, offsetof(struct arguments, seed), .value = "N", .fallback = "0",
-     .maximum = INT64_MAX, .help = "the same seed gives the same tensor"},
+     .maximum = INT64_MAX, .help = "seed of the random tensor"},
     BUILD_OPTION_ROWS(arguments),
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
-/* "best", or "best:2" for a TTM in mode 2; the generator checks whether there is such a mode. */
+/* Parses "best", or "best:2" for a TTM in mode 2. The generator checks that the mode exists. */
 static bool parse_best(const char *text, struct slc_generate_options *out)
 {
     const char *end = text + strlen(text);
@@ -62,7 +64,7 @@ static bool parse_best(const char *text, struct slc_generate_options *out)
     return true;
 }
 
-/* "uniform", "zipf:1.2", "zipf-shuffled:1.2", "best", "best:2", "worst". */
+/* Parses "uniform", "zipf:1.2", "zipf-shuffled:1.2", "best", "best:2" or "worst". */
 static enum slc_status
 parse_distribution(const char *text, struct slc_generate_options *out, struct slc_error *err)
 {
@@ -91,8 +93,8 @@ parse_distribution(const char *text, struct slc_generate_options *out, struct sl
         }
     }
     return slc_fail(err, SLC_ERR_USAGE,
-                    "--dist: '%s' is none of uniform, zipf:S, zipf-shuffled:S with 0 <= S <= 100, "
-                    "best, best:K with a mode K, worst",
+                    "--dist: '%s' is not one of uniform, zipf:S, zipf-shuffled:S with 0 <= S <= "
+                    "100, best, best:K with a mode K, worst",
                     text);
 }
 
@@ -131,30 +133,30 @@ static void print_report(const struct slc_generate_options *options_used,
     build_report_memory(options_used->memory_bytes);
 }
 
-/* Fewer are drawn before that could be judged. */
+/* Smaller tensors are generated faster than their forecast. */
 #define AHEAD_NNZ_MIN 100000
-/* What begin, syncs and end take. */
+/* Time to start, to sync and to finish. */
 #define ALWAYS_SECONDS 0.05
 
-static void judge_time(const struct slc_generate_forecast *found, struct forecast *forecast)
+static void estimate_times(const struct slc_generate_forecast *found, struct forecast *forecast)
 {
     const double writes = forecast->write_rate;
 
-    forecast_phase(forecast, "begin and end");
-    forecast_part(forecast, "syncing", ALWAYS_SECONDS);
-    forecast_phase(forecast, found->store ? "collect" : "write");
-    forecast_part(forecast, "drawing", found->draw_seconds + found->scatter_seconds);
-    forecast_part(
+    forecast_add_phase(forecast, "begin and end");
+    forecast_add_part(forecast, "syncing", ALWAYS_SECONDS);
+    forecast_add_phase(forecast, found->store ? "collect" : "write");
+    forecast_add_part(forecast, "drawing", found->draw_seconds + found->scatter_seconds);
+    forecast_add_part(
         forecast, found->store ? "spilling" : "writing",
         slc_ratio((double)(found->store ? found->spill_bytes : found->output_bytes), writes));
     if (found->store) {
-        forecast_phase(forecast, "write");
-        forecast_part(forecast, "sorting", found->sort_seconds + found->encode_seconds);
-        forecast_part(forecast, "writing", slc_ratio((double)found->output_bytes, writes));
+        forecast_add_phase(forecast, "write");
+        forecast_add_part(forecast, "sorting", found->sort_seconds + found->encode_seconds);
+        forecast_add_part(forecast, "writing", slc_ratio((double)found->output_bytes, writes));
     }
 }
 
-/* The tensor that is asked for, and how much is to be found out of it. */
+/* The tensor to generate, and the extent of its forecast. */
 struct job {
     const struct slc_generate_options *generate;
     bool no_probe, brief;
@@ -187,14 +189,14 @@ forecast_generate(const void *context, struct forecast *forecast, struct slc_err
         .read_bytes = found.spill_bytes,
         .written_bytes = found.output_bytes + found.spill_bytes,
         .passes = "one over the output"};
-    forecast_buffer(forecast, "drawing", found.fixed_bytes, "process, columns of entries");
-    forecast_buffer(forecast, "text", found.text_memory_bytes, "a buffer for each thread");
-    forecast_buffer(forecast, "collecting", found.push_bytes, "buckets and what they hold");
-    forecast_buffer(forecast, "sorting", found.sort_bytes,
-                    "in their place: buckets, sort areas, encoders and writer");
+    forecast_add_buffer(forecast, "drawing", found.fixed_bytes, "process, columns of nonzeros");
+    forecast_add_buffer(forecast, "text", found.text_memory_bytes, "a buffer per thread");
+    forecast_add_buffer(forecast, "collecting", found.push_bytes, "buckets and their contents");
+    forecast_add_buffer(forecast, "sorting", found.sort_bytes,
+                        "instead of these: buckets, sort areas, encoders and writer");
     if (!job->no_probe) {
         forecast_try_drives(forecast, NULL);
-        judge_time(&found, forecast);
+        estimate_times(&found, forecast);
     }
     return SLC_OK;
 }
@@ -239,8 +241,8 @@ static int run(const struct command *command, int argc, char **argv)
     if (slc_generate(&generate, &report, &err) != SLC_OK) {
         return console_error(&err);
     }
-    console_settle();
-    /* With the tensor on standard output there is no room for a report there. */
+    console_clear_live();
+    /* If the tensor is written to standard output, no report is printed. */
     bool to_stdout = strcmp(generate.output, "-") == 0;
     if (!args.build.quiet && !to_stdout) {
         print_report(&generate, &report);
@@ -251,13 +253,14 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_generate = {
     .name = "generate",
-    .summary = "make a random tensor, a store or .tns text, of any size",
+    .summary = "generate a random tensor of any size, as a store or .tns text",
     .example = "sluice generate big.slc --dims 100000x50000x2000 --nnz 20000000 --dist zipf:1.1",
     .operands = "OUT",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "OUT ending in .slc becomes a store, anything else .tns text, - standard output.\n"
-             "uniform, best and worst make distinct coordinates: exactly N nonzeros.",
+    .notes =
+        "OUT is a store if its name ends in .slc, standard output if it is -, and .tns text "
+        "otherwise.\nuniform, best and worst generate distinct coordinates: exactly N nonzeros.",
     .run = run,
 };

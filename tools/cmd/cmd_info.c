@@ -1,4 +1,4 @@
-/* sluice info: everything a store, or a checkpoint, says about itself, for people or as JSON. */
+/* sluice info: prints the properties of a store or a checkpoint, as text or JSON. */
 #include "base/memory/memory.h"
 #include "base/text/plain_text.h"
 #include "report/json_parts.h"
@@ -28,15 +28,15 @@ static void print_checkpoint(const struct slc_saved_run *run)
     char written[32];
 
     printf("%s\n", slc_checkpoint_reader_path(reader));
-    printf("  %-18s %" PRIu64 ", whole, %s in %u sections, of %s\n", "generation", info->generation,
-           format_data(&bytes, (double)info->file_bytes), info->section_count,
+    printf("  %-18s %" PRIu64 ", intact, %s in %u sections, of %s\n", "generation",
+           info->generation, format_data(&bytes, (double)info->file_bytes), info->section_count,
            slc_saved_run_written(saved->written, written, sizeof written));
-    printf("  %-18s iteration %u, mode %u%s\n", "goes on with", saved->iterations + 1,
+    printf("  %-18s iteration %u, mode %u%s\n", "resumes at", saved->iterations + 1,
            saved->mode_order[saved->place] + 1,
-           saved->pending != SLC_MAX_ORDER ? ", whose MTTKRP it has" : "");
+           saved->pending != SLC_MAX_ORDER ? ", whose MTTKRP is complete" : "");
     if (saved->part.position != 0) {
-        printf("  %-18s behind %" PRIu64 " %s of a pass for %s\n", "", saved->part.position,
-               saved->part.fused ? "ranges of rows" : "blocks",
+        printf("  %-18s after %" PRIu64 " %s of a pass for %s\n", "", saved->part.position,
+               saved->part.fused ? "row ranges" : "blocks",
                saved->part.fused ? "it and the next mode" : "it");
     }
     printf("  %-18s %.8f after %u iteration%s\n", "fit", saved->fit, saved->iterations,
@@ -57,7 +57,7 @@ static void print_checkpoint(const struct slc_saved_run *run)
     }
 }
 
-/* Prints what it holds, as text or as one JSON object. The exit code. */
+/* Prints a checkpoint as text or as one JSON object. Returns the exit code. */
 static int info_checkpoint(const char *path, bool json)
 {
     struct slc_saved_run run;
@@ -82,31 +82,34 @@ struct arguments {
     bool json;
 };
 
-/* Smallest and largest index of a mode that occur. */
+/* Smallest and largest used index of a mode. */
 struct used_range {
     uint64_t low;
     uint64_t high;
 };
 
-/* What the manifest does not tell of a layout: its order, and the partitions of a sorted one. */
+/*
+ * Properties of a layout that the manifest does not contain: its order, and the partitions of a
+ * sorted one.
+ */
 struct layout_stats {
     struct slc_fiber_run run;
     uint64_t fibers; /* of fiber-n */
     uint64_t count;
     uint64_t smallest_nnz;
     uint64_t largest_nnz;
-    uint64_t split_rows; /* rows that are in more than one partition */
+    uint64_t split_rows; /* rows in more than one partition */
 };
 
-/* What is printed of a store beside its manifest. */
+/* Data that is printed in addition to the manifest. */
 struct findings {
-    struct used_range ranges[SLC_MAX_ORDER]; /* for people only */
+    struct used_range ranges[SLC_MAX_ORDER]; /* only for text */
     struct layout_stats layouts[SLC_MAX_LAYOUTS];
-    struct slc_block_file files[SLC_MAX_LAYOUTS]; /* open: for where their stripes lie */
+    struct slc_block_file files[SLC_MAX_LAYOUTS]; /* open, to list the folders of their stripes */
 };
 
 static const struct option options[] = {
-    {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "one JSON object"},
+    {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "print one JSON object"},
     {.name = NULL}};
 
 static double cells_of(const struct slc_manifest *manifest)
@@ -119,7 +122,9 @@ static double cells_of(const struct slc_manifest *manifest)
     return cells;
 }
 
-/* Bits that a set of this size and shape cannot go below on average: log2(e * cells / nnz). */
+/*
+ * Lower bound of the mean number of bits for a set of this size and shape: log2(e * cells / nnz).
+ */
 static double ideal_bits(const struct slc_manifest *manifest)
 {
     return manifest->nnz > 0 ? log2(exp(1.0) * cells_of(manifest) / (double)manifest->nnz) : 0;
@@ -131,8 +136,8 @@ static double index_bits(const struct slc_manifest *manifest, const struct slc_s
 }
 
 /*
- * Indices of mode n that blocks cover: the smallest and largest that occur. By falling frequency
- * all indices in the range occur, so that undoing the labels loses nothing.
+ * Finds the smallest and largest index of mode n in all blocks. Numbering by falling frequency uses
+ * all indices of the range, so the range can be mapped back exactly.
  */
 static enum slc_status find_range(const struct slc_store *store,
                                   unsigned n,
@@ -155,7 +160,7 @@ static enum slc_status find_range(const struct slc_store *store,
     if (listed == NULL || info->block_count == 0) {
         return SLC_OK;
     }
-    /* From numbers in the store to the input's indices that they stand for. */
+    /* Maps the numbers of the store to indices of the input. */
     return slc_labels_find(store->files, store->path, listed, store->manifest.dims[n], &range->low,
                            &range->high, err);
 }
@@ -169,11 +174,11 @@ find_ranges(const struct slc_store *store, struct used_range *ranges, struct slc
     return SLC_OK;
 }
 
-/* Looks into a further layout, and counts its partitions. */
-static enum slc_status look_into(const struct slc_store *store,
-                                 const struct slc_store_layout *layout,
-                                 struct layout_stats *stats,
-                                 struct slc_error *err)
+/* Reads the index of a further layout and counts its partitions. */
+static enum slc_status read_layout_stats(const struct slc_store *store,
+                                         const struct slc_store_layout *layout,
+                                         struct layout_stats *stats,
+                                         struct slc_error *err)
 {
     struct slc_reader *reader = NULL;
     bool split = false;
@@ -200,7 +205,7 @@ static enum slc_status look_into(const struct slc_store *store,
     return SLC_OK;
 }
 
-/* Opens the file of a layout, to tell where its stripes are. */
+/* Opens the file of a layout, to list its stripes. */
 static enum slc_status find_file(const struct slc_store *store,
                                  const struct slc_store_layout *layout,
                                  struct slc_block_file *file,
@@ -208,7 +213,7 @@ static enum slc_status find_file(const struct slc_store *store,
 {
     char *path = slc_path_join(store->path, layout->file);
     enum slc_status status =
-        path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
+        path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "out of memory for a path")
                      : slc_block_file_open(store->files, path, "opening a block file", file, err);
 
     slc_free(path);
@@ -218,9 +223,11 @@ static enum slc_status find_file(const struct slc_store *store,
     return status;
 }
 
-/* Everything that the manifest does not tell. */
-static enum slc_status
-find_out(const struct slc_store *store, bool json, struct findings *findings, struct slc_error *err)
+/* Collects everything that the manifest does not contain. */
+static enum slc_status collect_findings(const struct slc_store *store,
+                                        bool json,
+                                        struct findings *findings,
+                                        struct slc_error *err)
 {
     const struct slc_manifest *manifest = &store->manifest;
     enum slc_status status = json ? SLC_OK : find_ranges(store, findings->ranges, err);
@@ -229,7 +236,7 @@ find_out(const struct slc_store *store, bool json, struct findings *findings, st
         if (manifest->layouts[i].layout == SLC_LAYOUT_BLCO) {
             findings->layouts[i].run = slc_reader_info(store->reader)->keys.run;
         } else {
-            status = look_into(store, &manifest->layouts[i], &findings->layouts[i], err);
+            status = read_layout_stats(store, &manifest->layouts[i], &findings->layouts[i], err);
         }
         SLC_THEN(status, find_file(store, &manifest->layouts[i], &findings->files[i], err));
     }
@@ -282,7 +289,7 @@ static json_t *relabelled_to_json(const struct slc_manifest *manifest)
     return modes;
 }
 
-/* Of each mode what it is called, and how many of its indices have names. */
+/* Lists for each mode its title and the number of named indices. */
 static json_t *names_to_json(const struct slc_manifest *manifest)
 {
     json_t *modes = json_array();
@@ -297,7 +304,7 @@ static json_t *names_to_json(const struct slc_manifest *manifest)
     return modes;
 }
 
-/* What was appended, oldest first. */
+/* Lists the appended inputs, oldest first. */
 static json_t *appended_to_json(const struct slc_store_origin *origin)
 {
     json_t *list = json_array();
@@ -361,14 +368,14 @@ static void print_modes(const struct slc_store *store, const struct used_range *
     for (unsigned n = 0; n < manifest->order; n++) {
         (void)snprintf(title, sizeof title, "%s", manifest->titles[n]);
         slc_text_make_plain(title);
-        printf("  %-12s %s%s%s long, %u bit%s", n == 0 ? "modes" : "", title,
+        printf("  %-12s %s%ssize %s, %u bit%s", n == 0 ? "modes" : "", title,
                *title != '\0' ? ", " : "", format_count(&length, manifest->dims[n]),
                info->keys.mode_bits[n], plural(info->keys.mode_bits[n]));
         if (manifest->nnz > 0) {
             printf(", used from %" PRIu64 " to %" PRIu64, ranges[n].low + 1, ranges[n].high + 1);
         }
         if (slc_manifest_permutation(manifest, n) != NULL) {
-            printf(", numbered by frequency within the store");
+            printf(", renumbered by frequency");
         }
         if (slc_manifest_names(manifest, n) != NULL) {
             printf(", %s with names",
@@ -378,7 +385,7 @@ static void print_modes(const struct slc_store *store, const struct used_range *
     }
 }
 
-/* One layout: its file, what coordinates take, its order, and its partitions. */
+/* Prints a layout: its file, the size of its coordinates, its order, and its partitions. */
 static void
 print_layout(const struct slc_manifest *manifest, unsigned i, const struct layout_stats *stats)
 {
@@ -392,8 +399,8 @@ print_layout(const struct slc_manifest *manifest, unsigned i, const struct layou
     printf("  %-12s coordinates %.2f bits per nonzero (log2(e * cells / nonzeros): %.2f)\n", "",
            index_bits(manifest, layout), ideal_bits(manifest));
     if (layout->layout == SLC_LAYOUT_FIBER) {
-        printf("  %-12s whole fibers of mode %u: %s that are not empty\n", "",
-               layout->layout_mode + 1, format_count(&a, stats->fibers));
+        printf("  %-12s whole fibers of mode %u: %s nonempty\n", "", layout->layout_mode + 1,
+               format_count(&a, stats->fibers));
     } else if (stats->run.bits > 0) {
         printf("  %-12s fibers of mode %u kept together, in runs of up to 2^%u indices\n", "",
                stats->run.mode + 1, stats->run.bits);
@@ -406,7 +413,7 @@ print_layout(const struct slc_manifest *manifest, unsigned i, const struct layou
     }
 }
 
-/* Texts that the manifest has from elsewhere: nothing in them is for the terminal to obey. */
+/* Prints texts of foreign origin, without control characters for the terminal. */
 static void print_origin(const struct slc_store_origin *found)
 {
     struct slc_store_origin origin = *found;
@@ -431,9 +438,8 @@ static void print_origin(const struct slc_store_origin *found)
         struct slc_store_appended *last = &origin.appended[origin.appended_count - 1];
 
         slc_text_make_plain(last->source);
-        printf("  %-12s %u input%s, the last %s with %s entries\n", "appended",
-               origin.appended_count, plural(origin.appended_count), last->source,
-               format_count(&a, last->entries));
+        printf("  %-12s %u input%s, last: %s with %s entries\n", "appended", origin.appended_count,
+               plural(origin.appended_count), last->source, format_count(&a, last->entries));
     }
 }
 
@@ -461,10 +467,10 @@ static void print_text(const struct slc_store *store, const struct findings *fin
                    findings->files[i].parts[k].path);
         }
     }
-    printf("  %-12s largest %s, %s nonzeros; %" PRIu64 " tile%s in all\n", "blocks",
+    printf("  %-12s largest %s, %s nonzeros; %" PRIu64 " tile%s in total\n", "blocks",
            format_memory(&a, info->max_block_bytes), format_count(&b, info->max_block_nnz),
            info->tile_count, plural(info->tile_count));
-    printf("  %-12s %.2f bytes per nonzero, %s in all\n", "size",
+    printf("  %-12s %.2f bytes per nonzero, %s in total\n", "size",
            session_bytes_per_nonzero(manifest),
            format_data(&a, (double)slc_manifest_file_bytes(manifest)));
     print_origin(&manifest->origin);
@@ -491,7 +497,7 @@ static int run(const struct command *command, int argc, char **argv)
         return info_checkpoint(operands.text[0], args.json);
     }
     if (session_open(&session, operands.text[0], slc_memory_total(), &err) != SLC_OK ||
-        find_out(&session.store, args.json, &findings, &err) != SLC_OK) {
+        collect_findings(&session.store, args.json, &findings, &err) != SLC_OK) {
         code = console_error(&err);
     } else if (args.json) {
         code = print_json(&session.store, &findings);
@@ -508,7 +514,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_info = {
     .name = "info",
-    .summary = "tell everything about a store, or a checkpoint",
+    .summary = "print the properties of a store or a checkpoint",
     .example = "sluice info flights-4d.slc",
     .operands = "X.slc|CHECKPOINT",
     .operands_min = 1,

@@ -1,4 +1,4 @@
-/* sluice layout: adds layouts to a store, or drops some, or tells which it has. */
+/* sluice layout: adds, drops, moves or lists layouts of a store. */
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
@@ -20,15 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Further kinds of layouts. */
+/* Kinds of further layouts. */
 enum { LAYOUT_KINDS = 2 };
 
 struct arguments {
-    const char *sorted; /* modes to add sorted layouts of, as they were given, or NULL, .. */
-    const char *fiber;  /* .. and those with whole fibers */
-    const char *drop;   /* layouts */
+    const char *sorted; /* modes of sorted layouts to add, as given, or NULL */
+    const char *fiber;  /* modes of fiber layouts to add */
+    const char *drop;   /* layouts to drop */
     const char *stripe; /* folders */
-    const char *of;     /* layouts to be moved; NULL: all */
+    const char *of;     /* layouts to move; NULL: all */
     bool gather;
     bool dry_run;
     uint64_t memory;
@@ -39,18 +39,18 @@ struct arguments {
     bool quiet;
 };
 
-/* Sets of modes of each kind, a bit each. */
-struct layout_wish {
+/* Sets of modes of each kind, one bit each. */
+struct layout_changes {
     uint32_t add[LAYOUT_KINDS];
     uint32_t drop[LAYOUT_KINDS];
-    uint32_t move[LAYOUT_KINDS]; /* further layouts to be striped or gathered .. */
-    bool move_blco;              /* .. and the first .. */
-    bool move_all;               /* .. or whatever there is */
+    uint32_t move[LAYOUT_KINDS]; /* further layouts to stripe or gather */
+    bool move_blco;              /* also the first layout */
+    bool move_all;               /* all layouts */
 };
 
 static const enum slc_layout_kind kinds[LAYOUT_KINDS] = {SLC_LAYOUT_SORTED, SLC_LAYOUT_FIBER};
 
-/* A mode from 1 to `order`, up to a comma or the end; 0 where it is something else. */
+/* Parses a mode from 1 to `order`, up to a comma or the end; returns 0 for anything else. */
 static unsigned parse_mode(const char **text, unsigned order)
 {
     unsigned mode = 0;
@@ -65,7 +65,7 @@ static unsigned parse_mode(const char **text, unsigned order)
     return mode;
 }
 
-/* The modes of a list, or all; NULL: none. Errors: SLC_ERR_USAGE. */
+/* Parses a list of modes, or "all"; NULL: none. Errors: SLC_ERR_USAGE. */
 static enum slc_status parse_modes(
     const char *option, const char *list, unsigned order, uint32_t *modes, struct slc_error *err)
 {
@@ -80,15 +80,15 @@ static enum slc_status parse_modes(
 
         if (mode == 0) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "--%s '%s': modes from 1 to %u, with commas between, or all", option,
-                            list, order);
+                            "--%s '%s': use a comma-separated list of modes from 1 to %u, or all",
+                            option, list, order);
         }
         *modes |= UINT32_C(1) << (mode - 1);
     }
     return SLC_OK;
 }
 
-/* Layouts by their names, NULL: none; *blco, which may be NULL, for the first. Errors:
+/* Parses a list of layouts; NULL: none. *blco (may be NULL) is set for the first layout. Errors:
  * SLC_ERR_USAGE. */
 static enum slc_status parse_layouts(const char *option,
                                      const char *list,
@@ -123,57 +123,58 @@ static enum slc_status parse_layouts(const char *option,
         }
         if (mode == 0) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "--%s '%s': modes from 1 to %u, each as sorted-K or fiber-K, with "
-                            "commas between%s",
+                            "--%s '%s': use a comma-separated list of sorted-K and fiber-K, with "
+                            "modes from 1 to %u%s",
                             option, list, order, blco != NULL ? ", or blco" : "");
         }
     }
     return SLC_OK;
 }
 
-/* Of a store with so many modes. Errors: SLC_ERR_USAGE. */
-static enum slc_status parse_wish(const struct arguments *args,
-                                  unsigned order,
-                                  struct layout_wish *wish,
-                                  struct slc_error *err)
+/* Parses the changes of a store with `order` modes. Errors: SLC_ERR_USAGE. */
+static enum slc_status parse_changes(const struct arguments *args,
+                                     unsigned order,
+                                     struct layout_changes *changes,
+                                     struct slc_error *err)
 {
-    wish->move_all = args->of == NULL;
-    SLC_TRY(parse_modes("sorted", args->sorted, order, &wish->add[0], err));
-    SLC_TRY(parse_modes("fiber", args->fiber, order, &wish->add[1], err));
-    SLC_TRY(parse_layouts("drop", args->drop, order, wish->drop, NULL, err));
-    SLC_TRY(parse_layouts("of", args->of, order, wish->move, &wish->move_blco, err));
+    changes->move_all = args->of == NULL;
+    SLC_TRY(parse_modes("sorted", args->sorted, order, &changes->add[0], err));
+    SLC_TRY(parse_modes("fiber", args->fiber, order, &changes->add[1], err));
+    SLC_TRY(parse_layouts("drop", args->drop, order, changes->drop, NULL, err));
+    SLC_TRY(parse_layouts("of", args->of, order, changes->move, &changes->move_blco, err));
     if ((args->stripe != NULL) + args->gather > 1 ||
         (args->of != NULL && args->stripe == NULL && !args->gather)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--of goes with one of --stripe and --gather, which do not go together");
+                        "--of needs --stripe or --gather, and these two cannot be combined");
     }
-    if ((wish->add[0] & wish->drop[0]) != 0 || (wish->add[1] & wish->drop[1]) != 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "the same layout is to be added and dropped: drop it first to build it "
-                        "again");
+    if ((changes->add[0] & changes->drop[0]) != 0 || (changes->add[1] & changes->drop[1]) != 0) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "a layout cannot be added and dropped at once: drop it first, then build it again");
     }
     return SLC_OK;
 }
 
-/* Whether a layout is to be striped or gathered. */
-static bool is_to_move(const struct layout_wish *wish, const struct slc_store_layout *layout)
+/* Returns whether a layout is to be striped or gathered. */
+static bool is_to_move(const struct layout_changes *changes, const struct slc_store_layout *layout)
 {
-    return wish->move_all ||
+    return changes->move_all ||
            (layout->layout == SLC_LAYOUT_BLCO
-                ? wish->move_blco
-                : (wish->move[layout->layout == SLC_LAYOUT_FIBER] >> layout->layout_mode & 1) != 0);
+                ? changes->move_blco
+                : (changes->move[layout->layout == SLC_LAYOUT_FIBER] >> layout->layout_mode & 1) !=
+                      0);
 }
 
-/* What a run that adds layouts is expected to take, judged by the plan of each. */
+/* Expected resources of a run that adds layouts, from the plan of each layout. */
 struct layout_expected {
     struct forecast_ahead ahead;
     const struct slc_relayout *layouts;
-    uint64_t made_bytes; /* of the files, as they turned out */
-    bool resumed;        /* some was there of an interrupted build: less is read and written */
+    uint64_t made_bytes; /* actual size of the files */
+    bool resumed;        /* part of an interrupted build existed: less is read and written */
 };
 
-/* The layouts of a store, from the manifest alone: another run may be changing the store, or
- * replacing it. Errors: as slc_manifest_read. */
+/* Prints the layouts according to the manifest only, because another run may be changing or
+ * replacing the store. Errors: as slc_manifest_read. */
 static enum slc_status print_list(const char *store, struct slc_error *err)
 {
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
@@ -194,7 +195,7 @@ static enum slc_status print_list(const char *store, struct slc_error *err)
     return status;
 }
 
-/* Which fibers the keys of a layout keep together. */
+/* Prints which fibers a layout keeps together. */
 static void print_run(const struct slc_fiber_run *run)
 {
     if (run->bits > 0) {
@@ -203,40 +204,42 @@ static void print_run(const struct slc_fiber_run *run)
     }
 }
 
-/* "sorted-1: 64 partitions, 0 rows in pieces" or "fiber-2: whole fibers of mode 2". */
+/* Prints "sorted-1: 64 partitions, 0 rows split" or "fiber-2: whole fibers of mode 2". */
 static void print_head(enum slc_layout_kind kind, unsigned mode, const struct slc_sorted_cuts *cuts)
 {
     struct format_text a;
 
     printf("%s-%u: ", slc_layout_name(kind), mode + 1);
     if (kind == SLC_LAYOUT_SORTED) {
-        printf("%s partition%s, %" PRIu64 " row%s in pieces", format_count(&a, cuts->count),
+        printf("%s partition%s, %" PRIu64 " row%s split", format_count(&a, cuts->count),
                plural(cuts->count), cuts->split_rows, plural(cuts->split_rows));
     } else {
         printf("whole fibers of mode %u", mode + 1);
     }
 }
 
-/* As the nonzeros take now, half a page of padding for each partition and its entry. */
+/* Estimates the size from the size of the first layout, plus half a page of padding and an index
+ * entry per partition. */
 static double disk_bytes(const struct slc_layout_info *info, const struct slc_sorted_plan *plan)
 {
     return (double)info->file_bytes +
            (double)plan->cuts.count * (2048.0 + 88.0 + 16.0 * info->order);
 }
 
-/* Of a trial of decoding. */
+/* Length of a decoding trial. */
 #define TRIAL_SECONDS 0.3
-/* In times of decoding a nonzero: counting or gathering it in a scan; sorting and encoding it. */
+/* Cost per nonzero relative to decoding: counting or gathering it in a scan; sorting and encoding
+ * it. */
 #define SCAN_OF_DECODE 4.0
 #define SORT_OF_DECODE 80.0
-/* What begin, syncs and end take. */
+/* Time to start, to sync and to finish. */
 #define ALWAYS_SECONDS 0.05
 
-/* What it would read, how long it would take, and whether the disk has room. */
-static enum slc_status judge(const struct slc_relayout *layouts,
-                             const struct slc_sorted_plan *plan,
-                             bool quiet,
-                             struct slc_error *err)
+/* Estimates bytes and time, and checks the disk space. */
+static enum slc_status estimate_build(const struct slc_relayout *layouts,
+                                      const struct slc_sorted_plan *plan,
+                                      bool quiet,
+                                      struct slc_error *err)
 {
     const struct slc_reader *reader = layouts->store.reader;
     const struct slc_layout_info *info = slc_reader_info(reader);
@@ -250,18 +253,19 @@ static enum slc_status judge(const struct slc_relayout *layouts,
     forecast.final_bytes = (uint64_t)disk_bytes(info, plan);
     if (trial.nnz > 0) {
         forecast_try_drives(&forecast, slc_reader_path(reader));
-        forecast_phase(&forecast, "begin and end");
-        forecast_part(&forecast, "syncing", ALWAYS_SECONDS);
-        forecast_phase(&forecast, "scan");
-        forecast_part(&forecast, "reading",
-                      slc_ratio(scans * (double)info->file_bytes, forecast.read_rate));
-        forecast_part(&forecast, "decoding", SCAN_OF_DECODE * scans * work * trial.decode_seconds);
-        forecast_phase(&forecast, "write");
-        forecast_part(&forecast, "sorting", SORT_OF_DECODE * work * trial.decode_seconds);
-        forecast_part(&forecast, "writing",
-                      slc_ratio((double)forecast.final_bytes, forecast.write_rate));
+        forecast_add_phase(&forecast, "begin and end");
+        forecast_add_part(&forecast, "syncing", ALWAYS_SECONDS);
+        forecast_add_phase(&forecast, "scan");
+        forecast_add_part(&forecast, "reading",
+                          slc_ratio(scans * (double)info->file_bytes, forecast.read_rate));
+        forecast_add_part(&forecast, "decoding",
+                          SCAN_OF_DECODE * scans * work * trial.decode_seconds);
+        forecast_add_phase(&forecast, "write");
+        forecast_add_part(&forecast, "sorting", SORT_OF_DECODE * work * trial.decode_seconds);
+        forecast_add_part(&forecast, "writing",
+                          slc_ratio((double)forecast.final_bytes, forecast.write_rate));
     }
-    SLC_TRY(forecast_check_room(&forecast, err));
+    SLC_TRY(forecast_check_space(&forecast, err));
     if (!quiet) {
         printf("  %-12s %s read\n", "bytes", format_data(&a, scans * (double)info->file_bytes));
         forecast_print_time(&forecast);
@@ -269,31 +273,31 @@ static enum slc_status judge(const struct slc_relayout *layouts,
     return SLC_OK;
 }
 
-/* Of memory for encoders and the writer, that is touched (measured: 0.21 to 0.45). */
+/* Part of the memory for encoders and writer that is touched (measured: 0.21 to 0.45). */
 #define ENCODERS_FILLED 0.35
-/* In times of a scan that counts: sorting, encoding and writing (measured: 1.2 to 3.6). */
+/* Time to sort, encode and write, relative to a counting scan (measured: 1.2 to 3.6). */
 #define WRITE_OF_SCAN 2.5
 
-/* `planned` of struct slc_relayout_options; `expected` is a struct layout_expected. */
-static void layout_expect(void *expected, const struct slc_sorted_plan *plan)
+/* `planned` of struct slc_relayout_options; `context` is a struct layout_expected. */
+static void add_expected(void *context, const struct slc_sorted_plan *plan)
 {
-    struct layout_expected *layout = expected;
-    struct forecast_told *told = &layout->ahead.told;
+    struct layout_expected *layout = context;
+    struct forecast_totals *expected = &layout->ahead.expected;
     const struct slc_layout_info *info = slc_reader_info(layout->layouts->store.reader);
     const double scan = slc_ratio(plan->count_seconds, plan->count_scans);
     const uint64_t memory =
         slc_memory_resident() + plan->area_bytes +
         (uint64_t)(ENCODERS_FILLED * (double)(plan->need_bytes - plan->area_bytes));
 
-    told->memory_bytes = slc_max_u64(told->memory_bytes, memory);
-    told->read_bytes += (plan->count_scans + plan->batches) * info->file_bytes;
-    told->final_bytes += (uint64_t)disk_bytes(info, plan);
-    told->seconds +=
+    expected->memory_bytes = slc_max_u64(expected->memory_bytes, memory);
+    expected->read_bytes += (plan->count_scans + plan->batches) * info->file_bytes;
+    expected->final_bytes += (uint64_t)disk_bytes(info, plan);
+    expected->seconds +=
         ALWAYS_SECONDS + plan->count_seconds + scan * ((double)plan->batches + WRITE_OF_SCAN);
     layout->ahead.known = true;
 }
 
-/* What would be built. */
+/* Prints the layout that would be built. */
 static void print_plan(const struct slc_relayout *layouts,
                        enum slc_layout_kind kind,
                        unsigned mode,
@@ -304,7 +308,7 @@ static void print_plan(const struct slc_relayout *layouts,
 
     print_head(kind, mode, &plan->cuts);
     printf("\n  %-12s %u to %s, %" PRIu64 " to gather nonzeros\n", "scans", plan->count_scans,
-           kind == SLC_LAYOUT_SORTED ? "count rows and fibers" : "cut by keys", plan->batches);
+           kind == SLC_LAYOUT_SORTED ? "count rows and fibers" : "divide by keys", plan->batches);
     print_run(&plan->keys.run);
     printf("  %-12s %s with %u thread%s, %s of it for nonzeros\n", "memory",
            format_memory(&a, plan->need_bytes), plan->workers, plural(plan->workers),
@@ -312,7 +316,7 @@ static void print_plan(const struct slc_relayout *layouts,
     printf("  %-12s about %s\n", "disk", format_data(&a, disk_bytes(info, plan)));
 }
 
-/* What has been built; `verbose`: and by which scans, in which time. */
+/* Prints the layout that was built; `verbose`: also its scans and times. */
 static void print_report(const struct slc_relayout *layouts,
                          enum slc_layout_kind kind,
                          unsigned mode,
@@ -335,14 +339,14 @@ static void print_report(const struct slc_relayout *layouts,
            (double)report->summary.file_bytes / nnz, seconds,
            format_scaled(&b, slc_ratio(nnz, seconds)));
     if (report->kept_nnz > 0) {
-        printf("  %-12s %s nonzeros were there from an interrupted build\n", "resumed",
+        printf("  %-12s %s nonzeros from an interrupted build\n", "resumed",
                format_count(&a, report->kept_nnz));
     }
     if (verbose) {
         printf("  %-12s %u to %s (%.2fs), %" PRIu64 " to gather nonzeros (%.2fs, and %.2fs "
                "to sort them)\n",
                "scans", report->count_scans,
-               kind == SLC_LAYOUT_SORTED ? "count rows and fibers" : "cut by keys",
+               kind == SLC_LAYOUT_SORTED ? "count rows and fibers" : "divide by keys",
                report->count_seconds, report->gather_scans, report->gather_seconds,
                report->sort_seconds);
         print_run(&report->run);
@@ -355,23 +359,23 @@ static const struct option options[] = {
     {"sorted", OPTION_STRING, offsetof(struct arguments, sorted), .value = "MODES",
      .help = "add layouts sorted by these modes: 1,3 or all"},
     {"fiber", OPTION_STRING, offsetof(struct arguments, fiber), .value = "MODES",
-     .help = "add layouts that keep whole fibers of these modes together: 2 or all"},
+     .help = "add layouts that keep fibers of these modes whole: 2 or all"},
     {"drop", OPTION_STRING, offsetof(struct arguments, drop), .value = "LAYOUTS",
-     .help = "remove layouts, before others are added: sorted-1,fiber-2"},
+     .help = "remove these layouts, before others are added: sorted-1,fiber-2"},
     {"stripe", OPTION_STRING, offsetof(struct arguments, stripe), .value = "FOLDERS",
-     .help = "move layouts out of the store, in stripes to these folders: /mnt/a,/mnt/b"},
+     .help = "move layouts to stripes in these folders: /mnt/a,/mnt/b"},
     {"gather", OPTION_FLAG, offsetof(struct arguments, gather),
-     .help = "move layouts back into the store"},
+     .help = "move striped layouts back into the store"},
     {"of", OPTION_STRING, offsetof(struct arguments, of), .value = "LAYOUTS",
-     .help = "with --stripe and --gather, only these: blco,sorted-1; default: all"},
+     .help = "with --stripe and --gather: move only these layouts: blco,sorted-1; default: all"},
     {"dry-run", OPTION_FLAG, offsetof(struct arguments, dry_run),
-     .help = "count rows and tell what would be built, read and written; change nothing"},
+     .help = "count rows, print and estimate the changes; write nothing"},
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
     OPTION_ROW_PROGRESS(arguments, progress),
     OPTION_ROW_LOG_JSON(arguments, log_json),
     {"verbose", OPTION_FLAG, offsetof(struct arguments, verbose), .letter = 'v',
-     .help = "tell scans and times of each layout, too"},
+     .help = "also print the scans and times of each layout"},
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 
@@ -387,24 +391,24 @@ static enum slc_status add_layout(struct slc_relayout *layouts,
     enum slc_status status;
 
     if (slc_manifest_find(&layouts->store.manifest, kind, mode) != NULL) {
-        console_settle();
+        console_clear_live();
         if (!args->quiet) {
-            printf("%s-%u: is there already\n", slc_layout_name(kind), mode + 1);
+            printf("%s-%u: exists already\n", slc_layout_name(kind), mode + 1);
         }
         return SLC_OK;
     }
     if (args->dry_run) {
         status = slc_relayout_plan(layouts, kind, mode, &plan, err);
-        console_settle();
+        console_clear_live();
         if (status == SLC_OK) {
             print_plan(layouts, kind, mode, &plan);
-            status = judge(layouts, &plan, args->quiet, err);
+            status = estimate_build(layouts, &plan, args->quiet, err);
         }
         slc_sorted_plan_destroy(&plan);
         return status;
     }
     status = slc_relayout_add(layouts, kind, mode, &report, err);
-    console_settle();
+    console_clear_live();
     SLC_TRY(status);
     expected->made_bytes += report.summary.file_bytes;
     expected->resumed = expected->resumed || report.kept_nnz > 0;
@@ -429,7 +433,7 @@ static enum slc_status drop_layout(struct slc_relayout *layouts,
     return SLC_OK;
 }
 
-/* Folders as they are to be listed: absolute. At most SLC_MAX_STRIPES. Errors: SLC_ERR_USAGE. */
+/* Parses folders and makes them absolute. At most SLC_MAX_STRIPES. Errors: SLC_ERR_USAGE. */
 static enum slc_status
 parse_folders(const char *text, char **folders, unsigned *count, struct slc_error *err)
 {
@@ -439,7 +443,8 @@ parse_folders(const char *text, char **folders, unsigned *count, struct slc_erro
 
         if (*count == SLC_MAX_STRIPES || folder == NULL) {
             free(folder);
-            return slc_fail(err, SLC_ERR_USAGE, "--stripe: 1 to %d folders, with commas between",
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--stripe: use a comma-separated list of 1 to %d folders",
                             (int)SLC_MAX_STRIPES);
         }
         folders[*count] = realpath(folder, NULL);
@@ -455,7 +460,7 @@ parse_folders(const char *text, char **folders, unsigned *count, struct slc_erro
     return SLC_OK;
 }
 
-/* Stripes or gathers one layout, or tells that it would. */
+/* Stripes or gathers one layout, or prints the change in a dry run. */
 static enum slc_status move_layout(struct slc_relayout *layouts,
                                    const struct arguments *args,
                                    const struct slc_store_layout *layout,
@@ -475,7 +480,7 @@ static enum slc_status move_layout(struct slc_relayout *layouts,
                 : slc_relayout_stripe(layouts, layout->layout, layout->layout_mode,
                                       (const char *const *)folders, count, &changed, err);
     }
-    console_settle();
+    console_clear_live();
     SLC_TRY(status);
     if (!args->quiet) {
         printf("%s: %s%s", file,
@@ -491,10 +496,10 @@ static enum slc_status move_layout(struct slc_relayout *layouts,
     return SLC_OK;
 }
 
-/* Stripes or gathers what is asked for. */
+/* Stripes or gathers the selected layouts. */
 static enum slc_status move_layouts(struct slc_relayout *layouts,
                                     const struct arguments *args,
-                                    const struct layout_wish *wish,
+                                    const struct layout_changes *changes,
                                     struct slc_error *err)
 {
     const struct slc_manifest *manifest = &layouts->store.manifest;
@@ -504,7 +509,7 @@ static enum slc_status move_layouts(struct slc_relayout *layouts,
         args->stripe == NULL ? SLC_OK : parse_folders(args->stripe, folders, &count, err);
 
     for (unsigned i = 0; i < manifest->layout_count && status == SLC_OK; i++) {
-        if (is_to_move(wish, &manifest->layouts[i])) {
+        if (is_to_move(changes, &manifest->layouts[i])) {
             found++;
             status = move_layout(layouts, args, &manifest->layouts[i], folders, count, err);
         }
@@ -518,32 +523,32 @@ static enum slc_status move_layouts(struct slc_relayout *layouts,
     return status;
 }
 
-static enum slc_status change(struct slc_relayout *layouts,
-                              const struct arguments *args,
-                              struct layout_expected *expected,
-                              struct slc_error *err)
+static enum slc_status apply_changes(struct slc_relayout *layouts,
+                                     const struct arguments *args,
+                                     struct layout_expected *expected,
+                                     struct slc_error *err)
 {
     const unsigned order = layouts->store.manifest.order;
-    struct layout_wish wish = {.add = {0}};
+    struct layout_changes changes = {.add = {0}};
 
-    SLC_TRY(parse_wish(args, order, &wish, err));
+    SLC_TRY(parse_changes(args, order, &changes, err));
     for (unsigned i = 0; i < LAYOUT_KINDS * order; i++) {
-        if ((wish.drop[i / order] >> i % order & 1) != 0) {
+        if ((changes.drop[i / order] >> i % order & 1) != 0) {
             SLC_TRY(drop_layout(layouts, args, kinds[i / order], i % order, err));
         }
     }
     for (unsigned i = 0; i < LAYOUT_KINDS * order; i++) {
-        if ((wish.add[i / order] >> (i % order) & 1) != 0) {
+        if ((changes.add[i / order] >> (i % order) & 1) != 0) {
             SLC_TRY(add_layout(layouts, args, expected, kinds[i / order], i % order, err));
         }
     }
     if ((args->stripe != NULL || args->gather)) {
-        SLC_TRY(move_layouts(layouts, args, &wish, err));
+        SLC_TRY(move_layouts(layouts, args, &changes, err));
     }
     return SLC_OK;
 }
 
-/* Opens the store, and adds and drops. */
+/* Opens the store and makes all changes. */
 static enum slc_status
 change_store(const struct arguments *args, const char *store, struct slc_error *err)
 {
@@ -557,18 +562,18 @@ change_store(const struct arguments *args, const char *store, struct slc_error *
         .reads_only = args->dry_run,
         .stop = &stop,
         .progress = progress_phase,
-        .planned = layout_expect,
+        .planned = add_expected,
         .planned_context = &expected};
     struct format_text a, b;
     enum slc_status status = slc_relayout_open(&open, &layouts, err);
 
-    forecast_begin(&expected.ahead);
-    SLC_THEN(status, change(&layouts, args, &expected, err));
+    forecast_ahead_start(&expected.ahead);
+    SLC_THEN(status, apply_changes(&layouts, args, &expected, err));
     if (status == SLC_OK && !expected.resumed) {
         forecast_compare_bytes(&expected.ahead, args->quiet, 0, expected.made_bytes);
     }
     if (status == SLC_OK && args->verbose) {
-        printf("%s at most, budget %s\n", format_memory(&a, slc_memory_peak()),
+        printf("peak memory %s, budget %s\n", format_memory(&a, slc_memory_peak()),
                format_memory(&b, args->memory));
     }
     slc_relayout_close(&layouts);
@@ -593,7 +598,7 @@ static int run(const struct command *command, int argc, char **argv)
                          ? print_list(operands.text[0], &err)
                          : change_store(&args, operands.text[0], &err));
     if (status != SLC_OK) {
-        console_settle();
+        console_clear_live();
         code = console_error(&err);
     }
     return status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
@@ -601,14 +606,13 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_layout = {
     .name = "layout",
-    .summary = "add or drop further orders of a store's nonzeros",
+    .summary = "add, drop or move layouts of a store",
     .example = "sluice layout flights-4d.slc --sorted 1,3 --memory 2GiB",
     .operands = "X.slc",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes =
-        "Without --sorted, --fiber, --drop, --stripe and --gather: tells which layouts there are.\n"
-        "A command that was stopped goes on when it is given again.",
+    .notes = "Without --sorted, --fiber, --drop, --stripe and --gather, lists the layouts.\nRepeat "
+             "a command that was stopped to resume it.",
     .run = run,
 };

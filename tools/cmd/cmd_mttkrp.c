@@ -38,9 +38,10 @@ static const struct option options[] = {
     {"mode", OPTION_U64, offsetof(struct arguments, mode), .required = true, .value = "K",
      .minimum = 1, .maximum = SLC_MAX_ORDER, .help = "mode to compute, counted from 1"},
     {"factors", OPTION_STRING, offsetof(struct arguments, factors), .required = true,
-     .value = "DIR", .help = "folder with mode-1.npy, mode-2.npy, ..; that of mode K is not read"},
+     .value = "DIR",
+     .help = "folder with mode-1.npy, mode-2.npy, ..; the factor of mode K is not read"},
     {"output", OPTION_STRING, offsetof(struct arguments, output), .letter = 'o', .required = true,
-     .value = "M.npy", .help = "where the result goes"},
+     .value = "M.npy", .help = "output file"},
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
@@ -55,8 +56,8 @@ static const struct option options[] = {
     {.name = NULL}};
 
 /*
- * The rank of the factors, found before the plan from the shortest mode's file: a plan made after
- * loading them would count them twice.
+ * Finds the rank of the factors from the file of the smallest mode. This happens before the plan,
+ * because a plan made after loading the factors would count them twice.
  */
 static enum slc_status find_rank(const struct slc_manifest *manifest,
                                  const char *folder,
@@ -130,7 +131,7 @@ static enum slc_status compute(struct slc_session *session,
         now.output = NULL;
         *pass = now;
     }
-    console_settle();
+    console_clear_live();
     SLC_THEN(status, slc_relabel_rows(&session->store, mode, SLC_ROWS_OF_INPUT, &output, err));
     SLC_THEN(status, slc_npy_write(slc_files_system(), args->output, &output, err));
     for (unsigned n = 0; n < manifest->order; n++) {
@@ -140,8 +141,8 @@ static enum slc_status compute(struct slc_session *session,
     return status;
 }
 
-/* What the plan lets expect, beside what happened: in the summary, and in the log. */
-static void compare(const struct slc_session *session, double seconds, bool quiet)
+/* Prints and logs the estimate of the plan and the actual values. */
+static void report_estimate(const struct slc_session *session, double seconds, bool quiet)
 {
     struct estimator estimator = {.plan = NULL};
     struct estimate estimate;
@@ -198,7 +199,7 @@ static void print_plan(const struct slc_session *session)
     (void)fflush(stdout);
 }
 
-/* The plan and an estimate. */
+/* Prints the plan and an estimate. */
 static enum slc_status
 dry_run(struct slc_session *session, const struct arguments *args, struct slc_error *err)
 {
@@ -273,7 +274,7 @@ static int run(const struct command *command, int argc, char **argv)
         if (!args.quiet) {
             print_report(&session, args.output, &outcome, seconds);
         }
-        compare(&session, seconds, args.quiet);
+        report_estimate(&session, seconds, args.quiet);
     }
     session_close(&session);
     return code;
@@ -281,7 +282,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_mttkrp = {
     .name = "mttkrp",
-    .summary = "multiply a store with the factors of all other modes (MTTKRP)",
+    .summary = "multiply a store with the factor matrices of all other modes (MTTKRP)",
     .example = "sluice mttkrp flights-4d.slc --mode 1 --factors flights-4d.r16 -o M.npy",
     .operands = "X.slc",
     .operands_min = 1,

@@ -1,4 +1,4 @@
-/* sluice permute: a store with its modes in another order. */
+/* sluice permute: writes a store with its modes in another order. */
 #include "tools/build/build_options.h"
 #include "tools/progress/console.h"
 #include "tools/session/commands.h"
@@ -12,7 +12,7 @@ struct arguments {
 
 static const struct option options[] = {
     {"order", OPTION_MODES, offsetof(struct arguments, order), .required = true, .value = "K,L,..",
-     .help = "modes of X in the order they get, each once: 3,1,2 makes the third the first"},
+     .help = "modes of X in the new order, each exactly once: 3,1,2 makes the third the first"},
     OPTION_ROW_TRANSFORM(arguments, transforms),
     RESHAPE_OPTION_ROWS(arguments),
     FORECAST_OPTION_ROWS(arguments, forecast),
@@ -39,7 +39,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_permute = {
     .name = "permute",
-    .summary = "make a store with the modes of another in a new order",
+    .summary = "reorder the modes of a store",
     .example = "sluice permute flights-4d.slc by-destination.slc --order 4,1,2,3",
     .operands = "X.slc OUT.slc",
     .operands_min = 2,

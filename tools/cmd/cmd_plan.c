@@ -1,4 +1,4 @@
-/* sluice plan: what an operation would hold in memory, read and write, without doing it. */
+/* sluice plan: shows the memory, I/O and time of an operation without running it. */
 #include "base/thread/team.h"
 #include "engine/planning/planning.h"
 #include "engine/product/contract.h"
@@ -21,21 +21,24 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Of one mode. */
+/* Plan of the products in one mode. */
 struct plan_product {
-    enum slc_layout_kind layout; /* that is read */
+    enum slc_layout_kind layout; /* layout to read */
     uint64_t layout_bytes;
-    uint64_t fibers;            /* that have nonzeros; 0 where the layout does not tell */
-    bool ttv_sorts;             /* sums do not come in the order of the result */
-    bool ttm_sorts;             /* there are no whole fibers: a temporary store is made */
-    bool ttm_needs_layout;      /* and the mode is too long for one */
-    uint64_t ttv_minimum_bytes; /* smallest budgets that work */
+    uint64_t fibers;            /* number of nonempty fibers; 0 if the layout does not record it */
+    bool ttv_sorts;             /* sums are not in the order of the result */
+    bool ttm_sorts;             /* no layout with whole fibers: a temporary store is built */
+    bool ttm_needs_layout;      /* and the mode is too large for one */
+    uint64_t ttv_minimum_bytes; /* minimum budgets */
     uint64_t ttm_minimum_bytes;
-    /* The same of a device's memory, where one is to multiply; 0: there is none. */
+    /* Minimum device memory, if a device multiplies; 0: no device. */
     uint64_t ttv_device_bytes, ttm_device_bytes;
 };
 
-/* A vector in one mode. A budget that is too small is no error here: the least is told. */
+/*
+ * Plans a product with a vector in one mode. A budget that is too small is not an error; the
+ * minimum is recorded.
+ */
 static enum slc_status plan_ttv(const struct slc_store *store,
                                 const struct session_options *options,
                                 unsigned mode,
@@ -71,11 +74,11 @@ static enum slc_status plan_ttv(const struct slc_store *store,
     return SLC_OK;
 }
 
-/* What a product takes of a device's memory at least. */
-static uint64_t device_least(const struct slc_device *device,
-                             const struct slc_reader *reader,
-                             unsigned mode,
-                             uint32_t columns)
+/* Returns the minimum device memory of a product. */
+static uint64_t device_minimum(const struct slc_device *device,
+                               const struct slc_reader *reader,
+                               unsigned mode,
+                               uint32_t columns)
 {
     const struct slc_products_shape shape = {
         .modes = UINT32_C(1) << mode, .columns = columns, .precision = SLC_F64};
@@ -84,7 +87,7 @@ static uint64_t device_least(const struct slc_device *device,
     const enum slc_status status =
         slc_products_plan(device, reader, &shape, 0, &plan, &host_bytes, NULL);
 
-    /* A device that is too small is no error here, either. */
+    /* Device memory that is too small is not an error either. */
     return status == SLC_OK || status == SLC_ERR_BUDGET ? plan.minimum_bytes : 0;
 }
 
@@ -113,8 +116,8 @@ static enum slc_status plan_ttm(const struct slc_store *store,
     struct slc_layouts layouts = slc_layouts_one(reader != NULL ? reader : store->reader);
     enum slc_status status = slc_ttm_plan(&layouts, &request, &plan, &share, &refused);
     if (device != NULL) {
-        product->ttv_device_bytes = device_least(device, layouts.reader[0], mode, 1);
-        product->ttm_device_bytes = device_least(device, layouts.reader[0], mode, columns);
+        product->ttv_device_bytes = device_minimum(device, layouts.reader[0], mode, 1);
+        product->ttm_device_bytes = device_minimum(device, layouts.reader[0], mode, columns);
     }
     slc_store_close_layout(store, reader != NULL ? reader : store->reader);
     if (status != SLC_OK && status != SLC_ERR_BUDGET) {
@@ -126,9 +129,9 @@ static enum slc_status plan_ttm(const struct slc_store *store,
 }
 
 /*
- * Plans a product in every mode, with `columns` columns of a matrix. Modes of the result count as
- * those of the store. `device` may be NULL. Errors: those of opening layouts; a budget that is too
- * small is none.
+ * Plans the products in every mode, with `columns` columns of a matrix. Modes of the result count
+ * as in the store. `device` may be NULL. Errors: those of opening layouts; a budget that is too
+ * small is not an error.
  */
 static enum slc_status plan_products(const struct slc_store *store,
                                      const struct session_options *options,
@@ -147,7 +150,7 @@ static enum slc_status plan_products(const struct slc_store *store,
     return status;
 }
 
-/* Where a mode's products sort, and what spares that. */
+/* Prints which products of a mode must sort, and how to avoid it. */
 static void
 print_sorting(const struct slc_store *store, const struct plan_product *product, unsigned mode)
 {
@@ -158,7 +161,7 @@ print_sorting(const struct slc_store *store, const struct plan_product *product,
                                                         : "nonzeros (ttm) are",
                product->ttm_sorts ? "; sluice layout " : "");
         if (product->ttm_sorts) {
-            printf("%s --fiber %u spares that", store->path, mode + 1);
+            printf("%s --fiber %u avoids that", store->path, mode + 1);
         }
         printf("\n");
     }
@@ -185,7 +188,7 @@ static void plan_products_print(const struct slc_store *store,
                format_memory(&ttv, product->ttv_minimum_bytes),
                format_memory(&ttm, product->ttm_minimum_bytes));
         if (product->ttm_device_bytes > 0) {
-            printf("  %-12s of the device's memory %s (ttv), %s (ttm) at least\n", "",
+            printf("  %-12s minimum device memory %s (ttv), %s (ttm)\n", "",
                    format_memory(&ttv, product->ttv_device_bytes),
                    format_memory(&ttm, product->ttm_device_bytes));
         }
@@ -247,10 +250,10 @@ static const struct option options[] = {
     SESSION_OPTION_ROWS_DEVICES(arguments),
     SESSION_OPTION_ROW_PASSES(arguments),
     SESSION_OPTION_ROW_MODE_ORDER(arguments),
-    {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "one JSON object"},
+    {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "print one JSON object"},
     {.name = NULL}};
 
-/* Bytes of the result's files on disk. */
+/* Returns the size of the result files. */
 static double result_bytes(const struct slc_manifest *manifest, const struct slc_plan *plan)
 {
     double rows = 0;
@@ -263,7 +266,7 @@ static double result_bytes(const struct slc_manifest *manifest, const struct slc
     return rows * plan->request.rank * slc_value_bytes(plan->request.precision);
 }
 
-/* Bytes that checkpoints take while a run has them. */
+/* Returns the size of the checkpoints that exist during a run. */
 static uint64_t checkpoint_bytes(const struct slc_manifest *manifest,
                                  const struct slc_plan *plan,
                                  uint64_t iterations)
@@ -392,12 +395,13 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_plan = {
     .name = "plan",
-    .summary = "show what an operation would hold in memory, read and write",
+    .summary = "show the memory, I/O and time of an operation",
     .example = "sluice plan flights-4d.slc --rank 16 --memory 512MiB",
     .operands = "X.slc",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "A budget that is too small ends with exit code 4 and names the smallest that works.",
+    .notes = "If the budget is too small, the exit code is 4 and the message names the smallest "
+             "sufficient one.",
     .run = run,
 };

@@ -1,6 +1,6 @@
 /*
- * sluice predict: what the model of a run says at the coordinates of a text, beside what the text
- * says.
+ * sluice predict: computes the values of a model at the coordinates of a text and compares them
+ * with its values.
  */
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
@@ -25,7 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Small objects, pages of libraries touched later, and the decoder of a compressed text. */
+/* Small objects, pages of libraries that are touched later, and the decoder of compressed text. */
 static const uint64_t untouched_bytes = UINT64_C(24) << 20;
 static const uint64_t thread_bytes = UINT64_C(256) << 10;
 
@@ -47,11 +47,11 @@ static const char *const form_choices[] = {"auto", "text", "csv", "npy", "none",
 
 static const struct option options[] = {
     {"output", OPTION_STRING, offsetof(struct arguments, output), .letter = 'o', .value = "FILE",
-     .help = "where values go, - for standard output, as without it"},
+     .help = "output file of the values; - for standard output, which is also used if not given"},
     {"write", OPTION_CHOICE, offsetof(struct arguments, form), .value = "FORM", .fallback = "auto",
      .choices = form_choices,
-     .help =
-         "text, csv, npy or none (the summary alone); auto: as the name of FILE ends, else text"},
+     .help = "output format: text, csv, npy or none (only the summary); auto: by the suffix of "
+             "FILE, or text"},
     INPUT_OPTION_ROW_FORMAT(arguments,
                             input_text_choices,
                             "format of COORDS: auto, tns, parti, frostt-ext, genten, "
@@ -61,16 +61,17 @@ static const struct option options[] = {
     OPTION_ROW_THREADS(arguments, threads),
     OPTION_ROW_OVERWRITE(arguments, force),
     {"json", OPTION_FLAG, offsetof(struct arguments, json),
-     .help = "the summary as one JSON object on standard output; values go to FILE alone"},
+     .help = "print the summary as one JSON object on standard output; values are written to FILE "
+             "only"},
     {"dry-run", OPTION_FLAG, offsetof(struct arguments, dry_run),
-     .help = "tell what memory, disk and time it would take; read no factor and write nothing"},
+     .help = "estimate memory, disk space and time; read no factors and write nothing"},
     {"no-probe", OPTION_FLAG, offsetof(struct arguments, no_probe),
-     .help = "of --dry-run: try no drive, and estimate no time"},
+     .help = "with --dry-run: do not test the drives, and do not estimate the time"},
     OPTION_ROW_LOG_JSON(arguments, log_json),
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 
-/* A run and its factors. */
+/* A run, its factors, and the prediction. */
 struct prediction {
     struct arguments args;
     struct slc_run_folder run;
@@ -107,14 +108,16 @@ static enum slc_status choose_form(struct prediction *prediction, struct slc_err
                                  : SLC_PREDICT_NONE;
     if (out->form == SLC_PREDICT_NPY && strcmp(out->output, "-") == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a .npy file has its length at its beginning: name a file with --output");
+                        "a .npy file starts with its length and cannot be written to standard "
+                        "output: use --output");
     }
     if (out->form != SLC_PREDICT_NONE && args->json && strcmp(out->output, "-") == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--json has standard output: name a file for the values with --output");
+                        "--json uses standard output: name a file for the values with --output");
     }
     if (out->form == SLC_PREDICT_NONE && args->output != NULL) {
-        return slc_fail(err, SLC_ERR_USAGE, "--output %s, but --write none writes no values",
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--output %s cannot be combined with --write none, which writes no values",
                         args->output);
     }
     return SLC_OK;
@@ -135,7 +138,7 @@ fill_options(struct prediction *prediction, const struct operands *operands, str
     return choose_form(prediction, err);
 }
 
-/* Of all factors; UINT64_MAX where that is more than can be counted. */
+/* Returns the bytes of all factors; UINT64_MAX if that exceeds 64 bits. */
 static uint64_t factors_bytes(const struct slc_run_folder *run)
 {
     uint64_t bytes = 0;
@@ -153,7 +156,7 @@ static uint64_t budget_of(const struct prediction *prediction)
     return prediction->args.memory != 0 ? prediction->args.memory : slc_memory_total() / 5 * 4;
 }
 
-/* All of it is in memory before the first factor is read. */
+/* Checks the budget. Everything else is in memory before the first factor is read. */
 static enum slc_status check_budget(const struct prediction *prediction, struct slc_error *err)
 {
     const struct slc_run_folder *run = &prediction->run;
@@ -176,28 +179,32 @@ static enum slc_status check_budget(const struct prediction *prediction, struct 
     return SLC_OK;
 }
 
-/* Of memory for rows and their text, that is touched; of the program and libraries, later. */
+/*
+ * Fraction of the memory for rows and their text that is touched; pages of program and libraries
+ * that are touched later.
+ */
 #define ROWS_FILLED 0.5
 static const uint64_t touched_bytes = UINT64_C(2) << 20;
 
-static void judge_time(const struct prediction *prediction,
-                       const struct slc_predict_forecast *found,
-                       struct forecast *forecast)
+static void estimate_times(const struct prediction *prediction,
+                           const struct slc_predict_forecast *found,
+                           struct forecast *forecast)
 {
     const char *input = prediction->options.input;
 
     forecast_try_drives(forecast, strcmp(input, "-") != 0 ? input : NULL);
-    forecast_phase(forecast, "begin");
-    forecast_part(forecast, "opening", FORECAST_START_SECONDS);
-    forecast_phase(forecast, "predict");
-    forecast_part(forecast, "reading",
-                  slc_ratio((double)forecast->read_bytes, forecast->read_rate));
-    forecast_part(forecast, "parsing and computing", found->parse_seconds + found->compute_seconds);
-    forecast_part(forecast, "writing",
-                  slc_ratio((double)forecast->written_bytes, forecast->write_rate));
+    forecast_add_phase(forecast, "begin");
+    forecast_add_part(forecast, "opening", FORECAST_START_SECONDS);
+    forecast_add_phase(forecast, "predict");
+    forecast_add_part(forecast, "reading",
+                      slc_ratio((double)forecast->read_bytes, forecast->read_rate));
+    forecast_add_part(forecast, "parsing and computing",
+                      found->parse_seconds + found->compute_seconds);
+    forecast_add_part(forecast, "writing",
+                      slc_ratio((double)forecast->written_bytes, forecast->write_rate));
 }
 
-/* What it would take; the run's folder has been read, and its factors need not have been. */
+/* Makes the forecast. The folder of the run was read; its factors need not be. */
 static enum slc_status forecast_predictions(const struct prediction *prediction,
                                             bool brief,
                                             struct slc_predict_forecast *found,
@@ -205,15 +212,15 @@ static enum slc_status forecast_predictions(const struct prediction *prediction,
                                             struct slc_error *err)
 {
     const struct slc_run_folder *run = &prediction->run;
-    const struct slc_predict_options *asked = &prediction->options;
+    const struct slc_predict_options *request = &prediction->options;
     const uint64_t fixed = slc_memory_resident() + touched_bytes;
-    const bool to_file = asked->form != SLC_PREDICT_NONE && strcmp(asked->output, "-") != 0;
+    const bool to_file = request->form != SLC_PREDICT_NONE && strcmp(request->output, "-") != 0;
 
-    SLC_TRY(slc_predict_forecast(asked, found, err));
+    SLC_TRY(slc_predict_forecast(request, found, err));
     *forecast = (struct forecast){.command = "predict",
                                   .brief = brief,
                                   .budget_bytes = budget_of(prediction),
-                                  .output = to_file ? asked->output : NULL,
+                                  .output = to_file ? request->output : NULL,
                                   .free_bytes = UINT64_MAX,
                                   .final_bytes = to_file ? found->output_bytes : 0,
                                   .written_bytes = found->output_bytes,
@@ -222,34 +229,34 @@ static enum slc_status forecast_predictions(const struct prediction *prediction,
     for (unsigned n = 0; n < run->order; n++) {
         forecast->read_bytes += run->dims[n] * run->rank * sizeof(double);
     }
-    forecast_buffer(forecast, "process", fixed, "program and libraries");
-    forecast_buffer(forecast, "factors", factors_bytes(run), "the model, in f64");
-    forecast_buffer(
+    forecast_add_buffer(forecast, "process", fixed, "program and libraries");
+    forecast_add_buffer(forecast, "factors", factors_bytes(run), "the model, in f64");
+    forecast_add_buffer(
         forecast, "rows",
-        (uint64_t)(ROWS_FILLED * (double)slc_predict_memory_bytes(run->order, asked->form)) +
+        (uint64_t)(ROWS_FILLED * (double)slc_predict_memory_bytes(run->order, request->form)) +
             found->decoder_bytes,
-        "a piece of the input, and what becomes of its rows");
+        "a batch of the input and its output rows");
     for (unsigned b = 0; b < forecast->buffers; b++) {
         forecast->memory_bytes += forecast->buffer[b].bytes;
     }
     if (!prediction->args.no_probe && found->rows > 0) {
-        judge_time(prediction, found, forecast);
+        estimate_times(prediction, found, forecast);
     }
     return SLC_OK;
 }
 
 static enum slc_status
-judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+estimate_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
 {
     const struct prediction *prediction = context;
     struct slc_predict_forecast found;
 
     return strcmp(prediction->options.input, "-") == 0
-               ? slc_fail(err, SLC_ERR_UNSUPPORTED, "of standard input nothing is known")
+               ? slc_fail(err, SLC_ERR_UNSUPPORTED, "no forecast for standard input")
                : forecast_predictions(prediction, true, &found, forecast, err);
 }
 
-/* Tells it, and whether memory and disk have room. */
+/* Prints the forecast and checks memory and disk space. */
 static enum slc_status dry_run(const struct prediction *prediction, struct slc_error *err)
 {
     struct slc_predict_forecast found;
@@ -257,12 +264,10 @@ static enum slc_status dry_run(const struct prediction *prediction, struct slc_e
     struct format_text a;
 
     SLC_TRY(forecast_predictions(prediction, false, &found, &forecast, err));
-    return forecast_dry_run(&forecast, prediction->args.json, err,
-                            "Would predict the entries of %s\n"
-                            "  %-12s %s%s\n",
-                            prediction->options.input, "entries",
-                            found.rows > 0 ? "about " : "unknown",
-                            found.rows > 0 ? format_count(&a, found.rows) : "");
+    return forecast_dry_run(
+        &forecast, prediction->args.json, err, "Would predict the rows of %s\n  %-12s %s%s\n",
+        prediction->options.input, "entries", found.rows > 0 ? "about " : "unknown",
+        found.rows > 0 ? format_count(&a, found.rows) : "");
 }
 
 static enum slc_status
@@ -286,7 +291,7 @@ read_model(struct prediction *prediction, const char *folder, struct slc_error *
         return SLC_OK;
     }
     forecast_ahead(&prediction->ahead, prediction->args.quiet, prediction->options.input,
-                   judge_ahead, prediction);
+                   estimate_ahead, prediction);
     return slc_model_read(slc_files_system(), folder, SLC_F64, run->order, run->dims, SLC_MAX_ORDER,
                           &run->rank, prediction->factors, err);
 }
@@ -317,7 +322,10 @@ print_json(const struct prediction *prediction, const char *folder, struct slc_e
     return json_out_print(object, err);
 }
 
-/* The summary in words: beside values on standard output, so that these can be piped. */
+/*
+ * Prints the summary as text; on standard error if the values are written to standard output, so
+ * that they can be piped.
+ */
 static void print_summary(const struct prediction *prediction)
 {
     const struct slc_predict_report *report = &prediction->report;
@@ -379,7 +387,7 @@ static int run(const struct command *command, int argc, char **argv)
     int code = 0;
 
     if (prediction == NULL) {
-        (void)slc_fail(&err, SLC_ERR_MEMORY, "no memory for the model of a run");
+        (void)slc_fail(&err, SLC_ERR_MEMORY, "out of memory for the model of a run");
         return console_error(&err);
     }
     if (command_begin(command, argc, argv, &prediction->args, &operands, &code)) {
@@ -398,13 +406,13 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_predict = {
     .name = "predict",
-    .summary = "values of a model at given coordinates, and its error there",
+    .summary = "compute values of a model at given coordinates, and its error",
     .example = "sluice predict flights-4d.r16 held-out.tns -o predicted.csv",
     .operands = "RUN COORDS",
     .operands_min = 2,
     .operands_max = 2,
     .options = options,
-    .notes = "RUN is a folder of factors, as cpd writes it. COORDS is a text of entries, plain or\n"
-             "compressed, or - for standard input; with values, or rows of indices alone.",
+    .notes = "RUN is a folder of factors written by cpd. COORDS is text, plain or compressed, or - "
+             "for standard\ninput; its rows have indices and a value, or indices only.",
     .run = run,
 };

@@ -1,4 +1,4 @@
-/* sluice report: a page that tells what a run was and what has come of it (report/report.h). */
+/* sluice report: writes an HTML report of a run or a sweep (report/report.h). */
 #include "report/report.h"
 #include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
@@ -20,13 +20,13 @@ struct arguments {
 
 static const struct option options[] = {
     {"output", OPTION_STRING, offsetof(struct arguments, output), .letter = 'o', .required = true,
-     .value = "FILE", .help = "the page, HTML in one file"},
+     .value = "FILE", .help = "output file, one HTML page"},
     {"components", OPTION_U64, offsetof(struct arguments, components), .value = "N",
      .fallback = "64", .minimum = 1, .maximum = SLC_MAX_RANK,
-     .help = "components to tell of at most, the heaviest first"},
+     .help = "maximum number of components, the heaviest first"},
     {"rows", OPTION_U64, offsetof(struct arguments, rows), .letter = 'n', .value = "N",
      .fallback = "10", .minimum = 1, .maximum = SLC_REPORT_ROWS_MAX,
-     .help = "rows of each mode of a component, the strongest first"},
+     .help = "number of top rows per mode of a component"},
     OPTION_ROW_NAMES(arguments, store),
     OPTION_ROW_OVERWRITE(arguments, force),
     OPTION_ROW_MEMORY(arguments, memory),
@@ -71,15 +71,14 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_report = {
     .name = "report",
-    .summary = "write a page that tells what a run was and what has come of it",
+    .summary = "write an HTML report of a run, or a comparison of the runs of a sweep",
     .example = "sluice report flights-4d.r16 -o report.html",
     .operands = "RUN|SWEEP",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes =
-        "RUN is the folder of factors that sluice cpd has written, or that of a checkpoint; of\n"
-        "a sweep, the page compares its runs and tells which rank they suggest. It needs no\n"
-        "network: fit, time, reading, memory, components, and how to make it again.",
+    .notes = "RUN is a folder of factors written by sluice cpd, or of a checkpoint. For a sweep, "
+             "the page\ncompares its runs and shows the suggested rank. The page needs no network: "
+             "it contains fit,\ntime, I/O, memory, components, and how to repeat the run.",
     .run = run,
 };

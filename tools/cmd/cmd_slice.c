@@ -1,4 +1,4 @@
-/* sluice slice: a store of some indices of another one's modes. */
+/* sluice slice: writes a store with a selection of the indices of another store. */
 #include "tools/build/build_options.h"
 #include "tools/progress/console.h"
 #include "tools/session/commands.h"
@@ -16,17 +16,17 @@ struct arguments {
 
 static const struct option options[] = {
     {"mode", OPTION_MORE_STRINGS, offsetof(struct arguments, modes), .value = "K=RANGES",
-     .help = "indices of mode K that are kept, counted from 1: 3=100..200, 1=5,7,20..; may be "
-             "given for several modes"},
+     .help = "indices of mode K to select, counted from 1: 3=100..200, 1=5,7,20..; repeat for "
+             "several modes"},
     {"keep-indices", OPTION_FLAG, offsetof(struct arguments, keep_indices),
-     .help = "indices and lengths stay as they are; else those that are kept are numbered anew, "
-             "from 1, in ascending order"},
+     .help = "keep indices and mode sizes; by default selected indices are renumbered from 1 in "
+             "ascending order"},
     OPTION_ROW_TRANSFORM(arguments, transforms),
     RESHAPE_OPTION_ROWS(arguments),
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
-/* "3=100..200": the ranges of mode 3. */
+/* Parses "3=100..200", the ranges of mode 3. */
 static enum slc_status
 parse_mode(const char *text, struct slc_ranges *ranges, struct slc_error *err)
 {
@@ -35,13 +35,12 @@ parse_mode(const char *text, struct slc_ranges *ranges, struct slc_error *err)
 
     if (mode < 1 || mode > SLC_MAX_ORDER || *end != '=') {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--mode '%s': a mode from 1 to %d and its indices are needed, like "
-                        "3=100..200",
+                        "--mode '%s': use a mode from 1 to %d and its indices, such as 3=100..200",
                         text, SLC_MAX_ORDER);
     }
     if (ranges[mode - 1].count > 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--mode: mode %lu is given twice; several ranges go in one, like %lu=5,7",
+                        "--mode: mode %lu is given twice; combine its ranges, such as %lu=5,7",
                         mode, mode);
     }
     return slc_ranges_parse(end + 1, &ranges[mode - 1], err);
@@ -73,12 +72,12 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_slice = {
     .name = "slice",
-    .summary = "make a store of some indices of another one",
+    .summary = "write a store with a selection of the indices of another store",
     .example = "sluice slice flights-4d.slc june.slc --mode 1=152..181 --mode 2=7..",
     .operands = "X.slc OUT.slc",
     .operands_min = 2,
     .operands_max = 2,
     .options = options,
-    .notes = "Without --mode all indices are kept, which is of use with --transform.",
+    .notes = "Without --mode all indices are selected, for example with --transform.",
     .run = run,
 };

@@ -1,6 +1,6 @@
 /*
- * sluice top: the strongest rows of every component of a run, mode by mode. Factors are streamed
- * from their files; what is kept of them are the rows that are told.
+ * sluice top: lists the top rows of every component of a run, mode by mode. Factors are streamed
+ * from their files; only the listed rows are kept.
  */
 #include "base/text/plain_text.h"
 #include "report/factors/top.h"
@@ -34,35 +34,35 @@ static const char *const order_choices[] = {"weight", "number", NULL};
 static const struct option options[] = {
     {"component", OPTION_COUNTS, offsetof(struct arguments, components), .letter = 'c',
      .value = "R,..", .minimum = 1, .maximum = SLC_MAX_RANK,
-     .help = "components to tell of, counted from 1; all of them without it"},
+     .help = "components to list, counted from 1; all if not given"},
     {"mode", OPTION_MODES, offsetof(struct arguments, modes), .letter = 'm', .value = "K,..",
-     .help = "modes to tell of, counted from 1; all of them without it"},
+     .help = "modes to list, counted from 1; all if not given"},
     {"rows", OPTION_U64, offsetof(struct arguments, rows), .letter = 'n', .value = "N",
      .fallback = "10", .minimum = 1, .maximum = SLC_TOP_ROWS_MAX,
-     .help = "rows of each mode, the strongest first"},
+     .help = "number of rows per mode"},
     {"by", OPTION_CHOICE, offsetof(struct arguments, by), .value = "WHAT", .fallback = "absolute",
      .choices = by_choices,
-     .help = "what is strong: a large absolute value, or a large value (with its sign)"},
+     .help = "sort key of the rows, largest first: absolute value, or value (signed)"},
     {"order", OPTION_CHOICE, offsetof(struct arguments, order), .value = "HOW",
      .fallback = "weight", .choices = order_choices,
-     .help = "all components: by falling weight, or by number"},
+     .help = "order if all components are listed: by falling weight, or by number"},
     OPTION_ROW_NAMES(arguments, store),
-    {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "one JSON object"},
+    {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "print one JSON object"},
     OPTION_ROW_MEMORY(arguments, memory),
     {.name = NULL}};
 
-/* What is told. */
-struct told {
+/* Data of the listing. */
+struct listing {
     const struct arguments *args;
     const char *folder;
     struct slc_top *top;
-    char name[SLC_NAME_TEXT_BYTES]; /* the one that is told */
+    char name[SLC_NAME_TEXT_BYTES]; /* name of the current row */
 };
 
 static enum slc_status
-print_mode(struct told *told, uint32_t component, unsigned i, struct slc_error *err)
+print_mode(struct listing *listing, uint32_t component, unsigned i, struct slc_error *err)
 {
-    struct slc_top *top = told->top;
+    struct slc_top *top = listing->top;
     const struct slc_top_row *rows = slc_top_component_rows(top, component, i);
     const unsigned mode = top->modes[i];
     char title[SLC_TITLE_BYTES];
@@ -73,19 +73,19 @@ print_mode(struct told *told, uint32_t component, unsigned i, struct slc_error *
     printf("  mode %u%s%s%s, %s rows\n", mode + 1, *title != '\0' ? " (" : "", title,
            *title != '\0' ? ")" : "", format_count(&count, top->run.dims[mode]));
     for (uint64_t k = 0; k < top->counts[i]; k++) {
-        SLC_TRY(slc_run_names_text(&top->names, mode, rows[k].row, told->name, err));
+        SLC_TRY(slc_run_names_text(&top->names, mode, rows[k].row, listing->name, err));
         printf("    %13.6g  %" PRIu64 "%s%s\n", rows[k].value, rows[k].row + 1,
-               *told->name != '\0' ? "  " : "", told->name);
+               *listing->name != '\0' ? "  " : "", listing->name);
     }
     return SLC_OK;
 }
 
-static enum slc_status print_text(struct told *told, struct slc_error *err)
+static enum slc_status print_text(struct listing *listing, struct slc_error *err)
 {
-    struct slc_top *top = told->top;
+    struct slc_top *top = listing->top;
 
-    printf("%s: rank %" PRIu32 ", %u modes, the strongest by %s\n", told->folder, top->run.rank,
-           top->run.order, strcmp(told->args->by, "value") == 0 ? "value" : "absolute value");
+    printf("%s: rank %" PRIu32 ", %u modes, top rows by %s\n", listing->folder, top->run.rank,
+           top->run.order, strcmp(listing->args->by, "value") == 0 ? "value" : "absolute value");
     for (uint32_t c = 0; c < top->component_count; c++) {
         const uint32_t component = top->components[c];
 
@@ -96,15 +96,15 @@ static enum slc_status print_text(struct told *told, struct slc_error *err)
             printf("\nComponent %" PRIu32 "\n", component + 1);
         }
         for (unsigned i = 0; i < top->mode_count; i++) {
-            SLC_TRY(print_mode(told, c, i, err));
+            SLC_TRY(print_mode(listing, c, i, err));
         }
     }
     return SLC_OK;
 }
 
 /*
- * The JSON object is printed as it is made, a row at a time: all of it as a tree would take some
- * 600 bytes a row, which the budget knows nothing of.
+ * Prints the JSON object row by row. A tree of all rows would take about 600 bytes per row, beyond
+ * the budget.
  */
 static enum slc_status print_value(json_t *value, struct slc_error *err)
 {
@@ -118,7 +118,7 @@ static enum slc_status print_value(json_t *value, struct slc_error *err)
     return status;
 }
 
-/* The members of `object` and the beginning of one more, a list, which "]}" ends. */
+/* Prints the members of `object` and the start of one more, a list, which "]}" ends. */
 static enum slc_status print_open(json_t *object, const char *list, struct slc_error *err)
 {
     char *text = NULL;
@@ -132,9 +132,9 @@ static enum slc_status print_open(json_t *object, const char *list, struct slc_e
 }
 
 static enum slc_status
-print_mode_json(struct told *told, uint32_t component, unsigned i, struct slc_error *err)
+print_mode_json(struct listing *listing, uint32_t component, unsigned i, struct slc_error *err)
 {
-    struct slc_top *top = told->top;
+    struct slc_top *top = listing->top;
     const unsigned mode = top->modes[i];
     const struct slc_top_row *rows = slc_top_component_rows(top, component, i);
     json_t *object = json_pack("{s:i}", "mode", (int)mode + 1);
@@ -149,8 +149,8 @@ print_mode_json(struct told *told, uint32_t component, unsigned i, struct slc_er
         json_t *row = json_pack("{s:I}", "index", (json_int_t)rows[k].row + 1);
 
         if (top->names.names[mode] != NULL) {
-            status = slc_run_names_text(&top->names, mode, rows[k].row, told->name, err);
-            slc_json_set(row, "name", slc_json_string(told->name));
+            status = slc_run_names_text(&top->names, mode, rows[k].row, listing->name, err);
+            slc_json_set(row, "name", slc_json_string(listing->name));
         }
         slc_json_set_real(row, "value", rows[k].value);
         if (status != SLC_OK) {
@@ -166,9 +166,9 @@ print_mode_json(struct told *told, uint32_t component, unsigned i, struct slc_er
 }
 
 static enum slc_status
-print_component_json(struct told *told, uint32_t component, struct slc_error *err)
+print_component_json(struct listing *listing, uint32_t component, struct slc_error *err)
 {
-    struct slc_top *top = told->top;
+    struct slc_top *top = listing->top;
     const uint32_t number = top->components[component];
 
     SLC_TRY(print_open(
@@ -176,51 +176,51 @@ print_component_json(struct told *told, uint32_t component, struct slc_error *er
         "modes", err));
     for (unsigned i = 0; i < top->mode_count; i++) {
         printf(i > 0 ? ",\n" : "\n");
-        SLC_TRY(print_mode_json(told, component, i, err));
+        SLC_TRY(print_mode_json(listing, component, i, err));
     }
     printf("]}");
     return SLC_OK;
 }
 
-static enum slc_status print_json(struct told *told, struct slc_error *err)
+static enum slc_status print_json(struct listing *listing, struct slc_error *err)
 {
-    struct slc_top *top = told->top;
+    struct slc_top *top = listing->top;
     json_t *object =
-        json_pack("{s:s, s:o}", "schema", "sluice-top-1", "run", slc_json_string(told->folder));
+        json_pack("{s:s, s:o}", "schema", "sluice-top-1", "run", slc_json_string(listing->folder));
 
     slc_json_set_text(object, "store", top->run.recorded ? top->run.record.store : NULL);
     slc_json_set(object, "rank", json_integer(top->run.rank));
-    slc_json_set_text(object, "by", told->args->by);
+    slc_json_set_text(object, "by", listing->args->by);
     SLC_TRY(print_open(object, "components", err));
     for (uint32_t c = 0; c < top->component_count; c++) {
         printf(c > 0 ? ",\n" : "\n");
-        SLC_TRY(print_component_json(told, c, err));
+        SLC_TRY(print_component_json(listing, c, err));
     }
     printf("]}\n");
     return SLC_OK;
 }
 
-static enum slc_status print_top(struct told *told, struct slc_error *err)
+static enum slc_status print_top(struct listing *listing, struct slc_error *err)
 {
-    const struct arguments *args = told->args;
+    const struct arguments *args = listing->args;
     uint32_t components[OPTION_COUNTS_MAX];
-    const struct slc_top_options wanted = {.folder = told->folder,
-                                           .components = components,
-                                           .component_count = args->components.count,
-                                           .by_weight = strcmp(args->order, "weight") == 0,
-                                           .modes = args->modes.mode,
-                                           .mode_count = args->modes.count,
-                                           .rows = args->rows,
-                                           .by_signed = strcmp(args->by, "value") == 0,
-                                           .store = args->store,
-                                           .memory_bytes = args->memory};
+    const struct slc_top_options request = {.folder = listing->folder,
+                                            .components = components,
+                                            .component_count = args->components.count,
+                                            .by_weight = strcmp(args->order, "weight") == 0,
+                                            .modes = args->modes.mode,
+                                            .mode_count = args->modes.count,
+                                            .rows = args->rows,
+                                            .by_signed = strcmp(args->by, "value") == 0,
+                                            .store = args->store,
+                                            .memory_bytes = args->memory};
 
     for (unsigned i = 0; i < args->components.count; i++) {
         components[i] = (uint32_t)args->components.number[i] - 1;
     }
-    enum slc_status status = slc_top_find(&wanted, &told->top, err);
-    SLC_THEN(status, args->json ? print_json(told, err) : print_text(told, err));
-    slc_top_destroy(told->top);
+    enum slc_status status = slc_top_find(&request, &listing->top, err);
+    SLC_THEN(status, args->json ? print_json(listing, err) : print_text(listing, err));
+    slc_top_destroy(listing->top);
     return status;
 }
 
@@ -229,27 +229,26 @@ static int run(const struct command *command, int argc, char **argv)
     struct arguments args = {.rows = 0};
     struct slc_error err = SLC_ERROR_INIT;
     struct operands operands;
-    struct told told = {.args = &args};
+    struct listing listing = {.args = &args};
     int code = 0;
 
     if (!command_begin(command, argc, argv, &args, &operands, &code)) {
         return code;
     }
     console_start(CONSOLE_NORMAL);
-    told.folder = operands.text[0];
-    return print_top(&told, &err) == SLC_OK ? 0 : console_error(&err);
+    listing.folder = operands.text[0];
+    return print_top(&listing, &err) == SLC_OK ? 0 : console_error(&err);
 }
 
 const struct command command_top = {
     .name = "top",
-    .summary = "list the strongest rows of each component of a run",
+    .summary = "list the top rows of each component of a run",
     .example = "sluice top flights-4d.r16 --component 3 --rows 10",
     .operands = "RUN",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "RUN is the folder of factors that sluice cpd has written, or one that holds "
-             "mode-1.npy, ..\n"
-             "from elsewhere. Rows are the indices of the input, which count from 1.",
+    .notes = "RUN is a folder of factors written by sluice cpd, or any folder with mode-1.npy, .. "
+             "Rows are\nindices of the input, counted from 1.",
     .run = run,
 };

@@ -1,4 +1,7 @@
-/* sluice ttm: a tensor times a matrix, as coordinates of fibers and a dense row for each. */
+/*
+ * sluice ttm: multiplies a tensor with a matrix. The result is the coordinates of the fibers, and a
+ * dense row per fiber.
+ */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
@@ -26,7 +29,7 @@
 #include <stdio.h>
 
 struct ttm_arguments {
-    struct session_options session; /* of these, what there is a row for below */
+    struct session_options session; /* only the fields with an option row below are used */
     uint64_t mode;
     const char *matrix;
     const char *kernel;
@@ -38,7 +41,7 @@ struct ttm_arguments {
     bool quiet;
 };
 
-/* Everything a product holds. */
+/* All state of a product. */
 struct ttm_product {
     const struct ttm_arguments *args;
     const char *folder;
@@ -50,13 +53,16 @@ struct ttm_product {
     double sort_seconds, multiply_seconds, total_seconds;
 };
 
-/* Multiplications and additions. */
+/* Returns the number of multiplications and additions. */
 static double operations(const struct ttm_product *product)
 {
     return 2.0 * (double)product->store.manifest.nnz * product->cols;
 }
 
-/* Fibers of the result: as the layout counts them, or at most: nonzeros, or cells of the others. */
+/*
+ * Returns the number of fibers of the result: exact for a layout that counts them, otherwise an
+ * upper bound, the nonzeros or the cells of the other modes.
+ */
 static uint64_t ttm_fibers_most(const struct ttm_product *product)
 {
     const struct slc_manifest *manifest = &product->store.manifest;
@@ -74,7 +80,7 @@ static uint64_t ttm_fibers_most(const struct ttm_product *product)
     return slc_min_u64(cells, manifest->nnz);
 }
 
-/* Bytes of both files of so many fibers. */
+/* Returns the bytes of both files for this number of fibers. */
 static double ttm_result_bytes(const struct ttm_product *product, uint64_t fibers)
 {
     const double coords = (product->store.manifest.order - 1.0) * sizeof(int64_t);
@@ -91,8 +97,8 @@ static const char *layout_text(const struct ttm_product *product)
     return slc_layout_name(slc_reader_info(product->run.order.reader)->layout);
 }
 
-/* What there is to tell of the device; `done`: and of what it did. */
-static struct product_gpu told_of(const struct ttm_product *product, bool done)
+/* Describes the device for the report; `done`: with the work it did. */
+static struct product_gpu describe_gpu(const struct ttm_product *product, bool done)
 {
     return (struct product_gpu){.choice = &product->run.choice,
                                 .refused = &product->run.refused,
@@ -101,18 +107,18 @@ static struct product_gpu told_of(const struct ttm_product *product, bool done)
                                 .report = done ? &product->run.report.products : NULL};
 }
 
-static void put_device(const struct ttm_product *product, bool done, json_t *record)
+static void set_device_json(const struct ttm_product *product, bool done, json_t *record)
 {
-    const struct product_gpu told = told_of(product, done);
+    const struct product_gpu gpu = describe_gpu(product, done);
     struct fault_text why;
 
-    slc_json_set(record, "device", product_gpu_json(&told));
+    slc_json_set(record, "device", product_gpu_json(&gpu));
     if (product->run.refused.status != SLC_OK) {
         slc_json_set_text(record, "no_device", fault_text(&why, &product->run.refused));
     }
 }
 
-/* What the CPU multiplied with; a device that had all tiles used none of its kernels. */
+/* Returns the kernel of the CPU; "device" if the device multiplied all tiles. */
 static const char *kernel_name(const struct ttm_product *product)
 {
     return product->run.options.division.outputs > 0
@@ -142,15 +148,15 @@ static enum slc_status ttm_print_json(const struct ttm_product *product, struct 
                   report->output.wait_seconds / product->run.plan.threads);
 
     slc_json_set(record, "seconds", seconds);
-    put_device(product, true, record);
+    set_device_json(product, true, record);
     slc_json_set_real(record, "gflops", operations(product) / product->multiply_seconds * 1e-9);
     return json_out_print(record, err);
 }
 
-/* What was multiplied, and how: for readers, or as one JSON object. */
+/* Prints the report as text. */
 static void ttm_print(const struct ttm_product *product)
 {
-    const struct product_gpu told = told_of(product, true);
+    const struct product_gpu gpu = describe_gpu(product, true);
     const struct slc_ttm_report *report = &product->run.report;
     const double threads = product->run.plan.threads;
     struct format_text a, b;
@@ -165,17 +171,16 @@ static void ttm_print(const struct ttm_product *product)
     if (product->run.order.path != NULL) {
         printf("  %-12s %.2fs\n", "sort", product->sort_seconds);
     }
-    product_gpu_print(&told, stdout);
+    product_gpu_print(&gpu, stdout);
     printf("  %-12s %.2fs, %.2f GFLOP/s (%s)\n", "multiply", product->multiply_seconds,
            operations(product) / product->multiply_seconds * 1e-9, kernel_name(product));
     printf("  %-12s %s/s while writing%s\n", "write",
            format_data(&a, slc_ratio((double)report->output.bytes, report->output.write_seconds)),
-           report->output.direct ? ", direct (past the page cache)" : "");
-    printf("  %-12s per thread: for blocks %.2fs, for tiles before %.2fs, for the drive to write "
-           "%.2fs\n",
+           report->output.direct ? ", direct (bypassing the page cache)" : "");
+    printf("  %-12s per thread: for blocks %.2fs, for earlier tiles %.2fs, for writes %.2fs\n",
            "waits", product->run.stats.wait_seconds / threads, report->turn_seconds / threads,
            report->output.wait_seconds / threads);
-    printf("  %-12s %s at most, budget %s\n", "memory", format_memory(&a, slc_memory_peak()),
+    printf("  %-12s peak %s, budget %s\n", "memory", format_memory(&a, slc_memory_peak()),
            format_memory(&b, product->run.plan.budget_bytes));
 }
 
@@ -194,15 +199,15 @@ static enum slc_status ttm_print_dry_run_json(const struct ttm_product *product,
         (json_int_t)product->run.plan.total_bytes, "memory_budget_bytes",
         (json_int_t)product->run.plan.budget_bytes);
 
-    put_device(product, false, record);
+    set_device_json(product, false, record);
     return json_out_print(record, err);
 }
 
-/* What would be. */
+/* Prints the report of a dry run as text. */
 static void ttm_print_dry_run(const struct ttm_product *product)
 {
     const struct slc_store_layout *blco = &product->store.manifest.layouts[0];
-    const struct product_gpu told = told_of(product, false);
+    const struct product_gpu gpu = describe_gpu(product, false);
     const uint64_t fibers = ttm_fibers_most(product);
     struct format_text a, b, c;
 
@@ -214,12 +219,12 @@ static void ttm_print_dry_run(const struct ttm_product *product)
         printf("  %-12s %s, %s to read\n", "layout", layout_text(product),
                format_data(&a, (double)product->run.plan.iteration_bytes));
     } else {
-        printf("  %-12s temporary: the nonzeros (%s as stored) would be sorted first, beside the "
+        printf("  %-12s temporary: the nonzeros (%s as stored) would be sorted first, next to the "
                "result\n",
                "layout", format_data(&a, (double)blco->file_bytes));
     }
-    product_gpu_print(&told, stdout);
-    printf("  %-12s %s with %u threads, %s at least, budget %s\n", "memory",
+    product_gpu_print(&gpu, stdout);
+    printf("  %-12s %s with %u threads, minimum %s, budget %s\n", "memory",
            format_memory(&a, product->run.plan.total_bytes), product->run.plan.threads,
            format_memory(&b, product->run.plan.minimum_bytes),
            format_memory(&c, product->run.plan.budget_bytes));
@@ -234,11 +239,12 @@ static const struct option options[] = {
      .value = "U.npy", .help = "matrix with one row per index of the mode"},
     {"kernel", OPTION_CHOICE, offsetof(struct ttm_arguments, kernel), .value = "FORM",
      .fallback = "auto", .choices = kernel_choices,
-     .help = "what is added up in registers: a fiber's row (fiber, which auto takes), or nothing, "
-             "each nonzero being added to its row in memory (nonzero)"},
+     .help = "kernel: fiber (sums a fiber's row in registers), nonzero (adds each nonzero to its "
+             "row in memory) or auto (fiber)"},
     {"precision", OPTION_CHOICE, offsetof(struct ttm_arguments, session.precision), .value = "TYPE",
      .fallback = "f64", .choices = session_precision_choices,
-     .help = "of the matrix, of products and of the result's rows: f64 or f32; sums are f64"},
+     .help =
+         "type of the matrix, the products and the rows of the result: f64 or f32; sums are f64"},
     OPTION_ROW_MEMORY(ttm_arguments, session.memory),
     OPTION_ROW_THREADS(ttm_arguments, session.threads),
     SESSION_OPTION_ROW_PIN(ttm_arguments, session.pin),
@@ -246,18 +252,18 @@ static const struct option options[] = {
     SESSION_OPTION_ROWS_DEVICE(ttm_arguments),
     SESSION_OPTION_ROW_SHARE(ttm_arguments),
     {"temp-dir", OPTION_STRING, offsetof(struct ttm_arguments, temp_dir), .value = "DIR",
-     .help = "folder for what does not fit in memory while a store is sorted for the mode; beside "
-             "the output if not given"},
+     .help =
+         "folder of the temporary file while nonzeros are sorted; next to the output if not given"},
     {"dry-run", OPTION_FLAG, offsetof(struct ttm_arguments, dry_run),
-     .help = "tell what would be read, sorted and written, and the memory; write nothing"},
+     .help = "print the bytes to read, sort and write, the memory and the time; write nothing"},
     {"json", OPTION_FLAG, offsetof(struct ttm_arguments, json),
-     .help = "the report as one JSON object"},
+     .help = "print the report as one JSON object"},
     OPTION_ROW_PROGRESS(ttm_arguments, progress),
     OPTION_ROW_LOG_JSON(ttm_arguments, log_json),
     OPTION_ROW_QUIET(ttm_arguments, quiet),
     {.name = NULL}};
 
-/* The matrix's columns, before anything is planned or sorted. */
+/* Reads the number of columns of the matrix, before anything is planned or sorted. */
 static enum slc_status find_columns(struct ttm_product *product, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &product->store.manifest;
@@ -271,8 +277,7 @@ static enum slc_status find_columns(struct ttm_product *product, struct slc_erro
                           &rows, &product->cols, err));
     if (product->cols > SLC_MAX_RANK) {
         return slc_fail_file(err, SLC_ERR_INPUT, product->args->matrix,
-                             "%" PRIu32 " columns; at most %d are possible", product->cols,
-                             SLC_MAX_RANK);
+                             "%" PRIu32 " columns; the limit is %d", product->cols, SLC_MAX_RANK);
     }
     return SLC_OK;
 }
@@ -281,13 +286,13 @@ static enum slc_status open_order(struct ttm_product *product, struct slc_error 
 {
     const uint64_t start_ns = slc_clock_ns();
     const struct ttm_arguments *args = product->args;
-    const struct fiber_order_options wanted = {.mode = product->mode,
-                                               .memory_bytes = args->session.memory,
-                                               .threads = (unsigned)args->session.threads,
-                                               .output = product->folder,
-                                               .temp_dir = args->temp_dir};
+    const struct fiber_order_options request = {.mode = product->mode,
+                                                .memory_bytes = args->session.memory,
+                                                .threads = (unsigned)args->session.threads,
+                                                .output = product->folder,
+                                                .temp_dir = args->temp_dir};
     const enum slc_status status =
-        fiber_order_open(&product->run.order, &product->store, &wanted, err);
+        fiber_order_open(&product->run.order, &product->store, &request, err);
 
     product->sort_seconds = slc_seconds_since(start_ns);
     return status;
@@ -313,7 +318,7 @@ static enum slc_status set_request(struct ttm_product *product, struct slc_error
                                   .memory_bytes = session->memory,
                                   .streams = (unsigned)session->streams};
     if (!slc_io_parse(session->io, &request->io) || !slc_pin_parse(session->pin, &request->pin)) {
-        return slc_fail(err, SLC_ERR_USAGE, "--io %s or --pin %s is not known to this library",
+        return slc_fail(err, SLC_ERR_USAGE, "--io %s or --pin %s is not supported by this library",
                         session->io, session->pin);
     }
     product->run.store = &product->store;
@@ -343,12 +348,15 @@ static enum slc_status multiply(struct ttm_product *product, struct slc_error *e
     progress_shape(&shape);
     enum slc_status status = slc_ttm_session_multiply(&product->run, err);
     product->multiply_seconds = slc_seconds_since(start_ns);
-    console_settle();
+    console_clear_live();
     return status;
 }
 
-/* In times of decoding a nonzero: sorting it; and multiplying it by so many columns. */
-static struct forecast_product expected_of(const struct ttm_product *product)
+/*
+ * Describes the product for its time forecast. Costs are relative to decoding a nonzero: sorting
+ * it, and multiplying it by each column.
+ */
+static struct forecast_product describe_product(const struct ttm_product *product)
 {
     return (struct forecast_product){
         .reader = product->store.reader,
@@ -358,14 +366,17 @@ static struct forecast_product expected_of(const struct ttm_product *product)
         .decodings = (product->run.order.reader != NULL ? 5 : 200) + 0.5 * product->cols};
 }
 
-static enum slc_status expect_time(const struct ttm_product *product, struct slc_error *err)
+static enum slc_status print_time_forecast(const struct ttm_product *product, struct slc_error *err)
 {
-    const struct forecast_product expected = expected_of(product);
+    const struct forecast_product expected = describe_product(product);
 
     return product->run.choice.device != NULL ? SLC_OK : forecast_product(&expected, err);
 }
 
-/* What rows fill of memory: buffers until all are written, and with each thread those of a tile. */
+/*
+ * Returns the memory of the result rows: buffers until all are written, and the rows of a tile per
+ * thread.
+ */
 static uint64_t rows_bytes(const struct ttm_product *product, uint64_t result_bytes)
 {
     const double tile = SLC_TILE_NNZ / (double)slc_max_u64(product->store.manifest.nnz, 1);
@@ -373,17 +384,17 @@ static uint64_t rows_bytes(const struct ttm_product *product, uint64_t result_by
     return (uint64_t)((double)result_bytes * (1 + product->run.plan.threads * fmin(tile, 1)));
 }
 
-/* Of a run that begins, and has its plan over the layout that it multiplies. */
+/* Makes the forecast of a run that has its plan and the layout to multiply. */
 static enum slc_status
-judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+estimate_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
 {
     const struct ttm_product *product = context;
     const struct slc_plan *plan = &product->run.plan;
-    struct forecast_product expected = expected_of(product);
+    struct forecast_product expected = describe_product(product);
 
     expected.reader = product->run.order.reader;
     expected.brief = true;
-    enum slc_status status = forecast_product_judge(&expected, forecast, err);
+    enum slc_status status = forecast_product_estimate(&expected, forecast, err);
     forecast->memory_bytes =
         estimate_memory(plan) - plan->output_bytes +
         slc_min_u64(plan->output_bytes, rows_bytes(product, expected.written_bytes));
@@ -391,13 +402,13 @@ judge_ahead(const void *context, struct forecast *forecast, struct slc_error *er
     return status;
 }
 
-/* Where a device multiplies, or it is not known how many fibers there are, nothing is. */
-static void expect_run(struct ttm_product *product)
+/* Makes no forecast if a device multiplies or if the number of fibers is unknown. */
+static void forecast_run(struct ttm_product *product)
 {
     if (product->run.order.path == NULL && product->run.choice.device == NULL &&
         slc_reader_info(product->run.order.reader)->layout == SLC_LAYOUT_FIBER) {
         forecast_ahead(&product->ahead, product->args->quiet || product->args->json,
-                       product->store.path, judge_ahead, product);
+                       product->store.path, estimate_ahead, product);
     }
 }
 
@@ -410,7 +421,7 @@ static enum slc_status print_result(const struct ttm_product *product, struct sl
     }
     if (args->dry_run) {
         ttm_print_dry_run(product);
-        return expect_time(product, err);
+        return print_time_forecast(product, err);
     }
     if (!args->quiet && !args->json) {
         ttm_print(product);
@@ -420,15 +431,15 @@ static enum slc_status print_result(const struct ttm_product *product, struct sl
     return args->json ? ttm_print_json(product, err) : SLC_OK;
 }
 
-/* The plan over the layout with whole fibers, if the store has it. */
+/* Plans over the layout with whole fibers, if the store has it. */
 static enum slc_status plan_only(struct ttm_product *product, struct slc_error *err)
 {
-    const uint64_t room =
+    const uint64_t budget =
         product->args->session.memory != 0 ? product->args->session.memory : UINT64_MAX;
 
     product->run.order.store = &product->store;
-    SLC_TRY(slc_store_open_fibers(&product->store, product->mode, room, &product->run.order.reader,
-                                  err));
+    SLC_TRY(slc_store_open_fibers(&product->store, product->mode, budget,
+                                  &product->run.order.reader, err));
     return product->run.order.reader != NULL
                ? slc_ttm_session_plan(&product->run, product->run.order.reader, err)
                : slc_fiber_order_check(&product->store, product->mode, err);
@@ -448,14 +459,17 @@ compute(struct ttm_product *product, const char *store, struct slc_error *err)
     enum slc_status status = product_gpu_choose(&product->args->session, &product->run.choice, err);
     product->run.refused = product->run.choice.refused;
     SLC_TRY(status);
-    /* Over the store's own layout, so that nothing is sorted for a product that does not fit. */
+    /*
+     * First plan over the existing layout, so that nothing is sorted for a product that does not
+     * fit.
+     */
     SLC_TRY(slc_ttm_session_plan(&product->run, product->store.reader, err));
     if (product->args->dry_run) {
         return plan_only(product, err);
     }
     SLC_TRY(open_order(product, err));
     SLC_TRY(slc_ttm_session_plan(&product->run, product->run.order.reader, err));
-    expect_run(product);
+    forecast_run(product);
     slc_placement_enter(&product->run.plan.placement);
     status = multiply(product, err);
     slc_placement_leave();
@@ -489,7 +503,7 @@ static int run(const struct command *command, int argc, char **argv)
     product.total_seconds = slc_seconds_since(start_ns);
     SLC_THEN(status, print_result(&product, &err));
     if (status != SLC_OK) {
-        console_settle();
+        console_clear_live();
         code = console_error(&err);
         code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
     }
@@ -505,11 +519,8 @@ const struct command command_ttm = {
     .operands_min = 2,
     .operands_max = 2,
     .options = options,
-    .notes =
-        "The folder OUT gets coords.npy, the indices (from 0) of every fiber that has nonzeros, "
-        "and\n"
-        "rows.npy, a dense row for each, which may be larger than memory. Files of an earlier "
-        "result are\n"
-        "replaced when the new ones are complete.",
+    .notes = "The folder OUT contains coords.npy, the indices (from 0) of every nonempty fiber, "
+             "and rows.npy, a\ndense row per fiber, which may be larger than memory. Files of an "
+             "earlier result are replaced\nwhen the new ones are complete.",
     .run = run,
 };

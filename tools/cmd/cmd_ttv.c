@@ -1,4 +1,7 @@
-/* sluice ttv: a tensor times vectors, in one mode or more, becomes a store or a number. */
+/*
+ * sluice ttv: multiplies a tensor with vectors in one or more modes. The result is a store or a
+ * number.
+ */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
@@ -26,7 +29,7 @@
 
 struct arguments {
     struct build_options build;
-    struct session_options session; /* of these, how blocks are read, and what multiplies */
+    struct session_options session; /* only the fields about reading and devices are used */
     struct option_modes modes;
     struct option_strings vectors;
     bool sort;
@@ -37,15 +40,16 @@ struct arguments {
 
 static const struct option options[] = {
     {"mode", OPTION_MORE_MODES, offsetof(struct arguments, modes), .required = true, .value = "K",
-     .help = "mode to multiply, counted from 1; may be given for several modes"},
+     .help = "mode to multiply, counted from 1; repeat for several modes"},
     {"vector", OPTION_MORE_STRINGS, offsetof(struct arguments, vectors), .required = true,
      .value = "V.npy",
-     .help = "vector of the mode, one number per index; the first one is for the first mode, .."},
+     .help =
+         "vector of the mode, one number per index; the first vector belongs to the first mode"},
     {"sort", OPTION_FLAG, offsetof(struct arguments, sort),
-     .help = "sort the sums even where they come in the order of the result"},
+     .help = "sort the sums even if they are computed in the order of the result"},
     {"dry-run", OPTION_FLAG, offsetof(struct arguments, dry_run),
      .help =
-         "tell what would be read, whether sums would be sorted, and the memory; write nothing"},
+         "print the bytes to read, whether sums would be sorted, and the memory; write nothing"},
     SESSION_OPTION_ROW_IO(arguments, session.io),
     SESSION_OPTION_ROW_SCHEDULE(arguments, session.schedule),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
@@ -53,12 +57,12 @@ static const struct option options[] = {
     SESSION_OPTION_ROW_SHARE(arguments),
     BUILD_OPTION_ROWS(arguments),
     {"json", OPTION_FLAG, offsetof(struct arguments, json),
-     .help = "the report as one JSON object"},
+     .help = "print the report as one JSON object"},
     {"verbose", OPTION_FLAG, offsetof(struct arguments, verbose), .letter = 'v',
-     .help = "tell what was read, how, and where the time went"},
+     .help = "print what was read, how, and where the time was spent"},
     {.name = NULL}};
 
-/* Everything a product holds. */
+/* All state of a product. */
 struct product {
     struct arguments args;
     struct slc_contract_options contract;
@@ -69,15 +73,16 @@ struct product {
     double seconds;
 };
 
-/* How tiles are read. Largest first they are in no order that sums could be written in. */
+/* Sets how tiles are read. Largest first gives no order in which sums could be written. */
 static enum slc_status fill_tiles(struct product *product, struct slc_error *err)
 {
     const struct session_options *session = &product->args.session;
 
     if (!slc_io_parse(session->io, &product->tiles.io) ||
         !slc_schedule_parse(session->schedule, &product->tiles.schedule)) {
-        return slc_fail(err, SLC_ERR_USAGE, "--io %s or --schedule %s is not known to this library",
-                        session->io, session->schedule);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--io %s or --schedule %s is not supported by this library", session->io,
+                        session->schedule);
     }
     product->tiles.read_limit = session->io_limit;
     product->contract.stream = &product->tiles;
@@ -85,7 +90,7 @@ static enum slc_status fill_tiles(struct product *product, struct slc_error *err
     return SLC_OK;
 }
 
-/* Which device multiplies, if any. */
+/* Chooses the device that multiplies, if any. */
 static enum slc_status fill_products(struct product *product, struct slc_error *err)
 {
     const struct session_options *session = &product->args.session;
@@ -108,7 +113,7 @@ fill_options(struct product *product, const struct operands *operands, struct sl
 
     if (args->modes.count != args->vectors.count) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the number of modes is %u, that of vectors %u: each mode needs one",
+                        "the number of modes (%u) and of vectors (%u) must be equal",
                         args->modes.count, args->vectors.count);
     }
     SLC_TRY(build_codec(&args->build, &out->codec, err));
@@ -127,8 +132,8 @@ fill_options(struct product *product, const struct operands *operands, struct sl
     return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 
-/* What there is to tell of the device. */
-static struct product_gpu told_of(const struct product *product)
+/* Describes the device for the report. */
+static struct product_gpu describe_gpu(const struct product *product)
 {
     return (struct product_gpu){.choice = &product->choice,
                                 .refused = &product->device.why,
@@ -140,9 +145,9 @@ static struct product_gpu told_of(const struct product *product)
 
 static void print_device(const struct product *product, FILE *out)
 {
-    const struct product_gpu told = told_of(product);
+    const struct product_gpu gpu = describe_gpu(product);
 
-    product_gpu_print(&told, out);
+    product_gpu_print(&gpu, out);
 }
 
 static void print_store_report(const struct product *product)
@@ -156,13 +161,13 @@ static void print_store_report(const struct product *product)
     printf("  %-12s %s\n", "dims", format_dims(dims, report->order, report->dims));
     printf("  %-12s %s partial sums and %s sums dropped\n", "zeros",
            format_count(&a, report->zero_sums), format_count(&b, report->build.explicit_zeros));
-    printf("  %-12s %s\n", "order", report->ordered ? "sums written as they came" : "sums sorted");
+    printf("  %-12s %s\n", "order", report->ordered ? "sums written in order" : "sums sorted");
     print_device(product, stdout);
     build_report(&report->build, report->order, report->dims);
     build_report_memory(product->contract.memory_bytes);
 }
 
-/* The layout that is read, and its fibers. */
+/* Prints the layout that is read, and its fibers. */
 static void print_layout(const struct product *product, FILE *out)
 {
     const struct slc_contract_report *report = &product->report;
@@ -173,7 +178,7 @@ static void print_layout(const struct product *product, FILE *out)
                   format_count(&b, report->nnz), report->layout_blocks,
                   plural(report->layout_blocks), format_data(&c, (double)report->layout_bytes));
     if (report->layout_fibers > 0) {
-        (void)fprintf(out, "  %-12s %s of mode %u have nonzeros, of %.3g\n", "fibers",
+        (void)fprintf(out, "  %-12s %s of mode %u are nonempty, of %.3g\n", "fibers",
                       format_count(&a, report->layout_fibers), report->layout_mode + 1,
                       report->layout_fibers_possible);
     }
@@ -182,11 +187,11 @@ static void print_layout(const struct product *product, FILE *out)
                       k == 0 ? "vectors" : "", product->contract.vectors[k].mode + 1,
                       format_count(&a, report->used[k].first + 1),
                       format_count(&b, report->used[k].last + 1),
-                      report->used[k].relabelled ? ", as the store numbers them" : "");
+                      report->used[k].relabelled ? ", as numbered by the store" : "");
     }
 }
 
-/* What a run would do. */
+/* Prints the report of a dry run. */
 static void print_dry_run(const struct product *product)
 {
     const struct slc_contract_report *report = &product->report;
@@ -194,25 +199,28 @@ static void print_dry_run(const struct product *product)
     char dims[FORMAT_DIMS_BYTES];
 
     if (product->contract.output == NULL) {
-        printf("Would add up a number\n");
+        printf("Would compute a number\n");
     } else {
         printf("Would write %s\n", product->contract.output);
         printf("  %-12s %s, up to %s nonzeros\n", "dims",
                format_dims(dims, report->order, report->dims), format_count(&a, report->sums_most));
         printf("  %-12s %s\n", "order",
-               report->ordered ? "sums would be written as they come"
-                               : "sums would be sorted, in a temporary file what does not fit in "
-                                 "memory");
+               report->ordered
+                   ? "sums would be written in order"
+                   : "sums would be sorted, in a temporary file if memory does not suffice");
     }
     print_layout(product, stdout);
     print_device(product, stdout);
-    printf("  %-12s %s at least, budget %s; %u thread%s\n", "memory",
+    printf("  %-12s minimum %s, budget %s; %u thread%s\n", "memory",
            format_memory(&a, report->least_bytes),
            format_memory(&b, product->contract.memory_bytes), report->threads,
            plural(report->threads));
 }
 
-/* How the store was read; to `out`, for a number is all that standard output gets. */
+/*
+ * Prints how the store was read, to `out`: if the result is a number, standard output contains only
+ * the number.
+ */
 static void print_reading(const struct product *product, FILE *out)
 {
     const struct slc_contract_report *report = &product->report;
@@ -225,7 +233,8 @@ static void print_reading(const struct product *product, FILE *out)
     (void)fprintf(out, "  %-12s %s at %s/s by %s%s, schedule %s\n", "read",
                   format_data(&a, (double)stats->bytes_read),
                   format_data(&b, slc_ratio((double)stats->bytes_read, stats->pass_seconds)),
-                  slc_io_name(stats->io), stats->direct ? ", direct (past the page cache)" : "",
+                  slc_io_name(stats->io),
+                  stats->direct ? ", direct (bypassing the page cache)" : "",
                   slc_schedule_name(tiles->used_schedule));
     (void)fprintf(out, "  %-12s %u of %s; %u thread%s\n", "slots", tiles->slot_count,
                   format_memory(&a, tiles->slot_bytes), report->threads, plural(report->threads));
@@ -234,7 +243,7 @@ static void print_reading(const struct product *product, FILE *out)
     }
     (void)fprintf(out,
                   "  %-12s total %.3fs, multiply %.3fs; per thread: decode %.3fs, wait for blocks "
-                  "%.3fs, for tiles before %.3fs\n",
+                  "%.3fs, for earlier tiles %.3fs\n",
                   "times", product->seconds, report->scan_seconds, stats->decode_seconds / workers,
                   stats->wait_seconds / workers, tiles->turn_seconds / workers);
 }
@@ -253,8 +262,8 @@ static json_t *seconds_json(const struct product *product)
                      "write", report->build.write_seconds);
 }
 
-/* What the result is: a number, or a store of so many nonzeros. */
-static void put_result(const struct product *product, json_t *record)
+/* Sets the members of the result: a number, or the size of a store. */
+static void set_result_json(const struct product *product, json_t *record)
 {
     const struct slc_contract_report *report = &product->report;
 
@@ -268,8 +277,8 @@ static void put_result(const struct product *product, json_t *record)
     slc_json_set_count(record, "dropped_sums", report->build.explicit_zeros);
 }
 
-/* How the store was read, and what it took. */
-static void put_run(const struct product *product, json_t *record)
+/* Sets how the store was read, memory and times. */
+static void set_run_json(const struct product *product, json_t *record)
 {
     const struct slc_tile_stream *tiles = &product->tiles;
     json_t *run = json_pack("{s:s, s:b, s:s, s:i, s:I, s:I, s:I, s:o}", "io",
@@ -282,7 +291,7 @@ static void put_run(const struct product *product, json_t *record)
     (void)json_object_update_new(record, run);
 }
 
-/* The first and last index that occurs, from 1, of the mode of each vector. */
+/* Lists the first and last used index, from 1, in the mode of each vector. */
 static json_t *used_json(const struct product *product)
 {
     json_t *array = json_array();
@@ -299,9 +308,9 @@ static json_t *used_json(const struct product *product)
 
 static json_t *device_json(const struct product *product)
 {
-    const struct product_gpu told = told_of(product);
+    const struct product_gpu gpu = describe_gpu(product);
 
-    return product_gpu_json(&told);
+    return product_gpu_json(&gpu);
 }
 
 static enum slc_status print_json(const struct product *product, struct slc_error *err)
@@ -338,13 +347,16 @@ static enum slc_status print_json(const struct product *product, struct slc_erro
         slc_json_set_count(record, "result_nnz_most", report->sums_most);
     }
     if (!dry_run) {
-        put_run(product, record);
-        put_result(product, record);
+        set_run_json(product, record);
+        set_result_json(product, record);
     }
     return json_out_print(record, err);
 }
 
-/* A number is all that standard output gets: of the device, a note where it was not used. */
+/*
+ * Prints the device to standard error, because standard output contains only the number; a note if
+ * the device was not used.
+ */
 static void print_device_of_number(const struct product *product)
 {
     const struct slc_error *refused = &product->device.why;
@@ -357,11 +369,12 @@ static void print_device_of_number(const struct product *product)
     }
 }
 
-/* In times of decoding a nonzero: sums that come in order are written at once, others sorted. */
+/* Cost relative to decoding a nonzero: sums in order are written at once, others are
+ * sorted. */
 #define ORDERED_DECODINGS 20.0
 #define SORTED_DECODINGS  150.0
 
-static enum slc_status expect_time(const struct product *product, struct slc_error *err)
+static enum slc_status print_time_forecast(const struct product *product, struct slc_error *err)
 {
     const struct slc_contract_report *report = &product->report;
     const bool sorts = product->contract.output != NULL && !report->ordered;
@@ -374,7 +387,7 @@ static enum slc_status expect_time(const struct product *product, struct slc_err
                                               .decodings =
                                                   sorts ? SORTED_DECODINGS : ORDERED_DECODINGS};
 
-    /* What a device multiplies, it does not decode as the processor does. */
+    /* The forecast covers only products on the CPU. */
     return product->choice.device != NULL ? SLC_OK : forecast_product(&expected, err);
 }
 
@@ -388,7 +401,7 @@ static enum slc_status print_result(const struct product *product, struct slc_er
     }
     if (args->dry_run) {
         print_dry_run(product);
-        return expect_time(product, err);
+        return print_time_forecast(product, err);
     }
     if (is_number) {
         char number[32];
@@ -405,15 +418,15 @@ static enum slc_status print_result(const struct product *product, struct slc_er
     return SLC_OK;
 }
 
-/* What a signal has to remove. */
-static const char *written(const struct product *product)
+/* Returns the output that a signal must remove. */
+static const char *output_to_remove(const struct product *product)
 {
     return product->contract.output != NULL && !product->args.dry_run ? product->contract.output
                                                                       : "-";
 }
 
-/* Of a dry run: the place of the result is refused where a run would refuse it. */
-static enum slc_status check_place(const struct product *product, struct slc_error *err)
+/* Checks the output of a dry run, which must fail if a run would. */
+static enum slc_status check_output(const struct product *product, struct slc_error *err)
 {
     const struct slc_contract_options *contract = &product->contract;
 
@@ -427,12 +440,14 @@ static enum slc_status
 multiply(struct product *product, const struct operands *operands, struct slc_error *err)
 {
     SLC_TRY(fill_options(product, operands, err));
-    SLC_TRY(build_start(&product->args.build, written(product), err));
-    /* After signals: the device's threads leave them to the one that takes them. */
+    SLC_TRY(build_start(&product->args.build, output_to_remove(product), err));
+    /*
+     * Started after the signal thread, so that the threads of the device inherit blocked signals.
+     */
     SLC_TRY(fill_products(product, err));
     SLC_TRY(slc_contract_on_device(&product->contract, &product->choice, &product->device,
                                    &product->report, err));
-    return check_place(product, err);
+    return check_output(product, err);
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -449,7 +464,7 @@ static int run(const struct command *command, int argc, char **argv)
     enum slc_status status = multiply(&product, &operands, &err);
     if (status == SLC_OK) {
         product.seconds = slc_seconds_since(start_ns);
-        console_settle();
+        console_clear_live();
         status = print_result(&product, &err);
     }
     if (status != SLC_OK) {
@@ -467,10 +482,8 @@ const struct command command_ttv = {
     .operands_min = 1,
     .operands_max = 2,
     .options = options,
-    .notes = "OUT.slc has the modes that no vector is given for. With a vector for every mode the "
-             "result is\n"
-             "a number, which goes to standard output, and there is no OUT.slc. Sums that are zero "
-             "are not\n"
-             "stored. With --schedule largest sums are sorted.",
+    .notes = "OUT.slc has the modes without a vector. With a vector for every mode the result is a "
+             "number, which\nis printed on standard output, and OUT.slc must not be given. Sums "
+             "that are zero are not stored.\nWith --schedule largest the sums are sorted.",
     .run = run,
 };

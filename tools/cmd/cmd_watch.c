@@ -1,7 +1,7 @@
 /*
- * sluice watch: follows a run, or tells of one that has ended, by its JSON log (--log-json), which
- * is only read. The file is opened anew for every look, so that a file system of a network (NFS)
- * looks, too; what grew since is taken line by line. A line without its end is still being written.
+ * sluice watch: follows a run by its JSON log (--log-json) or its folder, without writing to
+ * either. The file is opened again for every poll, because network file systems (NFS) then see new
+ * data. New data is processed line by line; a line without its end is still being written.
  */
 #include "base/error/clock.h"
 #include "base/error/error.h"
@@ -31,17 +31,17 @@
 #include <time.h>
 
 struct watch_folder {
-    bool held;     /* a process of this machine has it as its own */
-    bool was_held; /* or has had it while it was watched */
+    bool held;     /* a process of this machine has the folder locked */
+    bool was_held; /* a process had it locked during the watch */
 };
 
 enum { PATH_BYTES = 4096 };
 
 /*
- * The process that has the folder locked; 0: none on this machine. A run locks the folder of its
- * checkpoints (storage/file/folder_lock.h). To try the lock would stand in the way of one that is
- * just starting, so that the system's list of locks is read. By the inode's number alone: the
- * device is told differently where volumes share one.
+ * Returns the process that has the folder locked; 0: none on this machine. A run locks the folder
+ * of its checkpoints (storage/file/folder_lock.h). Trying the lock could block a run that is
+ * starting, so the lock table of the system is read. Only inode numbers are compared, because
+ * device numbers differ if volumes share a device.
  */
 static int64_t holder_of(const char *path)
 {
@@ -56,7 +56,7 @@ static int64_t holder_of(const char *path)
         }
         return 0;
     }
-    /* "1: FLOCK  ADVISORY  WRITE 4711 fe:01:123456 0 EOF" */
+    /* Format: "1: FLOCK  ADVISORY  WRITE 4711 fe:01:123456 0 EOF". */
     while (found == 0 && fgets(line, sizeof line, locks) != NULL) {
         int64_t pid;
         uint64_t inode;
@@ -95,7 +95,9 @@ static uint64_t count_of(const json_t *object, const char *name)
     return number > 0 ? (uint64_t)number : 0;
 }
 
-/* That of the run, or, where an older one has not recorded it, as cpd ends with that reason. */
+/*
+ * Returns the recorded exit code, or for older records without it the code of cpd for that reason.
+ */
 static int exit_code_of(const json_t *record, const char *reason)
 {
     const json_t *code = json_object_get(record, "exit_code");
@@ -110,8 +112,8 @@ static int exit_code_of(const json_t *record, const char *reason)
                                            : 0;
 }
 
-/* What run.json says of a run that has ended; *there: there is one, not older than `written`. */
-static enum slc_status take_record(const char *folder,
+/* Reads run.json of a run that has ended. *there: it exists and is not older than `written`. */
+static enum slc_status read_record(const char *folder,
                                    const char *written,
                                    struct run_state *state,
                                    bool *there,
@@ -145,11 +147,11 @@ static enum slc_status take_record(const char *folder,
     if (reason == NULL) {
         json_decref(record);
         return slc_fail_file(err, SLC_ERR_INPUT, path,
-                             "no record of a run of cpd: it tells no reason");
+                             "not a record of a cpd run: it has no reason");
     }
     const char *finished = json_string_value(json_object_get(record, "finished"));
     if (finished != NULL && strcmp(finished, written) < 0) {
-        json_decref(record); /* of a run before the one that is looked at */
+        json_decref(record); /* record of an earlier run */
         return SLC_OK;
     }
     *there = true;
@@ -165,14 +167,16 @@ static enum slc_status take_record(const char *folder,
     return SLC_OK;
 }
 
-/* What the newest checkpoint says, and when it was written; nothing where it cannot be read, for it
- * may be replaced now. */
-static void take_checkpoint(const char *folder, struct run_state *state, char written[32])
+/*
+ * Reads the newest checkpoint and its time. Ignores one that cannot be read, because it may be in
+ * the middle of a replacement.
+ */
+static void read_checkpoint(const char *folder, struct run_state *state, char written[32])
 {
-    struct slc_error untold = SLC_ERROR_INIT;
+    struct slc_error ignored = SLC_ERROR_INIT;
     json_t *saved = NULL;
 
-    if (slc_saved_run_read(folder, true, &saved, &untold) == SLC_OK) {
+    if (slc_saved_run_read(folder, true, &saved, &ignored) == SLC_OK) {
         state->completed = count_of(saved, "iterations_done");
         state->mode = count_of(saved, "mode");
         state->fit = number_of(saved, "fit");
@@ -183,15 +187,15 @@ static void take_checkpoint(const char *folder, struct run_state *state, char wr
 }
 
 /*
- * Looks at the folder. *news: what is new since `state` was taken before. A checkpoint that is
- * being written is looked at again the next time. Errors: SLC_ERR_INPUT where it is no folder of a
- * run, nor held by one; SLC_ERR_IO; SLC_ERR_MEMORY.
+ * Updates `state` from the folder. *news: the change since the previous call. A checkpoint that is
+ * being written is read by the next call. Errors: SLC_ERR_INPUT if this is neither the folder of a
+ * run nor locked by one; SLC_ERR_IO; SLC_ERR_MEMORY.
  */
-static enum slc_status watch_folder_look(const char *path,
-                                         struct watch_folder *folder,
-                                         struct run_state *state,
-                                         enum run_news *news,
-                                         struct slc_error *err)
+static enum slc_status watch_folder_update(const char *path,
+                                           struct watch_folder *folder,
+                                           struct run_state *state,
+                                           enum run_news *news,
+                                           struct slc_error *err)
 {
     const int64_t pid = holder_of(path);
     const struct run_state before = *state;
@@ -208,17 +212,17 @@ static enum slc_status watch_folder_look(const char *path,
     state->fit = before.fit;
     state->seconds = before.seconds;
     if (saved) {
-        take_checkpoint(path, state, written);
+        read_checkpoint(path, state, written);
     }
     if (pid == 0) {
-        status = take_record(path, written, state, &recorded, err);
+        status = read_record(path, written, state, &recorded, err);
     }
     if (status == SLC_OK && recorded) {
         *news = RUN_NEWS_END;
     } else if (status == SLC_OK && !saved && pid == 0 && !folder->was_held) {
         status = slc_fail_file(
             err, SLC_ERR_INPUT, path,
-            "no run: neither its record, nor a checkpoint, nor a process that has it%s",
+            "not the folder of a run: no record, no checkpoint and no process using it%s",
             slc_folder_advice(slc_files_system(), path, SLC_FOLDER_RUN));
     } else if (!before.started || before.pid != state->pid) {
         *news = RUN_NEWS_START;
@@ -231,7 +235,7 @@ static enum slc_status watch_folder_look(const char *path,
 enum {
     LINE_BYTES_MAX = 1 << 20, /* of an event: a plan for a thousand processors has 20 KiB */
     READ_BYTES = 64 << 10,
-    LOOK_MS = 250
+    POLL_MS = 250
 };
 
 struct arguments {
@@ -242,13 +246,13 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {"once", OPTION_FLAG, offsetof(struct arguments, once), .help = "tell the state and end"},
+    {"once", OPTION_FLAG, offsetof(struct arguments, once),
+     .help = "print the current state and exit"},
     {"json", OPTION_FLAG, offsetof(struct arguments, json),
-     .help = "one JSON object per line for each change of the state"},
+     .help = "print one JSON object per change, on a line of its own"},
     {"lost-after", OPTION_DOUBLE, offsetof(struct arguments, lost_after), .value = "S",
      .fallback = "120",
-     .help =
-         "give up a run on another machine that has told nothing for so many seconds; 0: never"},
+     .help = "seconds without news after which a run on another machine counts as dead; 0: never"},
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 
@@ -256,18 +260,18 @@ struct watch {
     struct arguments args;
     const char *path;
     struct run_state state;
-    uint64_t inode, offset; /* of the file, and how much of it has been taken */
-    bool found;             /* it has been there */
-    bool skipping;          /* a line that is too long, up to its end */
-    size_t held;            /* bytes of a line without its end */
+    uint64_t inode, offset; /* of the file, and the bytes already processed */
+    bool found;             /* the file has existed */
+    bool skipping;          /* ignoring a line that is too long, up to its end */
+    size_t held;            /* bytes of an unfinished line */
     char *line;             /* LINE_BYTES_MAX */
-    uint64_t heard_ns;      /* when anything was told last */
-    bool told_waiting;      /* that nothing has been there yet */
-    bool is_folder;         /* what is watched is the folder of a run, .. */
+    uint64_t heard_ns;      /* time of the last news */
+    bool noted_waiting;     /* a note about waiting was printed */
+    bool is_folder;         /* the folder of a run is watched */
     struct watch_folder folder;
 };
 
-/* Tells what a line changed: iterations and ends in words, or the state as JSON. */
+/* Prints the change: iterations and ends as text, or the state as JSON. */
 static enum slc_status
 report_news(const struct watch *watch, enum run_news news, struct slc_error *err)
 {
@@ -292,7 +296,7 @@ report_news(const struct watch *watch, enum run_news news, struct slc_error *err
     if (watch->args.quiet || news == RUN_NEWS_PROGRESS) {
         return SLC_OK;
     }
-    console_settle();
+    console_clear_live();
     if (news == RUN_NEWS_ITERATION) {
         printf("  its = %3llu (%.3fs)  fit = %.5f  delta = %+.4e\n",
                (unsigned long long)state->completed, state->iteration_seconds, state->fit,
@@ -305,7 +309,7 @@ report_news(const struct watch *watch, enum run_news news, struct slc_error *err
     return SLC_OK;
 }
 
-/* Whole lines of what was read. */
+/* Processes the complete lines of the data. */
 static enum slc_status
 parse_lines(struct watch *watch, const char *data, size_t bytes, struct slc_error *err)
 {
@@ -322,7 +326,7 @@ parse_lines(struct watch *watch, const char *data, size_t bytes, struct slc_erro
         if (!watch->skipping) {
             watch->heard_ns = slc_clock_ns();
             status =
-                report_news(watch, run_state_take(&watch->state, watch->line, watch->held), err);
+                report_news(watch, run_state_apply(&watch->state, watch->line, watch->held), err);
         }
         watch->held = 0;
         watch->skipping = false;
@@ -330,12 +334,12 @@ parse_lines(struct watch *watch, const char *data, size_t bytes, struct slc_erro
     return status;
 }
 
-/* The folder of a run in place of its log. */
-static enum slc_status look_at_folder(struct watch *watch, struct slc_error *err)
+/* Reads the folder of a run instead of its log. */
+static enum slc_status read_folder(struct watch *watch, struct slc_error *err)
 {
     enum run_news news;
     enum slc_status status =
-        watch_folder_look(watch->path, &watch->folder, &watch->state, &news, err);
+        watch_folder_update(watch->path, &watch->folder, &watch->state, &news, err);
 
     watch->is_folder = true;
     SLC_TRY(status);
@@ -346,8 +350,11 @@ static enum slc_status look_at_folder(struct watch *watch, struct slc_error *err
     return SLC_OK;
 }
 
-/* All that was written since the last look. A file that is another, or was cut, begins anew. */
-static enum slc_status look(struct watch *watch, struct slc_error *err)
+/*
+ * Reads all data since the previous poll. A file that was replaced or truncated is read from its
+ * start.
+ */
+static enum slc_status read_news(struct watch *watch, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
     char data[READ_BYTES];
@@ -360,11 +367,11 @@ static enum slc_status look(struct watch *watch, struct slc_error *err)
     }
     int64_t got = fd < 0 ? fd : files->stat_fd(files->self, fd, &stat);
     if (got >= 0 && stat.kind == 'd') {
-        status = look_at_folder(watch, err);
+        status = read_folder(watch, err);
     } else if (got >= 0 && stat.kind != 'f') {
         status = slc_fail(err, SLC_ERR_USAGE,
-                          "%s is neither a file nor a folder: name the log that the run was given "
-                          "with --log-json, or the folder of its results",
+                          "%s is neither a file nor a folder: use the file of --log-json or the "
+                          "result folder of the run",
                           watch->path);
     } else if (got >= 0) {
         if (!watch->found || stat.inode != watch->inode || stat.bytes < watch->offset) {
@@ -383,13 +390,13 @@ static enum slc_status look(struct watch *watch, struct slc_error *err)
     if (fd >= 0) {
         (void)files->close(files->self, fd);
     }
-    /* What is gone while it is looked at is looked for again. */
+    /* A file that disappears while it is read is opened again by the next poll. */
     return status == SLC_OK && got < 0 && got != -ESTALE
                ? slc_fail_errno(err, (int)-got, watch->path, "reading the log of the run")
                : status;
 }
 
-/* Whether the process of the run is there: 1, 0, or -1 on another machine. */
+/* Returns whether the process of the run exists: 1, 0, or -1 on another machine. */
 static int alive(const struct watch *watch)
 {
     const struct run_state *state = &watch->state;
@@ -407,12 +414,12 @@ static int alive(const struct watch *watch)
     }
     if (log_json_boot(boot)[0] != '\0' && state->boot[0] != '\0' &&
         strcmp(boot, state->boot) != 0) {
-        return 0; /* the machine was started again since */
+        return 0; /* the machine was restarted since */
     }
     return kill((pid_t)state->pid, 0) == 0 || errno != ESRCH;
 }
 
-/* Whether the run has died: its process is gone, or it has been silent for long. */
+/* Returns whether the run has died: its process is gone, or there is no news for --lost-after. */
 static bool is_lost(const struct watch *watch)
 {
     const int known = alive(watch);
@@ -424,7 +431,7 @@ static bool is_lost(const struct watch *watch)
                           slc_seconds_since(watch->heard_ns) > watch->args.lost_after);
 }
 
-static void draw(struct watch *watch)
+static void draw_live_line(struct watch *watch)
 {
     char text[512];
     char line[640];
@@ -433,10 +440,10 @@ static void draw(struct watch *watch)
         return;
     }
     if (!console_can_rewrite()) {
-        /* Once, so that one who named another file than the log does not wait in vain. */
-        if (!watch->state.started && !watch->told_waiting) {
+        /* Printed once, to reveal that a wrong file name was given. */
+        if (!watch->state.started && !watch->noted_waiting) {
             console_note("note: waiting for a run that writes to %s", watch->path);
-            watch->told_waiting = true;
+            watch->noted_waiting = true;
         }
         return;
     }
@@ -449,8 +456,8 @@ static void draw(struct watch *watch)
     }
 }
 
-/* The state as it is; an exit code. */
-static int tell_once(const struct watch *watch)
+/* Prints the current state. Returns an exit code. */
+static int print_state(const struct watch *watch)
 {
     const int known = alive(watch);
     struct slc_error err = SLC_ERROR_INIT;
@@ -471,47 +478,46 @@ static int tell_once(const struct watch *watch)
     return watch->state.ended ? watch->state.exit_code : known == 0;
 }
 
-/* Until the run is over; an exit code. */
+/* Polls until the run ends. Returns an exit code. */
 static int follow(struct watch *watch)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+    const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
     struct slc_error err = SLC_ERROR_INIT;
     bool lost = false;
 
     for (;;) {
-        if (look(watch, &err) != SLC_OK) {
-            console_settle();
+        if (read_news(watch, &err) != SLC_OK) {
+            console_clear_live();
             return console_error(&err);
         }
         if (watch->args.once) {
-            return tell_once(watch);
+            return print_state(watch);
         }
         if (watch->state.ended || lost) {
             break;
         }
-        /* What it wrote last may have come since: another look decides. */
+        /* The run may have written its last events just before it ended, so poll once more. */
         lost = is_lost(watch);
-        draw(watch);
+        draw_live_line(watch);
         if (!lost) {
             (void)nanosleep(&pause, NULL);
         }
     }
-    console_settle();
+    console_clear_live();
     if (watch->state.ended) {
         return watch->state.exit_code;
     }
-    (void)slc_fail(
-        &err, SLC_ERR_SYSTEM,
-        "the run has died without a word, process %lld on %s; a decomposition or conversion "
-        "goes on when the same command is given again",
-        (long long)watch->state.pid, watch->state.host);
+    (void)slc_fail(&err, SLC_ERR_SYSTEM,
+                   "the run died without a final event: process %lld on %s; repeat the command to "
+                   "resume a decomposition or conversion",
+                   (long long)watch->state.pid, watch->state.host);
     return console_error(&err);
 }
 
-static void leave(void *unused)
+static void end_watch(void *unused)
 {
     (void)unused;
-    console_settle();
+    console_clear_live();
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -525,14 +531,14 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     console_start(watch.args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
-    if (signals_start(leave, NULL, &err) != SLC_OK) {
+    if (signals_start(end_watch, NULL, &err) != SLC_OK) {
         return console_error(&err);
     }
     watch.path = operands.text[0];
     watch.heard_ns = slc_clock_ns();
     watch.line = slc_malloc(LINE_BYTES_MAX);
     if (watch.line == NULL) {
-        (void)slc_fail(&err, SLC_ERR_MEMORY, "no memory for a line of the log");
+        (void)slc_fail(&err, SLC_ERR_MEMORY, "out of memory for a line of the log");
         return console_error(&err);
     }
     code = follow(&watch);
@@ -548,12 +554,8 @@ const struct command command_watch = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes =
-        "LOG is the file that the run is given with --log-json; it may be there later than this "
-        "command.\n"
-        "RUN is the folder that a factorization writes its checkpoints and results to: what they "
-        "tell.\n"
-        "The exit code is that of the run, or 1 where it died. A signal ends watching, not the "
-        "run.",
+    .notes = "LOG is the file of --log-json, which may be created after this command starts. RUN "
+             "is the folder\nof the checkpoints and results of a factorization. The exit code is "
+             "that of the run, or 1 if it\ndied. A signal ends only this command, not the run.",
     .run = run,
 };

@@ -1,11 +1,12 @@
 /*
- * See estimate.h. Time: the iterations behind the first, which tries strategies and fills the
- * cache, are taken to go on as they did. Within the first one passes are taken to be alike; where
- * the drive was waited for, later ones read less by what is cached.
+ * Estimates an iterative run from its first iterations. The first iteration measures strategies and
+ * fills the cache; later ones are assumed to take equally long. Within the first iteration all
+ * passes are assumed equal, except that later passes read less by the cached bytes if the drive is
+ * the bottleneck.
  *
- * Copies per mode take over after SLC_CP_COPIES_AFTER iterations. Measured with 2 threads on seven
- * tensors of 0.3 to 2.6 M nonzeros, rank 16: they took 0.47 to 0.63 of the memory that is planned
- * for them, making them 2 to 28 iterations, and iterations were then 1.2 to 2.1 times faster.
+ * Replicas are used after SLC_CP_COPIES_AFTER iterations. Measured with 2 threads on seven tensors
+ * of 0.3 to 2.6 M nonzeros, rank 16: they took 0.47 to 0.63 of their planned memory, building them
+ * took as long as 2 to 28 iterations, and iterations were then 1.2 to 2.1 times faster.
  */
 #include "tools/forecast/estimate.h"
 
@@ -21,13 +22,13 @@
 #define COPIES_ITERATIONS 10.0
 #define COPIES_GAIN       1.5
 /*
- * What a process grows by beyond what its plan lists, of the margin for that: pages of libraries
- * first touched, stacks (measured: 0.2 to 0.9 MiB).
+ * Growth of a process beyond its plan, within the margin for that: first-touched pages of
+ * libraries, stacks (measured: 0.2 to 0.9 MiB).
  */
 #define GROWN_BYTES (UINT64_C(1) << 19)
-/* While memory is touched first, and strategies are tried, times say little of the rest. */
+/* Times before this are not representative: memory is first touched and strategies are measured. */
 #define EARLY_SECONDS 0.4
-/* Workers that wait for so much of the time of passes have the drive for their bottleneck. */
+/* The drive is the bottleneck if workers wait for more than this fraction of the passes. */
 #define READING_SHARE 0.3
 
 void estimator_start(struct estimator *estimator)
@@ -81,8 +82,8 @@ void estimator_iteration(struct estimator *estimator, const struct slc_cp_iterat
     estimator->share = 0;
 }
 
-/* Whether copies per mode are still to be made in a run of so many iterations. */
-static bool will_copy(const struct estimator *estimator, unsigned iterations)
+/* Returns whether a run of this many iterations has still to build replicas. */
+static bool will_use_replicas(const struct estimator *estimator, unsigned iterations)
 {
     const struct slc_plan *plan = estimator->plan;
 
@@ -96,7 +97,7 @@ void estimator_mark(struct estimator *estimator, const struct slc_stream_stats *
     estimator->marked_after = estimator_seconds(estimator);
     estimator->peak_bytes = slc_memory_peak();
     estimator->stats = *stats;
-    /* Of blocks so large that none is through, tiles tell. */
+    /* If no large block is complete yet, the progress within blocks is counted by tiles. */
     if (estimator->completed == 0 && estimator->passes + estimator->share <= 0 &&
         estimator->nnz > 0) {
         estimator->share = (double)stats->nnz / (double)estimator->nnz;
@@ -106,7 +107,10 @@ void estimator_mark(struct estimator *estimator, const struct slc_stream_stats *
     }
 }
 
-/* Seconds of an iteration as they have been, or within the first as its passes so far say. */
+/*
+ * Returns the measured seconds per iteration, or within the first iteration an extrapolation of its
+ * passes; below 0 if unknown.
+ */
 static double seconds_each(const struct estimator *estimator, bool reading)
 {
     const struct slc_stream_stats *stats = &estimator->stats;
@@ -139,7 +143,7 @@ static double seconds_each(const struct estimator *estimator, bool reading)
     return elapsed / made * planned;
 }
 
-static void judge_seconds(const struct estimator *estimator, struct estimate *estimate)
+static void estimate_seconds(const struct estimator *estimator, struct estimate *estimate)
 {
     const double each = seconds_each(estimator, estimate->reading);
     const unsigned left = estimate->iterations > estimator->completed
@@ -157,7 +161,7 @@ static void judge_seconds(const struct estimator *estimator, struct estimate *es
     }
     if (estimate->iterations < estimator->completed) {
         gone = estimate->start_seconds + each * estimate->iterations;
-    } else if (will_copy(estimator, estimate->iterations)) {
+    } else if (will_use_replicas(estimator, estimate->iterations)) {
         const unsigned before = SLC_CP_COPIES_AFTER - estimator->completed;
 
         gone += each * (before + COPIES_ITERATIONS + (left - before) / COPIES_GAIN);
@@ -168,7 +172,7 @@ static void judge_seconds(const struct estimator *estimator, struct estimate *es
     estimate->iteration_seconds = (gone - estimate->start_seconds) / estimate->iterations;
 }
 
-static uint64_t judge_reads(const struct estimator *estimator, unsigned iterations)
+static uint64_t estimate_reads(const struct estimator *estimator, unsigned iterations)
 {
     const struct slc_plan *plan = estimator->plan;
     double passes = iterations;
@@ -182,11 +186,11 @@ static uint64_t judge_reads(const struct estimator *estimator, unsigned iteratio
     if (plan->copies_bytes > 0 && slc_cp_copies_pay(iterations)) {
         passes = SLC_CP_COPIES_AFTER + 1 / (plan->passes > 0 ? plan->passes : 1);
     }
-    /* What is cached is read once, too. */
+    /* Cached bytes are read once. */
     return plan->cache_bytes + (uint64_t)(passes * (double)plan->iteration_read_bytes);
 }
 
-/* Of the slots: no more is filled than a pass reads. */
+/* Returns the bytes of slots that remain unused because a pass reads less. */
 static uint64_t empty_slots_bytes(const struct slc_plan *plan)
 {
     const uint64_t slots = plan->slot_count * plan->slot_bytes;
@@ -206,26 +210,26 @@ uint64_t estimate_memory(const struct slc_plan *plan)
     uint64_t bytes = plan->total_bytes - plan->copies_bytes - (plan->process_bytes - process) -
                      empty_slots_bytes(plan);
 
-    /* Kernels that add to an output have no scratch where copies serve from the beginning. */
+    /* With replicas from the start there is no scratch for kernels that add to an output. */
     if (slc_plan_starts_with_copies(plan)) {
         bytes += (uint64_t)(COPIES_OF_PLANNED * (double)plan->copies_bytes) - plan->scratch_bytes;
     }
     return bytes;
 }
 
-static uint64_t judge_memory(const struct estimator *estimator, unsigned iterations)
+static uint64_t estimate_peak(const struct estimator *estimator, unsigned iterations)
 {
     const struct slc_plan *plan = estimator->plan;
     uint64_t bytes = estimator->peak_bytes;
 
     /*
-     * Outputs, scratch and cache of modes to come are touched in the first iteration; of one
-     * MTTKRP, what its files are read and written by is beside what was begun.
+     * Outputs, scratch and cache of later modes are first touched during the first iteration. For a
+     * single MTTKRP, the trial run does not include the buffers for its input and output files.
      */
     if (estimator->completed == 0 || plan->request.operation == SLC_OP_MTTKRP) {
         bytes = slc_max_u64(bytes, estimate_memory(plan));
     }
-    if (will_copy(estimator, iterations)) {
+    if (will_use_replicas(estimator, iterations)) {
         bytes += (uint64_t)(COPIES_OF_PLANNED * (double)plan->copies_bytes);
     }
     return slc_min_u64(bytes, plan->total_bytes);
@@ -241,7 +245,7 @@ void estimator_estimate(const struct estimator *estimator,
 
     *estimate = (struct estimate){.iterations = iterations,
                                   .most_bytes = estimator->plan->total_bytes,
-                                  .judged_after = estimator->marked_after};
+                                  .trial_seconds = estimator->marked_after};
     estimate->wait_share = slc_ratio(stats->wait_seconds / workers, pass_seconds);
     estimate->reading = stats->bytes_read > 0 && estimate->wait_share > READING_SHARE;
     estimate->read_rate = slc_ratio((double)stats->bytes_read, pass_seconds);
@@ -251,9 +255,9 @@ void estimator_estimate(const struct estimator *estimator,
 
         estimate->nnz_rate = passes * (double)estimator->nnz / pass_seconds;
     }
-    estimate->memory_bytes = judge_memory(estimator, iterations);
-    estimate->read_bytes = judge_reads(estimator, iterations);
-    judge_seconds(estimator, estimate);
+    estimate->memory_bytes = estimate_peak(estimator, iterations);
+    estimate->read_bytes = estimate_reads(estimator, iterations);
+    estimate_seconds(estimator, estimate);
 }
 
 static const char *bottleneck(const struct estimate *estimate)
@@ -265,24 +269,23 @@ void estimate_print(const struct estimate *estimate)
 {
     struct format_text a, b, c, d;
 
-    if (estimate->judged_after > 0) {
-        printf("Estimate, judged by the first %s\n", format_seconds(&a, estimate->judged_after));
+    if (estimate->trial_seconds > 0) {
+        printf("Estimate from the first %s\n", format_seconds(&a, estimate->trial_seconds));
     } else {
-        printf("Estimate; nothing was begun\n");
+        printf("Estimate without a trial run\n");
     }
     printf("  %-12s %s expected, %s at most\n", "memory", format_memory(&a, estimate->memory_bytes),
            format_memory(&b, estimate->most_bytes));
     printf("  %-12s %s from the drive\n", "read", format_data(&a, (double)estimate->read_bytes));
     if (estimate->seconds < 0) {
-        if (estimate->judged_after > 0) {
+        if (estimate->trial_seconds > 0) {
             printf("  %-12s unknown: nothing was computed in that time\n", "time");
         } else {
-            printf("  %-12s unknown: it takes about %s to the first block; --probe-seconds %.0f "
-                   "gives it time\n",
+            printf("  %-12s unknown: the first block needs about %s; use --probe-seconds %.0f\n",
                    "time", format_seconds(&a, estimate->start_seconds), estimate->enough_seconds);
         }
         if (estimate->least_seconds > 0) {
-            printf("  %-12s %s, as fast as the drive reads\n", "at least",
+            printf("  %-12s %s, limited by the drive\n", "at least",
                    format_seconds(&a, estimate->least_seconds));
         }
         return;
@@ -305,14 +308,14 @@ json_t *estimate_json(const struct estimate *estimate)
         (json_int_t)estimate->read_bytes, "start_seconds", estimate->start_seconds,
         "iteration_seconds", estimate->iteration_seconds, "bytes_per_second", estimate->read_rate,
         "nnz_per_second", estimate->nnz_rate, "wait_share", estimate->wait_share, "bottleneck",
-        bottleneck(estimate), "judged_after_seconds", estimate->judged_after, "least_seconds",
+        bottleneck(estimate), "judged_after_seconds", estimate->trial_seconds, "least_seconds",
         estimate->least_seconds);
 
     slc_json_set_known_real(object, "seconds", estimate->seconds);
     return object;
 }
 
-/* What happened over what was expected: never below 0, whatever the clock did meanwhile. */
+/* Formats the ratio of actual to expected value, which is never below 0. */
 static const char *times(double expected, double actual, struct format_text *out)
 {
     if (expected == actual) {
@@ -329,21 +332,21 @@ void estimate_compare(const struct estimate *estimate, const struct estimate_act
 {
     struct format_text a, b, c;
 
-    if (estimate->judged_after > 0) {
-        printf("Estimate (of the first %s) and what happened\n",
-               format_seconds(&a, estimate->judged_after));
+    if (estimate->trial_seconds > 0) {
+        printf("Estimate (from the first %s) and actual values\n",
+               format_seconds(&a, estimate->trial_seconds));
     } else {
-        printf("Estimate (by the plan) and what happened\n");
+        printf("Estimate (from the plan) and actual values\n");
     }
-    printf("  %-12s %s expected, %s held at most (%s)\n", "memory",
+    printf("  %-12s expected %s, peak %s (%s)\n", "memory",
            format_memory(&a, estimate->memory_bytes), format_memory(&b, actual->memory_bytes),
            times((double)estimate->memory_bytes, (double)actual->memory_bytes, &c));
-    printf("  %-12s %s expected, %s read (%s)\n", "read",
+    printf("  %-12s expected %s, read %s (%s)\n", "read",
            format_data(&a, (double)estimate->read_bytes),
            format_data(&b, (double)actual->read_bytes),
            times((double)estimate->read_bytes, (double)actual->read_bytes, &c));
     if (estimate->seconds >= 0) {
-        printf("  %-12s %s expected, %s taken (%s)\n", "time",
+        printf("  %-12s expected %s, actual %s (%s)\n", "time",
                format_seconds(&a, estimate->seconds), format_seconds(&b, actual->seconds),
                times(estimate->seconds, actual->seconds, &c));
     }

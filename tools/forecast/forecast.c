@@ -14,14 +14,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A trial of a drive: so much, in pieces, or for so long. */
+/* Limits of a drive test: bytes, bytes per call, and seconds. */
 #define TRIAL_BYTES   (UINT64_C(32) << 20)
 #define TRIAL_SECONDS 0.2
-/* Less is moved in less time than that, or from and to the page cache. */
+/* Smaller inputs are read in less time than the test takes, or from the page cache. */
 #define BRIEF_BYTES_MIN (UINT64_C(256) << 20)
 enum { TRIAL_PIECE_BYTES = 1 << 20, PATH_BYTES = 4096 };
 
-void forecast_buffer(struct forecast *forecast, const char *name, uint64_t bytes, const char *what)
+void forecast_add_buffer(struct forecast *forecast,
+                         const char *name,
+                         uint64_t bytes,
+                         const char *what)
 {
     if (bytes > 0 && forecast->buffers < FORECAST_BUFFERS) {
         forecast->buffer[forecast->buffers].name = name;
@@ -31,7 +34,7 @@ void forecast_buffer(struct forecast *forecast, const char *name, uint64_t bytes
     }
 }
 
-void forecast_phase(struct forecast *forecast, const char *name)
+void forecast_add_phase(struct forecast *forecast, const char *name)
 {
     if (forecast->phases < FORECAST_PHASES) {
         forecast->phase[forecast->phases].name = name;
@@ -39,7 +42,7 @@ void forecast_phase(struct forecast *forecast, const char *name)
     }
 }
 
-void forecast_part(struct forecast *forecast, const char *what, double seconds)
+void forecast_add_part(struct forecast *forecast, const char *what, double seconds)
 {
     const unsigned last = forecast->phases - 1;
 
@@ -49,7 +52,7 @@ void forecast_part(struct forecast *forecast, const char *what, double seconds)
     }
 }
 
-/* The folder that `path` lies in, or would. */
+/* Sets `folder` to the folder that contains, or would contain, `path`. */
 static void folder_of(const char *path, char folder[PATH_BYTES])
 {
     size_t length = strlen(path);
@@ -84,7 +87,7 @@ forecast_try_reading(const char *path, uint64_t most, double *rate, struct slc_e
 
     *rate = 0;
     SLC_THEN(status,
-             slc_block_file_open(files, path, "opening for a trial of the drive", &file, err));
+             slc_block_file_open(files, path, "opening for a test of the drive", &file, err));
     SLC_THEN(status,
              slc_file_open_direct(files, part->fd, part->path, O_RDONLY | O_CLOEXEC, &direct, err));
     if (status == SLC_OK && files->stat_fd(files->self, part->fd, &stat) == 0) {
@@ -107,7 +110,7 @@ forecast_try_reading(const char *path, uint64_t most, double *rate, struct slc_e
     return status;
 }
 
-/* The same of writing, to a file without a name in that folder, synced at its end. */
+/* Measures the write speed with an unnamed file in the folder, synced at the end. */
 static double try_writing(const char *folder, const void *piece)
 {
     const struct slc_files *files = slc_files_system();
@@ -145,7 +148,7 @@ void forecast_try_drives(struct forecast *forecast, const char *input)
         forecast->write_rate = try_writing(folder, piece.data);
     }
     if (input != NULL) {
-        /* Where it cannot be read, the command itself will tell. */
+        /* If it cannot be read, the command itself reports the error. */
         (void)(forecast_try_reading(input, UINT64_MAX, &forecast->read_rate, NULL) == SLC_OK);
     }
     slc_buffer_destroy(&piece);
@@ -166,7 +169,7 @@ static uint64_t free_in(const char *folder, uint64_t *device)
     return bytes;
 }
 
-enum slc_status forecast_check_room(struct forecast *forecast, struct slc_error *err)
+enum slc_status forecast_check_space(struct forecast *forecast, struct slc_error *err)
 {
     char folder[PATH_BYTES];
     const char *temp = forecast->temp_folder != NULL ? forecast->temp_folder : folder;
@@ -185,21 +188,21 @@ enum slc_status forecast_check_room(struct forecast *forecast, struct slc_error 
     together = final_bytes + (device == temp_device ? temp_bytes : 0);
     if (together > forecast->free_bytes) {
         return slc_fail(err, SLC_ERR_BUDGET,
-                        "the file system of %.300s has %s free, and about %s are needed: make room "
-                        "there, or name another place%s",
+                        "the file system of %.300s has %s free, but about %s are needed: free some "
+                        "space there, or choose another location%s",
                         folder, format_data(&a, (double)forecast->free_bytes),
                         format_data(&b, (double)together),
                         device == temp_device && temp_bytes > 0
-                            ? " (--temp-dir takes the temporary file elsewhere)"
+                            ? " (--temp-dir moves the temporary file)"
                             : "");
     }
     if (temp_bytes > forecast->temp_free_bytes) {
-        return slc_fail(err, SLC_ERR_BUDGET,
-                        "the file system of %.300s has %s free, and a temporary file of about %s "
-                        "is needed: make room there, name another --temp-dir, or give more "
-                        "--memory",
-                        temp, format_data(&a, (double)forecast->temp_free_bytes),
-                        format_data(&b, (double)temp_bytes));
+        return slc_fail(
+            err, SLC_ERR_BUDGET,
+            "the file system of %.300s has %s free, but a temporary file of about %s is needed: "
+            "free some space there, choose another --temp-dir, or raise --memory",
+            temp, format_data(&a, (double)forecast->temp_free_bytes),
+            format_data(&b, (double)temp_bytes));
     }
     return SLC_OK;
 }
@@ -264,9 +267,9 @@ static void print_forecast(const struct forecast *forecast)
 {
     struct format_text a, b;
 
-    printf("  %-12s %s expected", "memory", format_memory(&a, forecast->memory_bytes));
+    printf("  %-12s expected %s", "memory", format_memory(&a, forecast->memory_bytes));
     if (forecast->memory_most_bytes > forecast->memory_bytes) {
-        printf(", %s at most", format_memory(&a, forecast->memory_most_bytes));
+        printf(", at most %s", format_memory(&a, forecast->memory_most_bytes));
     }
     printf(", of a budget of %s\n", format_memory(&b, forecast->budget_bytes));
     for (unsigned i = 0; i < forecast->buffers; i++) {
@@ -277,13 +280,13 @@ static void print_forecast(const struct forecast *forecast)
         printf("  %-12s about %s for %s", "disk", format_data(&a, (double)forecast->final_bytes),
                forecast->output);
         if (forecast->final_most_bytes > forecast->final_bytes) {
-            printf(" (%s at most)", format_data(&a, (double)forecast->final_most_bytes));
+            printf(" (at most %s)", format_data(&a, (double)forecast->final_most_bytes));
         }
         if (forecast->temp_bytes > 0) {
             printf(", %s in temporary files", format_data(&a, (double)forecast->temp_bytes));
         }
         if (forecast->temp_most_bytes > forecast->temp_bytes) {
-            printf(" (%s at most)", format_data(&a, (double)forecast->temp_most_bytes));
+            printf(" (at most %s)", format_data(&a, (double)forecast->temp_most_bytes));
         }
         if (forecast->free_bytes != UINT64_MAX) {
             printf("; %s free", format_data(&b, (double)forecast->free_bytes));
@@ -357,7 +360,7 @@ enum slc_status forecast_dry_run(
 {
     va_list list;
 
-    SLC_TRY(forecast_check_room(forecast, err));
+    SLC_TRY(forecast_check_space(forecast, err));
     va_start(list, format);
     if (!json) {
         (void)vprintf(format, list);
@@ -367,15 +370,15 @@ enum slc_status forecast_dry_run(
 }
 
 #define DECODING_SECONDS 0.3
-/* Bytes a second of memory that is filled, and moved to a file, where no drive was tried. */
+/* Assumed bytes per second for writing, if the drive was not tested. */
 #define UNTRIED_RATE 1e9
-/* What begin, syncs and end take. */
+/* Time to start, to sync and to finish. */
 #define ALWAYS_SECONDS 0.05
 
-static enum slc_status judge_time(const struct forecast_product *product,
-                                  const struct slc_reader *reader,
-                                  struct forecast *forecast,
-                                  struct slc_error *err)
+static enum slc_status estimate_times(const struct forecast_product *product,
+                                      const struct slc_reader *reader,
+                                      struct forecast *forecast,
+                                      struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
     struct slc_store_trial trial;
@@ -386,21 +389,23 @@ static enum slc_status judge_time(const struct forecast_product *product,
         return status;
     }
     forecast_try_drives(forecast, slc_reader_path(reader));
-    forecast_phase(forecast, "begin and end");
-    forecast_part(forecast, "opening", ALWAYS_SECONDS);
-    forecast_phase(forecast, "multiply");
-    forecast_part(forecast, "reading", slc_ratio((double)info->file_bytes, forecast->read_rate));
-    forecast_part(forecast, "computing",
-                  product->decodings * trial.decode_seconds * (double)info->nnz / product->threads);
-    forecast_part(forecast, "writing",
-                  (double)product->written_bytes /
-                      (forecast->write_rate > 0 ? forecast->write_rate : UNTRIED_RATE));
+    forecast_add_phase(forecast, "begin and end");
+    forecast_add_part(forecast, "opening", ALWAYS_SECONDS);
+    forecast_add_phase(forecast, "multiply");
+    forecast_add_part(forecast, "reading",
+                      slc_ratio((double)info->file_bytes, forecast->read_rate));
+    forecast_add_part(forecast, "computing",
+                      product->decodings * trial.decode_seconds * (double)info->nnz /
+                          product->threads);
+    forecast_add_part(forecast, "writing",
+                      (double)product->written_bytes /
+                          (forecast->write_rate > 0 ? forecast->write_rate : UNTRIED_RATE));
     return SLC_OK;
 }
 
-enum slc_status forecast_product_judge(const struct forecast_product *product,
-                                       struct forecast *forecast,
-                                       struct slc_error *err)
+enum slc_status forecast_product_estimate(const struct forecast_product *product,
+                                          struct forecast *forecast,
+                                          struct slc_error *err)
 {
     const uint64_t memory = product->memory_bytes != 0 ? product->memory_bytes : UINT64_MAX;
     struct slc_store store;
@@ -412,14 +417,15 @@ enum slc_status forecast_product_judge(const struct forecast_product *product,
                                   .output = product->output,
                                   .final_bytes = product->written_bytes};
     if (product->reader != NULL) {
-        return judge_time(product, product->reader, forecast, err);
+        return estimate_times(product, product->reader, forecast, err);
     }
     SLC_TRY(slc_store_open_within(slc_files_system(), product->store, memory, &store, err));
     if (product->layout != SLC_LAYOUT_BLCO) {
         status =
             slc_store_open_layout(&store, product->layout, product->mode, memory, &reader, err);
     }
-    SLC_THEN(status, judge_time(product, reader != NULL ? reader : store.reader, forecast, err));
+    SLC_THEN(status,
+             estimate_times(product, reader != NULL ? reader : store.reader, forecast, err));
     slc_store_close_layout(&store, reader);
     slc_store_close(&store);
     return status;
@@ -428,12 +434,12 @@ enum slc_status forecast_product_judge(const struct forecast_product *product,
 enum slc_status forecast_product(const struct forecast_product *product, struct slc_error *err)
 {
     struct forecast forecast;
-    enum slc_status status = forecast_product_judge(product, &forecast, err);
+    enum slc_status status = forecast_product_estimate(product, &forecast, err);
 
     if (status != SLC_OK || forecast.phases == 0) {
         return status;
     }
-    SLC_TRY(forecast_check_room(&forecast, err));
+    SLC_TRY(forecast_check_space(&forecast, err));
     forecast_print_time(&forecast);
     return SLC_OK;
 }

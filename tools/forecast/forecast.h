@@ -1,7 +1,7 @@
 /*
- * What a command that makes or reads whole files would take, for --dry-run: memory per buffer, disk
- * (temporary and final, against what is free), bytes, passes, time and what limits it. Commands
- * that iterate are judged by a beginning instead: estimate.h.
+ * Forecasts for --dry-run of commands that build or read whole files: memory per buffer, disk space
+ * (temporary, final and free), bytes, passes, time and bottleneck. Iterative commands are estimated
+ * by a trial run (estimate.h).
  */
 #ifndef SLC_TOOLS_FORECAST_H
 #define SLC_TOOLS_FORECAST_H
@@ -17,24 +17,29 @@
 
 struct forecast_options {
     bool dry_run, no_probe, json;
-    bool brief; /* of a run that begins: drives are tried where much is read or written alone */
+    bool brief; /* estimate at the start of a run: drives are tested only for large amounts of data
+                 */
 };
 
-/* The rows of commands that have no --json of their own. A member is no expression:
- * NOLINTBEGIN(bugprone-macro-parentheses) */
+/*
+ * Rows of commands that have no --json of their own. Members are not expressions:
+ * NOLINTBEGIN(bugprone-macro-parentheses)
+ */
 #define FORECAST_OPTION_ROWS(type, field)                                                          \
     OPTION_ROW("dry-run", OPTION_FLAG, type, field.dry_run,                                        \
-               .help = "tell what memory, disk and time it would take; write nothing"),            \
+               .help = "estimate memory, disk space and time; write nothing"),                     \
         OPTION_ROW("no-probe", OPTION_FLAG, type, field.no_probe,                                  \
-                   .help = "of --dry-run: try no drive, and estimate no time"),                    \
-        OPTION_ROW("json", OPTION_FLAG, type, field.json, .help = "of --dry-run: one JSON object")
+                   .help =                                                                         \
+                       "with --dry-run: do not test the drives, and do not estimate the time"),    \
+        OPTION_ROW("json", OPTION_FLAG, type, field.json,                                          \
+                   .help = "with --dry-run: print one JSON object")
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 enum { FORECAST_BUFFERS = 8, FORECAST_PHASES = 6, FORECAST_PARTS = 4 };
 
-/* What goes on at the same time; the longest is the phase's time. */
+/* Concurrent activities of a phase; the slowest one determines its time. */
 struct forecast_part {
-    const char *what; /* "parsing" */
+    const char *what; /* such as "parsing" */
     double seconds;
 };
 
@@ -42,21 +47,22 @@ struct forecast {
     const char *command;
     bool brief;
     uint64_t budget_bytes;
-    uint64_t memory_bytes;      /* peak that is expected */
-    uint64_t memory_most_bytes; /* that it may be, where that is not certain; else 0, as below */
+    uint64_t memory_bytes;      /* expected peak */
+    uint64_t memory_most_bytes; /* upper bound; 0 if memory_bytes is certain. The other *_most_bytes
+                                 * likewise */
     unsigned buffers;
     struct {
         const char *name, *what;
         uint64_t bytes;
     } buffer[FORECAST_BUFFERS];
-    const char *output;      /* what is written; NULL: nothing, or not to a disk */
-    const char *temp_folder; /* of the temporary file; NULL: beside the output */
+    const char *output;      /* output path; NULL: none, or not on a disk */
+    const char *temp_folder; /* folder of the temporary file; NULL: folder of the output */
     uint64_t final_bytes, temp_bytes;
     uint64_t final_most_bytes, temp_most_bytes;
-    uint64_t free_bytes, temp_free_bytes; /* UINT64_MAX: not known */
+    uint64_t free_bytes, temp_free_bytes; /* UINT64_MAX: unknown */
     uint64_t read_bytes, written_bytes;
     const char *passes;
-    double read_rate, write_rate; /* bytes a second of the drives, as tried; 0: not tried */
+    double read_rate, write_rate; /* measured bytes per second of the drives; 0: not measured */
     unsigned phases;
     struct {
         const char *name;
@@ -65,25 +71,31 @@ struct forecast {
     } phase[FORECAST_PHASES];
 };
 
-void forecast_buffer(struct forecast *forecast, const char *name, uint64_t bytes, const char *what);
-/* What starting a process and opening its files takes. */
+void forecast_add_buffer(struct forecast *forecast,
+                         const char *name,
+                         uint64_t bytes,
+                         const char *what);
+/* Time to start a process and open its files. */
 #define FORECAST_START_SECONDS 0.015
 
-/* Begins a phase; and adds to it what it does, unless that takes no time. */
-void forecast_phase(struct forecast *forecast, const char *name);
-void forecast_part(struct forecast *forecast, const char *what, double seconds);
+/*
+ * forecast_add_phase adds a phase; forecast_add_part adds an activity to the last phase, unless its
+ * time is 0.
+ */
+void forecast_add_phase(struct forecast *forecast, const char *name);
+void forecast_add_part(struct forecast *forecast, const char *what, double seconds);
 
 /*
- * How fast the input is read, and files are written where the output would be: some tens of
- * megabytes, or a fifth of a second. What is written has no name, and is gone when its file is
- * closed; where a file system has no such files it is not tried. `input` NULL: not tried, either.
+ * Measures how fast `input` is read, and files in the folder of the output are written: some tens
+ * of megabytes, or a fifth of a second. The written file is unnamed and disappears when it is
+ * closed; file systems without such files are not measured. `input` NULL: reading is not measured.
  */
 void forecast_try_drives(struct forecast *forecast, const char *input);
 
 /*
- * Bytes a second of reading a block file from its beginning, `most` of it, past the page cache
- * where that can be; of one in stripes, of the first: more of them may lie on one drive. 0 where
- * nothing is read. Errors: those of opening and reading.
+ * Measures the bytes per second for reading `most` bytes from the start of a block file, bypassing
+ * the page cache if possible. Only the first stripe is read, because several stripes may be on one
+ * drive. 0 if nothing is read. Errors: those of opening and reading.
  */
 enum slc_status forecast_try_reading(const char *path,
                                      uint64_t most,
@@ -91,20 +103,24 @@ enum slc_status forecast_try_reading(const char *path,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Whether the disk has room for what would be written. Errors: SLC_ERR_BUDGET, saying what is free
- * and what is needed.
+ * Checks that the disk has space for the output. Errors: SLC_ERR_BUDGET, with the free and the
+ * required bytes.
  */
-enum slc_status forecast_check_room(struct forecast *forecast, struct slc_error *err) SLC_NODISCARD;
+enum slc_status forecast_check_space(struct forecast *forecast,
+                                     struct slc_error *err) SLC_NODISCARD;
 
-/* Seconds of everything, and what takes most of them; below 0 and NULL without phases. */
+/*
+ * Returns the total seconds, and the activity that takes most of them; below 0 and NULL without
+ * phases.
+ */
 double forecast_seconds(const struct forecast *forecast, const char **bottleneck);
 
-/* The lines "time" and "bottleneck" alone. */
+/* Prints only the lines "time" and "bottleneck". */
 void forecast_print_time(const struct forecast *forecast);
 
 /*
- * What a dry run tells: the heading `format`, unless `json`, and the forecast. Errors: as
- * forecast_check_room, before anything is told; SLC_ERR_MEMORY.
+ * Prints the report of a dry run: the heading `format`, unless `json`, and the forecast. Errors: as
+ * forecast_check_space, before anything is printed; SLC_ERR_MEMORY.
  */
 enum slc_status forecast_dry_run(struct forecast *forecast,
                                  bool json,
@@ -112,35 +128,38 @@ enum slc_status forecast_dry_run(struct forecast *forecast,
                                  const char *format,
                                  ...) SLC_NODISCARD SLC_PRINTF(4, 5);
 
-/* The lines of it, or one JSON object. Errors: SLC_ERR_MEMORY. */
+/* Prints the forecast as lines or as one JSON object. Errors: SLC_ERR_MEMORY. */
 enum slc_status
 forecast_report(const struct forecast *forecast, bool json, struct slc_error *err) SLC_NODISCARD;
 
-/* The time that a product with vectors or a matrix is expected to take, for its dry run. */
+/* A product with vectors or a matrix, for the time forecast of its dry run. */
 struct forecast_product {
-    const struct slc_reader *reader; /* what would be read; NULL: a layout of the store at .. */
+    const struct slc_reader *reader; /* reader of the layout; NULL: the layout of `store` given
+                                      * below */
     const char *store;
     enum slc_layout_kind layout;
-    unsigned mode;      /* unless it is blco */
-    const char *output; /* NULL: a number */
+    unsigned mode;      /* except for blco */
+    const char *output; /* NULL: the result is a number */
     uint64_t memory_bytes;
-    bool brief; /* as struct forecast has it */
+    bool brief; /* as in struct forecast */
     unsigned threads;
-    uint64_t written_bytes; /* at most; 0: not known, as is whether the disk has room */
-    double decodings;       /* that a nonzero takes a thread as long as, all steps together */
+    uint64_t written_bytes; /* upper bound; 0: unknown, and the disk space is not checked */
+    double decodings;       /* cost of all steps per nonzero and thread, in units of decoding one
+                             * nonzero */
 };
 
 /*
- * The same for a run that begins: fills the forecast's command, output, what would be written, and
- * time, but for phases where nothing can be tried. Errors: those of the store.
+ * Makes the forecast at the start of a run: sets command, output, written bytes and time; no phases
+ * if nothing can be measured. Errors: those of the store.
  */
-enum slc_status forecast_product_judge(const struct forecast_product *product,
-                                       struct forecast *forecast,
-                                       struct slc_error *err) SLC_NODISCARD;
+enum slc_status forecast_product_estimate(const struct forecast_product *product,
+                                          struct forecast *forecast,
+                                          struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Tries some tiles of the layout and the drives, and prints "time" and "bottleneck"; nothing where
- * nothing can be tried. Errors: SLC_ERR_BUDGET where the disk has no room; those of the store.
+ * Measures some tiles of the layout and the drives, and prints "time" and "bottleneck"; nothing if
+ * nothing can be measured. Errors: SLC_ERR_BUDGET if the disk has not enough space; those of the
+ * store.
  */
 enum slc_status forecast_product(const struct forecast_product *product,
                                  struct slc_error *err) SLC_NODISCARD;

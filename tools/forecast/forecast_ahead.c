@@ -1,6 +1,7 @@
 /*
- * See forecast_ahead.h. The process that judges is forked before the run has threads that hold
- * locks; it tells numbers through a pipe and never prints.
+ * Makes the forecast at the start of a run in a forked process and compares it at the end. The
+ * process is forked before the run has threads that could hold locks. It returns its numbers
+ * through a pipe and prints nothing.
  */
 #include "tools/forecast/forecast_ahead.h"
 
@@ -22,11 +23,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Less is read in a few hundredths of a second, which is what judging it takes. */
+/* Smaller inputs are read in a few hundredths of a second, the time of a forecast. */
 #define INPUT_BYTES_MIN (UINT64_C(128) << 10)
 enum { PATH_BYTES = 4096 };
 
-/* What this process has read by system calls, from files and caches alike; 0: not known. */
+/* Returns the bytes that this process has read by system calls, cached or not; 0: unknown. */
 static uint64_t bytes_read(void)
 {
     FILE *file = fopen("/proc/self/io", "re");
@@ -41,7 +42,10 @@ static uint64_t bytes_read(void)
     return bytes;
 }
 
-/* Of a file, or of the files of a store; 0 where there is none, or it is of another kind. */
+/*
+ * Returns the size of a file, or of the files of a store; 0 if it does not exist or is something
+ * else.
+ */
 static uint64_t size_of(const char *path)
 {
     const struct slc_files *files = slc_files_system();
@@ -70,46 +74,48 @@ static uint64_t size_of(const char *path)
     return bytes;
 }
 
-/* The process that judges: writes what it found, if anything, and ends. */
-static void
-judge_and_leave(int pipe_end, uint64_t resident, forecast_judge_fn *judge, const void *context)
+/* Runs in the forked process: writes the forecast to the pipe, if there is one, and exits. */
+static void estimate_and_exit(int pipe_end,
+                              uint64_t resident,
+                              forecast_estimate_fn *estimate,
+                              const void *context)
 {
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     struct forecast forecast;
-    struct forecast_told told;
+    struct forecast_totals expected;
     const char *bottleneck;
 
     slc_memory_resident_at_least(resident);
-    /* When the run ends, by a signal, nobody waits for this. */
+    /* End with the parent, if a signal ends it. */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
-        dup2(nothing, STDERR_FILENO) >= 0 && judge(context, &forecast, NULL) == SLC_OK) {
-        told = (struct forecast_told){.memory_bytes = forecast.memory_bytes,
-                                      .read_bytes = forecast.read_bytes,
-                                      .final_bytes = forecast.final_bytes,
-                                      .seconds = forecast_seconds(&forecast, &bottleneck)};
-        if (write(pipe_end, &told, sizeof told) != (ssize_t)sizeof told) {
+        dup2(nothing, STDERR_FILENO) >= 0 && estimate(context, &forecast, NULL) == SLC_OK) {
+        expected = (struct forecast_totals){.memory_bytes = forecast.memory_bytes,
+                                            .read_bytes = forecast.read_bytes,
+                                            .final_bytes = forecast.final_bytes,
+                                            .seconds = forecast_seconds(&forecast, &bottleneck)};
+        if (write(pipe_end, &expected, sizeof expected) != (ssize_t)sizeof expected) {
             _exit(1);
         }
     }
     _exit(0);
 }
 
-/* Whether all of it came. */
-static bool receive(int pipe_end, struct forecast_told *told)
+/* Returns whether the forecast was received. */
+static bool receive(int pipe_end, struct forecast_totals *expected)
 {
     ssize_t got;
 
     do {
-        got = read(pipe_end, told, sizeof *told);
+        got = read(pipe_end, expected, sizeof *expected);
     } while (got < 0 && errno == EINTR);
-    return got == (ssize_t)sizeof *told;
+    return got == (ssize_t)sizeof *expected;
 }
 
 void forecast_ahead(struct forecast_ahead *of,
                     bool quiet,
                     const char *input,
-                    forecast_judge_fn *judge,
+                    forecast_estimate_fn *estimate,
                     const void *context)
 {
     const uint64_t resident = slc_memory_resident();
@@ -123,10 +129,10 @@ void forecast_ahead(struct forecast_ahead *of,
     }
     child = fork();
     if (child == 0) {
-        judge_and_leave(ends[1], resident, judge, context);
+        estimate_and_exit(ends[1], resident, estimate, context);
     }
     (void)close(ends[1]);
-    of->known = child > 0 && receive(ends[0], &of->told);
+    of->known = child > 0 && receive(ends[0], &of->expected);
     (void)close(ends[0]);
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) {
     }
@@ -134,12 +140,12 @@ void forecast_ahead(struct forecast_ahead *of,
     of->start_ns = slc_clock_ns();
 }
 
-static double times(double expected, double happened)
+static double times(double expected, double actual)
 {
-    return slc_ratio(expected, happened);
+    return slc_ratio(expected, actual);
 }
 
-void forecast_begin(struct forecast_ahead *of)
+void forecast_ahead_start(struct forecast_ahead *of)
 {
     *of = (struct forecast_ahead){.read_before = bytes_read(), .start_ns = slc_clock_ns()};
 }
@@ -154,7 +160,7 @@ void forecast_compare_bytes(const struct forecast_ahead *of,
                             uint64_t read,
                             uint64_t size)
 {
-    const struct forecast_told *told = &of->told;
+    const struct forecast_totals *expected = &of->expected;
     const double seconds = slc_seconds_since(of->start_ns);
     const uint64_t memory = slc_memory_peak();
     struct format_text a, b, c;
@@ -165,26 +171,27 @@ void forecast_compare_bytes(const struct forecast_ahead *of,
     read = read > 0 ? read : bytes_read() - of->read_before;
     if (!quiet) {
         printf("  %-12s memory %s of %s (%.2f), read %s", "expected",
-               format_memory(&a, told->memory_bytes), format_memory(&b, memory),
-               times((double)told->memory_bytes, (double)memory),
-               format_data(&c, (double)told->read_bytes));
+               format_memory(&a, expected->memory_bytes), format_memory(&b, memory),
+               times((double)expected->memory_bytes, (double)memory),
+               format_data(&c, (double)expected->read_bytes));
         printf(" of %s (%.2f)", format_data(&b, (double)read),
-               times((double)told->read_bytes, (double)read));
+               times((double)expected->read_bytes, (double)read));
         if (size > 0) {
-            printf(", disk %s of %s (%.2f)", format_data(&a, (double)told->final_bytes),
-                   format_data(&b, (double)size), times((double)told->final_bytes, (double)size));
+            printf(", disk %s of %s (%.2f)", format_data(&a, (double)expected->final_bytes),
+                   format_data(&b, (double)size),
+                   times((double)expected->final_bytes, (double)size));
         }
-        if (told->seconds >= 0) {
-            printf(", time %s of %s (%.2f)", format_seconds(&a, told->seconds),
-                   format_seconds(&b, seconds), times(told->seconds, seconds));
+        if (expected->seconds >= 0) {
+            printf(", time %s of %s (%.2f)", format_seconds(&a, expected->seconds),
+                   format_seconds(&b, seconds), times(expected->seconds, seconds));
         }
         printf("\n");
     }
-    run_log_estimate(json_pack("{s:I, s:I, s:I, s:o, s:{s:I, s:I, s:I, s:f}}", "memory_bytes",
-                               (json_int_t)told->memory_bytes, "read_bytes",
-                               (json_int_t)told->read_bytes, "final_bytes",
-                               (json_int_t)told->final_bytes, "seconds",
-                               told->seconds < 0 ? json_null() : json_real(told->seconds), "actual",
-                               "memory_bytes", (json_int_t)memory, "read_bytes", (json_int_t)read,
-                               "final_bytes", (json_int_t)size, "seconds", seconds));
+    run_log_estimate(json_pack(
+        "{s:I, s:I, s:I, s:o, s:{s:I, s:I, s:I, s:f}}", "memory_bytes",
+        (json_int_t)expected->memory_bytes, "read_bytes", (json_int_t)expected->read_bytes,
+        "final_bytes", (json_int_t)expected->final_bytes, "seconds",
+        expected->seconds < 0 ? json_null() : json_real(expected->seconds), "actual",
+        "memory_bytes", (json_int_t)memory, "read_bytes", (json_int_t)read, "final_bytes",
+        (json_int_t)size, "seconds", seconds));
 }

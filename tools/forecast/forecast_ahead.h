@@ -1,8 +1,8 @@
 /*
- * What a run of a command with a dry run is expected to take, judged when it begins, and what it
- * took, at its end: a line of the summary, and the member "estimate" of the last event of the JSON
- * log. It is judged by a process of its own, so that the run's memory, and what it has read, are as
- * without.
+ * Forecast at the start of a run, for commands with a dry run, and its comparison with the actual
+ * values at the end: a line of the summary, and the member "estimate" of the last event of the JSON
+ * log. The forecast is made in a separate process, so that memory and bytes read of the run are not
+ * affected.
  */
 #ifndef SLC_TOOLS_FORECAST_AHEAD_H
 #define SLC_TOOLS_FORECAST_AHEAD_H
@@ -11,39 +11,40 @@
 
 struct forecast_ahead {
     bool known;
-    struct forecast_told {
+    struct forecast_totals {
         uint64_t memory_bytes, read_bytes, final_bytes;
         double seconds; /* below 0: not estimated */
-    } told;
+    } expected;
     uint64_t start_ns, read_before; /* of the run itself */
 };
 
-/* Fills the forecast with what a dry run tells. */
+/* Makes the forecast of a dry run. */
 typedef enum slc_status
-forecast_judge_fn(const void *context, struct forecast *forecast, struct slc_error *err);
+forecast_estimate_fn(const void *context, struct forecast *forecast, struct slc_error *err);
 
 /*
- * Judges a run that begins. Nothing is known where the command is quiet and has no log; where
- * `input`, a file or a store (NULL: none is read), is below 128 KiB, for that is through before it
- * could be judged; nor where the forecast fails, the causes of which the run itself will tell.
+ * Makes the forecast for a run that starts. There is none if the command is quiet and has no log;
+ * if `input`, a file or a store (NULL: none is read), is smaller than 128 KiB, because the run
+ * would be complete sooner than the forecast; or if the forecast fails, because the run will report
+ * the cause itself.
  */
 void forecast_ahead(struct forecast_ahead *of,
                     bool quiet,
                     const char *input,
-                    forecast_judge_fn *judge,
+                    forecast_estimate_fn *estimate,
                     const void *context);
 
 /*
- * The run begins, and is judged by itself: the caller fills `told`, and says that it is `known`,
+ * Starts the clock of a run that makes its own forecast: the caller sets `expected` and `known`
  * when it has its plan.
  */
-void forecast_begin(struct forecast_ahead *of);
+void forecast_ahead_start(struct forecast_ahead *of);
 
-/* At the end of the run; `output`: the file or store that was made, NULL: none. */
+/* Compares at the end of the run. `output`: the file or store that was written; NULL: none. */
 void forecast_compare(const struct forecast_ahead *of, bool quiet, const char *output);
 /*
- * The same with the bytes as the caller knows them: of an output in place of what was there (0:
- * none), and read, where system calls do not count them (io_uring; 0: as they do).
+ * As forecast_compare, with bytes counted by the caller: `size` of an output that replaces another
+ * one (0: no output), and bytes `read` if system calls do not count them (io_uring; 0: they do).
  */
 void forecast_compare_bytes(const struct forecast_ahead *of,
                             bool quiet,

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Within what bounds the lengths of a table's modes are, where the sample leaves any open. */
+/* Prints the bounds of the mode sizes of a table that the sample leaves open. */
 static void print_bounds(const struct slc_convert_forecast *found)
 {
     struct format_text a, b;
@@ -22,7 +22,7 @@ static void print_bounds(const struct slc_convert_forecast *found)
     }
 }
 
-/* What was learnt of the input. */
+/* Prints the properties of the input. */
 static void print_input(const struct slc_convert_forecast *found,
                         const struct slc_convert_options *convert)
 {
@@ -40,16 +40,16 @@ static void print_input(const struct slc_convert_forecast *found,
         printf(", about %s unpacked", format_data(&b, (double)found->text_bytes));
     }
     printf("\n  %-12s %s (%s)\n", "dims", format_dims(dims, found->order, found->dims),
-           found->table           ? "expected, by a sample"
+           found->table           ? "expected, from a sample"
            : found->dims_declared ? "declared"
-                                  : "at least, as far as a sample goes");
+                                  : "at least, from a sample");
     if (found->table) {
         print_bounds(found);
     }
     if (found->entries > 0) {
         printf("  %-12s about %s\n", "entries", format_count(&a, found->entries));
     } else {
-        printf("  %-12s unknown: the input does not say how many there are\n", "entries");
+        printf("  %-12s unknown: the input does not state their number\n", "entries");
     }
 }
 
@@ -83,49 +83,50 @@ static void fill_forecast(const struct slc_convert_forecast *found,
                   : found->table
                       ? "one over the input, one over temporary files, one over the store"
                       : "one over the input, one over the store"};
-    forecast_buffer(forecast, "table", found->table_bytes,
-                    "process, strings of columns and text while it is read");
-    forecast_buffer(forecast, "reading", found->parse_bytes,
-                    "process, input and parsers while it is read");
-    forecast_buffer(forecast, "collecting", push - found->parse_bytes,
-                    "buckets and what they hold, meanwhile");
-    forecast_buffer(forecast, "sorting", sort, "process, buckets, sort areas, encoders and writer");
+    forecast_add_buffer(forecast, "table", found->table_bytes,
+                        "process, strings of columns and text while reading");
+    forecast_add_buffer(forecast, "reading", found->parse_bytes,
+                        "process, input and parsers while reading");
+    forecast_add_buffer(forecast, "collecting", push - found->parse_bytes,
+                        "buckets and their contents while reading");
+    forecast_add_buffer(forecast, "sorting", sort,
+                        "process, buckets, sort areas, encoders and writer");
 }
 
-/* What a further layout takes, in times of sorting and encoding the store. */
+/* Time to build a further layout, relative to sorting and encoding the store. */
 #define LAYOUT_OF_SORT 2.0
 
-/* What limits it, as tried on the drives. */
-static void judge_time(const struct slc_convert_forecast *found, struct forecast *forecast)
+/* Computes the time of each phase from the sample and the measured drives. */
+static void estimate_times(const struct slc_convert_forecast *found, struct forecast *forecast)
 {
     const double reads = forecast->read_rate, writes = forecast->write_rate;
     const double spill = (double)found->spill_bytes;
 
-    forecast_phase(forecast, "begin and end");
-    forecast_part(forecast, "syncing", found->always_seconds);
+    forecast_add_phase(forecast, "begin and end");
+    forecast_add_part(forecast, "syncing", found->always_seconds);
     if (found->table) {
-        forecast_phase(forecast, "table");
-        forecast_part(forecast, "reading", slc_ratio((double)found->input_bytes, reads));
-        forecast_part(forecast, "parsing", found->table_seconds);
-        forecast_part(forecast, "spooling", slc_ratio((double)found->spool_bytes, writes));
+        forecast_add_phase(forecast, "table");
+        forecast_add_part(forecast, "reading", slc_ratio((double)found->input_bytes, reads));
+        forecast_add_part(forecast, "parsing", found->table_seconds);
+        forecast_add_part(forecast, "spooling", slc_ratio((double)found->spool_bytes, writes));
     }
-    forecast_phase(forecast, "collect");
-    forecast_part(forecast, "reading",
-                  reads > 0 && !found->table ? (double)found->input_bytes / reads : 0);
-    forecast_part(forecast, "unpacking", found->unpack_seconds);
-    forecast_part(forecast, "parsing", found->parse_seconds + found->scatter_seconds);
-    forecast_part(forecast, "spilling", slc_ratio(spill, writes));
+    forecast_add_phase(forecast, "collect");
+    forecast_add_part(forecast, "reading",
+                      reads > 0 && !found->table ? (double)found->input_bytes / reads : 0);
+    forecast_add_part(forecast, "unpacking", found->unpack_seconds);
+    forecast_add_part(forecast, "parsing", found->parse_seconds + found->scatter_seconds);
+    forecast_add_part(forecast, "spilling", slc_ratio(spill, writes));
     if (found->old_bytes > 0) {
-        forecast_phase(forecast, "old store");
-        forecast_part(forecast, "reading", slc_ratio((double)found->old_bytes, reads));
-        forecast_part(forecast, "decoding", found->old_seconds);
+        forecast_add_phase(forecast, "old store");
+        forecast_add_part(forecast, "reading", slc_ratio((double)found->old_bytes, reads));
+        forecast_add_part(forecast, "decoding", found->old_seconds);
     }
-    forecast_phase(forecast, "write");
-    forecast_part(forecast, "sorting",
-                  (1 + LAYOUT_OF_SORT * found->layouts) *
-                      (found->sort_seconds + found->encode_seconds));
-    forecast_part(forecast, "writing",
-                  slc_ratio((double)found->store_bytes, writes) + slc_ratio(spill, reads));
+    forecast_add_phase(forecast, "write");
+    forecast_add_part(forecast, "sorting",
+                      (1 + LAYOUT_OF_SORT * found->layouts) *
+                          (found->sort_seconds + found->encode_seconds));
+    forecast_add_part(forecast, "writing",
+                      slc_ratio((double)found->store_bytes, writes) + slc_ratio(spill, reads));
 }
 
 static enum slc_status make_forecast(const struct forecast_options *options,
@@ -144,7 +145,7 @@ static enum slc_status make_forecast(const struct forecast_options *options,
     forecast->brief = options->brief;
     if (found->entries > 0 && !options->no_probe) {
         forecast_try_drives(forecast, by_path ? convert->input : NULL);
-        judge_time(found, forecast);
+        estimate_times(found, forecast);
     }
     return SLC_OK;
 }
@@ -158,7 +159,7 @@ make_brief_forecast(const void *context, struct forecast *forecast, struct slc_e
 
     return status == SLC_OK && found.entries == 0
                ? slc_fail(err, SLC_ERR_UNSUPPORTED,
-                          "the input does not say how many entries it has")
+                          "the input does not state its number of nonzeros")
                : status;
 }
 
@@ -169,7 +170,10 @@ void forecast_convert_ahead(const struct slc_convert_options *convert,
     forecast_ahead(ahead, quiet, convert->input, make_brief_forecast, convert);
 }
 
-/* Whether it fits: the disk, --max-temp, and of a table's strings as many as there may be. */
+/*
+ * Checks disk space, --max-temp, and that the upper bound of the strings of a table fits into
+ * memory.
+ */
 static enum slc_status check_limits(const struct slc_convert_forecast *found,
                                     const struct slc_convert_options *convert,
                                     struct forecast *forecast,
@@ -178,18 +182,18 @@ static enum slc_status check_limits(const struct slc_convert_forecast *found,
     const uint64_t temp_most = slc_max_u64(forecast->temp_bytes, forecast->temp_most_bytes);
     struct format_text a;
 
-    SLC_TRY(forecast_check_room(forecast, err));
+    SLC_TRY(forecast_check_space(forecast, err));
     if (convert->max_temp > 0 && temp_most > convert->max_temp) {
         return slc_fail(err, SLC_ERR_BUDGET, "%s of about %s %s: raise --max-temp%s",
                         found->table ? "temporary files" : "a temporary file",
                         format_data(&a, (double)temp_most),
                         forecast->temp_bytes > convert->max_temp ? "are needed" : "may be needed",
-                        found->spill_bytes > 0 ? ", or give more --memory" : "");
+                        found->spill_bytes > 0 ? ", or raise --memory" : "");
     }
     if (found->tight) {
         return slc_fail(err, SLC_ERR_BUDGET,
-                        "the different strings of the columns %s into %s: --memory %" PRIu64
-                        "MiB is enough for as many as there may be",
+                        "the distinct strings of the columns %s into %s: --memory %" PRIu64
+                        "MiB is enough for the upper bound",
                         found->too_small ? "will not fit" : "may not fit",
                         format_memory(&a, convert->memory_bytes), (found->enough_bytes >> 20) + 1);
     }
@@ -208,17 +212,18 @@ enum slc_status forecast_convert(const struct forecast_options *options,
         print_input(&found, convert);
     }
     if (found.entries == 0) {
-        console_note("nothing more is told: that follows from the number of entries");
+        console_note("no further estimates: they depend on the number of nonzeros");
         return SLC_OK;
     }
     enum slc_status status = check_limits(&found, convert, &forecast, err);
     if (status == SLC_OK || status == SLC_ERR_BUDGET) {
-        struct slc_error untold = SLC_ERROR_INIT;
-        const enum slc_status told = forecast_report(&forecast, options->json, &untold);
+        struct slc_error report_err = SLC_ERROR_INIT;
+        const enum slc_status report_status =
+            forecast_report(&forecast, options->json, &report_err);
 
-        if (status == SLC_OK && told != SLC_OK) {
-            *err = untold;
-            status = told;
+        if (status == SLC_OK && report_status != SLC_OK) {
+            *err = report_err;
+            status = report_status;
         }
     }
     return status;

@@ -1,4 +1,4 @@
-/* The dry run of sluice convert, and of sluice append, which converts as well. */
+/* The dry run of sluice convert and sluice append. */
 #ifndef SLC_TOOLS_FORECAST_CONVERT_H
 #define SLC_TOOLS_FORECAST_CONVERT_H
 
@@ -6,14 +6,14 @@
 #include "tools/forecast/forecast_ahead.h"
 
 /*
- * Tells what was learnt of the input and what the conversion would take. Errors: those of its
- * beginning; SLC_ERR_BUDGET where the disk has no room, when all has been told.
+ * Prints the properties of the input and the forecast of the conversion. Errors: those of the
+ * input; SLC_ERR_BUDGET if the disk space does not suffice, after the report was printed.
  */
 enum slc_status forecast_convert(const struct forecast_options *options,
                                  const struct slc_convert_options *convert,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* The same of a run that begins. Nothing is known of standard input. */
+/* Makes the forecast for a run that starts; none for standard input. */
 void forecast_convert_ahead(const struct slc_convert_options *convert,
                             bool quiet,
                             struct forecast_ahead *ahead);

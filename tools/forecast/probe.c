@@ -20,15 +20,15 @@
 #include <time.h>
 
 /*
- * Of the time for it: a beginning of whole passes is enough after so much, which is long enough for
- * rates within a few percent.
+ * A trial run of whole passes ends after this fraction of its time, which is enough for rates to
+ * within a few percent.
  */
 #define ENOUGH_SHARE 0.75
-/* What has to be done before the first block is computed may take so much of it. */
+/* The steps before the first block may take at most this fraction of the time. */
 #define START_SHARE 0.6
-/* That this is far less needs no trial below so many bytes. */
+/* Below this size the steps before the first block are fast enough; no test is needed. */
 #define START_BYTES_SURE (UINT64_C(64) << 20)
-/* A trial of memory: so much. */
+/* Size of the memory test. */
 #define TRIAL_BYTES (UINT64_C(32) << 20)
 enum { LOOK_NS = 10000000 };
 
@@ -45,8 +45,8 @@ static void stop_probe(struct probe *probe)
     __atomic_store_n(&probe->stop, 1, __ATOMIC_RELAXED);
 }
 
-/* Ends what goes on when there has been enough of it. */
-static void look_at_clock(struct probe *probe)
+/* Stops the trial run as soon as it is long enough. */
+static void check_duration(struct probe *probe)
 {
     const struct estimator *estimator = &probe->estimator;
     const double seconds = estimator_seconds(estimator) - estimator->first_seconds;
@@ -57,14 +57,17 @@ static void look_at_clock(struct probe *probe)
     }
 }
 
-/* A thread: ends it when the time is up or a signal wants that, however long a block takes. */
+/*
+ * Thread that stops the trial run when its time is over or after a signal, even while a block is in
+ * progress.
+ */
 static void *watch_clock(void *context)
 {
     struct probe *probe = context;
     const struct timespec nap = {.tv_nsec = LOOK_NS};
 
     while (!atomic_load(&probe->over)) {
-        if (estimator_seconds(&probe->estimator) >= probe->seconds || signals_stop_wanted()) {
+        if (estimator_seconds(&probe->estimator) >= probe->seconds || signals_stop_requested()) {
             stop_probe(probe);
         }
         (void)nanosleep(&nap, NULL);
@@ -79,7 +82,7 @@ on_blocks(void *context, unsigned iteration, unsigned mode, uint64_t done, uint6
 
     (void)iteration;
     estimator_blocks(&probe->estimator, mode, done, blocks);
-    look_at_clock(probe);
+    check_duration(probe);
 }
 
 static void on_iteration(void *context, const struct slc_cp_iteration *iteration)
@@ -87,7 +90,7 @@ static void on_iteration(void *context, const struct slc_cp_iteration *iteration
     struct probe *probe = context;
 
     estimator_iteration(&probe->estimator, iteration);
-    look_at_clock(probe);
+    check_duration(probe);
 }
 
 static void on_pass(void *context, uint64_t done, uint64_t blocks, uint64_t bytes_read)
@@ -96,10 +99,10 @@ static void on_pass(void *context, uint64_t done, uint64_t blocks, uint64_t byte
 
     (void)bytes_read;
     estimator_blocks(&probe->estimator, probe->mode, done, blocks);
-    look_at_clock(probe);
+    check_duration(probe);
 }
 
-static enum slc_status begin_cpd(struct slc_session *session,
+static enum slc_status start_cpd(struct slc_session *session,
                                  unsigned iterations,
                                  struct probe *probe,
                                  struct slc_error *err)
@@ -121,7 +124,7 @@ static enum slc_status begin_cpd(struct slc_session *session,
     return status;
 }
 
-/* Small numbers, which fill the pages as those of a factor would. */
+/* Allocates a factor and fills its pages with small numbers. */
 static enum slc_status make_matrix(const struct slc_session *session,
                                    unsigned mode,
                                    struct slc_matrix *matrix,
@@ -143,12 +146,12 @@ static enum slc_status make_matrix(const struct slc_session *session,
 }
 
 static enum slc_status
-begin_mttkrp(struct slc_session *session, struct probe *probe, struct slc_error *err)
+start_mttkrp(struct slc_session *session, struct probe *probe, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &session->store.manifest;
     const struct slc_plan *plan = &session->plan;
     const unsigned mode = plan->request.mode;
-    struct slc_matrix matrices[SLC_MAX_ORDER] = {{0}}; /* in the mode's place the output */
+    struct slc_matrix matrices[SLC_MAX_ORDER] = {{0}}; /* the output at the index of its mode */
     struct slc_mttkrp_job job = {.order = manifest->order,
                                  .mode = mode,
                                  .rank = plan->request.rank,
@@ -181,7 +184,7 @@ begin_mttkrp(struct slc_session *session, struct probe *probe, struct slc_error 
     for (unsigned n = 0; n < manifest->order; n++) {
         slc_matrix_destroy(&matrices[n]);
     }
-    /* That it was stopped is what was wanted. */
+    /* Stopping the trial run is not an error. */
     return status == SLC_ERR_INTERRUPTED ? SLC_OK : status;
 }
 
@@ -190,17 +193,17 @@ static enum slc_status check_session(const struct slc_session *session, struct s
     const struct slc_plan *plan = &session->plan;
 
     if (plan->total_bytes > slc_memory_total()) {
-        return slc_fail(err, SLC_ERR_BUDGET, "this machine has less memory than would be held");
+        return slc_fail(err, SLC_ERR_BUDGET, "this machine has less memory than the plan needs");
     }
     if (plan->request.operation == SLC_OP_MTTKRP &&
         (plan->cpu_groups > 0 || plan->request.gpu != NULL)) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "an MTTKRP on devices is not begun for an estimate");
+                        "MTTKRP on devices is not supported by trial runs");
     }
     return SLC_OK;
 }
 
-/* Bytes a second of memory that is touched for the first time. */
+/* Measures the bytes per second of touching new memory. */
 static double try_memory(void)
 {
     const uint64_t start_ns = slc_clock_ns();
@@ -216,14 +219,14 @@ static double try_memory(void)
 }
 
 /*
- * Whether the first block would be computed in time. What comes before can be neither stopped nor
- * shortened: slots and factors are filled, and as many blocks read as there are workers.
+ * Estimates whether the first block would be computed in time. The steps before it cannot be
+ * interrupted: slots and factors are filled, and one block per worker is read.
  */
-static enum slc_status begins_in_time(const struct slc_session *session,
-                                      double seconds,
-                                      struct estimate *estimate,
-                                      bool *in_time,
-                                      struct slc_error *err)
+static enum slc_status check_start_time(const struct slc_session *session,
+                                        double seconds,
+                                        struct estimate *estimate,
+                                        bool *in_time,
+                                        struct slc_error *err)
 {
     const struct slc_plan *plan = &session->plan;
     const double workers = (double)slc_min_u64(plan->threads, plan->slot_count);
@@ -251,9 +254,11 @@ static enum slc_status begins_in_time(const struct slc_session *session,
     return status;
 }
 
-/* Begins it, with a thread beside that ends it. */
-static enum slc_status
-begin(struct slc_session *session, unsigned iterations, struct probe *probe, struct slc_error *err)
+/* Starts the operation, and a thread that stops it. */
+static enum slc_status start_operation(struct slc_session *session,
+                                       unsigned iterations,
+                                       struct probe *probe,
+                                       struct slc_error *err)
 {
     struct slc_error fault = SLC_ERROR_INIT;
     pthread_t watcher;
@@ -262,8 +267,8 @@ begin(struct slc_session *session, unsigned iterations, struct probe *probe, str
     int code = pthread_create(&watcher, NULL, watch_clock, probe);
     if (code != 0) {
         return slc_fail(err, SLC_ERR_SYSTEM,
-                        "starting the thread that ends a probe: %s; raise the limit on processes "
-                        "(ulimit -u)",
+                        "cannot start the thread that stops the trial run: %s; raise the limit on "
+                        "processes (ulimit -u)",
                         strerror(code));
     }
     enum slc_status status = slc_session_start(session, err);
@@ -271,8 +276,8 @@ begin(struct slc_session *session, unsigned iterations, struct probe *probe, str
         probe->estimator.plan = &session->plan;
         probe->estimator.nnz = session->store.manifest.nnz;
         status = session->plan.request.operation == SLC_OP_CPD
-                     ? begin_cpd(session, iterations, probe, &fault)
-                     : begin_mttkrp(session, probe, &fault);
+                     ? start_cpd(session, iterations, probe, &fault)
+                     : start_mttkrp(session, probe, &fault);
         if (status != SLC_OK) {
             *err = fault;
         }
@@ -296,18 +301,18 @@ static enum slc_status run(struct slc_session *session,
     estimator_start(&probe.estimator);
     probe.estimator.plan = &session->plan;
     estimator_estimate(&probe.estimator, iterations, estimate);
-    enum slc_status status = begins_in_time(session, seconds, estimate, &in_time, err);
+    enum slc_status status = check_start_time(session, seconds, estimate, &in_time, err);
     if (status != SLC_OK || !in_time) {
         return status;
     }
-    status = begin(session, iterations, &probe, err);
+    status = start_operation(session, iterations, &probe, err);
     if (status == SLC_OK) {
         slc_stream_stats(session->stream, &stats);
         estimator_mark(&probe.estimator, &stats);
         estimator_estimate(&probe.estimator, iterations, estimate);
     }
     slc_session_stop(session);
-    return status == SLC_OK && signals_stop_wanted()
+    return status == SLC_OK && signals_stop_requested()
                ? slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal")
                : status;
 }
@@ -336,7 +341,7 @@ enum slc_status probe_run(struct slc_session *session,
     case SLC_ERR_UNSUPPORTED:
     case SLC_ERR_INPUT:
     case SLC_ERR_NUMERIC:
-        console_note("no time is estimated: %s", fault_text(&why, &refused));
+        console_note("time not estimated: %s", fault_text(&why, &refused));
         return SLC_OK;
     default:
         *err = refused;

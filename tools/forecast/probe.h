@@ -1,6 +1,6 @@
 /*
- * The beginning of an operation, for an estimate: it is run as planned, on random factors, until it
- * is through or a second or two have passed. Nothing is written.
+ * Trial run of an operation for an estimate: the operation is started as planned, on random
+ * factors, and stopped after a second or two. Nothing is written.
  */
 #ifndef SLC_TOOLS_PROBE_H
 #define SLC_TOOLS_PROBE_H
@@ -8,24 +8,23 @@
 #include "tools/forecast/estimate.h"
 #include "tools/session/session.h"
 
-/* The rows of commands that make such a beginning. */
+/* Rows of commands that make a trial run. */
 #define PROBE_OPTION_ROW_DRY_RUN(type, field)                                                      \
     OPTION_ROW("dry-run", OPTION_FLAG, type, field,                                                \
-               .help = "tell the plan, and an estimate from the first seconds; write nothing")
+               .help = "print the plan, and an estimate from a short trial run; write nothing")
 #define PROBE_OPTION_ROWS(type, seconds_field, none_field)                                         \
     OPTION_ROW("probe-seconds", OPTION_DOUBLE, type, seconds_field, .value = "S", .fallback = "2", \
-               .help = "how long an operation may be begun for an estimate"),                      \
+               .help = "maximum time of the trial run for the estimate"),                          \
         OPTION_ROW("no-probe", OPTION_FLAG, type, none_field,                                      \
-                   .help = "begin nothing, and estimate no time")
+                   .help = "make no trial run, and do not estimate the time")
 
 /*
- * Of the operation that `session` has planned; starts and stops it. `iterations`: at most, of a
- * CP-ALS. Ends `seconds` after its begin but for what cannot be stopped, a tile, a block that is
- * being read; where that would be longer than half of it nothing is begun, and the estimate has no
- * time. Where the operation refuses the tensor, the device or this machine (less memory than the
- * plan would hold; an MTTKRP on devices, which is not begun) there is no estimate, a note says why,
- * and that is no error. Errors: SLC_ERR_IO, SLC_ERR_DAMAGED and others of the operation;
- * SLC_ERR_INTERRUPTED.
+ * Makes a trial run of the operation that `session` has planned; starts and stops the session.
+ * `iterations`: maximum of a CP-ALS. The run stops after `seconds`, except for a tile or a block in
+ * progress. If the first block would take too long, no trial run is made, and the estimate has no
+ * time. If the operation rejects the tensor, the device or this machine (less memory than the plan
+ * needs; an MTTKRP on devices), there is no estimate; a note gives the reason, and this is not an
+ * error. Errors: SLC_ERR_IO, SLC_ERR_DAMAGED and others of the operation; SLC_ERR_INTERRUPTED.
  */
 enum slc_status probe_run(struct slc_session *session,
                           unsigned iterations,

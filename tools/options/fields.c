@@ -1,9 +1,12 @@
-/* The options of the command by the fields of errors. */
+/* Maps the fields of errors to the options of the command. */
 #include "tools/options/fields.h"
 
 #include <stddef.h>
 
-/* The option, such as "--memory", or the command that helps; "" for SLC_FIELD_NONE. */
+/*
+ * Returns the option, such as "--memory", or the command that resolves the error; "" for
+ * SLC_FIELD_NONE.
+ */
 static const char *option_of_field(enum slc_error_field field)
 {
     static const char *const names[] = {

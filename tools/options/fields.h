@@ -1,10 +1,10 @@
-/* How the command spells what the library's errors are about. */
+/* Formats errors of the library with the command's names of options. */
 #ifndef SLC_TOOLS_FIELDS_H
 #define SLC_TOOLS_FIELDS_H
 
 #include "base/error/error.h"
 
-/* A fault that is no error of the command, as one text: "MESSAGE (OPTION)". Returns it. */
+/* Formats an error that the command only mentions, as "MESSAGE (OPTION)". Returns the text. */
 struct fault_text {
     char text[sizeof(struct slc_error) + 128];
 };

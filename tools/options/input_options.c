@@ -1,4 +1,4 @@
-/* What convert, append and predict share; see input_options.h. */
+/* Parses the options of input files that convert, append and predict share. */
 #include "tools/options/input_options.h"
 
 #define TEXT_FORMATS                                                                               \
@@ -21,11 +21,11 @@ enum slc_status input_parse(const struct input_options *options,
                             struct slc_error *err)
 {
     if (!slc_dialect_parse(options->format, dialect)) {
-        return slc_fail(err, SLC_ERR_USAGE, "--format %s is not known to this library",
+        return slc_fail(err, SLC_ERR_USAGE, "--format %s is not supported by this library",
                         options->format);
     }
     if (options->duplicates != NULL && !slc_duplicates_parse(options->duplicates, duplicates)) {
-        return slc_fail(err, SLC_ERR_USAGE, "--duplicates %s is not known to this library",
+        return slc_fail(err, SLC_ERR_USAGE, "--duplicates %s is not supported by this library",
                         options->duplicates);
     }
     *base = options->index_base[0] == 'a' ? -1 : options->index_base[0] - '0';

@@ -1,5 +1,7 @@
-/* How a tensor, or a list of coordinates, is read from a file: what convert, append and predict
- * share. */
+/*
+ * Options for reading a tensor or a list of coordinates from a file, shared by convert, append and
+ * predict.
+ */
 #ifndef SLC_TOOLS_INPUT_OPTIONS_H
 #define SLC_TOOLS_INPUT_OPTIONS_H
 
@@ -9,17 +11,17 @@
 struct input_options {
     const char *format;
     const char *index_base;
-    const char *duplicates; /* NULL where the command combines nothing */
+    const char *duplicates; /* NULL if the command combines no duplicates */
 };
 
-/* Every format that can be named .. */
+/* All formats. */
 extern const char *const input_format_choices[];
-/* .. and those of texts. */
+/* Text formats only. */
 extern const char *const input_text_choices[];
 extern const char *const input_base_choices[];
 extern const char *const input_duplicates_choices[];
 
-/* Rows of an option table for the field `input` of struct `type`. */
+/* Rows of an option table, for the field `input` of struct `type`. */
 #define INPUT_OPTION_ROW_FORMAT(type, names, text)                                                 \
     OPTION_ROW("format", OPTION_CHOICE, type, input.format, .alias = "dialect", .value = "NAME",   \
                .fallback = "auto", .choices = (names), .help = (text))
@@ -33,8 +35,8 @@ extern const char *const input_duplicates_choices[];
                .fallback = "sum", .choices = input_duplicates_choices, .help = (text))
 
 /*
- * What was asked for as the library takes it: *base is -1 where the file is to tell, and
- * *duplicates, which may be NULL, stays without the option. Errors: SLC_ERR_USAGE.
+ * Converts the options to values of the library. *base is -1 if the base is detected. *duplicates
+ * is unchanged without the option, and may then be NULL. Errors: SLC_ERR_USAGE.
  */
 enum slc_status input_parse(const struct input_options *options,
                             enum slc_dialect *dialect,

@@ -1,7 +1,7 @@
 /*
- * The name that was meant by a word that is none: by the fewest letters that are to be changed,
- * added, left out or swapped with the next (optimal string alignment), or by its beginning.
- * Cost: the product of the lengths, for each name.
+ * Finds the name closest to a mistyped word: by edit distance (optimal string alignment: changed,
+ * inserted, deleted and swapped letters), or by a common prefix. Cost: the product of both lengths
+ * per name.
  */
 #include "tools/options/options.h"
 
@@ -10,13 +10,13 @@
 
 enum { WIDTH = 48 };
 
-static size_t least(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* Letters apart; words beyond the table's width count as far apart. */
-static size_t distance(const char *a, const char *b)
+/* Edit distance; SIZE_MAX if a word exceeds the width of the table. */
+static size_t edit_distance(const char *a, const char *b)
 {
     size_t rows[3][WIDTH + 1];
     const size_t a_bytes = strlen(a), b_bytes = strlen(b);
@@ -33,26 +33,27 @@ static size_t distance(const char *a, const char *b)
 
         row[0] = i;
         for (size_t j = 1; j <= b_bytes; j++) {
-            row[j] = least(above[j - 1] + (a[i - 1] != b[j - 1]), least(above[j], row[j - 1]) + 1);
+            row[j] =
+                min_size(above[j - 1] + (a[i - 1] != b[j - 1]), min_size(above[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                row[j] = least(row[j], rows[(i + 1) % 3][j - 2] + 1);
+                row[j] = min_size(row[j], rows[(i + 1) % 3][j - 2] + 1);
             }
         }
     }
     return rows[a_bytes % 3][b_bytes];
 }
 
-/* Whether one is the beginning, of three letters or more, of the other: mem, tolerance. */
-static bool begins(const char *word, const char *name)
+/* Returns whether the shorter word has at least three letters and is a prefix of the other one. */
+static bool shares_prefix(const char *word, const char *name)
 {
-    const size_t bytes = least(strlen(word), strlen(name));
+    const size_t bytes = min_size(strlen(word), strlen(name));
 
     return bytes >= 3 && memcmp(word, name, bytes) == 0;
 }
 
 const char *options_nearest(const char *word, const char *const *names)
 {
-    /* A third of the letters, so that no name is suggested that has little of the word. */
+    /* At most a third of the letters may differ, so that only similar names are suggested. */
     size_t limit = strlen(word) / 3 > 1 ? strlen(word) / 3 : 1;
     const char *nearest = NULL, *beginning = NULL;
 
@@ -60,13 +61,14 @@ const char *options_nearest(const char *word, const char *const *names)
         return NULL;
     }
     for (size_t i = 0; names[i] != NULL; i++) {
-        const size_t apart = distance(word, names[i]);
+        const size_t apart = edit_distance(word, names[i]);
 
         if (apart <= limit && apart < strlen(names[i]) && (nearest == NULL || apart < limit)) {
             limit = apart;
             nearest = names[i];
         }
-        if (begins(word, names[i]) && (beginning == NULL || strlen(names[i]) < strlen(beginning))) {
+        if (shares_prefix(word, names[i]) &&
+            (beginning == NULL || strlen(names[i]) < strlen(beginning))) {
             beginning = names[i];
         }
     }

@@ -1,6 +1,6 @@
 /*
- * Parses command lines by a command's option table. See options.h for the forms that are accepted.
- * Cost: linear in options times arguments; both are small.
+ * Parses a command line according to the option table of a command. Cost: linear in options times
+ * arguments.
  */
 #include "tools/options/options.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Longest value read as a number or list; longer ones cannot be right. */
+/* Maximum length of a value that lists choices. */
 enum { VALUE_BYTES_MAX = 512 };
 
 static void *field_of(void *values, const struct option *option)
@@ -18,7 +18,9 @@ static void *field_of(void *values, const struct option *option)
     return (char *)values + option->offset;
 }
 
-/* Reads decimal digits at *text, advances it. False for none, or a number above 64 bits. */
+/*
+ * Reads decimal digits at *text and advances it. Returns false for no digits or more than 64 bits.
+ */
 static bool read_digits(const char **text, uint64_t *number)
 {
     const char *at = *text;
@@ -81,7 +83,7 @@ parse_double(const struct option *option, const char *text, void *field, struct 
         return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is not a number of 0 or more", option->name,
                         text);
     }
-    /* So that sums and products with it stay finite; beyond all doubles it was read as infinity. */
+    /* Keeps sums and products finite; larger numbers are read as infinity. */
     if (number > 1e300) {
         return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is out of range: 1e300 is the limit",
                         option->name, text);
@@ -108,9 +110,10 @@ parse_choice(const struct option *option, const char *text, void *field, struct 
     }
     const char *near = options_nearest(text, option->choices);
     return near != NULL
-               ? slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is none of %s; did you mean %s?",
+               ? slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is not one of %s; did you mean %s?",
                           option->name, text, list, near)
-               : slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is none of %s", option->name, text, list);
+               : slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is not one of %s", option->name, text,
+                          list);
 }
 
 static enum slc_status
@@ -125,12 +128,12 @@ parse_modes(const struct option *option, const char *text, void *field, struct s
             modes.count == SLC_MAX_ORDER || (*at != ',' && *at != '\0')) {
             return slc_fail(
                 err, SLC_ERR_USAGE,
-                "--%s: '%s' is not a list of modes like 2,3,1 (modes count from 1 to %d)",
+                "--%s: '%s' is not a list of modes such as 2,3,1 (modes count from 1 to %d)",
                 option->name, text, SLC_MAX_ORDER);
         }
         for (unsigned i = 0; i < modes.count; i++) {
             if (modes.mode[i] == number - 1) {
-                return slc_fail(err, SLC_ERR_USAGE, "--%s: mode %llu stands in '%s' twice",
+                return slc_fail(err, SLC_ERR_USAGE, "--%s: mode %llu is listed twice in '%s'",
                                 option->name, (unsigned long long)number, text);
             }
         }
@@ -143,7 +146,7 @@ parse_modes(const struct option *option, const char *text, void *field, struct s
     return SLC_OK;
 }
 
-/* Modes that add to those of an earlier use of the option. */
+/* Adds the modes to those of earlier uses of the option. */
 static enum slc_status
 parse_more_modes(const struct option *option, const char *text, void *field, struct slc_error *err)
 {
@@ -154,11 +157,11 @@ parse_more_modes(const struct option *option, const char *text, void *field, str
     for (unsigned i = 0; i < more.count; i++) {
         for (unsigned k = 0; k < all->count; k++) {
             if (all->mode[k] == more.mode[i]) {
-                return slc_fail(err, SLC_ERR_USAGE, "--%s: mode %u is given twice", option->name,
+                return slc_fail(err, SLC_ERR_USAGE, "--%s: mode %u is listed twice", option->name,
                                 more.mode[i] + 1);
             }
         }
-        /* Modes are below SLC_MAX_ORDER and differ, so that there is room for them. */
+        /* Modes are distinct and below SLC_MAX_ORDER, so they fit. */
         all->mode[all->count++] = more.mode[i];
     }
     return SLC_OK;
@@ -170,7 +173,7 @@ add_string(const struct option *option, const char *text, void *field, struct sl
     struct option_strings *strings = field;
 
     if (strings->count == SLC_MAX_ORDER) {
-        return slc_fail(err, SLC_ERR_USAGE, "--%s is given more than %d times", option->name,
+        return slc_fail(err, SLC_ERR_USAGE, "--%s may be given at most %d times", option->name,
                         SLC_MAX_ORDER);
     }
     strings->text[strings->count++] = text;
@@ -189,7 +192,7 @@ parse_dims(const struct option *option, const char *text, void *field, struct sl
         if (dims.order == SLC_MAX_ORDER || !read_digits(&at, &number) || number < 1 ||
             number > SLC_MAX_MODE_LENGTH || (*at != 'x' && *at != ',' && *at != '\0')) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "--%s: '%s' is not a list of 1 to %d lengths like 100x200x300",
+                            "--%s: '%s' is not a list of 1 to %d mode sizes such as 100x200x300",
                             option->name, text, SLC_MAX_ORDER);
         }
         dims.length[dims.order++] = number;
@@ -327,7 +330,7 @@ fail_unknown(const struct command *command, const char *text, size_t bytes, stru
                           command->name);
 }
 
-/* What the loop over the arguments keeps. `given` has one bit per row of the table. */
+/* State of the loop over the arguments. `given` has one bit per row of the table. */
 struct parse_state {
     const struct command *command;
     int argc;
@@ -337,7 +340,7 @@ struct parse_state {
     uint64_t given;
 };
 
-static enum slc_status take_value(struct parse_state *state,
+static enum slc_status read_value(struct parse_state *state,
                                   const struct option *option,
                                   const char *inline_text,
                                   struct slc_error *err)
@@ -371,11 +374,11 @@ parse_long(struct parse_state *state, const char *text, bool *help, struct slc_e
     }
     if (option->kind == OPTION_FLAG) {
         if (equals != NULL) {
-            return slc_fail(err, SLC_ERR_USAGE, "--%s takes no value", option->name);
+            return slc_fail(err, SLC_ERR_USAGE, "--%s does not accept a value", option->name);
         }
-        return take_value(state, option, "true", err);
+        return read_value(state, option, "true", err);
     }
-    return take_value(state, option, equals != NULL ? equals + 1 : NULL, err);
+    return read_value(state, option, equals != NULL ? equals + 1 : NULL, err);
 }
 
 static enum slc_status
@@ -383,7 +386,7 @@ parse_letters(struct parse_state *state, const char *text, bool *help, struct sl
 {
     const size_t bytes = strcspn(text, "=");
 
-    /* Taken as letters, -output would be -o with a value of "utput". */
+    /* As letters, -output would be parsed as -o with the value "utput". */
     if (bytes > 1 && find_long(state->command, text, bytes) != NULL) {
         return slc_fail(err, SLC_ERR_USAGE, "unknown option -%s; did you mean --%.*s?", text,
                         (int)bytes, text);
@@ -399,10 +402,10 @@ parse_letters(struct parse_state *state, const char *text, bool *help, struct sl
                             state->command->name);
         }
         if (option->kind != OPTION_FLAG) {
-            return take_value(state, option, text[1] != '\0' ? text + 1 : NULL, err);
+            return read_value(state, option, text[1] != '\0' ? text + 1 : NULL, err);
         }
 
-        SLC_TRY(take_value(state, option, "true", err));
+        SLC_TRY(read_value(state, option, "true", err));
     }
     return SLC_OK;
 }
@@ -464,11 +467,10 @@ enum slc_status options_parse(const struct command *command,
             SLC_TRY(parse_letters(&state, text + 1, help, err));
         } else if (*text == '\0') {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "an argument is empty, where %s takes %s: is a variable of the shell "
-                            "not set?",
+                            "empty argument; %s accepts %s: is a shell variable not set?",
                             command->name, command->operands_max > 0 ? command->operands : "none");
         } else if (operands->count == command->operands_max) {
-            return slc_fail(err, SLC_ERR_USAGE, "unexpected argument '%s': %s takes %s", text,
+            return slc_fail(err, SLC_ERR_USAGE, "unexpected argument '%s': %s accepts %s", text,
                             command->name, command->operands_max > 0 ? command->operands : "none");
         } else {
             operands->text[operands->count++] = text;

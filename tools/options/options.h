@@ -1,11 +1,11 @@
 /*
- * One table of options per subcommand, and everything that is derived from it: parsing, defaults,
- * help text, the record of a run. A default is kept as the text a user would type and is parsed
- * like it, so that the help cannot disagree with what happens.
+ * Each subcommand has one table of options, from which parsing, defaults, help text and the record
+ * of a run are derived. A default is stored as the text that a user would type and parsed in the
+ * same way, so the help always states the actual default.
  *
- * Accepted forms: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, clustered flags (-qv), `--` to end
- * the options. Operands and options mix. A fault is SLC_ERR_USAGE (exit 2) and names the option; an
- * unknown option is answered with the nearest name.
+ * Accepted forms: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, clustered flags (-qv), and `--` to
+ * end the options. Operands and options may be mixed. Errors are SLC_ERR_USAGE (exit 2) and name
+ * the option; for an unknown option the nearest name is suggested.
  */
 #ifndef SLC_TOOLS_OPTIONS_H
 #define SLC_TOOLS_OPTIONS_H
@@ -19,22 +19,23 @@
 #include <stdint.h>
 
 enum option_kind {
-    OPTION_FLAG,         /* bool: true when given */
-    OPTION_U64,          /* uint64_t, minimum .. maximum of the table (maximum 0: no limit) */
-    OPTION_SIZE,         /* uint64_t bytes: 512MiB, 4G, 50% */
-    OPTION_DOUBLE,       /* double, at least 0, finite */
-    OPTION_STRING,       /* const char *, not empty */
-    OPTION_CHOICE,       /* const char *, one of `choices` */
-    OPTION_MODES,        /* struct option_modes: 2,3,1 (stored from 0) */
-    OPTION_MORE_MODES,   /* the same; given again, it adds to those before */
-    OPTION_MORE_STRINGS, /* struct option_strings: one more each time */
+    OPTION_FLAG,       /* bool: true if given */
+    OPTION_U64,        /* uint64_t between minimum and maximum of the table (maximum 0: no limit) */
+    OPTION_SIZE,       /* uint64_t bytes: 512MiB, 4G, 50% */
+    OPTION_DOUBLE,     /* double, at least 0, finite */
+    OPTION_STRING,     /* const char *, not empty */
+    OPTION_CHOICE,     /* const char *, one of `choices` */
+    OPTION_MODES,      /* struct option_modes: 2,3,1 (stored from 0) */
+    OPTION_MORE_MODES, /* as OPTION_MODES, but repeated uses accumulate */
+    OPTION_MORE_STRINGS, /* struct option_strings: repeated uses accumulate */
     OPTION_DIMS,         /* struct option_dims: 100x200x300 */
-    OPTION_COUNTS        /* struct option_counts: 1,2,4, each minimum .. maximum of the table */
+    OPTION_COUNTS        /* struct option_counts: 1,2,4, each between minimum and maximum of the
+                          * table */
 };
 
 struct option_modes {
     unsigned count;
-    unsigned mode[SLC_MAX_ORDER]; /* from 0 */
+    unsigned mode[SLC_MAX_ORDER]; /* counted from 0 */
 };
 
 struct option_strings {
@@ -47,7 +48,7 @@ struct option_dims {
     uint64_t length[SLC_MAX_ORDER];
 };
 
-/* More than a sweep needs. */
+/* More than any sweep needs. */
 enum { OPTION_COUNTS_MAX = 16 };
 
 struct option_counts {
@@ -56,20 +57,23 @@ struct option_counts {
 };
 
 struct option {
-    const char *name; /* without the dashes */
+    const char *name; /* without dashes */
     enum option_kind kind;
-    size_t offset;     /* of the field in the command's struct */
+    size_t offset;     /* offset of the field in the struct of the command */
     const char *alias; /* second long name, or NULL */
     char letter;       /* 0: none */
     bool required;
-    const char *value;    /* what stands for the value in the help, e.g. "N" */
-    const char *fallback; /* the default as a user would type it; NULL: unset (zero) */
+    const char *value;    /* placeholder of the value in the help, such as "N" */
+    const char *fallback; /* default as a user would type it; NULL: unset (zero) */
     const char *help;
     const char *const *choices; /* OPTION_CHOICE: NULL-terminated */
     uint64_t minimum, maximum;  /* OPTION_U64, OPTION_COUNTS */
 };
 
-/* A row that several tables have, for a field of struct `type`; the further members are named. */
+/*
+ * A row for a field of struct `type` that several tables share. Further members are designated
+ * initializers.
+ */
 #define OPTION_ROW(name, kind, type, field, ...)                                                   \
     {                                                                                              \
         name, kind, offsetof(struct type, field), __VA_ARGS__                                      \
@@ -78,20 +82,21 @@ struct option {
 /* A subcommand. */
 struct command {
     const char *name;
-    const char *summary;       /* a lower-case clause */
-    const char *example;       /* a whole command line: the help starts with it */
-    const char *operands;      /* e.g. "IN OUT.slc" */
-    const char *operand_words; /* those that the operand may be, separated by blanks; NULL: paths */
+    const char *summary;  /* lower-case phrase */
+    const char *example;  /* complete command line, printed first in the help */
+    const char *operands; /* such as "IN OUT.slc" */
+    const char
+        *operand_words; /* possible values of the operand, separated by blanks; NULL: paths */
     unsigned operands_min, operands_max;
-    const struct option *options; /* ends with a NULL name */
+    const struct option *options; /* terminated by a NULL name */
     const char *notes;            /* paragraphs after the options, or NULL */
-    /* Those whose names follow this one's, "bench io" of "bench"; NULL-terminated, or NULL. */
+    /* Subcommands, such as "bench io" of "bench"; NULL-terminated, or NULL. */
     const struct command *const *subcommands;
-    bool resumes; /* its JSON log may go on with an earlier run's: run_log.h */
+    bool resumes; /* may append to the JSON log of an earlier run (log_json.h) */
     int (*run)(const struct command *command, int argc, char **argv);
 };
 
-/* bench roofline takes the most. */
+/* The maximum, used by bench roofline. */
 enum { OPTIONS_MAX_OPERANDS = 8 };
 
 struct operands {
@@ -100,8 +105,8 @@ struct operands {
 };
 
 /*
- * Parses argv[1..] into the command's struct `values` (all-zero before) and `operands`. `--help`
- * sets *help and stops. Strings point into argv or the table. Errors: SLC_ERR_USAGE.
+ * Parses argv[1..] into the command's struct `values` (zeroed before) and `operands`. `--help` sets
+ * *help and stops. Strings point into argv or the table. Errors: SLC_ERR_USAGE.
  */
 enum slc_status options_parse(const struct command *command,
                               int argc,
@@ -111,16 +116,18 @@ enum slc_status options_parse(const struct command *command,
                               bool *help,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* Prints the command's help to standard output: an example first. */
+/* Prints the help of the command to standard output. */
 void options_print_help(const struct command *command);
 
-/* The values in force as a JSON object, a member per option; for run.json. NULL without memory. */
+/*
+ * Returns the values as a JSON object with a member per option, for run.json. NULL if memory is
+ * exhausted.
+ */
 json_t *options_to_json(const struct command *command, const void *values);
 
 /*
- * The entry of `names` (NULL-terminated) that was meant by `word`: the nearest by edit distance, or
- * one that begins so, or that the word begins with. NULL where none is near enough (more than a
- * third of the letters differ).
+ * Returns the element of `names` (NULL-terminated) closest to `word`: by edit distance, or because
+ * one is a prefix of the other. NULL if more than a third of the letters differ.
  */
 const char *options_nearest(const char *word, const char *const *names);
 

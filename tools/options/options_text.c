@@ -1,4 +1,4 @@
-/* What an option table says in words and in JSON: the help of a command, the record of a run. */
+/* Prints an option table as the help of a command, and as JSON for the record of a run. */
 #include "tools/options/options.h"
 
 #include "storage/manifest/json_text.h"
@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Column at which descriptions start, and where lines of help end. */
+/* Column of the descriptions, and maximum width of a line. */
 enum { HELP_COLUMN = 28, HELP_WIDTH = 96 };
 
-/* Prints `text` from column `at`, wrapped at HELP_WIDTH, further lines indented to `indent`. */
+/*
+ * Prints `text` from column `at`, wrapped at HELP_WIDTH, with further lines indented to `indent`.
+ */
 static void print_wrapped(const char *text, size_t at, size_t indent)
 {
     while (*text != '\0') {
@@ -63,7 +65,7 @@ void options_print_help(const struct command *command)
     for (const struct option *option = command->options; option->name != NULL; option++) {
         print_option(option);
     }
-    printf("%-*s%s\n", HELP_COLUMN, "  -h, --help", "this text");
+    printf("%-*s%s\n", HELP_COLUMN, "  -h, --help", "print this help and exit");
     if (command->notes != NULL) {
         printf("\n%s\n", command->notes);
     }

@@ -1,4 +1,4 @@
-/* Removes what an interrupted command cannot go on with; see cleanup.h. */
+/* Removes the unfinished files of an interrupted command if no later run can resume them. */
 #include "tools/progress/cleanup.h"
 
 #include "convert/build/resume/build_folder.h"
@@ -15,15 +15,15 @@
 
 static struct cleanup_outputs watched;
 
-/* For a descriptor of this process that has `there` open. */
+/* Search for a descriptor of this process that has the file `there` open. */
 struct search {
     const struct slc_files *files;
     struct slc_file_stat there;
     bool found;
 };
 
-/* Of a file one that is written to; of a folder the one that it is locked by. */
-static int look_at(void *context, const char *name, char kind)
+/* Matches a descriptor that writes to the file, or that holds the lock of the folder. */
+static int match_descriptor(void *context, const char *name, char kind)
 {
     struct search *search = context;
     const struct slc_files *files = search->files;
@@ -32,7 +32,7 @@ static int look_at(void *context, const char *name, char kind)
     char path[64];
 
     (void)kind;
-    /* By name: the descriptor is another thread's, which may be closing it. */
+    /* By name, because another thread owns the descriptor and may be closing it. */
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (files->stat_path(files->self, path, &open) < 0 || open.inode != search->there.inode ||
         open.device != search->there.device) {
@@ -43,7 +43,10 @@ static int look_at(void *context, const char *name, char kind)
     return search->found;
 }
 
-/* Whether anybody has the folder locked, or may have: not every file system has locks. */
+/*
+ * Returns whether a process has the folder locked, or may have: not every file system supports
+ * locks.
+ */
 static bool is_locked(const struct slc_files *files, const char *folder)
 {
     const int fd = files->open(files->self, folder, O_RDONLY | O_DIRECTORY, 0);
@@ -57,8 +60,9 @@ static bool is_locked(const struct slc_files *files, const char *folder)
 }
 
 /*
- * Whether this process is writing what is at `path`. It may as well be another run's, of the same
- * output, or have nothing to do with this program: the signal can come before that was looked at.
+ * Returns whether this process is writing the file or folder at `path`. It may also belong to
+ * another run with the same output, or be unrelated: the signal can arrive before the path was
+ * checked.
  */
 static bool is_own(const struct slc_files *files, const char *path, struct slc_file_stat there)
 {
@@ -67,12 +71,12 @@ static bool is_own(const struct slc_files *files, const char *path, struct slc_f
     if (there.kind == 'd' && !is_locked(files, path)) {
         return false;
     }
-    (void)files->list_folder(files->self, "/proc/self/fd", look_at, &search);
+    (void)files->list_folder(files->self, "/proc/self/fd", match_descriptor, &search);
     return search.found;
 }
 
-/* Whether the unfinished folder says how far its build has come. */
-static bool can_go_on(const struct slc_files *files, const char *folder)
+/* Returns whether the unfinished folder contains a state to resume from. */
+static bool can_resume(const struct slc_files *files, const char *folder)
 {
     static const char *const names[] = {SLC_PUSHED_STATE_NAME, SLC_COMPLETE_STATE_NAME};
     bool found = false;
@@ -87,23 +91,23 @@ static bool can_go_on(const struct slc_files *files, const char *folder)
     return found;
 }
 
-/* A folder `path`, of this run or of another. */
-static void leave_folder(const struct slc_files *files, const char *path, bool own)
+/* Cleans up the folder `path`, of this run or of another one. */
+static void clean_up_folder(const struct slc_files *files, const char *path, bool own)
 {
     if (!own && is_locked(files, path)) {
         return;
     }
-    if (can_go_on(files, path)) {
-        console_note("what is done stays in %s: the same command line goes on with it", path);
+    if (can_resume(files, path)) {
+        console_note("the finished work is kept in %s; repeat the command to resume", path);
     } else if (!own) {
-        /* One that this run has made, but not come to lock, is empty. */
+        /* A folder that this run created but did not lock yet is empty. */
         (void)files->remove_folder(files->self, path);
     } else if (slc_folder_remove(files, path, NULL) != SLC_OK) {
-        console_note("%s is left over and can be removed", path);
+        console_note("%s remains and can be removed", path);
     }
 }
 
-static void remove_of(const char *output)
+static void remove_output(const char *output)
 {
     static const char *const suffixes[] = {".part", ".tmp"};
     const struct slc_files *files = slc_files_system();
@@ -125,7 +129,7 @@ static void remove_of(const char *output)
         }
         bool own = is_own(files, path, stat);
         if (stat.kind == 'd') {
-            leave_folder(files, path, own);
+            clean_up_folder(files, path, own);
         } else if (own) {
             (void)files->unlink(files->self, path);
         }
@@ -136,7 +140,7 @@ static void remove_unfinished(void *unused)
 {
     (void)unused;
     for (unsigned i = 0; i < watched.count; i++) {
-        remove_of(watched.paths[i]);
+        remove_output(watched.paths[i]);
     }
 }
 

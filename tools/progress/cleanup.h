@@ -1,7 +1,7 @@
 /*
- * Outputs that are written beside their place: a signal removes what is unfinished and ends the
- * process, for operations that cannot stop half-way. A store that a later run can go on with stays,
- * which is said; so does whatever another run, or no run, has made there.
+ * Removes unfinished outputs after a signal and ends the process, for operations that cannot stop
+ * midway. A store that a later run can resume is kept, with a note, and so are files that do not
+ * belong to this run.
  */
 #ifndef SLC_TOOLS_CLEANUP_H
 #define SLC_TOOLS_CLEANUP_H
@@ -11,11 +11,11 @@
 
 /*
  * Starts the signal thread for a command that writes `output` ("-": standard output, nothing to
- * remove). `output` must live as long as the process.
+ * remove). `output` must remain valid for the lifetime of the process.
  */
 enum slc_status cleanup_watch(const char *output, struct slc_error *err) SLC_NODISCARD;
 
-/* The same of several files, one of which after the other is written. */
+/* As cleanup_watch, for several files that are written one after the other. */
 struct cleanup_outputs {
     unsigned count;
     const char *paths[SLC_MAX_ORDER + 1];
@@ -24,9 +24,10 @@ enum slc_status cleanup_watch_all(const struct cleanup_outputs *outputs,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * What was unfinished is about to get its name: a signal no longer removes it, nor ends the
- * process; where one is doing that, this does not return. For `publishing` of a conversion's
- * options: a folder is not to be published while it is being emptied.
+ * Called just before an output gets its final name. A signal then no longer removes the output or
+ * ends the process. If a signal is already being handled, this function does not return. For
+ * `publishing` of the options of a conversion: a folder must not be published while it is being
+ * removed.
  */
 void cleanup_publishing(void);
 

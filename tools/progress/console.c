@@ -1,4 +1,4 @@
-/* Standard error under one lock; see console.h. */
+/* Writes to standard error under one lock. */
 #include "tools/progress/console.h"
 
 #include "base/error/log.h"
@@ -14,7 +14,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Of a note: two paths as long as the system takes them, and what is said of them. */
+/* Maximum length of a note: two paths of maximum length and the text. */
 enum { NOTE_BYTES = 3 * 4096 };
 
 static pthread_mutex_t console_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -25,7 +25,10 @@ static const char *last_status = "";
 static void wipe_locked(void)
 {
     if (live_shown) {
-        /* Erase to the end of the line: cursor movement, not colour, so NO_COLOR does not apply. */
+        /*
+         * Erases to the end of the line. This moves the cursor and sets no color, so NO_COLOR does
+         * not apply.
+         */
         (void)fputs("\r\033[K", stderr);
         live_shown = false;
     }
@@ -75,7 +78,7 @@ bool console_can_rewrite(void)
            isatty(STDERR_FILENO) == 1;
 }
 
-/* True when NO_COLOR is unset and standard error is a terminal. */
+/* Returns true if NO_COLOR is unset and standard error is a terminal. */
 static bool is_coloured(void)
 {
     const char *no_colour = getenv("NO_COLOR");
@@ -83,25 +86,28 @@ static bool is_coloured(void)
     return (no_colour == NULL || *no_colour == '\0') && console_can_rewrite();
 }
 
-/* What helps where a file cannot grow, or this user may not do what was tried; NULL: who knows. */
+/*
+ * Returns advice for an error that the user can resolve, such as a full disk or missing permission;
+ * NULL if there is none.
+ */
 static const char *advice_for(const struct slc_error *err)
 {
     switch (err->system_errno) {
     case EACCES:
     case EPERM:
-        return "this user may not do that there: grant it, or name another place; then give the "
-               "same command again";
+        return "grant this user the permission, or choose another location; then repeat the "
+               "command";
     case EROFS:
-        return "nothing can be written to that file system: name another place, or mount it for "
-               "writing; then give the same command again";
+        return "the file system is read-only: choose another location, or remount it for writing; "
+               "then repeat the command";
     case EFBIG:
-        return "files there may not grow so large: raise the limit (ulimit -f), or name another "
-               "place; then give the same command again";
+        return "the file size limit is reached: raise it (ulimit -f), or choose another location; "
+               "then repeat the command";
     case EDQUOT:
-        return "the quota there is used up: make room, or name another place; then give the same "
-               "command again";
+        return "the disk quota is used up: free some space, or choose another location; then "
+               "repeat the command";
     case ENOSPC:
-        return "make room there, or name another place; then give the same command again";
+        return "free some space there, or choose another location; then repeat the command";
     default:
         return NULL;
     }
@@ -142,7 +148,7 @@ void console_line(const char *text)
     (void)pthread_mutex_unlock(&console_lock);
 }
 
-/* Columns of the terminal: a live line that wraps could not be wiped. */
+/* Columns of the terminal, because a live line that wraps could not be erased. */
 static int terminal_columns(void)
 {
     struct winsize size;
@@ -162,7 +168,7 @@ void console_live(const char *text)
     (void)pthread_mutex_unlock(&console_lock);
 }
 
-void console_settle(void)
+void console_clear_live(void)
 {
     console_live("");
 }

@@ -1,6 +1,6 @@
 /*
- * Standard error, shared by all threads: errors, warnings and one live line of progress, which is
- * wiped before anything else is written to the terminal and drawn again by its next update.
+ * Standard error, shared by all threads: errors, warnings and one live progress line. The live line
+ * is erased before anything else is written, and drawn again by its next update.
  */
 #ifndef SLC_TOOLS_CONSOLE_H
 #define SLC_TOOLS_CONSOLE_H
@@ -11,30 +11,33 @@
 
 enum console_level { CONSOLE_QUIET, CONSOLE_NORMAL, CONSOLE_VERBOSE };
 
-/* Sets how much is said and routes the library's log here. Errors are always printed. */
+/* Sets the verbosity and receives the log messages of the library. Errors are always printed. */
 void console_start(enum console_level level);
 
-/* "sluice: MESSAGE", unless quiet. */
+/* Prints "sluice: MESSAGE", unless quiet. */
 void console_note(const char *format, ...) SLC_PRINTF(1, 2);
 
-/* "sluice: FILE:LINE:COLUMN: MESSAGE", always, and what to do about a full disk or where this user
- * may not write. Returns the exit code of the status. */
+/*
+ * Prints "sluice: FILE:LINE:COLUMN: MESSAGE", even if quiet, and advice for errors such as a full
+ * disk or missing permission. Returns the exit code of the status.
+ */
 int console_error(const struct slc_error *err);
 
-/* The name of the status that the last error had; "" before any. */
+/* Returns the status name of the last error; "" if there was none. */
 const char *console_last_status(void);
 
-/* A whole line as it is, for progress without a terminal. */
+/* Prints a whole line unchanged, for progress without a terminal. */
 void console_line(const char *text);
 
-/* Replaces the live line; "" wipes it. Only for terminals. */
+/* Replaces the live line; "" erases it. Only for terminals. */
 void console_live(const char *text);
 
-/* Wipes the live line, so that standard output may be written to the same terminal. */
-void console_settle(void);
+/* Erases the live line, so that standard output can be written to the same terminal. */
+void console_clear_live(void);
 
-/* Whether standard error is a terminal that takes sequences which rewrite a line: not one whose
- * TERM is dumb or missing. */
+/*
+ * Returns whether standard error is a terminal that can rewrite a line: TERM is set and not "dumb".
+ */
 bool console_can_rewrite(void);
 
 #endif

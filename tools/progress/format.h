@@ -1,4 +1,4 @@
-/* Numbers in words (base/text/format.h) under the short names that the command uses. */
+/* Short names of the number formats in base/text/format.h. */
 #ifndef SLC_TOOLS_FORMAT_H
 #define SLC_TOOLS_FORMAT_H
 
@@ -15,7 +15,7 @@ enum { FORMAT_DIMS_BYTES = SLC_FORMAT_DIMS_BYTES, FORMAT_MODES_BYTES = SLC_FORMA
 #define format_dims                  slc_format_dims
 #define format_modes                 slc_format_modes
 
-/* The end of a noun behind a number. */
+/* Plural suffix of a noun after a number. */
 static inline const char *plural(uint64_t count)
 {
     return count == 1 ? "" : "s";

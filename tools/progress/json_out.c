@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A number is read back with the same bits. */
+/* Digits that preserve the bits of a number. */
 enum { DIGITS = 17 };
 
 static _Atomic bool refused;
@@ -28,7 +28,7 @@ void json_out_start(void)
 
 enum slc_status json_out_complete(struct slc_error *err)
 {
-    return atomic_load(&refused) ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a record in JSON")
+    return atomic_load(&refused) ? slc_fail(err, SLC_ERR_MEMORY, "out of memory for a JSON record")
                                  : SLC_OK;
 }
 
@@ -44,8 +44,9 @@ enum slc_status json_out_text(json_t *object, bool one_line, char **text, struct
         return SLC_ERR_MEMORY;
     }
     if (*text == NULL) {
-        return slc_fail(err, SLC_ERR_INPUT,
-                        "a path, or a text of the store, is not UTF-8: no JSON can be made of it");
+        return slc_fail(
+            err, SLC_ERR_INPUT,
+            "a path or a text in the store is not valid UTF-8 and cannot be written as JSON");
     }
     return SLC_OK;
 }

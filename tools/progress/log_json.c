@@ -1,4 +1,4 @@
-/* JSON lines; see log_json.h. */
+/* Writes the JSON log of a run, and opens and closes it for the current command. */
 #include "tools/progress/log_json.h"
 
 #include "base/error/clock.h"
@@ -27,14 +27,14 @@
 struct log_json {
     pthread_mutex_t lock; /* of the file */
     FILE *file;
-    bool failed; /* said once */
+    bool failed; /* reported once */
     char path[512];
 };
 
 /*
- * Keeps the log out of stores. It is written in place, so that where links lead counts; *mode then
- * creates no file at the end of one that leads nowhere. What is there stays: a run that is resumed
- * adds to it (log_json_fresh).
+ * Rejects paths inside stores. The log is written in place, so symbolic links are resolved; *mode
+ * prevents creating a file at the end of a dangling link. Existing content is kept, because a
+ * resumed run appends to it (log_json_truncate).
  */
 static enum slc_status check_place(const char *path, const char **mode, struct slc_error *err)
 {
@@ -56,8 +56,9 @@ enum slc_status log_json_open(const char *path, struct log_json **log, struct sl
         return SLC_OK;
     }
     if (strcmp(path, "-") == 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--log-json -: a file is needed; /dev/stdout and /dev/stderr are some");
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "--log-json - is not supported; use a file such as /dev/stdout or /dev/stderr");
     }
     SLC_TRY(check_place(path, &mode, err));
     SLC_TRY(slc_check_own_form(NULL, path, "{\"schema\":\"sluice-log-1\"", "a log of sluice", err));
@@ -76,9 +77,9 @@ enum slc_status log_json_open(const char *path, struct log_json **log, struct sl
     return SLC_OK;
 }
 
-void log_json_fresh(struct log_json *log)
+void log_json_truncate(struct log_json *log)
 {
-    /* What cannot be cut, as a pipe, holds nothing. */
+    /* A file that cannot be truncated, such as a pipe, is empty. */
     if (log != NULL && ftruncate(fileno(log->file), 0) == 0) {
         rewind(log->file);
     }
@@ -93,7 +94,7 @@ void log_json_close(struct log_json *log)
     }
 }
 
-/* A whole line, without its end. The lock is held. */
+/* Writes `text` as one line. The lock is held. */
 static void write_line(struct log_json *log, const char *text)
 {
     const bool wrote = text != NULL && fputs(text, log->file) >= 0 &&
@@ -101,7 +102,7 @@ static void write_line(struct log_json *log, const char *text)
 
     if (!wrote && !log->failed) {
         log->failed = true;
-        console_note("warning: %s: the JSON log cannot be written; going on without it", log->path);
+        console_note("warning: %s: cannot write the JSON log; continuing without it", log->path);
     }
 }
 
@@ -112,7 +113,7 @@ static void write_text(struct log_json *log, const char *text)
     (void)pthread_mutex_unlock(&log->lock);
 }
 
-/* Writes one line and destroys `object` (NULL without memory). */
+/* Writes one line and destroys `object` (NULL if memory was exhausted). */
 static void write_event(struct log_json *log, json_t *object)
 {
     char *text = NULL;
@@ -240,8 +241,10 @@ void log_json_start(struct log_json *log, const struct command *command, int arg
     write_event(log, object);
 }
 
-/* The parts of progress and phase events are numbers and names of our own: no JSON library, no
- * memory. */
+/*
+ * Formatted without the JSON library and without allocations: phase and progress events contain
+ * only numbers and fixed names.
+ */
 void log_json_phase(struct log_json *log, const char *phase, double seconds)
 {
     char text[256];
@@ -323,11 +326,11 @@ void log_json_abort(struct log_json *log, int exit_code, double seconds)
 
 static struct {
     struct log_json *log;
-    bool own; /* opened here */
+    bool own; /* opened by run_log_begin */
     uint64_t start_ns;
-    json_t *estimate; /* beside what happened; NULL: there was none */
+    json_t *estimate; /* for the last event; NULL: none */
 } current;
-/* A signal's thread ends the log of a run that may just be through. */
+/* A signal thread may end the log of a run that is just completing. */
 static pthread_mutex_t current_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *path_of(const struct command *command, const void *values)
@@ -343,7 +346,7 @@ static const char *path_of(const struct command *command, const void *values)
     return NULL;
 }
 
-void run_log_use(struct log_json *log)
+void run_log_set(struct log_json *log)
 {
     pthread_mutex_lock(&current_mutex);
     current.log = log;
@@ -367,8 +370,8 @@ bool run_log_begin(
         return false;
     }
     if (log != NULL) {
-        log_json_fresh(log);
-        run_log_use(log);
+        log_json_truncate(log);
+        run_log_set(log);
         current.own = true;
         log_json_start(log, command, argc, argv);
     }
@@ -412,7 +415,7 @@ void run_log_end(int exit_code)
 
 void run_log_abort(int exit_code)
 {
-    /* The process ends: nobody is to close the log before that. */
+    /* Not unlocked: the process ends, and no other thread may close the log before. */
     pthread_mutex_lock(&current_mutex);
     log_json_abort(current.log, exit_code, slc_seconds_since(current.start_ns));
 }

@@ -1,9 +1,9 @@
 /*
- * --log-json FILE: one JSON object per line, flushed line by line, for programs that watch a run.
- * Every object has `schema` ("sluice-log-1") and `event`: "start", "plan", "phase", "progress",
- * "resume", "iteration", "checkpoint", "results", "end".
- * A log that cannot be written is reported once and does not stop the run. Events may come from
- * several threads.
+ * --log-json FILE: one JSON object per line, flushed after each line, for programs that watch a
+ * run. Every object has `schema` ("sluice-log-1") and `event`: "start", "plan", "phase",
+ * "progress", "resume", "iteration", "checkpoint", "results", "end".
+ *
+ * A write error is reported once and does not stop the run. Events may come from several threads.
  */
 #ifndef SLC_TOOLS_LOG_JSON_H
 #define SLC_TOOLS_LOG_JSON_H
@@ -19,32 +19,32 @@
 struct log_json;
 
 /*
- * `path` NULL gives a NULL log, which every function below takes. What a file holds stays, for a
- * run that goes on adds to it, unless log_json_fresh empties it. Errors: SLC_ERR_IO;
- * SLC_ERR_USAGE where the file holds something else.
+ * Opens the log. `path` NULL returns a NULL log, which all functions below accept. Existing content
+ * is kept for resumed runs until log_json_truncate removes it. Errors: SLC_ERR_IO; SLC_ERR_USAGE if
+ * the file contains something else.
  */
 enum slc_status
 log_json_open(const char *path, struct log_json **log, struct slc_error *err) SLC_NODISCARD;
-void log_json_fresh(struct log_json *log);
+void log_json_truncate(struct log_json *log);
 void log_json_close(struct log_json *log);
 
-/* The first event of every run: its command line, and the process that it is. */
+/* Writes the first event of a run: its command line and its process. */
 void log_json_start(struct log_json *log, const struct command *command, int argc, char **argv);
-/* A phase of a conversion, check or export has begun; seconds since the start. */
+/* Writes that a phase of a conversion, check or export has started; seconds since the start. */
 void log_json_phase(struct log_json *log, const char *phase, double seconds);
 
-/* Where a run stands. */
+/* Progress of a run. */
 struct log_progress {
-    double seconds;      /* since its start */
-    double left;         /* seconds; below 0: not known */
-    unsigned iterations; /* at most; 0: there are none */
-    unsigned iteration;  /* that is computed, from 1 */
-    unsigned completed;  /* iterations; with their last fit */
+    double seconds;      /* since the start */
+    double left;         /* remaining seconds; below 0: unknown */
+    unsigned iterations; /* maximum; 0: no iterations */
+    unsigned iteration;  /* current iteration, from 1 */
+    unsigned completed;  /* completed iterations; `fit` is that of the last one */
     double fit;
-    unsigned mode;        /* from 0 */
-    const char *phase;    /* of work without modes; else "" */
-    uint64_t done, total; /* blocks, or what the phase counts; total 0: not known */
-    double bytes_per_second, nnz_per_second; /* of this pass; 0: not known */
+    unsigned mode;                           /* from 0 */
+    const char *phase;                       /* of operations without modes; otherwise "" */
+    uint64_t done, total;                    /* blocks, or units of the phase; total 0: unknown */
+    double bytes_per_second, nnz_per_second; /* of the current pass; 0: unknown */
 };
 void log_json_progress(struct log_json *log, const struct log_progress *progress);
 
@@ -54,61 +54,62 @@ void log_json_plan(struct log_json *log,
 void log_json_iteration(struct log_json *log,
                         const struct slc_cp_iteration *iteration,
                         unsigned order);
-/* The run goes on from, or has written, the checkpoint in `folder`. */
+/* Writes that the run has resumed from, or written, the checkpoint in `folder`. */
 void log_json_resume(struct log_json *log, const struct slc_cp_resume *resume, const char *folder);
 void log_json_checkpoint(struct log_json *log,
                          const struct slc_cp_checkpointed *written,
                          const char *folder);
-/* A model a later run can start from (--init) was written to `path`. */
+/* Writes that a model, usable as a start (--init), was written to `path`. */
 void log_json_results(struct log_json *log, unsigned iteration, const char *path, double seconds);
-/* How a run ended. */
+/* End of a run. */
 struct log_end {
-    const char *reason; /* as in the report, "done", or the name of the status of a failed run */
+    const char *reason; /* reason of the report, "done", or the status name of a failed run */
     int exit_code;
     double seconds;
-    const struct slc_cp_result *result; /* NULL: it is no decomposition */
-    json_t *estimate;                   /* compared with the run: taken; NULL: there was none */
+    const struct slc_cp_result *result; /* NULL: not a decomposition */
+    json_t *estimate;                   /* estimate and actual values, owned by the callee; NULL:
+                                         * none */
 };
-/* The last event. */
+/* Writes the last event. */
 void log_json_end(struct log_json *log, const struct log_end *end);
 /*
- * The same of a process that a signal ends at once: nothing is waited for, and where another thread
- * is writing to the log there is no such event.
+ * Writes the last event of a process that a signal ends immediately, without waiting: if another
+ * thread is writing to the log, the event is omitted.
  */
 void log_json_abort(struct log_json *log, int exit_code, double seconds);
 
-/* Since when the machine runs, as the start of a log has it; "" if that is not known. */
+/* Returns the boot id of the machine, as the start event records it; "" if unknown. */
 enum { LOG_BOOT_BYTES = 64 };
 const char *log_json_boot(char boot[LOG_BOOT_BYTES]);
 
-/* The words of a command line. */
+/* Returns the arguments of a command line as a JSON array. */
 json_t *json_command_line(int argc, char **argv);
 
 /*
- * The JSON log of the command that runs (--log-json): opened before it, told of its progress, and
- * ended with its exit code, whichever way it ends.
+ * The JSON log of the current command (--log-json): opened before the command, updated with its
+ * progress, and ended with its exit code on every path.
  */
 
 /*
- * Opens the log that the option log-json names, if the command has that and it was given, empties
- * it and writes the first event; false after a fault, which has been printed: *exit_code then says
- * how it ended. One whose log goes on where a run does (command.resumes) opens it itself.
+ * Opens and truncates the log named by the option log-json, if given, and writes the first event.
+ * Returns false after an error, which was printed; *exit_code is then set. Commands with
+ * command.resumes open the log themselves.
  */
 bool run_log_begin(
     const struct command *command, int argc, char **argv, const void *values, int *exit_code);
 
-/* The same for a log that is open already; NULL: none any more. It stays the caller's. */
-void run_log_use(struct log_json *log);
+/* Uses an open log, which remains the caller's; NULL: none. */
+void run_log_set(struct log_json *log);
 
-/* Whether there is a log that run_log_begin opened. */
+/* Returns whether run_log_begin opened a log. */
 bool run_log_is_open(void);
-/* What the last event is to have as its member "estimate"; owns it, log or not. */
+/* Sets the member "estimate" of the last event. Takes ownership, with or without a log. */
 void run_log_estimate(json_t *estimate);
 
-/* The last event and the end of a log that run_log_begin opened. */
+/* Writes the last event and closes a log that run_log_begin opened. */
 void run_log_end(int exit_code);
 
-/* A signal is about to end the process. */
+/* Writes the last event of a process that a signal is ending. */
 void run_log_abort(int exit_code);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Progress of passes and phases; see progress.h. Rates are averages over the pass or phase at hand.
- * The state is written by one thread at a time and read by the signal thread, under one lock.
+ * Shows the progress of passes and phases. Rates are averages over the current pass or phase. The
+ * state is written by one thread at a time and read by the signal thread, under one lock.
  */
 #include "tools/progress/progress.h"
 
@@ -16,12 +16,12 @@
 
 const char *const progress_choices[] = {"auto", "always", "never", NULL};
 
-/* Ten updates a second: faster than the eye, and a negligible number of writes. */
+/* Ten updates per second: faster than the eye, with a negligible number of writes. */
 #define UPDATE_NS UINT64_C(100000000)
 
 /*
- * The log learns where the run stands every second at first, then after a thousandth of the time
- * that has passed, then every ten seconds: two megabytes a day.
+ * Interval of progress events in the log: one second at first, then a thousandth of the elapsed
+ * time, at most ten seconds. A day of logging is two megabytes.
  */
 #define LOG_NS_LEAST UINT64_C(900000000)
 #define LOG_NS_MOST  UINT64_C(10000000000)
@@ -32,20 +32,22 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     enum style style;
     struct progress_shape shape;
-    uint64_t start_ns;  /* of the operation */
-    uint64_t part_ns;   /* of the pass or phase at hand */
+    uint64_t start_ns;  /* start of the operation */
+    uint64_t part_ns;   /* start of the current pass or phase */
     uint64_t shown_ns;  /* last update of the live line */
-    uint64_t logged_ns; /* the same of the log */
+    uint64_t logged_ns; /* last progress event of the log */
     struct log_json *log;
     double fit;         /* of the last completed iteration */
-    unsigned completed; /* iterations */
+    unsigned completed; /* number of completed iterations */
     unsigned iteration, mode;
     double passes_done;
-    uint64_t done, total; /* blocks of the pass, or the units of the phase */
+    uint64_t done, total; /* blocks of the pass, or units of the phase */
     char phase[32];
 } state;
 
-/* True when standard output and standard error are the same file: lines would appear twice. */
+/*
+ * Returns true if standard output and standard error are the same file: lines would appear twice.
+ */
 static bool same_output(void)
 {
     struct stat out;
@@ -79,19 +81,19 @@ void progress_shape(const struct progress_shape *shape)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* Seconds left if all iterations run, judged by the passes so far; below 0 when unknown. */
+/* Estimated seconds until all iterations are done, from the passes so far; below 0 if unknown. */
 static double seconds_left(double share)
 {
     double passes = state.passes_done + share;
-    double wanted =
+    double all_passes =
         state.shape.passes * (state.shape.iterations == 0 ? 1.0 : (double)state.shape.iterations);
 
-    return passes > 0 && wanted >= passes
-               ? slc_seconds_since(state.start_ns) * (wanted - passes) / passes
+    return passes > 0 && all_passes >= passes
+               ? slc_seconds_since(state.start_ns) * (all_passes - passes) / passes
                : -1;
 }
 
-/* Blocks or units of the phase per second. */
+/* Blocks of the pass, or units of the phase, per second. */
 static double speed_of_part(void)
 {
     const double seconds = slc_seconds_since(state.part_ns);
@@ -99,7 +101,7 @@ static double speed_of_part(void)
     return slc_ratio((double)state.done, seconds);
 }
 
-/* Seconds that are left of a phase; below 0 when unknown. */
+/* Estimated seconds until the phase is done; below 0 if unknown. */
 static double phase_seconds_left(void)
 {
     const double speed = speed_of_part();
@@ -109,7 +111,7 @@ static double phase_seconds_left(void)
                : -1;
 }
 
-/* What phases count; NULL: bytes. */
+/* Unit that the phase counts; NULL: bytes. */
 static const char *unit_of_phase(void)
 {
     static const struct {
@@ -124,7 +126,7 @@ static const char *unit_of_phase(void)
     return "nnz";
 }
 
-/* Blocks of the pass and what they hold, or units of the phase. */
+/* Logs blocks and contents of the pass, or units of the phase. */
 static void log_state(void)
 {
     const bool passes = state.shape.passes > 0;
@@ -153,7 +155,7 @@ static void log_state(void)
     log_json_progress(state.log, &now);
 }
 
-/* Tells the log where the run stands when that is due. The lock is held. */
+/* Logs the progress when it is due. The lock is held. */
 static void log_when_due(void)
 {
     const uint64_t now = slc_clock_ns();
@@ -188,7 +190,7 @@ static void describe_pass(char *text, size_t bytes)
                    eta < 0 ? "?" : format_seconds(&left, eta));
 }
 
-/* "3.20 MB", or "3.20 M" of a unit that follows. */
+/* "3.20 MB", or "3.20 M" to be followed by a unit. */
 static const char *format_units(struct format_text *out, double number)
 {
     return unit_of_phase() == NULL ? format_data(out, number) : format_scaled(out, number);
@@ -204,7 +206,7 @@ static void describe_phase(char *text, size_t bytes)
     const double eta = phase_seconds_left();
 
     if (state.total == 0 && state.done == 0) {
-        (void)snprintf(text, bytes, "%s", state.phase); /* one that does not count */
+        (void)snprintf(text, bytes, "%s", state.phase); /* a phase that does not count */
     } else if (state.total == 0) {
         (void)snprintf(text, bytes, "%s: %s%s done, %s%s/s", state.phase,
                        format_units(&done, (double)state.done), unit,
@@ -224,7 +226,7 @@ static void describe(char *text, size_t bytes)
     double eta = seconds_left(0);
 
     if (state.shape.iterations > 0 && state.completed >= state.iteration) {
-        /* Short passes end before their first report of blocks. */
+        /* Short passes complete before they first report blocks. */
         (void)snprintf(text, bytes, "its = %3u of %u done, ETA %s", state.completed,
                        state.shape.iterations, eta < 0 ? "?" : format_seconds(&left, eta));
     } else if (state.shape.passes > 0) {
@@ -237,7 +239,7 @@ static void describe(char *text, size_t bytes)
 }
 
 /* Draws the live line when it is due. The lock is held. */
-static void draw(void)
+static void draw_live_line(void)
 {
     uint64_t now = slc_clock_ns();
     char text[256];
@@ -263,14 +265,14 @@ void progress_stop(void)
 {
     (void)pthread_mutex_lock(&lock);
     state.style = STYLE_NONE;
-    console_settle();
+    console_clear_live();
     (void)pthread_mutex_unlock(&lock);
 }
 
 void progress_tick(void)
 {
     (void)pthread_mutex_lock(&lock);
-    draw();
+    draw_live_line();
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -288,7 +290,7 @@ void progress_blocks(unsigned iteration, unsigned mode, uint64_t done, uint64_t 
     state.mode = mode;
     state.done = done;
     state.total = blocks;
-    draw();
+    draw_live_line();
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -305,7 +307,7 @@ void progress_iteration(unsigned iteration, double fit, double delta, double sec
                        seconds, fit, delta);
         console_line(text);
     }
-    draw();
+    draw_live_line();
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -327,7 +329,7 @@ void progress_phase(void *unused, const char *phase, uint64_t done, uint64_t tot
     }
     state.done = done;
     state.total = total;
-    draw();
+    draw_live_line();
     (void)pthread_mutex_unlock(&lock);
 }
 

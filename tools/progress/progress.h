@@ -14,43 +14,46 @@
 extern const char *const progress_choices[];
 
 /*
- * `choice`: "auto" (a live line on a terminal, else one plain line per iteration), "always" (also
- * where standard output already shows the iterations), "never".
+ * `choice`: "auto" (a live line on a terminal, otherwise a plain line per iteration), "always"
+ * (even if standard output already shows the iterations), "never".
  */
 void progress_start(const char *choice, bool quiet);
-/* Nothing is told any more, and the live line is gone. */
+/* Stops all progress output and erases the live line. */
 void progress_stop(void);
 
-/* What a pass streams, for rates and the time left. */
+/* Size of a pass, for rates and the remaining time. */
 struct progress_shape {
     unsigned order;
-    unsigned iterations;   /* at most; 0: one operation without iterations */
+    unsigned iterations;   /* maximum; 0: one operation without iterations */
     double passes;         /* per iteration, on average */
     uint64_t nnz;          /* per pass */
     uint64_t bytes;        /* per pass, encoded */
-    const char *operation; /* "MTTKRP" where there are no iterations */
+    const char *operation; /* such as "MTTKRP", for operations without iterations */
 };
 void progress_shape(const struct progress_shape *shape);
 
-/* `mode` from 0; `iteration` from 1. Called from a worker between its tiles. */
+/*
+ * Reports blocks of a pass. `mode` from 0; `iteration` from 1. Called by a worker between its
+ * tiles.
+ */
 void progress_blocks(unsigned iteration, unsigned mode, uint64_t done, uint64_t blocks);
 
-/* An iteration is complete: a plain line where there is no live one. */
+/* Reports a complete iteration: a plain line if there is no live line. */
 void progress_iteration(unsigned iteration, double fit, double delta, double seconds);
 
-/* A phase of conversion or generation, as the library's callbacks report it. */
+/* Reports a phase; a progress callback of the library. */
 void progress_phase(void *unused, const char *phase, uint64_t done, uint64_t total);
 
-/* Where events of phases and, every second or less often, of progress go; NULL: nowhere. */
+/* Sets the log for phase and progress events; NULL: none. */
 void progress_log(struct log_json *log);
 
 /*
- * A second has passed: the live line is drawn again and the log learns where the run stands, also
- * where nothing was reported since. From the signal thread.
+ * Called every second by the signal thread: redraws the live line and logs the progress, even if
+ * nothing was reported.
  */
 void progress_tick(void);
 
-/* One line that says where the run stands; from the signal thread. */
+/* Prints one line with the progress. Called by the signal thread. */
 void progress_print_state(void);
 
 #endif

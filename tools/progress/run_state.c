@@ -1,4 +1,7 @@
-/* Members that are missing, of another type or out of range leave what was known. */
+/*
+ * Reads members of an event. A missing member, or one of wrong type or out of range, leaves the
+ * value unchanged.
+ */
 #include "tools/progress/run_state.h"
 
 #include "base/text/plain_text.h"
@@ -10,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void take_text(const json_t *event, const char *name, char *text, size_t bytes)
+static void read_text(const json_t *event, const char *name, char *text, size_t bytes)
 {
     const char *found = json_string_value(json_object_get(event, name));
 
@@ -20,7 +23,7 @@ static void take_text(const json_t *event, const char *name, char *text, size_t 
     }
 }
 
-static void take_count(const json_t *event, const char *name, uint64_t *number)
+static void read_count(const json_t *event, const char *name, uint64_t *number)
 {
     const json_t *found = json_object_get(event, name);
 
@@ -29,10 +32,10 @@ static void take_count(const json_t *event, const char *name, uint64_t *number)
     }
 }
 
-/* Times and rates beyond are nobody's; what prints numbers counts on it. */
+/* Larger times and rates are invalid; printing relies on this bound. */
 #define NUMBER_MAX 1e15
 
-static void take_number(const json_t *event, const char *name, double *number)
+static void read_number(const json_t *event, const char *name, double *number)
 {
     const json_t *found = json_object_get(event, name);
 
@@ -41,68 +44,68 @@ static void take_number(const json_t *event, const char *name, double *number)
     }
 }
 
-static void take_start(struct run_state *state, const json_t *event)
+static void apply_start(struct run_state *state, const json_t *event)
 {
     uint64_t pid = 0;
 
     *state = (struct run_state){.started = true, .seconds_left = -1};
-    take_text(event, "name", state->name, sizeof state->name);
-    take_text(event, "host", state->host, sizeof state->host);
-    take_text(event, "boot", state->boot, sizeof state->boot);
-    take_count(event, "pid", &pid);
+    read_text(event, "name", state->name, sizeof state->name);
+    read_text(event, "host", state->host, sizeof state->host);
+    read_text(event, "boot", state->boot, sizeof state->boot);
+    read_count(event, "pid", &pid);
     state->pid = pid <= INT32_MAX ? (int64_t)pid : 0;
 }
 
-static void take_progress(struct run_state *state, const json_t *event)
+static void apply_progress(struct run_state *state, const json_t *event)
 {
     state->seconds_left = -1;
     state->phase[0] = '\0';
-    take_text(event, "phase", state->phase, sizeof state->phase);
-    take_number(event, "seconds", &state->seconds);
-    take_number(event, "seconds_left", &state->seconds_left);
-    take_number(event, "bytes_per_second", &state->bytes_per_second);
-    take_number(event, "nnz_per_second", &state->nnz_per_second);
-    take_number(event, "fit", &state->fit);
-    take_count(event, "iterations", &state->iterations);
-    take_count(event, "iteration", &state->iteration);
-    take_count(event, "completed", &state->completed);
-    take_count(event, "mode", &state->mode);
-    take_count(event, "done", &state->done);
-    take_count(event, "total", &state->total);
+    read_text(event, "phase", state->phase, sizeof state->phase);
+    read_number(event, "seconds", &state->seconds);
+    read_number(event, "seconds_left", &state->seconds_left);
+    read_number(event, "bytes_per_second", &state->bytes_per_second);
+    read_number(event, "nnz_per_second", &state->nnz_per_second);
+    read_number(event, "fit", &state->fit);
+    read_count(event, "iterations", &state->iterations);
+    read_count(event, "iteration", &state->iteration);
+    read_count(event, "completed", &state->completed);
+    read_count(event, "mode", &state->mode);
+    read_count(event, "done", &state->done);
+    read_count(event, "total", &state->total);
 }
 
-static void take_iteration(struct run_state *state, const json_t *event)
+static void apply_iteration(struct run_state *state, const json_t *event)
 {
-    take_count(event, "iteration", &state->completed);
-    take_number(event, "fit", &state->fit);
-    take_number(event, "delta", &state->delta);
-    take_number(event, "seconds", &state->iteration_seconds);
+    read_count(event, "iteration", &state->completed);
+    read_number(event, "fit", &state->fit);
+    read_number(event, "delta", &state->delta);
+    read_number(event, "seconds", &state->iteration_seconds);
 }
 
-static void take_end(struct run_state *state, const json_t *event)
+static void apply_end(struct run_state *state, const json_t *event)
 {
     uint64_t code = 1;
 
     state->ended = true;
-    take_text(event, "reason", state->reason, sizeof state->reason);
-    take_number(event, "seconds", &state->seconds);
-    take_number(event, "fit", &state->fit);
-    take_count(event, "iterations", &state->completed);
-    take_count(event, "exit_code", &code);
+    read_text(event, "reason", state->reason, sizeof state->reason);
+    read_number(event, "seconds", &state->seconds);
+    read_number(event, "fit", &state->fit);
+    read_count(event, "iterations", &state->completed);
+    read_count(event, "exit_code", &code);
     state->exit_code = code <= 255 ? (int)code : 1;
 }
 
-/* By the name of the event; *state is untouched by one that is not known. */
-static enum run_news take_event(struct run_state *state, const json_t *event)
+/* Dispatches by the name of the event; an unknown event leaves *state unchanged. */
+static enum run_news apply_event(struct run_state *state, const json_t *event)
 {
     static const struct {
         const char *name;
-        void (*take)(struct run_state *state, const json_t *event);
+        void (*apply)(struct run_state *state, const json_t *event);
         enum run_news news;
-    } events[] = {{"start", take_start, RUN_NEWS_START},
-                  {"progress", take_progress, RUN_NEWS_PROGRESS},
-                  {"iteration", take_iteration, RUN_NEWS_ITERATION},
-                  {"end", take_end, RUN_NEWS_END}};
+    } events[] = {{"start", apply_start, RUN_NEWS_START},
+                  {"progress", apply_progress, RUN_NEWS_PROGRESS},
+                  {"iteration", apply_iteration, RUN_NEWS_ITERATION},
+                  {"end", apply_end, RUN_NEWS_END}};
     const char *schema = json_string_value(json_object_get(event, "schema"));
     const char *name = json_string_value(json_object_get(event, "event"));
 
@@ -110,32 +113,32 @@ static enum run_news take_event(struct run_state *state, const json_t *event)
         return RUN_NEWS_NONE;
     }
     if (strcmp(name, "phase") == 0) {
-        take_text(event, "phase", state->phase, sizeof state->phase);
-        take_number(event, "seconds", &state->seconds);
+        read_text(event, "phase", state->phase, sizeof state->phase);
+        read_number(event, "seconds", &state->seconds);
         return RUN_NEWS_PHASE;
     }
     for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
         if (strcmp(name, events[i].name) == 0) {
-            events[i].take(state, event);
+            events[i].apply(state, event);
             return events[i].news;
         }
     }
     return RUN_NEWS_NONE;
 }
 
-enum run_news run_state_take(struct run_state *state, const char *line, size_t bytes)
+enum run_news run_state_apply(struct run_state *state, const char *line, size_t bytes)
 {
     json_t *event = json_loadb(line, bytes, 0, NULL);
     enum run_news news = RUN_NEWS_NONE;
 
     if (json_is_object(event)) {
-        news = take_event(state, event);
+        news = apply_event(state, event);
     }
     json_decref(event);
     return news;
 }
 
-/* ", ETA 3m 05s", or nothing where that is not known. */
+/* Returns ", ETA 3m 05s", or "" if unknown. */
 static const char *eta(const struct run_state *state, char *text, size_t bytes)
 {
     struct format_text left;
@@ -153,7 +156,7 @@ void run_state_describe(const struct run_state *state, char *text, size_t bytes)
     char left[64];
 
     if (!state->started) {
-        (void)snprintf(text, bytes, "not begun");
+        (void)snprintf(text, bytes, "not started");
     } else if (state->ended) {
         (void)snprintf(text, bytes, "%s ended after %s: %s, exit code %d", state->name,
                        format_seconds(&a, state->seconds), state->reason, state->exit_code);

@@ -1,6 +1,6 @@
 /*
- * Where a run stands, as its JSON log (log_json.h) tells: what `sluice watch` shows. Lines come one
- * by one, from a file that anybody may have written.
+ * State of a run, read from its JSON log (log_json.h) line by line, for `sluice watch`. The log is
+ * untrusted input.
  */
 #ifndef SLC_TOOLS_RUN_STATE_H
 #define SLC_TOOLS_RUN_STATE_H
@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a line changed. */
+/* Change caused by a line of the log. */
 enum run_news {
-    RUN_NEWS_NONE, /* it is no event of a log, or says nothing new */
+    RUN_NEWS_NONE, /* not an event of a log, or nothing new */
     RUN_NEWS_START,
     RUN_NEWS_PROGRESS,
     RUN_NEWS_PHASE,
@@ -24,24 +24,24 @@ struct run_state {
     bool started, ended;
     char name[32]; /* of the command; texts are plain (base/text/plain_text.h) */
     char host[128], boot[64];
-    int64_t pid; /* above 0, or 0: not told */
+    int64_t pid; /* positive, or 0: unknown */
     char phase[32];
     uint64_t iterations, iteration, completed, mode, done, total;
     double fit, delta, iteration_seconds; /* of the last completed iteration */
-    double seconds;                       /* since the start, as last told */
-    double seconds_left;                  /* below 0: not known */
+    double seconds;                       /* from the start to the last event */
+    double seconds_left;                  /* below 0: unknown */
     double bytes_per_second, nnz_per_second;
     char reason[64];
     int exit_code; /* 0 to 255 */
 };
 
-/* Takes a line without its end; the start of a run forgets the one before. */
-enum run_news run_state_take(struct run_state *state, const char *line, size_t bytes);
+/* Applies a line, without its line end. The start of a run resets the state. */
+enum run_news run_state_apply(struct run_state *state, const char *line, size_t bytes);
 
-/* One line for people, into `text`. */
+/* Formats the state as one line into `text`. */
 void run_state_describe(const struct run_state *state, char *text, size_t bytes);
 
-/* The same for programs; `alive`: 1 it goes on, 0 it does not, -1 nobody knows. */
+/* Returns the state as JSON. `alive`: 1 running, 0 not running, -1 unknown. */
 json_t *run_state_json(const struct run_state *state, int alive);
 
 #endif

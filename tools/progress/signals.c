@@ -1,8 +1,7 @@
 /*
- * A handler writes the signal and when it came into a pipe, a thread reads it; see signals.h. The
- * signals are blocked in every thread but that one, so that no system call of the others is
- * interrupted; sigwait alone would not do, because libraries (OpenBLAS) start threads before main,
- * which block nothing.
+ * A handler writes each signal and its time into a pipe, which a thread reads. The signals are
+ * blocked in all other threads, so their system calls are not interrupted. sigwait alone would not
+ * suffice, because libraries (OpenBLAS) start threads before main that block nothing.
  */
 #include "tools/progress/signals.h"
 
@@ -19,16 +18,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A second signal within this time belongs to the first. */
-#define SAME_WISH_NS UINT64_C(500000000)
+/* A second signal within this time counts as the same request. */
+#define SAME_REQUEST_NS UINT64_C(500000000)
 
-/* Of progress_tick. */
+/* Interval of progress_tick. */
 enum { TICK_MS = 1000 };
 
 /*
- * What goes through the pipe, in one piece (POSIX: up to PIPE_BUF). When it came is told by the
- * handler: a slow machine, or a terminal that what is said of the first one has to wait for, keeps
- * the thread longer than that from the second.
+ * Message in the pipe, written atomically (POSIX: up to PIPE_BUF). The handler records the time,
+ * because the thread may read the second signal much later: on a slow machine, or while a terminal
+ * blocks the output about the first one.
  */
 struct arrival {
     uint64_t number, at_ns;
@@ -46,14 +45,14 @@ static void handler(int number)
     int saved = errno;
     const struct arrival arrival = {.number = (uint64_t)number, .at_ns = slc_clock_ns()};
 
-    /* A pipe that is full holds wishes enough, so a failed write changes nothing. */
+    /* A full pipe already holds enough requests, so a failed write is harmless. */
     ssize_t wrote = write(wake_pipe[1], &arrival, sizeof arrival);
 
     (void)wrote;
     errno = saved;
 }
 
-static void first_stop(int number)
+static void handle_first_stop(int number)
 {
     __atomic_store_n(&stop_signal, number, __ATOMIC_RELEASE);
     pthread_mutex_lock(&abandon_mutex);
@@ -64,10 +63,10 @@ static void first_stop(int number)
         _exit(128 + number);
     }
     pthread_mutex_unlock(&abandon_mutex);
-    console_note("stopping at the end of the part at hand; a second signal stops at once");
+    console_note("stopping after the current part; a second signal stops at once");
 }
 
-/* Between signals, the thread has time to tell how far the command has come. */
+/* While it waits, the thread updates the progress. */
 static void wait_for_signal(void)
 {
     struct pollfd wake = {.fd = wake_pipe[0], .events = POLLIN};
@@ -96,18 +95,21 @@ static void *signal_thread(void *unused)
         }
         if (arrival.number == SIGUSR1) {
             progress_print_state();
-        } else if (!signals_stop_wanted()) {
+        } else if (!signals_stop_requested()) {
             first_ns = arrival.at_ns;
-            first_stop((int)arrival.number);
-        } else if (arrival.at_ns > first_ns + SAME_WISH_NS) {
+            handle_first_stop((int)arrival.number);
+        } else if (arrival.at_ns > first_ns + SAME_REQUEST_NS) {
             run_log_abort(128 + (int)arrival.number);
             _exit(128 + (int)arrival.number);
         }
     }
 }
 
-/* Handlers for what was not ignored, and those signals blocked in threads to come. */
-static int take_over(void)
+/*
+ * Installs handlers for the signals that were not ignored, and blocks those signals in threads that
+ * start later.
+ */
+static int install_handlers(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1};
 
@@ -142,17 +144,17 @@ enum slc_status signals_start(void (*abandon)(void *context), void *context, str
 
     signals_abandon_by(abandon, context);
     if (pipe2(wake_pipe, O_CLOEXEC) != 0) {
-        return slc_fail_errno(err, errno, NULL, "cannot make the pipe that signals go through");
+        return slc_fail_errno(err, errno, NULL, "cannot create the pipe for signals");
     }
-    int failed = take_over();
+    int failed = install_handlers();
     if (failed == 0) {
         failed = pthread_create(&thread, NULL, signal_thread, NULL);
     }
     if (failed != 0) {
-        return slc_fail(err, SLC_ERR_SYSTEM,
-                        "starting the thread that takes signals: %s; raise the limit on processes "
-                        "(ulimit -u)",
-                        strerror(failed));
+        return slc_fail(
+            err, SLC_ERR_SYSTEM,
+            "cannot start the signal thread: %s; raise the limit on processes (ulimit -u)",
+            strerror(failed));
     }
     (void)pthread_detach(thread);
     return SLC_OK;
@@ -163,7 +165,7 @@ const volatile int *signals_stop(void)
     return &stop_signal;
 }
 
-bool signals_stop_wanted(void)
+bool signals_stop_requested(void)
 {
     return __atomic_load_n(&stop_signal, __ATOMIC_ACQUIRE) != 0;
 }

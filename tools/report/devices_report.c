@@ -1,4 +1,7 @@
-/* What devices are to do, and what they have done; see devices_report.h. */
+/*
+ * Reports the division of partitions between devices, the work of devices, and the memory and work
+ * of a GPU.
+ */
 #include "tools/report/devices_report.h"
 
 #include "base/memory/checked.h"
@@ -13,7 +16,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Largest load over an even share; 1 without nonzeros. */
+/* Largest load over the mean load; 1 without nonzeros. */
 static double imbalance(const struct device_shares *shares, unsigned devices)
 {
     double loads[SLC_MAX_DEVICES];
@@ -37,7 +40,7 @@ static enum slc_status divide_layout(const struct slc_reader *reader,
     if (weights == NULL || device == NULL) {
         slc_free(weights);
         slc_free(device);
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to divide partitions");
+        return slc_fail(err, SLC_ERR_MEMORY, "out of memory for dividing partitions");
     }
     shares->mode = info->layout_mode;
     shares->partitions = info->partition_count;
@@ -74,8 +77,8 @@ enum slc_status devices_divide(const struct slc_store *store,
     *count = 0;
     if (status == SLC_OK && layouts.count == 1) {
         status = slc_fail(err, SLC_ERR_USAGE,
-                          "--devices divides the partitions of sorted layouts, and the store has "
-                          "none: make them (sluice layout %s --sorted all)",
+                          "--devices divides the partitions of sorted layouts, but the store has "
+                          "none: build them with sluice layout %s --sorted all",
                           store->path);
     }
     for (unsigned l = 1; l < layouts.count && status == SLC_OK; l++) {
@@ -89,7 +92,7 @@ void devices_report_division(const struct device_shares *shares, unsigned count,
 {
     for (unsigned i = 0; i < count; i++) {
         printf("  %-12s mode %u: %" PRIu64 " partition%s on %u device%s, %" PRIu64 " to %" PRIu64
-               " nonzeros each: %.3f of an even share (no division has less than %" PRIu64 ")\n",
+               " nonzeros each: %.3f of an even share (lower bound: %" PRIu64 ")\n",
                i == 0 ? "devices" : "", shares[i].mode + 1, shares[i].partitions,
                plural(shares[i].partitions), devices, plural(devices), shares[i].least,
                shares[i].most, imbalance(&shares[i], devices), shares[i].bound);
@@ -117,7 +120,7 @@ json_t *devices_division_json(const struct device_shares *shares, unsigned count
     return list;
 }
 
-/* One device; or, where `count` is more, the mean of several. */
+/* Prints the statistics of one device, or the mean of `count` devices. */
 static void
 print_stats(const char *name, const struct slc_member_stats *stats, unsigned count, bool reduced)
 {
@@ -164,7 +167,7 @@ void devices_report_stats(const struct slc_plan *plan,
                        plural(plan->group_threads));
     }
     printf("Devices (%u with %s, %s)\n", count, threads,
-           reduced ? "equal shares of nonzeros" : "partitions divided largest first");
+           reduced ? "equal parts of the nonzeros" : "partitions assigned largest first");
     printf("  %-8s %12s %10s %10s %9s %9s %9s %9s %9s %10s%s\n", "", "nonzeros", "blocks",
            "compute", "wait", "solve", "copy", "exchange", "ring wait", "sent",
            reduced ? "    reduce" : "");
@@ -175,11 +178,11 @@ void devices_report_stats(const struct slc_plan *plan,
         print_stats(name, &stats[d], 1, reduced);
     }
     print_stats("mean", stats, count, reduced);
-    printf("  imbalance: %.3f of an even share of nonzeros, %.3f of the mean time to compute\n\n",
-           of_nnz, of_time);
+    printf("  imbalance: largest over mean %.3f for nonzeros, %.3f for computing time\n\n", of_nnz,
+           of_time);
 }
 
-/* What a pass and an iteration copy, once what stays has come. */
+/* Prints the bytes that a pass and an iteration copy once the resident blocks are loaded. */
 static void report_copied(const struct slc_plan *plan, unsigned order)
 {
     const struct slc_plan_gpu *gpu = &plan->gpu;
@@ -198,10 +201,10 @@ static void report_copied(const struct slc_plan *plan, unsigned order)
     }
     printf("    %-10s %10s  ", "copied", format_data(&a, (double)most));
     if (least < most) {
-        printf("per pass at most, %s at least", format_data(&b, (double)least));
+        printf("per pass at most, at least %s", format_data(&b, (double)least));
     } else {
         printf("per pass%s", plan->request.hybrid.kind != SLC_HYBRID_NONE
-                                 ? " at most, the CPU has the rest"
+                                 ? " at most, the CPU computes the rest"
                                  : "");
     }
     if (all) {
@@ -211,7 +214,7 @@ static void report_copied(const struct slc_plan *plan, unsigned order)
            plural(count * gpu->streams), format_memory(&d, gpu->slot_bytes));
 }
 
-static void report_share_wish(const struct slc_hybrid_wish *wish)
+static void report_split(const struct slc_hybrid_wish *wish)
 {
     struct slc_hybrid_text text;
 
@@ -232,10 +235,10 @@ void gpu_report_described(const struct slc_plan *plan, const struct slc_error *n
            "", gpu->multiprocessors, format_memory(&a, gpu->shared_bytes),
            format_data(&b, (double)gpu->device_total_bytes));
     if (no_device->status != SLC_OK) {
-        printf("  %-12s no GPU can be used here (%s); --device-name chooses another chip\n", "",
+        printf("  %-12s no GPU is usable here (%s); --device-name selects another chip\n", "",
                no_device->message);
     }
-    printf("  %-12s the host's memory is counted without what the GPU's driver takes\n", "");
+    printf("  %-12s host memory of the GPU driver is not counted\n", "");
 }
 
 void gpu_report_plan(const struct slc_plan *plan, unsigned order)
@@ -249,22 +252,23 @@ void gpu_report_plan(const struct slc_plan *plan, unsigned order)
     if (plan->request.gpu == NULL) {
         return;
     }
-    (void)snprintf(slots, sizeof slots, "beyond the smallest: %u stream%s with slots of %s",
+    (void)snprintf(slots, sizeof slots, "beyond the minimum: %u stream%s with slots of %s",
                    gpu->streams, plural(gpu->streams), format_memory(&a, gpu->slot_bytes));
     for (unsigned l = 0; l < plan->layout_count; l++) {
         kept += plan->layouts[l].resident_bytes;
     }
-    (void)snprintf(residents, sizeof residents, "%" PRIu64 " block%s that stay%s, copied once: %s",
+    (void)snprintf(residents, sizeof residents,
+                   "%" PRIu64 " block%s that stay%s on the device, copied once: %s",
                    gpu->kept_blocks, plural(gpu->kept_blocks), gpu->kept_blocks == 1 ? "s" : "",
                    format_data(&a, (double)kept));
-    printf("  %-12s %s of %s on the device (smallest that works: %.0f MiB)\n", "",
+    printf("  %-12s %s of %s on the device (minimum: %.0f MiB)\n", "",
            format_memory(&a, gpu->total_bytes), format_memory(&b, gpu->budget_bytes),
            (double)(gpu->minimum_bytes + ((1U << 20) - 1)) / (1U << 20));
-    report_part("factors", gpu->factor_bytes, "output, solver and the smallest slots");
+    report_part("factors", gpu->factor_bytes, "output, solver and the minimum of slots");
     report_part("slots", gpu->slots_bytes, slots);
     report_part("residents", gpu->resident_bytes, residents);
     report_copied(plan, order);
-    report_share_wish(&plan->request.hybrid);
+    report_split(&plan->request.hybrid);
 }
 
 void gpu_report_stats(const struct slc_plan *plan, const struct slc_device_stats *stats)
@@ -275,7 +279,7 @@ void gpu_report_stats(const struct slc_plan *plan, const struct slc_device_stats
         return;
     }
     printf("Device (%s)\n", plan->gpu.name);
-    printf("  %-12s %s of blocks in %.3f s, %s of all else to it, %s from it\n", "copied",
+    printf("  %-12s %s of blocks in %.3f s, %s of other data to it, %s from it\n", "copied",
            format_data(&a, (double)stats->block_bytes), stats->copy_seconds,
            format_data(&b, (double)stats->bytes_to_device),
            format_data(&c, (double)stats->bytes_to_host));
@@ -300,8 +304,8 @@ void gpu_report_shares(const struct slc_hybrid *shares, unsigned order)
         if (first) {
             printf("Shared between CPU and device (%s)\n", slc_hybrid_name(&share->wish, &text));
         }
-        printf("  mode %-7u %.1f %% of the nonzeros by the device (last pass: %.1f %%) in %.3f s, "
-               "the rest by the CPU in %.3f s; %" PRIu64 " of %" PRIu64 " passes without the CPU\n",
+        printf("  mode %-7u %.1f %% of the nonzeros on the device (last pass: %.1f %%) in %.3f s, "
+               "the rest on the CPU in %.3f s; %" PRIu64 " of %" PRIu64 " passes without the CPU\n",
                n + 1, 100 * slc_hybrid_fraction(share->parts),
                100 * slc_hybrid_fraction(share->last), device->seconds, cpu->seconds,
                share->passes_alone, share->passes);

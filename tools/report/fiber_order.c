@@ -8,15 +8,15 @@
 struct sorting {
     const struct slc_store *store;
     const struct fiber_order_options *options;
-    char *path; /* of the temporary store; NULL: none was begun */
+    char *path; /* path of the temporary store; NULL: none */
 };
 
-static void remove_made(void *context)
+static void remove_temporary_store(void *context)
 {
     const struct sorting *sorting = context;
 
     if (slc_fiber_order_remove(slc_files_system(), sorting->path, NULL) != SLC_OK) {
-        console_note("%s is left over and can be removed", sorting->path);
+        console_note("%s remains and can be removed", sorting->path);
     }
 }
 
@@ -31,7 +31,7 @@ static void note_temporary_store(void *context, const char *path)
     }
     sorting->path = slc_strdup(path);
     if (sorting->path != NULL) {
-        signals_abandon_by(remove_made, sorting);
+        signals_abandon_by(remove_temporary_store, sorting);
     }
 }
 
@@ -41,20 +41,20 @@ enum slc_status fiber_order_open(struct slc_fiber_order *order,
                                  struct slc_error *err)
 {
     struct sorting sorting = {.store = store, .options = options};
-    const struct slc_fiber_order_options wanted = {.mode = options->mode,
-                                                   .memory_bytes = options->memory_bytes,
-                                                   .threads = options->threads,
-                                                   .output = options->output,
-                                                   .temp_folder = options->temp_dir,
-                                                   .sorting = note_temporary_store,
-                                                   .progress =
-                                                       options->quiet ? NULL : progress_phase,
-                                                   .context = &sorting};
-    const enum slc_status status = slc_fiber_order_open(order, store, &wanted, err);
+    const struct slc_fiber_order_options request = {.mode = options->mode,
+                                                    .memory_bytes = options->memory_bytes,
+                                                    .threads = options->threads,
+                                                    .output = options->output,
+                                                    .temp_folder = options->temp_dir,
+                                                    .sorting = note_temporary_store,
+                                                    .progress =
+                                                        options->quiet ? NULL : progress_phase,
+                                                    .context = &sorting};
+    const enum slc_status status = slc_fiber_order_open(order, store, &request, err);
 
     if (sorting.path != NULL) {
         signals_abandon_by(NULL, NULL);
-        console_settle();
+        console_clear_live();
         slc_free(sorting.path);
     }
     return status;
@@ -65,6 +65,6 @@ void fiber_order_close(struct slc_fiber_order *order)
     struct slc_error fault = SLC_ERROR_INIT;
 
     if (slc_fiber_order_close(order, &fault) != SLC_OK) {
-        console_note("the temporary store is left over and can be removed: %s", fault.message);
+        console_note("the temporary store remains and can be removed: %s", fault.message);
     }
 }

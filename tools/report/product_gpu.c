@@ -16,12 +16,12 @@ enum slc_status product_gpu_choose(const struct session_options *options,
     return slc_products_choose(&wish, slc_gpu_maker(), choice, err);
 }
 
-static bool is_used(const struct product_gpu *told)
+static bool is_used(const struct product_gpu *product)
 {
-    return told->choice->device != NULL && told->refused->status == SLC_OK;
+    return product->choice->device != NULL && product->refused->status == SLC_OK;
 }
 
-/* The device's part of the nonzeros. */
+/* Fraction of the nonzeros that the device computed. */
 static double part_of(const struct slc_hybrid_tiles_report *hybrid)
 {
     const double device = (double)hybrid->nnz[SLC_HYBRID_GPU];
@@ -48,31 +48,31 @@ static void print_shares(const struct slc_hybrid_tiles_report *hybrid, FILE *out
     (void)fprintf(out, "\n");
 }
 
-void product_gpu_print(const struct product_gpu *told, FILE *out)
+void product_gpu_print(const struct product_gpu *product, FILE *out)
 {
-    const struct slc_products_choice *choice = told->choice;
-    const struct slc_plan_gpu *plan = told->plan;
+    const struct slc_products_choice *choice = product->choice;
+    const struct slc_plan_gpu *plan = product->plan;
     struct slc_hybrid_text share;
     struct format_text a, b, c;
     struct fault_text why;
 
-    if (told->refused->status != SLC_OK) {
-        (void)fprintf(out, "  %-12s not used: %s\n", "GPU", fault_text(&why, told->refused));
+    if (product->refused->status != SLC_OK) {
+        (void)fprintf(out, "  %-12s not used: %s\n", "GPU", fault_text(&why, product->refused));
     }
-    if (!is_used(told)) {
+    if (!is_used(product)) {
         return;
     }
-    (void)fprintf(out, "  %-12s %s (%s), %u lane%s, %s of %s there (smallest that works: %s)",
-                  "device", plan->name, choice->device->ops->name, plan->streams,
-                  plural(plan->streams), format_memory(&a, plan->total_bytes),
-                  format_memory(&b, plan->budget_bytes), format_memory(&c, plan->minimum_bytes));
+    (void)fprintf(out, "  %-12s %s (%s), %u lane%s, %s of %s on it (minimum: %s)", "device",
+                  plan->name, choice->device->ops->name, plan->streams, plural(plan->streams),
+                  format_memory(&a, plan->total_bytes), format_memory(&b, plan->budget_bytes),
+                  format_memory(&c, plan->minimum_bytes));
     if (choice->hybrid.kind != SLC_HYBRID_NONE) {
         (void)fprintf(out, "; split %s with %u thread%s", slc_hybrid_name(&choice->hybrid, &share),
-                      told->threads, plural(told->threads));
+                      product->threads, plural(product->threads));
     }
     (void)fprintf(out, "\n");
-    if (told->report != NULL) {
-        print_shares(&told->report->hybrid, out);
+    if (product->report != NULL) {
+        print_shares(&product->report->hybrid, out);
     }
 }
 
@@ -82,20 +82,20 @@ static json_t *side_json(const struct slc_hybrid_tiles_report *hybrid, enum slc_
                      (json_int_t)hybrid->nnz[side], "seconds", hybrid->seconds[side]);
 }
 
-json_t *product_gpu_json(const struct product_gpu *told)
+json_t *product_gpu_json(const struct product_gpu *product)
 {
-    const struct slc_plan_gpu *plan = told->plan;
-    const struct slc_products_report *report = told->report;
+    const struct slc_plan_gpu *plan = product->plan;
+    const struct slc_products_report *report = product->report;
     struct slc_hybrid_text share;
 
-    if (!is_used(told)) {
+    if (!is_used(product)) {
         return json_null();
     }
     json_t *object = json_pack("{s:s, s:i, s:I, s:I, s:I, s:s}", "name", plan->name, "lanes",
                                (int)plan->streams, "memory_bytes", (json_int_t)plan->total_bytes,
                                "memory_least_bytes", (json_int_t)plan->minimum_bytes,
                                "memory_budget_bytes", (json_int_t)plan->budget_bytes, "split",
-                               slc_hybrid_name(&told->choice->hybrid, &share));
+                               slc_hybrid_name(&product->choice->hybrid, &share));
     if (report != NULL) {
         const struct slc_device_stats *stats = &report->device;
         json_t *done = json_pack(

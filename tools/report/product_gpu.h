@@ -1,6 +1,6 @@
 /*
- * Tiles that a GPU multiplies for a command (engine/product/products.h): which one, what of its
- * memory that takes, and what it and the CPU have done.
+ * Reports the tiles that a GPU multiplies for ttv and ttm (engine/product/products.h): the device,
+ * its memory, and the work of GPU and CPU.
  */
 #ifndef SLC_TOOLS_PRODUCT_GPU_H
 #define SLC_TOOLS_PRODUCT_GPU_H
@@ -11,23 +11,26 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* The device that the options ask for. Owns and errors: as slc_products_choose. */
+/* Chooses the device that the options request. Owns and errors: as slc_products_choose. */
 enum slc_status product_gpu_choose(const struct session_options *options,
                                    struct slc_products_choice *choice,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* What there is to tell. */
+/* Data of the report. */
 struct product_gpu {
     const struct slc_products_choice *choice;
-    const struct slc_error *refused; /* why the device was not used */
+    const struct slc_error *refused; /* reason if the device is not used */
     const struct slc_plan_gpu *plan;
-    unsigned threads;                         /* that multiply beside it */
-    const struct slc_products_report *report; /* NULL: nothing has been done */
+    unsigned threads;                         /* threads that multiply in addition to the GPU */
+    const struct slc_products_report *report; /* NULL: before the run */
 };
 
-/* "device", and "shares" of a report, or why there are none. Nothing for the CPU alone. */
-void product_gpu_print(const struct product_gpu *told, FILE *out);
-/* The same as an object; null where the device is not used. */
-json_t *product_gpu_json(const struct product_gpu *told);
+/*
+ * Prints "device", and "shares" after a run, or the reason if no device is used. Prints nothing for
+ * the CPU alone.
+ */
+void product_gpu_print(const struct product_gpu *product, FILE *out);
+/* Returns the same data as an object; null if no device is used. */
+json_t *product_gpu_json(const struct product_gpu *product);
 
 #endif

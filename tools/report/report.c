@@ -1,4 +1,4 @@
-/* Every line of a report is flushed, so that a pipe sees it as it happens. */
+/* Prints the report of a run. Every line is flushed, so that a pipe sees it immediately. */
 #include "tools/report/report.h"
 
 #include "base/memory/memory.h"
@@ -80,7 +80,10 @@ static void report_threads(const struct slc_plan *plan)
     printf("\n");
 }
 
-/* A mode's strategy, and what is tried against it or would be if there were memory. */
+/*
+ * Prints the strategy of a mode, and the strategy that is measured against it or would be with more
+ * memory.
+ */
 static void plan_conflict(const struct slc_plan *plan, unsigned mode)
 {
     const struct slc_conflict_choice *choice = &plan->choices[mode];
@@ -91,13 +94,13 @@ static void plan_conflict(const struct slc_plan *plan, unsigned mode)
     }
     printf(" %u:%s", mode + 1, slc_conflict_name(choice->chosen));
     if (choice->rival != SLC_CONFLICT_AUTO) {
-        printf(" (or %s: tried first)", slc_conflict_name(choice->rival));
+        printf(" (or %s: measured first)", slc_conflict_name(choice->rival));
     } else if (plan->untried[mode] != SLC_CONFLICT_AUTO) {
-        printf(" (no memory to try %s)", slc_conflict_name(plan->untried[mode]));
+        printf(" (no memory to measure %s)", slc_conflict_name(plan->untried[mode]));
     }
 }
 
-/* What an iteration reads, and from which layouts. */
+/* Prints the bytes that an iteration reads, and the layouts. */
 static void report_passes(const struct slc_plan *plan, unsigned order)
 {
     const double bytes = (double)plan->iteration_bytes;
@@ -120,15 +123,15 @@ static void report_passes(const struct slc_plan *plan, unsigned order)
     if (plan->other_read_bytes == UINT64_MAX) {
         printf("\n");
     } else if (plan->copies_bytes > 0) {
-        printf("(copies per mode, for which there is room, are made from blco)\n");
+        printf("(replicas, which fit into memory, are made from blco)\n");
     } else {
         printf("(%s would read %s per iteration)\n",
-               plan->layout_count > 1 ? "blco alone" : "sorted ones",
+               plan->layout_count > 1 ? "only blco" : "sorted layouts",
                format_data(&a, (double)plan->other_read_bytes));
     }
 }
 
-/* Passes that update two modes: which begin them, and what others would read. */
+/* Prints the passes that update two modes, and the bytes that plain passes would read. */
 static void report_fused(const struct slc_plan *plan, unsigned order)
 {
     const struct slc_plan_fusion *fusion = &plan->fusion;
@@ -142,15 +145,15 @@ static void report_fused(const struct slc_plan *plan, unsigned order)
         const unsigned mode = plan->mode_order[k];
 
         if ((fusion->modes >> mode & 1U) != 0) {
-            printf("%u+%u (%" PRIu64 " ranges of rows, at most %" PRIu64 " block%s each) ",
-                   mode + 1, plan->mode_order[(k + 1) % order] + 1, fusion->ranges[mode],
+            printf("%u+%u (%" PRIu64 " row ranges, at most %" PRIu64 " block%s each) ", mode + 1,
+                   plan->mode_order[(k + 1) % order] + 1, fusion->ranges[mode],
                    fusion->range_blocks[mode], plural(fusion->range_blocks[mode]));
         }
     }
     if (fusion->other_read_bytes == UINT64_MAX) {
-        printf("two modes in a pass\n");
+        printf("two modes per pass\n");
     } else {
-        printf("two modes in a pass; plain ones would read %s per iteration\n",
+        printf("two modes per pass; plain passes would read %s per iteration\n",
                format_data(&bytes, (double)fusion->other_read_bytes));
     }
 }
@@ -164,24 +167,24 @@ void report_plan(const struct slc_plan *plan, unsigned order)
 
     (void)snprintf(slots, sizeof slots, "%u slots of %s", plan->slot_count,
                    format_memory(&a, plan->slot_bytes));
-    (void)snprintf(cache, sizeof cache, "%" PRIu64 " block%s kept from pass to pass",
+    (void)snprintf(cache, sizeof cache, "%" PRIu64 " block%s kept between passes",
                    plan->cached_blocks, plural(plan->cached_blocks));
-    printf(KEY "%s of a budget of %s (smallest that works: %.0f MiB)\n", "memory",
+    printf(KEY "%s of a budget of %s (minimum: %.0f MiB)\n", "memory",
            format_memory(&a, plan->total_bytes), format_memory(&b, plan->budget_bytes),
            (double)(plan->minimum_bytes + ((1U << 20) - 1)) / (1U << 20));
     report_part("process", plan->process_bytes, "program, libraries, stacks");
-    report_part("index", plan->index_bytes, "one entry per block");
+    report_part("index", plan->index_bytes, "an entry per block");
     report_part("factors", plan->factor_bytes, plan->request.precision == SLC_F32 ? "f32" : "f64");
     report_part("output", plan->output_bytes, "MTTKRP, the largest mode");
     report_part("dense", plan->dense_bytes, "Gram matrices and solver");
     report_part("devices", plan->device_bytes,
-                plan->request.gpu != NULL ? "descriptions of blocks, what drives the device"
-                                          : "the ring that rows travel, who owns what");
+                plan->request.gpu != NULL ? "block descriptors and device management"
+                                          : "ring buffers for rows, and their owners");
     report_part("kernels", plan->scratch_bytes, "private copies or tile rows");
     report_part("second", slc_plan_fused_bytes(&plan->fusion),
                 "MTTKRP and kernels of the second mode of a pass");
     report_part("decoders", plan->decoder_bytes, "one per thread");
-    report_part("labels", plan->label_bytes, "the longest permutation, at start and end");
+    report_part("labels", plan->label_bytes, "the largest permutation, at start and end");
     report_part("ring", plan->slot_count * plan->slot_bytes, slots);
     report_part("cache", plan->cache_bytes, cache);
     report_part("copies", plan->copies_bytes,
@@ -204,13 +207,13 @@ void report_plan(const struct slc_plan *plan, unsigned order)
 
 void report_copies_missed(const struct slc_plan *plan)
 {
-    struct format_text wanted;
-    struct format_text room;
+    struct format_text needed;
+    struct format_text available;
 
     if (plan->copies_wanted_bytes > 0) {
-        printf(KEY "none: one per mode would take %s, the budget leaves %s beside the store\n",
-               "copies", format_memory(&wanted, plan->copies_wanted_bytes),
-               format_memory(&room, plan->copies_room_bytes));
+        printf(KEY "none: replicas need %s, the budget has %s left\n", "copies",
+               format_memory(&needed, plan->copies_wanted_bytes),
+               format_memory(&available, plan->copies_room_bytes));
     }
 }
 
@@ -227,20 +230,20 @@ static bool natural_order(const struct slc_plan *plan, unsigned order)
 void report_not_fused(const struct slc_plan *plan)
 {
     static const char *const reasons[] = {
-        [SLC_FUSION_FIXED_BITS] = "deterministic ones have to be asked for (--passes fused)",
-        [SLC_FUSION_COPIES] = "copies per mode will serve",
+        [SLC_FUSION_FIXED_BITS] = "with --deterministic they need --passes fused",
+        [SLC_FUSION_COPIES] = "replicas will be used",
         [SLC_FUSION_CPU_GROUPS] = "with --devices each pass updates one mode",
         [SLC_FUSION_GPU] = "on the device each pass updates one mode",
         /* One text. NOLINTNEXTLINE(bugprone-suspicious-missing-comma) */
-        [SLC_FUSION_NO_RANGES] = "no layout closes rows of a mode within as many blocks as the "
-                                 "ring may have slots",
-        [SLC_FUSION_FEW_RANGES] = "there would be fewer ranges of rows than threads",
-        [SLC_FUSION_NO_MEMORY] = "there is no memory for a range of rows and a second output",
+        [SLC_FUSION_NO_RANGES] =
+            "no layout completes rows of a mode within the maximum number of slots",
+        [SLC_FUSION_FEW_RANGES] = "there would be fewer row ranges than threads",
+        [SLC_FUSION_NO_MEMORY] = "not enough memory for a row range and a second output",
     };
     struct format_text bytes;
 
     if (plan->fusion.reason == SLC_FUSION_NO_GAIN) {
-        printf(KEY "no: two modes in a pass would read %s per iteration\n", "fused",
+        printf(KEY "no: two modes per pass would read %s per iteration\n", "fused",
                format_data(&bytes, (double)plan->fusion.other_read_bytes));
     } else if (plan->fusion.reason != SLC_FUSION_TAKEN &&
                plan->fusion.reason != SLC_FUSION_NOT_ASKED) {
@@ -271,7 +274,8 @@ void report_factoring(const struct slc_plan *plan,
         for (unsigned n = 0; n < order; n++) {
             printf("%s%u", n == 0 ? "" : ",", plan->mode_order[n] + 1);
         }
-        printf("%s\n", plan->request.mode_order_set ? "" : " (the plan's: it reads least)");
+        printf("%s\n",
+               plan->request.mode_order_set ? "" : " (chosen by the plan: reads the least)");
     }
 }
 
@@ -286,11 +290,11 @@ void report_device(const struct slc_plan *plan, const struct slc_error *no_gpu)
         if (plan->request.gpu_count > 0) {
             (void)snprintf(several, sizeof several, "%u x ", plan->request.gpu_count);
         }
-        printf(KEY "%s%s (%s), %u stream%s, %s%s; %u thread%s that check blocks%s\n", "device",
+        printf(KEY "%s%s (%s), %u stream%s, %s%s; %u thread%s verifying blocks%s\n", "device",
                several, plan->gpu.name, plan->request.gpu->ops->name, plan->gpu.streams,
                plural(plan->gpu.streams), precision, deterministic, plan->threads,
                plural(plan->threads),
-               plan->request.hybrid.kind != SLC_HYBRID_NONE ? ", and compute" : "");
+               plan->request.hybrid.kind != SLC_HYBRID_NONE ? " and computing" : "");
         gpu_report_described(plan, no_gpu);
         return;
     }
@@ -311,7 +315,7 @@ void report_conflict(unsigned mode, bool second, const struct slc_conflict_choic
     if (choice->cost_count < 2) {
         return;
     }
-    printf("     mode = %u conflicts%s:", mode + 1, second ? " as the second of a pass" : "");
+    printf("     mode = %u conflicts%s:", mode + 1, second ? " as second mode of a pass" : "");
     for (unsigned i = 0; i < choice->cost_count; i++) {
         const struct slc_conflict_cost *cost = &choice->costs[i];
 
@@ -338,9 +342,9 @@ static void report_copy(unsigned mode, const struct slc_replica_form *form)
         printf(one ? " varies" : " vary");
     }
     if (form->tried > 0) {
-        printf("; the best of %u that were tried\n", form->tried);
+        printf("; fastest of %u measured\n", form->tried);
     } else {
-        printf("; expected to be the best, not tried\n");
+        printf("; lowest predicted cost, not measured\n");
     }
 }
 
@@ -350,13 +354,13 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
     struct format_text rate;
 
     if (verbose && iteration->first_of_copies) {
-        printf("     copies per mode were made; MTTKRPs are computed from them from here on\n");
+        printf("     replicas are complete; MTTKRPs use them from now on\n");
         for (unsigned n = 0; n < order; n++) {
             report_copy(n, &iteration->copies[n]);
         }
     }
     if (verbose && iteration->copies_fault != NULL) {
-        printf("     copies per mode, %s as planned, were given up: %s\n",
+        printf("     replicas, %s as planned, are not used: %s\n",
                format_memory(&bytes, iteration->copies_bytes), iteration->copies_fault->message);
     }
     printf("  its = %3u (%.3fs)  fit = %.5f  delta = %+.4e   read %s in %u pass%s at %s/s\n",
@@ -369,7 +373,8 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
     }
     for (unsigned n = 0; verbose && n < order; n++) {
         printf("     mode = %u (%.3fs)%s\n", n + 1, iteration->mode_seconds[n],
-               iteration->singular[n] ? "  Gram matrix singular: solved by eigenvalues" : "");
+               iteration->singular[n] ? "  Gram matrix singular: solved by eigenvalue decomposition"
+                                      : "");
     }
     for (unsigned n = 0; verbose && iteration->iteration == 1 && n < order; n++) {
         report_conflict(n, false, &iteration->choices[n]);
@@ -389,10 +394,9 @@ void report_fit(const struct slc_cp_result *result)
     printf("\nFinal fit: %.8f, stopped by %s after %u iteration%s\n\n", result->fit,
            slc_stop_reason_name(result->reason), result->iterations, plural(result->iterations));
     if (result->heldout > 0) {
-        printf(
-            "Held out: %s nonzeros, RMSE %.6g, MAE %.6g; of a model of zeros the RMSE is %.6g\n\n",
-            format_count(&count, result->heldout), result->heldout_rmse, result->heldout_mae,
-            result->heldout_norm / sqrt((double)result->heldout));
+        printf("Held out: %s nonzeros, RMSE %.6g, MAE %.6g; RMSE of a zero model %.6g\n\n",
+               format_count(&count, result->heldout), result->heldout_rmse, result->heldout_mae,
+               result->heldout_norm / sqrt((double)result->heldout));
     }
 }
 
@@ -409,7 +413,7 @@ void report_times(const struct slc_cp_result *result,
     heading("Timing information");
     printf(KEY "%10.3fs", "total", total_seconds);
     if (seconds_before > 0) {
-        printf("  %.3fs of them before it was resumed, where init to checkpoint count",
+        printf("  including %.3fs before it was resumed; init to checkpoint include them, too",
                seconds_before);
     }
     printf("\n");
@@ -417,7 +421,7 @@ void report_times(const struct slc_cp_result *result,
            stats->pass_seconds, stats->passes, stats->passes == 1 ? "" : "es",
            format_data(&bytes, (double)stats->bytes_read),
            format_data(&rate, slc_ratio((double)stats->bytes_read, stats->pass_seconds)));
-    printf(KEY "%10.3fs  per thread, for want of data\n", "wait", stats->wait_seconds / threads);
+    printf(KEY "%10.3fs  per thread, waiting for data\n", "wait", stats->wait_seconds / threads);
     printf(KEY "%10.3fs  per thread\n", "decode", stats->decode_seconds / threads);
     printf(KEY "%10.3fs  per thread\n", "multiply", stats->compute_seconds / threads);
     if (result != NULL) {
@@ -463,24 +467,24 @@ void report_resources(const struct slc_plan *plan,
     uint64_t kernel = slc_run_kernel_read_bytes();
 
     heading("Resources");
-    printf(KEY "%s at most, budget %s (%.1f %%)\n", "memory", format_memory(&a, peak),
+    printf(KEY "peak %s, budget %s (%.1f %%)\n", "memory", format_memory(&a, peak),
            format_memory(&b, plan->budget_bytes),
            100.0 * (double)peak / (double)plan->budget_bytes);
     printf(KEY "%s from the drive, %s from the cache of %" PRIu64 " block%s\n", "read",
            format_data(&a, (double)stats->bytes_read), format_data(&b, (double)stats->bytes_cached),
            stats->cache_blocks, plural(stats->cache_blocks));
     if (plan->request.gpu != NULL) {
-        printf(KEY "%s of blocks that the device had in its memory\n", "not read",
+        printf(KEY "%s of blocks that were resident on the device\n", "not read",
                format_data(&a, (double)stats->bytes_resident));
     }
     printf(KEY "at least %.1f %% of each pass was read from the drive\n", "share",
            reads->iterations > 0 ? 100.0 * reads->lowest_share : 0.0);
     if (kernel != UINT64_MAX) {
-        printf(KEY "%s read from drives by the kernel's counter\n", "kernel",
+        printf(KEY "%s read from drives, counted by the kernel\n", "kernel",
                format_data(&a, (double)kernel));
     }
     printf(KEY "%s%s%s%s\n", "I/O", slc_io_name(stats->io),
-           stats->direct ? ", direct (past the page cache)" : ", through the page cache",
+           stats->direct ? ", direct (bypassing the page cache)" : ", through the page cache",
            stats->note[0] != '\0' ? "; " : "", stats->note);
     (void)fflush(stdout);
 }

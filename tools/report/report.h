@@ -1,4 +1,6 @@
-/* The report of a run on standard output, in SPLATT's shape (docs/man/sluice-cpd.1). */
+/*
+ * Prints the report of a run on standard output, in the format of SPLATT (docs/man/sluice-cpd.1).
+ */
 #ifndef SLC_TOOLS_REPORT_H
 #define SLC_TOOLS_REPORT_H
 
@@ -10,48 +12,48 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What was read in one iteration (or the one pass of an MTTKRP), for the share of the drive. */
+/* Bytes read per iteration (or in the single pass of an MTTKRP), for the line "share". */
 struct report_reads {
     uint64_t iterations;
-    double lowest_share; /* of the bytes of its passes, over all iterations */
+    double lowest_share; /* smallest fraction of the bytes of its passes that an iteration read */
 };
 void report_reads_add(struct report_reads *reads, const struct slc_plan *plan, uint64_t bytes_read);
 
-/* "Tensor information". */
+/* Prints "Tensor information". */
 void report_tensor(const struct slc_store *store);
 
-/* "Factoring": the options that decide the result. */
+/* Prints "Factoring": the options that affect the result. */
 void report_factoring(const struct slc_plan *plan,
                       unsigned order,
                       const struct slc_cp_als_options *options);
-/* What computes; where `no_accelerator` is a fault, also why nothing else does. */
+/* Prints what computes. If `no_gpu` is an error, also prints why no GPU is used. */
 void report_device(const struct slc_plan *plan, const struct slc_error *no_gpu);
-/* Why no pass updates two modes, where that is so and a reason can be told. */
+/* Prints why no pass updates two modes, if that has a reason worth reporting. */
 void report_not_fused(const struct slc_plan *plan);
 
-/* A part of memory, unless it has no bytes; and the plan's, one a line. */
+/* Prints a part of the memory, unless it has no bytes; and all parts of the plan, one per line. */
 void report_part(const char *name, uint64_t bytes, const char *what);
 void report_plan(const struct slc_plan *plan, unsigned order);
 
-/* What copies per mode would take that the budget has no room for; nothing where that is not so. */
+/* Prints the memory that replicas need, if the budget is too small for them. */
 void report_copies_missed(const struct slc_plan *plan);
 
-/* How a mode's strategy was chosen; nothing where there was no choice. */
+/* Prints how the strategy of a mode was chosen; nothing if there was no choice. */
 void report_conflict(unsigned mode, bool second, const struct slc_conflict_choice *choice);
 
 /*
- * One line per iteration, and one per mode with `verbose`; in the first iteration also how their
- * strategies were chosen. Where copies per mode take over, one line that says so and one per mode
- * of how its copy is sorted; a line where they are given up.
+ * Prints a line per iteration, with `verbose` also a line per mode; in the first iteration also how
+ * strategies were chosen. When replicas are first used, prints a line per mode with their form;
+ * prints a line if they are abandoned.
  */
 void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, bool verbose);
 
-/* "Final fit" and why it stopped. */
+/* Prints "Final fit" and the reason for stopping. */
 void report_fit(const struct slc_cp_result *result);
 
 /*
- * "Timing information"; `times` is NULL for an MTTKRP, `write_seconds` below 0 where nothing was.
- * The total is with `seconds_before` of the runs that this one goes on from.
+ * Prints "Timing information". `times` is NULL for an MTTKRP; `write_seconds` is below 0 if nothing
+ * was written. The total includes `seconds_before`, the time before the run was resumed.
  */
 void report_times(const struct slc_cp_result *result,
                   double total_seconds,
@@ -60,7 +62,7 @@ void report_times(const struct slc_cp_result *result,
                   const struct slc_stream_stats *stats,
                   unsigned threads);
 
-/* Bytes read and their share of each pass, peak memory against the budget. */
+/* Prints bytes read and their fraction of each pass, peak memory and budget. */
 void report_resources(const struct slc_plan *plan,
                       const struct slc_stream_stats *stats,
                       const struct report_reads *reads);

@@ -24,13 +24,13 @@
 
 enum { VERSION_BYTES = 48 };
 
-/* A text up to the first of the characters `ends`. */
+/* Returns `text` up to the first of the characters `ends`. */
 static json_t *text_until(const char *text, const char *ends)
 {
     return json_stringn(text, strcspn(text, ends));
 }
 
-/* `built` "unknown", `running` NULL: it is not. */
+/* `built` "unknown" and `running` NULL mean an unknown version. */
 static void add_library(json_t *list, const char *name, const char *built, json_t *running)
 {
     (void)json_array_append_new(
@@ -39,7 +39,9 @@ static void add_library(json_t *list, const char *name, const char *built, json_
                         "running_with", running != NULL ? running : json_null()));
 }
 
-/* "OpenBLAS 0.3.21 DYNAMIC_ARCH .. Haswell MAX_THREADS=64" has the version as its second word. */
+/*
+ * The version is the second word, as in "OpenBLAS 0.3.21 DYNAMIC_ARCH .. Haswell MAX_THREADS=64".
+ */
 static json_t *blas_running(void)
 {
     const char *blank = strchr(slc_dense_library(), ' ');
@@ -64,8 +66,9 @@ static json_t *archive_running(void)
 }
 
 /*
- * Of each the version of its headers, by its pkg-config file, and that of the library which the
- * loader has found. liburing does not know its own before 2.4, hwloc only that of its interface.
+ * Lists for each library the version of its headers, from its pkg-config file, and that of the
+ * library loaded at run time. liburing before 2.4 does not report its version, and hwloc only that
+ * of its interface.
  */
 static json_t *libraries(void)
 {
@@ -77,7 +80,7 @@ static json_t *libraries(void)
     add_library(list, "libzip", SLC_BUILT_WITH_LIBZIP, json_string(zip_libzip_version()));
     add_library(list, "libarchive", SLC_BUILT_WITH_LIBARCHIVE, archive_running());
     add_library(list, "zlib", SLC_BUILT_WITH_ZLIB, json_string(zlibVersion()));
-    /* It has no file for pkg-config: "1.0.8, 13-Jul-2019". */
+    /* No pkg-config file; the library reports "1.0.8, 13-Jul-2019". */
     add_library(list, "bzip2", "unknown", text_until(BZ2_bzlibVersion(), ","));
     add_library(list, "liblzma", SLC_BUILT_WITH_LIBLZMA, json_string(lzma_version_string()));
     add_library(list, "zstd", SLC_BUILT_WITH_ZSTD, json_string(ZSTD_versionString()));
@@ -100,7 +103,10 @@ static json_t *libraries(void)
     return list;
 }
 
-/* The toolkit's version, architectures with machine code, and devices; or why there are none. */
+/*
+ * Returns the toolkit version, the architectures with machine code, and the devices, or why there
+ * are none.
+ */
 static json_t *cuda(void)
 {
     const int toolkit = slc_gpu_toolkit();
@@ -158,7 +164,7 @@ json_t *version_info_json(void)
     return object;
 }
 
-/* "" where it is null or missing. */
+/* Returns "" if the member is null or missing. */
 static const char *text_of(const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));
@@ -181,7 +187,7 @@ static void print_cuda(const json_t *object)
     const long long devices = (long long)json_integer_value(json_object_get(object, "devices"));
 
     if (text_of(object, "toolkit")[0] == '\0') {
-        printf("CUDA: none: %s when this was built\n", text_of(object, "note"));
+        printf("CUDA: none: %s at build time\n", text_of(object, "note"));
     } else if (devices == 0) {
         printf("CUDA: %s for %s; %s\n", text_of(object, "toolkit"),
                text_of(object, "architectures"), text_of(object, "note"));
@@ -191,7 +197,7 @@ static void print_cuda(const json_t *object)
     }
 }
 
-/* One version where both are the same, or one is not known. */
+/* Prints one version if both are equal or one is unknown. */
 static void print_library(const json_t *library)
 {
     const char *built = text_of(library, "built_with");
@@ -212,20 +218,20 @@ void version_info_print(const json_t *features)
     const json_t *built = json_object_get(features, "build");
     const json_t *list = json_object_get(features, "libraries");
     const char *sanitizers = text_of(built, "sanitizers");
-    const bool alone = strcmp(sanitizers, "none") == 0;
+    const bool no_sanitizers = strcmp(sanitizers, "none") == 0;
 
     printf("sluice %s\n", text_of(features, "sluice"));
     printf("build: %s, optimization %s%s%s, for %s\n", text_of(built, "type"),
-           text_of(built, "optimization"), alone ? "" : ", sanitizers ", alone ? "" : sanitizers,
-           text_of(built, "system"));
+           text_of(built, "optimization"), no_sanitizers ? "" : ", sanitizers ",
+           no_sanitizers ? "" : sanitizers, text_of(built, "system"));
     printf("compiler: %s\n", text_of(built, "compiler"));
     print_cuda(json_object_get(features, "cuda"));
     print_list("I/O methods", json_object_get(features, "io"));
     printf("NUMA nodes and cores: %s\n",
            text_of(features, "topology")[0] != '\0' ? "by hwloc" : "unknown (built without hwloc)");
     printf("threads: %s\n", strcmp(text_of(features, "threads"), "pool") == 0
-                                ? "a pool of its own"
-                                : "OpenMP, in passes a pool of its own");
+                                ? "internal pool"
+                                : "OpenMP; an internal pool for passes");
     printf("kernels: %s\n", text_of(features, "kernels"));
     print_list("codecs", json_object_get(features, "codecs"));
     print_list("compressed input", json_object_get(features, "compressed_input"));

@@ -1,7 +1,6 @@
 /*
- * What `sluice --version` tells: how this sluice was built, what it can do, and the libraries under
- * it, by what tools/meson.build defines. One record, printed as JSON or in words, so that the two
- * cannot disagree.
+ * The output of `sluice --version`: build configuration, features and library versions, as defined
+ * by tools/meson.build. One record is printed as JSON or as text, so that both agree.
  */
 #ifndef SLC_TOOLS_VERSION_INFO_H
 #define SLC_TOOLS_VERSION_INFO_H
@@ -9,13 +8,12 @@
 #include <jansson.h>
 
 /*
- * The record, "schema" "sluice-version-1". Asks CUDA for devices where it is built with it, which
- * loads the driver. Owns: the caller releases it; what is missing for want of memory
- * json_out_complete tells.
+ * Returns the record, "schema" "sluice-version-1". In a CUDA build it queries the devices, which
+ * loads the driver. Owns: the caller releases it; json_out_complete reports missing memory.
  */
 json_t *version_info_json(void);
 
-/* Prints it on standard output, in lines. */
+/* Prints the record on standard output as text. */
 void version_info_print(const json_t *features);
 
 #endif

@@ -1,4 +1,4 @@
-/* The subcommands, and the steps with which each begins. */
+/* The list of subcommands, and the first steps of each. */
 #ifndef SLC_TOOLS_COMMANDS_H
 #define SLC_TOOLS_COMMANDS_H
 
@@ -25,19 +25,21 @@ extern const struct command command_ttv;
 extern const struct command command_ttm;
 extern const struct command command_watch;
 
-/* All of them in the order of the help, NULL-terminated. */
+/* All subcommands in the order of the help, NULL-terminated. */
 extern const struct command *const commands_all[];
 
-/* Refuses `word`, which is none of such a list (of "bench io" the last word counts): names the one
- * that is nearest, or `help`. Returns the exit code. */
+/*
+ * Prints an error for `word`, which is not in `commands` (for "bench io" the last word counts). The
+ * message suggests the nearest name, or refers to `help`. Returns the exit code.
+ */
 int commands_unknown(const char *what,
                      const char *word,
                      const struct command *const *commands,
                      const char *help);
 
 /*
- * Parses the arguments into `values` (all-zero). False when the command is over already: after
- * --help, or after a usage fault that has been printed; *exit_code then says how.
+ * Parses the arguments into `values` (zeroed). Returns false if the command is already complete,
+ * after --help or after a usage error that was printed; *exit_code is then set.
  */
 bool command_begin(const struct command *command,
                    int argc,

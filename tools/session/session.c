@@ -1,4 +1,4 @@
-/* Opening, planning and closing what a streaming command holds; see session.h. */
+/* Opens, plans and closes the store and layouts of a streaming command. */
 #include "tools/session/session.h"
 #include "base/text/format.h"
 
@@ -27,7 +27,7 @@ enum slc_status session_open(struct slc_session *session,
     return slc_store_open_within(slc_files_system(), path, memory_bytes, &session->store, err);
 }
 
-/* What `text` names; all that an option table lets through is known. */
+/* Returns the device kind of `text`; the option table admits only valid names. */
 static enum slc_device_kind device_kind(const char *text)
 {
     if (text == NULL || strcmp(text, "cpu") == 0) {
@@ -50,26 +50,27 @@ enum slc_status session_device_wish(const struct session_options *options,
                                      .any_layouts = options->layouts == NULL};
 
     _Static_assert((int)SLC_DEVICE_NUMBERS_MAX >= (int)OPTION_COUNTS_MAX,
-                   "all that an option may name");
+                   "every number of the option fits");
     memcpy(wish->number, options->devices.number, wish->count * sizeof wish->number[0]);
     return slc_split_wish_parse(options->split, several, &wish->split, err);
 }
 
-/* The order of modes that the options give, where they do. */
-static enum slc_status take_mode_order(const struct option_modes *given,
-                                       unsigned order,
-                                       struct slc_plan_request *request,
-                                       struct slc_error *err)
+/* Sets the order of modes from the options, if given. */
+static enum slc_status set_mode_order(const struct option_modes *given,
+                                      unsigned order,
+                                      struct slc_plan_request *request,
+                                      struct slc_error *err)
 {
     if (given->count != 0 && given->count != order) {
         return slc_fail(
             err, SLC_ERR_USAGE,
-            "--mode-order names %u modes; the tensor has %u, each must stand in it once",
+            "--mode-order lists %u modes; it must list each of the %u modes exactly once",
             given->count, order);
     }
     for (unsigned n = 0; n < given->count; n++) {
         if (given->mode[n] >= order) {
-            return slc_fail(err, SLC_ERR_USAGE, "--mode-order names mode %u; the tensor has %u",
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--mode-order lists mode %u; the tensor has %u modes",
                             given->mode[n] + 1, order);
         }
         request->mode_order[n] = given->mode[n];
@@ -111,17 +112,16 @@ enum slc_status session_plan(struct slc_session *session,
          !slc_layout_choice_parse(options->layouts, &request.layouts)) ||
         (options->copies != NULL && !slc_copies_parse(options->copies, &request.copies)) ||
         (options->passes != NULL && !slc_passes_parse(options->passes, &request.passes))) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "--io %s, --schedule %s, --pin %s, --layouts %s, --copies %s or --passes %s is not "
-            "known to this library",
-            options->io, options->schedule, options->pin,
-            options->layouts != NULL ? options->layouts : "blco",
-            options->copies != NULL ? options->copies : "never",
-            options->passes != NULL ? options->passes : "plain");
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--io %s, --schedule %s, --pin %s, --layouts %s, --copies %s or --passes "
+                        "%s is not supported by this library",
+                        options->io, options->schedule, options->pin,
+                        options->layouts != NULL ? options->layouts : "blco",
+                        options->copies != NULL ? options->copies : "never",
+                        options->passes != NULL ? options->passes : "plain");
     }
     SLC_TRY(session_device_wish(options, true, &wish, err));
-    SLC_TRY(take_mode_order(&options->mode_order, session->store.manifest.order, &request, err));
+    SLC_TRY(set_mode_order(&options->mode_order, session->store.manifest.order, &request, err));
     session->maker = slc_gpu_maker();
     return slc_session_plan(session, &request, &wish, err);
 }

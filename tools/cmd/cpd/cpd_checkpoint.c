@@ -21,10 +21,10 @@ enum slc_status cpd_checkpoint_interval(const char *text, double *seconds, struc
     }
     *seconds = strtod(text, &end);
     if (end == text || *end != '\0' || !isfinite(*seconds) || *seconds < 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--checkpoint-interval: '%s' is neither auto nor a number of seconds, 0 or "
-                        "more",
-                        text);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "--checkpoint-interval: '%s' is neither auto nor a number of seconds of 0 or more",
+            text);
     }
     return SLC_OK;
 }
@@ -43,7 +43,7 @@ enum slc_status cpd_checkpoint_open(struct cpd_checkpoint *checkpoint,
     checkpoint->own_folder = own_folder;
     const struct slc_error *fault = slc_checkpoint_fault(checkpoint->file);
     if (fault->status != SLC_OK) {
-        console_note("warning: %s: %s; going on from the generation before", fault->file,
+        console_note("warning: %s: %s; resuming from the previous generation", fault->file,
                      fault->message);
     }
     return SLC_OK;
@@ -68,7 +68,7 @@ enum slc_status cpd_checkpoint_remove(struct cpd_checkpoint *checkpoint, struct 
         return SLC_OK;
     }
     SLC_TRY(slc_checkpoint_remove(checkpoint->file, err));
-    /* What somebody has put there stays, as the system sees to. */
+    /* The system refuses to remove a folder that contains other files. */
     if (checkpoint->own_folder) {
         (void)files->remove_folder(files->self, checkpoint->folder);
     }
@@ -105,12 +105,13 @@ void cpd_checkpoint_written(struct cpd_checkpoint *checkpoint,
     log_json_checkpoint(log, written, checkpoint->folder);
 }
 
-void cpd_checkpoint_tell(const struct cpd_checkpoint *checkpoint)
+void cpd_checkpoint_report(const struct cpd_checkpoint *checkpoint)
 {
     if (checkpoint->iteration > 0) {
-        console_note("the same command goes on at iteration %u, mode %u, from the checkpoint in %s",
-                     checkpoint->iteration, checkpoint->mode + 1, checkpoint->folder);
+        console_note(
+            "repeat the command to resume at iteration %u, mode %u, from the checkpoint in %s",
+            checkpoint->iteration, checkpoint->mode + 1, checkpoint->folder);
     } else if (checkpoint->file != NULL) {
-        console_note("there is no checkpoint yet: the same command begins anew");
+        console_note("no checkpoint was written yet: repeating the command starts over");
     }
 }

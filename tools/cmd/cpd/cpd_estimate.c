@@ -3,19 +3,19 @@
 #include "base/memory/memory.h"
 #include "tools/forecast/probe.h"
 
-/* A run is judged by this at most: users have seen no more when they ask how long it takes. */
+/* Maximum length of the measurements: users ask for an estimate no later than this. */
 #define ESTIMATE_SECONDS 1.5
 enum { ESTIMATE_ITERATIONS = 5 };
 
 void cpd_estimate_start(struct cpd_estimate *of)
 {
-    *of = (struct cpd_estimate){.judged = false};
+    *of = (struct cpd_estimate){.complete = false};
     estimator_start(&of->estimator);
 }
 
 void cpd_estimate_blocks(struct cpd_estimate *of, unsigned mode, uint64_t done, uint64_t blocks)
 {
-    if (!of->judged) {
+    if (!of->complete) {
         estimator_blocks(&of->estimator, mode, done, blocks);
     }
 }
@@ -26,14 +26,14 @@ void cpd_estimate_iteration(struct cpd_estimate *of,
 {
     struct slc_stream_stats stats;
 
-    if (of->judged) {
+    if (of->complete) {
         return;
     }
     slc_stream_stats(stream, &stats);
     estimator_iteration(&of->estimator, iteration);
     estimator_mark(&of->estimator, &stats);
-    of->judged = of->estimator.marked_after >= ESTIMATE_SECONDS ||
-                 of->estimator.completed >= ESTIMATE_ITERATIONS;
+    of->complete = of->estimator.marked_after >= ESTIMATE_SECONDS ||
+                   of->estimator.completed >= ESTIMATE_ITERATIONS;
 }
 
 void cpd_estimate_end(struct cpd_estimate *of,

@@ -1,4 +1,4 @@
-/* Writing a model and the record of its run; see cpd_output.h. */
+/* Chooses, locks and writes the results of a factorization and the record of its run. */
 #include "tools/cmd/cpd/cpd_run.h"
 
 #include "base/error/clock.h"
@@ -39,7 +39,7 @@ run_json_write(const struct run_record *record, const char *path, struct slc_err
     return status;
 }
 
-/* Fails unless `path`, where nothing is yet, can be created. */
+/* Fails if `path`, which does not exist, cannot be created. */
 static enum slc_status check_new(const char *path, bool folder, struct slc_error *err)
 {
     char *parent = slc_path_parent(path);
@@ -50,16 +50,15 @@ static enum slc_status check_new(const char *path, bool folder, struct slc_error
     if (folder && readlink(path, target, sizeof target) >= 0) {
         status =
             slc_fail_file(err, SLC_ERR_IO, path,
-                          "a symbolic link that leads nowhere: make what it stands for, or name "
-                          "another output");
+                          "dangling symbolic link: create its target, or choose another output");
     } else if (access(parent, W_OK | X_OK) != 0) {
-        status = slc_fail_errno(err, errno, parent, "the results cannot be written there");
+        status = slc_fail_errno(err, errno, parent, "cannot write the results there");
     }
     slc_free(parent);
     return status;
 }
 
-/* Fails unless a file or folder at `path` can be created or replaced and is none of a store. */
+/* Fails if a file or folder at `path` cannot be created or replaced, or belongs to a store. */
 static enum slc_status check_writable(const char *path, bool folder, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
@@ -71,13 +70,13 @@ static enum slc_status check_writable(const char *path, bool folder, struct slc_
     }
     if (folder != (stat.kind == 'd')) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        folder ? "%s is a file: the factors, or the checkpoint, need a folder"
-                               : "%s is a folder: a file is needed",
+                        folder ? "%s is a file; factors and checkpoints need a folder"
+                               : "%s is a folder, not a file",
                         path);
     }
     return access(path, W_OK) == 0
                ? SLC_OK
-               : slc_fail_errno(err, errno, path, "the results cannot be written there");
+               : slc_fail_errno(err, errno, path, "cannot write the results there");
 }
 
 const char *cpd_output_store_name(const char *store_path, int *length)
@@ -103,7 +102,7 @@ enum slc_status cpd_output_check_folder(const char *path, struct slc_error *err)
     return check_writable(path, true, err);
 }
 
-/* NAME.rR */
+/* Default folder: NAME.rR. */
 static void default_folder(struct cpd_output *output, const char *store_path, unsigned rank)
 {
     int length;
@@ -112,7 +111,7 @@ static void default_folder(struct cpd_output *output, const char *store_path, un
     (void)snprintf(output->folder, sizeof output->folder, "%.*s.r%u", length, name, rank);
 }
 
-static enum slc_status check_all(const struct cpd_output *output, struct slc_error *err)
+static enum slc_status check_outputs(const struct cpd_output *output, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
 
@@ -135,7 +134,7 @@ static enum slc_status check_all(const struct cpd_output *output, struct slc_err
     return status;
 }
 
-/* Where the results go, and the record of the run. */
+/* Sets the paths of the results and the record of the run. */
 static void name_results(struct cpd_output *output,
                          const char *store_path,
                          unsigned rank,
@@ -157,14 +156,17 @@ static void name_results(struct cpd_output *output,
     }
 }
 
-/* What stands for results that are files: their checkpoint's folder, and what is locked. */
-static void name_own_folder(bool stem, const char *name, char *folder, size_t bytes)
+/*
+ * Sets the folder that belongs to results that are files: it contains their checkpoint and is
+ * locked.
+ */
+static void set_own_folder(bool stem, const char *name, char *folder, size_t bytes)
 {
     (void)snprintf(folder, bytes, stem ? "%scheckpoint" : "%s.checkpoint", name);
 }
 
-/* Beside the results, unless another place is named. */
-static void place_checkpoint(struct cpd_output *output, const char *named)
+/* Sets the checkpoint folder: with the results, unless another one is given. */
+static void choose_checkpoint_folder(struct cpd_output *output, const char *named)
 {
     output->own_checkpoint = false;
     if (strcmp(named, "none") == 0) {
@@ -175,8 +177,8 @@ static void place_checkpoint(struct cpd_output *output, const char *named)
         (void)snprintf(output->checkpoint, sizeof output->checkpoint, "%s", output->folder);
     } else if (output->run_path[0] != '\0') {
         output->own_checkpoint = true;
-        name_own_folder(output->stem != NULL, output->stem != NULL ? output->stem : output->ktensor,
-                        output->checkpoint, sizeof output->checkpoint);
+        set_own_folder(output->stem != NULL, output->stem != NULL ? output->stem : output->ktensor,
+                       output->checkpoint, sizeof output->checkpoint);
     }
 }
 
@@ -195,19 +197,18 @@ enum slc_status cpd_output_choose(struct cpd_output *output,
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
         if (named[i] != NULL && strlen(named[i]) >= sizeof output->folder) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "the name of an output has %zu bytes; %zu are the "
-                            "limit",
+                            "the name of an output has %zu bytes; the limit is %zu",
                             strlen(named[i]), sizeof output->folder - 1);
         }
     }
     if (!names->nowrite) {
         name_results(output, store_path, rank, names);
     }
-    place_checkpoint(output, names->checkpoint);
-    return check_all(output, err);
+    choose_checkpoint_folder(output, names->checkpoint);
+    return check_outputs(output, err);
 }
 
-/* Whether two names, either of which may be nothing's, are of one folder. Errors: SLC_ERR_IO. */
+/* Returns whether two names, which may not exist, refer to the same folder. Errors: SLC_ERR_IO. */
 static enum slc_status
 same_folder(const char *one, const char *two, bool *same, struct slc_error *err)
 {
@@ -233,23 +234,23 @@ lock_place(struct cpd_output_place *place, const char *checkpoint, struct slc_er
 {
     const struct slc_files *files = slc_files_system();
     enum slc_status status = SLC_OK;
-    bool taken = false;
+    bool locked = false;
 
     if (checkpoint != NULL) {
-        status = same_folder(place->folder, checkpoint, &taken, err);
+        status = same_folder(place->folder, checkpoint, &locked, err);
     }
-    if (status != SLC_OK || taken) {
+    if (status != SLC_OK || locked) {
         return status;
     }
     int rc = files->make_folder(files->self, place->folder);
     if (rc < 0 && rc != -EEXIST) {
-        return slc_fail_errno(err, -rc, place->folder, "the results cannot be written there");
+        return slc_fail_errno(err, -rc, place->folder, "cannot write the results there");
     }
     status = slc_folder_lock(files, place->folder,
-                             "another sluice writes its results to the same place: wait for it, or "
-                             "name another output",
-                             &place->fd, &taken, err);
-    place->made = rc >= 0 && !taken;
+                             "another sluice process is writing its results there: wait for it, or "
+                             "choose another output",
+                             &place->fd, &locked, err);
+    place->made = rc >= 0 && !locked;
     return status;
 }
 
@@ -263,12 +264,12 @@ cpd_output_lock(struct cpd_output *output, const char *checkpoint, struct slc_er
                        output->folder);
     }
     if (output->stem != NULL) {
-        name_own_folder(true, output->stem, output->places[count++].folder,
-                        sizeof output->places[0].folder);
+        set_own_folder(true, output->stem, output->places[count++].folder,
+                       sizeof output->places[0].folder);
     }
     if (output->ktensor != NULL) {
-        name_own_folder(false, output->ktensor, output->places[count++].folder,
-                        sizeof output->places[0].folder);
+        set_own_folder(false, output->ktensor, output->places[count++].folder,
+                       sizeof output->places[0].folder);
     }
     for (unsigned i = 0; i < count; i++) {
         SLC_TRY(lock_place(&output->places[i], checkpoint, err));
@@ -276,13 +277,13 @@ cpd_output_lock(struct cpd_output *output, const char *checkpoint, struct slc_er
     return SLC_OK;
 }
 
-void cpd_output_tell_replaced(const struct cpd_output *output)
+void cpd_output_note_replaced(const struct cpd_output *output)
 {
-    /* Of a longer one, of a thousand iterations, less is told than memory would be taken for. */
+    /* Limits the memory: larger records, of a thousand iterations, are reported without details. */
     enum { RECORD_BYTES_MAX = 256 << 10 };
     const struct slc_files *files = slc_files_system();
     struct slc_file_stat stat;
-    struct slc_error untold = SLC_ERROR_INIT;
+    struct slc_error ignored = SLC_ERROR_INIT;
     json_t *record = NULL;
     void *text = NULL;
     uint64_t bytes = 0;
@@ -291,7 +292,7 @@ void cpd_output_tell_replaced(const struct cpd_output *output)
     if (output->run_path[0] == '\0' || files->stat_path(files->self, output->run_path, &stat) < 0) {
         return;
     }
-    if (slc_file_load(files, output->run_path, RECORD_BYTES_MAX, &text, &bytes, &untold) ==
+    if (slc_file_load(files, output->run_path, RECORD_BYTES_MAX, &text, &bytes, &ignored) ==
         SLC_OK) {
         record = json_loadb(text, bytes, 0, NULL);
     }
@@ -301,8 +302,8 @@ void cpd_output_tell_replaced(const struct cpd_output *output)
         (void)snprintf(words, sizeof words, " (seed %" JSON_INTEGER_FORMAT ", fit %.6g)",
                        json_integer_value(seed), json_number_value(fit));
     }
-    console_note("%s is of an earlier run%s, whose results are replaced at the end; --output keeps "
-                 "them by naming another folder",
+    console_note("%s belongs to an earlier run%s, whose results will be replaced at the end; to "
+                 "keep them, choose another folder with --output",
                  output->run_path, words);
     json_decref(record);
     slc_free(text);
@@ -315,8 +316,10 @@ void cpd_output_unlock(struct cpd_output *output)
     for (unsigned i = 0; i < CPD_OUTPUT_PLACES; i++) {
         struct cpd_output_place *place = &output->places[i];
 
-        /* One that holds anything stays, as the system sees to. While it is locked: nobody else
-         * can have begun to use it. */
+        /*
+         * The system refuses to remove a folder that is not empty. The folder is still locked, so
+         * no other run can have started to use it.
+         */
         if (place->made) {
             (void)files->remove_folder(files->self, place->folder);
         }

@@ -1,4 +1,6 @@
-/* A sweep of `sluice cpd`: its runs, made of the options of the command, and what is told. */
+/*
+ * A sweep of `sluice cpd`: makes its runs from the options of the command and prints the results.
+ */
 #include "base/error/clock.h"
 #include "sweep/sweep.h"
 #include "sweep/sweep_compare.h"
@@ -14,8 +16,8 @@
 
 enum { BAR = 40 };
 
-/* A number in its column, or a dash. */
-static const char *cell(char *text, size_t bytes, const char *format, double value)
+/* Formats a number of a column, or a dash. */
+static const char *format_cell(char *text, size_t bytes, const char *format, double value)
 {
     if (isnan(value)) {
         (void)snprintf(text, bytes, "-");
@@ -45,9 +47,10 @@ static void print_table(const struct slc_sweep_record *record)
         if (best != NULL) {
             printf("  %6" PRIu32 " %5u %10.6f %10.1e %12" PRIu64 " %18s %10s\n", rank->rank, runs,
                    best->fit, best->fit - lowest, best->seed,
-                   cell(core, sizeof core, fabs(rank->consistency) < 1e6 ? "%.1f %%" : "%.1e %%",
-                        rank->consistency),
-                   cell(agreement, sizeof agreement, "%.3f", rank->agreement));
+                   format_cell(core, sizeof core,
+                               fabs(rank->consistency) < 1e6 ? "%.1f %%" : "%.1e %%",
+                               rank->consistency),
+                   format_cell(agreement, sizeof agreement, "%.3f", rank->agreement));
         }
     }
     for (unsigned i = 0; i < record->rank_count; i++) {
@@ -57,7 +60,7 @@ static void print_table(const struct slc_sweep_record *record)
     }
 }
 
-/* A bar of `part` (0 to 1) of BAR characters; dots where the number is not known. */
+/* Prints a bar of `part` (0 to 1) of BAR characters; dots for an unknown number. */
 static void print_bar(double part, char mark)
 {
     char bar[BAR + 1];
@@ -85,7 +88,7 @@ static void print_plot(const struct slc_sweep_record *record)
     }
 }
 
-/* Table, plot and suggestion on standard output. */
+/* Prints table, plot and suggestion on standard output. */
 static void sweep_report(const struct slc_sweep_record *record,
                          const struct slc_sweep_suggestion *suggestion,
                          const char *folder)
@@ -104,14 +107,14 @@ static void sweep_report(const struct slc_sweep_record *record,
     (void)fflush(stdout);
 }
 
-/* What the runs of a sweep have in common. */
+/* Common data of the runs of a sweep. */
 struct sweep {
     const struct cpd *cpd;
     const struct operands *operands;
     char folder[1024];
 };
 
-static int run_of_sweep(void *context, struct slc_sweep_job *job)
+static int run_sweep_job(void *context, struct slc_sweep_job *job)
 {
     const struct sweep *sweep = context;
     struct cpd cpd = {.args = sweep->cpd->args,
@@ -149,7 +152,7 @@ static json_t *sweep_identity(const struct cpd *cpd)
     return slc_sweep_identity(&cpd->session.store.manifest, &method);
 }
 
-/* Plans for the largest rank: what does not fit is told before the first run. */
+/* Plans for the largest rank, so that an insufficient budget fails before the first run. */
 static enum slc_status
 prepare_sweep(void *context, uint32_t rank, json_t **identity, struct slc_error *err)
 {
@@ -168,13 +171,13 @@ prepare_sweep(void *context, uint32_t rank, json_t **identity, struct slc_error 
     return status;
 }
 
-static void begin_sweep(void *context, bool fresh)
+static void start_sweep(void *context, bool fresh)
 {
     const struct sweep *sweep = context;
     const struct arguments *options = &sweep->cpd->args;
 
     if (fresh) {
-        log_json_fresh(sweep->cpd->log);
+        log_json_truncate(sweep->cpd->log);
     }
     if (options->quiet) {
         return;
@@ -206,7 +209,7 @@ static void print_run(void *context, const struct slc_sweep_run *run, bool befor
     (void)fflush(stdout);
 }
 
-/* Refuses what a sweep has no place for. */
+/* Rejects options that a sweep does not support. */
 static enum slc_status check_sweep(const struct arguments *args, struct slc_error *err)
 {
     const char *without = args->stem != NULL      ? "--stem"
@@ -215,35 +218,33 @@ static enum slc_status check_sweep(const struct arguments *args, struct slc_erro
                                                   : NULL;
 
     if (without != NULL) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "%s does not go with several ranks or runs, whose results are folders: "
-                        "leave it out",
-                        without);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "%s cannot be combined with several ranks or runs, whose results are folders", without);
     }
     if (strcmp(args->checkpoint, "auto") != 0 && strcmp(args->checkpoint, "none") != 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--checkpoint %s: each run of a sweep has a checkpoint of its own, in its "
-                        "folder: auto or none",
-                        args->checkpoint);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "--checkpoint %s: each run of a sweep has its own checkpoint folder; use auto or none",
+            args->checkpoint);
     }
     if (strcmp(args->init, "random") != 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--init %s: the runs of a sweep differ by their random starts: leave it "
-                        "out",
+                        "--init %s: the runs of a sweep need random starts; omit --init",
                         args->init);
     }
     return SLC_OK;
 }
 
-/* The folder that is named, or NAME.sweep. */
-static enum slc_status name_folder(struct sweep *sweep, struct slc_error *err)
+/* Sets the folder to the given one, or NAME.sweep. */
+static enum slc_status choose_folder(struct sweep *sweep, struct slc_error *err)
 {
     const char *output = sweep->cpd->args.folder;
     int length;
 
     if (output != NULL && strlen(output) >= sizeof sweep->folder) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the name of the folder has %zu bytes; %zu are the limit", strlen(output),
+                        "the name of the folder has %zu bytes; the limit is %zu", strlen(output),
                         sizeof sweep->folder - 1);
     }
     if (output != NULL) {
@@ -256,7 +257,7 @@ static enum slc_status name_folder(struct sweep *sweep, struct slc_error *err)
     return cpd_output_check_folder(sweep->folder, err);
 }
 
-/* The exit code of a sweep that met no fault of its own. */
+/* Returns the exit code of a sweep without an error of its own. */
 static int end_code(enum slc_sweep_end end, int code)
 {
     switch (end) {
@@ -279,8 +280,8 @@ static enum slc_consistency consistency(const char *text)
                             : SLC_CONSISTENCY_AUTO;
 }
 
-/* All runs, and what is told of them; the exit code. */
-static int make_sweep(struct sweep *sweep, struct slc_sweep_record *record, struct slc_error *err)
+/* Makes all runs and prints the results. Returns the exit code. */
+static int run_all_jobs(struct sweep *sweep, struct slc_sweep_record *record, struct slc_error *err)
 {
     const struct arguments *args = &sweep->cpd->args;
     uint32_t ranks[OPTION_COUNTS_MAX];
@@ -298,8 +299,8 @@ static int make_sweep(struct sweep *sweep, struct slc_sweep_record *record, stru
                                               .threads = (unsigned)args->session.threads,
                                               .stop = signals_stop(),
                                               .prepare = prepare_sweep,
-                                              .starting = begin_sweep,
-                                              .run = run_of_sweep,
+                                              .starting = start_sweep,
+                                              .run = run_sweep_job,
                                               .completed = print_run,
                                               .context = sweep};
     struct slc_sweep_suggestion suggestion;
@@ -317,7 +318,7 @@ static int make_sweep(struct sweep *sweep, struct slc_sweep_record *record, stru
         code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
     }
     if (code == slc_status_exit_code(SLC_ERR_TIME_LIMIT) || code > 128) {
-        console_note("the same command goes on with the sweep, as %s/sweep.json records it",
+        console_note("repeat the command to resume the sweep recorded in %s/sweep.json",
                      sweep->folder);
     } else if (code == 0 && !args->quiet) {
         sweep_report(record, &suggestion, sweep->folder);
@@ -331,10 +332,10 @@ int cpd_run_sweep(const struct cpd *cpd, const struct operands *operands)
     struct slc_sweep_record record = SLC_SWEEP_RECORD_INIT;
     struct slc_error err = SLC_ERROR_INIT;
 
-    if (check_sweep(&cpd->args, &err) != SLC_OK || name_folder(&sweep, &err) != SLC_OK) {
+    if (check_sweep(&cpd->args, &err) != SLC_OK || choose_folder(&sweep, &err) != SLC_OK) {
         return console_error(&err);
     }
-    int code = make_sweep(&sweep, &record, &err);
+    int code = run_all_jobs(&sweep, &record, &err);
     slc_sweep_record_destroy(&record);
     return code;
 }
