@@ -30,8 +30,8 @@ enum slc_conflict {
     SLC_CONFLICT_COLUMNS, /* every worker processes every tile for its own columns of the output: no
                              scratch, but all workers decode all tiles */
     SLC_CONFLICT_ROWS,    /* for a layout sorted by the mode: no row is in two partitions, and the
-                             tiles of a partition come one after another, in order; the same bits for
-                             any number of workers and order of partitions */
+                             tiles of a partition come one after another, in order; the same bits
+                             for any number of workers and order of partitions */
     SLC_CONFLICT_REPLICA /* replicas of the tensor in the device's memory, in which every output row
                             has one owner; see replica_begin */
 };

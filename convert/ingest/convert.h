@@ -38,8 +38,8 @@ struct slc_convert_options {
     unsigned threads;
     bool overwrite;
     bool table;  /* append only: the input is a table with the columns that the store was made from;
-                    also implied by a table's file name (.csv, .tsv, .tab) if the store was made from
-                    a table */
+                    also implied by a table's file name (.csv, .tsv, .tab) if the store was made
+                    from a table */
     bool append; /* append to the store at `output`; keeps its codec and numbering */
     bool drop_layouts; /* drop the additional layouts of that store; default: rebuild them */
     bool again;        /* append even if the store has recorded this input before */

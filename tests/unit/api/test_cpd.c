@@ -356,7 +356,8 @@ static void tells_of_runs(void)
     check_text(html, factors);
     report.record = sluice_model_record(model);
     api_clear(&err);
-    API_FAILS(sluice_model_report(numbers, html, &report, &err), SLUICE_ERR_INPUT, &err, "mode sizes");
+    API_FAILS(sluice_model_report(numbers, html, &report, &err), SLUICE_ERR_INPUT, &err,
+              "mode sizes");
     API_OK(sluice_model_save(numbers, SLUICE_MODEL_NPY, folder, &err), &err);
     CU_ASSERT_EQUAL(access(path, F_OK), -1);
     sluice_model_destroy(numbers);
