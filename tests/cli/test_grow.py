@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import FULL, QUICK, SLUICE, check, run, sluice  # noqa: E402
@@ -278,19 +279,24 @@ def killed(folder):
     """After SIGKILL at any moment the old store or the new one is there, and the same command ends with the new one."""
     first, more = rows_of(60000, 7, (4000, 300, 50)), rows_of(60000, 8, (4000, 300, 90))
     old = made(folder, "old", first)
-    new = made(folder, "new", first + more)
     path = write(folder, "more.tns", text(more))
+    new = os.path.join(folder, "new.slc")
+    shutil.copytree(old, new)
+    start = time.monotonic()
+    sluice("append", new, path, "-q")
+    whole = time.monotonic() - start
     states = [blocks(old), blocks(new)]
+    check(states[1] == blocks(made(folder, "both", first + more)), "an append is not the conversion of both")
     store = os.path.join(folder, "x.slc")
     draw = random.Random(9)
     seen = [0, 0]
-    for _ in range(60 if FULL else 4 if QUICK else 12):
+    for i in range(60 if FULL else 4 if QUICK else 12):
         shutil.rmtree(store, ignore_errors=True)
         shutil.rmtree(store + ".part", ignore_errors=True)
         shutil.copytree(old, store)
         process = subprocess.Popen([SLUICE, "append", store, path, "-q"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            process.wait(draw.uniform(0, 0.4))
+            process.wait(draw.uniform(0, whole) if i > 0 else 0)
         except subprocess.TimeoutExpired:
             process.send_signal(draw.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)))
             process.wait()

@@ -103,7 +103,7 @@ def done(folder, program, commands, locked):
             args = [arg if arg != "uring" else "auto" for arg in args]
             ended = execute(folder, program, args, locked)
         check(ended.returncode == 0, f"{what}: exit {ended.returncode}: {ended.stderr}")
-        said = re.findall(r"buffers not all registered|reading by pread threads", ended.stdout + ended.stderr)
+        said = re.findall(r"not all buffers are registered|reading by pread threads", ended.stdout + ended.stderr)
         check(len(said) <= 1, f"{what}: said {len(said)} times: {ended.stdout}{ended.stderr}")
         told += [args[0] for _ in said]
     return told
