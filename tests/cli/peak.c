@@ -1,14 +1,15 @@
-/* Runs a command and tells its peak resident size, as the system counts it.
+/*
+ * Runs a command and reports its peak resident size, as counted by the system.
  *
  *     peak REPORT CGROUP COMMAND ARGUMENT..
  *
- * What the system tells of a process that has ended (ru_maxrss) is the most that it had before and
- * after exec, and a child has before it what its parent has: 10 to 40 MiB where that is Python, as
- * much as the commands that are measured. Of a child of this program it is the command's own.
+ * The peak that the system reports for a finished process (ru_maxrss) covers the time before exec,
+ * too, when a child is as large as its parent: 10 to 40 MiB for Python, as much as the measured
+ * commands. For a child of this small program it is the command's own.
  *
- * The child joins the cgroup whose list of processes is the file CGROUP ("" for none). To the
- * descriptor REPORT goes a line: wait status, peak resident KiB, blocks of 512 bytes read from
- * drives, microseconds of processor time. The child ends with this program.
+ * The child joins the cgroup whose list of processes is the file CGROUP ("" for none). The
+ * descriptor REPORT receives a line: wait status, peak resident KiB, blocks of 512 bytes read from
+ * drives, microseconds of processor time. The child is killed when this program ends.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,7 +24,7 @@
 
 enum { NOT_RUN = 127 };
 
-/* Joins the cgroup, whose files take "0" for the process that writes it. */
+/* Joins the cgroup: writing "0" to its file adds the writing process. */
 static int join(const char *cgroup)
 {
     int fd = open(cgroup, O_WRONLY | O_CLOEXEC);

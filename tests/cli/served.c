@@ -1,13 +1,13 @@
-/* The command, also as a server for tests that run it thousands of times: loading its libraries
- * takes longer than refusing a forged store.
+/*
+ * The command, also as a server for tests that run it thousands of times: loading its libraries
+ * takes longer than rejecting a forged store.
  *
- * It is linked as the command is, with a main of its own before that of the command
- * (-Wl,--wrap=main). With --serve OUTPUT MESSAGES it is a server, else the command. A request is
- * the number of its bytes as 32 bits of this machine, then the working folder and the arguments,
- * each ended by a zero byte. For each one a child runs the command's main, its output and messages
- * going to the descriptors of those numbers; then the server replies with the wait status, 32 bits.
- * The end of the requests ends it. It starts no thread, so that each child begins as a fresh
- * process does.
+ * It is linked like the command, with another main in front (-Wl,--wrap=main). With --serve OUTPUT
+ * MESSAGES it is a server, otherwise the command. A request is its length in bytes as 32 bits in
+ * host byte order, then the working folder and the arguments, each terminated by a zero byte. For
+ * each request a child runs the command's main, with its output and messages redirected to the
+ * descriptors with those numbers; then the server replies with the wait status, 32 bits. It ends at
+ * the end of the requests. It starts no threads, so that each child starts like a new process.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -38,7 +38,7 @@ static bool read_all(void *to, size_t bytes)
     return true;
 }
 
-/* What a child runs: `text` holds its folder and arguments, each ended by a zero byte. */
+/* Run by a child: `text` holds its folder and arguments, each terminated by a zero byte. */
 static int run_command(char *text, size_t bytes, int output, int messages)
 {
     static char name[] = "sluice";

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
-"""
-tools/gpu-acceptance from outside: both calls of a bare machine, on an emulated device; a run that a signal ends; a machine
-without a device. Then the parts of it that need no device.
-"""
+"""tools/gpu-acceptance: both of its calls on a bare machine, with an emulated device; a run ended
+by a signal; a machine without a device. Then the parts that need no device."""
 
 import glob
 import io
@@ -26,10 +24,10 @@ import gpu_runner  # noqa: E402
 import gpu_tensors  # noqa: E402
 
 SCRIPT = os.path.join(SOURCE, "tools", "gpu-acceptance")
-# Stand-ins for the tests of a device. The first passes if the variable names the packed libraries.
+# Substitutes for the device tests. The first passes if the variable names the packed libraries.
 GOOD = 'case "$LD_LIBRARY_PATH" in "$(dirname "$0")"*) echo "ok 1";; *) echo "not ok 1 - no libraries"; exit 1;; esac\n'
 BAD = 'echo "# 3 is not 2"; echo "not ok 1 - numbers"; echo "out of numbers" >&2; exit 1\n'
-# In place of programs of the system, which must not load the packed libraries.
+# Substitutes for system programs, which must not load the packed libraries.
 SMI = 'echo "Emulated card, 1.2.3, ${LD_LIBRARY_PATH:-no variable}"\n'
 SANITIZER = '[ -z "$LD_LIBRARY_PATH" ] || exit 3; case "$5" in */planted_race) exit 9;; esac\n'
 
@@ -42,7 +40,8 @@ def script(path, text):
 
 
 def command(folder, program, *arguments):
-    """The script over `program` as the packed command, in an environment with the stand-ins of folder/bin."""
+    """The script with `program` as the packed command, in an environment with the substitutes of
+    folder/bin."""
     packed = os.path.join(folder, "packed")
     os.makedirs(packed, exist_ok=True)
     shutil.copy(program, os.path.join(packed, "sluice"))
@@ -68,7 +67,7 @@ def accept(folder, program, *arguments):
 
 
 def check_rows(folder, wanted, status, text, record):
-    """Marks of speed mean nothing on an emulated device; that figures are there, and results agree, does."""
+    """Speed means nothing on an emulated device; figures must exist and results must agree."""
     found = {row["row"]: row for row in record["rows"]}
     check(status in (0, 1) and sorted(found) == sorted(wanted), text)
     places = [text.index(f"{number:2} {found[number]['verdict']}") for number in wanted]
@@ -135,14 +134,14 @@ def second_call(folder):
 
 
 def ended(folder):
-    """SIGTERM in the midst of a row: the record is in order all the time, and has what there was."""
+    """SIGTERM during a row: the record is valid at any time, and contains the finished rows."""
     stand_ins(folder)
     shutil.rmtree(os.path.join(folder, "results"), ignore_errors=True)
     script(os.path.join(folder, "packed", "device_slow"), "exec sleep 1000\n")
     words, environment = command(folder, os.environ["SLUICE_EMULATED"], "--rows", "1,2,3")
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
         begin, record = time.monotonic(), {"commands": []}
-        # Tensors are made while the tests run.
+        # Tensors are generated while the tests run.
         while not any("generate skewed-0.1" in note["command"] for note in record["commands"]):
             check(time.monotonic() - begin < 100 and process.poll() is None, f"no second row: {record}")
             time.sleep(0.02)
@@ -160,7 +159,7 @@ def ended(folder):
 
 
 def late(folder):
-    """Rows for which there is no time are left out."""
+    """Rows are skipped when the time is used up."""
     status, text, record = accept(folder, os.environ["SLUICE_EMULATED"], "--rows", "1,3", "--seconds", "5")
     check(all("no time left" in row["figures"][0] for row in record["rows"]) and status == 77, text)
 
@@ -169,7 +168,7 @@ def without(folder):
     status, text, record = accept(folder, os.environ["SLUICE"])
     check(status == 77 and [row["verdict"] for row in record["rows"]] == ["SKIP"] * 10, text)
     check("nothing was measured: " in text and "CUDA" in text.splitlines()[-1], text)
-    # What cannot be written ends nothing.
+    # A failed write does not end the run.
     os.mkdir(os.path.join(folder, "results", "gpu-acceptance.json.part"))
     status, text, record = accept(folder, os.environ["SLUICE"], "--rows", "1")
     check(status == 77 and "gpu-acceptance.json: " in text and len(record["rows"]) == 10, text)
@@ -191,7 +190,7 @@ def without(folder):
 # ---- parts
 
 def between_sizes(folder):
-    """A ceiling of a working set between two that were measured."""
+    """A ceiling for a working set between two measured ones is interpolated."""
     runner = gpu_runner.Runner(folder, folder, folder, 1, 100)
     runner.record["ceilings"] = {"ceilings": [{"ceiling": "rows", "row_bytes": width, "working_bytes": mib << 20, "gb_per_s": rate}
                                               for width, factor in ((256, 1), (512, 2))
@@ -203,7 +202,8 @@ def between_sizes(folder):
 
 
 def background(folder):
-    """Tensors are made in the background only while that is allowed, or somebody waits for one."""
+    """Tensors are generated in the background only while that is allowed, or when a row waits for
+    one."""
     ticks = os.path.join(folder, "ticks")
     script(os.path.join(folder, "slow", "sluice"),
            f'i=0; while [ $i -lt 60 ]; do echo >> {ticks}; sleep 0.02; i=$((i+1)); done; mkdir -p "$2"\n')
@@ -245,7 +245,7 @@ def background(folder):
 
 
 def archives(folder):
-    """What an archive holds is unpacked below its folder or not at all."""
+    """The files of an archive are unpacked below its folder or not at all."""
     inside = os.path.join(folder, "inside")
     script(os.path.join(inside, "sluice"), "exit 0\n")
     path = os.path.join(folder, "acc.tar.xz")

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""sluice bench: JSON that is valid and agrees with itself, bad options, stores of every shape.
+"""sluice bench: valid, consistent JSON, bad options, stores of every shape.
 
-Figures are never judged here: tests share their machine.
-"""
+Timings are never checked here, because tests share their machine."""
 
 import json
 import math
@@ -22,13 +21,13 @@ def bench_names():
     return re.findall(r"^  (\w+) ", text, re.M)
 
 
-# Sweeping what no cache holds takes most of the time of these, and here nobody judges figures.
+# Sweeps beyond all caches dominate the time of these, and timings are not checked here.
 SWEEPING = ("mttkrp", "roofline", "stream")
 SMALL_SET = ("--memory-set", "1MiB")
 
 
 def bench(*args):
-    """Runs a benchmark with --json; checks what all records have; returns the record."""
+    """Runs a benchmark with --json; checks the parts common to all records; returns the record."""
     out, messages = sluice("bench", *args, *(SMALL_SET if args[0] in SWEEPING else ()), "--json")
     record = json.loads(out)
     check(record["schema"] == "sluice-bench-1", record["schema"])
@@ -41,7 +40,7 @@ def bench(*args):
 
 
 def helps_and_man_page(_folder):
-    """Every benchmark has a help, and a section of the man page with exactly its options."""
+    """Every benchmark has a help text, and a section of the man page with exactly its options."""
     with open(os.path.join(SOURCE, "docs", "man", "sluice-bench.1.scd")) as file:
         page = file.read()
     names = bench_names()
@@ -90,7 +89,7 @@ def close(a, b):
 
 
 def shapes(folder):
-    """Small stores of 1 to 5 modes, and of 2 without a nonzero; yields (path, order, nnz)."""
+    """Small stores of 1 to 5 modes, some without nonzeros; yields (path, order, nnz)."""
     for order, dims in enumerate(("7", "9x8", "20x30x4", "3x9x8x7", "4x5x6x3x2"), 1):
         if order not in ((3,) if QUICK else range(1, 6) if FULL else (1, 3, 5)):
             continue
@@ -119,7 +118,8 @@ STRATEGIES = {"sluice": ("direct", "private", "locked", "ordered", "columns", "o
 
 
 def check_permuting(record, total):
-    """Sorting a list costs so many MTTKRPs, and is paid back where the permuted visit is faster."""
+    """The cost of sorting a list is counted in MTTKRPs; it pays off if the permuted visit is
+    faster."""
     check(("permute_ms" in total) == (total["kernel"] == "genten-c"), f"{total}")
     if "permute_ms" not in total:
         check("payback_iterations" not in total, f"{total}")
@@ -137,7 +137,7 @@ def check_permuting(record, total):
 
 
 def check_mttkrp(record, order, nnz):
-    """The record of `bench mttkrp` agrees with itself."""
+    """The record of `bench mttkrp` is consistent."""
     check(record["tensor"]["nnz"] == nnz and len(record["tensor"]["dims"]) == order, f"{record}")
     for row in record["rows"]:
         check(row["min_ms"] <= row["median_ms"] <= row["max_ms"], f"{row}")
@@ -181,9 +181,9 @@ def check_mttkrp(record, order, nnz):
 
 
 def mttkrp(folder):
-    """One combination has all_modes_ms at its top; every order, and no nonzeros."""
+    """A single combination has all_modes_ms at the top level; every order, also without nonzeros."""
     for path, order, nnz in shapes(folder):
-        count = 3 if order == 3 else 1  # few samples make few of the ceilings, which take most of the time
+        count = 3 if order == 3 else 1  # few samples per ceiling: the ceilings dominate the time
         record = bench("mttkrp", path, "-r", 3, "-t", 2, "-n", count)
         check_mttkrp(record, order, nnz)
         check(len(record["totals"]) == 1, f"{record['totals']}")
@@ -192,7 +192,7 @@ def mttkrp(folder):
 
 
 def mttkrp_baselines(folder):
-    """Beside sluice's kernels or alone; in every order, precision and instruction set."""
+    """With sluice's kernels or alone; in every order, precision and instruction set."""
     for path, order, nnz in shapes(folder):
         record = bench("mttkrp", path, "-r", 3, "-t", 2, "-n", 1, "--kernel", "all")
         check_mttkrp(record, order, nnz)
@@ -215,7 +215,7 @@ def mttkrp_baselines(folder):
     check(all("permute_ms" not in total for total in only["totals"]), f"{only['totals']}")
     out, _ = sluice("bench", "mttkrp", path, "-r", 4, "-n", 1, "--kernel", "all")
     check("sorting in its" in out and "paid back in" in out and "genten-b" in out, out)
-    # The list of a tensor that fits alone may not fit beside it.
+    # The list of a tensor may fit only without sluice's own copy.
     path = os.path.join(folder, "y.slc")
     sluice("generate", path, "--dims", "3000x2000x1000", "--nnz", 400000, "-q")
     plan = json.loads(sluice("plan", path, "-r", 2, "--copies", "never", "--json")[0])
@@ -225,10 +225,8 @@ def mttkrp_baselines(folder):
 
 
 def check_layouts(path, *args):
-    """
-    Every kernel over every layout that it is for, each mode of each within rounding of the oracle;
-    returns the largest error.
-    """
+    """Every kernel over every suitable layout, in each mode, agrees with the oracle within
+    rounding; returns the largest error."""
     sluice("layout", path, "--sorted", "all", "--fiber", "all", "-q")
     record = bench("mttkrp", path, "-t", 2, "-n", 1, "--warm-up", 0, "--kernel", "all", "--layouts",
                    "all", "--check", *args)
@@ -248,7 +246,7 @@ def check_layouts(path, *args):
 
 
 def mttkrp_layouts(folder):
-    """Each kernel over each layout gives the oracle's numbers: small stores, and bundled tensors."""
+    """Each kernel over each layout agrees with the oracle: small stores and bundled tensors."""
     for path, order, nnz in shapes(folder):
         if order % 2 == 0 and nnz > 0:
             continue
@@ -258,7 +256,7 @@ def mttkrp_layouts(folder):
         path = os.path.join(folder, name + ".slc")
         sluice("convert", bundled(name), path, "-q")
         check_layouts(path, "-r", 5)
-    # Fibers that `blco` keeps whole need no layout of their own.
+    # Fibers that are whole in `blco` need no other layout.
     path = os.path.join(folder, "whole.slc")
     sluice("generate", path, "--dims", "4x300x200", "--nnz", 100000, "-q")
     record = bench("mttkrp", path, "-r", 4, "-n", 1, "--kernel", "atomic", "--check")
@@ -273,7 +271,7 @@ def mttkrp_layouts(folder):
     check("fibers of" in out and "error e-15" in out, out)
     out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--layouts", "sorted", status=2)
     check("no layout sorted by mode 1: build it" in messages and "(sluice layout --sorted, --layouts)" in messages, messages)
-    # What fits alone may not fit beside further layouts, or the list of 64-bit coordinates.
+    # A store may fit alone, but not with further layouts or a list of 64-bit coordinates.
     path = os.path.join(folder, "large.slc")
     sluice("generate", path, "--dims", "3000x2000x1000", "--nnz", 400000, "-q")
     sluice("layout", path, "--fiber", "all", "-q")
@@ -343,7 +341,8 @@ TTV_BASELINES = {"coo", "coo-sorted", "csr"}
 
 
 def check_ttv(record, order, nnz, threads):
-    """Every kernel in every mode, within rounding of a plain loop, with figures that agree."""
+    """Every kernel in every mode agrees with a plain loop within rounding, and its figures are
+    consistent."""
     for mode in range(1, order + 1):
         for count in threads:
             rows = {row["kernel"]: row for row in record["rows"]
@@ -414,7 +413,8 @@ def ttm(folder):
 
 
 def ttv_refuses(folder):
-    """Empty fibers beyond the budget are left out and said, or refused where they are asked for."""
+    """Empty fibers that exceed the budget are omitted with a note, or rejected if requested
+    explicitly."""
     path = os.path.join(folder, "x.slc")
     sluice("generate", path, "--dims", "1000000x1000000x1000000", "--nnz", 100, "-q")
     out, messages = sluice("bench", "ttv", path, "--mode", 1, "-n", 1, "--memory", "64MiB")
@@ -432,7 +432,7 @@ ROOFLINE_KERNELS = ("mttkrp-copies", "mttkrp-stream")
 
 
 def moved_bytes(row, order, value):
-    """Bytes a nonzero of an MTTKRP moves by its form, as the man page has it."""
+    """Bytes per nonzero that an MTTKRP transfers, by form, as documented in the man page."""
     vary = None if row["form"] == "plain" else [int(mode) for mode in row["form"].split(",")]
     each, run = value, 0 if vary is None else 4
     for mode in range(1, order + 1):
@@ -446,7 +446,7 @@ def check_roofline_row(record, row, order, nnz):
     value = 4 if record["precision"] == "f32" else 8
     if row["kernel"] == "sptv":
         check(row["flop"] == 2 * nnz, f"{row}")
-        # Small integers, and modes within 16 bits.
+        # Small integers, and mode sizes that fit in 16 bits.
         lanes = nnz * (4 + 2 + 8 + 10 / row["nnz_per_run"])
         few = nnz * (8 + 4 + 8 + 4 + 4 / row["nnz_per_run"])
         check(close(row["bytes"], lanes) or nnz <= 256 and close(row["bytes"], few), f"{row}")
@@ -477,12 +477,12 @@ def check_roofline_row(record, row, order, nnz):
 
 
 def roofline(folder):
-    """A row per kernel, rank and mode, and per bound; positions that follow from them."""
+    """A row per kernel, rank and mode, and per bound, with consistent positions."""
     temp = os.path.join(folder, "temp")
     os.mkdir(temp)
     for path, order, nnz in shapes(folder):
         if order % 2 == 0 and nnz > 0 and not FULL:
-            continue  # every kernel at every rank and mode, with both bounds: the longest test here
+            continue  # every kernel at every rank and mode, with both bounds, is the longest test here
         more = ["--precision", "f32", "-t", 1, "-n", 2] if order == 3 else ["-t", 2, "-n", 1]
         record = bench("roofline", path, "-r", "1,5", "--warm-up", 0, "--bounds",
                        "--temp-dir", temp, *more)
@@ -491,7 +491,7 @@ def roofline(folder):
         check(record["levels"][-1]["level"] == "memory", f"{record['levels']}")
         check(all(row["gb_per_s"] > 0 for row in record["levels"]), f"{record['levels']}")
         check(all(row["gflop_per_s"] > 0 for row in record["peaks"]), f"{record['peaks']}")
-        # There are no copies of a single mode.
+        # A tensor of one mode has no replicas.
         kernels = ROOFLINE_KERNELS if order > 1 else ROOFLINE_KERNELS[1:]
         wanted = [(k, r, n) for k in kernels for r in (1, 5) for n in range(1, order + 1)]
         if record["precision"] == "f64" and nnz > 0:
@@ -522,7 +522,8 @@ def roofline(folder):
 
 
 def check_roofline_bounds(tensor, order, nnz):
-    """As many nonzeros; the worst as long in every mode, the best in none longer than it must be."""
+    """The same number of nonzeros; the worst case has the same size in every mode, the best case is
+    minimal in each."""
     best, worst = tensor["best"], tensor["worst"]
     check(best["nnz"] == worst["nnz"] == nnz, f"{tensor}")
     check(worst["dims"] == [nnz] * order, f"{worst}")
@@ -535,7 +536,7 @@ def attributes(tree):
 
 
 def roofline_picture(folder):
-    """Well-formed XML that names nothing outside of it, a marker per row, whatever files are called."""
+    """Well-formed XML without external references, with a marker per row, for any file name."""
     svg = os.path.join(folder, "roofs.svg")
     odd = os.path.join(folder, "a<b>&c\"d\x01.slc")
     other = os.path.join(folder, "other")
@@ -605,8 +606,8 @@ def roofline_refuses(folder):
         else:
             check(done.returncode == 2 and "does not support" in done.stderr, done.stderr)
     if QUICK:
-        return  # what a sanitizer holds makes another budget of it
-    # Sorting for TTM takes more than the rest: its rows alone are missing, with the reason.
+        return  # a sanitizer's memory changes the budget
+    # Sorting for TTM needs the most memory: only its rows are missing, with a reason.
     plan = json.loads(sluice("plan", path, "-r", 2, "-t", 1, "--json")[0])
     out, messages = sluice("bench", "roofline", path, "-r", 2, "-n", 1, "-t", 1, "--memory",
                            plan["minimum_bytes"] + (6 << 20), "--warm-up", 0, *SMALL_SET,
@@ -617,7 +618,7 @@ def roofline_refuses(folder):
     told = [(item["kernel"], item["mode"]) for item in record["left_out"]]
     check([("ttm-fiber", n) for n in (1, 2, 3)] == [t for t in told if t[0] == "ttm-fiber"], f"{told}")
     check("is left out: " in messages and "MiB of memory or more" in record["left_out"][-1]["why"], messages)
-    # A kernel that does not fit is left out; bounds that would not are made smaller; both are said.
+    # A kernel that does not fit is omitted, and bounds are reduced to fit; both are reported.
     sluice("generate", path, "--dims", "300x200x100", "--nnz", 300000, "-f", "-q")
     plan = json.loads(sluice("plan", path, "-r", 1, "-t", 1, "--copies", "always", "--json")[0])
     tight = plan["total_bytes"] - plan["copies_bytes"] // 2
@@ -634,7 +635,7 @@ def roofline_refuses(folder):
 
 
 def codec(folder):
-    """Sizes are those of the format; rates agree with times; nothing is left behind."""
+    """Sizes match the format, rates match times, and no files are left."""
     for path, order, nnz in shapes(folder):
         temp = path + ".tmp"
         os.mkdir(temp)
@@ -667,7 +668,7 @@ def codec(folder):
 
 
 def codec_sample(folder):
-    """A sample of a larger store is whole tiles; what `info` says of the index is what it costs."""
+    """The sample of a larger store has whole tiles; `info` reports the actual cost of the index."""
     path = os.path.join(folder, "x.slc")
     sluice("generate", path, "--dims", "3000x2000x1000", "--nnz", 200000, "-q")
     record = bench("codec", path, "-n", 1, "--isa", "best", "--nnz", 1)
@@ -693,13 +694,13 @@ def codec_sample(folder):
 
 
 def convert(folder):
-    """Phases, ratios that follow from them, a budget that is kept; nothing is left behind."""
+    """Phases and consistent ratios within the budget; no files are left."""
     for path, order, nnz in shapes(folder):
         text, temp = path + ".tns", path + ".tmp"
         sluice("export", path, text)
         os.mkdir(temp)
         more = ["--codec", "blco", "-t", 1, "--fibers", 1] if order % 2 else ["--relabel", "frequency"]
-        # Without a nonzero nothing tells the lengths of the modes.
+        # Without nonzeros the mode sizes are unknown.
         if nnz == 0:
             out, _ = sluice("bench", "convert", text, "--temp-dir", temp, status=3)
             check(out == "" and os.listdir(temp) == [], f"{os.listdir(temp)}")
@@ -717,8 +718,8 @@ def convert(folder):
         check(close(record["over_scan"], whole / rows["scan"]["median_ms"]), f"{record}")
         check(close(record["all_modes_iterations"], whole / record["all_modes_ms"]), f"{record}")
     if QUICK:
-        return  # what a sanitizer holds makes another budget of it
-    # Factors of so many columns do not fit where the conversion does.
+        return  # a sanitizer's memory changes the budget
+    # Factors of that many columns do not fit although the conversion does.
     text = os.path.join(folder, "long.tns")
     sluice("generate", text, "--dims", "9000x9000x9000", "--nnz", 1000)
     out, messages = sluice("bench", "convert", text, "-r", 4000, "-n", 1, "-t", 1, "--memory", "60MiB",
@@ -746,7 +747,7 @@ def convert_refuses(folder):
 
 
 def io(folder):
-    """Raw reads and every method, whatever the shape; a method the system refuses has a note."""
+    """Raw reads and every method, for every shape; an unavailable method has a note."""
     for path, _order, nnz in shapes(folder):
         record = bench("io", path, "-n", 2, "--warm-up", 0)
         check(record["tensor"]["nnz"] == nnz, f"{record}")
@@ -764,7 +765,7 @@ def io(folder):
 
 
 def passes(folder):
-    """A row per rank and mode whose shares follow from its times."""
+    """A row per rank and mode with shares that match its times."""
     for path, order, nnz in shapes(folder):
         record = bench("pass", path, "-r", "1,5", "-n", 2, "--warm-up", 0)
         check(record["tensor"]["nnz"] == nnz, f"{record}")
@@ -783,14 +784,14 @@ def passes(folder):
 
 
 def named_budgets(folder):
-    """What a benchmark that holds the store names as the budget is enough, and a MiB less is not."""
+    """The budget that a benchmark names for an in-memory store suffices, and a MiB less does not."""
     if QUICK:
-        return  # what a sanitizer holds makes another budget of it
+        return  # a sanitizer's memory changes the budget
     path = os.path.join(folder, "x.slc")
     sluice("generate", path, "--dims", "300x200x100", "--nnz", 400000, "--rank", 2, "--noise", 0.1, "-q")
     for kind in (("mttkrp", *SMALL_SET), ("pass", "--mode", 1), ("ttm", "--mode", 1)):
         args = ("bench", kind[0], path, "-r", 3, "-n", 1, "-t", 2, *kind[1:])
-        # Where the process is measured a few pages larger or smaller, its step of 4 MiB may be another one.
+        # If the process is a few pages larger or smaller, its step of 4 MiB may differ.
         for _ in range(4):
             _, budget = works_as_named(args, 2)
             less = measured([*args, "--memory", budget - MIB], status=None)
@@ -814,7 +815,7 @@ def streaming_refuses(folder):
 
 
 def cpd(folder):
-    """The phases of an iteration add up to it; no nonzeros is an error as in sluice cpd."""
+    """The phases of an iteration add up; a tensor without nonzeros is an error, as in sluice cpd."""
     for path, order, nnz in shapes(folder):
         if nnz == 0:
             out, messages = sluice("bench", "cpd", path, "-r", 2, status=1)
@@ -825,7 +826,7 @@ def cpd(folder):
             phases = {row["phase"]: row for row in record["rows"]}
             check(len(phases) == 8, f"{phases.keys()}")
             check(close(sum(row["share"] for row in phases.values()), 1), f"{phases}")
-            # With one sample the median is that iteration's.
+            # With one sample the median is that iteration's time.
             check(close(sum(row["median_ms"] for row in phases.values()),
                         record["iteration_median_ms"]), f"{record}")
             check(close(record["dense_share"], phases["update"]["share"] + phases["fit"]["share"]),
@@ -851,10 +852,10 @@ def cpd(folder):
 
 
 def cpd_copies(folder):
-    """From copies nothing is streamed; making them is a phase of no iteration."""
+    """With replicas nothing is streamed; creating them belongs to no iteration."""
     path = os.path.join(folder, "x.slc")
     sluice("generate", path, "--dims", "300x200x100", "--nnz", 30000, "-q")
-    # With auto the copies come after ten iterations of more than twenty.
+    # With auto the replicas are created after ten iterations of more than twenty.
     for more, count, owned in ((["--copies", "always", "-n", 3], 3, 3),
                                (["--warm-up", 8, "-n", 14], 14, 12),
                                (["--warm-up", 6, "-n", 14], 14, 0),
@@ -911,6 +912,6 @@ tests = [
     ("bench io and pass: refusals", streaming_refuses),
     ("budgets that are named", named_budgets),
 ]
-# What these measure others measure as well.
+# Cases covered by others as well.
 LONG = {"bench stream", "bench mttkrp: sweeps", "bench roofline: picture", "bench roofline: refusals"}
 run([test for test in tests if FULL or test[0] not in LONG])

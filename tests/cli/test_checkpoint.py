@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checkpoints of cpd from outside: a run that is killed, stopped or out of time goes on with the same
-command line, and a deterministic one ends with the bytes of a run that was left alone."""
+"""Checkpoints of cpd: a run that is killed, interrupted or out of time resumes with the same
+command line, and a deterministic one ends with the bytes of an uninterrupted run."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def command(path, out, *more):
 
 
 def ran(args, folder="."):
-    """A run that is left alone."""
+    """An uninterrupted run."""
     return run_command(args[1:], cwd=folder)
 
 
@@ -48,7 +48,7 @@ def killed_in(*more):
 
 
 def killed(folder, *more):
-    """kill -9 at random moments; other numbers of threads go on."""
+    """kill -9 at random moments; runs resume with other numbers of threads."""
     path = store(folder)
     if more:
         sluice("layout", path, "--sorted", "1,2,3", "-q")
@@ -88,7 +88,7 @@ def began(args, folder):
 
 
 def stopped(folder):
-    """SIGTERM leaves a checkpoint, by default too; what is said of it; and it goes on."""
+    """SIGTERM leaves a checkpoint, by default too; messages; and the run resumes."""
     path = store(folder)
     args = [SLUICE, "cpd", path, "-r", "6", "-i", "100000", "--tol", "0", "-o", "out", "--log-json", "log"]
     child = began(args, folder)
@@ -121,7 +121,7 @@ def stopped(folder):
     check(record["checkpoint"]["resumes"] == 1, record["checkpoint"])
     with open(os.path.join(folder, "log")) as file:
         added = [json.loads(line) for line in file][len(events):]
-    # Progress comes where an iteration takes longer than a second.
+    # Progress events appear if an iteration takes longer than a second.
     check([event["event"] for event in added if event["event"] != "progress"] ==
           ["start", "plan", "resume", "iteration", "iteration", "iteration", "results", "end"], added)
     check([i["iteration"] for i in record["iterations"]] == list(range(1, info["iteration"] + 3)), "iterations")
@@ -129,7 +129,7 @@ def stopped(folder):
 
 
 def out_of_time(folder):
-    """--maxsecs ends with 75; two parts give what one gives."""
+    """--maxsecs ends with exit code 75; two parts equal one run."""
     path = store(folder)
     whole, out = os.path.join(folder, "whole"), os.path.join(folder, "out")
     check(ran(command(path, whole, "-q")).returncode == 0, "the run failed")
@@ -145,7 +145,8 @@ def out_of_time(folder):
 
 
 def other_options(folder):
-    """What decides the result may not change, and is named; --restart begins anew; damage is told."""
+    """Options that affect the result must match, and errors name the mismatch; --restart begins
+    anew; damage is reported."""
     path = store(folder)
     out = os.path.join(folder, "out")
     stop = ran(command(path, out, "-q", "--maxsecs", "0.000001"))
@@ -178,7 +179,7 @@ def other_options(folder):
 
 
 def order_of_modes(folder):
-    """One that the plan has chosen stays, also where memory would now have another chosen."""
+    """A choice of the plan is kept, even if the available memory would now lead to another one."""
     path, out = os.path.join(folder, "t.slc"), os.path.join(folder, "out")
     sluice("generate", path, "--dims", "300x200x20x10", "--nnz", 50000, "--block-bytes", "8KiB", "-q")
     sluice("layout", path, "--sorted", "1,2", "-q")
@@ -201,7 +202,8 @@ def order_of_modes(folder):
 
 
 def two_at_once(folder):
-    """A second run with the same output is refused while the first goes on, wherever each keeps a checkpoint, if any."""
+    """A second run with the same output is rejected while the first runs, with any location of the
+    checkpoints, or none."""
     path = store(folder)
     args = [SLUICE, "cpd", path, "-r", "6", "-i", "1000000", "--tol", "0"]
     for output, first, second in ((["-o", "out"], "auto", "auto"), (["-o", "out"], "none", "none"),
@@ -221,7 +223,8 @@ def two_at_once(folder):
 
 
 def planned(folder):
-    """What plan says of the disk is what is reserved, for passes of one mode and of two, with and without layouts."""
+    """The disk space in the plan is what the run reserves, for passes of one and of two modes, with
+    and without layouts."""
     path = store(folder)
     for more in ([], ["--precision", "f32", "-r", "9"], ["--layouts", "sorted"], ["--passes", "fused"]):
         if "sorted" in more:
@@ -237,7 +240,7 @@ def planned(folder):
 
 
 def places(folder):
-    """Beside each kind of result, in a folder that is named, or nowhere."""
+    """Next to each kind of result, in a named folder, or nowhere."""
     path = store(folder)
     base = [SLUICE, "cpd", path, "-r", "3", "-q", "--maxsecs", "0.000001"]
     for more, place in ((["-s", "a-"], "a-checkpoint"), (["--ktensor", "b.txt"], "b.txt.checkpoint"),
@@ -251,7 +254,7 @@ def places(folder):
         check(not os.path.exists(os.path.join(folder, place)) or checkpoints(os.path.join(folder, place)) == [],
               f"{more}: left in {place}")
         check(place == "c" or not os.path.exists(os.path.join(folder, place)), f"{place} is left")
-    # Somebody's own folder stays, also where the run's was moved into it.
+    # A user's own folder is kept, even if the run's checkpoint was moved into it.
     nowrite = ["--nowrite", "--checkpoint", "own"]
     os.mkdir(os.path.join(folder, "own"))
     check(ran([*base, *nowrite], folder).returncode == 75, "not stopped")
@@ -262,7 +265,7 @@ def places(folder):
         os.rename(os.path.join(folder, "made", name), os.path.join(folder, "own", name))
     check(ran([*base[:-2], "-i", "2", *nowrite], folder).returncode == 0, "not resumed")
     check(os.listdir(os.path.join(folder, "own")) == [], "somebody's folder was removed, or is not empty")
-    # The run's own goes also where what was in it was discarded.
+    # The run's own folder is removed even if its contents were discarded.
     check(ran([*base, "--nowrite", "--checkpoint", "new"], folder).returncode == 75, "not stopped")
     anew = [*base[:-2], "-i", "2", "--nowrite", "--checkpoint", "new", "--restart"]
     check(ran(anew, folder).returncode == 0 and not os.path.exists(os.path.join(folder, "new")), "new is left")
@@ -284,11 +287,11 @@ def places(folder):
 run([
     ("killed runs go on to the same bytes", killed_in()),
     ("and with two modes in a pass", killed_in("--passes", "fused", "--no-cache")),
-    ("a stopped run goes on", stopped),
-    ("a run that is out of time goes on", out_of_time),
+    ("a stopped run resumes", stopped),
+    ("a run that is out of time resumes", out_of_time),
     ("other options are refused", other_options),
     ("an order of modes that the plan has chosen", order_of_modes),
     ("two runs with one output", two_at_once),
-    ("what is planned for checkpoints", planned),
+    ("plans of checkpoints", planned),
     ("places for checkpoints", places),
 ])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The Slurm script of examples/slurm, run as Slurm runs it: cut by the time limit and by signals to its shell, begun
-again each time it asks to be requeued, until it is done; the factors are those of a run that nothing cut."""
+"""Runs the script of examples/slurm as Slurm does: cut by the time limit and by signals to its
+shell, and started again each time it requests to be requeued, until it is done; the factors are
+those of an uninterrupted run."""
 
 import os
 import shutil
@@ -25,7 +26,7 @@ def program(folder, name, text):
 
 
 class Cluster:
-    """A folder with the commands of Slurm that the script calls, and what they were asked."""
+    """A folder with the Slurm commands that the script calls, and a log of their calls."""
 
     def __init__(self, folder):
         self.folder, self.bin = folder, os.path.join(folder, "bin")
@@ -38,7 +39,7 @@ class Cluster:
         sluice("generate", self.store, "--dims", "300x200x90", "--nnz", 30000, "-q")
 
     def asked(self):
-        """What scontrol was asked since the last time."""
+        """Requests to scontrol since the last call."""
         lines = open(self.requeues, encoding="ascii").read().splitlines() if os.path.exists(self.requeues) else []
         if lines:
             os.unlink(self.requeues)
@@ -62,7 +63,7 @@ def uninterrupted(cluster, iters):
 
 
 def time_limits(folder):
-    """Each job has time for little: it stops by itself, asks to be requeued, and goes on."""
+    """Each job has little time: it stops by itself, requests to be requeued, and resumes."""
     cluster, out, jobs, iters = Cluster(folder), os.path.join(folder, "run"), 0, 250
     while True:
         job = cluster.start(out, "-i", str(iters), SLURM_TEST_LEFT="1:01", SLUICE_MARGIN="60")
@@ -71,9 +72,9 @@ def time_limits(folder):
             break
         check(job.returncode == 0 and cluster.asked() == [], text)
         shutil.rmtree(out)
-        iters *= 2  # until they take longer than its second
+        iters *= 2  # until the run takes longer than its second
     check(job.returncode == 75 and cluster.asked() == ["requeue 77"], text)
-    # As good as one second: the end is behind it.
+    # Nearly one second: the end is just after it.
     while job.returncode == 75 and jobs < 500:
         jobs += 1
         job = cluster.start(out, "-i", str(iters), SLURM_JOB_END_TIME=str(int(time.time()) - 5))
@@ -84,12 +85,12 @@ def time_limits(folder):
 
 
 def signals(folder):
-    """Signals to the shell alone reach the run, at any moment of it; a job that is done is not requeued."""
+    """Signals to the shell alone reach the run at any moment; a finished job is not requeued."""
     cluster, out, cuts = Cluster(folder), os.path.join(folder, "run"), 0
     for number in range(100):
         job = cluster.start(out, "-i", "150", SLURM_TEST_LEFT="1-02:03:04")
         if number < 3:
-            # Halted amid its iterations, so that the signal does not come too late.
+            # Halted during its iterations, so that the signal is in time.
             for line in job.stdout:
                 if "its =" in line:
                     break
@@ -108,14 +109,15 @@ def signals(folder):
         if job.returncode == 0:
             break
         cuts += 1
-        # One that comes before the shell has set its trap ends the shell; Slurm then ends the job.
+        # A signal before the shell has set its trap ends the shell; Slurm then ends the job.
         check(job.returncode == 143 and cluster.asked() == ["requeue 77"] or number == 3, (job.returncode, text))
     check(job.returncode == 0 and cuts >= 1 and cluster.asked() == [], (job.returncode, cuts, text))
     check(factors(out) == uninterrupted(cluster, 150), "other factors")
 
 
 def scratch_and_sweep(folder):
-    """An array: each task has its line of options and its folder; the store is read from a copy that goes with the job."""
+    """An array: each task has its line of options and its folder; the store is read from a copy
+    local to the job."""
     cluster, out, scratch = Cluster(folder), os.path.join(folder, "runs"), os.path.join(folder, "scratch")
     os.mkdir(scratch)
     lines = ["--seed 3 -i 4", "--seed 5 -i 3"]
@@ -136,7 +138,7 @@ def scratch_and_sweep(folder):
 
 
 def errors(folder):
-    """What does not get better by being tried again is not requeued."""
+    """Permanent errors are not requeued."""
     cluster = Cluster(folder)
     out = os.path.join(folder, "run")
     for options, environment in ((["--memory", "1MiB"], {"SLURM_MEM_PER_NODE": "900"}), ([], {"SLURM_MEM_PER_NODE": "3"})):
@@ -151,7 +153,7 @@ def errors(folder):
 
 run([
     ("jobs that end at their time limit", time_limits),
-    ("jobs that are told to end", signals),
+    ("jobs that receive a signal", signals),
     ("an array, with scratch drives", scratch_and_sweep),
     ("errors are not requeued", errors),
 ])

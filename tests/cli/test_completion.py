@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Completion of command lines, by the shells themselves: what they offer is what the help and the parser tell."""
+"""Completion of command lines in the shells themselves: they offer what the help texts and the
+parser accept."""
 
 import os
 import re
@@ -12,12 +13,12 @@ from tap import Skip, check, run, run_command, sluice  # noqa: E402
 
 
 def listed(text, heading):
-    """Names and summaries below a heading of a help."""
+    """Names and summaries below a heading of a help text."""
     return dict(re.findall(r"^  (\S+) +(\S.*)$", text.split(heading)[1].split("\n\n")[0], re.M))
 
 
 def commands():
-    """Every command with options of its own, as words: bench is its benchmarks."""
+    """Every command with its own options, as words: for bench, its benchmarks."""
     names = [[name] for name in listed(sluice("--help")[0], "Commands:\n")]
     return [words for words in names if words != ["bench"]] + \
            [["bench", name] for name in listed(sluice("bench", "--help")[0], "Benchmarks:\n")]
@@ -27,7 +28,8 @@ COMMANDS = commands()
 
 
 class Option:
-    """One of a help: its names, whether it takes a value, and which choices the parser says that it has."""
+    """An option of a help text: its names, whether it has a value, and the parser's list of
+    choices."""
 
     def __init__(self, words, letter, name, value, text):
         alias = re.search(r"\(also --([\w-]+)\)", text)
@@ -53,7 +55,8 @@ OPTIONS = {" ".join(words): options(words) for words in COMMANDS}
 
 
 def asked(command, lines, folder, script):
-    """Runs a shell on its script and these lines; checks that it complains of nothing; what it says, line by line."""
+    """Runs a shell with its script and these lines; checks that there are no errors; returns its
+    output lines."""
     with open(os.path.join(folder, "script"), "w") as file:
         file.write(script)
     with open(os.path.join(folder, "lines"), "w") as file:
@@ -82,7 +85,7 @@ while read -l line
 end < $argv[1]
 """
 
-# zsh completes on terminals alone: what it is told is looked at instead, by functions in the place of its own.
+# zsh completes only on terminals: functions substituted for its own print their arguments instead.
 ZSH = """_arguments() { local each; for each in "$@"; do print -rn -- "$each"$'\\t'; done }
 _describe() { local each; for each in "${(@P)@[-1]}"; do print -rn -- "${each%%:*} "; done }
 _sluice() { . ./lines.zsh }
@@ -95,7 +98,8 @@ done < $1
 """
 
 
-# What _arguments takes for an option: others that it excludes, name, how a value is joined, help, value, action.
+# An option for _arguments: options that it excludes, name, separator of the value, help, value,
+# action.
 SPECIFICATION = r"(?:\*(?=-)|\([^)]*\))(--?[\w-]+?)([=+]?)\[(?:\\.|[^\]\\])*\](?::(?:\\.|[^:\\])*:(.*))?"
 
 

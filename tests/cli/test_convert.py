@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""sluice convert that is killed, stopped or finds what it left altered: the same command line goes on, and the store
-has the bytes of one that was not interrupted."""
+"""sluice convert after a kill, an interrupt or changes to its leftovers: the same command line
+resumes, and the store has the bytes of an uninterrupted conversion."""
 
 import gzip
 import os
@@ -17,13 +17,13 @@ sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in 
 from tap import FULL, QUICK, SLUICE, check, crowded, ended, read_bytes, run, sluice  # noqa: E402
 
 LEFT = ("pushed.state", "sorted.state", "spill.tmp", "blco.blk", "blco.blk.journal")
-# Several pieces of text, and blocks.
+# Several pieces of text, and several blocks.
 NNZ = 250000 if QUICK else 400000
 templates = tempfile.TemporaryDirectory(dir=os.environ.get("SLC_TEST_DIR"))
 
 
 def made(folder, seed=1):
-    """A text of the case's own, which was generated once."""
+    """A text for the test case, copied from one generated once."""
     text, template = os.path.join(folder, "in.tns"), os.path.join(templates.name, f"{seed}.tns")
     if not os.path.exists(template):
         sluice("generate", template, "--dims", "3000x2000x90", "--nnz", NNZ, "--seed", seed, "-q")
@@ -46,7 +46,7 @@ def start(folder, *more, source="in.tns", **kw):
 
 
 def finish(folder, *more, source="in.tns"):
-    """Runs it to its end; returns the store, which is removed, and what was said."""
+    """Runs the command to its end; returns the store, which is removed, and the output."""
     out, messages = sluice(*command(*more, source=source), cwd=folder)
     check(not os.path.exists(os.path.join(folder, "out.slc.part")), "OUT.slc.part is left")
     made_store = store(os.path.join(folder, "out.slc"))
@@ -57,19 +57,19 @@ def finish(folder, *more, source="in.tns"):
 
 
 def leave(folder, *more, source="in.tns", until="pushed.state", number=signal.SIGKILL):
-    """Ends a conversion once a file is in its folder; returns the exit code and what it said."""
+    """Kills a conversion once a file is in its folder; returns the exit code and the output."""
     while True:
         code, messages = ended(command(*more, source=source), folder, os.path.join("out.slc.part", until), number)
         if code != 0:
             return code, messages
-        sluice("check", "out.slc", "-q", cwd=folder)  # it was through before the signal came
+        sluice("check", "out.slc", "-q", cwd=folder)  # it finished before the signal came
         for name in os.listdir(os.path.join(folder, "out.slc")):
             os.remove(os.path.join(folder, "out.slc", name))
         os.rmdir(os.path.join(folder, "out.slc"))
 
 
 def named(folder, expected):
-    """A store that is complete is only given its name, or what it says of that removed."""
+    """A complete store is only renamed, or its mark of completeness removed."""
     result, said = finish(folder)
     check("resuming an interrupted run: the store is complete" in said, said)
     check(result == expected, "other bytes than without kills")
@@ -107,7 +107,7 @@ def killed(folder):
 
 
 def last_steps(folder):
-    """Killed when the store is complete: the next run only gives it its name."""
+    """Killed when the store is complete: the next run only renames it."""
     made(folder)
     expected, _ = finish(folder)
     places = [os.path.join(folder, name, "complete.state") for name in ("out.slc.part", "out.slc")]
@@ -129,7 +129,8 @@ def last_steps(folder):
 
 
 def complete(folder):
-    """What fails when the store is complete, here as its name is taken, costs no work; nor does what comes then."""
+    """An error after the store is complete, here because its name is taken, loses no work; nor does
+    a later one."""
     made(folder)
     expected, first = finish(folder)
     told = ("input ", "index base", "dims", "duplicates", "nonzeros", "store ", "size", "fibers")
@@ -156,7 +157,7 @@ def complete(folder):
 
 
 def placed(folder):
-    """What says that a store is complete, and was not removed from it, is no damage; the same command line removes it."""
+    """A leftover mark of completeness is no damage; the same command line removes it."""
     made(folder)
     check(crowded(command(), folder, "out.slc")[0] == 5, "not left")
     part, out = os.path.join(folder, "out.slc.part"), os.path.join(folder, "out.slc")
@@ -178,7 +179,7 @@ def placed(folder):
 
 
 def stopped(folder):
-    """A signal keeps what is done, says so, and the same command line goes on."""
+    """A signal keeps the finished work, with a message, and the same command line resumes."""
     made(folder)
     expected, said = finish(folder)
     share = re.search(r"commits +\d+\.\d\ds, (\d+\.\d) % of the time", said)
@@ -194,7 +195,7 @@ def stopped(folder):
 
 
 def compressed(folder):
-    """Of a compressed file what was committed is decompressed once more, and no more than that."""
+    """The committed part of a compressed file is decompressed once more, but nothing beyond it."""
     text = made(folder)
     with gzip.open(text + ".gz", "wb", compresslevel=1) as file:
         file.write(read_bytes(text))
@@ -205,7 +206,7 @@ def compressed(folder):
 
 
 def changed(folder):
-    """Another input, other options, or --restart: begun anew, which is said with the reason."""
+    """Another input, other options, or --restart: begins anew, with the reason in a message."""
     made(folder)
     leave(folder)
     made(folder, seed=2)
@@ -224,7 +225,7 @@ def changed(folder):
 
 
 def altered(folder):
-    """What was left is checked: whatever is torn or altered of it, the store comes out the same."""
+    """Leftovers are verified: torn or modified files do not change the resulting store."""
     made(folder)
     expected, _ = finish(folder)
     draw = random.Random(2)
@@ -242,7 +243,7 @@ def altered(folder):
 
 
 def pipe(folder):
-    """What came from a pipe cannot be had again: nothing is left."""
+    """Input from a pipe cannot be read again: no files are left."""
     child = start(folder, source="-", stdin=subprocess.PIPE)
     child.stdin.write("".join(f"{i % 991 + 1} {i + 1} 1 1\n" for i in range(300000)))
     child.stdin.flush()
@@ -255,7 +256,7 @@ def pipe(folder):
 
 
 def two(folder):
-    """Another run does not go on with what the first is still at."""
+    """A second run does not resume the work of a running one."""
     made(folder)
     first = start(folder)
     while not os.path.exists(os.path.join(folder, "out.slc.part", "pushed.state")) and first.poll() is None:
@@ -274,7 +275,7 @@ run([
     ("kills when the store is complete", last_steps),
     ("a complete store that cannot get its name", complete),
     ("a complete store that has its name", placed),
-    ("a signal keeps what is done", stopped),
+    ("a signal keeps finished work", stopped),
     ("a compressed input", compressed),
     ("another input, other options", changed),
     ("altered leftovers", altered),

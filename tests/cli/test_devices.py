@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cpd and mttkrp on several devices from outside: the same bytes for any number, reports, refusals."""
+"""cpd and mttkrp on several devices: the same bytes for any number, reports, error messages."""
 
 import json
 import os
@@ -97,5 +97,5 @@ run([
     ("equal shares of nonzeros", equal_shares),
     ("one MTTKRP", one_mttkrp),
     ("plans count every device", plans),
-    ("what cannot be is refused", refused),
+    ("impossible requests are rejected", refused),
 ])

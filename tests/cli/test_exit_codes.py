@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Exit codes: the table of the help is that of README.md and sluice(1), and real commands end with each of its codes."""
+"""Exit codes: the help's table equals those of README.md and sluice(1), and real commands end with
+each of the codes."""
 
 import os
 import re
@@ -11,13 +12,13 @@ import sys
 sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import SLUICE, SOURCE, check, run, sluice, source_text  # noqa: E402
 
-# Code to meaning, as `sluice --help` tells them.
+# Code to meaning, from `sluice --help`.
 TABLE = {int(code): meaning for code, meaning in
          re.findall(r"^  (\d+) +(.*)$", sluice("--help")[0].split("\nExit codes:\n")[1], re.M)}
 
 
 def one_table(_folder):
-    """The same codes with the same words wherever they are listed."""
+    """The same codes with the same words in every list."""
     check(sorted(TABLE) == list(TABLE) and len(TABLE) > 5, TABLE)
     rows = source_text("README.md").split("| exit code | meaning |\n|---|---|\n")[1].split("\n\n")[0]
     told = {int(code): meaning for code, meaning in re.findall(r"^\| (\d+) \| (.*) \|$", rows, re.M)}
@@ -29,7 +30,7 @@ def one_table(_folder):
 
 
 def no_others(_folder):
-    """Pages of single commands tell of no code that is not in the table."""
+    """The pages of single commands mention only codes of the table."""
     folder = os.path.join(SOURCE, "docs", "man")
     for name in sorted(os.listdir(folder)):
         page = source_text("docs", "man", name)
@@ -48,7 +49,7 @@ def written(folder, name, rows):
 
 
 def stopped(store, number):
-    """A decomposition that goes on until it is stopped; its exit code."""
+    """The exit code of a decomposition that runs until it is interrupted."""
     child = subprocess.Popen([SLUICE, "cpd", store, "-r", "2", "-i", "1000000000", "--tol", "0", "--nowrite"],
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
@@ -61,7 +62,7 @@ def stopped(store, number):
 
 
 def each(folder):
-    """Real commands, each made to end with one of the codes: all of the table, and no other."""
+    """Real commands, each made to end with one of the codes: exactly those of the table."""
     store = os.path.join(folder, "t.slc")
     sluice("generate", store, "--dims", "30x20x10", "--nnz", 3000, "-q")
     large = os.path.join(folder, "large.slc")
@@ -87,6 +88,6 @@ def each(folder):
 
 run([
     ("one table in the help, README.md and sluice(1)", one_table),
-    ("pages of commands tell no other code", no_others),
+    ("pages of commands list no other code", no_others),
     ("each code by a real command", each),
 ])

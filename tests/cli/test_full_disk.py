@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Disks that are full, or may not be written to, from outside: exit code 5, a message that names the file and what to do, what
-was there stays as it was, no half result under its final name, nothing left over but what is gone on from, and the same bytes once
-there is room.
+"""Disks that are full or read-only: exit code 5, a message that names the file and the remedy,
+existing files unchanged, no partial result under its final name, no leftovers except those for
+resuming, and the same bytes once there is space.
 
-A limit of how large files may grow (ulimit -f) stands for the disk, and a tmpfs of a few pages where one may be mounted.
-"""
+A limit on file sizes (ulimit -f) emulates the disk, and a tmpfs of a few pages if one can be
+mounted."""
 
 import os
 import re
@@ -23,7 +23,7 @@ templates = tempfile.TemporaryDirectory()
 
 
 def inputs():
-    """A folder with a text, its store and operands, made once."""
+    """A folder with a text, its store and operands, created once."""
     if not os.listdir(templates.name):
         at = os.path.join(templates.name, "")
         sluice("generate", at + "t.tns", "--dims", "x".join(map(str, DIMS)), "--nnz", 100000, "-q")
@@ -38,7 +38,7 @@ def inputs():
 
 
 def commands(out):
-    """Name: (arguments, the path of the result), with results in the folder `out`."""
+    """Name: (arguments, path of the result), with results in the folder `out`."""
     at = inputs()
     cpd = ("cpd", at + "t.slc", "-r", "4", "-i", "3", "--tol", "0", "--deterministic", "--checkpoint-interval", "0", "-q")
     return {
@@ -66,7 +66,7 @@ def commands(out):
 
 
 def prepared(name, out):
-    """The command; its result's folder is there where it adds to one."""
+    """The command; the folder of its result exists if it adds to one."""
     args, result = commands(out)[name]
     if name.startswith(("layout", "append")):
         shutil.copytree(inputs() + "t.slc", out + "t.slc", dirs_exist_ok=True)
@@ -76,7 +76,8 @@ def prepared(name, out):
 
 
 def refused(args, what, limit=None):
-    """Runs the command, with files of `limit` bytes at most if given; True where there was room. Else it has to say so."""
+    """Runs the command, with file sizes limited to `limit` bytes if given; returns True if it fit.
+    Otherwise it must report the full disk."""
     def bound():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
@@ -94,7 +95,8 @@ def refused(args, what, limit=None):
 
 
 def looked_at(name, out, before, want, what):
-    """After a failure: what was there is as it was, what is new is whole, and nothing else is left but what is gone on from."""
+    """After a failure: existing files are unchanged, new ones are complete, and the only leftovers
+    are those for resuming."""
     after = tree(out)
     for path, content in before.items():
         check(after.get(path) in (content, want.get(path)), f"{what}: {path} is not what it was")
@@ -112,7 +114,7 @@ wanted = {}
 
 
 def made_with_room(name, out):
-    """What the command makes where there is room, and how large the files are; made once."""
+    """The result of the command with enough space, and the sizes of its files; computed once."""
     if name not in wanted:
         check(refused(prepared(name, out), name), f"{name}: fails with room")
         found = tree(out)
@@ -127,12 +129,12 @@ def emptied(out):
 
 
 def all_sizes(largest):
-    """From nothing to all but a page: closer together near both ends, where headers and closing pages are."""
+    """From nothing to all but a page: denser near both ends, where headers and closing pages are."""
     return sorted({0, 4 * KIB, largest // 4096 * 4096 - 4096} | {largest * k // 24 // 4096 * 4096 for k in range(1, 24)})
 
 
 def by_limit(folder):
-    """The largest file may not grow as large as it has to."""
+    """The largest file cannot reach its full size."""
     for name in ("convert, committing", "layout sorted", "cpd", "ttm") if QUICK else commands(""):
         out = os.path.join(folder, name, "")
         os.mkdir(out)
@@ -148,7 +150,7 @@ def by_limit(folder):
 
 
 class Disk:
-    """A tmpfs at `folder`, or Skip."""
+    """A tmpfs at `folder`; raises Skip if it cannot be mounted."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -161,7 +163,7 @@ class Disk:
             raise Skip("no file system can be mounted here")
 
     def resize(self, size):
-        """To so many bytes, at least what it holds; None: large."""
+        """Resizes to `size` bytes, at least its contents; None: large."""
         subprocess.run(["mount", "-o", f"remount,size={size or 1 << 30}", self.folder], check=True)
 
     def protect(self, protected):
@@ -176,7 +178,7 @@ class Disk:
 
 
 def by_disk(folder):
-    """Less room than the command takes, beside an older result of another one."""
+    """Less space than the command needs, next to an older result of another command."""
     if QUICK:
         raise Skip("sanitizers see as much where files may not grow")
     disk = Disk(os.path.join(folder, "disk"))
@@ -201,7 +203,7 @@ def by_disk(folder):
 
 
 def read_only(folder):
-    """Nothing may be written: said before anything is computed, of results, checkpoints and logs."""
+    """A read-only disk is reported before any computation, for results, checkpoints and logs."""
     disk = Disk(os.path.join(folder, "disk"))
     out, at = os.path.join(disk.folder, ""), inputs()
     elsewhere = os.path.join(folder, "elsewhere", "")
@@ -220,7 +222,7 @@ def read_only(folder):
                       for line in done.stderr.splitlines()), f"{name}: not said where: {done.stderr}")
             check("its =" not in done.stdout + done.stderr, f"{name}: said after {done.stderr}")
             check(tree(elsewhere) == {}, f"{name}: {sorted(tree(elsewhere))} was left")
-        # What is there is of use all the same.
+        # Existing files can still be read.
         for args in (("check", out + "f.slc"), ("info", out + "f.slc"), ("export", out + "f.slc", elsewhere + "f.tns"),
                      ("cpd", out + "f.slc", "-r", "2", "-i", "1", "-q", "-o", elsewhere + "r"),
                      ("ttm", out + "f.slc", elsewhere + "p", "--mode", "1", "--matrix", at + "m.npy")):
@@ -232,7 +234,7 @@ def read_only(folder):
 
 
 def spilling(folder):
-    """A conversion that does not fit in the memory that it is given, but for its temporary file."""
+    """A conversion that exceeds its memory budget and needs its temporary file."""
     text, out = os.path.join(folder, "big.tns"), os.path.join(folder, "out", "big.slc")
     sluice("generate", text, "--dims", "3000x2000x1000", "--nnz", 1200000, "-q")
     args = ["convert", text, out, "-t", "1", "-q", "--memory"]
@@ -241,7 +243,8 @@ def spilling(folder):
 
 
 def temporary_files(folder):
-    """No room for temporary files, or a place that may not be written to: said where, and nothing is left."""
+    """No space for temporary files, or a read-only place: the message names it, and no files are
+    left."""
     if QUICK:
         raise Skip("sanitizers see as much where files may not grow")
     disk = Disk(os.path.join(folder, "disk"))
@@ -262,7 +265,8 @@ def temporary_files(folder):
 
 
 def previous_results(folder):
-    """A run that finds no room leaves the results of the one before, and a conversion the store that it was to replace."""
+    """A run without space keeps the results of the previous run, and a conversion the store that it
+    would replace."""
     out = os.path.join(folder, "")
     for name in ("convert", "export", "export sorted", "export factors", "mttkrp", "ttv", "ttm", "cpd"):
         args = prepared(name, out)

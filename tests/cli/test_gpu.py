@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cpd, mttkrp and plan --device from outside: on an emulated device, and where there is none."""
+"""cpd, mttkrp and plan with --device: on an emulated device, and without a device."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def record(folder):
 
 
 def numbers(path):
-    """Those of an .npy file of f64."""
+    """The numbers of an .npy file of f64."""
     with open(path, "rb") as file:
         data = file.read()
     begin = 10 + struct.unpack("<H", data[8:10])[0]
@@ -46,7 +46,7 @@ def decompose(folder):
     plan, told = gpu["plan"]["device"], gpu["device"]
     check(plan["name"] == told["name"] and plan["streams"] == 3, str(plan))
     check(plan["total_bytes"] == plan["factor_bytes"] + plan["slots_bytes"] + plan["resident_bytes"], str(plan))
-    # All blocks stay: copied in the first of nine passes.
+    # All blocks are resident: copied in the first of nine passes.
     check(told["resident_bytes"] == 8 * told["block_bytes"], str(told))
     check(gpu["counters"]["bytes_resident"] == 8 * gpu["counters"]["bytes_read"], str(gpu["counters"]))
     check(told["launches"] >= 9 and told["factor_bytes_to_host"] > 0, str(told))
@@ -74,7 +74,7 @@ def bench(folder):
     check(len(names) == 3 * (3 + 2 * 2) and len(told["rows"]) == len(names) + 3 * 2, str(names))
     for row in told["rows"]:
         check(row["differs"] < 1e-14 and row["moved_bytes"] > 0 if "differs" in row else "cuSPARSE" in row["note"], str(row))
-    # Too many empty fibers are not held.
+    # Too many empty fibers are not stored.
     store = os.path.join(folder, "hollow.slc")
     sluice("generate", store, "--dims", "90x3x200", "--nnz", 200, "-q", "-f")
     told = json.loads(emulated("bench", "device", store, "--operation", "ttv", "-n", 1, "--largest", "4KiB", "--json"))
@@ -85,7 +85,7 @@ def bench(folder):
                                "4KiB", "--json"))
     check([row["mode"] for row in told["rows"]] == [3] and told["rows"][0]["read_bytes"] > 0, str(told["rows"]))
     check(told["ceilings"] == told["peaks"] == [], str(told["ceilings"]))
-    # Variants of sluice's kernel, of blocks that stay.
+    # Variants of sluice's kernel with resident blocks.
     told = json.loads(emulated("bench", "device", made(folder), "--mode", 2, "--rank", 16, "--variant", "all", "-n", 1, "--largest",
                                "4KiB", "--json"))
     names = [row["variant"] for row in told["rows"]]
@@ -95,7 +95,7 @@ def bench(folder):
     told = json.loads(emulated("bench", "device", made(folder), "--mode", 2, "--rank", 4, "--variant", "no-stash", "--precision",
                                "f32", "-n", 1, "--largest", "4KiB", "--json"))
     check(len(told["rows"]) == 2 and "f64" in told["rows"][1]["note"], str(told["rows"]))
-    # Nothing stays, so that there is nothing to transcode.
+    # Nothing is resident, so there is nothing to transcode.
     told = json.loads(emulated("bench", "device", made(folder), "--mode", 2, "--rank", 4, "--variant", "transcoded", "--no-cache",
                                "-n", 1, "--largest", "4KiB", "--json"))
     check(len(told["rows"]) == 2 and "no resident blocks" in told["rows"][1]["note"], str(told["rows"]))
@@ -106,7 +106,7 @@ def bench(folder):
 
 
 def check_summary(told):
-    """Sums over modes are those of the rows; ceilings and ratios are there."""
+    """Sums over modes equal those of the rows; ceilings and ratios are present."""
     groups = {}
     for row in told["rows"]:
         groups.setdefault((row["precision"], row["kernel"]), []).append(row)
@@ -125,7 +125,8 @@ def check_summary(told):
 
 
 def bench_logical(folder):
-    """One device as two: every nonzero is computed by one of them; partitions only of sorted layouts."""
+    """One device named twice: each nonzero is computed by one of them; only sorted layouts have
+    partitions."""
     store = made(folder)
     options = ["--rank", 4, "--logical", "1,2", "-n", 1, "--largest", "4KiB", "--no-cache", "--json"]
     told = json.loads(emulated("bench", "device", store, *options))
@@ -146,7 +147,7 @@ def bench_logical(folder):
     sluice("layout", store, "--sorted", "all", "-q")
     text = emulated("bench", "device", store, *options[:-1], "--mode", 2)
     check(re.search(r"sluice +partitions +2 ", text) and re.search(r"sluice +nnz +2 ", text), text)
-    # The least memory of one device is too little for two: what is not measured has a note.
+    # The least memory for one device is too little for two: unmeasured rows have a note.
     least = least_memory(store)
     rows = json.loads(emulated("bench", "device", store, *options, "--device-memory", least, "--mode", 2))["rows"]
     check([row.get("devices") for row in rows] == [None, 1, 1, 2, 2] and rows[0]["median_ms"] > 0, str(rows))
@@ -155,13 +156,14 @@ def bench_logical(folder):
 
 
 def least_memory(store):
-    """MiB of --device-memory that MTTKRPs of rank 4 on one device need."""
+    """MiB of --device-memory that MTTKRPs of rank 4 need on one device."""
     text = emulated("bench", "device", store, "--rank", 4, "--largest", "4KiB", "--device-memory", "1KiB", status=4)
     return re.search(r"needs? (\d+) MiB of device memory or more", text).group(1) + "MiB"
 
 
 def roofline(folder):
-    """Points of a device under its roofs, with bounds and as a picture; what is the CPU's is refused."""
+    """Points of a device under its roofs, with bounds and as a picture; options for the CPU are
+    rejected."""
     store, svg = made(folder), os.path.join(folder, "roofs.svg")
     options = ["bench", "roofline", store, "--rank", "1,4", "-n", 1, "--warm-up", 0, "--memory-set", "1MiB"]
     told = json.loads(emulated(*options, "--device", "gpu", "--bounds", "--temp-dir", folder, "--svg", svg, "--json"))
@@ -182,7 +184,7 @@ def roofline(folder):
         check(abs(row["roof_gflop_per_s"] / min(peak, row["flop_per_byte"] * levels[row["roof"]]) - 1) < 1e-6, str(row))
         check(row["position"] in ("above best", "below worst", "between"), str(row))
         length = [200, 30, 40][mode - 1]
-        # A row of one column of f64 counts 8 bytes, one of four 32.
+        # A row of one f64 column counts 8 bytes, one of four 32.
         check(row["rows_bytes"] == (270 if kernel == "mttkrp" else length) * rank * 8, str(row))
     elements, fibers = rows["ttm-nonzeros", 4, 1], rows["ttm-fibers", 4, 1]
     check(elements["bytes"] == 8000 * (8 + 4 + 32 + 32 + 4), str(elements))
@@ -193,7 +195,7 @@ def roofline(folder):
     check("random rows" in picture and told["device"]["name"] + ", f64" in picture, picture[:2000])
     text = emulated(*options, "--device", "gpu", "--kernel", "mttkrp", "--precision", "f32", "--device-memory", "32MiB")
     check(re.search(r"^  t +given +mttkrp +4 +3 ", text, re.M) and "ttm" not in text, text)
-    # Sums of TTM are f64 in both precisions.
+    # TTM sums in f64 for both precisions.
     told = json.loads(emulated(*options, "--device", "gpu", "--kernel", "ttm-nonzeros", "--precision", "f32", "--json"))
     rows = {row["rank"]: row for row in told["rows"] if row["mode"] == 1}
     check(rows[4]["bytes"] == 8000 * (4 + 4 + 16 + 32 + 4), str(rows[4]))
@@ -207,10 +209,12 @@ def roofline(folder):
 
 
 def bench_cpd(folder):
-    """Iterations on a device are split by its clock: phases add up, dense algebra is update and fit."""
+    """Iterations on a device are timed by its clock: phases add up; dense algebra is update and
+    fit."""
     store = made(folder)
     options = ["bench", "cpd", store, "-r", 3, "-n", 1]
-    # Blocks stay on the device, unless nothing is kept or the CPU takes some of them, others in each pass.
+    # Blocks are resident unless caching is off or the CPU processes some of them, different ones in
+    # each pass.
     for more, copied in (([], False), (["--no-cache", "--streams", 2, "-t", 1], True),
                          (["--devices", "0,0", "--split", "nnz"], False), (["--split", "static=0.5"], None)):
         told = json.loads(emulated(*options, "--device", "gpu", *more, "--json"))
@@ -261,7 +265,8 @@ def baselines(folder):
         scaling = alone / sum(row["median_ms"] + row["exchange_ms"] for row in divided)
         check(abs(entry["device_spread"] - (max(times) - min(times)) / sum(times)) < 1e-6, str(entry))
         check(abs(entry["scaling"] / scaling - 1) < 1e-6, str(entry))
-    # Not enough memory for two: their row has a note, and what one device computed is there.
+    # Too little memory for two devices: their row has a note, and the results of one device are
+    # kept.
     rows = json.loads(emulated(*options, "--rank", 4, "--kernel", "amped", "--devices", "0,0", "--device-memory",
                                least_memory(made(folder))))["rows"]
     check([row.get("devices") for row in rows] == [None] * 6 + [2] and "MiB of device memory or more" in rows[-1]["note"], str(rows))
@@ -270,7 +275,7 @@ def baselines(folder):
 
 
 def stop(folder):
-    """A run that its time limit ends has the factors as far as they came."""
+    """A run ended by its time limit writes its current factors."""
     store, out = made(folder), os.path.join(folder, "out")
     emulated("cpd", store, "-r", 3, "-i", 1000, "--tol", 0, "--maxsecs", 0.5, "--device", "gpu", "-o", out, status=75)
     check(record(out)["reason"] == "time" and record(out)["device"]["factor_bytes_to_host"] > 0, str(record(out)))
@@ -292,7 +297,7 @@ def multiply(folder):
 
 
 def several(folder):
-    """The same device, named several times: partitions divided, or equal shares, and the same bits."""
+    """The same device, named several times: divided partitions or equal shares, and the same bits."""
     store, results, nnz = os.path.join(folder, "t.slc"), [], 30000
     sluice("generate", store, "--dims", "900x3x70", "--nnz", nnz, "-q", "-f", "--block-bytes", "16KiB")
     sluice("layout", store, "--sorted", "all", "-q")
@@ -326,7 +331,7 @@ def several(folder):
 
 
 def shared(folder):
-    """The CPU and the device together: every nonzero once, the CPU's results, and what each did."""
+    """CPU and device together: every nonzero once, the CPU's results, and the work of each."""
     store, start = os.path.join(folder, "t.slc"), os.path.join(folder, "start")
     sluice("generate", store, "--dims", "300x200x70", "--nnz", 100000, "-q", "-f", "--block-bytes", "16KiB")
     options = ["cpd", store, "-r", 3, "-i", 2, "--tol", 0]
@@ -359,7 +364,7 @@ def shared(folder):
         sluice("mttkrp", store, "--mode", 2, "--factors", start, "-o", made_by[1], "-q")
         for a, b in zip(*map(numbers, made_by), strict=True):
             check(abs(a - b) <= 1e-12 * abs(b), f"{split}: {a} and {b}")
-    # Sums of f32 factors are f64 on the device and come rounded from the CPU.
+    # Sums of f32 factors are f64 on the device and already rounded on the CPU.
     fits = []
     for command, more in ((sluice, []), (emulated, ["--device", "gpu", "--no-cache", "--split", "static=0.5"])):
         out = os.path.join(folder, "f32-" + command.__name__)
@@ -373,7 +378,7 @@ def shared(folder):
                         (["--split", "queue", "--device", "auto", "--devices", "2"], "the CPU and one GPU")):
         text = emulated("plan", store, "-r", 3, *(["--device", "gpu"] if "--device" not in wrong else []), *wrong, status=2)
         check(told in text, text)
-    # Nobody to share with: the CPU computes, and it is said why.
+    # No device to share with: the CPU computes, and the reason is reported.
     text, _ = sluice("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "auto", "--split", "adaptive")
     check(re.search(r"^  GPU +not used: \S", text, re.M) and "Shared" not in text, text)
     text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "auto", "--split", "queue", fault="memory")
@@ -381,14 +386,15 @@ def shared(folder):
 
 
 def resumed(folder):
-    """A run on the device that is out of time goes on to the same bits, with what the device had."""
+    """A run on the device that is out of time resumes to the same bits, including the device's
+    part."""
     store, outs = os.path.join(folder, "t.slc"), [os.path.join(folder, name) for name in ("whole", "parts")]
     sluice("generate", store, "--dims", "300x200x70", "--nnz", 20000, "-q", "-f", "--block-bytes", "64KiB")
     options = ["cpd", store, "-r", 3, "-i", 2, "--tol", 0, "--deterministic", "--device", "gpu", "-q"]
     emulated(*options, "-o", outs[0])
     emulated(*options, "-o", outs[1], "--maxsecs", "0.000001", status=75)
     part = [os.environ["SLUICE_EMULATED"], *map(str, options), "-o", outs[1], "--maxsecs"]
-    # At least one update each time, and all that is left in the end.
+    # At least one update each time, and the rest at the end.
     for seconds in ("0.1", "0.1", "100"):
         code = subprocess.run([*part, seconds], check=False).returncode
         check(code in (0, 75), f"exit {code}")
@@ -421,7 +427,7 @@ def budgets(folder):
 
 
 def instead(folder):
-    """A device that cannot be opened after all: auto computes on the CPU and says why, gpu ends."""
+    """A device that fails to open: auto computes on the CPU and reports why, gpu fails."""
     store, out = made(folder), os.path.join(folder, "out")
     options = ["cpd", store, "-r", 2, "-i", 1, "-o", out]
     text = emulated(*options, "--device", "auto", fault="memory")
@@ -433,7 +439,7 @@ def instead(folder):
     check("  device       CPU" in text and "free in one piece" in text, text)
     text = emulated(*options, "--device", "gpu", fault="old", status=3)
     check("has compute capability 7.0; the oldest supported by this build is 8.0" in text, text)
-    # What the runtime held for it does not count any more.
+    # The runtime's memory for it no longer counts.
     process = []
     for device in (["cpu"], ["auto", "--device-memory", "64KiB"], ["gpu"]):
         plan = json.loads(emulated("plan", store, "-r", 3, "--json", "--device", *device, fault="context"))
@@ -442,7 +448,7 @@ def instead(folder):
 
 
 def wishes(folder):
-    """What the CPU alone can do: auto takes it and says why, gpu refuses."""
+    """Options that only the CPU supports: auto selects it and reports why, gpu fails."""
     store = made(folder)
     text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "auto", "--deterministic")
     check("  device       CPU" in text and re.search("not used: a deterministic run .*--deterministic", text), text)
@@ -464,7 +470,7 @@ def wishes(folder):
 
 
 def without(folder):
-    """A machine without a device, as tests of the command are run on: CUDA is shown none."""
+    """A machine without a device, as in other tests of the command: CUDA sees none."""
     store = made(folder)
     out, err = sluice("cpd", store, "-r", 2, "-i", 1, "--device", "gpu", "--nowrite", status=1)
     check(re.search(r"device gpu: (this sluice was built without CUDA|no CUDA device can be used)", err), out + err)
@@ -477,7 +483,7 @@ def without(folder):
 run([
     ("CP-ALS on a device", decompose),
     ("a stop by time", stop),
-    ("going on after one", resumed),
+    ("resuming after one", resumed),
     ("MTTKRP on a device", multiply),
     ("bench device", bench),
     ("bench device, as several", bench_logical),
@@ -488,6 +494,6 @@ run([
     ("the CPU and a device together", shared),
     ("memory of the device", budgets),
     ("a device that cannot be opened", instead),
-    ("what the CPU alone can do", wishes),
+    ("options that only the CPU supports", wishes),
     ("no device", without),
 ])

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""--precision f32: factors in f32 and sums in f64, on the CPU and on an emulated device; what is recorded of it."""
+"""--precision f32: factors in f32 and sums in f64, on the CPU and on an emulated device, and their
+records."""
 
 import array
 import json
@@ -12,17 +13,18 @@ sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in 
 from tap import FULL, QUICK, bundled, check, emulated, load_json, npy, run, sluice  # noqa: E402
 
 RANK = 16
-# Nonzeros of each: an emulated device computes about a million a second. SparTen's is text.
+# Number of nonzeros of each: an emulated device computes about a million per second. SparTen's is
+# text.
 TENSORS = {"splatt-small": 6, "splatt-small4": 8, "parti-3d_dense": 48, "sparten-poisson-10": 892,
            "genten-aminoacid_data": 61_282, "tkg-icews14": 90_730, "splatt-med4": 100_000, "kg-fb15k-237": 310_116,
            "uber-part": 353_031, "wordnet30-srs": 364_552, "gitlog-petsc-5d": 399_126, "cmudict-wpp": 860_134,
            "flights-4d": 2_607_931}
 LARGEST = max(TENSORS.values()) if FULL else 1_000 if QUICK else 100_000
-FAR = 1e-6  # relative in norm: more than any f32 result may differ
+FAR = 1e-6  # relative in norm: above the error of any f32 result
 
 
 def numbers(path):
-    """Those of an .npy file of f32 or f64."""
+    """The numbers of an .npy file of f32 or f64."""
     with open(path, "rb") as file:
         data = file.read()
     begin = 10 + struct.unpack("<H", data[8:10])[0]
@@ -42,7 +44,7 @@ def as_close_as_the_cpu(name):
         store, start = os.path.join(folder, "t.slc"), os.path.join(folder, "start")
         text = bundled(name, ".sptensor.txt" if name.startswith("sparten") else ".tns.xz")
         sluice("convert", text, store, "-q")
-        # Numbers of f32: nothing but products, sums and the output is rounded.
+        # Numbers are f32 values: only products, sums and the output are rounded.
         sluice("cpd", store, "-r", RANK, "-i", 0, "--precision", "f32", "-o", start, "-q")
         for mode in range(1, 1 + len(json.loads(sluice("info", store, "--json")[0])["dims"])):
             outputs = []
@@ -60,7 +62,7 @@ def as_close_as_the_cpu(name):
 
 
 def recorded(folder):
-    """The plan and records name the type of factors and that of sums."""
+    """The plan and records name the types of factors and of sums."""
     store, matrix = os.path.join(folder, "t.slc"), os.path.join(folder, "u.npy")
     sluice("generate", store, "--dims", "20x30x40", "--nnz", 2000, "-q", "-f")
     npy(matrix, [1.0] * 60, 30, 2)
@@ -82,5 +84,5 @@ def recorded(folder):
             check(product["precision"] == precision and product["sums"] == "f64", str(product))
 
 
-run([("what is recorded", recorded)] +
+run([("records", recorded)] +
     [(f"as close as the CPU: {name}", as_close_as_the_cpu(name)) for name, nnz in TENSORS.items() if nnz <= LARGEST])

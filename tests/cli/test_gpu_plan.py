@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""plan, and dry runs, for a GPU that is not here: by its memory, or by the name of its chip."""
+"""plan and dry runs for an absent GPU: by memory size or by the name of its chip."""
 
 import json
 import os
@@ -19,13 +19,13 @@ def made(folder):
 
 
 def plan(store, *args, command=sluice):
-    """The plan as JSON, with a device or not."""
+    """The plan as JSON, with or without a device."""
     done = command("plan", store, "-r", 8, *args, "--json")
     return json.loads(done[0] if isinstance(done, tuple) else done[:done.rindex("}") + 1])
 
 
 def by_memory(folder):
-    """No GPU, no name: a documented chip, with the memory that is given, and the driver's reason."""
+    """No GPU and no name: a documented chip with the given memory, and the driver's reason."""
     store = made(folder)
     out, err = sluice("plan", store, "-r", 8, "--device", "gpu", "--device-memory", "80GB")
     check(re.search(r"^  device +h100 \(described\), 4 streams, f64; ", out, re.M), out)
@@ -39,7 +39,7 @@ def by_memory(folder):
     check(re.search(r"^    devices +\S+ [KM]iB  block descriptors", out, re.M), out)
     check(re.search(r"minimum device memory \S+ \S+ \(ttv\), \S+ \S+ \(ttm\)", out), out)
     check(NO_TIMES in err, err)
-    # No figure of the CPU passes for one of the GPU.
+    # No figure of the CPU is reported as the GPU's.
     check(not re.search(r"estimate|per second|bottleneck", out), out)
     told = plan(store, "--device", "gpu", "--device-memory", "80GB")
     device = told["device"]
@@ -49,7 +49,7 @@ def by_memory(folder):
     check(device["resident_blocks"] == int(blocks) and device["iteration_copied_bytes"] == 0, str(device))
     check(device["pass_copied_bytes"] == [0, 0, 0] and device["slot_bytes"] > 0 and told["device_bytes"] > 0, str(told))
     check(device["total_bytes"] == device["factor_bytes"] + device["slots_bytes"] + device["resident_bytes"], str(device))
-    # Less than the blocks: some are copied in every pass.
+    # Too small for all blocks: some are copied in every pass.
     small = plan(store, "--device", "gpu", "--device-memory", f"{device['minimum_bytes'] + (400 << 10)}")["device"]
     check(0 < small["pass_copied_bytes"][0] and len(set(small["pass_copied_bytes"])) == 1, str(small))
     check(small["iteration_copied_bytes"] == sum(small["pass_copied_bytes"]), str(small))
@@ -71,14 +71,15 @@ def by_name(folder):
     _, err = sluice("plan", store, "-r", 8, "--device", "gpu", "--device-memory", "100GiB", status=2)
     check("102400 MiB of device memory requested, but h100 has 80 GB: request less, or name another chip" in err, err)
     plan(store, "--device", "gpu", "--device-memory", "100GiB", "--device-name", "h200")
-    # Several: each has the memory, or a part of it where one is named more than once.
+    # Several devices: each has the memory, or a part of it if one is named more than once.
     for devices, part in (("0,1", 1), ("0,0", 2)):
         told = plan(store, "--device", "gpu", "--device-memory", "1GiB", "--devices", devices, "--split", "nnz")
         check(told["device"]["budget_bytes"] == (1 << 30) // part and told["device"]["described"], str(told["device"]))
 
 
 def as_on_a_device(folder):
-    """What is planned for a description is what a device that is there is planned with, and what it then copies."""
+    """The plan for a description equals the plan for an existing device, and the bytes that it then
+    copies."""
     store = made(folder)
     unlike = ("name", "described", "multiprocessors", "shared_bytes", "memory_bytes")
     for more in ([], ["--streams", 2], ["--precision", "f32"], ["--deterministic"], ["--split", "static=0.5"], ["--mode", 1],
@@ -95,7 +96,7 @@ def as_on_a_device(folder):
             if key == "minimum_bytes":  # of another program
                 got, want = got - here["process_bytes"], want - there["process_bytes"]
             check(got == want, f"{more}: {key} is {here[key]}, with a device {there[key]}")
-    # A GPU that is there is used, unless a chip is named.
+    # An existing GPU is used, unless a chip is named.
     check(plan(store, "--device", "gpu", "--device-name", "b200", command=emulated)["device"]["name"] == "b200", "a name")
     memory = plan(store, "--device", "gpu", "--device-memory", "1GB")["device"]["minimum_bytes"] + (400 << 10)
     planned = plan(store, "--device", "gpu", "--device-memory", memory)["device"]
@@ -106,7 +107,7 @@ def as_on_a_device(folder):
         emulated("cpd", store, "-r", 8, "-i", iterations, "--tol", 0, "--device", "gpu", "--device-memory", memory, "-o", out)
         with open(os.path.join(out, "run.json"), encoding="utf-8") as file:
             copied.append(json.load(file)["device"]["block_bytes"])
-    # A plan counts whole pages of the file; what is copied ends with the block.
+    # A plan counts whole pages of the file; copies end with the block.
     more = 2 * planned["iteration_copied_bytes"] - (copied[1] - copied[0])
     blocks = int(re.search(r"in (\d+) blocks\n", sluice("info", store)[0]).group(1)) - planned["resident_blocks"]
     check(0 <= more < 2 * 3 * blocks * 4096, f"{copied} and {planned}")
@@ -122,7 +123,7 @@ def refused(folder):
     check(json.loads(told)["feasible"] is False, told)
     _, err = sluice("plan", store, "-r", 8, "--device", "gpu", "--device-memory", "80GB", "--memory", "1MiB", status=4)
     check(re.search(r"needs \d+ MiB of memory or more", err), err)
-    # Nothing to plan with; a GPU is not asked for; and what computes.
+    # Errors: not enough to plan with, no GPU requested, and the device that computes.
     _, err = sluice("plan", store, "-r", 8, "--device", "gpu", status=1)
     check(re.search(rf"device gpu: {NONE_HERE}; to plan for a GPU that this machine lacks, ", err), err)
     for device in ([], ["--device", "auto"], ["--device", "cpu"]):
@@ -149,5 +150,5 @@ run([
     ("a plan by the memory of a GPU", by_memory),
     ("a plan by the name of a chip", by_name),
     ("the plan of a GPU that is there", as_on_a_device),
-    ("what cannot be planned or computed", refused),
+    ("impossible plans and runs", refused),
 ])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ttm --device from outside: on an emulated device, beside the CPU, and where there is none."""
+"""ttm --device: on an emulated device, together with the CPU, and without a device."""
 
 import ast
 import json
@@ -14,7 +14,7 @@ from tap import QUICK, check, emulated, generate_store, interrupted, npy, run, s
 
 
 def matrix(folder, rows, cols, reals=False):
-    """A file of small integers, or of numbers that are none."""
+    """A file of small integers, or of non-integers."""
     path = os.path.join(folder, "u.npy")
     numbers = [(i * 7) % 11 - 5 if not reals else 0.1 + 1 / (1 + (i * 13) % 101) for i in range(rows * cols)]
     npy(path, numbers, rows, cols)
@@ -22,7 +22,7 @@ def matrix(folder, rows, cols, reals=False):
 
 
 def product(folder, store, dims, mode, cols, reals=False):
-    """The command line of a product, but for the folder of the result."""
+    """The command line of a product, without the folder of the result."""
     return ["ttm", store, "--mode", mode, "--matrix", matrix(folder, int(dims.split("x")[mode - 1]), cols, reals)]
 
 
@@ -43,7 +43,8 @@ def array(data):
     return struct.unpack(f"<{(len(data) - begin) // size}{kind}", data[begin:])
 
 
-# Of small integers, whose sums are exact: dims, entries, how the store is made, whether a layout is, mode, columns.
+# Small integers with exact sums: dims, nonzeros, options of the store, whether it has a layout,
+# mode, columns.
 EXACT = [
     ("200x300x40", 70000, ["--fibers", "2"], False, 2, 5),
     ("60x80x20", 6000, ["--fibers", "none", "--codec", "lz4"], True, 1, 33),
@@ -59,7 +60,7 @@ EXACT = [
 
 
 def exact(folder):
-    """The bytes of the CPU."""
+    """The bytes equal the CPU's."""
     for dims, nnz, options, layout, mode, cols in EXACT[::2] if QUICK else EXACT:
         store = generate_store(folder, dims, nnz, *options)
         if layout:
@@ -75,7 +76,8 @@ def exact(folder):
 
 
 def reals(folder):
-    """The coordinates of the CPU, about its rows, and the same bytes from any number of lanes and threads."""
+    """The coordinates equal the CPU's, the rows nearly, and all bytes are the same for any number
+    of lanes and threads."""
     dims, same, out = "200x300x40", [], os.path.join(folder, "out")
     store = generate_store(folder, dims, 140000, "--rank", 2, "--noise", 0.1)
     args = product(folder, store, dims, 2, 4, True)
@@ -93,7 +95,7 @@ def reals(folder):
 
 
 def split(folder):
-    """Tiles of both sides: the bytes of the CPU, and what each did."""
+    """Tiles for both devices: the CPU's bytes, and the work of each."""
     nnz, dims, out = 200000 if QUICK else 400000, "200x300x400", os.path.join(folder, "out")
     store = generate_store(folder, dims, nnz, "--fibers", 1)
     args = product(folder, store, dims, 1, 3)
@@ -117,7 +119,7 @@ def split(folder):
 
 
 def budgets(folder):
-    """Dry runs, what is too little, and what auto makes of it."""
+    """Dry runs, too small budgets, and the choice of auto."""
     dims, out = "60x80x20", os.path.join(folder, "out")
     store = generate_store(folder, dims, 6000, "--fibers", 2)
     args = [*product(folder, store, dims, 2, 50), out]
@@ -145,7 +147,7 @@ def budgets(folder):
 
 
 def instead(folder):
-    """A device that cannot be opened after all: auto computes on the CPU and says why, gpu ends."""
+    """A device that fails to open: auto computes on the CPU and reports why, gpu fails."""
     dims, out = "60x80x20", os.path.join(folder, "out")
     args = [*product(folder, generate_store(folder, dims, 6000, "--fibers", 2), dims, 2, 3), out]
     sluice(*args, "-q")
@@ -158,7 +160,7 @@ def instead(folder):
 
 
 def without(folder):
-    """A machine without a device, as tests of the command are run on: CUDA is shown none."""
+    """A machine without a device, as in other tests of the command: CUDA sees none."""
     dims, out = "60x80x20", os.path.join(folder, "out")
     args = [*product(folder, generate_store(folder, dims, 6000), dims, 2, 2), out]
     why = "(this sluice was built without CUDA|no CUDA device can be used)"
@@ -175,7 +177,7 @@ def without(folder):
 
 
 def stopped(folder):
-    """A product that is stopped while lanes are busy leaves nothing."""
+    """A product interrupted while lanes are busy leaves no files."""
     dims = "200x300x400"
     store = generate_store(folder, dims, 400000, "--fibers", 1)
     args = [*product(folder, store, dims, 1, 20), "out", "-q", "--device", "gpu"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ttv --device from outside: on an emulated device, beside the CPU, and where there is none."""
+"""ttv --device: on an emulated device, together with the CPU, and without a device."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from tap import QUICK, check, emulated, generate_store, interrupted, npy, read_b
 
 
 def vector(folder, mode, length, reals=False):
-    """A file of one number per index: small integers with zeros among them, or not."""
+    """A file with one number per index: small integers with some zeros, or non-integers."""
     path = os.path.join(folder, f"v{mode}{'r' if reals else ''}.npy")
     numbers = [(i * 7 + mode) % 5 - 2 if not reals else 0.1 + 1 / (1 + (i * 13 + mode) % 101) for i in range(length)]
     npy(path, numbers, length)
@@ -20,7 +20,7 @@ def vector(folder, mode, length, reals=False):
 
 
 def vectors(folder, dims, modes, reals=False):
-    """--mode and --vector of some modes."""
+    """--mode and --vector for some modes."""
     lengths = [int(n) for n in dims.split("x")]
     return [part for k in modes for part in ("--mode", k, "--vector", vector(folder, k, lengths[k - 1], reals))]
 
@@ -38,7 +38,8 @@ def entries(store):
     return [row[:-1] for row in rows], [float(row[-1]) for row in rows]
 
 
-# Of small integers, whose sums are exact: dims, entries, how the store is made, a layout of whole fibers, modes.
+# Small integers with exact sums: dims, nonzeros, options of the store, a layout of whole fibers,
+# modes.
 EXACT = [
     ("200x300x40", 70000, [], None, [2]),
     ("60x80x20", 6000, ["--fibers", "none", "--codec", "lz4"], None, [1, 3]),
@@ -60,7 +61,7 @@ EXACT = [
 
 
 def exact(folder):
-    """The bytes of the CPU, or its number."""
+    """The bytes, or the number, equal the CPU's."""
     for dims, nnz, options, fiber, modes in EXACT[::3] if QUICK else EXACT:
         store, results = generate_store(folder, dims, nnz, *options), []
         check(("--relabel" in options) == any(name.startswith("perm-") for name in os.listdir(store)), str(os.listdir(store)))
@@ -77,7 +78,8 @@ def exact(folder):
 
 
 def reals(folder):
-    """The coordinates of the CPU, about its sums, and the same bytes from any number of lanes and threads."""
+    """The coordinates equal the CPU's, the sums nearly, and all bytes are the same for any number
+    of lanes and threads."""
     store, same = generate_store(folder, "200x300x40", 70000, "--rank", 2, "--noise", 0.1), []
     args = ["ttv", store, *vectors(folder, "200x300x40", [2], True)]
     cpu = os.path.join(folder, "cpu.slc")
@@ -94,7 +96,7 @@ def reals(folder):
 
 
 def split(folder):
-    """Tiles of both sides: the bytes of the CPU, and what each did."""
+    """Tiles for both devices: the CPU's bytes, and the work of each."""
     store, dims = generate_store(folder, "200x300x400", 200000 if QUICK else 400000), "200x300x400"
     args = ["ttv", store, *vectors(folder, dims, [1])]
     cpu = os.path.join(folder, "cpu.slc")
@@ -119,7 +121,7 @@ def split(folder):
 
 
 def budgets(folder):
-    """Dry runs, what is too little, and what auto makes of it."""
+    """Dry runs, too small budgets, and the choice of auto."""
     store, out = generate_store(folder, "60x80x20", 6000), os.path.join(folder, "out.slc")
     args = ["ttv", store, *vectors(folder, "60x80x20", [2]), out, "-f"]
     text = emulated(*args, "--device", "gpu", "--device-memory", "64KiB", status=4)
@@ -130,7 +132,7 @@ def budgets(folder):
     check(device["memory_least_bytes"] <= device["memory_bytes"] <= device["memory_budget_bytes"], str(device))
     check("gpu" not in device and not os.path.exists(out), str(device))
     alone = json.loads(emulated(*args, "--dry-run", "--json", "-q"))
-    # What of the program is resident differs from one run to the next.
+    # The resident size of the program varies between runs.
     beside = [record["memory_least_bytes"] - record["process_bytes"] for record in (told, alone)]
     check(beside[0] > beside[1] > 0 < alone["process_bytes"], f"{told}, {alone}")
     emulated(*args, "--device", "gpu", "--device-memory", needs.group(1) + "MiB", "--memory",
@@ -156,7 +158,7 @@ def budgets(folder):
 
 
 def without(folder):
-    """A machine without a device, as tests of the command are run on: CUDA is shown none."""
+    """A machine without a device, as in other tests of the command: CUDA sees none."""
     store, out = generate_store(folder, "60x80x20", 6000), os.path.join(folder, "out.slc")
     args = ["ttv", store, *vectors(folder, "60x80x20", [2]), out, "-f"]
     why = "(this sluice was built without CUDA|no CUDA device can be used)"
@@ -175,7 +177,7 @@ def without(folder):
 
 
 def stopped(folder):
-    """A product that is stopped while lanes are busy leaves nothing."""
+    """A product interrupted while lanes are busy leaves no files."""
     generate_store(folder, "200x300x400", 400000)
     args = ["ttv", "t.slc", *vectors(folder, "200x300x400", [1]), "out.slc", "-q", "--device", "gpu"]
     interrupted(args, folder, "out.slc.part")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""append, slice, permute and --transform from outside: each equals the conversion of the text that it stands for,
-whose rows are chosen here by plain Python; what is refused; a kill at any moment."""
+"""append, slice, permute and --transform: each equals the conversion of the corresponding text,
+whose rows are selected here in plain Python; rejected input; a kill at any moment."""
 
 import json
 import math
@@ -35,12 +35,12 @@ def write(folder, name, content):
 
 
 def blocks(store):
-    """The bytes of all files but the manifest, which says where the store comes from."""
+    """The bytes of all files except the manifest, which names the origin of the store."""
     return {name: open(os.path.join(store, name), "rb").read() for name in sorted(os.listdir(store)) if name != "tensor.json"}
 
 
 def made(folder, name, rows, *more, dims=None):
-    """The store of a text; dims: its lengths, where the rows do not tell."""
+    """The store of a text; dims: its mode sizes, if the rows do not determine them."""
     out = os.path.join(folder, name + ".slc")
     lengths = ("--dims", "x".join(map(str, dims))) if dims else ()
     sluice("convert", write(folder, name + ".tns", text(rows)), out, "-q", "-f", "--index-base", 1, *lengths, *more)
@@ -48,7 +48,7 @@ def made(folder, name, rows, *more, dims=None):
 
 
 def combined(rows):
-    """What sum makes of them, zeros dropped."""
+    """The rows summed, without zeros."""
     sums = {}
     for c, v in rows:
         sums[tuple(c)] = sums.get(tuple(c), 0) + v
@@ -64,14 +64,15 @@ def appends(folder):
         check(blocks(store) == blocks(want), f"{name}: not the store of both texts")
         check("7,815 in the store, 7,000 read" in said, said)
         sluice("check", store, "-q")
-    # Of a text from 0 that does not tell its base, after one that does; through a pipe; with little memory.
+    # A text from 0 whose base is ambiguous, after one whose base is clear; through a pipe; with
+    # little memory.
     store = os.path.join(folder, "zero.slc")
     sluice("convert", write(folder, "zero.tns", text(first, 0)), store, "-q")
     later = rows_of(500, 3, (40, 30, 70), 1)
     done = subprocess.run([SLUICE, "append", store, "-", "--memory", "96MiB"], input=text(later, 0), capture_output=True, text=True)
     check(done.returncode == 0 and "from 0: the base of the store's first input" in done.stdout, done)
     check(blocks(store) == blocks(made(folder, "zero-all", first + later)), "from 0: another store")
-    # Policies know the store's entries as the first ones.
+    # Policies treat the store's nonzeros as the first ones.
     for policy in ("keep-first", "keep-last"):
         store = made(folder, "p", combined(first))
         want = made(folder, "p-all", combined(first) + combined(more), "--duplicates", policy)
@@ -84,7 +85,8 @@ def appends(folder):
 
 
 def remembered(folder):
-    """What was appended is not appended twice: not by the same command, and not under another name or from a pipe."""
+    """The same rows are not appended twice: not by the same command, nor under another name or from
+    a pipe."""
     first, more = rows_of(3000, 10), rows_of(2000, 11, (40, 30, 25))
     path = write(folder, "more.tns", text(more))
     store = made(folder, "x", first)
@@ -104,7 +106,7 @@ def remembered(folder):
     sluice("append", store, path, "-q", "--again")
     twice = blocks(store)
     check(twice == blocks(made(folder, "twice", first + more + more)), "--again did not append")
-    # The same coordinates with another value are something else.
+    # The same coordinates with another value are different rows.
     other = [(more[0][0], more[0][1] + 1)] + more[1:]
     sluice("append", store, write(folder, "other.tns", text(other)), "-q")
     check(blocks(store) != twice, "other entries are taken for known ones")
@@ -112,7 +114,7 @@ def remembered(folder):
     check([a["entries"] for a in origin["appended"]] == [2000, 2000, 2000] and origin["entries_read"] == 9000, origin)
     check(origin["source"].endswith("x.tns") and origin["appended"][2]["source"].endswith("other.tns"), origin)
     check("3 inputs, last: " in sluice("info", store)[0], "info does not tell")
-    # Only so many are remembered; the oldest are forgotten first.
+    # Only a limited number of inputs is remembered; the oldest are forgotten first.
     store = made(folder, "y", first[:50])
     count = 130 if FULL else 3
     small = [write(folder, f"s{i}.tns", f"1 1 1 {i + 1}\n") for i in range(count)]
@@ -130,7 +132,7 @@ def remembered(folder):
 
 
 def growth(folder):
-    """Modes grow as they may."""
+    """Modes grow within their limits."""
     first = rows_of(500, 12) + [([39, 29, 24], 1.0)]
     store = made(folder, "x", first)
     before = blocks(store)
@@ -139,7 +141,7 @@ def growth(folder):
         _, messages = sluice("append", store, path, "--grow-modes", modes, status=3)
         check("--grow-modes" in messages and f"more.tns:{line}:" in messages, messages)
         check(blocks(store) == before, "changed all the same")
-    # From 0 on: index 40 of 40 is beyond.
+    # From 0: index 40 is out of range for size 40.
     _, messages = sluice("append", store, write(folder, "zero.tns", "40 1 1 1\n0 1 1 1\n"), "--grow-modes", "3", status=3)
     check("zero.tns" in messages, messages)
     _, messages = sluice("append", store, write(folder, "dims.tns", "3\n41 30 25\n1 1 1 1\n"), "--grow-modes", "3", "--format", "parti", status=3)
@@ -152,7 +154,7 @@ def growth(folder):
 
 
 def bases(folder):
-    """The base of another format says nothing of this one's."""
+    """The base of another format does not apply to this one."""
     first = rows_of(500, 13)
     store = made(folder, "x", first)
     cut = os.path.join(folder, "cut.slc")
@@ -163,7 +165,8 @@ def bases(folder):
 
 
 def layouts(folder):
-    """Further layouts are built of the new nonzeros, too, before the store is changed; or dropped where that is asked for."""
+    """Other layouts also get the new nonzeros before the store is changed, or are dropped on
+    request."""
     first, more = rows_of(3000, 14), rows_of(2000, 15, (45, 30, 25))
     path = write(folder, "more.tns", text(more))
     for relabel in ((), ("--relabel", "frequency")):
@@ -205,7 +208,7 @@ def refused(folder):
 
 
 def nothing_left(folder):
-    """A slice without a nonzero is an empty tensor, which is said."""
+    """A slice without nonzeros is an empty tensor, with a message."""
     text, store, out = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "o.slc"))
     with open(text, "w") as file:
         file.write("1 1 1\n3 3 2\n")
@@ -243,7 +246,7 @@ def slices(folder):
             sluice("permute", store, out, "-q", "-f", "--order", ",".join(str(m + 1) for m in order))
             turned = [([c[m] for m in order], v) for c, v in sums]
             check(blocks(out) == blocks(made(folder, "w", turned, *relabel, dims=[DIMS[m] for m in order])), f"order {order}")
-    # Codec and numbering are the store's unless others are asked for.
+    # Codec and numbering are the store's unless specified otherwise.
     store = made(folder, "x", rows, "--relabel", "frequency", "--codec", "lz4")
     sluice("slice", store, out, "-q", "-f", "--relabel", "none", "--codec", "packed")
     check(blocks(out) == blocks(made(folder, "w", sums, dims=DIMS)), "not plain")
@@ -264,7 +267,7 @@ def transforms(folder):
 
 
 def transformed(folder):
-    """What was transformed is told, and nothing raw is added to it."""
+    """Transforms are reported, and raw values cannot be appended to a transformed store."""
     store, cut = made(folder, "x", [([0, 0, 0], 3.0)], "--transform", "log1p"), os.path.join(folder, "cut.slc")
     sluice("slice", store, cut, "--transform", "scale=0.5", "--transform", "binarize", "-q")
     for path, want in ((store, "log1p"), (cut, "log1p,scale=0.5,binarize")):
@@ -276,7 +279,8 @@ def transformed(folder):
 
 
 def killed(folder):
-    """After SIGKILL at any moment the old store or the new one is there, and the same command ends with the new one."""
+    """After SIGKILL at any moment the old or the new store exists, and the same command ends with
+    the new one."""
     first, more = rows_of(60000, 7, (4000, 300, 50)), rows_of(60000, 8, (4000, 300, 90))
     old = made(folder, "old", first)
     path = write(folder, "more.tns", text(more))
@@ -300,7 +304,7 @@ def killed(folder):
         except subprocess.TimeoutExpired:
             process.send_signal(draw.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)))
             process.wait()
-            # Before it has begun to look out for them, signals end it as they would any process.
+            # Before the handlers are installed, signals end it like any process.
             check(process.returncode in (0, -9, -2, -15, 130, 143), f"exit {process.returncode}")
         now = blocks(store)
         complete = now.pop("complete.state", None)
@@ -314,7 +318,7 @@ def killed(folder):
 
 
 if __name__ == "__main__":
-    run([("append is the conversion of both texts", appends), ("what was appended is remembered", remembered),
+    run([("append is the conversion of both texts", appends), ("appended inputs are remembered", remembered),
          ("modes grow as they may", growth), ("bases", bases), ("layouts are built again", layouts),
-         ("what is refused", refused), ("slice and permute", slices), ("a slice without nonzeros", nothing_left),
+         ("errors", refused), ("slice and permute", slices), ("a slice without nonzeros", nothing_left),
          ("transforms", transforms), ("what is transformed", transformed), ("append, killed", killed)])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Names of indices and titles of modes: from maps beside a tensor to what is told of a run."""
+"""Names of indices and titles of modes: from maps next to a tensor to the reports of a run."""
 
 import csv
 import gzip
@@ -17,12 +17,13 @@ WORDS = [f"word {i}" for i in range(3000)]
 
 
 def made(folder, *more, name="t.slc", status=0):
-    """A store of 6 x 3000 x 2000, with names of both modes: of mode 2 compressed, and by lines that end as on Windows."""
+    """A store of 6 x 3000 x 2000 with names for both modes: for mode 2 compressed, and with Windows
+    line ends."""
     maps, text = os.path.join(folder, "maps"), os.path.join(folder, "t.tns")
     if not os.path.exists(maps):
         os.mkdir(maps)
         with open(os.path.join(maps, "mode-1-users.map"), "w", encoding="utf-8") as file:
-            file.write("\n".join(USERS))  # the last line without an end
+            file.write("\n".join(USERS))  # the last line without a newline
         with gzip.open(os.path.join(maps, "mode-2.map.gz"), "wt", newline="") as file:
             file.write("".join(word + "\r\n" for word in WORDS))
         with open(os.path.join(maps, "mode-9-notes.txt"), "w") as file:
@@ -33,7 +34,8 @@ def made(folder, *more, name="t.slc", status=0):
 
 
 def kept(folder):
-    """By info, check and the manifest; relabelled, the names stay with the indices of the input."""
+    """In info, check and the manifest; after relabelling, the names stay with the indices of the
+    input."""
     for more in ((), ("--relabel", "frequency")):
         store, _ = made(folder, *more, "-q")
         told = json.loads(sluice("info", store, "--json")[0])
@@ -56,14 +58,15 @@ def kept(folder):
 
 
 def text_in(folder, out, text):
-    """What top says of a run does not depend on where it is called, and a store that was changed is told."""
+    """The output of top for a run does not depend on the current folder, and a changed store is
+    reported."""
     made_in = os.path.join(folder, "made_in")
     os.mkdir(made_in)
     sluice("cpd", os.path.join("..", "t.slc"), "-r", 2, "-i", 3, "--tol", 0, "-o", "r", "-q", cwd=made_in)
     for cwd, path in ((made_in, "r"), (folder, os.path.join("made_in", "r")), ("/", os.path.join(made_in, "r"))):
         got, messages = sluice("top", path, "-n", 6, cwd=cwd)
         check(got.splitlines()[1:] == text.splitlines()[1:] and messages == "", f"in {cwd}: {got} {messages}")
-    # Both moved together: the path begins at the current folder then, as it did when the run was made.
+    # Both moved together: the path is relative to the current folder, as when the run was made.
     moved = os.path.join(folder, "moved")
     os.mkdir(moved)
     os.rename(os.path.join(folder, "t.slc"), os.path.join(moved, "t.slc"))
@@ -82,7 +85,7 @@ def text_in(folder, out, text):
 
 
 def told(folder):
-    """top, its JSON and report tell names beside indices; nothing in them is obeyed by a terminal."""
+    """top, its JSON and report print names next to indices; control characters in them are escaped."""
     store, _ = made(folder, "--relabel", "frequency", "-q")
     out = os.path.join(folder, "r")
     sluice("cpd", store, "-r", 2, "-i", 3, "--tol", 0, "-o", out, "-q")
@@ -126,7 +129,8 @@ def told(folder):
 
 
 def refused(folder):
-    """Too few and too many names, names that are none, modes that are not there: told by file and line, nothing left."""
+    """Too few or too many names, invalid names, nonexistent modes: errors name file and line, and
+    no files are left."""
     store, _ = made(folder, "-q")
     maps, text = os.path.join(folder, "maps"), os.path.join(folder, "t.tns")
     wrong = os.path.join(folder, "wrong.map")
@@ -152,7 +156,7 @@ def refused(folder):
 
 
 def grown(folder):
-    """append --labels: a map of all indices names those that are new, and may not rename others."""
+    """append --labels: a map of all indices names the new ones, and must not rename others."""
     store, _ = made(folder, "-q")
     more, maps = os.path.join(folder, "more.tns"), os.path.join(folder, "new-maps")
     with open(more, "w") as file:
@@ -171,7 +175,7 @@ def grown(folder):
 
 
 def budget(folder):
-    """Within the smallest budget that is accepted, the same store."""
+    """The same store within the smallest accepted budget."""
     store, _ = made(folder, "-q")
     want = {name: open(os.path.join(store, name), "rb").read() for name in sorted(os.listdir(store))}
     _, (_, messages) = made(folder, "--memory", "1MiB", "-q", name="small.slc", status=4)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""sluice layout from outside: added, listed, dropped; the same file after kills at any moment; budgets
-hold; a signal stops it."""
+"""sluice layout: layouts are added, listed and dropped; the file is the same after kills at any
+moment; budgets hold; a signal stops it."""
 
 import json
 import os
@@ -17,13 +17,13 @@ sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in 
 from tap import FULL, QUICK, SLUICE, check, read_bytes, run, run_command, sluice  # noqa: E402
 
 
-# Enough that building a layout of it takes a while, however fast the machine is.
+# Enough that building a layout takes a while on the fastest machine.
 MANY = 1000000
 templates = tempfile.TemporaryDirectory()
 
 
 def made(folder, nnz=300000):
-    """A store of the case's own, copied from one that was generated once."""
+    """A store for the test case, copied from one generated once."""
     store, template = os.path.join(folder, "t.slc"), os.path.join(templates.name, f"{nnz}.slc")
     if not os.path.exists(template):
         sluice("generate", template, "--dims", "3000x200x9", "--nnz", nnz, "-q", "--block-bytes", "64KiB")
@@ -32,7 +32,7 @@ def made(folder, nnz=300000):
 
 
 def begun(store):
-    """A run that adds all layouts, halted when the first of them is there and the second is not."""
+    """A run that adds all layouts, halted when the first exists and the second does not."""
     while True:
         child = subprocess.Popen([SLUICE, "layout", store, "--sorted", "all", "--memory", "60MiB"],
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -41,7 +41,7 @@ def begun(store):
         os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         if not os.path.exists(os.path.join(store, "sorted-2.blk")):
             return child
-        # This process was kept waiting for longer than that took.
+        # This process waited longer than the layout took.
         child.send_signal(signal.SIGCONT)
         child.communicate(timeout=300)
         sluice("layout", store, "--drop", "sorted-1,sorted-2,sorted-3", "-q")
@@ -67,7 +67,7 @@ def add_list_drop(folder):
 
 
 def fibers(folder):
-    """Layouts of whole fibers are listed, checked, told, read and dropped."""
+    """Layouts of whole fibers are listed, checked, reported, read and dropped."""
     store = made(folder)
     out = layout(store, "--fiber", "all", "--sorted", "2").stdout
     counts = [int(n.replace(",", "")) for n in re.findall(r"whole fibers of mode \d, ([\d,]+) of them", out)]
@@ -112,17 +112,18 @@ def wrong(folder):
 
 
 def budget(folder):
-    """The budget that a refusal names is enough, and gives the same bytes as plenty of memory."""
+    """The budget that an error names suffices, and yields the same bytes as plenty of memory."""
     store = made(folder, nnz=MANY)
     least = 1
-    for _ in range(3):  # the process is counted in steps of 4 MiB, and may have passed one since
+    for _ in range(3):  # the process is counted in steps of 4 MiB, and may have passed a step since
         done = layout(store, "--sorted", "1", "--memory", f"{least}MiB", "-t", "1", "-v")
         if done.returncode == 0:
             break
         least = int(re.search(r"needs (\d+) MiB of memory", done.stderr).group(1))
     out = done.stdout
     check(done.returncode == 0 and least > 1, f"{least} MiB: {done.stderr}")
-    # Six or seven where as much of the program is resident as when the budget was refused; it may be less by then.
+    # Six or seven if the program's resident size is the same as when the budget was rejected; it
+    # may be smaller by then.
     check(int(re.search(r"(\d+) to gather", out).group(1)) > 1, out)
     peak = re.search(r"^peak memory ([\d.]+) MiB", out, re.M)
     check(peak and float(peak.group(1)) <= least, f"{least} MiB: {out}")
@@ -133,7 +134,8 @@ def budget(folder):
 
 
 def killed(folder):
-    """Killed at random moments, again and again: the store stays sound, and the file comes out the same."""
+    """Killed at random moments, again and again: the store stays valid, and the file is the same in
+    the end."""
     store = made(folder, nnz=MANY)
     begun_at = time.monotonic()
     sluice("layout", store, "--sorted", "2", "-q", "--memory", "60MiB")
@@ -186,7 +188,8 @@ def two(folder):
 
 
 def only_read(folder):
-    """What changes nothing takes no lock: it works while another run builds, and the build does not wait for it."""
+    """Read-only commands need no lock: they work during a build of another run, and the build does
+    not wait for them."""
     store = made(folder, nnz=MANY)
     first = begun(store)
     names = sorted(os.listdir(store))
@@ -202,7 +205,8 @@ def only_read(folder):
 
 
 def replaced(folder):
-    """A store whose layouts are being changed is not replaced, and one that is being replaced stays as it is."""
+    """A store whose layouts are being changed is not replaced, and one that is being replaced is
+    not changed."""
     store = made(folder, nnz=MANY)
     first = begun(store)
     _, refused = sluice("convert", "-", store, "-q", "-f", input="1 1 1 1\n", status=5)
@@ -223,7 +227,8 @@ def stripes(*folders):
 
 
 def striped(folder):
-    """Layouts in stripes elsewhere: the same bits; what is missing or wrong is refused by name; and back again."""
+    """Layouts in stripes elsewhere: the same bits; missing or wrong stripes are rejected by name;
+    and moved back."""
     store, a, b, c = made(folder, nnz=2000000), *(os.path.join(folder, name) for name in "abc")
     for path in (a, b, c):
         os.mkdir(path)
@@ -250,7 +255,7 @@ def striped(folder):
         check({name: read_bytes(os.path.join(store, name)) for name in os.listdir(store)} == before, "other bytes")
         sluice("export", store, text, "-q", "-f")
         check(read_bytes(text) == kept, "another export")
-    # One layout on another drive; moved on; wrong, missing, swapped and moved stripes.
+    # One layout on another drive; moved again; wrong, missing, swapped and moved stripes.
     sluice("layout", store, "--stripe", c, "--of", "sorted-1", "-q")
     sluice("layout", store, "--stripe", f"{a},{b}", "--of", "blco", "-q")
     check((len(stripes(a)), len(stripes(b)), len(stripes(c))) == (1, 1, 1), stripes(a, b, c))
@@ -270,7 +275,7 @@ def striped(folder):
     check(other in refused and "stripe 1 of 2" in refused, refused)
     os.unlink(other)
     os.rename(os.path.join(folder, os.path.basename(other)), other)
-    # Moved by hand, and listed anew without a copy.
+    # Moved by hand, and listed again without a copy.
     moved = [os.path.join(folder, "moved", name) for name in "ab"]
     shutil.move(a, moved[0])
     shutil.move(b, moved[1])
@@ -279,13 +284,13 @@ def striped(folder):
            env=os.environ | {"SLUICE_STRIPES": ":".join(moved)})
     check(inodes == [os.stat(os.path.join(path, stripes(path)[0])).st_ino for path in moved], "copied")
     sluice("check", store, "-q")
-    # A change that was killed: told, and its stripes are removed by the next one.
+    # A killed change is reported, and the next change removes its stripes.
     shutil.copy(os.path.join(store, "sorted-1.blk"), os.path.join(store, "sorted-1.blk.unstripe"))
     out = "".join(sluice("check", store))
     check("sorted-1.blk.unstripe" in out and "removes the stripes" in out, out)
     sluice("layout", store, "--gather", "--of", "blco", "-q")
     check(len(stripes(c)) == 1 and sorted(os.listdir(store)) == ["blco.blk", "sorted-1.blk", "tensor.json"], os.listdir(store))
-    # Dropping takes stripes along.
+    # Dropping a layout removes its stripes.
     sluice("layout", store, "--drop", "sorted-1", "-q")
     check(stripes(c) == [], stripes(c))
     for words in (["--of", "blco"], ["--stripe", c, "--gather"], ["--stripe", c, "--of", "sorted-1"], ["--stripe", ","]):
@@ -302,7 +307,7 @@ run([
     ("kills at any moment", killed),
     ("a signal stops it", stopped),
     ("two at once", two),
-    ("what only reads", only_read),
+    ("read-only commands", only_read),
     ("a store that is being replaced", replaced),
     ("stripes in other folders", striped),
 ])

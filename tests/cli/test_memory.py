@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""With --memory B no command has more than B bytes: in a cgroup that has no more, page cache included, it is not
-killed, and its peak resident size is below, too.
+"""With --memory B no command uses more than B bytes: in a cgroup with this limit, page cache
+included, it is not killed, and its peak resident size stays below the limit, too.
 
-B goes from the smallest that is accepted (found by asking, then by halving) to eight times that. Where no cgroup can be
-made, or files are in memory, resident sizes alone are looked at. The plain form takes the smallest that is named and
-twice that, for one tensor; SLC_TEST_FULL=1 five values, three tensors and every I/O method.
-"""
+B ranges from the smallest accepted budget (found by retries, then by halving) to eight times that.
+If no cgroup can be made, or files are in memory, only resident sizes are checked. The plain form
+uses the smallest named budget and twice that, for one tensor; SLC_TEST_FULL=1 five values, three
+tensors and every I/O method."""
 
 import os
 import shutil
@@ -20,7 +20,8 @@ from tap import FULL, Skip, check, npy, run, sluice, unpacked  # noqa: E402
 STEP = 256 << 10
 IO = ("uring", "pread", "mmap")
 RANK = 6
-# More than there are processors: threads have stacks and buffers, and have to be fewer where the budget is small.
+# More than the number of processors: threads have stacks and buffers, so a small budget must reduce
+# their number.
 THREADS = 4
 TENSORS = {
     "skewed": ("--dims", "20000x30000x7000", "--dist", "zipf-shuffled:1.1", "-r", 3, "--noise", 0.1),
@@ -29,12 +30,12 @@ TENSORS = {
 
 
 def generate(name, nnz):
-    """The arguments that make one of the tensors, but for the output."""
+    """The arguments that generate a tensor, without the output."""
     return ("--nnz", nnz, "--seed", 5, *TENSORS[name])
 
 
 class Inputs:
-    """A tensor as text and as stores of many blocks, and what it is multiplied by."""
+    """A tensor as text and as stores of many blocks, and its operands."""
 
     def __init__(self, folder, name, nnz):
         self.at, self.name, self.nnz = os.path.join(folder, ""), name, nnz
@@ -47,14 +48,15 @@ class Inputs:
         sluice("convert", self.at + "t.tns", self.at + "t.slc", "-q", "--block-bytes", "128KiB")
         shutil.copytree(self.at + "t.slc", self.at + "all.slc")
         sluice("layout", self.at + "all.slc", "--sorted", "all", "--fiber", "2", "-q")
-        # Factors of any tensor of these lengths; the vector has one column and one mode.
+        # Factors of any tensor with these mode sizes; the vector has one column and one mode.
         sluice("cpd", self.at + "t.slc", "-r", RANK, "-i", 0, "--tol", 0, "-o", self.at + "factors", "-q")
         info = sluice("info", self.at + "t.slc", "--json")[0]
         self.dims = [int(n) for n in info.split('"dims":')[1].split("[")[1].split("]")[0].split(",")]
         npy(self.at + "v.npy", [1] * self.dims[1], self.dims[1])
 
     def commands(self):
-        """Name: (arguments, whether it reads blocks by --io). Results go to the folder "out"."""
+        """Name: (arguments, whether it reads blocks by --io). Results are written to the folder
+        "out"."""
         at, out = self.at, self.at + "out/"
         cpd = ("cpd", at + "t.slc", "-r", RANK, "-i", 2, "--tol", 0, "-o", out + "r", "--checkpoint-interval", 0)
         drawn = generate(self.name if self.name in TENSORS else "skewed", self.nnz)
@@ -87,19 +89,20 @@ class Inputs:
         }
 
     def benchmarks(self):
-        """The others have no budget, or want the whole store beside the factors in memory."""
+        """The others have no budget, or need the whole store in memory together with the factors."""
         return {"bench convert": (("bench", "convert", self.at + "t.tns", "-n", 1), False),
                 "bench ttv": (("bench", "ttv", self.at + "t.slc", "-n", 1), False)}
 
     def prepare(self, name):
-        """An empty folder for results, where layouts find their store."""
+        """An empty folder for results, in which layouts find their store."""
         shutil.rmtree(self.at + "out", ignore_errors=True)
         os.mkdir(self.at + "out")
         if name.startswith("layout") or name == "append":
             shutil.copytree(self.at + ("all.slc" if name == "append" else "t.slc"), self.at + "out/t.slc")
 
     def leave_cache(self):
-        """Has the inputs written and dropped by the page cache, so that whoever reads them is charged."""
+        """Writes the inputs to the drive and drops them from the page cache, so that the reading
+        process is charged."""
         for here, _, names in os.walk(self.at):
             for name in names:
                 fd = os.open(os.path.join(here, name), os.O_RDONLY)
@@ -113,7 +116,7 @@ def with_budget(args, budget):
 
 
 def accepted(inputs, name, args, budget):
-    """Whether the command takes this budget; it has to be done, or to refuse it."""
+    """Whether the command accepts this budget; it must succeed, or reject it."""
     inputs.prepare(name)
     done = measured(with_budget(args, budget), status=None)
     check(done.status in (0, 4), f"{name}: exit {done.status}: {done.messages}")
@@ -121,7 +124,8 @@ def accepted(inputs, name, args, budget):
 
 
 def smallest(inputs, name, args):
-    """The smallest budget that the command takes: what it names, which has to work; in the long form less, to STEP."""
+    """The smallest budget that the command accepts: the one it names, which must work; in the long
+    form smaller ones, in steps of STEP."""
     low, high = works_as_named((*args, "-t", THREADS), THREADS + 1, lambda: inputs.prepare(name))
     while FULL and high - low > STEP:
         middle = (low + high) // 2 // STEP * STEP
@@ -130,14 +134,14 @@ def smallest(inputs, name, args):
 
 
 def in_memory(folder):
-    """Whether what is written to the folder stays in memory, which a cgroup counts and cannot give back."""
+    """Whether the folder is in memory, which a cgroup counts and cannot reclaim."""
     kind = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True, check=False).stdout
     return kind.strip() in ("tmpfs", "ramfs")
 
 
 def peaks(inputs, name, args, budget):
-    """The command within the budget; (peak resident, charged). One that is refused at what was the least is given a
-    little more: the process is a few pages larger from run to run."""
+    """Runs the command within the budget; returns (peak resident, charged). If the least budget is
+    rejected, retries with slightly more: the process size varies by a few pages."""
     for more in range(0, 17 * STEP, STEP):
         inputs.prepare(name)
         inputs.leave_cache()
@@ -158,7 +162,7 @@ def peaks(inputs, name, args, budget):
 
 
 def within(inputs):
-    """All commands with all budgets; says how near each came."""
+    """All commands with all budgets; prints how close each came."""
     for name, (args, reads) in inputs.commands().items():
         least = smallest(inputs, name, args)
         found = []

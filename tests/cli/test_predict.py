@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""predict from outside: dialects, index bases, what is refused and where, budgets."""
+"""predict: dialects, index bases, rejected input and its position, budgets."""
 
 import gzip
 import json
@@ -12,7 +12,7 @@ from tap import SLUICE, check, npy, run, sluice  # noqa: E402
 
 
 def model(folder):
-    """Of rank 1: the value at (i, j) is 2 * (10 + i) * (100 + j), counted from 0."""
+    """Of rank 1: the value at (i, j) is 2 * (10 + i) * (100 + j), from 0."""
     out = os.path.join(folder, "m")
     os.makedirs(out)
     npy(os.path.join(out, "mode-1.npy"), [10.0, 11, 12], 3, 1)
@@ -56,14 +56,15 @@ def values(folder):
     check(got["count"] == 2 and got["mae"] == 0.25 and got["largest_error"] == 0.5 and got["rmse"] == (0.125) ** 0.5, got)
     said, _ = sluice("predict", out, os.path.join(folder, "alone.tns"), "--json")
     check(json.loads(said)["rmse"] is None, said)
-    # The convention of the format where nothing tells; what the user says always.
+    # The convention of the format if the base is ambiguous; an explicit option always wins.
     path = write(folder, "one.tns", "1 1 5\n")
     check(sluice("predict", out, path, "-q")[0].startswith("1 1 5 2000"), "not from 1")
     check(sluice("predict", out, path, "-q", "--index-base", 0)[0].startswith("1 1 5 2222"), "not from 0")
 
 
 def numbered_as_the_input(folder):
-    """Held-out entries that do not tell the first index count as what the store was made of, if it was of their format."""
+    """Held-out nonzeros with an ambiguous index base use that of the store's input, if the format
+    is the same."""
     whole = write(folder, "whole.tns", "".join(f"{i} {j} {(1 + i) * (1 + j)}\n" for i in range(4) for j in range(5)))
     store, out = os.path.join(folder, "t.slc"), os.path.join(folder, "r")
     sluice("convert", whole, store, "-q")
@@ -72,7 +73,7 @@ def numbered_as_the_input(folder):
     said = json.loads(sluice("predict", out, held, "--json")[0])
     check(said["index_base"] == 0 and said["largest_error"] < 1e-6, f"{said}")
     check(json.loads(sluice("predict", out, held, "--json", "--index-base", 1)[0])["largest_error"] > 1, "asked for")
-    # What tells by itself, or is of another format, is as it was.
+    # Text whose base is clear, or of another format, is unaffected.
     check(json.loads(sluice("predict", out, write(folder, "end.tns", "4 5 20\n"), "--json")[0])["largest_error"] < 1e-6, "end")
     matrix = write(folder, "m.mtx", "%%MatrixMarket matrix coordinate real general\n4 5 1\n2 3 6\n")
     check(json.loads(sluice("predict", out, matrix, "--json")[0])["largest_error"] < 1e-6, "another format")
@@ -90,7 +91,7 @@ def refused(folder):
         _, messages = sluice("predict", out, path, "-o", os.path.join(folder, "p.txt"), status=3)
         check(word in messages, f"{text!r}: {messages!r} does not say {word!r}")
         check(not os.path.exists(os.path.join(folder, "p.txt")), "refused, but something was written")
-    # Later than the first two megabytes, too, with the line.
+    # Later than the first two megabytes, too, with the line number.
     path = write(folder, "late.tns", "1 1 1\n" * 500000 + "0 1 1\n")
     _, messages = sluice("predict", out, path, "-q", "-o", os.path.join(folder, "p.txt"), status=3)
     check(":500001:1: index 0 of mode 1" in messages and "set the index base (--index-base)" in messages, messages)
@@ -111,7 +112,8 @@ def refused(folder):
 
 
 def foreseen(folder):
-    """--dry-run tells memory, bytes and the output's size, and writes nothing; a run compares at its end."""
+    """--dry-run reports memory, bytes and the size of the output, and writes nothing; a run
+    compares at its end."""
     out, log = model(folder), os.path.join(folder, "log")
     npy(os.path.join(out, "lambda.npy"), [0.12345678901234], 1)
     rows = "".join(f"{1 + i % 3} {1 + i % 4} {i % 977 / 7:.6g}\n" for i in range(20000))
@@ -130,7 +132,7 @@ def foreseen(folder):
     for expected in (told, estimate):
         for what in ("final_bytes", "read_bytes"):
             check(0.75 * actual[what] <= expected[what] <= 1.25 * actual[what], (what, expected, actual))
-        # Wide: sanitizers make processes of another size.
+        # Wide bounds: sanitizers change the size of processes.
         check(0.5 * actual["memory_bytes"] <= expected["memory_bytes"] <= 2 * actual["memory_bytes"], (expected, actual))
     check(json.loads(sluice("predict", out, path, "-o", made + ".npy", "--dry-run", "--json")[0])["final_bytes"] == 20000 * 24 + 128,
           "the size of an array")
@@ -140,4 +142,4 @@ def foreseen(folder):
 
 if __name__ == "__main__":
     run([("foreseen", foreseen), ("values in every dialect", values), ("numbered as the input of the store", numbered_as_the_input),
-         ("what is refused, and where", refused)])
+         ("errors and their positions", refused)])

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a run tells while it goes on: on a terminal (tmux), in a pipe, in its JSON log; and how it ends: every exit code."""
+"""Progress of a run on a terminal (tmux), in a pipe and in its JSON log, and its end: every exit
+code."""
 
 import bz2
 import gzip
@@ -27,7 +28,8 @@ def generated(folder, nnz=3000, dims="30x20x10"):
 
 
 def on_terminal(folder, command, wanted, seconds=60):
-    """What a terminal shows while the command runs, once all of `wanted` are on it, and what it shows at the end."""
+    """The terminal's contents while the command runs, once all of `wanted` are visible, and at the
+    end."""
     if shutil.which("tmux") is None:
         raise Skip("no tmux here")
     done = os.path.join(folder, "done")
@@ -57,7 +59,8 @@ def on_terminal(folder, command, wanted, seconds=60):
 
 
 def terminal_and_pipe(folder):
-    """A live line on a terminal; in a pipe a plain line for each iteration, and no control character."""
+    """A live line on a terminal; in a pipe a plain line for each iteration, without control
+    characters."""
     store = generated(folder, nnz=300000 if QUICK else 1500000, dims="3000x2000x1000")
     args = ["cpd", store, "-r", "64", "--tol", "0", "--nowrite", "--no-cache", "-t", "1", "--copies", "never"]
     command = " ".join(map(shlex.quote, [SLUICE, *args, "-i", "1000"]))
@@ -71,7 +74,7 @@ def terminal_and_pipe(folder):
 
 
 def shown_by_pty(command, term):
-    """All bytes that a terminal of this kind gets on standard error."""
+    """All bytes that a terminal of this kind receives on standard error."""
     near, far = os.openpty()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=far, env={**os.environ, "TERM": term})
     os.close(far)
@@ -80,14 +83,14 @@ def shown_by_pty(command, term):
         while piece := os.read(near, 65536):
             said += piece
     except OSError:
-        pass  # so Linux tells that nobody has the other end any more
+        pass  # Linux reports a closed other end this way
     os.close(near)
     check(process.wait(timeout=60) == 0, said)
     return said.decode()
 
 
 def plain_terminal(folder):
-    """A terminal that cannot move its cursor gets lines, one that can a live line."""
+    """A terminal that cannot move its cursor gets lines; one that can gets a live line."""
     store = generated(folder, nnz=200000, dims="3000x2000x1000")
     command = [SLUICE, "cpd", store, "-r", "32", "--tol", "0", "--nowrite", "-t", "1", "-i", "4", "--progress"]
     for term, progress, live in (("dumb", "auto", False), ("xterm", "always", True), ("xterm", "never", False)):
@@ -96,7 +99,8 @@ def plain_terminal(folder):
 
 
 def narrow_terminal(folder):
-    """A live line stays in its row on 40 columns, over Ctrl-Z and fg, and when the window gets narrower."""
+    """A live line stays in its row on 40 columns, over Ctrl-Z and fg, and when the window gets
+    narrower."""
     if QUICK or shutil.which("tmux") is None or shutil.which("bash") is None:
         raise Skip("the same as without a sanitizer, or no tmux or bash here")
     store = generated(folder, nnz=300000, dims="3000x2000x1000")
@@ -137,7 +141,8 @@ def narrow_terminal(folder):
 
 
 def every_command(folder):
-    """Progress of all that take long: plain lines without control characters, and silence with -q; a log each."""
+    """Progress of all long commands: plain lines without control characters, silence with -q, a log
+    each."""
     store, text, log = os.path.join(folder, "t.slc"), os.path.join(folder, "t.tns"), os.path.join(folder, "log")
     npy(os.path.join(folder, "v.npy"), [1.0] * 20, 20)
     npy(os.path.join(folder, "u.npy"), [1.0] * 40, 20, 2)
@@ -170,7 +175,7 @@ def every_command(folder):
 
 
 def log_of_the_end(folder):
-    """The log tells how far a run is every second, and how one ended that failed or was stopped."""
+    """The log reports the progress every second, and the end of a failed or interrupted run."""
     store, log = generated(folder, 200000, "300x200x100"), os.path.join(folder, "log")
     sluice("check", os.path.join(folder, "none.slc"), "--log-json", log, status=5)
     with open(log) as file:
@@ -195,7 +200,7 @@ def log_of_the_end(folder):
 
 
 def state_of_a_check(folder):
-    """SIGUSR1 makes a check say where it is, and SIGINT ends it."""
+    """SIGUSR1 makes a check report its position, and SIGINT ends it."""
     store = generated(folder, 400000 if QUICK else 3000000, "3000x2000x1000")
     for _ in range(20):
         child = subprocess.Popen([SLUICE, "check", store, "-t", "1", "--progress", "always"], stderr=subprocess.PIPE,
@@ -214,7 +219,8 @@ def state_of_a_check(folder):
 
 
 def estimates(folder):
-    """plan and --dry-run begin what they tell of, write nothing, and come near what a run takes, which compares by itself."""
+    """plan and --dry-run start the work that they estimate, write nothing, and come close to the
+    run, which compares by itself."""
     store = generated(folder, 40000, "200x150x100")
     before = sorted(os.listdir(folder))
     plan = json.loads(sluice("plan", store, "-r", 4, "-i", 8, "--json", "--probe-seconds", 60)[0])
@@ -241,7 +247,7 @@ def estimates(folder):
         record = json.load(file)
     actual = record["estimate"]["actual"]
     check(actual["read_bytes"] == record["counters"]["bytes_read"] and actual["seconds"] > 0, record["estimate"])
-    # Bytes are known beforehand; memory follows from what a process of the same kind held.
+    # Bytes are known in advance; memory follows from the size of a process of the same kind.
     check(estimate["read_bytes"] == record["estimate"]["read_bytes"] == actual["read_bytes"], (estimate, record["estimate"]))
     check(abs(record["estimate"]["memory_bytes"] - actual["memory_bytes"]) <= actual["memory_bytes"] / 4, record["estimate"])
     with open(log) as file:
@@ -256,7 +262,7 @@ def estimates(folder):
     with open(log) as file:
         estimate = json.loads(file.readlines()[-1])["estimate"]
     check(estimate["read_bytes"] == estimate["actual"]["read_bytes"] > 0, estimate)
-    # By the plan alone as by a beginning: without the margins that a budget is kept by.
+    # The plan alone agrees with a started run: without the safety margins of a budget.
     told = float(re.search(r"memory +([0-9.]+) MiB expected", sluice(*args, "--probe-seconds", 60)[0])[1]) * 2**20
     for memory in (told, estimate["memory_bytes"]):
         check(0.75 * estimate["actual"]["memory_bytes"] <= memory <= 1.25 * estimate["actual"]["memory_bytes"], (told, estimate))
@@ -265,7 +271,8 @@ def estimates(folder):
 
 
 def unprobed(folder):
-    """A plan goes on without an estimate where its tensor cannot be factorized, and ends as the run where it cannot be read."""
+    """A plan continues without an estimate if its tensor cannot be factorized, and fails like the
+    run if it cannot be read."""
     text, store = os.path.join(folder, "o.tns"), os.path.join(folder, "o.slc")
     for rows in ("1 1 0\n2 2 0\n", "1 1 1e200\n2 2 1e200\n"):
         with open(text, "w") as file:
@@ -285,7 +292,7 @@ def unprobed(folder):
 
 
 def exported(folder, store, ending):
-    """How large that form of a store, or of a run, is."""
+    """The size of this form of a store or run."""
     path = os.path.join(folder, "sized" + ending)
     sluice("export", store, path, "-q")
     size = os.path.getsize(path)
@@ -294,7 +301,7 @@ def exported(folder, store, ending):
 
 
 def sliced(folder, store, *args):
-    """How large such a slice of a store is."""
+    """The size of such a slice of a store."""
     path = os.path.join(folder, "sized.slc")
     sluice("slice", store, path, *args, "-q")
     size = sum(os.path.getsize(os.path.join(path, name)) for name in os.listdir(path))
@@ -303,7 +310,8 @@ def sliced(folder, store, *args):
 
 
 def dry_runs(folder):
-    """--dry-run of commands that go through whole files: nothing is written, budgets and room are looked at, bytes are near the truth."""
+    """--dry-run of commands that process whole files: nothing is written, budgets and free space
+    are checked, bytes are close to the actual ones."""
     text, store, out = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "out"))
     sluice("generate", text, "--dims", "3000x2000x100", "--nnz", 60000, "-q")
     sluice("convert", text, store, "-q")
@@ -346,7 +354,8 @@ def dry_runs(folder):
 
 
 def expected(folder):
-    """A run that begins is judged, and compared with what happened at its end: in its summary and its log."""
+    """A starting run is estimated, and compared with the actual values at its end, in its summary
+    and its log."""
     text, store, out, log = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "out", "log"))
     sluice("generate", text, "--dims", "3000x2000x100", "--nnz", 60000, "-q")
     matrix = os.path.join(folder, "u.npy")
@@ -362,7 +371,7 @@ def expected(folder):
         with open(log) as file:
             estimate = json.loads(file.readlines()[-1])["estimate"]
         actual = estimate["actual"]
-        # Bounds are wide: sanitizers and small stores make processes of another size.
+        # Wide bounds: sanitizers and small stores change the size of processes.
         check(actual["memory_bytes"] / 2 <= estimate["memory_bytes"] <= 2 * actual["memory_bytes"], estimate)
         check(actual["seconds"] > 0 and estimate["seconds"] > 0, estimate)
         check(command[0] == "generate" or 0.7 * actual["read_bytes"] <= estimate["read_bytes"] <= 1.3 * actual["read_bytes"], estimate)
@@ -370,7 +379,8 @@ def expected(folder):
             os.path.getsize(os.path.join(made, name)) for name in os.listdir(made))
         check(actual["final_bytes"] == size and (size > 0) == (made is not None), estimate)
     check("expected" not in sluice("check", store, "-q")[0], "quiet, and without a log")
-    # The factors of a run; a text that is compressed, whose end or header says how much it is, or its beginning does.
+    # The factors of a run; a compressed text whose size is in its trailer or header, or estimated
+    # from its beginning.
     sluice("cpd", store, "-r", 16, "-i", 1, "-o", out, "-q", "--checkpoint", "none")
     with open(text, "rb") as file:
         rows = file.read()
@@ -387,7 +397,8 @@ def expected(folder):
 
 
 def followed(folder):
-    """watch: begun before the run, it ends with its exit code; one that is killed is told of; --once and --json."""
+    """watch: started before the run, it ends with the run's exit code; a killed run is reported;
+    --once and --json."""
     store, log = generated(folder, 200000, "300x200x100"), os.path.join(folder, "log")
     sluice("watch", log, "--once", status=5)
     for number, code in ((signal.SIGTERM, 143), (signal.SIGKILL, 1)):
@@ -410,7 +421,8 @@ def followed(folder):
         check(("the run died" in messages) == (number == signal.SIGKILL), messages)
         check(("signal, exit code 143" in out) == (number == signal.SIGTERM), out[-200:])
     sluice("watch", log, "--once", status=1)
-    # A run of another machine that has told nothing for long; a line without its end, one that is no event, and a long one.
+    # A run on another machine that has been silent for long; an incomplete line, an invalid event,
+    # and a long line.
     with open(log, "w") as file:
         file.write('{"schema":"sluice-log-1","event":"start","name":"check","pid":1,"host":"elsewhere","boot":"x"}\n'
                    + "nonsense\n" + "x" * (2 << 20) + "\n" + '{"schema":"sluice-log-1","event":"phase","phase":"check","seconds":1}\n{"sch')
@@ -425,7 +437,7 @@ def followed(folder):
 
 
 def followed_by_folder(folder):
-    """watch of a run's folder: its checkpoints while it runs, its end, and one that was killed."""
+    """watch of a run's folder: its checkpoints while it runs, its end, and a killed run."""
     store, out = generated(folder, 20000, "300x200x100"), os.path.join(folder, "out")
     sluice("cpd", store, "-r", 2, "-i", 3, "--tol", 0, "-o", out, "-q")
     state = json.loads(sluice("watch", out, "--once", "--json")[0])
@@ -456,13 +468,13 @@ run([
     ("a run is followed", followed),
     ("a run is followed by its folder", followed_by_folder),
     ("plans estimate, and runs compare", estimates),
-    ("plans of what cannot be begun", unprobed),
+    ("plans of runs that cannot start", unprobed),
     ("dry runs of whole files", dry_runs),
-    ("what was expected, and what happened", expected),
+    ("forecast and actual values", expected),
     ("a live line on a terminal, plain ones in a pipe", terminal_and_pipe),
     ("progress of every command", every_command),
     ("a plain terminal", plain_terminal),
     ("a narrow terminal", narrow_terminal),
-    ("the log tells progress and the end", log_of_the_end),
+    ("the log has progress and the end", log_of_the_end),
     ("the state of a check", state_of_a_check),
 ])

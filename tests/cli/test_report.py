@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The page of `sluice report`: read back by another parser, whole, escaped, with no reference outside it."""
+"""The page of `sluice report`, read by another parser: complete, escaped, without external
+references."""
 
 import html.parser
 import json
@@ -17,7 +18,7 @@ VOID = {"meta", "link"}
 
 
 class Page(html.parser.HTMLParser):
-    """Tags that are closed as they were opened, attributes, and the text that a reader sees."""
+    """Checks that tags are closed in order, and collects attributes and visible text."""
 
     def __init__(self, text):
         super().__init__()
@@ -81,7 +82,7 @@ def factored(folder, store="t.slc"):
 
 
 def whole(folder):
-    """What a reader looks for is there: fits, seed, command, identity, components in the order of `top`."""
+    """The page contains fits, seed, command, identity, and components in the order of `top`."""
     out = factored(folder)
     path = os.path.join(folder, "r.html")
     check("report" in sluice("report", out, "-o", path)[0].lower(), "says nothing")
@@ -109,7 +110,8 @@ def whole(folder):
 
 
 def refused(folder):
-    """A budget that is too small, a folder without a run, a place within a store, a folder as output."""
+    """Errors: a budget that is too small, a folder without a run, a place within a store, a folder
+    as output."""
     out = factored(folder)
     path = os.path.join(folder, "r.html")
     check("--memory" in sluice("report", out, "-o", path, "--memory", "1MiB", status=4)[1], "budget")
@@ -120,7 +122,7 @@ def refused(folder):
 
 
 def hostile(folder):
-    """Names and a record that are to break out of the page, or are no text."""
+    """Names and a record that try to break out of the page, or are no text."""
     name = "<script>alert(1)<\"'&\u202e.slc"
     out = factored(folder, name)
     path = os.path.join(folder, "r.html")
@@ -147,7 +149,7 @@ def hostile(folder):
 
 
 def unfinished(folder):
-    """A checkpoint alone, a run that its time limit has stopped, and factors from elsewhere."""
+    """A checkpoint alone, a run stopped by its time limit, and factors from elsewhere."""
     out, store, path = (os.path.join(folder, name) for name in ("run", "t.slc", "r.html"))
     sluice("generate", store, "--dims", "60x50x40", "--nnz", 3000, "-q")
     sluice("cpd", store, "-r", 2, "-i", 500, "--tol", 0, "--maxsecs", 0.001, "--checkpoint-interval", 0, "-o", out,
@@ -176,7 +178,7 @@ def unfinished(folder):
 
 
 def long_modes(folder):
-    """Rank 64 and modes of a million rows: under 1 MB, within a budget that holds no factor."""
+    """Rank 64 and modes of size one million: under 1 MB, within a budget smaller than any factor."""
     rows = 100000 if QUICK else 1000000
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 64), }}".ljust(117) + "\n"
     for k in range(3):
@@ -194,7 +196,7 @@ def long_modes(folder):
 
 
 def held_out(folder):
-    """The error on what was held out, as a number and as a line."""
+    """The hold-out error, as a number and as a line."""
     out, store, path = (os.path.join(folder, name) for name in ("run", "t.slc", "r.html"))
     sluice("generate", store, "--dims", "60x50x1", "--nnz", 2000, "-q")
     sluice("cpd", store, "-r", 2, "-i", 3, "--tol", 0, "--holdout", "10%", "-o", out, "-q")
@@ -208,7 +210,8 @@ def held_out(folder):
 
 
 def sweep(folder):
-    """Ranks and starts side by side: the numbers of sweep.json, what is suggested and why; also unfinished or forged."""
+    """Ranks and starts side by side: the numbers of sweep.json, the suggestion and its reason; also
+    unfinished or forged."""
     out, store, path = (os.path.join(folder, name) for name in ("sweep", "<t>.slc", "r.html"))
     sluice("generate", store, "--dims", "30x20x10", "--nnz", 2000, "--seed", 3, "--rank", 2, "--noise", 0.1, "-q")
     sluice("cpd", store, "-r", "1,2,4", "--runs", 3, "-i", 6, "--holdout", "5%", "-o", out, "-q")
@@ -255,7 +258,7 @@ def sweep(folder):
 
 
 def few_points(folder):
-    """One iteration is no line, and none is none."""
+    """No line for one iteration or none."""
     out, store, path = (os.path.join(folder, name) for name in ("run", "t.slc", "r.html"))
     sluice("generate", store, "--dims", "60x50x40", "--nnz", 3000, "-q")
     for iterations, words in ((1, "One iteration: "), (0, "Nothing to draw.")):
@@ -266,7 +269,7 @@ def few_points(folder):
 
 
 def in_a_browser(folder):
-    """Chromium, where there is one: no error, no overflow, in both schemes."""
+    """Chromium, if available: no error, no overflow, in both color schemes."""
     if QUICK:
         raise Skip("the page is the same as without a sanitizer")
     out = factored(folder)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""With --deterministic the same bits for any number of threads, I/O method, block size, codec and budget, with
-blocks cached and not, stopped and not: every combination in the long form, else one of many, in which each of
-them occurs with the others."""
+"""--deterministic yields the same bits for any number of threads, I/O method, block size, codec and
+budget, with and without cached blocks, interrupted or not: all combinations in the long form,
+otherwise a sample in which each choice occurs with the others."""
 
 import itertools
 import json
@@ -29,7 +29,7 @@ def combinations():
 
 
 def stores(folder, *layouts):
-    """One tensor of real values, by every codec and block size."""
+    """One tensor of real values in every codec and block size."""
     text = os.path.join(folder, "t.tns")
     sluice("generate", text, "--dims", DIMS, "--nnz", NNZ, "-r", 3, "--noise", 0.3, "-q")
     made = {}
@@ -43,8 +43,9 @@ def stores(folder, *layouts):
 
 
 def budget(store, options, threads, which):
-    """--memory with what a plan says is the least, or nothing. The process itself, which is part of that, varies and
-    is counted in steps of 4 MiB; under a sanitizer, which has memory of its own, it varies too much for a least."""
+    """--memory with the least budget of a plan, or nothing. The process itself, a part of that
+    budget, varies and is counted in steps of 4 MiB; under a sanitizer it varies too much for a
+    least budget."""
     if which == "plenty":
         return []
     plan = json.loads(sluice("plan", store, *options, "-t", threads, "--deterministic", "--json")[0])
@@ -58,7 +59,7 @@ def written(folder):
 
 
 def decomposed(store, out, options, stopped):
-    """The factors and fits. A run that is `stopped` is so again and again, each time later."""
+    """The factors and fits. A `stopped` run is interrupted again and again, later each time."""
     args = ["cpd", store, "-i", 4, "--tol", 0, "--deterministic", "-o", out, "-q", *options]
     status, seconds = 75, 0.0005
     while stopped and status == 75:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""plan, mttkrp and cpd from outside: reports, results, logs, exit codes."""
+"""plan, mttkrp and cpd: reports, results, logs, exit codes."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def small_store(folder, name="t.slc", dims="30x20x10", nnz=2000, *more):
 
 
 def npy_header(path):
-    """(dtype, shape) of a .npy file, by the format's own rules."""
+    """(dtype, shape) of a .npy file, by the format's specification."""
     with open(path, "rb") as file:
         check(file.read(8) == b"\x93NUMPY\x01\x00", f"{path} is no .npy 1.0")
         length = struct.unpack("<H", file.read(2))[0]
@@ -33,7 +33,7 @@ def npy_header(path):
 
 
 def generated(folder):
-    """The same seed gives the same tensor; another one another; text and store agree."""
+    """The same seed yields the same tensor, another seed another tensor; text and store agree."""
     text, again, other = (os.path.join(folder, n) for n in ("a.tns", "b.tns", "c.tns"))
     base = ("--dims", "50x40x30", "--nnz", 5000)
     sluice("generate", text, *base, "--seed", 1)
@@ -77,7 +77,7 @@ def planned(folder):
 
 
 def reported(folder):
-    """The report has SPLATT's shape, and run.json the same numbers."""
+    """The report has SPLATT's form, and run.json the same numbers."""
     store, results = small_store(folder), os.path.join(folder, "out")
     out, messages = sluice("cpd", store, "-r", 3, "-i", 4, "--tol", 0, "-o", results, "-v",
                            "--progress", "never")
@@ -106,7 +106,7 @@ def reported(folder):
 
 
 def outputs(folder):
-    """-s, --ktensor, the default folder, --nowrite; an output that cannot be written is said first."""
+    """-s, --ktensor, the default folder, --nowrite; an unwritable output is reported first."""
     store = small_store(folder)
     stem, kten = os.path.join(folder, "s_"), os.path.join(folder, "k.txt")
     sluice("cpd", store, "-r", 2, "-i", 2, "-s", stem, "--ktensor", kten, "-q")
@@ -143,7 +143,7 @@ def quiet_and_progress(folder):
 
 
 def terminal():
-    """A pseudo terminal, which a bare chroot may not have."""
+    """A pseudo terminal, which a minimal chroot may not have."""
     try:
         return pty.openpty()
     except OSError as reason:
@@ -151,7 +151,7 @@ def terminal():
 
 
 def live_line(folder):
-    """On a terminal a live line, wiped before the report goes on; NO_COLOR is honoured."""
+    """On a terminal a live line, erased before the report continues; NO_COLOR is respected."""
     store = small_store(folder, nnz=1500000, dims="3000x2000x1000")
     for environment, colour in (({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True)):
         master, slave = terminal()
@@ -168,7 +168,7 @@ def live_line(folder):
             if not piece:
                 break
             text += piece
-            # However fast the machine: until the line has been seen, then stop.
+            # On machines of any speed: waits until the line was visible, then stops the run.
             if not asked and b"block " in text and b"its = " in text:
                 child.send_signal(signal.SIGINT)
                 asked = True
@@ -227,7 +227,7 @@ def json_log(folder):
 
 
 def starts(folder):
-    """--seed, --init and --mode-order do what they say."""
+    """Effects of --seed, --init and --mode-order."""
     store = small_store(folder)
 
     def fits(*more):
@@ -252,7 +252,7 @@ def starts(folder):
 
 
 def check_seconds_told(modes, out):
-    """What was expected and tried of each second MTTKRP is in run.json, and -v tells the same once."""
+    """Forecasts and trials of every second MTTKRP are in run.json, and -v prints the same once."""
     for mode in modes:
         check(mode["second"]["chosen"] in [c["conflict"] for c in mode["second"]["candidates"]], mode)
         told = re.findall(rf"mode = {mode['mode']} conflicts as second mode of a pass: (.*)", out)
@@ -265,7 +265,7 @@ def check_seconds_told(modes, out):
 
 
 def two_modes_a_pass(folder):
-    """--passes: fewer passes, the same fit, told by plan, report and run.json."""
+    """--passes: fewer passes, the same fit, reported by plan, report and run.json."""
     store = os.path.join(folder, "t.slc")
     sluice("generate", store, "--dims", "300x200x250", "--nnz", 80000, "--rank", 3, "--seed", 5)
     sluice("cpd", store, "-r", 3, "--passes", "both", status=2)
@@ -318,7 +318,7 @@ def stops(folder):
 
 
 def check_copies_told(record, out, after):
-    """What passes took and how copies are sorted, in run.json and by -v."""
+    """Times of passes and the sort of replicas, in run.json and with -v."""
     for n, mode in enumerate(record["conflicts"], 1):
         check((mode["chosen"] == "owned") == (after == 0), f"{mode}")
         check((mode["candidates"] == []) == (after == 0), f"{mode}")
@@ -337,7 +337,7 @@ def check_copies_told(record, out, after):
 
 
 def copies(folder):
-    """Copies per mode: when they are made, that they are told of, and the same fit."""
+    """Replicas per mode: when they are created, how they are reported, and the same fit."""
     store = small_store(folder)
     fits = {}
     for when, after in (("never", None), ("auto", 10), ("always", 0)):
@@ -354,7 +354,7 @@ def copies(folder):
         fits[when] = record["fit"]
     check(abs(fits["auto"] - fits["never"]) < 1e-9, f"{fits}")
     check(abs(fits["always"] - fits["never"]) < 1e-9, f"{fits}")
-    # Half the room that they take: told by -v and plan, as a long run would have them.
+    # Half the memory that they need: reported by -v and plan for a long run.
     plan = json.loads(sluice("plan", store, "-r", 4, "--json")[0])
     tight = ("-r", 4, "--memory", plan["total_bytes"] - plan["copies_bytes"] // 2)
     missed = r"copies +none: replicas need [\d.]+ [KMG]iB, the budget has [\d.]+ [KMG]iB left"
@@ -364,7 +364,7 @@ def copies(folder):
         check(bool(re.search(missed, out)) == tells, f"{more}: {out}")
     plan = json.loads(sluice("plan", store, *tight, "--json")[0])
     check(plan["copies_wanted_bytes"] > plan["copies_room_bytes"] > plan["copies_bytes"] == 0, f"{plan}")
-    # Too few iterations to pay, or nothing may be kept.
+    # Too few iterations to pay off, or caching is off.
     for more in (("-i", 20), ("-i", 25, "--no-cache"), ("-i", 25, "--deterministic")):
         out, _ = sluice("cpd", store, "-r", 4, "--tol", 0, "--nowrite", *more)
         check("one per mode, after" not in out, out)
@@ -375,7 +375,8 @@ def copies(folder):
 
 
 def pinned(folder):
-    """--pin binds threads as run.json says, where there are processors for them, and changes no bit."""
+    """--pin binds threads as run.json reports, if there are enough processors, and does not change
+    the result."""
     store, allowed = small_store(folder), sorted(os.sched_getaffinity(0))
     threads = min(len(allowed), 4)
     fits = set()
@@ -407,7 +408,7 @@ def pinned(folder):
 
 
 def imagined(folder):
-    """A machine of two nodes that hwloc is told of: placed as far as this one has its processors."""
+    """A machine of two nodes described to hwloc: placed as far as this machine has its processors."""
     if "by hwloc" not in sluice("--version")[0]:
         raise Skip("built without hwloc")
     if not {0, 1} <= os.sched_getaffinity(0):
@@ -422,7 +423,7 @@ def imagined(folder):
 
 
 def conflicts(folder):
-    """How strategies are chosen: expected, tried where it pays, told by -v and kept in run.json."""
+    """Choice of strategies: forecast, tried if it pays off, reported by -v and stored in run.json."""
     store = small_store(folder)
     for more in ((), ("--deterministic",)):
         target = os.path.join(folder, "small")
@@ -437,7 +438,7 @@ def conflicts(folder):
             check(mode["chosen"] == ("ordered" if more else names[0]), f"{mode}")
         check(out.count("conflicts: ") == (0 if more else 3), out)
 
-    # A long mode, tiles in narrow windows of it, and enough of them.
+    # A large mode, and enough tiles with narrow windows of it.
     store = small_store(folder, "long.slc", "600000x20x50", 8500000)
     base = ("-r", 8, "-t", 2)
     plan = json.loads(sluice("plan", store, *base, "--json")[0])
@@ -447,7 +448,7 @@ def conflicts(folder):
     least = json.loads(sluice("plan", store, *base, "--json", "--memory", "400MiB")[0])
     check(least["trials"] == [None] * 3 and least["untried"][0] is not None, f"{least}")
     check("(no memory to measure" in sluice("plan", store, *base, "--memory", "400MiB")[0], "not told")
-    # With copies from the start there are no passes to try anything in.
+    # With replicas from the start there are no passes for trials.
     check(": measured first)" not in sluice("plan", store, *base, "--copies", "always")[0], "nothing to try")
     plan = json.loads(sluice("plan", store, *base, "--copies", "always", "--json")[0])
     check(plan["conflicts"] == ["owned"] * 3 and plan["trials"] == [None] * 3, f"{plan}")
@@ -465,12 +466,13 @@ def conflicts(folder):
 
 
 def no_threads_of_blas(folder):
-    """The command ends the threads that OpenBLAS starts: it waits for its input with as many as where BLAS has one."""
+    """The command ends the threads started by OpenBLAS: it waits for its input with as many threads
+    as without them."""
     runs = []
     for threads in ("1", "4"):
         runs.append(subprocess.Popen([SLUICE, "convert", "-", os.path.join(folder, threads + ".slc"), "-q", "-t", "1"],
                                      stdin=subprocess.PIPE, env=dict(os.environ, OPENBLAS_NUM_THREADS=threads)))
-    alike = 0  # looks in a row; where threads are left they never are
+    alike = 0  # consecutive equal observations; remaining threads never reach it
     for _ in range(400):
         counts = [len(os.listdir(f"/proc/{run.pid}/task")) for run in runs]
         alike = alike + 1 if counts[0] == counts[1] else 0
@@ -484,7 +486,7 @@ def no_threads_of_blas(folder):
 
 
 def mttkrp(folder):
-    """Mode 1 by hand: the sums of a tensor of few nonzeros."""
+    """Mode 1 by hand: the sums of a tensor with few nonzeros."""
     store, factors = os.path.join(folder, "t.slc"), os.path.join(folder, "f")
     sluice("convert", "-", store, input="1 1 1 2\n1 2 3 3\n2 1 3 5\n")
     sluice("cpd", store, "-r", 2, "-i", 0, "-o", factors, "-q")
@@ -522,7 +524,7 @@ def mttkrp(folder):
 
 
 def checked(folder):
-    """check: sound stores, damaged ones with file, block and offset, things that are no stores."""
+    """check: valid stores, damaged ones with file, block and offset, paths that are no stores."""
     store = small_store(folder)
     check("is sound" in sluice("check", store)[0], "check")
     check("is sound" in sluice("check", "--fast", store)[0], "check --fast")
@@ -543,7 +545,7 @@ def checked(folder):
 
 
 def not_finite(folder):
-    """ttv, ttm, mttkrp and cpd refuse a NaN in what they are given, alike, and say where it is."""
+    """ttv, ttm, mttkrp and cpd all reject a NaN in their operands and report its position."""
     store, start, out = small_store(folder, dims="4x3x2", nnz=9), os.path.join(folder, "f"), os.path.join(folder, "o")
     os.mkdir(start)
     for mode, rows in ((1, 4), (2, 3), (3, 2)):
@@ -558,11 +560,12 @@ def not_finite(folder):
         _, message = sluice(*arguments, status=3)
         check(part in message and "finite" in message and ".npy" in message, f"{arguments}: {message}")
         check(not os.path.exists(out), f"{arguments} left something")
-    sluice("mttkrp", store, "--mode", 2, "--factors", start, "-o", out, "-q")  # that of the mode is not read
+    sluice("mttkrp", store, "--mode", 2, "--factors", start, "-o", out, "-q")  # the factor of the mode itself is not read
 
 
 def long_mode(folder):
-    """ttm in a mode of more than 2^24 indices: what the refusal names makes it work, also where few indices occur."""
+    """ttm in a mode of more than 2^24 indices: the budget that the error names suffices, also if
+    few indices occur."""
     store, matrix, out = (os.path.join(folder, name) for name in ("h.slc", "u.npy", "y"))
     length = (1 << 24) + 1000
     sluice("generate", store, "--dims", f"{length}x30x20", "--nnz", 40, "-q", "--fibers", "none")
@@ -595,7 +598,7 @@ def long_mode(folder):
 
 
 def outputs_in_stores(folder):
-    """No command puts its results into a store; what is there stays."""
+    """No command writes its results into a store; its files are unchanged."""
     store, spare = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
     for name in (store, spare):
         sluice("generate", name, "--dims", "9x8x7", "--nnz", 50, "-q")
@@ -622,7 +625,7 @@ def outputs_in_stores(folder):
     _, message = sluice("export", spare, store, "-f", status=5)
     check("the output is a folder" in message, message)
     link = os.path.join(folder, "link")
-    for name, status in (("blco.blk", 2), ("new", 5)):  # the log is written in place, over links
+    for name, status in (("blco.blk", 2), ("new", 5)):  # the log is written in place, through links
         os.symlink(os.path.join(store, name), link)
         sluice("cpd", spare, "-r", 1, "-i", 0, "--nowrite", "--log-json", link, status=status)
         os.remove(link)
@@ -631,7 +634,7 @@ def outputs_in_stores(folder):
 
 
 def leftovers(folder):
-    """check tells of what an interrupted layout left, and what it says is true."""
+    """check reports the leftovers of an interrupted layout, and its advice is right."""
     store = small_store(folder)
     sluice("layout", store, "--sorted", 1, "--fiber", 2, "-q")
     with open(os.path.join(store, "tensor.json")) as file:
@@ -653,7 +656,7 @@ def leftovers(folder):
 
 
 def names_of_files(folder):
-    """Of names that are not UTF-8 JSON has U+FFFD for each such byte, and nothing is missing from it."""
+    """In names that are not UTF-8, JSON has U+FFFD for each invalid byte, and nothing is lost."""
     odd, told = os.path.join(folder, "a\udcff\n<b>"), os.path.join(folder, "a\ufffd\n<b>")
     try:
         os.mkdir(odd)
@@ -675,7 +678,7 @@ def names_of_files(folder):
     check(json.loads(sluice("predict", out, text, "--json")[0])["coords"] == os.path.join(told, "t.tns"), "predict")
 
 
-# Not under sanitizers: their tensors are large, and smaller ones take the same ways in unit tests.
+# Not under sanitizers: the tensors are large, and unit tests cover the same code with smaller ones.
 LONG = ("ttm in a long mode", "conflict strategies")
 
 TESTS = [
@@ -700,7 +703,7 @@ TESTS = [
     ("mttkrp", mttkrp),
     ("names of files that are not UTF-8", names_of_files),
     ("check and info", checked),
-    ("what interrupted runs left", leftovers),
+    ("leftovers of interrupted runs", leftovers),
 ]
 
 run([test for test in TESTS if not QUICK or test[0] not in LONG])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Signals: a first one stops with the factors written, SIGUSR1 tells the state, conversions that cannot go on leave
-nothing behind (test_convert.py has those that can)."""
+"""Signals: the first one stops with the factors written, SIGUSR1 reports the state, conversions
+that cannot be resumed leave no files (test_convert.py has those that can)."""
 
 import os
 import re
@@ -20,7 +20,7 @@ templates = tempfile.TemporaryDirectory(dir=os.environ.get("SLC_TEST_DIR"))
 
 
 def made(folder, dims, nnz):
-    """A store of the case's own, copied from one that was generated once."""
+    """A store for the test case, copied from one generated once."""
     store, template = os.path.join(folder, "t.slc"), os.path.join(templates.name, f"{nnz}.slc")
     if not os.path.exists(template):
         sluice("generate", template, "--dims", dims, "--nnz", nnz, "-q")
@@ -29,12 +29,12 @@ def made(folder, dims, nnz):
 
 
 def large(folder):
-    """One that takes a while to be read."""
+    """A store that takes a while to read."""
     return made(folder, "3000x2000x1000", 1000000 if QUICK else 3000000)
 
 
 def long_run(folder, *more):
-    """A factorization that goes on until it is stopped, after its first iteration."""
+    """A factorization that runs until it is interrupted, after its first iteration."""
     store = made(folder, "300x200x100", 200000)
     child = subprocess.Popen([SLUICE, "cpd", store, "-r", "4", "-i", "100000000", "--tol", "0", *more],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
@@ -73,9 +73,10 @@ def state(folder):
 
 
 def twice(folder):
-    """Two at once are one wish (timeout(1) signals process and group); a later one ends at once."""
+    """Two signals at once count as one (timeout(1) signals process and group); a later one ends the
+    run at once."""
     child = long_run(folder, "-o", "out")
-    # A stopped process gets both when it goes on, however late this one may send the second.
+    # A stopped process receives both when it continues, however late the second is sent.
     for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
         child.send_signal(number)
     child.communicate(timeout=60)
@@ -124,7 +125,8 @@ def catches(child, number):
 
 
 def conversion(folder):
-    """A conversion of what cannot be read again leaves neither a store nor a temporary folder."""
+    """A conversion of input that cannot be read again leaves neither a store nor a temporary
+    folder."""
     feed = subprocess.Popen([SLUICE, "convert", "-", "out.slc"], stdin=subprocess.PIPE,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder)
     feed.stdin.write(b"".join(b"%d %d 1 1\n" % (i % 991 + 1, i + 1) for i in range(300000)))
@@ -138,7 +140,7 @@ def conversion(folder):
 
 
 def what_is_anothers(folder):
-    """A signal to a conversion that has not come to its output yet removes nothing that is not its own."""
+    """A signal to a conversion that has not created its output yet removes no foreign files."""
     output, foreign = os.path.join(folder, "out.slc"), os.path.join(folder, "mine.slc.part")
     os.mkdir(foreign)
     with open(os.path.join(foreign, "work.txt"), "w") as file:
@@ -164,7 +166,7 @@ def what_is_anothers(folder):
 
 
 def product(folder):
-    """A product with a vector that is stopped leaves what a stopped conversion leaves: nothing."""
+    """An interrupted product with a vector leaves no files, like an interrupted conversion."""
     vector = os.path.join(folder, "v.npy")
     large(folder)
     header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000,), }".ljust(117) + b"\n"
@@ -180,13 +182,13 @@ def product(folder):
         child.communicate(timeout=60)
         if child.returncode != 0:
             break
-        shutil.rmtree(os.path.join(folder, "out.slc"))  # it was through before the signal came
+        shutil.rmtree(os.path.join(folder, "out.slc"))  # it finished before the signal came
     check(child.returncode == 130, f"exit {child.returncode}")
     check(sorted(os.listdir(folder)) == ["t.slc", "v.npy"], f"left behind: {os.listdir(folder)}")
 
 
 def stopped_while_it_writes(args, text):
-    """The exit code of a command that is stopped once it has begun to write TEXT."""
+    """The exit code of a command that is interrupted once it has started to write TEXT."""
     for _ in range(50):
         child = subprocess.Popen([SLUICE, *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         while not os.path.exists(text + ".tmp") and child.poll() is None:
@@ -195,14 +197,14 @@ def stopped_while_it_writes(args, text):
         child.communicate(timeout=60)
         if child.returncode != 0:
             break
-        # It was through before the signal came.
+        # It finished before the signal came.
         with open(text, "w") as file:
             file.write("before")
     return child.returncode
 
 
 def text_outputs(folder):
-    """generate of text and export: the unfinished file goes, what was there before stays."""
+    """generate of text and export: the unfinished file is removed, the earlier one is kept."""
     store = large(folder)
     for name, args in (("out.tns", ("generate", "--dims", "3000x2000x1000", "--nnz", "2000000000")),
                        ("out.tns", ("export", store)), ("out.bin", ("export", store)), ("out.npz", ("export", store))):
@@ -218,7 +220,7 @@ def text_outputs(folder):
 
 
 def benchmark(folder):
-    """The folder of a benchmark that is stopped goes."""
+    """The folder of an interrupted benchmark is removed."""
     text, store = os.path.join(folder, "in.tns"), os.path.join(folder, "in.slc")
     temp = os.path.join(folder, "temp")
     os.mkdir(temp)
@@ -238,11 +240,11 @@ def benchmark(folder):
 run([
     ("SIGINT stops with the factors written", stopped(signal.SIGINT, 130)),
     ("SIGTERM stops with the factors written", stopped(signal.SIGTERM, 143)),
-    ("SIGUSR1 tells the state", state),
+    ("SIGUSR1 reports the state", state),
     ("a second signal ends at once", twice),
     ("an ignored signal stays ignored", ignored),
     ("a stopped conversion of a pipe leaves nothing", conversion),
-    ("what is another's stays", what_is_anothers),
+    ("foreign files are kept", what_is_anothers),
     ("a stopped product with a vector leaves nothing", product),
     ("stopped text outputs leave nothing", text_outputs),
     ("a stopped benchmark leaves nothing", benchmark),

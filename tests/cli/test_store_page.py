@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""sluice-store(5): what it states of limits, beginnings of files and places in them is what the sources state, and what
-a store has that the command wrote."""
+"""sluice-store(5): its limits, magic numbers and offsets agree with the sources and with a store
+written by the command."""
 
 import glob
 import json
@@ -13,7 +13,7 @@ sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in 
 from tap import SOURCE, check, load_json, run, sluice, source_text  # noqa: E402
 
 FORMS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f64": "d"}
-# What the page calls a limit, and the constant that it is.
+# The page's names of limits, and their constants.
 LIMITS = {
     "modes": "SLC_MAX_ORDER", "mode size": "SLC_MAX_MODE_LENGTH", "bits of a key": "SLC_MAX_KEY_BITS",
     "bits of a fiber run": "SLC_FIBER_BITS_MAX", "nonzeros of a tile": "SLC_TILE_NNZ",
@@ -32,7 +32,8 @@ def sources():
 
 
 def table(part, number=0):
-    """Rows of a table of the page: field to offset, type and how many there are, whose text N stands in for the order."""
+    """Rows of a table of the page: field to offset, type and count; the text N in a count means the
+    order."""
     block = PAGE.split(f"\n# {part}\n")[1].split("\n# ")[0].split("```")[2 * number + 1]
     rows = re.findall(r"^ *(\d+)  (\w+(?: x \w+| bytes)?) +(.*)$", block, re.M)
     check(len(rows) > 10, block)
@@ -56,7 +57,7 @@ def limits(_folder):
 
 
 def beginnings(_folder):
-    """Every magic of the sources is told, and no other, in bytes and in words."""
+    """The page lists exactly the magic numbers of the sources, in bytes and in words."""
     code = {magic.encode().decode("unicode_escape") for magic in re.findall(r'"(\\x89SLC[^"]*)"', sources())}
     told = re.findall(r"((?:[0-9A-F]{2} ){7}[0-9A-F]{2})[^\n]*?(\\x89SLC[\w\\]*)", PAGE.replace("\\\\", "\\"))
     for octets, word in told:
@@ -76,7 +77,7 @@ def specified(_folder):
 
 
 def read_back(folder):
-    """A store that was just written, read by the page's tables, has what `sluice info` says of it."""
+    """A new store, read by the page's tables, agrees with `sluice info`."""
     head, index = table("BLOCK FILES"), table("BLOCK FILES", 1)
     names = {name: {int(number): word for number, word in re.findall(r"(\d) (\w+)", head[name][2])}
              for name in ("layout", "value type", "codec")}
@@ -115,5 +116,5 @@ run([
     ("limits are the sources'", limits),
     ("beginnings of files are the sources'", beginnings),
     ("tables are those of docs/FORMAT.md", specified),
-    ("a store reads as the page says", read_back),
+    ("a store matches the page", read_back),
 ])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sweeps of cpd over ranks and starts: what is made, kept and told, and how a sweep goes on."""
+"""Sweeps of cpd over ranks and starts: runs, kept files, reports, and resuming a sweep."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def store_in(folder, nnz=2000):
 
 
 def files_of(folder):
-    """Path and bytes of the factors, fits and seeds of all runs: not what a clock has told."""
+    """Path and bytes of the factors, fits and seeds of all runs, without times."""
     found = {}
     for at, _, names in os.walk(folder):
         for name in names:
@@ -38,7 +38,8 @@ def files_of(folder):
 
 
 def all_is_there(folder):
-    """Each run as by itself; table, plot and suggestion; the best of each rank keeps its factors."""
+    """Each run equals a single run; table, plot and suggestion; the best run of each rank keeps its
+    factors."""
     store, out = store_in(folder), os.path.join(folder, "s")
     said, _ = sluice("cpd", store, "--rank", "1,2,3", "--runs", 3, "--seed", 5, *BASE, "-o", out)
     for word in ("ranks 1,2,3; seeds 5 to 7", "Rank sweep", "core consistency", "agreement", "Suggested rank: ", "|===",
@@ -73,7 +74,7 @@ def all_is_there(folder):
 
 
 def nothing_to_sweep(folder):
-    """A sweep that cannot begin leaves no folder, but takes none away that was there."""
+    """A sweep that cannot start leaves no folder, and removes no existing one."""
     empty, out = os.path.join(folder, "e.slc"), os.path.join(folder, "out")
     sluice("generate", empty, "--dims", "5x4x3", "--nnz", 0, "-q")
     for there in (False, True):
@@ -83,7 +84,8 @@ def nothing_to_sweep(folder):
 
 
 def named_and_quiet(folder):
-    """Without -o the folder is NAME.sweep here; -q prints nothing; --log-json has every run's events."""
+    """Without -o the folder is NAME.sweep here; -q prints nothing; --log-json has every run's
+    events."""
     store = store_in(folder)
     said = sluice("cpd", store, "-r", "2,1", "-i", 2, "-q", "--log-json", "log.json", cwd=folder)
     check(said == ("", ""), said)
@@ -96,7 +98,8 @@ def named_and_quiet(folder):
 
 
 def goes_on(folder):
-    """More ranks and runs add to a sweep; other options are refused by name; --restart begins anew."""
+    """More ranks and runs extend a sweep; other options are rejected by name; --restart begins
+    anew."""
     store, out = store_in(folder), os.path.join(folder, "s")
     sluice("cpd", store, "--rank", "2,3", *BASE, "-o", out, "-q")
     before = os.stat(os.path.join(out, "r2-seed0", "run.json")).st_mtime_ns
@@ -105,7 +108,7 @@ def goes_on(folder):
     check(os.stat(os.path.join(out, "r2-seed0", "run.json")).st_mtime_ns == before, "a run was made again")
     sluice("cpd", store, "--rank", "1,2,3", "--runs", 2, *BASE, "-o", os.path.join(folder, "whole"), "-q")
     check(files_of(out)["record"] == files_of(os.path.join(folder, "whole"))["record"], "added, it is another sweep")
-    # Of the runs of BASE: whatever decides the result.
+    # All options that affect the result of the runs of BASE.
     for more, word in ((("--reg", 0.5), "regularization"), (("-i", 7), "iterations"), (("--tol", 0.1), "tolerance"),
                        (("--precision", "f32"), "precision")):
         _, messages = sluice("cpd", store, "--rank", "1,2", *BASE, *more, "-o", out, status=2)
@@ -141,7 +144,8 @@ def refused(folder):
 
 
 def killed(folder):
-    """Killed at any moment, stopped by time or a signal, the same command line gives the same bytes."""
+    """Killed at any moment, or stopped by time or a signal, the same command line yields the same
+    bytes."""
     store = store_in(folder, 5000)
     command = ["cpd", store, "--rank", "2,3", "--runs", 2, "-i", 30, "--tol", 0, "--deterministic", "--io", "pread",
                "--checkpoint-interval", 0, "-q"]
@@ -163,7 +167,7 @@ def killed(folder):
                 code = done.wait()
                 check(code in (0, -9, 143), f"exit code {code}")
                 tries += 1
-                if tries > 40:  # on a machine that is busy it would take for ever
+                if tries > 40:  # on a busy machine it would take forever
                     code = subprocess.call(words)
                     break
         check(code == 0, f"exit code {code}")
@@ -174,7 +178,7 @@ def killed(folder):
 
 
 def out_of_time(folder):
-    """--maxsecs is of the whole sweep: 75, and what is through stays."""
+    """--maxsecs limits the whole sweep: exit code 75, and finished runs are kept."""
     store, out = store_in(folder), os.path.join(folder, "s")
     command = ("cpd", store, "--rank", "2,3", "--runs", 2, "-i", 100000, "--tol", 0, "-o", out, "--restart")
     _, messages = sluice(*command, "--maxsecs", 0.3, status=75)
@@ -184,7 +188,7 @@ def out_of_time(folder):
 
 
 def without_memory(folder):
-    """What there is no memory for is left out and said, and what has no end is not begun."""
+    """Runs that do not fit in memory are skipped with a message, and endless ones are not started."""
     store, out = os.path.join(folder, "t.slc"), os.path.join(folder, "s")
     sluice("generate", store, "--dims", "9x9x9x9x9x9", "--nnz", 2000, "--seed", 3, "-q")
     said, _ = sluice("cpd", store, "--rank", "2,60", "-i", 1, "--tol", 0, "-o", out)
@@ -202,7 +206,7 @@ def without_memory(folder):
 
 
 def locked(folder):
-    """A second sweep in the same folder is refused while the first goes on."""
+    """A second sweep in the same folder is rejected while the first runs."""
     store, out = store_in(folder), os.path.join(folder, "s")
     first = subprocess.Popen([SLUICE, "cpd", store, "-r", "2,3", "-i", "1000000", "--tol", "0", "-o", out, "-q"])
     while not os.path.exists(os.path.join(out, "r2-seed0", "checkpoint-1.ckpt")) and first.poll() is None:
@@ -214,12 +218,12 @@ def locked(folder):
 
 
 if __name__ == "__main__":
-    run([("all runs are there, and what they tell", all_is_there),
+    run([("all runs exist, and their reports", all_is_there),
          ("named after the store, and quiet", named_and_quiet),
          ("a sweep that cannot begin", nothing_to_sweep),
-         ("a sweep goes on and grows", goes_on),
-         ("what is refused", refused),
-         ("killed, it gives the same bytes", killed),
+         ("a sweep resumes and grows", goes_on),
+         ("errors", refused),
+         ("after a kill it yields the same bytes", killed),
          ("out of time", out_of_time),
          ("without memory", without_memory),
          ("one at a time", locked)])

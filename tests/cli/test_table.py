@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables, CSV and TSV: against what Python's csv module reads, names included; faults with line and column."""
+"""CSV and TSV: compared with Python's csv module, names included; errors have line and column."""
 
 import collections
 import csv
@@ -18,7 +18,8 @@ from tap import FULL, QUICK, SLUICE, check, run, run_command, sluice  # noqa: E4
 
 
 def named(folder, store, order):
-    """What a store holds, {names: value}: exported, its indices replaced by the names that its files have."""
+    """The contents of a store, {names: value}: exported, with indices replaced by the names in its
+    files."""
     out = os.path.join(folder, "back.tns")
     sluice("export", store, out, "-f", "-q")
     names = [names_of(store, m + 1) for m in range(order)]
@@ -32,7 +33,8 @@ def named(folder, store, order):
 
 
 def names_of(store, mode):
-    """The names in names-K.bin, from FORMAT.md: pieces of 1024 ends and the bytes, a table, a trailer."""
+    """The names in names-K.bin, by FORMAT.md: pieces of 1024 ends and the bytes, a table, a
+    trailer."""
     with open(os.path.join(store, f"names-{mode}.bin"), "rb") as file:
         data = file.read()
     word = lambda at, n=8: int.from_bytes(data[at:at + n], "little")  # noqa: E731
@@ -48,7 +50,7 @@ def names_of(store, mode):
 
 
 def against_csv(folder):
-    """Random tables with quotes, delimiters and line ends in fields mean what Python's csv reads."""
+    """Random CSV with quotes, delimiters and line ends in fields are read like Python's csv does."""
     rng = random.Random(7)
     for turn in range(6 if QUICK else 25):
         path, delimiter = os.path.join(folder, "t.csv"), rng.choice(",;\t|")
@@ -72,7 +74,7 @@ def against_csv(folder):
 
 
 def times(folder):
-    """Parts of times and consecutive bins are what Python's datetime says, names included."""
+    """Parts of times and consecutive bins agree with Python's datetime, names included."""
     rng = random.Random(11)
     rules = {"minute": "%M", "hour": "%H", "weekday": "%A", "day": None, "month": "%B", "year": None, "yearmonth": "%Y-%m",
              "date": "%Y-%m-%d", "datehour": "%Y-%m-%d %H:00", "dateminute": "%Y-%m-%d %H:%M"}
@@ -97,7 +99,8 @@ def times(folder):
 
 
 def numbers(folder):
-    """Integers are kept, numbers binned; without values rows are counted; without header columns have numbers."""
+    """Integers are kept, numbers binned; without values rows are counted; without a header columns
+    have numbers."""
     path, store = os.path.join(folder, "n.csv"), os.path.join(folder, "n.slc")
     with open(path, "w") as file:
         file.write("3,-0.5,1,x\n0,12.5,1000,\n3,9.999,999.9,y\n3,-5,10,x\n")
@@ -119,7 +122,7 @@ def numbers(folder):
 
 
 def refused(folder):
-    """What a table should not have is told by file, line, column and name, and nothing is left."""
+    """Invalid CSV is reported with file, line, column and name, and no files are left."""
     path = os.path.join(folder, "bad.csv")
     for text, columns, words, status in (
             ("origin,n\na,1\n\"b\nc\",1\n,2\n", "origin", ("bad.csv:5:1", "column origin", "--missing"), 3),
@@ -159,7 +162,8 @@ def refused(folder):
 
 
 def pieces(folder):
-    """However many threads read its pieces, with quotes, delimiters and line ends across their borders, a table is the same."""
+    """The result does not depend on the number of threads, with quotes, delimiters and line ends
+    across the borders of pieces."""
     rng, path, n = random.Random(5), os.path.join(folder, "p.csv"), 40000 if FULL else 6000
     wide = ["no\n" * 300, '"' * 400, "a,b\r\n" * 200, "plain", "5\" pipe", ""]
     with open(path, "w", newline="") as file:
@@ -180,7 +184,8 @@ def pieces(folder):
     check(named(folder, os.path.join(folder, "3.slc"), 3) == dict(want), "rows")
     order = list(dict.fromkeys(r["who"] for r in rows))
     check(names_of(os.path.join(folder, "3.slc"), 1) == order, "names are not in the order of the input")
-    # The first fault is told for any number of threads, with its line, which records before it have several of.
+    # The first fault is reported for any number of threads, with its line, even after records of
+    # several lines.
     with open(path, "ab") as file:
         lines = open(path, "rb").read().count(b"\n")
         file.write(b"z,ok,2024-02-01,1\nz,ok,2024-02-30,1\nz,ok\n" + b"z,ok,x,1\n" * 50000 + b'"')
@@ -207,7 +212,7 @@ def same_files(one, other):
 
 
 def rides(path, seed, begin, days, count, seen):
-    """A table of rides on some days, of which earlier tables have only some names."""
+    """A CSV of rides on some days; earlier ones contain only some of its names."""
     rng = random.Random(seed)
     with open(path, "w", newline="") as file:
         writer = csv.writer(file, delimiter=";")
@@ -223,7 +228,7 @@ COLUMNS = ("--columns", "from,to,date(when),bin(fare,5),hour(when)", "--value", 
 
 
 def two_tables(folder, count):
-    """Two tables, their stores, and the store of both, one behind the other."""
+    """Two CSV files, their stores, and the store of both concatenated."""
     first, more = rides(os.path.join(folder, "1.csv"), 1, 1, 9, count, 5), rides(os.path.join(folder, "2.csv"), 3, 4, 20, count, 40)
     with open(first) as one, open(more) as two, open(os.path.join(folder, "both.csv"), "w") as both:
         both.write(one.read() + "".join(two.readlines()[1:]))
@@ -234,7 +239,8 @@ def two_tables(folder, count):
 
 
 def appended(folder):
-    """Rows that are appended make the store of both tables: names and indices stay, new ones follow; never twice."""
+    """Appending rows yields the store of both CSV files: names and indices are kept, new ones
+    follow; never twice."""
     first, more, store, want = two_tables(folder, 2000)
     names = names_of(store, 1)
     out, _ = sluice("append", store, more, "--threads", 3)
@@ -247,7 +253,8 @@ def appended(folder):
         piped = subprocess.run([SLUICE, "append", store, "-", "--table"], stdin=file, capture_output=True, text=True)
     for done in (run_command(["append", store, more]), run_command(["append", store, os.path.join(folder, "copy"), "--table"]), piped):
         check(done.returncode == 0 and "was appended" in done.stderr and same_files(store, want), done)
-    # What is less than the first bin, what has no such column, what grows where nothing may; the store stays.
+    # Values below the first bin, a missing column, growth that is not allowed; the store is
+    # unchanged.
     _, messages = sluice("append", store, rides(os.path.join(folder, "3.csv"), 6, 1, 2, 50, 9), "--grow-modes", "none", "-q", status=3)
     check("must not grow" in messages, messages)
     with open(os.path.join(folder, "3.csv"), "a") as file:
@@ -259,7 +266,8 @@ def appended(folder):
     _, messages = sluice("append", store, os.path.join(folder, "4.csv"), "-q", status=2)
     check("no column 'from'" in messages, messages)
     check(same_files(store, want) and not os.path.exists(store + ".part"), "the store changed")
-    # Coordinates have no names, and strings cannot be told from what they add; a store of coordinates has no columns.
+    # A store with coordinates has no names or columns: strings and coordinates cannot be appended
+    # to each other.
     with open(os.path.join(folder, "more.tns"), "w") as file:
         file.write("5000 1 1 1 1 2\n")
     sluice("append", store, os.path.join(folder, "more.tns"), "-q")
@@ -272,7 +280,8 @@ def appended(folder):
 
 
 def killed(folder):
-    """Killed at any moment and run again, the conversion of a table and what is appended to it are what they are undisturbed."""
+    """Killed at any moment and run again, the conversion of a CSV and an append to it equal
+    undisturbed runs."""
     first, more, store, want = two_tables(folder, 60000 if FULL else 3000)
     rng, alone = random.Random(9), os.path.join(folder, "alone.slc")
     shutil.copytree(store, alone)
@@ -300,7 +309,7 @@ def killed(folder):
 
 
 def smallest(path, store):
-    """The least budget that a table is converted in, and a little: what is resident of libraries varies."""
+    """The least budget for converting a CSV, plus a margin: the resident size of libraries varies."""
     memory = 1
     for _ in range(10):
         done = run_command(["convert", path, store, "--columns", "name,int(day)", "--memory", f"{memory}MiB", "-t", "1", "-q", "-f"])
@@ -314,7 +323,8 @@ def smallest(path, store):
 
 
 def dictionary(folder):
-    """A dictionary larger than the budget, within the budget; the same bits for any budget and number of threads."""
+    """A dictionary larger than the budget, within the budget; the same bits for any budget and
+    number of threads."""
     path, stores = os.path.join(folder, "big.csv"), []
     count = 8000 if QUICK else 40000
     with open(path, "w") as file:
@@ -328,7 +338,7 @@ def dictionary(folder):
         peak = re.search(r"memory +peak ([0-9.]+) MiB", out)
         check(peak, out)
         check(QUICK or "G" in memory or int(memory.rstrip("MiB")) * 1.1 < 1600 * count / 1e6, f"{memory} holds the dictionary")
-        # What sanitizers keep beside is in no budget.
+        # A sanitizer's memory is not in the budget.
         check(QUICK or float(peak.group(1)) <= int(memory.rstrip("MGiB")) * (1024 if "G" in memory else 1), out)
     for name in ("blco.blk", "names-1.bin", "names-2.bin"):
         contents = []
@@ -342,7 +352,8 @@ def dictionary(folder):
 
 
 def foreseen(folder):
-    """--dry-run of a table tells rows, strings, memory, bytes and disk by a part of it, within bounds; so does a run that begins."""
+    """--dry-run of a CSV estimates rows, strings, memory, bytes and disk from a part of it, within
+    bounds; so does a starting run."""
     rng = random.Random(11)
     path, store, log = (os.path.join(folder, name) for name in ("orders.csv", "orders.slc", "log"))
     rows = 30000 if QUICK else 100000
@@ -372,7 +383,7 @@ def foreseen(folder):
     length = re.search(r"dims +([\d,x ]+) \(", words)[1].replace(",", "").split("x")
     check(all(abs(int(a) - b) <= 0.25 * b for a, b in zip(length, dims)), (length, dims))
     shutil.rmtree(store)
-    # Nothing is promised that does not fit: what is named as enough is.
+    # It never names a budget that is too small.
     memory = 1
     while memory < 1000:
         refused = run_command([*command, "--dry-run", "--memory", f"{memory}MiB", "-t", "1"])
@@ -383,7 +394,8 @@ def foreseen(folder):
     sluice(*command, "--memory", f"{memory + QUICK * 100}MiB", "-t", 1, "-q")
     shutil.rmtree(store)
     check("--max-temp" in sluice(*command, "--dry-run", "--max-temp", "1MiB", status=4)[1], "temporary files")
-    # A compressed one is judged by its beginning, a pipe not at all, and faults are told as in a run.
+    # A compressed CSV is estimated from its beginning, a pipe not at all, and errors are those of a
+    # run.
     with open(path, "rb") as plain, gzip.open(path + ".gz", "wb", 1) as packed:
         shutil.copyfileobj(plain, packed)
     told = json.loads(sluice("convert", path + ".gz", store, *columns, "--dry-run", "--json")[0])
@@ -392,7 +404,7 @@ def foreseen(folder):
     with open(path, "w") as file:
         file.write("a,b\n\n")
     check("no rows" in sluice("convert", path, store, "--columns", "a", "--dry-run", status=3)[1], "no rows")
-    # Tiles reach 2^32 indices of a mode at most: they end early where ids are drawn from far more.
+    # Tiles span at most 2^32 indices of a mode: they end early if ids are drawn from far more.
     for bits in (36, 62):
         with open(path, "w") as file:
             file.write("a,id\n")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Text input from outside: what is bad names file, line and column, exits 3 and leaves nothing."""
+"""Text input: errors name file, line and column, exit with 3 and leave no files."""
 
 import bz2
 import gzip
@@ -167,7 +167,7 @@ def values_survive(folder):
 
 
 def outputs_are_kept(folder):
-    """An existing output is not replaced without -f, and not harmed by a failed -f."""
+    """An existing output is not replaced without -f, and not changed by a failed -f."""
     store_of(folder, GOOD)
     path, store = os.path.join(folder, "in.tns"), os.path.join(folder, "out.slc")
     _, messages = sluice("convert", path, store, status=5)
@@ -184,7 +184,7 @@ def outputs_are_kept(folder):
 
 
 def two_at_once(folder):
-    """A second run that would write the same text is refused, and takes nothing from the first."""
+    """A second run that would write the same text is rejected, and does not disturb the first."""
     path = os.path.join(folder, "out.tns")
     args = ["generate", path, "--dims", "3000x2000x1000", "-q", "--nnz"]
     first = subprocess.Popen([SLUICE, *args, "1000000000"], stderr=subprocess.PIPE)

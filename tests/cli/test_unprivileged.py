@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Everything runs for a user without rights who may lock 8 MiB of memory, 64 KiB or none, with the results of a user
-who may lock all of it; and of stores that may not be written to.
+"""Everything runs for an unprivileged user who can lock 8 MiB of memory, 64 KiB or none, with the
+same results as for a user without a limit; and with read-only stores.
 
-Run by root, the commands are those of another user ("nobody"), with a copy of the program in a folder of that user's;
-else the limit is the test's own user's alone, which is said.
-"""
+If run by root, the commands run as another user ("nobody"), with a copy of the program in a folder
+of that user; otherwise only the limit applies, and the test reports that."""
 
 import os
 import re
@@ -24,20 +23,22 @@ DIMS = (3000, 2000, 50)
 
 
 def can_drop():
-    """Whether commands can be another user's."""
+    """Whether commands can run as another user."""
     return os.geteuid() == 0 and subprocess.run(["true"], user=NOBODY, group=NOBODY, extra_groups=[], check=False
                                                 ).returncode == 0
 
 
 def prepare(folder):
-    """A folder that any user may go to, and in it the program; returns the path of a new one for results."""
+    """A folder accessible to any user, with the program in it; returns the path of a new one for
+    results."""
     os.chmod(folder, 0o755)
     shutil.copy(SLUICE, os.path.join(folder, "sluice"))
     return os.path.join(folder, "")
 
 
 def execute(folder, program, args, locked=None):
-    """Runs the command in `folder`: as the test's user, or with so many bytes to lock and as nobody, if possible."""
+    """Runs the command in `folder`: as the test's user, or with a limit on locked bytes and, if
+    possible, as nobody."""
     def bound():
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (locked, locked))
 
@@ -47,7 +48,7 @@ def execute(folder, program, args, locked=None):
 
 
 def owned(folder):
-    """A new folder that nobody may write to."""
+    """A new read-only folder."""
     os.mkdir(folder)
     if os.geteuid() == 0:
         os.chown(folder, NOBODY, NOBODY)
@@ -66,7 +67,7 @@ def operands(folder):
 
 
 def makers():
-    """What makes a text, a store of several blocks, and layouts."""
+    """Commands that create a text, a store of several blocks, and layouts."""
     return [("generate", "t.tns", "--dims", "x".join(map(str, DIMS)), "--nnz", 150000, "-r", 3, "--noise", 0.2),
             ("convert", "t.tns", "t.slc", "--block-bytes", "64KiB"),
             ("generate", "g.slc", "--dims", "300x200x50", "--nnz", 30000),
@@ -74,7 +75,7 @@ def makers():
 
 
 def readers(io, out="", store="t.slc"):
-    """What reads the store by this method and has results in the folder `out`."""
+    """Commands that read the store by this method and write results to the folder `out`."""
     how = ("--io", io, "-t", 3)
     return [("cpd", store, "-r", 5, "-i", 2, "--tol", 0, "--deterministic", "--checkpoint-interval", 0,
              "--pin", "always", "-o", f"{out}cpd-{io}", *how),
@@ -91,14 +92,16 @@ def others(out="", store="t.slc"):
 
 
 def done(folder, program, commands, locked):
-    """All succeed; returns what they said of memory that could not be locked: (command, message)."""
+    """All succeed; returns their messages about memory that could not be locked: (command,
+    message)."""
     told = []
     for args in commands:
         ended = execute(folder, program, args, locked)
         what = f"{' '.join(map(str, args))}, {locked} bytes to lock"
         refused = "io_uring is refused here" in ended.stderr and "use pread" in ended.stderr
         if refused and "uring" in args and locked is not None and locked < 8 * MIB:
-            # Some systems want memory to lock for the ring itself; who does not ask for it gets what works.
+            # Some systems need locked memory for the ring itself; unless it was requested
+            # explicitly, a working method is used.
             check(ended.returncode == 3, f"{what}: exit {ended.returncode}")
             args = [arg if arg != "uring" else "auto" for arg in args]
             ended = execute(folder, program, args, locked)
@@ -123,7 +126,7 @@ def locked_memory(folder):
     for locked in (8 * MIB,) if QUICK else (8 * MIB, 64 * KIB, 0):
         here = owned(os.path.join(folder, f"locked-{locked}"))
         operands(here)
-        # With less to lock the reading is another, in the plain form for one of each.
+        # A smaller limit affects reading: in the plain form, one command of each kind.
         some = commands if FULL or locked == 8 * MIB else [*makers(), *readers("uring")[:2]]
         told = done(here, program, some, locked)
         got, expected = tree(here), tree(want)
@@ -136,7 +139,7 @@ def locked_memory(folder):
 
 
 def larger_ring(folder):
-    """Slots of more than 8 MiB: as many as may be are locked, which is said once."""
+    """Slots of more than 8 MiB: as many as possible are locked, with one message."""
     if QUICK:
         raise Skip("takes a minute under sanitizers")
     program = prepare(folder)
@@ -148,7 +151,8 @@ def larger_ring(folder):
 
 
 def read_only(folder):
-    """A store that may be read and not written to: what reads does; what would write to it, or beside it, says so."""
+    """A read-only store: commands that read it work; those that write to it, or next to it, report
+    an error."""
     if os.geteuid() == 0 and not can_drop():
         raise Skip("no other user's processes can be made here")
     program = prepare(folder)
@@ -184,7 +188,7 @@ def read_only(folder):
 
 
 def no_threads(folder):
-    """Teams of either kind whose threads cannot start: an error of ours, not the end of the process by OpenMP's."""
+    """Threads of either team fail to start: an error message, not an abort by OpenMP."""
     if not can_drop():
         raise Skip("the limit on processes does not bind this user, or the user has others")
     program = prepare(folder)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Usage: help, versions, options that do not exist, values out of range; man pages tell the same."""
+"""Usage: help, versions, unknown options, values out of range; the man pages agree."""
 
 import gzip
 import json
@@ -31,17 +31,18 @@ def help_starts_with_an_example(_folder):
 
 
 def examples_parse(_folder):
-    """The example of every help is understood: it fails for want of the file, not of grammar."""
+    """The example of every help text parses: it fails because the file is missing, not because of
+    the syntax."""
     for command in COMMANDS:
         example = sluice(command, "--help")[0].splitlines()[0].split()[2:]
         if command in ("generate", "completion", "watch"):
-            continue  # would really do it, or wait for it
+            continue  # would really run, or wait for it
         done = subprocess.run([SLUICE, *example], capture_output=True, text=True, cwd=_folder)
         check(done.returncode in (3, 5), f"{example}: exit {done.returncode}: {done.stderr}")
 
 
 def examples_work(folder):
-    """With a tensor of the shape of flights-4d, every example does what it says."""
+    """With a tensor of the shape of flights-4d, every example works."""
     def path(name):
         return os.path.join(folder, name)
 
@@ -64,7 +65,7 @@ def examples_work(folder):
 
 
 def version_tells_features(_folder):
-    """--version, in words and as JSON, tells what meson has noted of the build, and versions of libraries."""
+    """--version, as text and as JSON, reports the build configuration and versions of libraries."""
     out, _ = sluice("--version")
     check(re.match(r"sluice \d+\.\d+\.\d+\n", out) and out == sluice("-V")[0], out)
     told = dict(line.split(": ", 1) for line in out.splitlines()[1:] if ": " in line)
@@ -130,7 +131,8 @@ def forms_of_options(folder):
 
 
 def mistaken_folders(folder):
-    """What is given in place of a store, a run or a file is told by what it is, with what to give."""
+    """A wrong operand instead of a store, a run or a file: the error names its kind and the right
+    one."""
     store, out, sweep, text, table = (os.path.join(folder, name) for name in ("t.slc", "run", "sweep", "t.tns", "t.csv"))
     sluice("generate", store, "--dims", "9x8x7", "--nnz", "100", "-q")
     sluice("export", store, text, "-q")
@@ -158,7 +160,7 @@ def mistaken_folders(folder):
 
 
 def names_of_choices(folder):
-    """Every choice an option offers is understood by what is behind it."""
+    """Every choice of an option is accepted by the code that uses it."""
     text = os.path.join(folder, "t.tns")
     with open(text, "w") as file:
         file.write("1 1 1 1.5\n2 3 4 2\n2 3 4 1\n")
@@ -180,7 +182,7 @@ def names_of_choices(folder):
 
 
 def options_of_help(text):
-    """What a help says of each option: letter, what stands for its value, second name, default."""
+    """The help on each option: letter, value, second name, default."""
     found = {}
     for entry in re.findall(r"^  .*(?:\n {12,}.*)*", text.split("Options (defaults in brackets):\n")[1].split("\n\n")[0], re.M):
         head = re.match(r"  (?:-(\w), |    )--([\w-]+)(?: (\S+(?: \.\.)?))?(?: {2,}|\s*\n|$)", entry)
@@ -195,7 +197,8 @@ def plain(text):
 
 
 def man_pages(_folder):
-    """A man page per command, with exactly the options of its help: names, letters, values and defaults."""
+    """A man page per command, with exactly the options of its help: names, letters, values and
+    defaults."""
     for command in COMMANDS:
         with open(os.path.join(SOURCE, "docs", "man", f"sluice-{command}.1.scd")) as file:
             page = file.read()
@@ -222,7 +225,7 @@ def man_pages(_folder):
 
 
 def full_output(folder):
-    """Told as a full disk whenever the first write failed: at the end, or while much was done after it."""
+    """Reported like a full disk whenever the first write failed: at the end, or long before it."""
     if not os.path.exists("/dev/full"):
         return
     store = os.path.join(folder, "t.slc")
@@ -235,7 +238,7 @@ def full_output(folder):
 
 
 def closed_streams(folder):
-    """What is printed does not go to the files that have the numbers of standard streams that are closed."""
+    """Output is not written to files whose descriptors have the numbers of closed standard streams."""
     def close():
         for fd in range(3):
             os.close(fd)
@@ -257,7 +260,8 @@ def closed_streams(folder):
 
 
 def limited_address_space(folder):
-    """As under ulimit -v, or h_vmem of a queue: OpenBLAS, which never ends where it gets no memory, gets it or is not asked."""
+    """As with ulimit -v, or h_vmem of a queue: OpenBLAS, which hangs without memory, gets enough or
+    is not called."""
     if QUICK:
         raise Skip("sanitizers need an address space without end")
     store = os.path.join(folder, "t.slc")
@@ -278,7 +282,7 @@ run([
     ("help starts with an example", help_starts_with_an_example),
     ("examples parse", examples_parse),
     ("examples work", examples_work),
-    ("version tells the features", version_tells_features),
+    ("version lists the features", version_tells_features),
     ("no command, an unknown one", no_command),
     wrong("did you mean --rank?", "cpd", "x.slc", "--rnak", "3"),
     wrong("did you mean --memory?", "cpd", "x.slc", "--mem", "1G"),

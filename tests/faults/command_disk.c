@@ -1,9 +1,9 @@
 /*
- * See command_disk.h.
+ * Runs the whole command on a disk in memory.
  *
- * A command begins a thread that takes signals and never ends, and is meant to be begun once: that
- * is left out (-Wl,--wrap=signals_start). So is asking whether something may be written
- * (-Wl,--wrap=access), which no table of operations has.
+ * The command would start a thread that handles signals, never ends and must be started only once,
+ * so it is left out (-Wl,--wrap=signals_start). So are checks for write permission
+ * (-Wl,--wrap=access), which no table of file operations has.
  */
 #include "command_disk.h"
 
@@ -28,7 +28,7 @@ enum { FILE_BYTES_MAX = 1 << 24 };
 enum slc_status
 __wrap_signals_start(void (*abandon)(void *context), void *context, struct slc_error *err);
 int __wrap_access(const char *path, int mode);
-/* Of sanitizers, where there is one. */
+/* Provided by sanitizers, if any. */
 void __sanitizer_set_report_fd(void *fd) __attribute__((weak));
 
 enum slc_status
@@ -55,7 +55,7 @@ static void must(bool holds, const char *what)
     }
 }
 
-/* Where what the command says goes, and where the test's own goes meanwhile. */
+/* The command's standard output and error, and the test's own while the command runs. */
 static struct {
     int words, out, err;
 } outputs;
@@ -74,11 +74,11 @@ static void open_outputs(void)
     if (__sanitizer_set_report_fd != NULL) {
         __sanitizer_set_report_fd((void *)(intptr_t)outputs.err);
     }
-    /* Nobody can put anything there, nor has to remove it. */
+    /* An empty folder in which nothing can be created and which needs no removal. */
     must(mkdtemp(folder) != NULL && chdir(folder) == 0 && rmdir(folder) == 0, "an empty folder");
 }
 
-/* The last line that the command said, without its name and the line's end. */
+/* The last line of the command's output, without the name of the command and the newline. */
 static void put_message(char *text, size_t bytes, const char *said)
 {
     const char *line = said;
@@ -170,7 +170,7 @@ static int hash_entry(void *context, const char *name, char kind)
                               command_disk_hash(hashing->files, path)};
 
     (void)kind;
-    /* What says that a store is complete is no part of it. */
+    /* The file that marks a complete store is not part of the store. */
     if (strcmp(name, SLC_COMPLETE_STATE_NAME) != 0) {
         hashing->sum += slc_hash64(parts, sizeof parts);
     }

@@ -1,4 +1,4 @@
-/* See command_main.h. */
+/* Calls the command's main on a test's table of file operations. */
 #include "command_main.h"
 
 #include <stdio.h>

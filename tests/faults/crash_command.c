@@ -1,4 +1,4 @@
-/* One command through every crash: see crash_command.h. */
+/* Tries one command on every crash state. */
 #include "crash_command.h"
 
 #include "command_disk.h"
@@ -20,22 +20,22 @@
 
 enum { ORDER = 3, LONGEST = 6, NNZ = 90, TILE_NNZ = 20 };
 
-/* A result, one of those of a command: a file, or a store. */
+/* A result of a command: a file or a store. */
 struct result {
     const char *path;
-    uint64_t before, after; /* command_disk_hash; 0: nothing is there */
+    uint64_t before, after; /* command_disk_hash; 0: does not exist */
 };
 
 struct trying {
     const struct crash_command *command;
     struct result results[CRASH_COMMAND_RESULTS];
-    double fit_before, fit_after; /* of the record; -1: none */
-    uint64_t resumed;             /* runs that went on from a checkpoint */
-    uint64_t named;               /* and those that found a store complete */
+    double fit_before, fit_after; /* in the record; -1: no record */
+    uint64_t resumed;             /* runs that resumed from a checkpoint */
+    uint64_t named;               /* runs that found a complete store */
 };
 
 static const uint64_t dims[ORDER] = {LONGEST, 5, 4};
-static const char *stores; /* the folder of them, on the system's disk */
+static const char *stores; /* their folder on the system's disk */
 
 static const char *path_of(const char *name)
 {
@@ -88,7 +88,7 @@ static void prepare(void *context, const struct slc_files *files)
     }
 }
 
-/* The newest generation that is whole in the command's checkpoint; 0: none. */
+/* The newest complete generation of the command's checkpoint; 0: none. */
 static uint64_t newest(const struct crash_command *command, const struct slc_files *files)
 {
     uint64_t found = 0;
@@ -109,7 +109,7 @@ static uint64_t newest(const struct crash_command *command, const struct slc_fil
     return found;
 }
 
-/* Whether it has been noted of the command's store that it is complete. */
+/* Whether the command's store is marked as complete. */
 static bool is_noted(const struct crash_command *command, const struct slc_files *files)
 {
     bool noted = false;
@@ -128,7 +128,7 @@ static bool is_noted(const struct crash_command *command, const struct slc_files
     return noted;
 }
 
-/* Whether a sweep found that the run with the checkpoint is through. */
+/* Whether a sweep found the run with the checkpoint completed. */
 static bool is_recorded(const char *said)
 {
     const char *line = strstr(said, "rank    2, seed 0: ");
@@ -178,7 +178,7 @@ static enum slc_status run(void *context, const struct slc_files *disk, struct s
     return status;
 }
 
-/* The output is there already: what may be done to it only the user knows. */
+/* The output already exists: only the user can decide about it. */
 static bool output_exists(void *context, const struct slc_error *err)
 {
     const struct trying *trying = context;
@@ -186,7 +186,7 @@ static bool output_exists(void *context, const struct slc_error *err)
     return trying->command->before == NULL && strstr(err->message, "the output exists") != NULL;
 }
 
-/* Generations whose headers have been synced. */
+/* Number of generations whose headers are synced. */
 static uint64_t demand(void *context, const struct slc_change *changes, uint64_t count)
 {
     uint64_t generations = 0;
@@ -207,7 +207,7 @@ static uint64_t demand(void *context, const struct slc_change *changes, uint64_t
     return generations;
 }
 
-/* The fit that the record tells; -1 where there is none, -2 where it is not whole. */
+/* The fit in the record; -1 without a record, -2 if it is incomplete. */
 static double recorded_fit(const struct slc_files *files, const char *path)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -228,8 +228,8 @@ static double recorded_fit(const struct slc_files *files, const char *path)
     return fit;
 }
 
-/* What is wrong with one result, or NULL; counts those of the run before and of this one. */
-static const char *judge_result(const struct slc_files *files,
+/* Returns the fault of one result, or NULL; counts results of the earlier run and of this run. */
+static const char *check_result(const struct slc_files *files,
                                 const struct result *result,
                                 bool done,
                                 bool moved_aside,
@@ -249,7 +249,7 @@ static const char *judge_result(const struct slc_files *files,
         (*before)++;
         return now == result->before ? NULL : "a result is not whole";
     }
-    /* A store gives its place to the one that replaces it at one stroke. */
+    /* A store is replaced atomically. */
     return strstr(result->path, ".slc") == NULL || result->before == 0 || moved_aside
                ? NULL
                : "no store is there";
@@ -265,11 +265,11 @@ look(void *context, const struct slc_files *files, const struct slc_crash_moment
     const char *wrong = NULL;
 
     if (trying->results[0].after == 0) {
-        return NULL; /* the run that tells what is right */
+        return NULL; /* the reference run */
     }
     for (; count < CRASH_COMMAND_RESULTS && command->paths[count] != NULL && wrong == NULL;
          count++) {
-        wrong = judge_result(files, &trying->results[count], moment->done, command->two_renames,
+        wrong = check_result(files, &trying->results[count], moment->done, command->two_renames,
                              &before, &after);
     }
     if (wrong != NULL) {
@@ -342,7 +342,7 @@ void crash_command_sweep(const struct crash_command *command)
     CU_ASSERT_EQUAL(report.bad, 0);
     CU_ASSERT((trying.resumed > 0) == (command->checkpoint != NULL));
     CU_ASSERT((trying.named > 0) == (command->noted[0] != NULL));
-    /* A check that cannot fail is none. */
+    /* A check must be able to fail. */
     CU_ASSERT(slc_crash_shows(&operation, &bounds, UINT64_MAX));
     if (slc_test_full() && command->each_sync) {
         const uint64_t needless = slc_crash_needless(&operation, &bounds);

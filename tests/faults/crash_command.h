@@ -1,4 +1,4 @@
-/* One command of sluice through every crash that may end it: see test_crash_commands.c. */
+/* Tries one command of sluice on every crash state (used by test_crash_commands.c). */
 #ifndef SLC_TESTS_FAULTS_CRASH_COMMAND_H
 #define SLC_TESTS_FAULTS_CRASH_COMMAND_H
 
@@ -10,27 +10,27 @@ enum { CRASH_COMMAND_RESULTS = 4 };
 struct crash_command {
     const char *name;
     const char *arguments;
-    const char *before; /* a command that makes what is to be replaced; NULL: nothing */
+    const char *before; /* a command that creates the files to be replaced; NULL: none */
     const char *paths[CRASH_COMMAND_RESULTS];
-    /* A file that is there only while all results beside it are of its own run; NULL: results of
-     * two runs are never beside one another. */
+    /* A file that exists only while all results are of the same run; NULL: results of two runs
+     * never coexist. */
     const char *record;
-    const char *checkpoint; /* the folder of one; NULL: none */
+    const char *checkpoint; /* folder of the checkpoint; NULL: none */
     const char *varies;     /* slc_crash_operation; NULL: "run.json" */
-    /* The two folders of a store where it may be noted that it is complete; NULL: none. */
+    /* The two folders in which a store can be marked as complete; NULL: none. */
     const char *noted[2];
     bool two_renames;  /* on a file system that cannot exchange names */
-    unsigned scale;    /* how much is tried at a moment .. */
-    unsigned every;    /* .. and at how many of them; 0: all */
-    bool each_sync;    /* is left out in turn .. */
-    uint64_t needless; /* .. and this is what slc_crash_needless says of it */
+    unsigned scale;    /* amount of tries per moment */
+    unsigned every;    /* number of moments tried; 0: all */
+    bool each_sync;    /* omits each sync in turn; */
+    uint64_t needless; /* the expected result of slc_crash_needless */
 };
 
 /*
- * Records what the command does on a disk in memory that has x.slc, a store of three modes with
- * layouts sorted by each of them, in.tns, and vectors v.npy and w.npy for modes 1 and 2; tries what
- * a crash amid it may leave, and goes on with that by the same command. Fails the test that calls
- * it where a result is not whole, and where the check would not see it.
+ * Records the changes of the command on a disk in memory with x.slc (a store of three modes with
+ * sorted layouts of each mode), in.tns, and vectors v.npy and w.npy for modes 1 and 2; tries the
+ * states that a crash can leave, and reruns the command on them. Fails the calling test if a result
+ * is incomplete, or if the check would miss that.
  */
 void crash_command_sweep(const struct crash_command *command);
 

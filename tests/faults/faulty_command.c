@@ -1,7 +1,7 @@
 /*
- * See faulty_command.h.
+ * Runs a command with one failing operation.
  *
- * The linker sends what the libraries ask of the functions below to their __wrap_ versions.
+ * The linker redirects calls of the functions below from the libraries to their __wrap_ versions.
  */
 #include "faulty_command.h"
 
@@ -29,11 +29,10 @@
 #include <liburing.h>
 #endif
 
-/* Far beyond the longest run, under a sanitizer on a busy machine: a run that takes longer hangs.
- */
+/* Far above the longest run, under a sanitizer on a busy machine: a longer run hangs. */
 enum { PATIENCE_SECONDS = 120 };
 
-/* In the child: what fails, and what was counted. */
+/* In the child: the armed fault and the counts. */
 static struct slc_faulty faulty_files;
 static struct command_fault fault_in_place;
 static uint64_t fault_at;
@@ -61,10 +60,10 @@ void __real_slc_buffer_destroy(struct slc_buffer *buffer);
 void __wrap_slc_buffer_destroy(struct slc_buffer *buffer);
 void __real_slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes);
 void __wrap_slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes);
-/* Of LeakSanitizer, where there is one. */
+/* Provided by LeakSanitizer, if any. */
 int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
-/* Counts an operation; whether it is to fail. */
+/* Counts an operation; returns whether it must fail. */
 static bool struck(unsigned kind)
 {
     return atomic_fetch_add(&seen[kind], 1) + 1 == fault_at && fault_in_place.kind == kind;
@@ -158,8 +157,8 @@ static int64_t count_descriptors(void)
     return count;
 }
 
-/* What happens to others' files happens once: a process that the command has started has a copy of
- * all this. */
+/* Calls of foreign changes happen once: a process started by the command has a copy of this
+ * state. */
 static void call_in_command(void)
 {
     if (getpid() == command_process) {
@@ -184,7 +183,7 @@ static void arm(const struct command_fault *fault, uint64_t k)
     }
 }
 
-/* The rest of the run is the command's own: what it made and what it still has. */
+/* The rest of the run is the command's own: its operations and its unreleased resources. */
 static void account(int64_t descriptors_before, struct command_end *end)
 {
     for (unsigned kind = 0; kind <= SLC_FAULTY_ANY; kind++) {
@@ -227,9 +226,9 @@ static _Noreturn void be_the_command(const char *folder,
 }
 
 /*
- * Waits for the child and returns its status. A child that hangs is killed, after its threads'
- * stacks are printed. A second counts only if this process could run in it, so that a machine that
- * was suspended is not taken for a hang.
+ * Waits for the child and returns its status. Kills a child that hangs, after printing the stacks
+ * of its threads. A second counts only if this process could run in it, so that a suspended machine
+ * is not mistaken for a hang.
  */
 static int wait_for_child(pid_t child)
 {

@@ -1,5 +1,5 @@
-/* See file_tree.h. Folders are walked by nftw, whose visitors have no argument: one walk at a time.
- */
+/* Snapshots of folders. They are walked by nftw, whose visitors have no context argument: one
+ * walk at a time. */
 #include "file_tree.h"
 
 #include "base/hash.h"
@@ -17,7 +17,7 @@ enum { WALK_DESCRIPTORS = 8, FILE_BYTES_MAX = 8 << 20, PATH_BYTES = 512 };
 
 static struct {
     struct file_tree *tree;
-    const char *from; /* the folder that is walked */
+    const char *from; /* the folder being walked */
     const char *to;
     const char *const *unread;
 } walk;
@@ -28,7 +28,7 @@ static _Noreturn void fail(const char *what, const char *path)
     exit(EXIT_FAILURE);
 }
 
-/* The bytes of a file, valid until the next call. */
+/* The contents of a file, valid until the next call. */
 static const char *load(const char *path, size_t *bytes)
 {
     static char data[FILE_BYTES_MAX];

@@ -1,7 +1,7 @@
 /*
- * What lies in a folder: the path and a hash of every file, folders with it, so that a test can
- * tell whether a command left all as it was, or as another run made it. Folders are three levels
- * deep at most. Whatever cannot be read or written ends the program: it is the test's own fault.
+ * Snapshot of a folder: path and hash of every file and folder, so that a test can detect whether a
+ * command changed nothing, or produced the files of another run. Folders are at most three levels
+ * deep. I/O errors end the program: they are faults of the test itself.
  */
 #ifndef SLC_FILE_TREE_H
 #define SLC_FILE_TREE_H
@@ -13,7 +13,7 @@
 enum { FILE_TREE_FILES = 64, FILE_TREE_PATH_BYTES = 160 };
 
 struct file_tree_file {
-    char path[FILE_TREE_PATH_BYTES]; /* below the folder; a folder ends in a slash */
+    char path[FILE_TREE_PATH_BYTES]; /* relative to the folder; a folder ends with a slash */
     uint64_t hash;                   /* 0 for a folder */
 };
 
@@ -22,28 +22,28 @@ struct file_tree {
     struct file_tree_file files[FILE_TREE_FILES];
 };
 
-/* Reads what is in `folder`; files whose names end in one of `unread`
- * (NULL behind them) count as empty. */
+/* Reads the contents of `folder`; files whose names end with one of `unread` (NULL-terminated)
+ * count as empty. */
 void file_tree_read(struct file_tree *tree, const char *folder, const char *const *unread);
 
 /* The file, or NULL. */
 const struct file_tree_file *file_tree_find(const struct file_tree *tree, const char *path);
 
-/* Whether the file is in both trees, and the same. */
+/* Whether the file is in both trees with the same contents. */
 bool file_tree_agrees(const struct file_tree *tree,
                       const struct file_tree *other,
                       const char *path);
 
-/* The first path of `other` that `tree` does not have, or has with other bytes; or NULL. */
+/* The first path of `other` that `tree` does not have or has with other contents; or NULL. */
 const char *file_tree_missing(const struct file_tree *tree, const struct file_tree *other);
 
-/* The first path that is in one of the trees alone, or differs; NULL where they are equal. */
+/* The first path that is in only one of the trees, or differs; NULL if they are equal. */
 const char *file_tree_difference(const struct file_tree *tree, const struct file_tree *other);
 
-/* Makes the folder `to` with copies of all that is in `from` (NULL: an empty folder). */
+/* Creates the folder `to` with copies of all files in `from` (NULL: an empty folder). */
 void file_tree_copy(const char *from, const char *to);
 
-/* Removes a folder and all in it; nothing happens where there is none. */
+/* Removes a folder with its contents; does nothing if it does not exist. */
 void file_tree_remove(const char *folder);
 
 #endif

@@ -1,4 +1,4 @@
-/* See sweep.h. */
+/* Sweeps a command through faults and checks the outcome of every try. */
 #include "sweep.h"
 
 #include "file_tree.h"
@@ -13,24 +13,25 @@
 
 enum {
     PATH_BYTES = 512,
-    /* Of how many tries one is made: primes, so that all kinds of places in loops are met. */
+    /* One of this many tries is made: primes, so that all positions in loops are reached. */
     SAMPLE = 151,
     SAMPLE_QUICK = 307,
-    /* Complaints of one case that are printed: the first say enough. */
+    /* Number of complaints printed per case: the first ones suffice. */
     COMPLAINTS = 12,
-    /* Pages as direct transfers have them, and not all of a block. */
+    /* Whole pages, as direct I/O requires, but less than a block. */
     SHORT_BYTES = 4096
 };
 
-/* What a command prints that goes on with what another left. */
+/* Output of a command that resumed an earlier run. */
 static const char resumed[] = "\n  resumed ";
 
 static const struct {
     const char *name;
     struct command_fault fault;
-    int code;          /* documented for it; 0: it has to be done without */
-    const char *words; /* in the message: NULL for that of the errno */
-    bool cleaning;     /* what removes things fails: they are left */
+    int code;          /* the documented exit code; 0: the command must succeed without the
+                        * operation */
+    const char *words; /* expected in the message; NULL: the text of the errno */
+    bool cleaning;     /* removing files fails: they are left over */
 } faults[] = {
     {"open EMFILE", {SLC_FAULTY_OPEN, SLC_FAULTY_ERRNO, .error = EMFILE}, 5, NULL, false},
     {"open EACCES", {SLC_FAULTY_OPEN, SLC_FAULTY_ERRNO, .error = EACCES}, 5, NULL, false},
@@ -93,17 +94,17 @@ static const struct {
 
 struct sweeping {
     const struct sweep_case *swept;
-    char folder[PATH_BYTES];   /* where the command runs */
-    char prepared[PATH_BYTES]; /* a folder as it is before */
+    char folder[PATH_BYTES];   /* working folder of the command */
+    char prepared[PATH_BYTES]; /* a folder in its initial state */
     struct file_tree before;
     struct file_tree after;
-    struct command_end clean; /* of a run without a fault */
+    struct command_end clean; /* the run without a fault */
     uint64_t tries;
-    uint64_t refused; /* of them, with an exit code other than 0 */
+    uint64_t refused; /* tries with an exit code other than 0 */
     unsigned complaints;
 };
 
-/* Of a run's record, times alone differ from run to run. */
+/* Only times differ between the records of two runs. */
 static void read_tree(const struct sweeping *s, struct file_tree *tree)
 {
     static const char *const unread[] = {"run.json", "log.json", "sweep.json", NULL};
@@ -117,8 +118,8 @@ static void begin_anew(const struct sweeping *s)
     file_tree_copy(s->swept->before != NULL ? s->prepared : NULL, s->folder);
 }
 
-/* What an interrupted run may leave for the next one. */
-static bool goes_on_with(const char *path)
+/* Files of an interrupted run that the next run can resume from. */
+static bool is_resumable(const char *path)
 {
     static const char *const parts[] = {".slc.part/", ".slc.old/", ("/" SLC_COMPLETE_STATE_NAME),
                                         ".ckpt",      ".blk.tmp",  ".stripe"};
@@ -136,7 +137,7 @@ static bool in_store(const struct sweep_case *swept, const char *path)
     return swept->store != NULL && strncmp(path, swept->store, strlen(swept->store)) == 0;
 }
 
-/* Whether the store of `whole` is there, or there is none as in `whole`. */
+/* Whether the store matches the one of `whole`, or is absent from both. */
 static bool
 has_store_of(const struct sweeping *s, const struct file_tree *tree, const struct file_tree *whole)
 {
@@ -153,14 +154,14 @@ has_store_of(const struct sweeping *s, const struct file_tree *tree, const struc
     return any || s->swept->store == NULL || file_tree_find(tree, s->swept->store) == NULL;
 }
 
-/* After a run that failed; NULL, or what is wrong. */
-static const char *judge_left(const struct sweeping *s,
-                              const struct command_end *end,
-                              bool cleaning,
-                              char *text,
-                              size_t bytes)
+/* Checks a failed run; returns NULL or the fault. */
+static const char *check_leftovers(const struct sweeping *s,
+                                   const struct command_end *end,
+                                   bool cleaning,
+                                   char *text,
+                                   size_t bytes)
 {
-    /* What a store could not be put back from is told. */
+    /* The message names the place of a store that could not be moved back. */
     const bool moved = strstr(end->said, "the old store is at") != NULL;
     struct file_tree now;
 
@@ -169,7 +170,7 @@ static const char *judge_left(const struct sweeping *s,
         const char *path = now.files[i].path;
 
         if (!file_tree_agrees(&now, &s->before, path) && !file_tree_agrees(&now, &s->after, path) &&
-            !goes_on_with(path) && !(cleaning && file_tree_find(&s->after, path) == NULL)) {
+            !is_resumable(path) && !(cleaning && file_tree_find(&s->after, path) == NULL)) {
             (void)snprintf(text, bytes, "%s is neither as before nor as after", path);
             return text;
         }
@@ -188,7 +189,7 @@ static const char *judge_left(const struct sweeping *s,
     return NULL;
 }
 
-/* Whether two runs print the same, up to how right their forecasts were: that differs. */
+/* Whether two runs print the same, ignoring the accuracy of their forecasts, which varies. */
 static bool print_alike(const char *one, const char *two)
 {
     const char *end_one = strstr(one, "\n  expected ");
@@ -199,8 +200,8 @@ static bool print_alike(const char *one, const char *two)
            memcmp(one, two, length) == 0;
 }
 
-/* After a run that says that all is done; `left`: but that something could not be removed. */
-static const char *judge_done(
+/* Checks a run that reported success; `left`: it also reported a file that it could not remove. */
+static const char *check_success(
     const struct sweeping *s, const struct command_end *end, bool left, char *text, size_t bytes)
 {
     struct file_tree now;
@@ -219,7 +220,7 @@ static const char *judge_done(
 }
 
 static const char *
-judge_end(const struct sweeping *s, const struct command_end *end, char *text, size_t bytes)
+check_end(const struct sweeping *s, const struct command_end *end, char *text, size_t bytes)
 {
     if (!end->finished) {
         (void)snprintf(text, bytes, "ended by signal %d", end->code);
@@ -235,8 +236,8 @@ judge_end(const struct sweeping *s, const struct command_end *end, char *text, s
     return end->leaked ? "leaks memory" : NULL;
 }
 
-/* Whether one of the lines is an error that has the words, and the name of a file before them. */
-static bool tells(const char *said, const char *words, bool file)
+/* Whether a line is an error with these words, preceded by a file name. */
+static bool has_error(const char *said, const char *words, bool file)
 {
     static const char begin[] = "sluice: ";
 
@@ -254,9 +255,8 @@ static bool tells(const char *said, const char *words, bool file)
     return false;
 }
 
-/* Runs the command again, as a user would. What is not done has to be gone on with, however little
- * of it is left. */
-static const char *judge_again(struct sweeping *s, char *text, size_t bytes)
+/* Reruns the command, as a user would. It must resume unfinished work, however little is left. */
+static const char *check_again(struct sweeping *s, char *text, size_t bytes)
 {
     static struct command_end again;
     const char *wrong;
@@ -266,7 +266,7 @@ static const char *judge_again(struct sweeping *s, char *text, size_t bytes)
     read_tree(s, &now);
     done = file_tree_difference(&now, &s->after) == NULL;
     command_run(s->folder, s->swept->arguments, NULL, 0, &again);
-    wrong = judge_end(s, &again, text, bytes);
+    wrong = check_end(s, &again, text, bytes);
     if (wrong != NULL) {
         return wrong;
     }
@@ -278,10 +278,10 @@ static const char *judge_again(struct sweeping *s, char *text, size_t bytes)
                        again.said);
         return text;
     }
-    return judge_done(s, &again, false, text, bytes);
+    return check_success(s, &again, false, text, bytes);
 }
 
-/* One try. Returns whether the fault happened. */
+/* Makes one try. Returns whether the fault happened. */
 static bool try_fault(struct sweeping *s, unsigned f, uint64_t k)
 {
     static struct command_end end;
@@ -294,28 +294,29 @@ static bool try_fault(struct sweeping *s, unsigned f, uint64_t k)
     begin_anew(s);
     command_run(s->folder, s->swept->arguments, &faults[f].fault, k, &end);
     left = strstr(end.said, "can be removed") != NULL;
-    wrong = judge_end(s, &end, text, sizeof text);
+    wrong = check_end(s, &end, text, sizeof text);
     if (wrong == NULL && end.code == s->swept->code) {
-        wrong = judge_done(s, &end, left, text, sizeof text);
+        wrong = check_success(s, &end, left, text, sizeof text);
     } else if (wrong == NULL && (end.code != faults[f].code || !end.fired)) {
         (void)snprintf(text, sizeof text, "exit code %d", end.code);
         wrong = text;
     } else if (wrong == NULL) {
         s->refused++;
-        wrong = tells(end.said, words, faults[f].fault.kind < COMMAND_ALLOCATION)
+        wrong = has_error(end.said, words, faults[f].fault.kind < COMMAND_ALLOCATION)
                     ? NULL
                     : "does not say what failed";
-        wrong = wrong != NULL ? wrong : judge_left(s, &end, faults[f].cleaning, text, sizeof text);
+        wrong =
+            wrong != NULL ? wrong : check_leftovers(s, &end, faults[f].cleaning, text, sizeof text);
     }
     if (wrong == NULL && (left || end.code != s->swept->code)) {
-        wrong = judge_again(s, text, sizeof text);
+        wrong = check_again(s, text, sizeof text);
         when = "then ";
     }
     s->tries += end.fired;
     if (wrong != NULL && (s->complaints++ < COMPLAINTS || slc_test_full())) {
         printf("# %s, %s:%" PRIu64 ": %s%s\n", s->swept->name, faults[f].name, k, when, wrong);
         for (char *line = strtok(end.said, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-            /* Without what is said of progress, but where it ended in the middle of that. */
+            /* Skips progress output, unless the run ended in the middle of it. */
             if (!end.finished || strncmp(line, "sluice: ", strlen("sluice: ")) == 0) {
                 printf("#     %s\n", line);
             }
@@ -328,10 +329,10 @@ static void sweep_fault(struct sweeping *s, unsigned f)
 {
     const uint64_t sample = slc_test_quick() ? SAMPLE_QUICK : SAMPLE;
     const uint64_t step = slc_test_full() ? 1 : sample;
-    /* Another one for every kind, or only those that are made often would ever be tried. */
+    /* A different start for every kind; otherwise only frequent operations would ever be tried. */
     const uint64_t most = s->clean.seen[faults[f].fault.kind];
     const uint64_t drawn = (slc_test_seed() + 37 * f) % sample;
-    /* What is made once in a run would hardly ever be met. */
+    /* An operation made once per run would hardly ever be drawn. */
     const uint64_t first = slc_test_full() || most == 1 ? 1 : 1 + drawn;
 
     for (uint64_t k = first; slc_test_full() || k <= most; k += step) {
@@ -341,7 +342,7 @@ static void sweep_fault(struct sweeping *s, unsigned f)
     }
 }
 
-/* "NAME:K", or nothing. Returns whether there was one. */
+/* Parses "NAME:K" or an empty value. Returns whether there was one. */
 static bool sweep_named(struct sweeping *s)
 {
     const char *named = getenv("SLC_TEST_FAULT");
@@ -368,7 +369,7 @@ void sweep(const struct sweep_case *swept, const char *folder)
     read_tree(&s, &s.before);
     command_run(s.folder, swept->arguments, NULL, 0, &s.clean);
     read_tree(&s, &s.after);
-    wrong = judge_end(&s, &s.clean, text, sizeof text);
+    wrong = check_end(&s, &s.clean, text, sizeof text);
     if (wrong == NULL && swept->resumes && strstr(s.clean.printed, resumed) == NULL) {
         wrong = "does not go on with what was there";
     }

@@ -1,8 +1,8 @@
 /*
- * Whole commands whose clocks jump, by microseconds and by hours, forwards and back: the monotonic
- * one, as on a virtual machine that is moved or has slept, and the wall clock, as when somebody
- * sets it. Results have the bits that they have with sound clocks, no time that is told is below
- * zero or of another century, and everything ends.
+ * Runs whole commands with clocks that jump by microseconds and by hours, forwards and backwards:
+ * the monotonic clock, as on a virtual machine after migration or sleep, and the wall clock, as
+ * when it is set. Results are bitwise the same as with steady clocks, no reported time is negative
+ * or of another century, and every run ends.
  */
 #include "command_disk.h"
 #include "recorded_files.h"
@@ -24,7 +24,7 @@
 
 enum { JUMPS_EVERY = 20, ITERATIONS = 3 };
 
-/* The linker takes the program's main for the command's: see command_main.h. */
+/* The linker substitutes this main for the command's (command_main.h). */
 int __wrap_main(int argc, char **argv);
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
@@ -36,16 +36,16 @@ enum kind { SOUND, BACK, BOTH_WAYS };
 static struct {
     enum kind kind;
     atomic_uint_fast64_t calls;
-    atomic_int_fast64_t offset_ns; /* of the monotonic clock, always far above 0 with it */
+    atomic_int_fast64_t offset_ns; /* of the monotonic clock, which always stays far above 0 */
     atomic_uint_fast64_t jumps;
     int64_t wall_seconds;
 } clocks;
 
-/* How far the jump goes that is made at this call; 0: none. */
+/* The size of the jump at this call; 0: none. */
 static int64_t jump_at(uint64_t call)
 {
     static const int64_t sizes[] = {SECOND / 1000000, SECOND / 100, 2 * SECOND, HOUR, 5 * HOUR};
-    /* One in every so many calls, wherever: whatever makes as many meets one. */
+    /* One random call in every N: any code that makes N calls meets a jump. */
     const uint64_t drawn = slc_random_below(slc_test_seed(), 1, call / JUMPS_EVERY, JUMPS_EVERY);
     const int64_t size = sizes[slc_random_below(slc_test_seed(), 2, call, SLC_COUNT(sizes))];
     const bool ahead = slc_random_below(slc_test_seed(), 3, call, 2) == 1;
@@ -88,7 +88,7 @@ static void set_clocks(enum kind kind, int64_t wall_seconds)
     atomic_store(&clocks.offset_ns, INT64_C(1000000) * HOUR);
 }
 
-/* Whether all that is told in seconds is a time that may have passed. */
+/* Whether all values in seconds are plausible times. */
 static bool times_are_times(const char *key, const json_t *value)
 {
     const char *name;
@@ -112,7 +112,7 @@ static bool times_are_times(const char *key, const json_t *value)
         }
     }
     if (json_is_number(value) && strstr(key, "seconds") != NULL) {
-        /* Every jump ahead may be one that is counted, and taken for what each iteration takes. */
+        /* Each jump forwards may be counted as the duration of an iteration. */
         const double most = ITERATIONS * (3600 + 5 * 3600.0 * (double)atomic_load(&clocks.jumps));
 
         if (!(json_number_value(value) >= 0 && json_number_value(value) <= most)) {
@@ -138,8 +138,8 @@ static void expect_times(const struct slc_files *files, const char *path)
     slc_free(data);
 }
 
-/* Whether a time in brackets, or in a table, is below zero. */
-static bool tells_less_than_nothing(const char *text)
+/* Whether a time in brackets, or in a table, is negative. */
+static bool has_negative_time(const char *text)
 {
     for (const char *at = text; (at = strchr(at, '-')) != NULL; at++) {
         if (at - text > 2 && strchr("0123456789", at[1]) != NULL &&
@@ -151,7 +151,7 @@ static bool tells_less_than_nothing(const char *text)
     return false;
 }
 
-/* The factors of a run, which stops by the time limit and is gone on with as often as need be. */
+/* The factors of a run that stops at the time limit and is resumed as often as necessary. */
 static uint64_t factors_of(const char *limit)
 {
     struct slc_recorded *disk = slc_recorded_create();
@@ -175,7 +175,7 @@ static uint64_t factors_of(const char *limit)
         stopped = command_on_disk(files, command, &said, &err) != SLC_OK;
         CU_ASSERT(!stopped || strstr(err.message, "exit code 75") != NULL);
         CU_ASSERT_PTR_NULL(strstr(said.text, "nan"));
-        CU_ASSERT(!tells_less_than_nothing(said.text));
+        CU_ASSERT(!has_negative_time(said.text));
         CU_ASSERT(runs > 0 || stopped || strstr(said.text, "and actual values") != NULL);
         expect_times(files, "r/run.json");
     }
@@ -207,12 +207,11 @@ static void test_cpd(void)
         jumps += atomic_load(&clocks.jumps);
     }
     CU_ASSERT(jumps > 0);
-    /* Time that is lost has not passed: nothing is due, and no limit is reached. */
+    /* A jump backwards is no elapsed time: nothing is due and no limit is reached. */
     set_clocks(BACK, 0);
     CU_ASSERT_EQUAL(factors_of(""), sound);
     CU_ASSERT(atomic_load(&clocks.jumps) > 0);
-    /* Time that a machine slept has: the limit is reached, and the run goes on from where it was.
-     */
+    /* Time asleep has elapsed: the limit is reached, and the run resumes where it stopped. */
     set_clocks(BOTH_WAYS, 0);
     CU_ASSERT_EQUAL(factors_of("--maxsecs 3000"), sound);
     printf("# %" PRIu64 " jumps\n", jumps);

@@ -1,9 +1,9 @@
 /*
- * Whole commands through every crash. `cpd` with a checkpoint between all updates of modes and
- * between all parts of passes, over its results and the removal of the checkpoint: what was
- * committed outlives, the same command goes on from it, and ends with the bits of the run that was
- * left alone. Every result of every command is whole under its name, or the one that was there
- * before, or is not there; and those that belong together are of one run.
+ * Tries whole commands on every crash state. `cpd` with a checkpoint after every mode update and
+ * every part of a pass, while it writes results and removes the checkpoint: committed work
+ * survives, the same command resumes from it and ends with the bits of an undisturbed run. Every
+ * result of every command is complete, or is the earlier file, or is missing; results that belong
+ * together are of one run.
  */
 #include "crash_command.h"
 #include "slc_test.h"
@@ -11,7 +11,7 @@
 #include "engine/product/npy_pair.h"
 #include "engine/solve/cp_als.h"
 
-/* The linker takes the program's main for the command's: see command_main.h. */
+/* The linker substitutes this main for the command's (command_main.h). */
 int __wrap_main(int argc, char **argv);
 enum slc_status __real_slc_cp_als(const struct slc_store *store,
                                   struct slc_stream *stream,
@@ -74,7 +74,7 @@ static void test_fused(void)
     "cpd x.slc --tol 0 --deterministic -t 2 --io pread --progress never -o s -i 2 -v "             \
     "--checkpoint-interval 0 --layouts blco "
 
-/* A sweep that another rank is added to: its run goes on, and what is recorded is there. */
+/* Adding a rank to a sweep: the run resumes, and recorded runs are kept. */
 static void test_ranks(void)
 {
     crash_command_sweep(
@@ -98,7 +98,7 @@ static void test_replaced(void)
         .before = CPD "-i 1 --seed 5",
         CPD_PATHS,
         .scale = 8,
-        /* 2 is of a name that was there, 4, 6 and 8 of names that 10 covers. */
+        /* Sync 2 is of a name that existed before; 4, 6 and 8 are of names that 10 covers. */
         .each_sync = true,
         .needless = 0xaa});
 }
@@ -116,7 +116,7 @@ static void test_products(void)
          .arguments = "ttv x.slc --mode 1 --vector v.npy y.slc -t 2 --io pread -q",
          .paths = {"y.slc"},
          .scale = 4,
-         /* As of a conversion (test_crash_convert.c). */
+         /* As in a conversion (test_crash_convert.c). */
          .each_sync = true,
          .needless = 0x19},
         {.name = "ttm",
@@ -124,7 +124,7 @@ static void test_products(void)
          .before = "ttm x.slc p --mode 2 --matrix w.npy -t 2 --io pread -q",
          .paths = {"p/" SLC_PAIR_COORDS, "p/" SLC_PAIR_ROWS},
          .scale = 4,
-         /* Of the store that is sorted first and thrown away. */
+         /* Of the temporary store that is sorted first. */
          .each_sync = true,
          .needless = 0x7f},
     };
@@ -203,7 +203,7 @@ static void test_convert(void)
     }
 }
 
-/* Nothing is appended twice, and nothing half: all layouts of the store are of one and the same. */
+/* Nothing is appended twice or partially: all layouts of the store have the same nonzeros. */
 static void test_grow(void)
 {
     static const struct crash_command commands[] = {

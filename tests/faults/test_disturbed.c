@@ -1,11 +1,11 @@
 /*
- * Others change what a command reads, or take away what it writes, while it runs: a store's file is
- * cut, altered or replaced, also under a map; a text is cut, altered or grows; the folder of the
- * results is removed. Each happens before the k-th operation on files, for every k, or a sample.
+ * Changes the files of a running command from outside: a file of a store is truncated, modified or
+ * replaced, also under a map; a text is truncated, modified or extended; the folder of the results
+ * is removed. Each happens before the k-th file operation, for every k or a sample.
  *
- * The command ends by itself, leaves nothing open, and says 0 for a result that is right, else what
- * file is at fault. Results are whole, or not there. Once the inputs are what they were, the same
- * command ends with what it would have made, and goes on from the checkpoint that it had.
+ * The command ends by itself, leaves nothing open, and either exits with 0 and a right result or
+ * names the file at fault. Results are complete or absent. Once the inputs are restored, the same
+ * command resumes from its checkpoint and ends with the undisturbed result.
  */
 #include "base/random.h"
 #include "base/topology/topology.h"
@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The linker takes the program's main for the command's: see command_main.h. */
+/* The linker substitutes this main for the command's (command_main.h). */
 int __wrap_main(int argc, char **argv);
 
 enum {
@@ -36,7 +36,7 @@ enum {
     ALTERED_EVERY = 400
 };
 
-static const char *folder; /* with the inputs in `in`, and what they were in `kept` */
+static const char *folder; /* with the inputs in `in` and their originals in `kept` */
 static char inputs[PATH_BYTES], kept[PATH_BYTES], place[PATH_BYTES];
 
 static const char *below(const char *name)
@@ -55,14 +55,14 @@ static void must(bool holds, const char *what)
     }
 }
 
-/* What happens to the file of a store, or the text, that a command reads. */
+/* The disturbed file: of a store, or a text. */
 static char disturbed_path[2 * PATH_BYTES];
 
 static off_t length_of(const char *path)
 {
     struct stat status;
 
-    /* Something else may have happened to it before. */
+    /* It may have been removed before. */
     return stat(path, &status) == 0 ? status.st_size : 0;
 }
 
@@ -79,7 +79,7 @@ static void write_into(off_t at, const char *text, size_t bytes)
     (void)close(fd);
 }
 
-/* Everywhere, so that of every tile something is not what it was. */
+/* Throughout the file, so that every tile changes. */
 static void alter(void)
 {
     const off_t length = length_of(disturbed_path);
@@ -114,25 +114,26 @@ static void remove_results(void)
 struct disturbance {
     const char *name;
     void (*call)(void);
-    const char *path; /* of the file that it happens to */
-    bool replaces;    /* the result may be that of the other store */
-    bool removes;     /* nothing may be there */
+    const char *path; /* path of the disturbed file */
+    bool replaces;    /* the result may be that of the replacement */
+    bool removes;     /* the result may be missing */
 };
 
 struct disturbed_case {
     const char *name;
-    const char *arguments; /* run in a folder beside that of the inputs */
-    const char *printed;   /* what it prints is the result: from there on; NULL: it is not */
-    struct disturbance disturbances[3]; /* up to one without a name */
-    unsigned kinds;                     /* bits of enum slc_faulty_kind: before what it happens */
-    const char *blamed;                 /* the name of what is at fault is below this */
+    const char *arguments; /* run in a folder next to the inputs */
+    const char *printed;   /* the result in its output starts here; NULL: its output is no result */
+    struct disturbance disturbances[3]; /* terminated by an element without a name */
+    unsigned kinds;                     /* bits of enum slc_faulty_kind: operations before which
+                                         * it happens */
+    const char *blamed;                 /* folder of the file to blame */
 };
 
 /* One try. */
 struct attempt {
     const struct disturbed_case *of;
     const struct disturbance *disturbance;
-    struct file_tree after, other; /* what there is to be, and of the other store */
+    struct file_tree after, other; /* expected files, and those with the replacement */
     struct command_end clean, ended, again;
     uint64_t tries, refused, resumed;
     unsigned complaints;
@@ -175,7 +176,7 @@ static bool has_checkpoint(const struct file_tree *now)
     return false;
 }
 
-/* What the command printed, of which times and rates differ from run to run. */
+/* Whether the output is the same except for times and rates. */
 static bool prints_the_same(const struct attempt *a, const struct command_end *end)
 {
     const char *from = a->of->printed;
@@ -185,7 +186,7 @@ static bool prints_the_same(const struct attempt *a, const struct command_end *e
     return from == NULL || (one != NULL && two != NULL && strcmp(one, two) == 0);
 }
 
-static const char *judge_open(const struct attempt *a, const struct command_end *end)
+static const char *check_open(const struct attempt *a, const struct command_end *end)
 {
     return !end->finished ? "ended by a signal"
            : end->open_files != 0 || end->buffers != 0 || end->leaked ||
@@ -194,11 +195,11 @@ static const char *judge_open(const struct attempt *a, const struct command_end 
                : NULL;
 }
 
-/* What is wrong with the run that was disturbed, or NULL. */
-static const char *judge_disturbed(const struct attempt *a, char *text, size_t bytes)
+/* Returns the fault of the disturbed run, or NULL. */
+static const char *check_disturbed(const struct attempt *a, char *text, size_t bytes)
 {
     const struct command_end *end = &a->ended;
-    const char *wrong = judge_open(a, end);
+    const char *wrong = check_open(a, end);
     struct file_tree now;
 
     if (wrong != NULL) {
@@ -237,7 +238,7 @@ static void try_disturbance(struct attempt *a, enum slc_faulty_kind kind, uint64
 
     begin_anew();
     command_run(place, a->of->arguments, &fault, k, &a->ended);
-    wrong = judge_disturbed(a, text, sizeof text);
+    wrong = check_disturbed(a, text, sizeof text);
     a->tries++;
     a->refused += a->ended.code != 0;
     if (wrong == NULL && a->ended.code != 0) {
@@ -247,7 +248,7 @@ static void try_disturbance(struct attempt *a, enum slc_faulty_kind kind, uint64
         command_run(place, a->of->arguments, NULL, 0, &a->again);
         read_tree(&now);
         a->resumed += kept_one;
-        wrong = judge_open(a, &a->again);
+        wrong = check_open(a, &a->again);
         wrong = wrong != NULL                                   ? wrong
                 : a->again.code != a->clean.code                ? "the next run fails"
                 : file_tree_difference(&now, &a->after) != NULL ? "the next run has another result"
@@ -261,7 +262,7 @@ static void try_disturbance(struct attempt *a, enum slc_faulty_kind kind, uint64
     }
 }
 
-/* Runs that are left alone, of the one store and of the other. */
+/* Undisturbed runs with the original and with the replacement. */
 static void run_alone(struct attempt *a)
 {
     begin_anew();
@@ -277,7 +278,7 @@ static void run_alone(struct attempt *a)
     }
 }
 
-/* Before every operation of each kind, or one that is drawn. */
+/* Disturbs before every operation of each kind, or before a random one. */
 static void disturb(struct attempt *a)
 {
     static uint64_t draws;
@@ -326,7 +327,7 @@ static void make_inputs(void)
     double vector[60];
     struct slc_error err = SLC_ERROR_INIT;
 
-    /* Which takes as long as a short run: children have it from here. */
+    /* Takes as long as a short run: children inherit the result. */
     (void)slc_topology();
     folder = slc_test_folder();
     (void)snprintf(inputs, sizeof inputs, "%s/in", folder);

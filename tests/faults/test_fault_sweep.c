@@ -1,6 +1,6 @@
 /*
- * Every operation of every command fails once: sweep.h says what is looked at. The inputs are
- * small, and have several blocks and partitions all the same.
+ * Lets every operation of every command fail once; sweep.h lists the checks. The inputs are small,
+ * but have several blocks and partitions.
  */
 #include "base/topology/topology.h"
 #include "faulty_command.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <zip.h>
 
-/* The linker takes the program's main for the command's: see faulty_command.c. */
+/* The linker substitutes this main for the command's (faulty_command.c). */
 int __wrap_main(int argc, char **argv);
 
 enum {
@@ -29,10 +29,10 @@ enum {
 };
 
 static const uint64_t dims[] = {60, 40, 30};
-static char inputs[PATH_BYTES]; /* the folder of them */
+static char inputs[PATH_BYTES]; /* the folder of the inputs */
 static const char *folder;
 
-/* A path below the folder of the test, or that of the inputs. */
+/* A path in the folder of the test, or in that of the inputs. */
 static const char *beside(const char *name)
 {
     static char path[2 * PATH_BYTES];
@@ -49,7 +49,7 @@ static const char *input(const char *name)
     return path;
 }
 
-/* Runs a command among the inputs, with nothing failing. */
+/* Runs a command in the folder of the inputs without a fault. */
 static void prepare(const char *arguments)
 {
     static struct command_end end;
@@ -93,7 +93,7 @@ static void make_vector(const char *name, unsigned count)
     SLC_ASSERT_OK(slc_npy_write_vector(NULL, input(name), values, count, &err), &err);
 }
 
-/* Names of 60 indices, a line each. */
+/* Names of 60 indices, one per line. */
 static void make_names(const char *name)
 {
     FILE *file = fopen(input(name), "w");
@@ -105,14 +105,14 @@ static void make_names(const char *name)
     CU_ASSERT_EQUAL(fclose(file), 0);
 }
 
-/* A folder beside the inputs that has a copy of the store `store`, by the name `as`. */
+/* Creates a folder next to the inputs with a copy of the store `store`, named `as`. */
 static void make_folder_with(const char *name, const char *store, const char *as)
 {
     file_tree_copy(NULL, beside(name));
     file_tree_copy(input(store), beside(as));
 }
 
-/* A binary tensor of SPLATT, indices of 4 bytes and values of 8, one list after the other. */
+/* A binary tensor of SPLATT with indices of 4 bytes and values of 8, one list after the other. */
 static void make_binary(const char *name, uint32_t nnz)
 {
     const uint32_t head[] = {
@@ -154,7 +154,7 @@ make_array(const char *name, const char *type, const char *shape, const void *it
     CU_ASSERT_TRUE_FATAL(fclose(file) == 0 && sound);
 }
 
-/* The arrays of a tensor, and the .npz file of those that pydata/sparse has. */
+/* The arrays of a tensor, and the .npz file that pydata/sparse would save. */
 static void make_arrays(void)
 {
     static uint16_t coords[3][1000];
@@ -186,11 +186,11 @@ static void compress(const char *name)
     char command[4 * PATH_BYTES];
 
     (void)snprintf(command, sizeof command, "gzip -k %s", input(name));
-    CU_ASSERT_EQUAL_FATAL(system(command), 0); // NOLINT(cert-env33-c): of a name that is made here
+    CU_ASSERT_EQUAL_FATAL(system(command), 0); // NOLINT(cert-env33-c): the name is made here
 }
 
-/* The state in which a run leaves the folder `name` that nothing of `kind` works for from
- * the `k`-th on. */
+/* Leaves the folder `name` as a run does for which every operation of `kind` fails from the
+ * `k`-th on. */
 static void leave(const char *name, const char *arguments, unsigned kind, uint64_t k)
 {
     const struct command_fault fault = {
@@ -204,7 +204,7 @@ static void leave(const char *name, const char *arguments, unsigned kind, uint64
     }
 }
 
-/* The same of a folder that begins empty. */
+/* The same for an initially empty folder. */
 static void prepare_left(const char *name, const char *arguments, unsigned kind, uint64_t k)
 {
     file_tree_copy(NULL, beside(name));
@@ -218,8 +218,8 @@ static void prepare_left(const char *name, const char *arguments, unsigned kind,
 #define CPD_SAVING        CPD "-o out --checkpoint-interval 0"
 
 #if defined(__SANITIZE_ADDRESS__)
-/* AddressSanitizer keeps little of what was freed: that is resident, and counts in the budget of
- * later commands. */
+/* AddressSanitizer may retain little freed memory: it is resident and counts against the budget
+ * of later commands. */
 const char *__asan_default_options(void); // NOLINT(bugprone-reserved-identifier)
 const char *__asan_default_options(void)  // NOLINT(bugprone-reserved-identifier)
 {
@@ -227,8 +227,7 @@ const char *__asan_default_options(void)  // NOLINT(bugprone-reserved-identifier
 }
 #endif
 
-/* A conversion in the least memory that it says it needs, which depends on what else is resident.
- */
+/* A conversion with the least memory that it says it needs, which depends on resident memory. */
 static char spilling[WORDS_BYTES];
 
 static void make_spilling(void)
@@ -242,14 +241,14 @@ static void make_spilling(void)
     command_run(inputs, spilling, NULL, 0, &end);
     least = strstr(end.said, " needs ");
     CU_ASSERT_PTR_NOT_NULL_FATAL(least);
-    /* Some more than now, for what is resident of libraries varies from run to run. */
+    /* Some more than now, because the resident memory of libraries varies between runs. */
     (void)snprintf(spilling, sizeof spilling, "%s %luMiB", command,
                    strtoul(least + strlen(" needs "), NULL, 10) + 4);
 }
 
 static void make_inputs(void)
 {
-    /* Which takes as long as a short run: children have it from here. */
+    /* Takes as long as a short run: children inherit the result. */
     (void)slc_topology();
     folder = slc_test_folder();
     (void)snprintf(inputs, sizeof inputs, "%s/in", folder);
@@ -266,10 +265,10 @@ static void make_inputs(void)
     compress("t.bin");
     make_arrays();
     prepare("generate zipf.tns --dims 600x400x300 --nnz 3000 --dist zipf-shuffled:1.5 -q");
-    /* More than stay in memory with the smallest that a conversion works with. */
+    /* Does not fit in the smallest memory of a conversion. */
     prepare("generate big.tns --dims 3000x2000x1000 --nnz 400000 -q");
     make_spilling();
-    /* More than one tile, the least that a block has. */
+    /* More than one tile, the minimum of a block. */
     prepare("generate real.slc --dims 200x150x100 --nnz 70000 --block-bytes 4KiB -q");
     prepare("generate old.slc --dims 6x4x3 --nnz 20 -q");
     prepare("cpd sorted.slc -r 3 -i 1 --tol 0 -o factors -q --io pread");
@@ -476,7 +475,7 @@ static const struct sweep_case cases[] = {
      .replaces = true},
 };
 
-/* All whose names begin so; with SLC_TEST_CASE those alone that it is part of the name of. */
+/* Sweeps all cases whose names start with `name`; SLC_TEST_CASE selects those that contain it. */
 static void sweep_cases(const char *name)
 {
     const char *part = getenv("SLC_TEST_CASE");
@@ -507,7 +506,7 @@ static void test_layout(void)
     sweep_cases("layout");
 }
 
-/* What makes a store of another one. */
+/* Commands that make a store from another store. */
 static void test_grow(void)
 {
     sweep_cases("append");

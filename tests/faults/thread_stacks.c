@@ -10,7 +10,7 @@
 
 enum { STACK_WORDS = 4096, ADDRESSES = 24 };
 
-/* First and last address of the program's code, by the linker: a fork has it at the same place. */
+/* Bounds of the program's code, defined by the linker: the same in a fork. */
 extern char __executable_start[], etext[];
 
 /* Reads one line of a file of a thread; "?" if there is none. */
@@ -40,7 +40,7 @@ static void print_addresses(pid_t child, uintptr_t top)
     size_t length, found = 0;
     FILE *lines;
 
-    /* A stack that ends before `bytes` is read in as far as it goes: page by page from below. */
+    /* If the stack ends before `bytes`, reads shorter ranges, page by page. */
     for (size_t bytes = sizeof words; read < 0 && bytes >= 512; bytes /= 2) {
         read = process_vm_readv(child, &here, 1, &(struct iovec){(void *)top, bytes}, 1, 0);
     }

@@ -1,4 +1,4 @@
-/* Where the threads of a child hang, for the log of a test that gave up waiting for it. */
+/* Prints where the threads of a child hang, for the log of a test that timed out. */
 #ifndef SLC_THREAD_STACKS_H
 #define SLC_THREAD_STACKS_H
 

@@ -1,4 +1,4 @@
-/* See forged_image.h. */
+/* Loads golden block files, changes them and recomputes their checksums. */
 #include "forged_image.h"
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* See forged_tile.h. */
+/* Builds a block with one tile from the input of a fuzz target. */
 #include "forged_tile.h"
 
 #include "fuzz_store.h"
@@ -13,7 +13,7 @@ enum { DATA_BYTES_MAX = 4096 };
 const uint64_t forged_dims[FORGED_MODES] = {1 << 24, 1 << 20, 1 << 18, 1 << 19, 1 << 12};
 static const struct slc_fiber_run runs[2] = {{0, 0}, {.mode = 3, .bits = 6}};
 
-/* A sound file of one nonzero: the reader whose shape the forged tiles claim. */
+/* A valid file with one nonzero, whose reader has the shape that the forged tiles claim. */
 static struct slc_reader *wide_reader(bool fibers)
 {
     static struct slc_reader *readers[2];
@@ -51,8 +51,8 @@ static struct slc_reader *wide_reader(bool fibers)
 }
 
 /*
- * Mostly what keys between first and last can reach, so that the tile is not refused for its
- * ranges: bytes 40 to 44 raise the corner, 45 to 54 lower the largest coordinates.
+ * Usually makes the entry consistent with the first and last key, so that the tile is not rejected
+ * for its ranges: bytes 40 to 44 raise the corner, 45 to 54 lower the largest coordinates.
  */
 static void
 choose_ranges(struct slc_tile_entry *entry, const struct slc_key_layout *keys, const uint8_t *data)
@@ -68,7 +68,7 @@ choose_ranges(struct slc_tile_entry *entry, const struct slc_key_layout *keys, c
     slc_key_decode(keys, first & ~vary, low);
     slc_key_decode(keys, first | vary, high);
     for (unsigned n = 0; n < FORGED_MODES; n++) {
-        /* All lengths are powers of two: no key reaches beyond. */
+        /* All mode sizes are powers of two: every key is in range. */
         entry->corner[n] = low[n] + data[40 + n];
         entry->extent[n] = (uint32_t)(high[n] - slc_load_u16(data + 45 + 2 * n) - entry->corner[n]);
     }

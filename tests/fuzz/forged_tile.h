@@ -1,6 +1,6 @@
 /*
- * A block of one tile that a fuzz target's input chooses: directory entry and data, behind every
- * checksum, with keys of 93 bits, in ALTO order or with fibers together.
+ * A block with one tile whose directory entry and data come from the input of a fuzz target,
+ * without checksums; its keys have 93 bits, in ALTO order or with fibers together.
  */
 #ifndef SLC_FORGED_TILE_H
 #define SLC_FORGED_TILE_H
@@ -15,13 +15,13 @@ extern const uint64_t forged_dims[FORGED_MODES];
 
 struct forged_tile {
     struct slc_tile_entry entry;
-    struct slc_block_view view; /* its data is the forged tile's own */
+    struct slc_block_view view; /* refers to the data of the forged tile */
 };
 
 /*
- * Input: 64 bytes that choose the directory entry, then the tile's data. The block has exactly the
- * bytes there are, so that AddressSanitizer sees the first read beyond. False for inputs of a size
- * that is no tile's; nothing is held then.
+ * Input: 64 bytes that determine the directory entry, then the tile's data. The block is allocated
+ * at its exact size, so that AddressSanitizer reports the first read beyond it. Returns false,
+ * without allocating, if no tile has that size.
  */
 bool forged_tile_make(struct forged_tile *forged, const uint8_t *data, size_t bytes);
 void forged_tile_free(struct forged_tile *forged);

@@ -1,9 +1,9 @@
 /*
- * Any bytes as the file of a binary tensor, plain or compressed (then it goes through a temporary
- * file), of a format that is found out or forced; as two .npy files; or as members of a .npz file,
- * which libzip writes with their checksums. All nonzeros are read and decoded twice, in batches of
- * two sizes, which must agree in everything, and each is compared with its bytes where the format
- * is SPLATT's with short indices.
+ * Arbitrary bytes as the file of a binary tensor, plain or compressed (through a temporary file),
+ * with a detected or forced format; as two .npy files; or as members of a .npz file that libzip
+ * writes with checksums. All nonzeros are read and decoded twice, in batches of two sizes, with
+ * identical results; in SPLATT's format with short indices each nonzero is also compared with its
+ * bytes.
  *
  * Input: u8 form, u16 bytes of the first of two files, then bytes; members are u8 name, u16 bytes,
  * bytes.
@@ -21,7 +21,7 @@
 
 enum { HEAD_BYTES = 3, MEMBER_HEAD_BYTES = 3, ROWS = 64, SPLATT_START = 20 };
 
-/* What a whole file comes to. */
+/* Result of reading a whole file. */
 struct outcome {
     uint64_t rows;
     uint64_t hash; /* of all coordinates and values, in order */
@@ -45,7 +45,7 @@ static void mix(struct outcome *out, uint64_t number)
     out->hash ^= out->hash >> 29;
 }
 
-/* Parses a piece in batches of `capacity`; false at a fault. */
+/* Parses a piece in batches of `capacity`; returns false on a fault. */
 static bool parse_piece(const struct slc_row_source *source,
                         const struct slc_piece *piece,
                         uint32_t capacity,
@@ -78,7 +78,7 @@ static bool parse_piece(const struct slc_row_source *source,
     return status == SLC_OK;
 }
 
-/* Reads all of the file. */
+/* Reads the whole file. */
 static void read_all(const char *path,
                      const char *values_path,
                      enum slc_dialect dialect,
@@ -87,7 +87,7 @@ static void read_all(const char *path,
 {
     struct slc_input *values = NULL;
     const struct slc_spool_options spool = {.output = path, .max_bytes = 1 << 24};
-    static struct slc_piece piece; /* as a conversion has, made once: it is large */
+    static struct slc_piece piece; /* as in a conversion; allocated once because it is large */
     struct slc_row_source *source = NULL;
     struct slc_input *input = NULL;
     uint64_t spooled;
@@ -132,8 +132,8 @@ static void read_all(const char *path,
     slc_input_close(input);
 }
 
-/* The hash of a tensor of SPLATT with indices of 4 and values of 8 bytes, straight from its bytes.
- */
+/* The hash of a tensor of SPLATT with indices of 4 and values of 8 bytes, computed directly from
+ * its bytes. */
 static uint64_t naive_hash(const uint8_t *data, const struct outcome *of)
 {
     const uint8_t *at = data + SPLATT_START + 4 * (size_t)(of->header.order + 2);
@@ -148,7 +148,7 @@ static uint64_t naive_hash(const uint8_t *data, const struct outcome *of)
     return out.hash;
 }
 
-/* Writes a .npz file whose members are those of the input, deflated or stored. */
+/* Writes a .npz file with the members of the input, deflated or stored. */
 static void write_members(const char *path, const uint8_t *data, size_t bytes)
 {
     static const char *const names[] = {"coords", "data",   "shape",   "fill_value", "row",
@@ -176,7 +176,7 @@ static void write_members(const char *path, const uint8_t *data, size_t bytes)
     require(zip_close(archive) == 0, "cannot end a .npz file");
 }
 
-/* Writes the file, or the two, that the input says; returns the path of the second, or NULL. */
+/* Writes the file or the two files of the input; returns the path of the second, or NULL. */
 static const char *
 write_files(const char *path, enum slc_dialect dialect, const uint8_t *data, size_t bytes)
 {

@@ -1,6 +1,6 @@
 /*
- * Forged block files: the input is a list of changes to a good tiny file, after which every
- * checksum is made right again. Whatever the reader then accepts is decoded to the last nonzero.
+ * Forged block files: the input is a list of changes to a tiny valid file, after which every
+ * checksum is recomputed. If the reader accepts the result, every nonzero is decoded.
  */
 #include "forged_image.h"
 #include "fuzz_mutate.h"
@@ -17,7 +17,7 @@ static const char *const names[] = {"tiny-packed.slc/blco.blk",   "tiny-lz4.slc/
 
 enum { NAMES = sizeof names / sizeof names[0] };
 
-/* What the reader accepts has to be a whole set of partitions. */
+/* An accepted file must have a complete set of partitions. */
 static void check_partitions(const struct slc_reader *reader)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
@@ -69,7 +69,7 @@ static void decode_all(const struct slc_reader *reader, const uint8_t *image)
                 for (uint32_t i = 0; i < chunk.nnz; i++) {
                     for (unsigned n = 0; n < tile.order; n++) {
                         if (tile.corner[n] + chunk.offset[n][i] >= info->dims[n]) {
-                            abort(); /* a kernel would leave its matrix */
+                            abort(); /* a kernel would write outside its matrix */
                         }
                     }
                 }

@@ -1,6 +1,6 @@
 /*
- * The same as fuzz_resume.c for builders alone: several buckets, every form of values, coordinates
- * that need wide keys, relabelling, and an index base that turns out to be another one.
+ * Like fuzz_resume.c, but for builders alone: several buckets, every form of values, coordinates
+ * that need wide keys, relabelling, and an index base that changes late.
  */
 #include "fuzz_disk.h"
 #include "fuzz_mutate.h"
@@ -17,7 +17,7 @@
 
 enum { ORDER = 3, PIECES = 12, PIECE = 60, COUNT = PIECES * PIECE, SAMPLE = 40, WAYS = 3 };
 
-/* The first byte of the input chooses. */
+/* Selected by the first byte of the input. */
 static const struct way {
     uint64_t dims[ORDER];
     unsigned assumed_base;
@@ -26,7 +26,7 @@ static const struct way {
     enum slc_codec codec;
 } ways[WAYS] = {
     {{5, UINT64_C(1) << 37, 1 << 20}, 1, SLC_FIBERS_AUTO, SLC_RELABEL_NONE, SLC_CODEC_PACKED},
-    /* Buckets are put together and split again. */
+    /* Buckets are merged and split again. */
     {{9, 300, 70}, 0, SLC_FIBERS_NONE, SLC_RELABEL_FREQUENCY, SLC_CODEC_LZ4},
     {{UINT64_C(1) << 40, UINT64_C(1) << 35, 7},
      1,
@@ -40,7 +40,7 @@ struct nonzeros {
     double values[COUNT];
 };
 
-/* Duplicates and zeros among them; integers, floats and others, piece by piece. */
+/* With duplicates and zeros; the pieces have integers, floats or doubles. */
 static void make(const struct way *way, struct nonzeros *made)
 {
     for (uint64_t i = 0; i < COUNT; i++) {
@@ -65,7 +65,7 @@ static struct slc_entries entries_of(const struct nonzeros *made, uint64_t piece
     return entries;
 }
 
-/* Pushes what a builder lacks, with a commit after every other piece. */
+/* Pushes the missing pieces, with a commit after every other piece. */
 static enum slc_status
 push(struct slc_builder *builder, const struct nonzeros *made, struct slc_error *err)
 {
@@ -79,7 +79,7 @@ push(struct slc_builder *builder, const struct nonzeros *made, struct slc_error 
     } else {
         const struct slc_entries sample = entries_of(made, 0, SAMPLE);
 
-        /* How many will come is not known: as many buckets as the sample can tell apart. */
+        /* The number of nonzeros is unknown: as many buckets as the sample can distinguish. */
         status = slc_builder_sample(builder, &sample, SAMPLE, 0, err);
     }
     while (status == SLC_OK && piece < PIECES) {

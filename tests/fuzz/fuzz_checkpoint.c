@@ -1,9 +1,9 @@
 /*
- * Any bytes as a generation of a checkpoint: as they are, and with every checksum made right where
- * what it is of lies within the file, so that what stands behind checksums is reached, too.
+ * Arbitrary bytes as a generation of a checkpoint: unchanged, and with recomputed checksums for all
+ * parts inside the file, so that the code after the checksum tests is reached.
  *
- * Input: for each page of the file how many bytes of it are not the zeros behind them (u16), and
- * these.
+ * Input: for each page of the file, the number of bytes before its zero padding (u16), and these
+ * bytes.
  */
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
@@ -39,7 +39,7 @@ static void seal(uint8_t *data, size_t bytes)
     slc_store_u64(data + 504, slc_hash64(data, 504));
 }
 
-/* All that a program reads of one before it knows the tensor that it is of. */
+/* Reads everything that a program reads of a checkpoint before it knows the tensor. */
 static void look(void)
 {
     static char identity[SLC_CP_IDENTITY_BYTES];
@@ -76,7 +76,7 @@ static void look(void)
     }
 }
 
-/* Returns the bytes of the file. */
+/* Returns the size of the file in bytes. */
 static size_t expand(uint8_t *file, const uint8_t *data, size_t bytes)
 {
     size_t size = 0;
@@ -93,7 +93,7 @@ static size_t expand(uint8_t *file, const uint8_t *data, size_t bytes)
         bytes -= used;
         size += PAGE;
     }
-    /* A byte that is left cuts the last page. */
+    /* A remaining byte truncates the last page. */
     return size > 0 && bytes > 0 ? size - PAGE + data[0] : size;
 }
 

@@ -1,8 +1,8 @@
 /*
- * Any bytes as a table. The first byte chooses the delimiter, the number of columns and where the
- * text is cut at first; records must be the same when it is given whole, and when they are found
- * many at a time. Every field is also read as a time, whose names
- * must be in bounds, and all of the text as items of --columns.
+ * Arbitrary bytes as a CSV. The first byte selects the delimiter, the number of columns and the
+ * first split of the text; the records must be the same for the whole text, and when they are
+ * indexed many at a time. Every field is also parsed as a time, whose names must be in bounds, and
+ * the whole text as items of --columns.
  */
 #include "convert/ingest/csv/csv_index.h"
 #include "convert/ingest/csv/csv_record.h"
@@ -78,7 +78,7 @@ static void try_records(const char *text, size_t bytes, size_t cut, char delimit
     }
 }
 
-/* What every instruction set finds of regular records is what there is. */
+/* Every instruction set must find the same regular records. */
 static void try_index(const char *text, size_t bytes, unsigned columns, char delimiter)
 {
     static const char *const sets[] = {"plain", "avx2", "avx512"};

@@ -1,7 +1,7 @@
 /*
- * Descriptions of forged tiles (storage/codec/describe.h): refused just as opening the tile refuses
- * them, or followed by the naive decoder, which then must not leave the block and its expanded
- * bytes. What storage's own decoder takes is the same nonzeros.
+ * Descriptions of forged tiles (storage/codec/describe.h): rejected exactly when opening the tile
+ * fails; otherwise the naive decoder follows them and must not leave the block and its expanded
+ * bytes. If storage's own decoder accepts the tile, both yield the same nonzeros.
  */
 #include "forged_tile.h"
 #include "fuzz_mutate.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What follows the description has found of the tile. */
+/* The result of following the description of the tile. */
 struct followed {
     struct slc_encoded_layout layout;
     struct slc_encoded_block block;
@@ -46,7 +46,7 @@ static void same_chunk(const struct slc_naive_run *run,
     }
 }
 
-/* Every run, beside the decoder's chunks for as long as it finds nothing wrong. */
+/* Decodes every run and compares it with the decoder's chunks until a fault is found. */
 static void follow(const struct followed *followed, struct slc_tile_view *tile)
 {
     static struct slc_naive_run run;

@@ -1,4 +1,4 @@
-/* See fuzz_disk.h. */
+/* Interrupted work on a disk in memory, with modified files and recomputed checksums. */
 #include "fuzz_disk.h"
 
 #include "base/error/log.h"
@@ -13,14 +13,15 @@
 #include <string.h>
 
 enum {
-    /* storage/block/journal.c: the head, and a record's index entry behind the writer's state. */
+    /* storage/block/journal.c: the head, and the index entry after the writer's state in a
+     * record. */
     JOURNAL_HEAD = 64,
     JOURNAL_ENTRY = 40,
     /* convert/build/resume/state_file.c and convert/build/spill/chunk.c. */
     STATE_HEAD = 24,
     CHUNK_BYTES = 20,
     CHUNK_HEAD = 72,
-    /* Of the kinds that alter a bit the one that cuts the file, too. */
+    /* One of the kinds that flip a bit also truncates the file. */
     CUT = 249,
     /* Larger than any file that targets let the product write. */
     FILE_BYTES_MAX = 64 << 20
@@ -71,7 +72,7 @@ void fuzz_disk_store(const struct slc_files *disk,
               "a file cannot be written");
 }
 
-/* Whether the word there or one beside it is not zero: most of files is padding. */
+/* Whether the word or a neighbour is nonzero: most of a file is padding. */
 static bool is_written(const uint8_t *data, uint64_t bytes, uint64_t word)
 {
     const uint64_t words = bytes / 8;
@@ -81,7 +82,7 @@ static bool is_written(const uint8_t *data, uint64_t bytes, uint64_t word)
            (word + 1 < words && slc_load_u64(data + 8 * (word + 1)) != 0);
 }
 
-/* The byte that `place` means, counted over where something is written, or from there back. */
+/* The byte that `place` selects, counted over nonzero regions, from the start or the end. */
 static uint64_t find_place(const uint8_t *data, uint64_t bytes, uint64_t place, bool back)
 {
     const uint64_t words = bytes / 8;
@@ -104,7 +105,7 @@ static uint64_t find_place(const uint8_t *data, uint64_t bytes, uint64_t place, 
     return 0;
 }
 
-/* One change of the bytes; what wider numbers there are in files begins at multiples of 8. */
+/* Makes one change; wider numbers in files are aligned to 8 bytes. */
 static void alter(uint8_t *data, uint64_t *bytes, uint64_t at, uint8_t kind, uint8_t argument)
 {
     uint64_t word;
@@ -146,7 +147,7 @@ static void alter(uint8_t *data, uint64_t *bytes, uint64_t at, uint8_t kind, uin
     slc_store_u64(data + at, word);
 }
 
-/* Makes the changes to file number `file`. */
+/* Applies the changes to file number `file`. */
 static void alter_file(const struct slc_files *disk,
                        const struct fuzz_file *file,
                        size_t number,
@@ -168,7 +169,7 @@ static void alter_file(const struct slc_files *disk,
             altered = true;
         }
     }
-    /* A journal covers blocks, too, which may have been altered. */
+    /* A journal covers blocks, too, which may have been modified. */
     if (data != NULL && (altered || file->seal != NULL)) {
         if (file->seal != NULL) {
             file->seal(disk, data, bytes);
@@ -204,7 +205,7 @@ void fuzz_seal_journal(
     uint64_t hash;
 
     if (bytes >= JOURNAL_HEAD) {
-        /* Of the head, which is the product's or of no use. */
+        /* Of the head, which is the product's or useless. */
         hash = slc_load_u64(data + JOURNAL_HEAD - 8);
         for (uint64_t at = JOURNAL_HEAD; bytes - at >= record_bytes; at += record_bytes) {
             uint8_t *entry = data + at + JOURNAL_ENTRY;

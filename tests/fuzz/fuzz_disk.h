@@ -1,7 +1,7 @@
 /*
- * What the fuzz targets of interrupted work share: a disk in memory on which the product itself has
- * done the work once, all that it did recorded. An input says where the work ended, and what was
- * altered of what is there then; checksums are made right again.
+ * Shared by the fuzz targets of interrupted work: a disk in memory on which the product has done
+ * the work once, with all changes recorded. An input selects the moment of the interruption and the
+ * changes to the files at that moment; checksums are recomputed afterwards.
  *
  * Input: u16 the moment, then changes of FUZZ_CHANGE_BYTES each.
  */
@@ -14,60 +14,59 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* u8 file, u16 place among bytes that are not padding (from the end where bit 7 of the file is
+/* u8 file, u16 place among the bytes that are not padding (from the end if bit 7 of the file is
  * set), u8 kind, u8 argument. */
 enum { FUZZ_CHANGE_BYTES = 5 };
 
-/* A file that may be altered, in the order in which checksums are made right: a journal's hashes
- * cover those of the blocks. */
+/* A file that may be modified, in the order in which checksums are recomputed: the hashes of a
+ * journal cover those of the blocks. */
 struct fuzz_file {
     const char *path;
-    /* Makes checksums of `bytes` bytes right; `disk` has the other files. NULL: there are none. */
+    /* Recomputes the checksums of `bytes` bytes; `disk` has the other files. NULL: no checksums. */
     void (*seal)(const struct slc_files *disk, uint8_t *data, uint64_t bytes);
 };
 
-/*
- * The disk as it was at the moment that the input says, altered as it says. Owns:
- * slc_recorded_destroy.
- */
+/* The disk at the moment that the input selects, with its changes. Owns: slc_recorded_destroy. */
 struct slc_recorded *fuzz_disk_at(const struct slc_recorded *done,
                                   const struct fuzz_file *files,
                                   size_t count,
                                   const uint8_t *data,
                                   size_t bytes);
 
-/* A file's bytes (NULL: it is not there; free), and a file of these bytes. */
+/* Loads a file (NULL if it does not exist; release with free); stores a file. */
 uint8_t *fuzz_disk_load(const struct slc_files *disk, const char *path, uint64_t *bytes);
 void fuzz_disk_store(const struct slc_files *disk,
                      const char *path,
                      const void *data,
                      uint64_t bytes);
 
-/* Seals the journal of the block file `blocks` (storage/block/journal.c), whose tensor has `order`
- * modes: the blocks that its records name are hashed as they are. */
+/* Seals the journal of the block file `blocks` (storage/block/journal.c), whose tensor has
+ * `order` modes: hashes the current contents of the blocks named by its records. */
 void fuzz_seal_journal(const struct slc_files *disk,
                        const char *blocks,
                        unsigned order,
                        uint8_t *data,
                        uint64_t bytes);
 
-/* The same of what convert/ notes about a build (convert/build/resume/state_file.c), and of the
- * chunks in a spill file (convert/build/spill/chunk.c), which lie one behind the other from where a
- * segment begins, up to zeros. */
+/*
+ * The same for the state of a build in convert/ (convert/build/resume/state_file.c), and for the
+ * chunks of a spill file (convert/build/spill/chunk.c), which are contiguous from the start of a
+ * segment to the first zeros.
+ */
 void fuzz_seal_state(const struct slc_files *disk, uint8_t *data, uint64_t bytes);
 void fuzz_seal_chunks(const struct slc_files *disk, uint8_t *data, uint64_t bytes);
 
-/* No more log: what is begun anew is told each time. */
+/* Disables logging; restarts are logged every time. */
 void fuzz_disk_quiet(void);
 
-/* What a build that ended with this status has to leave at `output`: of leftovers that were not
- * altered comes the store; of others one that can be looked at, or none. */
+/* Checks the files that a build with this status must leave at `output`: the expected store if
+ * the leftovers were not modified; otherwise a store that can be read, or none. */
 void fuzz_disk_check(const struct slc_files *disk,
                      const char *output,
                      enum slc_status status,
                      bool altered);
 
-/* Stops the process, saying why, where that does not hold. */
+/* Stops the process with the reason if the condition is false. */
 void fuzz_must(bool holds, const char *what);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Whole stores, every file of which is altered, with all checksums made right again: `sluice info`
- * tells what they say in words and as JSON, and what `sluice check` finds nothing wrong with has
- * tiles that decode.
+ * Whole stores with modified files and recomputed checksums: `sluice info` prints them as text and
+ * as JSON, and if `sluice check` finds no fault, every tile decodes.
  */
 #include "forged_image.h"
 #include "fuzz_mutate.h"
@@ -22,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where reports of sanitizers go; there without one, too. */
+/* Sets where a sanitizer reports; NULL without one. */
 void __sanitizer_set_report_fd(void *fd) __attribute__((weak));
 
 enum { FILES_MAX = 4, TEXT_BYTES_MAX = 1024, PERMUTATION_BYTES = 72, CHANGE_BYTES = 4 };
@@ -44,7 +43,7 @@ struct forged_store {
     size_t text_bytes;
     size_t count;
     struct {
-        size_t hash_at; /* of its hash in the manifest */
+        size_t hash_at; /* position of its hash in the manifest */
         struct forged_image image;
         uint8_t permutation[PERMUTATION_BYTES];
     } files[FILES_MAX];
@@ -107,7 +106,7 @@ static void load_store(struct forged_store *store, const char *const *names)
     }
 }
 
-/* Of a change: u8 file (0 the manifest), u16 place, u8 byte. */
+/* A change: u8 file (0 the manifest), u16 place, u8 byte. */
 static void change(struct forged_store *store, const char *const *names, const uint8_t *data)
 {
     const size_t file = data[0] % (1 + store->count);
@@ -130,7 +129,7 @@ static void put_hash(char *text, uint64_t hash)
     memcpy(text, digits, 16);
 }
 
-/* Writes everything, with hashes from the blocks' up to the manifest's own. */
+/* Writes all files and recomputes the hashes, from the blocks to the manifest. */
 static void write_store(struct forged_store *store, const char *const *names)
 {
     static const char start[] = "{\"checksum\":\"xxh3-64:";
@@ -166,7 +165,7 @@ static void remove_store(const struct forged_store *store, const char *const *na
     (void)rmdir(fuzz_path("x.slc"));
 }
 
-/* What the command prints is of no interest, but what a sanitizer reports meanwhile is. */
+/* The output of the command is discarded, but reports of a sanitizer are not. */
 static void tell(const char *path)
 {
     static char name[] = "info", json[] = "--json";
@@ -191,7 +190,7 @@ static void tell(const char *path)
     must(close(out) == 0 && close(err) == 0 && close(null) == 0);
 }
 
-/* Every tile of a store that is sound, to its last nonzero. */
+/* Decodes every nonzero of every tile of a valid store. */
 static void decode(const struct slc_store *store, const uint8_t *image)
 {
     const struct slc_layout_info *info = slc_reader_info(store->reader);

@@ -1,8 +1,8 @@
 /*
- * Any bytes as a file that text is read from: as they are, so that every decoder of compressions
- * meets them, or compressed first, so that text comes behind one, and then cut or altered in a
- * byte. Read in pieces, the whole of it must be the text, or a fault; what is recognized in the
- * first piece is parsed.
+ * Arbitrary bytes as a text input file: unchanged, to exercise every decompressor, or compressed
+ * first, so that decompression yields text, then truncated or with a changed byte. Reading the file
+ * in pieces must yield the whole text or a fault; the format recognized in the first piece is
+ * parsed.
  */
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
@@ -19,7 +19,7 @@
 #include <string.h>
 
 enum {
-    HEAD_BYTES = 4, /* form, where it is altered (u16), how */
+    HEAD_BYTES = 4, /* form, position of the change (u16), kind of change */
     FORMS = 6,
     COMPRESSED_BYTES_MAX = 1 << 17,
     PIECE_BYTES = 2 * SLC_LINE_BYTES_MAX,
@@ -34,8 +34,8 @@ static void require(bool condition, const char *what)
     }
 }
 
-/* The bytes under one of libarchive's compressions; returns how many, 0 where it has not that one.
- */
+/* Compresses the bytes with one of libarchive's methods; returns the size, or 0 if it lacks the
+ * method. */
 static size_t compress(unsigned form, const uint8_t *text, size_t bytes, uint8_t *packed)
 {
     static int (*const add[FORMS])(struct archive *) = {NULL,
@@ -63,7 +63,7 @@ static size_t compress(unsigned form, const uint8_t *text, size_t bytes, uint8_t
     return used;
 }
 
-/* Parses what is recognized in a piece, up to the first fault. */
+/* Parses the recognized format of a piece, up to the first fault. */
 static void parse(const char *text, size_t bytes, bool complete)
 {
     static uint64_t coords[SLC_MAX_ORDER][ROWS];
@@ -88,7 +88,7 @@ static void parse(const char *text, size_t bytes, bool complete)
     }
 }
 
-/* Reads all of the file. `want`: what it has to be; NULL: anything, or a fault. */
+/* Reads the whole file. `want`: the expected contents; NULL: anything, or a fault. */
 static void read_all(const uint8_t *want, size_t want_bytes)
 {
     struct slc_input *input = NULL;
@@ -111,15 +111,15 @@ static void read_all(const uint8_t *want, size_t want_bytes)
         }
     }
     require(status == err.status, "status and record differ");
-    /* Lines may be longer than any row is. */
+    /* Lines may exceed the longest possible row. */
     require(want == NULL || all == want_bytes || strstr(err.message, "line of more") != NULL,
             status == SLC_OK ? "text is lost" : err.message);
     slc_input_close(input);
     free(piece);
 }
 
-/* No text: it is refused, for what would be undone twice is. Of streams there are those that only
- * libarchive takes for some: of lz4 as it was, and of frames to be skipped. */
+/* Doubly compressed input is rejected. Some streams only libarchive recognizes: legacy lz4
+ * frames and skippable frames. */
 static bool looks_like_stream(const uint8_t *text, size_t bytes)
 {
     const uint32_t magic = bytes >= 4 ? slc_load_u32(text) : 0;
@@ -138,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (bytes < HEAD_BYTES) {
         return 0;
     }
-    /* libarchive's lz4 ends the program where it is given nothing to compress. */
+    /* libarchive's lz4 aborts on empty input. */
     if (form > 0 && bytes > HEAD_BYTES) {
         size = compress(form, text, bytes - HEAD_BYTES, packed);
     }

@@ -1,6 +1,6 @@
 /*
- * Any bytes as the permutation of a mode, listed with the checksum that they have: what is taken
- * for one is one, and written again it is the same file.
+ * Arbitrary bytes as the permutation of a mode, listed with their checksum: an accepted file is a
+ * permutation, and writing it again yields the same bytes.
  */
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first byte is the length, the second the mode; what is missing of the file is zeros. */
+/* The first byte is the mode size, the second the mode; the file is padded with zeros. */
 enum { HEAD_BYTES = 2, LENGTH_MAX = 2 + 255 };
 
 static void must(bool holds)
@@ -22,7 +22,7 @@ static void must(bool holds)
     }
 }
 
-/* Every index once, there and back; the same bytes again. */
+/* Checks every index in both directions, and that writing yields the same bytes. */
 static void
 check(struct slc_labels *labels, const struct slc_store_permutation *listed, const uint8_t *file)
 {

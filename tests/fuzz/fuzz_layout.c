@@ -1,7 +1,6 @@
 /*
- * Layouts whose building was ended at any moment, and what was left of them altered at will: asked
- * for again they are what they have to be, or building them is refused, and the store is whole
- * either way.
+ * Layouts whose build was interrupted at any moment, with arbitrary changes to the leftovers:
+ * building them again yields the right layout or an error; the store stays complete either way.
  */
 #include "fuzz_disk.h"
 #include "fuzz_mutate.h"
@@ -18,7 +17,7 @@
 
 enum { ORDER = 3, MODE = 1 };
 
-/* The first byte of the input chooses; journals are the same but for partitions. */
+/* Selected by the first byte of the input; journals differ only in partitions. */
 static const struct {
     enum slc_layout_kind kind;
     const char *blocks;

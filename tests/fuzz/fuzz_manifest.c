@@ -1,6 +1,6 @@
 /*
- * Any bytes as a manifest, once as they are and once with the checksum made right, so that the
- * parser behind it is reached.
+ * Arbitrary bytes as a manifest: unchanged, and with a recomputed checksum so that the parser is
+ * reached.
  */
 #include "fuzz_store.h"
 

@@ -1,4 +1,4 @@
-/* See fuzz_mutate.h. */
+/* Mutators for inputs with structure. */
 #include "fuzz_mutate.h"
 
 #include "base/memory/bytes.h"
@@ -10,13 +10,13 @@
 
 enum { PLACES_NEAR = 32 };
 
-/* Draw number `index` of a seed. */
+/* Random number `index` of a seed. */
 static size_t draw(unsigned seed, uint64_t index, size_t bound)
 {
     return (size_t)slc_random_below(seed, 78, index, bound);
 }
 
-/* Bytes that stay as many. */
+/* Changes bytes without changing the length. */
 static void alter_some(uint8_t *data, size_t bytes)
 {
     if (bytes > 0) {
@@ -24,13 +24,13 @@ static void alter_some(uint8_t *data, size_t bytes)
     }
 }
 
-/* Room for one more at `at`, with what was there before. */
+/* Inserts a gap at `at`, filled with the bytes that were there. */
 static void open_gap(uint8_t *at, size_t behind, size_t bytes)
 {
     memmove(at + bytes, at, behind);
 }
 
-/* A new change at `at`: of random bytes, or the one that was there, at a place close to its. */
+/* Writes a new change at `at`: random bytes, or the existing change at a nearby place. */
 static void
 insert_change(uint8_t *at, size_t behind, unsigned seed, const struct fuzz_changes *form)
 {
@@ -100,7 +100,7 @@ fuzz_mutate_behind(uint8_t *data, size_t bytes, size_t room, unsigned seed, size
     return head_bytes + LLVMFuzzerMutate(data + head_bytes, bytes - head_bytes, room - head_bytes);
 }
 
-/* Where piece `index` begins, at its length; *count: how many there are. */
+/* Start of piece `index`, at its length; *count: the number of pieces. */
 static size_t
 find_piece(const uint8_t *data, size_t bytes, size_t piece_bytes, size_t index, size_t *count)
 {
@@ -136,7 +136,7 @@ fuzz_mutate_pieces(uint8_t *data, size_t bytes, size_t room, unsigned seed, size
         return bytes;
     }
     memcpy(piece, data + at, old);
-    /* Numbers stand where they are: mostly, nothing moves. */
+    /* Usually nothing moves, so that numbers keep their positions. */
     fresh = LLVMFuzzerMutate(piece, old, draw(seed, 2, 4) == 0 || old == 0 ? most : old);
     if (fresh < old && draw(seed, 3, 4) != 0) {
         fresh = old;

@@ -1,8 +1,8 @@
 /*
- * Any bytes as the names of a mode, listed with the checksum that they have and, where the input
- * says so, with a right header, trailer, table or hash of the piece, so that what lies behind is
- * reached: each name is where it should be or the file is refused, and a whole file, written again,
- * is the same.
+ * Arbitrary bytes as the names of a mode, listed with their checksum and, if the input selects it,
+ * with a valid header, trailer, table or hash of the piece, so that the code after them is reached:
+ * either each name is at its index or the file is rejected, and a whole file is written again with
+ * the same bytes.
  */
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of names, the mode, and what is put right. */
+/* The number of names, the mode, and the parts to make valid. */
 enum { INPUT_COUNT = 0, INPUT_MODE = 2, INPUT_RIGHT = 3, INPUT_BYTES = 4 };
 enum { RIGHT_HEAD = 1, RIGHT_TAIL = 2, RIGHT_TABLE = 4, RIGHT_HASH = 8, RIGHT_LARGEST = 16 };
 enum {
@@ -30,7 +30,7 @@ static void must(bool holds)
     }
 }
 
-/* Of files with one piece, which those of up to 1024 names are. */
+/* Only for files with one piece, that is, up to 1024 names. */
 static void make_right(uint8_t *file, const struct slc_store_names *listed, unsigned right)
 {
     uint8_t *tail = file + listed->file_bytes - SLC_NAMES_TAIL_BYTES;
@@ -57,7 +57,7 @@ static void make_right(uint8_t *file, const struct slc_store_names *listed, unsi
     }
 }
 
-/* Every name, from the last to the first, and written again. */
+/* Reads every name, from the last to the first, and writes them again. */
 static void read_all(const struct slc_store_names *listed, bool whole)
 {
     struct slc_names_writer *writer = NULL;

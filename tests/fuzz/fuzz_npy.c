@@ -1,11 +1,11 @@
-/* Any bytes as a .npy file. */
+/* Arbitrary bytes as a .npy file. */
 #include "fuzz_store.h"
 
 #include <stdlib.h>
 
 #include "storage/model/npy.h"
 
-/* What the header alone tells is what reading the whole finds. */
+/* Reading the header alone yields the same shape as reading the whole file. */
 static void same_shape(const char *path, uint64_t rows, uint32_t cols)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -21,7 +21,7 @@ static void same_shape(const char *path, uint64_t rows, uint32_t cols)
     }
 }
 
-/* Rows one at a time are the rows of the whole. */
+/* Reading rows one at a time yields the rows of the whole. */
 static void same_rows(const char *path, const struct slc_matrix *matrix)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         }
         slc_matrix_destroy(&matrix);
     }
-    /* Of a file that is refused as a whole the header may still tell one. */
+    /* The header of a file may be valid even if the file is rejected. */
     struct slc_error err = SLC_ERROR_INIT;
 
     if (slc_npy_shape(NULL, fuzz_path("fuzz.npy"), 0, &rows, &cols, &err) == SLC_OK && cols == 0 &&

@@ -1,4 +1,4 @@
-/* Any text as run.json: what is taken from it is within the limits, and ends. */
+/* Arbitrary text as run.json: parsing terminates, and accepted values are within the limits. */
 #include "fuzz_store.h"
 
 #include "storage/model/run_folder.h"

@@ -1,6 +1,6 @@
 /*
- * Conversions that were ended at any moment, and what was left of them altered at will: asked for
- * again they go on, begin anew or refuse; of leftovers that were not altered comes the store.
+ * Conversions that were interrupted at any moment, with arbitrary changes to the leftovers: a rerun
+ * resumes, restarts or fails with an error; unmodified leftovers lead to the expected store.
  */
 #include "fuzz_disk.h"
 #include "fuzz_mutate.h"
@@ -52,7 +52,7 @@ static const struct fuzz_file files[] = {{PART SLC_PUSHED_STATE_NAME, fuzz_seal_
                                          {PART SLC_COMPLETE_STATE_NAME, fuzz_seal_state},
                                          {OUTPUT "/" SLC_COMPLETE_STATE_NAME, fuzz_seal_state}};
 
-/* Wide enough that there are several blocks. */
+/* Large enough for several blocks. */
 static struct slc_recorded *convert_once(void)
 {
     struct slc_recorded *disk = slc_recorded_create();

@@ -1,7 +1,7 @@
 /*
- * Decompositions that were ended at any moment, and their checkpoints altered at will: asked for
- * again they go on, begin anew or refuse. Where nothing was altered, the result has the bits of the
- * run that was not ended.
+ * Decompositions that were interrupted at any moment, with arbitrary changes to their checkpoints:
+ * a rerun resumes, restarts or fails with an error. With unmodified checkpoints, the result is
+ * bitwise that of an uninterrupted run.
  */
 #include "fuzz_disk.h"
 #include "fuzz_mutate.h"
@@ -21,19 +21,19 @@
 
 #define FOLDER "/run.ckpt"
 
-/* Passes for one mode over `blco`, in parts of a block, and for two over sorted layouts. */
+/* Passes for one mode over `blco`, in parts of a block, and for two modes over sorted layouts. */
 enum { ORDER = 3, RANK = 2, ITERATIONS = 3, WAYS = 2, ENTRY_BYTES = 40 };
 
-/* A run's store and plan, opened once. */
+/* Store and plan of a run, opened once. */
 struct way {
     struct slc_store store;
     struct slc_layouts layouts;
     struct slc_plan plan;
-    struct slc_recorded *done; /* with all that it has written of checkpoints */
+    struct slc_recorded *done; /* with all checkpoints that it wrote */
     double fit;
 };
 
-/* Seals a generation: sections that lie within the file, table, header. */
+/* Recomputes the checksums of a generation: sections inside the file, table, header. */
 static void seal(const struct slc_files *disk, uint8_t *data, uint64_t bytes)
 {
     (void)disk;
@@ -105,7 +105,7 @@ static void open_way(struct way *way, unsigned which)
     struct slc_cp_result result;
 
     slc_made_tensor_create(&tensor, ORDER, dims, 90, SLC_MADE_DOUBLES, 1);
-    /* Several tiles and blocks all the same. */
+    /* Small, yet with several tiles and blocks. */
     tensor.tile_nnz = 20;
     fuzz_must(slc_made_store_write(&tensor, NULL, fuzz_path(name), SLC_CODEC_PACKED,
                                    SLC_MIN_BLOCK_BYTES, NULL) == SLC_OK,

@@ -1,4 +1,4 @@
-/* Shared parts of the store's fuzz targets. */
+/* Scratch folder and files of the store's fuzz targets. */
 #include "fuzz_store.h"
 
 #include "storage/file/files.h"
@@ -13,7 +13,7 @@ static char path[128];
 
 static void remove_all(void)
 {
-    /* What cannot be removed is the machine's to clean up. */
+    /* On failure the system must clean up. */
     enum slc_status ignored = slc_folder_remove(slc_files_system(), folder, NULL);
 
     (void)ignored;
@@ -22,7 +22,7 @@ static void remove_all(void)
 const char *fuzz_folder(void)
 {
     if (folder[0] == '\0') {
-        /* Memory-backed where there is such a place: a million small files an hour. */
+        /* In memory if possible: a million small files per hour. */
         (void)snprintf(folder, sizeof folder, "%s/slc-fuzz-XXXXXX",
                        access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
         if (!mkdtemp(folder)) {

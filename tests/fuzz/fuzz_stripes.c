@@ -1,7 +1,7 @@
 /*
- * Any bytes as a list of stripes, as they are and under a right checksum: what is taken for one is
- * written again as it was, its places lie within its stripes, and opening it touches none but
- * files of the names that follow from it, which are not there.
+ * Arbitrary bytes as a list of stripes, unchanged and with a recomputed checksum: an accepted list
+ * is written again with the same bytes, its places are within its stripes, and opening it accesses
+ * only files with names derived from it, which do not exist.
  */
 #include "fuzz_store.h"
 
@@ -23,8 +23,7 @@ static void must(bool holds)
     }
 }
 
-/* Every offset of the file has a place in one of its stripes, and what follows it lies there, too.
- */
+/* Every offset of the file, with the bytes contiguous to it, has a place in one of its stripes. */
 static void look_at_places(const struct slc_stripe_shape *shape)
 {
     uint64_t sum = 0;
@@ -56,8 +55,8 @@ static void look(const uint8_t *data, uint64_t bytes)
     must(status == err.status);
     if (status == SLC_OK) {
         must(slc_stripe_list_encode(&list, &again, &again_bytes, &err) == SLC_OK);
-        /* Of other minor versions bytes 10 and 11 differ, and so does the hash; and the list may
-         * have more pages than it takes. */
+        /* In other minor versions bytes 10 and 11 differ, and so does the hash; the list may
+         * also have unneeded pages. */
         must(again_bytes <= bytes && memcmp(again + 12 + 4, data + 12 + 4, PAGE - 8 - 16) == 0);
         slc_free(again);
         look_at_places(&list.shape);
@@ -80,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     uint64_t length = bytes;
 
     look(data, bytes);
-    /* Zeros up to whole pages, and the length and checksum that such a list has. */
+    /* Pads with zeros to whole pages and sets the length and checksum. */
     sealed = calloc(1, bytes + SPARE_BYTES);
     must(sealed != NULL);
     memcpy(sealed, data, bytes);

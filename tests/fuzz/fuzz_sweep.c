@@ -1,5 +1,5 @@
-/* Any bytes as the record of a sweep: what is taken over can be judged, written again, and told of
- * on a page. */
+/* Arbitrary bytes as the record of a sweep: an accepted record can be evaluated, written again
+ * and printed on a page. */
 #include "fuzz_store.h"
 
 #include "report/page/sweep_page.h"

@@ -1,8 +1,7 @@
 /*
- * Any bytes as a text tensor. The first byte chooses the dialect and whether the text is complete;
- * the rest is recognized and parsed, with two different batch sizes, which must agree in
- * everything: rows, ranges, lines and the fault at the end. Every number is also compared with the
- * C library's.
+ * Arbitrary bytes as a text tensor. The first byte selects the dialect and whether the text is
+ * complete; the rest is recognized and parsed with two batch sizes, which must agree in rows,
+ * ranges, lines and the fault at the end. Every number is also compared with the C library's.
  */
 #include "base/memory/bytes.h"
 #include "convert/ingest/text/text.h"
@@ -17,7 +16,7 @@ enum { CAPACITY = 64, NUMBER_BYTES = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* What a whole text comes to. */
+/* Result of reading a whole text. */
 struct outcome {
     uint64_t rows;
     uint64_t lines;
@@ -80,7 +79,7 @@ static void parse_all(const struct slc_text_header *header,
     require(status == SLC_OK || out->err.column >= 1, "column of a fault");
 }
 
-/* The bytes as one number, against strtod, where strtod reads the same grammar. */
+/* Compares the bytes as one number with strtod, where both have the same grammar. */
 static void check_number(const char *text, size_t bytes)
 {
     char copy[NUMBER_BYTES + 1];
@@ -121,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         return 0;
     }
     forced = (enum slc_dialect)(data[0] % (SLC_DIALECT_MATRIXMARKET + 1));
-    /* A copy of its own size, so that a byte read too far is seen. */
+    /* A copy of the exact size, so that a read beyond the end is detected. */
     copy = malloc(bytes);
     require(copy != NULL, "no memory");
     memcpy(copy, data + 1, bytes - 1);

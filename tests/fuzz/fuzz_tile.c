@@ -1,7 +1,7 @@
 /*
- * Any bytes as the data of one tile, in each codec, under directory entries that the input chooses:
- * the decoders alone, behind every checksum. A tile that decodes as runs of fibers must decode
- * nonzero by nonzero to the same.
+ * Arbitrary bytes as the data of one tile, in each codec, with directory entries from the input:
+ * exercises the decoders alone, without checksums. A tile that decodes as fiber runs must decode
+ * nonzero by nonzero to the same result.
  */
 #include "forged_tile.h"
 #include "fuzz_mutate.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The offset of one nonzero, or of all of a run, in mode n. */
+/* Checks the offset in mode n of one nonzero, or of all nonzeros of a run. */
 static void check_offset(const struct slc_tile_view *tile, unsigned n, uint32_t offset)
 {
     if (offset > tile->extent[n] || tile->corner[n] + offset >= forged_dims[n]) {
@@ -27,7 +27,7 @@ static void check_chunk(const struct slc_tile_view *tile, const struct slc_chunk
     }
 }
 
-/* Runs that cover the chunk and say what `chunk`, the same nonzeros one by one, says. */
+/* Runs must cover the chunk and agree with `chunk`, which has the same nonzeros one by one. */
 static void check_fibers(const struct slc_tile_view *tile,
                          const struct slc_fiber_view *fibers,
                          const struct slc_chunk_view *chunk)
@@ -68,7 +68,7 @@ static uint64_t decode_nonzeros(struct slc_tile_view *tile)
     return seen;
 }
 
-/* Runs from one decoder beside nonzeros from another. */
+/* Compares the runs of one decoder with the nonzeros of another. */
 static uint64_t decode_fibers(struct slc_tile_view *tile, struct slc_tile_view *twin)
 {
     struct slc_fiber_view fibers;

@@ -1,6 +1,6 @@
 /*
- * Lines of a JSON log, as `sluice watch` takes them: whatever they say, the state stays within its
- * bounds, and can be told in words and as JSON.
+ * Arbitrary lines of a JSON log, as read by `sluice watch`: the state stays within its bounds, and
+ * can be printed as text and as JSON.
  */
 #include "tools/progress/run_state.h"
 

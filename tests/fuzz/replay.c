@@ -1,8 +1,8 @@
 /*
- * Runs a fuzz target without libFuzzer: every file of its corpus, then so many seeded mutations of
- * each (bytes changed, inserted, removed, cut, spliced). What a fuzzer once found stays found, and
- * the plain build sees the target too. A target that has its own way to alter inputs is asked for
- * it half of the time. SLC_TEST_FULL=1 tries a hundred times as many mutations.
+ * Runs a fuzz target without libFuzzer on every file of its corpus, then on N seeded mutations of
+ * each (bytes changed, inserted, removed, truncated, spliced). Inputs once found by a fuzzer become
+ * regression tests, and the plain build exercises the target, too. A target's own mutator makes
+ * half of the mutations. SLC_TEST_FULL=1 tries a hundred times as many.
  */
 #include "fuzz_mutate.h"
 
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
         free(entries[i]);
     }
     free(entries);
-    /* A target stops the process when something is wrong: to come here is to pass. */
+    /* A target stops the process on a fault: reaching this line means success. */
     printf("%sok 1 - fuzz: %u inputs of %s and %lu mutations of each\n", replayed ? "" : "not ",
            replayed, argv[1], mutations);
     return replayed == 0;

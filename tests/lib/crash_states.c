@@ -1,7 +1,7 @@
 /*
- * See crash_states.h. A state is a fate for every change that is open at the moment, that is, not
- * on the drive for certain; the tree is made of that at the start by the changes, in their order,
- * each as its fate says.
+ * Enumerates the states that a crash can leave. A change is open if it is not certainly on the
+ * drive. A state assigns a fate to every open change; its tree is the tree at the start plus all
+ * changes in their order, each applied as its fate says.
  */
 #include "crash_states.h"
 
@@ -19,8 +19,8 @@ struct model {
     const struct slc_change *changes;
     uint64_t moment;
     bool in_order;
-    bool *extends;  /* of every change: it makes its file longer */
-    uint64_t *open; /* the changes that are open, ascending */
+    bool *extends;  /* of every change: it extends its file */
+    uint64_t *open; /* indices of the open changes, ascending */
     uint64_t open_count;
     struct slc_crash_fate *fates; /* of every change before the moment */
     slc_crash_visitor *visit;
@@ -44,7 +44,7 @@ static bool same_place(const struct slc_tree_place *a, const struct slc_tree_pla
            (folder || strcmp(a->name, b->name) == 0);
 }
 
-/* Whether one change of names builds on another: of the same name, or `folder`, of one folder. */
+/* Whether one change of names depends on another: same name or, with `folder`, same folder. */
 static bool meet(const struct slc_change *a, const struct slc_change *b, bool folder)
 {
     return same_place(&a->place, &b->place, folder) || same_place(&a->place, &b->to, folder) ||
@@ -62,7 +62,7 @@ static bool covers(const struct slc_change *sync, const struct slc_change *chang
             (change->to.name != NULL && change->to.folder == sync->node));
 }
 
-/* Finds the changes that are open, and gives those that are not the fate of being there. */
+/* Finds the open changes and marks all others as present. */
 static void find_open(struct model *model)
 {
     for (uint64_t i = 0; i < model->moment; i++) {
@@ -92,7 +92,7 @@ static void find_open(struct model *model)
     }
 }
 
-/* Which writes make their file longer, where all changes are made. */
+/* Finds the writes that extend their file if all changes are applied. */
 static void find_extending(struct model *model)
 {
     const struct slc_tree *base = slc_recorded_base(model->disk);
@@ -118,13 +118,13 @@ static void find_extending(struct model *model)
     free(bytes);
 }
 
-/* Sectors of `unit` bytes that the write touches. */
+/* Number of sectors of `unit` bytes that the write touches. */
 static uint64_t sectors_of(const struct slc_change *write, uint32_t unit)
 {
     return (write->offset + write->bytes - 1) / unit - write->offset / unit + 1;
 }
 
-/* Fates that the change can have; the k-th of them. */
+/* Number of fates that the change can have; the k-th of them. */
 static unsigned fate_count(const struct model *model, uint64_t at)
 {
     const struct slc_change *change = &model->changes[at];
@@ -150,7 +150,7 @@ static struct slc_crash_fate fate_of(const struct model *model, uint64_t at, uns
         fate.kind = SLC_FATE_LENGTH;
         return fate;
     }
-    /* Whatever touches several pages touches several sectors, too. */
+    /* A write that touches several pages also touches several sectors. */
     fate.unit = k < 3 ? SECTOR : PAGE;
     fate.kind = torn[k % 3];
     fate.cut = fate.kind == SLC_FATE_SOME ? 0 : sectors_of(change, fate.unit) / 2;
@@ -184,7 +184,7 @@ static void make(struct slc_tree *tree, const struct slc_change *change, struct 
     switch (fate.kind) {
     case SLC_FATE_MISSING:
         if (change->kind == SLC_CHANGE_CREATE) {
-            (void)slc_tree_add(tree, change->node_kind); /* so that numbers stay */
+            (void)slc_tree_add(tree, change->node_kind); /* keeps the node numbers */
         }
         break;
     case SLC_FATE_THERE:
@@ -217,7 +217,7 @@ static bool visit(const struct model *model, bool killed)
     return more;
 }
 
-/* Takes away names that build on missing ones; whether there were any. */
+/* Drops names that depend on missing ones; returns whether there were any. */
 static bool drop_unfounded(struct model *model)
 {
     bool dropped = false;
@@ -239,7 +239,7 @@ static bool drop_unfounded(struct model *model)
     return dropped;
 }
 
-/* Adds what the change of a name builds on. */
+/* Adds the changes on which the change of a name depends. */
 static void found(struct model *model, uint64_t open)
 {
     for (uint64_t j = open + 1; j-- > 0;) {
@@ -258,7 +258,7 @@ static void found(struct model *model, uint64_t open)
     }
 }
 
-/* All combinations, counted through like digits. */
+/* All combinations, counted like the digits of a number. */
 static bool visit_all(struct model *model, uint64_t count)
 {
     for (uint64_t combination = 0; combination < count; combination++) {
@@ -277,7 +277,7 @@ static bool visit_all(struct model *model, uint64_t count)
     return true;
 }
 
-/* Bytes, and names, that are open: there or missing. */
+/* Sets all open bytes, or all open names, to present or missing. */
 static void set_all(struct model *model, bool bytes, bool names)
 {
     for (uint64_t i = 0; i < model->open_count; i++) {
@@ -297,7 +297,7 @@ static uint64_t extreme_count(const struct model *model)
     return count;
 }
 
-/* The n-th extreme: all alike, or one change with any fate and all others alike. */
+/* The n-th extreme: all changes with the same fate, or all but one, which has any fate. */
 static bool visit_extreme(struct model *model, uint64_t n)
 {
     const unsigned basic = (unsigned)(n % BASIC_STATES);
@@ -320,7 +320,7 @@ static bool visit_extreme(struct model *model, uint64_t n)
     return visit(model, false);
 }
 
-/* A random state: how much is missing is drawn, too, for names and bytes each. */
+/* A random state; the fractions of missing names and of missing bytes are random, too. */
 static bool visit_sample(struct model *model, uint64_t seed, uint64_t sample)
 {
     const uint64_t stream = model->moment;
@@ -348,7 +348,8 @@ static bool visit_sample(struct model *model, uint64_t seed, uint64_t sample)
                                              sectors_of(&model->changes[at], fate->unit) - 1);
         }
     }
-    /* What journals leave is a small part of what may be left: so half of the sample is of it. */
+    /* Journaling file systems can leave only a small part of all states: half of the sample is
+     * drawn from that part. */
     model->in_order = in_order || sample % 2 == 0;
     (void)drop_unfounded(model);
     model->in_order = in_order;
@@ -356,7 +357,7 @@ static bool visit_sample(struct model *model, uint64_t seed, uint64_t sample)
     return more;
 }
 
-/* Extremes and a sample. */
+/* Visits extremes and a random sample. */
 static bool visit_some(struct model *model, const struct slc_crash_bounds *bounds)
 {
     const uint64_t count = extreme_count(model);

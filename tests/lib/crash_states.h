@@ -1,17 +1,18 @@
 /*
- * What may be on the drive when the power fails, or the program is killed, amid a record of changes
+ * The states of a drive that a power cut or a kill can leave in the middle of recorded changes
  * (recorded_files.h).
  *
- * After a kill everything is there that was done. A power cut may take any of the changes that no
- * sync came after, in any combination: of a write nothing, all, or some of its sectors of 512 or
- * pages of 4096 bytes are there, and the file's length with or without it; cuttings and growings of
- * a file are there or not; names made, moved and removed are there or not, but not one that builds
- * on another of the same name without that. A file's sync covers its bytes, a folder's its names
- * alone: a name may be there before what it stands for, and the other way round. What a file system
- * does that keeps folders in order (a journal) is a part of that, which may be asked for alone.
+ * After a kill all changes made so far are present. A power cut can lose any combination of the
+ * changes that were not synced: of a write, nothing, everything or some of its 512-byte sectors or
+ * 4096-byte pages are present, with or without the new file size; a truncation or extension is
+ * present or not; a name is created, moved or removed or not, but never without an earlier change
+ * of the same name on which it depends. The sync of a file covers its bytes, that of a folder only
+ * its names: a name can be on the drive before its file, and vice versa. A file system that keeps
+ * the changes of a folder in order (a journal) can leave only a subset of these states, which can
+ * be requested alone.
  *
- * All states of a moment are visited where they are few; else the extremes (nothing, everything,
- * one change alone missing, there, or torn) and a sample.
+ * All states of a moment are visited if they are few. Otherwise the extremes (nothing, everything,
+ * one change alone missing, present, or torn) and a random sample are visited.
  */
 #ifndef SLC_CRASH_STATES_H
 #define SLC_CRASH_STATES_H
@@ -20,40 +21,41 @@
 
 struct slc_crash_bounds {
     uint64_t seed;
-    uint64_t all;      /* visits all states of a moment if they are no more than these .. */
-    uint64_t extremes; /* .. else as many extremes .. */
-    uint64_t samples;  /* .. and random ones */
-    bool in_order;     /* names of a folder change in order: none is there without all before */
+    uint64_t all;      /* visits all states of a moment if there are at most this many; */
+    uint64_t extremes; /* otherwise this many extremes */
+    uint64_t samples;  /* and this many random states */
+    bool in_order;     /* the changes of a folder are ordered: none is present without all
+                        * earlier ones */
 };
 
 enum slc_crash_fate_kind {
     SLC_FATE_MISSING,
     SLC_FATE_THERE,
-    SLC_FATE_LENGTH, /* zeros where the write would have made the file longer */
-    SLC_FATE_FIRST,  /* sectors up to a cut; no more length than these */
-    SLC_FATE_LAST,   /* sectors from a cut on */
+    SLC_FATE_LENGTH, /* zeros if the write extends the file */
+    SLC_FATE_FIRST,  /* sectors before a cut; the file is extended only to their end */
+    SLC_FATE_LAST,   /* sectors after a cut */
     SLC_FATE_SOME    /* any sectors */
 };
 
 struct slc_crash_fate {
     enum slc_crash_fate_kind kind;
-    uint32_t unit; /* bytes of a sector */
-    uint64_t cut;  /* sectors; of SOME: the seed that chooses */
+    uint32_t unit; /* bytes per sector */
+    uint64_t cut;  /* sectors; for SOME: the seed that selects them */
 };
 
 struct slc_crash_state {
     const struct slc_tree *tree;
-    uint64_t moment;                    /* so many changes were made */
-    bool killed;                        /* all of them are there */
+    uint64_t moment;                    /* number of changes made */
+    bool killed;                        /* after a kill: all of them are present */
     const struct slc_crash_fate *fates; /* of every change before the moment */
 };
 
-/* Returns false to see no more. */
+/* Returns false to stop. */
 typedef bool slc_crash_visitor(void *context, const struct slc_crash_state *state);
 
 /*
- * Visits states of the moment after `moment` changes of the record; *all says whether these were
- * all. False where the visitor has stopped it.
+ * Visits states after `moment` changes of the record; sets *all to whether these were all states.
+ * Returns false if the visitor stopped.
  */
 bool slc_crash_states(const struct slc_recorded *disk,
                       uint64_t moment,
@@ -62,7 +64,7 @@ bool slc_crash_states(const struct slc_recorded *disk,
                       void *context,
                       bool *all);
 
-/* Prints the record up to the moment and what became of each change, a line each behind "# ". */
+/* Prints the changes before the moment and their fates, one line each with the prefix "# ". */
 void slc_crash_print(const struct slc_recorded *disk, const struct slc_crash_state *state);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * See crash_try.h. States of the same files are tried once: a set of their hashes tells them, with
- * what was asked of them.
+ * Tries reruns on crash states. States with equal files and equal demands are tried once; a set of
+ * hashes identifies them.
  */
 #include "crash_try.h"
 
@@ -33,7 +33,7 @@ struct trial {
     uint64_t again_left;
 };
 
-/* Adds to the set; false where it was there. */
+/* Adds to the set; returns false if it was already a member. */
 static bool set_add(struct set *set, uint64_t hash)
 {
     uint64_t at;
@@ -74,9 +74,9 @@ static void note_bad(struct trial *trial,
     }
 }
 
-/* What is wrong after the operation has been run again, or NULL. */
+/* Returns a description of the fault after a rerun, or NULL. */
 static const char *
-judge_rerun(struct trial *trial, const struct slc_recorded *disk, struct slc_crash_moment moment)
+check_rerun(struct trial *trial, const struct slc_recorded *disk, struct slc_crash_moment moment)
 {
     const struct slc_crash_operation *operation = trial->operation;
     const struct slc_files *files = slc_recorded_files(disk);
@@ -108,14 +108,14 @@ judge_rerun(struct trial *trial, const struct slc_recorded *disk, struct slc_cra
     return wrong;
 }
 
-/* Crashes a rerun that was recorded. */
+/* Crashes a recorded rerun. */
 static void crash_rerun(struct trial *trial, const struct slc_recorded *disk)
 {
     struct slc_crash_try_bounds bounds = *trial->bounds;
 
     bounds.again = 0;
     bounds.continued = 0;
-    /* Many reruns see few states each, rather than the other way round. */
+    /* Better many reruns with few states each than few reruns with many. */
     bounds.every = 3;
     bounds.states.all = 16;
     bounds.states.extremes = 4;
@@ -144,7 +144,7 @@ try_state(struct trial *trial, const struct slc_crash_state *state, struct slc_c
         if (again) {
             slc_recorded_start(disk);
         }
-        wrong = judge_rerun(trial, disk, moment);
+        wrong = check_rerun(trial, disk, moment);
         if (wrong != NULL) {
             note_bad(trial, state, "run again after", wrong);
         } else if (again && trial->report->refused == refused) {
@@ -176,18 +176,19 @@ static bool visit(void *context, const struct slc_crash_state *state)
     return trial->report->bad == 0 || !trial->bounds->expect_bad;
 }
 
-/* Killed, run again at once, and then crashed: what the first run left open is open still. */
+/* A run killed, run again at once and then crashed: the unsynced changes of the first run are
+ * still open. */
 static void try_continued(struct trial *trial)
 {
     const uint64_t count = trial->bounds->continued;
 
     for (uint64_t i = 0; i < count; i++) {
-        /* Closer to one another towards the end, where names change. */
+        /* The moments are closer to each other towards the end, where names change. */
         const uint64_t moment = trial->change_count * (count * count - i * i) / (count * count);
         struct slc_recorded *disk = slc_recorded_continue(trial->disk, moment);
         struct slc_error err = SLC_ERROR_INIT;
 
-        /* Where it refuses, it promises nothing; that it may was seen above. */
+        /* A rerun that refuses promises nothing; whether it may refuse was checked above. */
         if (trial->operation->run(trial->operation->context, slc_recorded_files(disk), &err) ==
             SLC_OK) {
             crash_rerun(trial, disk);
@@ -211,8 +212,8 @@ void slc_crash_try(const struct slc_recorded *disk,
     bool more = true;
 
     /*
-     * Thousands of short runs take and free the same memory: without this the allocator gives it to
-     * the system each time, whose pages then take most of the time.
+     * Thousands of short runs allocate and free the same memory. Without this, the allocator
+     * returns it to the system each time, and page faults dominate the run time.
      */
     (void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
     (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
@@ -261,8 +262,9 @@ bool slc_crash_shows(const struct slc_crash_operation *operation,
     if (disk == NULL) {
         return false;
     }
-    /* Most shows without running anything again, of which far more can be tried. */
-    look.states.seed = rerun.states.seed = 1; /* what is found is not to depend on luck */
+    /* Most faults show without a rerun, and far more states can be tried that way. */
+    look.states.seed = rerun.states.seed = 1; /* fixed, so that the result does not depend on
+                                               * chance */
     look.expect_bad = true;
     look.look_only = true;
     look.states.all = 256;

@@ -1,11 +1,11 @@
-/* See faulty_files.h. Every operation asks `strike` first what is to happen to it. */
+/* File operations that fail on demand. Every operation first asks `strike` for its fate. */
 #include "faulty_files.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
-/* Counts an operation and says what happens to it. */
+/* Counts an operation and returns its fate. */
 static enum slc_faulty_action strike(struct slc_faulty *faulty, enum slc_faulty_kind kind)
 {
     uint64_t of_kind = atomic_fetch_add(&faulty->seen[kind], 1) + 1;
@@ -25,7 +25,7 @@ static enum slc_faulty_action strike(struct slc_faulty *faulty, enum slc_faulty_
     return SLC_FAULTY_NOTHING;
 }
 
-/* 0, or the negated errno for an operation that has nothing but success and failure. */
+/* Returns 0 or a negated errno, for operations that can only succeed or fail. */
 static int strike_plain(struct slc_faulty *faulty, enum slc_faulty_kind kind)
 {
     return strike(faulty, kind) == SLC_FAULTY_ERRNO ? -faulty->error : 0;
@@ -105,7 +105,7 @@ static int64_t faulty_read(void *self, int fd, void *data, uint64_t bytes)
     return faulty_transfer_in(self, fd, data, bytes, SLC_NOWHERE);
 }
 
-/* Takes up to `bytes` from the room left on the disk; returns what it got. */
+/* Reserves up to `bytes` of the free space of the disk; returns how many were reserved. */
 static uint64_t take_room(struct slc_faulty *faulty, uint64_t bytes)
 {
     uint64_t room = atomic_load(&faulty->room);

@@ -1,7 +1,7 @@
 /*
- * A table of file operations that goes wrong on demand: it forwards everything to the table below
- * it (the operating system's), counts operations by kind, and makes a chosen one fail, come up
- * short or deliver a flipped bit. It also counts open descriptors and maps, so that a test can look
+ * A table of file operations that fails on demand: it forwards everything to an underlying table
+ * (the operating system's), counts operations by kind, and makes a chosen operation fail, transfer
+ * too few bytes or flip a bit. It also counts open descriptors and maps, so that a test can look
  * for leaks after an error.
  *
  *     struct slc_faulty faulty;
@@ -13,10 +13,10 @@
  *         assert status, state on disk, slc_faulty_open_count(&faulty) == 0
  *     }
  *
- * Syncs are counted but not made: no test outlives a power cut, and on a busy disk they take
- * longest.
+ * Syncs are counted but not executed: no test survives a power cut, and syncs are the slowest
+ * operations on a busy disk.
  *
- * Threads: the table may be used from any number of threads; arm and inspect it while it is idle.
+ * Threads: any number may use the table; arm and inspect it only while it is idle.
  */
 #ifndef SLC_FAULTY_FILES_H
 #define SLC_FAULTY_FILES_H
@@ -53,65 +53,65 @@ enum slc_faulty_action {
     SLC_FAULTY_ERRNO,
     SLC_FAULTY_SHORT,
     SLC_FAULTY_FLIP,
-    SLC_FAULTY_CALL /* something happens before the operation, which is made as it is */
+    SLC_FAULTY_CALL /* calls a function before the operation, which is executed unchanged */
 };
 
 struct slc_faulty {
     struct slc_files table;        /* hand out &faulty.table */
-    const struct slc_files *below; /* what it forwards to */
+    const struct slc_files *below; /* the underlying table */
 
     enum slc_faulty_action action;
     enum slc_faulty_kind kind;
-    uint64_t k;         /* the operation of `kind`, from 1, that is hit; 0: none */
-    bool from_then;     /* hit every later one, too */
-    int error;          /* ERRNO: the errno it gives */
-    uint64_t detail;    /* SHORT: bytes it moves at most; FLIP: the bit of the data it flips */
-    void (*call)(void); /* CALL: what happens */
+    uint64_t k;         /* the operation of `kind` that is hit, from 1; 0: none */
+    bool from_then;     /* hits all later ones, too */
+    int error;          /* ERRNO: the errno to return */
+    uint64_t detail;    /* SHORT: bytes to transfer at most; FLIP: the bit of the data to flip */
+    void (*call)(void); /* CALL: the function to call */
 
     atomic_uint_fast64_t seen[SLC_FAULTY_KINDS + 1];
     atomic_uint_fast64_t hits;
     atomic_int_fast64_t open_files;
     atomic_int_fast64_t open_maps;
-    atomic_uint_fast64_t room;         /* bytes that may yet be written before ENOSPC */
-    atomic_uint_fast64_t max_transfer; /* bytes of the largest single read or write asked for */
+    atomic_uint_fast64_t room;         /* bytes that can still be written before ENOSPC */
+    atomic_uint_fast64_t max_transfer; /* bytes of the largest single read or write requested */
     atomic_uint_fast64_t hit_offset; /* of the last read_at that was hit; which one is k-th depends
                                         on the threads that read */
 };
 
-/* The operating system without its syncs, for which tests would wait on a busy drive; shared, fails
- * nothing. */
+/* The operating system without syncs, so that tests do not wait for a busy drive. Shared;
+ * injects no faults. */
 const struct slc_files *slc_quick_files(void);
 
-/* Forwards to slc_quick_files, fails nothing. */
+/* Forwards to slc_quick_files; injects no faults. */
 void slc_faulty_init(struct slc_faulty *faulty);
 
 /*
- * The k-th following operation of `kind` (k from 1) is not made and gives -error (a close, an unmap
- * or a remove is made all the same, as in the kernel). k = 0 disarms. Each of these calls starts
- * counting afresh and replaces what was armed before.
+ * The k-th following operation of `kind` (k from 1) is not executed and returns -error (close,
+ * unmap and remove are executed all the same, as in the kernel). k = 0 disarms. Each of these calls
+ * resets the counts and replaces the fault armed before.
  */
 void slc_faulty_fail(struct slc_faulty *faulty, enum slc_faulty_kind kind, uint64_t k, int error);
-/* The same for the k-th and all operations after it. */
+/* The same for the k-th operation and all after it. */
 void slc_faulty_fail_from(struct slc_faulty *faulty,
                           enum slc_faulty_kind kind,
                           uint64_t k,
                           int error);
-/* Reads or writes from the k-th on move at most `bytes` bytes each; 0 bytes read means end of file.
- */
+/* Reads or writes from the k-th on transfer at most `bytes` bytes each; a read of 0 bytes means
+ * end of file. */
 void slc_faulty_shorten(struct slc_faulty *faulty,
                         enum slc_faulty_kind kind,
                         uint64_t k,
                         uint64_t bytes);
-/* The k-th read delivers its data with bit `bit` (modulo its length) flipped; never COMPLETED. */
+/* Flips bit `bit` (modulo the length) of the data of the k-th read; never COMPLETED. */
 void slc_faulty_flip(struct slc_faulty *faulty, uint64_t k, uint64_t bit);
-/* A disk with room for `bytes` more bytes: writes go short at its end, then fail with ENOSPC. */
+/* Limits the free space to `bytes`: writes are short at the limit, then fail with ENOSPC. */
 void slc_faulty_limit_room(struct slc_faulty *faulty, uint64_t bytes);
 
 /* Operations of `kind` since the table was last armed. */
 uint64_t slc_faulty_seen(const struct slc_faulty *faulty, enum slc_faulty_kind kind);
-/* True when what was armed has happened (a full disk included). */
+/* Whether the armed fault happened (including a full disk). */
 bool slc_faulty_fired(const struct slc_faulty *faulty);
-/* Files and maps that are open now: 0 when nothing leaks. */
+/* Open files and maps: 0 if nothing leaks. */
 int64_t slc_faulty_open_count(const struct slc_faulty *faulty);
 
 #endif

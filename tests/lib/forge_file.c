@@ -1,4 +1,4 @@
-/* See forge_file.h. */
+/* Loads, changes, seals and saves block files. */
 #include "forge_file.h"
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* See kept_state.h. */
+/* Copies the state of MTTKRP jobs. */
 #include "kept_state.h"
 
 #include "slc_test.h"

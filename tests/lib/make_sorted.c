@@ -1,4 +1,4 @@
-/* See make_sorted.h. */
+/* Writes block files of layout sorted-n. */
 #include "make_sorted.h"
 
 #include "faulty_files.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A nonzero of the tensor: its row, and its place in the order of keys. */
+/* A nonzero of the tensor: its row and its position in key order. */
 struct placed {
     uint64_t row;
     uint64_t ordinal;
@@ -43,7 +43,7 @@ static void *need(size_t count, size_t bytes)
     return memory;
 }
 
-/* Notes a partition of the nonzeros [begin, end), or several where they are one large row. */
+/* Adds a partition of the nonzeros [begin, end), or several if they are one large row. */
 static void add_partitions(struct slc_made_sorted *sorted,
                            struct placed *placed,
                            uint64_t begin,

@@ -1,6 +1,6 @@
 /*
- * Block files of layout sorted-n for tests, made of the tensors of make_store.h by the shortest
- * way and independently of convert/.
+ * Block files of layout sorted-n for tests, built from the tensors of make_store.h in the simplest
+ * way, independently of convert/.
  */
 #ifndef SLC_MAKE_SORTED_H
 #define SLC_MAKE_SORTED_H
@@ -8,7 +8,7 @@
 #include "make_store.h"
 
 struct slc_made_sorted {
-    /* The nonzeros in the order of the file. */
+    /* The nonzeros in file order. */
     struct slc_made_tensor tensor;
     unsigned mode;
     uint64_t partition_count;
@@ -17,9 +17,9 @@ struct slc_made_sorted {
 };
 
 /*
- * Cuts the tensor into partitions: as many whole rows of `mode` as have at most `target_nnz`
- * nonzeros, and larger rows alone, in as few pieces as possible, equal but for the last. Ends the
- * program when memory does.
+ * Splits the tensor into partitions: as many whole rows of `mode` as have at most `target_nnz`
+ * nonzeros together; a larger row is split alone, into as few pieces as possible, equal except the
+ * last. Ends the program if memory runs out.
  */
 void slc_made_sorted_create(struct slc_made_sorted *sorted,
                             const struct slc_made_tensor *tensor,
@@ -44,7 +44,7 @@ enum slc_status slc_made_sorted_write(const struct slc_made_sorted *sorted,
                                       struct slc_writer_summary *summary,
                                       struct slc_error *err);
 
-/* Adds the layout sorted-n of `mode` to the store of `tensor` in the folder `path`. */
+/* Adds the layout sorted-n of `mode` to the store of `tensor` in folder `path`. */
 enum slc_status slc_made_store_add_sorted(const struct slc_made_tensor *tensor,
                                           const char *path,
                                           unsigned mode,

@@ -1,4 +1,4 @@
-/* See make_store.h. */
+/* Draws random tensors and writes their stores. */
 #include "make_store.h"
 
 #include "faulty_files.h"
@@ -23,7 +23,7 @@ static int by_key(const void *a, const void *b)
     return left->key < right->key ? -1 : left->key > right->key;
 }
 
-/* The harness's own memory stays outside the fault points, which are for the code under test. */
+/* Allocations of the harness bypass the fault points, which are for the code under test. */
 static void *need(size_t count, size_t bytes)
 {
     void *memory = calloc(count == 0 ? 1 : count, bytes);
@@ -49,9 +49,9 @@ static double draw_value(enum slc_made_values values, uint64_t seed, uint64_t in
         break;
     case SLC_MADE_FEW:
         return 0.25 + 0.5 * (double)slc_random_below(seed, 102, index, 7);
-    case SLC_MADE_EVEN_FLOATS: /* two bytes differ, of four */
+    case SLC_MADE_EVEN_FLOATS: /* two of four bytes differ */
         return 1.0 + 0x1p-23 * (double)slc_random_below(seed, 103, index, 1 << 16);
-    case SLC_MADE_EVEN_DOUBLES: /* three bytes differ, of eight */
+    case SLC_MADE_EVEN_DOUBLES: /* three of eight bytes differ */
         return 1.0 + 0x1p-36 * (double)slc_random_below(seed, 104, index, 1 << 24);
     case SLC_MADE_DOUBLES:
     case SLC_MADE_VALUES:
@@ -142,7 +142,7 @@ void slc_made_tensor_destroy(struct slc_made_tensor *tensor)
     memset(tensor, 0, sizeof *tensor);
 }
 
-/* Where the tile that starts at nonzero `begin` ends by count and extent. */
+/* End of the tile that starts at nonzero `begin`, by count and extent. */
 static uint64_t plain_tile_end(const struct slc_made_tensor *tensor, uint64_t begin)
 {
     const uint64_t most = tensor->tile_nnz != 0 ? tensor->tile_nnz : SLC_TILE_NNZ;

@@ -1,6 +1,6 @@
 /*
- * Random tensors and stores for tests, made by the shortest way: nonzeros in memory, sorted by key,
- * cut into tiles by the rules of the format, encoded and written. Independent of convert/.
+ * Random tensors and stores for tests, built in the simplest way: nonzeros in memory, sorted by
+ * key, split into tiles by the rules of the format, encoded and written. Independent of convert/.
  */
 #ifndef SLC_MAKE_STORE_H
 #define SLC_MAKE_STORE_H
@@ -14,12 +14,12 @@
 enum slc_made_values {
     SLC_MADE_ONES,    /* a constant */
     SLC_MADE_COUNTS,  /* integers 1 to 9 */
-    SLC_MADE_FLOATS,  /* normal, each exactly a float */
+    SLC_MADE_FLOATS,  /* normally distributed, each exactly a float */
     SLC_MADE_DOUBLES, /* normal */
-    /* Multiples of powers of two, so that sums of products with integers are exact: */
+    /* Multiples of powers of two, so that sums of products with integers are exact. */
     SLC_MADE_FEW,          /* seven values, for a dictionary */
-    SLC_MADE_EVEN_FLOATS,  /* floats and doubles of which half or more of the bytes are all the */
-    SLC_MADE_EVEN_DOUBLES, /* same: LZ4 shortens their planes */
+    SLC_MADE_EVEN_FLOATS,  /* floats and doubles of which at least half of the bytes are */
+    SLC_MADE_EVEN_DOUBLES, /* equal: LZ4 compresses their planes */
     SLC_MADE_VALUES
 };
 
@@ -28,9 +28,10 @@ struct slc_made_tensor {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
     struct slc_key_layout keys;
-    struct slc_key_layout content_keys; /* that content sums are over: those drawn under */
-    bool whole_fibers;                  /* as fiber-n has them: tiles end with fibers */
-    uint32_t tile_nnz;                  /* nonzeros of a tile; 0: full tiles */
+    struct slc_key_layout content_keys; /* keys of the content sums: those with which the tensor
+                                         * was created */
+    bool whole_fibers;                  /* as in fiber-n: tiles end at fiber boundaries */
+    uint32_t tile_nnz;                  /* nonzeros per tile; 0: full tiles */
     uint64_t nnz;
     uint64_t *key_lo;
     uint64_t *key_hi;
@@ -38,8 +39,8 @@ struct slc_made_tensor {
 };
 
 /*
- * Draws `nnz` uniform nonzeros; duplicates are dropped, so there may be fewer. The same seed gives
- * the same tensor. Ends the program when memory does.
+ * Draws `nnz` uniform nonzeros and drops duplicates, so there may be fewer. The same seed yields
+ * the same tensor. Ends the program if memory runs out.
  */
 void slc_made_tensor_create(struct slc_made_tensor *tensor,
                             unsigned order,
@@ -48,15 +49,15 @@ void slc_made_tensor_create(struct slc_made_tensor *tensor,
                             enum slc_made_values values,
                             uint64_t seed);
 /*
- * The same nonzeros under keys with the fiber run `run`, in their order; content sums stay. Ends
- * the program when memory does. Owns: slc_made_tensor_destroy.
+ * The same nonzeros with keys that have the fiber run `run`, in the order of these keys; content
+ * sums do not change. Ends the program if memory runs out. Owns: slc_made_tensor_destroy.
  */
 void slc_made_tensor_rekey(const struct slc_made_tensor *tensor,
                            struct slc_fiber_run run,
                            struct slc_made_tensor *other);
 void slc_made_tensor_destroy(struct slc_made_tensor *tensor);
 
-/* Where the tile that starts at nonzero `begin` ends. */
+/* End of the tile that starts at nonzero `begin`. */
 uint64_t slc_made_tile_end(const struct slc_made_tensor *tensor, uint64_t begin);
 
 /* Encodes the nonzeros and appends their tiles. */
@@ -74,7 +75,7 @@ enum slc_status slc_made_blocks_write(const struct slc_made_tensor *tensor,
                                       struct slc_writer_summary *summary,
                                       struct slc_error *err);
 
-/* Writes the block file `path` of layout fiber-n of `mode`, of the tensor under any keys. */
+/* Writes the block file `path` of layout fiber-n of `mode`; the tensor may have any keys. */
 enum slc_status slc_made_fibers_write(const struct slc_made_tensor *tensor,
                                       unsigned mode,
                                       const char *path,
@@ -83,7 +84,7 @@ enum slc_status slc_made_fibers_write(const struct slc_made_tensor *tensor,
                                       struct slc_writer_summary *summary,
                                       struct slc_error *err);
 
-/* Makes the folder `path` a whole store: blco.blk and the manifest. */
+/* Makes folder `path` a complete store: blco.blk and the manifest. */
 enum slc_status slc_made_store_write(const struct slc_made_tensor *tensor,
                                      const struct slc_files *files,
                                      const char *path,
@@ -91,7 +92,7 @@ enum slc_status slc_made_store_write(const struct slc_made_tensor *tensor,
                                      uint64_t block_bytes,
                                      struct slc_error *err);
 
-/* The manifest that belongs to a summary of the layout blco. */
+/* Manifest of a store with this summary of layout blco. */
 void slc_made_manifest(const struct slc_made_tensor *tensor,
                        const struct slc_writer_summary *summary,
                        enum slc_codec codec,

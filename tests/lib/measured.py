@@ -1,4 +1,5 @@
-"""Runs of the command whose memory is measured: peak resident size and, in a cgroup, all that is charged to it."""
+"""Runs the command and measures its memory: peak resident size and, in a cgroup, all memory charged
+to it."""
 
 import os
 import re
@@ -10,16 +11,16 @@ from tap import SLUICE, Skip, check
 
 PEAK = os.environ.get("SLUICE_PEAK")  # tests/cli/peak.c
 MIB = 1 << 20
-# As users run the command: nothing fills what it takes from malloc, and OpenBLAS chooses its threads.
+# As users run the command: malloc does not fill memory, and OpenBLAS chooses its threads.
 ENVIRONMENT = {name: value for name, value in os.environ.items()
                if name not in ("MALLOC_PERTURB_", "OPENBLAS_NUM_THREADS")}
 
 
 @dataclass
 class Measured:
-    """A run that has ended."""
+    """Result of a finished run."""
     status: int  # negative: the signal that ended it
-    resident: int  # peak of its resident bytes
+    resident: int  # peak resident bytes
     read: int  # bytes read from drives
     seconds: float  # of processors
     output: str
@@ -32,8 +33,8 @@ def put(path, text):
 
 
 class Cgroup:
-    """A fresh cgroup (version 1 or 2) in which a process and the page cache of its files have no more than `limit`
-    bytes, swap not counted; or Skip."""
+    """A new cgroup (version 1 or 2) that limits a process and the page cache of its files to
+    `limit` bytes without swap; raises Skip if that is impossible."""
 
     def __init__(self, limit):
         for root, names in (("/sys/fs/cgroup/memory", ("memory.limit_in_bytes", "memory.max_usage_in_bytes",
@@ -49,7 +50,7 @@ class Cgroup:
             try:
                 put(self.file(names[3]), limit if "memsw" in names[3] else 0)
             except OSError:
-                pass  # there is no swap, or none is counted
+                pass  # there is no swap, or it is not counted
             return
         raise Skip("no permission to make a memory cgroup here")
 
@@ -57,11 +58,11 @@ class Cgroup:
         return os.path.join(self.folder, name)
 
     def processes(self):
-        """The file that lists them."""
+        """File that lists the processes of the cgroup."""
         return self.file("cgroup.procs")
 
     def charged(self):
-        """Most bytes charged so far; None where the system does not tell."""
+        """Peak of charged bytes; None if the system does not report it."""
         try:
             with open(self.file(self.names[1]), encoding="ascii") as file:
                 return int(file.read())
@@ -69,7 +70,7 @@ class Cgroup:
             return None
 
     def killed(self):
-        """Processes that ended because there was no memory."""
+        """Number of processes killed because memory ran out."""
         with open(self.file(self.names[2]), encoding="ascii") as file:
             return int(re.search(r"^oom_kill (\d+)", file.read(), re.MULTILINE)[1])
 
@@ -78,11 +79,11 @@ class Cgroup:
             try:
                 end()
             except OSError:
-                pass  # version 2 has none of the former; a folder that was never made needs neither
+                pass  # version 2 has no such file; a folder that was never created needs neither
 
 
 def measured(args, cgroup=None, status=0):
-    """Runs sluice; checks the exit status unless `status` is None."""
+    """Runs sluice and checks the exit status unless `status` is None."""
     report, into = os.pipe()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as messages, os.fdopen(report) as told:
         try:
@@ -103,15 +104,16 @@ def measured(args, cgroup=None, status=0):
 
 
 def named_budget(messages):
-    """The budget in bytes that a refusal names."""
+    """Budget in bytes that an error message names."""
     found = re.search(r"needs (\d+) MiB of memory", messages)
     check(found, f"no budget is named: {messages}")
     return int(found[1]) * MIB
 
 
 def works_as_named(args, tries, prepare=lambda: None):
-    """Asks for 1 MiB, and for what is named then, until that is enough; (largest refused, smallest accepted). What is
-    named has to be enough the next time; where `tries` is more, a later refusal, when more is known, may name more."""
+    """Starts with 1 MiB and retries with the budget that the error names until it is sufficient;
+    returns (largest rejected, smallest accepted). The named budget must suffice at the next try;
+    with a larger `tries`, a later error, based on more information, may name more."""
     refused = budget = MIB
     for _ in range(tries + 1):
         prepare()

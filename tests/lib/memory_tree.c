@@ -1,6 +1,6 @@
 /*
- * See memory_tree.h. Folders are short: a name is looked for from the front. Copies of a tree share
- * the bytes of files, which mostly stay as they are, and their hashes.
+ * File trees in memory. Folders are short, so names are searched linearly. Copies of a tree share
+ * the bytes and hashes of files, which rarely change.
  */
 #include "memory_tree.h"
 
@@ -23,7 +23,7 @@ void *slc_tree_memory(void *memory, uint64_t bytes)
     return taken;
 }
 
-/* What stands before the bytes of a file. */
+/* Header in front of the bytes of a file. */
 struct shared {
     uint64_t users;
     uint64_t hash; /* 0: not known */
@@ -42,7 +42,7 @@ static void let_go(struct slc_tree_node *node)
     node->data = NULL;
 }
 
-/* Makes the node's bytes its own, with room for `room` of them, to be changed. */
+/* Gives the node a private copy of its bytes, with capacity `room`, before a change. */
 static void make_own(struct slc_tree_node *node, uint64_t room)
 {
     if (node->data != NULL && shared_of(node->data)->users == 1 && room <= node->room) {
@@ -70,7 +70,7 @@ char *slc_tree_text(const char *text)
 
 uint32_t slc_tree_add(struct slc_tree *tree, char kind)
 {
-    /* Doubled at powers of two, so that adding stays cheap. */
+    /* Doubled at powers of two, so that appending is amortized. */
     if ((tree->count & (tree->count - 1)) == 0) {
         const uint64_t room = tree->count == 0 ? 1 : 2 * (uint64_t)tree->count;
 
@@ -244,7 +244,7 @@ void slc_tree_apply(struct slc_tree *tree, const struct slc_change *change)
     }
 }
 
-/* The folder that a name on the way stands for; SLC_TREE_NONE with *error where it is none. */
+/* The folder named by a component of the path; SLC_TREE_NONE with *error if it is not a folder. */
 static uint32_t
 step(const struct slc_tree *tree, uint32_t folder, const char *name, size_t length, int *error)
 {
@@ -292,7 +292,7 @@ int slc_tree_walk(const struct slc_tree *tree, const char *path, uint32_t *folde
         if (at == SLC_TREE_NONE) {
             return error;
         }
-        if (*rest == '\0') { /* a folder by "." or ".." has no name of its own */
+        if (*rest == '\0') { /* a folder reached by "." or ".." has no name */
             *folder = at;
             *name = slc_tree_text("");
             return 0;
@@ -327,7 +327,7 @@ static uint64_t hash_bytes(const struct slc_tree_node *node)
     return shared_of(node->data)->hash;
 }
 
-/* False where `end` is NULL. */
+/* Returns false if `end` is NULL. */
 static bool ends_with(const char *name, const char *end)
 {
     const size_t length = strlen(name), tail = end != NULL ? strlen(end) : length + 1;
@@ -335,7 +335,7 @@ static bool ends_with(const char *name, const char *end)
     return tail <= length && strcmp(name + length - tail, end) == 0;
 }
 
-/* Sums of hashes, so that the order of entries does not matter. */
+/* Sums hashes, so that the order of entries does not matter. */
 static uint64_t hash_node(const struct slc_tree *tree,
                           uint32_t at,
                           uint64_t path_hash,

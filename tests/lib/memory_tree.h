@@ -1,11 +1,12 @@
 /*
- * Files and folders in memory, and the changes that make one tree of another: what the table of
- * recorded_files.h works on, and of which crash_states.h makes trees that a power cut may leave.
+ * Files and folders in memory, and changes that turn one tree into another. The table of
+ * recorded_files.h works on them, and crash_states.h builds trees from them that a power cut may
+ * leave.
  *
- * A file or folder is a node with a number. Changes name nodes, not paths, so that each can be made
- * or left out whatever became of the others; nodes without a name are there, and out of reach.
+ * A file or folder is a node with a number. Changes name nodes, not paths, so that each can be
+ * applied or omitted independently of the others; nodes without a name exist but cannot be reached.
  *
- * Running out of memory ends the program. Threads: one at a time in a tree.
+ * The program ends if memory runs out. Threads: one at a time per tree.
  */
 #ifndef SLC_MEMORY_TREE_H
 #define SLC_MEMORY_TREE_H
@@ -27,8 +28,8 @@ struct slc_tree_node {
     uint32_t parent; /* of a folder */
     uint64_t bytes;
     uint64_t room;
-    uint8_t *data;    /* shared by copies of a tree until one of them changes it */
-    uint64_t changes; /* stands for the time of the last one */
+    uint8_t *data;    /* shared by copies of a tree until one of them changes the file */
+    uint64_t changes; /* substitute for the modification time */
     struct slc_tree_entry *entries;
     uint32_t entry_count;
 };
@@ -38,20 +39,20 @@ struct slc_tree {
     uint32_t count;
 };
 
-/* One entry of a folder; two for a rename. */
+/* An entry of a folder; a rename has two. */
 struct slc_tree_place {
     uint32_t folder;
     char *name; /* NULL: none */
 };
 
 enum slc_change_kind {
-    SLC_CHANGE_CREATE, /* a file or a folder gets its name */
+    SLC_CHANGE_CREATE, /* gives a name to a file or folder */
     SLC_CHANGE_REMOVE,
     SLC_CHANGE_RENAME,
-    SLC_CHANGE_EXCHANGE, /* two names, each with what the other stood for */
+    SLC_CHANGE_EXCHANGE, /* exchanges two names */
     SLC_CHANGE_WRITE,
     SLC_CHANGE_RESIZE,
-    SLC_CHANGE_SYNC,       /* changes nothing but what a power cut can take */
+    SLC_CHANGE_SYNC,       /* changes nothing, but limits what a power cut can lose */
     SLC_CHANGE_SYNC_FOLDER /* the same */
 };
 
@@ -59,11 +60,11 @@ struct slc_change {
     enum slc_change_kind kind;
     char node_kind; /* of CREATE */
     uint32_t node;
-    uint32_t other;              /* of EXCHANGE: the node that goes from `to` to `place` */
-    struct slc_tree_place place; /* of CREATE, REMOVE; where a RENAME or an EXCHANGE begins */
+    uint32_t other;              /* for EXCHANGE: the node that moves from `to` to `place` */
+    struct slc_tree_place place; /* for CREATE and REMOVE; source of RENAME and EXCHANGE */
     struct slc_tree_place to;    /* where it ends */
     uint64_t offset;             /* of WRITE */
-    uint64_t bytes;              /* of WRITE and RESIZE */
+    uint64_t bytes;              /* for WRITE and RESIZE */
     uint8_t *data;               /* of WRITE */
 };
 
@@ -71,45 +72,45 @@ void slc_tree_create(struct slc_tree *tree);
 void slc_tree_destroy(struct slc_tree *tree);
 void slc_tree_copy(const struct slc_tree *from, struct slc_tree *to);
 
-/* A change that owns copies of what it points to; slc_change_release. */
+/* A copy of the change with its own copies of the data; release it with slc_change_release. */
 struct slc_change slc_change_copy(const struct slc_change *change);
 void slc_change_release(struct slc_change *change);
 
 /*
- * Makes the change. Of CREATE: change->node is the next number, or of a node that slc_tree_add
- * made. An entry that is in the way is replaced, one that should be there and is not does not
- * matter: what came before may have been left out.
+ * Applies the change. For CREATE, change->node is the next number, or the number of a node made by
+ * slc_tree_add. An existing entry is replaced and a missing entry is ignored, because earlier
+ * changes may have been omitted.
  */
 void slc_tree_apply(struct slc_tree *tree, const struct slc_change *change);
-/* A node without a name: what a CREATE that is left out leaves. Its number is the next. */
+/* Adds a node without a name, for a CREATE that is omitted. It gets the next number. */
 uint32_t slc_tree_add(struct slc_tree *tree, char kind);
-/* The bytes alone: those of a WRITE from `from` to before `to`, counted in the write. */
+/* Applies only the bytes [from, to) of a WRITE, as offsets into the write. */
 void slc_tree_write_part(struct slc_tree *tree,
                          const struct slc_change *change,
                          uint64_t from,
                          uint64_t to);
-/* Zeros behind the end where the file is shorter. */
+/* Extends a shorter file with zeros. */
 void slc_tree_grow(struct slc_tree *tree, uint32_t node, uint64_t bytes);
 
 /* The node of a name in a folder, or SLC_TREE_NONE. */
 uint32_t slc_tree_find(const struct slc_tree *tree, uint32_t folder, const char *name);
 
 /*
- * Follows a path from the root (a relative one, too; "." and ".." are understood) to its last name:
- * *folder is where that lies, *name the name (slc_free'd by the caller with free), or "" for the
- * root. 0, -ENOENT or -ENOTDIR where a folder on the way is none.
+ * Follows a path from the root (relative paths, too; "." and ".." are supported) to its last name:
+ * *folder is the parent folder, *name the name (allocated; the caller releases it with free), or ""
+ * for the root. Returns 0, -ENOENT, or -ENOTDIR if a component is not a folder.
  */
 int slc_tree_walk(const struct slc_tree *tree, const char *path, uint32_t *folder, char **name);
-/* The node at a path, or SLC_TREE_NONE with *error. */
+/* The node at a path, or SLC_TREE_NONE with *error set. */
 uint32_t slc_tree_look(const struct slc_tree *tree, const char *path, int *error);
 
-/* A hash of all that can be reached: names, kinds and bytes; of files whose names end
- * with `unread` (NULL: none) that they are there. */
+/* A hash of everything reachable: names, kinds and bytes. Files whose names end with `unread`
+ * (NULL: none) count only by their name. */
 uint64_t slc_tree_hash(const struct slc_tree *tree, const char *unread);
-/* Prints what is there, a line each behind "# ". */
+/* Prints the tree, one line per node with the prefix "# ". */
 void slc_tree_print(const struct slc_tree *tree);
 
-/* Memory that ends the program when there is none; free(). */
+/* Reallocates memory and ends the program on failure; release with free(). */
 void *slc_tree_memory(void *memory, uint64_t bytes);
 char *slc_tree_text(const char *text);
 

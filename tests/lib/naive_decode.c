@@ -1,4 +1,4 @@
-/* See naive_decode.h. */
+/* Decodes described blocks bit by bit. */
 #include "naive_decode.h"
 
 #include "base/compress.h"
@@ -9,12 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Where bytes come from. */
+/* Source of the bytes. */
 struct source {
     const struct slc_encoded_layout *layout;
     const struct slc_encoded_tile *tile;
     const uint8_t *block;
-    const uint8_t *planes; /* what planes_at and values_at of planes are from */
+    const uint8_t *planes; /* buffer to which planes_at and values_at refer */
     uint32_t start, nnz;   /* of the run */
 };
 
@@ -47,7 +47,7 @@ static uint32_t bytes_of_bits(uint64_t bits)
     return (uint32_t)((bits + 7) / 8);
 }
 
-/* The numbers of the run: all its groups, from where groups before them end. */
+/* The numbers of the run: all its groups, starting after the groups before them. */
 static bool
 get_patched(const struct source *source, const struct slc_encoded_patched *at, slc_u128 *numbers)
 {
@@ -76,7 +76,7 @@ get_patched(const struct source *source, const struct slc_encoded_patched *at, s
     return true;
 }
 
-/* Coordinate of mode n of a key, by as many words of it as vary in the tile. */
+/* Coordinate of mode n of a key, from as many words of the key as vary in the tile. */
 static uint64_t coordinate(const struct source *source, unsigned n, slc_u128 key)
 {
     const struct slc_encoded_layout *layout = source->layout;
@@ -103,7 +103,8 @@ static bool store_coordinate(const struct source *source,
     return value - source->tile->corner[n] <= source->tile->extent[n];
 }
 
-/* Coordinates from the gaps of the run, whose first key may be at least `base` above the tile's. */
+/* Coordinates from the gaps of the run, whose first key is at least `base` above the tile's
+ * first key. */
 static bool sum_gaps(const struct source *source,
                      slc_u128 base,
                      const slc_u128 *gaps,
@@ -111,10 +112,10 @@ static bool sum_gaps(const struct source *source,
 {
     const slc_u128 first = slc_key_join(source->tile->first_lo, source->tile->first_hi);
     const slc_u128 span = slc_key_join(source->tile->last_lo, source->tile->last_hi) - first;
-    slc_u128 above = base; /* of the next key if its gap is 0 */
+    slc_u128 above = base; /* next key if its gap is 0 */
 
     for (uint32_t i = 0; i < source->nnz; i++) {
-        /* `above` has passed the last key where it is larger, or has come to 2^128. */
+        /* Fails if `above` exceeds the last key or reaches 2^128. */
         if (above > span || (source->start + i > 0 && above == 0) || gaps[i] > span - above) {
             return false;
         }
@@ -142,7 +143,7 @@ static bool decode_packed(const struct source *source, struct slc_naive_run *dec
                     gaps, decoded);
 }
 
-/* Element i of `bytes` planes of a byte per nonzero. */
+/* Element i of `bytes` planes with one byte per nonzero. */
 static slc_u128 get_planes(const struct source *source, uint64_t at, unsigned bytes, uint32_t i)
 {
     slc_u128 value = 0;
@@ -167,7 +168,8 @@ static bool decode_planes(const struct source *source, struct slc_naive_run *dec
     return sum_gaps(source, base, gaps, decoded);
 }
 
-/* Upper key bits of nonzero i of the tile: of the last sub-block that begins at or before it. */
+/* Upper key bits of nonzero i of the tile: those of the last sub-block that begins at or before
+ * it. */
 static uint64_t upper_bits(const struct source *source, uint32_t i)
 {
     const uint8_t *sub_block = source->block + source->tile->sub_blocks_at;
@@ -224,7 +226,7 @@ static double float_of_bits(uint32_t bits)
     return (double)slc_load_f32(bytes);
 }
 
-/* Value of nonzero i of the tile, in any form but integers; zero where it has none. */
+/* Value of nonzero i of the tile in any form except integers; zero if it has none. */
 static double get_value(const struct source *source, uint32_t i)
 {
     const struct slc_encoded_tile *tile = source->tile;
@@ -255,7 +257,7 @@ static double get_value(const struct source *source, uint32_t i)
 
 static bool decode_integers(const struct source *source, struct slc_naive_run *decoded)
 {
-    const int64_t most = INT64_C(1) << 53; /* every integer up to here is a double */
+    const int64_t most = INT64_C(1) << 53; /* every integer up to this bound is a double */
     slc_u128 above[SLC_RUN_NNZ];
 
     if (!get_patched(source, &source->tile->integers, above)) {

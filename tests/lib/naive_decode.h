@@ -1,7 +1,8 @@
 /*
- * A decoder of described blocks (base/encoded.h), written to be read: run by run, bit by bit, from
- * the description and the block's bytes alone. What storage/ decodes and what kernels of gpu/ do is
- * compared with it. It never leaves the block or its expanded bytes, whatever these hold.
+ * A decoder of described blocks (base/encoded.h), written for readability: run by run, bit by bit,
+ * from the description and the bytes of the block alone. It is the reference for the decoders of
+ * storage/ and the kernels of gpu/. It never accesses memory outside the block or its expanded
+ * bytes, whatever their contents.
  */
 #ifndef SLC_NAIVE_DECODE_H
 #define SLC_NAIVE_DECODE_H
@@ -23,15 +24,16 @@ static inline uint32_t slc_naive_runs(const struct slc_encoded_tile *tile)
     return (tile->nnz + SLC_RUN_NNZ - 1) / SLC_RUN_NNZ;
 }
 
-/* Undoes LZ4 of a tile into its place in the block's expanded bytes; false where that fails. */
+/* Decompresses LZ4 of a tile into its place in the expanded bytes of the block; false on
+ * failure. */
 bool slc_naive_expand(const struct slc_encoded_block *block,
                       const struct slc_encoded_tile *tile,
                       uint8_t *expanded);
 
 /*
- * Decodes run `run` of a tile whose block has been expanded. False where its bytes contradict the
- * description: keys beyond the last one, coordinates outside of the tile, values that are not
- * allowed, exceptions of a group in places that do not ascend.
+ * Decodes run `run` of a tile whose block has been expanded. Returns false if the bytes contradict
+ * the description: keys beyond the last key, coordinates outside the tile, invalid values, or
+ * exceptions of a group whose positions do not ascend.
  */
 bool slc_naive_decode(const struct slc_encoded_layout *layout,
                       const struct slc_encoded_block *block,

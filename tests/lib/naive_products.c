@@ -1,16 +1,16 @@
-/* One nonzero at a time, in f64, in the order of the list, behind a sort by fibers. */
+/* Reference products: one nonzero at a time, in f64, in list order, after a sort by fibers. */
 #include "naive_products.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* What nonzeros are sorted by. */
+/* Sort key of the nonzeros. */
 struct fiber_order {
     const struct slc_coo_view *tensor;
     unsigned mode;
 };
 
-/* The sign says which fiber comes first; 0: nonzeros a and b are in one. */
+/* The sign orders the fibers of nonzeros a and b; 0: both are in the same fiber. */
 static int compare_fibers(const struct fiber_order *by, uint64_t a, uint64_t b)
 {
     for (unsigned m = 0; m < by->tensor->order; m++) {

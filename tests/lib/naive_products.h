@@ -1,4 +1,4 @@
-/* The oracle of products that are told fiber by fiber, and of Gram matrices; for tests alone. */
+/* Reference for products whose result is listed by fiber, and for Gram matrices; for tests only. */
 #ifndef SLC_TESTS_NAIVE_PRODUCTS_H
 #define SLC_TESTS_NAIVE_PRODUCTS_H
 
@@ -10,9 +10,9 @@ extern "C" {
 
 /*
  * The nonempty fibers of `mode`: order[k] is the k-th nonzero, and fiber[k] the number of its fiber
- * from 0, when nonzeros are sorted by the coordinates of all other modes (the first mode decides
- * before the second; nonzeros of one fiber stay in the order of the list). Both arrays have room
- * for nnz. Returns how many fibers there are; with one mode all nonzeros are in one.
+ * from 0, when nonzeros are sorted by the coordinates of all other modes (the first mode is most
+ * significant; nonzeros of one fiber keep the order of the list). Both arrays have nnz elements.
+ * Returns the number of fibers; with one mode all nonzeros are in one fiber.
  */
 uint64_t slc_reference_fibers(const struct slc_coo_view *tensor,
                               unsigned mode,
@@ -20,10 +20,10 @@ uint64_t slc_reference_fibers(const struct slc_coo_view *tensor,
                               uint64_t *fiber);
 
 /*
- * SpTV, Y = X x_n v: y(f) = sum over the nonzeros x of fiber f of x * v(i_n)   ([Kolda2009]
- * section 2.5; the product of SPTV, fiber by fiber). `order` and `fiber` are what
- * slc_reference_fibers made of `mode`; `sums` (one per fiber) is overwritten. A fiber whose sum is
- * zero has its sum all the same. Sums in the order of the list.
+ * SpTV, Y = X x_n v: y(f) = sum over the nonzeros x of fiber f of x * v(i_n) ([Kolda2009] section
+ * 2.5; the product of SPTV, fiber by fiber). `order` and `fiber` are the output of
+ * slc_reference_fibers for `mode`; `sums` (one per fiber) is overwritten. A fiber with sum zero is
+ * kept. Sums are in list order.
  */
 void slc_reference_ttv(const struct slc_coo_view *tensor,
                        unsigned mode,
@@ -34,9 +34,9 @@ void slc_reference_ttv(const struct slc_coo_view *tensor,
 
 /*
  * TTM, Y = X x_n U^T with a row of U (dims[n] x R) per index: y(f, r) = sum over the nonzeros x of
- * fiber f of x * U(i_n, r)   ([Kolda2009] section 2.5, whose matrix is this one transposed; rows as
+ * fiber f of x * U(i_n, r) ([Kolda2009] section 2.5, whose matrix is this one transposed; rows as
  * in XPLAT's listings). `rows` (fibers x matrix->cols, row-major, contiguous, f64) is overwritten.
- * Everything else as for SpTV, which is this with R = 1.
+ * SpTV is the case R = 1; everything else is the same.
  */
 void slc_reference_ttm(const struct slc_coo_view *tensor,
                        unsigned mode,

@@ -1,4 +1,4 @@
-/* See product_device.h. */
+/* Multiplies tiles on the CPU and checks the contract. */
 #include "product_device.h"
 
 #include "naive_decode.h"
@@ -17,16 +17,16 @@ struct lane {
     atomic_flag used;
     struct slc_naive_run run;
     uint64_t tiles;
-    uint32_t count, delivered, room; /* fibers; room: of the arrays */
+    uint32_t count, delivered, room; /* fibers; room: capacity of the arrays */
     uint32_t *offset[SLC_MAX_ORDER];
     double *sums;
     uint64_t last[SLC_MAX_ORDER]; /* coordinates of the last nonzero */
-    void *out;                    /* what was delivered last */
+    void *out;                    /* output of the last call */
 };
 
 struct product_device {
     struct slc_device device;
-    struct product_device_counts counts; /* by all lanes: atomic builtins */
+    struct product_device_counts counts; /* over all lanes; updated by atomic builtins */
     uint64_t memory_bytes;
     unsigned late_us;
     atomic_uint calls;
@@ -34,7 +34,7 @@ struct product_device {
     uint64_t damaged;
 
     bool open;
-    struct slc_device_product product; /* its matrices are the device's own */
+    struct slc_device_product product; /* its matrices are owned by the device */
     struct slc_encoded_layout layout;
     struct slc_matrix matrix[SLC_MAX_ORDER];
     uint32_t cols;
@@ -114,7 +114,7 @@ static uint64_t memory_bytes(const struct slc_device *device,
     return bytes;
 }
 
-/* Whether the product is one that the contract allows. */
+/* Whether the contract allows the product. */
 static bool is_sound(const struct slc_device_product *product)
 {
     const enum slc_value_type type = product->precision;
@@ -183,7 +183,7 @@ static enum slc_status product_open(struct slc_device *device,
         }
         return status;
     }
-    /* What stats are since. */
+    /* Start of the statistics. */
     atomic_store(&self->blocks, 0);
     atomic_store(&self->nnz, 0);
     atomic_store(&self->block_bytes, 0);
@@ -222,7 +222,7 @@ static void close_device(struct slc_device *device)
     self->counts.closed++;
 }
 
-/* Room for one more fiber, whose sums are zero. */
+/* Appends a fiber whose sums are zero. */
 static void begin_fiber(const struct product_device *own,
                         struct lane *lane,
                         const struct slc_encoded_tile *tile,
@@ -278,7 +278,7 @@ add_run(const struct product_device *own, struct lane *lane, const struct slc_en
     }
 }
 
-/* Hands over the next fibers, in memory of their exact size. */
+/* Delivers the next fibers, in memory of their exact size. */
 static void
 deliver(const struct product_device *own, struct lane *lane, struct slc_device_fibers *fibers)
 {

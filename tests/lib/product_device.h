@@ -1,8 +1,8 @@
 /*
- * A device that multiplies tiles (base/device.h: product_open and what follows), on the processor
- * and by the shortest way: nonzero by nonzero, with naive_decode.h. It does nothing else: its other
- * operations are NULL but for info, close, stats and destroy. It notes whether the host keeps to
- * the rules; sums are in memory of their exact size, which goes at the lane's next call.
+ * A device that multiplies tiles (product_open and the functions after it in base/device.h) on the
+ * CPU in the simplest way: nonzero by nonzero, with naive_decode.h. Its other operations are NULL
+ * except info, close, stats and destroy. It counts violations of the contract by the host. Sums are
+ * in memory of their exact size, which is released at the lane's next call.
  */
 #ifndef SLC_PRODUCT_DEVICE_H
 #define SLC_PRODUCT_DEVICE_H
@@ -11,29 +11,29 @@
 
 #include <stdint.h>
 
-/* What was asked of a device since it was created. */
+/* Calls since the device was created. */
 struct product_device_counts {
     unsigned tiles, more; /* calls that succeeded */
     unsigned at_once;     /* lanes in use */
-    unsigned at_most;     /* lanes that ever were at the same time */
-    unsigned wrongs;      /* rules that were broken; each is printed */
+    unsigned at_most;     /* largest number of simultaneous lanes */
+    unsigned wrongs;      /* violations of the contract; each is printed */
     unsigned opened, closed;
 };
 
 /*
- * `memory_bytes`: what product_open may take; `late_us`: a tile takes so much longer at most.
- * Ends the program when memory does. Owns: its destroy, by the table.
+ * `memory_bytes`: limit of product_open; `late_us`: largest random delay of a tile. Ends the
+ * program if memory runs out. Owns: its destroy, by the table.
  */
 struct slc_device *product_device_create(uint64_t memory_bytes, unsigned late_us);
 
-/* Not while lanes are used. */
+/* Only while no lane is in use. */
 const struct product_device_counts *product_device_counts(const struct slc_device *device);
 
-/* The k-th call from now on of product_open, product_tile and product_more together fails, with
- * SLC_ERR_SYSTEM and "refused"; 0: none. Not while lanes are used. */
+/* The k-th of the following calls of product_open, product_tile and product_more together fails
+ * with SLC_ERR_SYSTEM and "refused"; 0: none. Only while no lane is in use. */
 void product_device_refuse(struct slc_device *device, unsigned k);
 
-/* This tile, by its ordinal, is found damaged; UINT64_MAX: none. Likewise. */
+/* Reports the tile with this ordinal as damaged; UINT64_MAX: none. Only while no lane is in use. */
 void product_device_damage(struct slc_device *device, uint64_t tile);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * See recorded_files.h. One lock guards everything, so that the record's order is the order in
- * which the operations took place.
+ * A disk in memory that records its changes. One lock guards everything, so that the order of the
+ * record is the order of the operations.
  */
 #include "recorded_internal.h"
 

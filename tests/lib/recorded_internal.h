@@ -1,4 +1,4 @@
-/* What the files behind recorded_files.h share; private to them. */
+/* Shared by the implementation files of recorded_files.h; private to them. */
 #ifndef SLC_RECORDED_INTERNAL_H
 #define SLC_RECORDED_INTERNAL_H
 
@@ -27,13 +27,13 @@ struct slc_recorded {
     struct slc_change *changes;
     uint64_t change_count;
     uint64_t syncs;
-    uint64_t ignored; /* the sync that does nothing */
+    uint64_t ignored; /* number of the sync that does nothing */
 };
 
 /* Without a `self`. */
 extern const struct slc_files slc_recorded_operations;
 
-/* Makes a change, and records it. The lock is held, or the disk is idle. */
+/* Applies and records a change. The lock must be held, or the disk idle. */
 void slc_recorded_change(struct slc_recorded *disk, const struct slc_change *change);
 
 #endif

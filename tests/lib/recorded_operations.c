@@ -1,4 +1,5 @@
-/* The operations of recorded_files.h: what a file system does, as errno values of the kernel. */
+/* The operations of the recorded disk: they behave like a file system and return errno values of
+ * the kernel. */
 #include "recorded_internal.h"
 
 #include <errno.h>
@@ -6,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Far above those of the system, so that a call past the table finds nothing open. */
+/* Far above the descriptors of the system, so that a call that bypasses the table finds nothing
+ * open. */
 enum { FIRST_FD = 1 << 24, PAGE = 4096 };
 
-/* Takes the lock for an operation on a descriptor; NULL, without the lock, where none is open. */
+/* Acquires the lock for an operation on a descriptor; returns NULL, without the lock, if it is
+ * not open. */
 static struct slc_recorded_descriptor *begin(struct slc_recorded *disk, int fd)
 {
     const uint32_t at = (uint32_t)fd - FIRST_FD;
@@ -43,7 +46,7 @@ static int open_descriptor(struct slc_recorded *disk, uint32_t node)
     return (int)(FIRST_FD + at);
 }
 
-/* Opens what is at a place, or makes a file there. */
+/* Opens the file at a place, or creates it there. */
 static int open_at(struct slc_recorded *disk, uint32_t folder, char *name, int flags)
 {
     uint32_t node = name[0] == '\0' ? folder : slc_tree_find(&disk->tree, folder, name);
@@ -146,7 +149,7 @@ static int64_t recorded_read(void *self, int fd, void *data, uint64_t bytes)
     return recorded_read_at(self, fd, data, bytes, SLC_NOWHERE);
 }
 
-/* Both writes. What is written may stand in memory that may not be changed: so a copy is made. */
+/* Both writes. The data may be in read-only memory, so it is copied. */
 static int64_t
 recorded_write_at(void *self, int fd, const void *data, uint64_t bytes, uint64_t offset)
 {
@@ -174,7 +177,7 @@ static int64_t recorded_write(void *self, int fd, const void *data, uint64_t byt
     return recorded_write_at(self, fd, data, bytes, SLC_NOWHERE);
 }
 
-/* The lock is held. */
+/* The lock must be held. */
 static void sync_node(struct slc_recorded *disk, enum slc_change_kind kind, uint32_t node)
 {
     if (!disk->recording) {
@@ -230,7 +233,7 @@ static int recorded_truncate(void *self, int fd, uint64_t bytes)
     return end(disk, 0);
 }
 
-/* Reserved space is zeros and length; none is ever short. */
+/* Reserving extends the file with zeros; space never runs out. */
 static int recorded_reserve(void *self, int fd, uint64_t bytes)
 {
     struct slc_recorded *disk = self;
@@ -283,7 +286,7 @@ static int recorded_stat_path(void *self, const char *path, struct slc_file_stat
     return end(disk, result);
 }
 
-/* A disk in memory has more room than anything that is tried on it takes. */
+/* More than any test needs. */
 static int recorded_free_bytes(void *self, const char *path, uint64_t *bytes)
 {
     struct slc_recorded *disk = self;
@@ -295,7 +298,7 @@ static int recorded_free_bytes(void *self, const char *path, uint64_t *bytes)
     return end(disk, result);
 }
 
-/* Renames within the tree. The lock is held. */
+/* Renames within the tree. The lock must be held. */
 static int
 move(struct slc_recorded *disk, const struct slc_tree_place *from, const struct slc_tree_place *to)
 {
@@ -321,7 +324,7 @@ move(struct slc_recorded *disk, const struct slc_tree_place *from, const struct 
     return 0;
 }
 
-/* Lets two names change what they stand for. The lock is held. */
+/* Exchanges two names. The lock must be held. */
 static int
 swap(struct slc_recorded *disk, const struct slc_tree_place *a, const struct slc_tree_place *b)
 {
@@ -340,7 +343,7 @@ swap(struct slc_recorded *disk, const struct slc_tree_place *a, const struct slc
     return 0;
 }
 
-/* What is done with the places of two paths. */
+/* Applies an operation to the places of two paths. */
 static int with_places(struct slc_recorded *disk,
                        const char *from,
                        const char *to,
@@ -375,7 +378,7 @@ static int recorded_exchange(void *self, const char *a, const char *b)
     return with_places(self, a, b, swap);
 }
 
-/* Removes what is at `path` if it is a file, or an empty folder, as `kind` says. */
+/* Removes the file or the empty folder (`kind`) at `path`. */
 static int remove_name(struct slc_recorded *disk, const char *path, char kind)
 {
     struct slc_tree_place place;
@@ -507,7 +510,7 @@ static int recorded_advise_file(void *self, int fd, uint64_t offset, uint64_t by
     return 0;
 }
 
-/* The names as they are now, for whoever asks may change the folder meanwhile. */
+/* Copies the names, because the caller may change the folder meanwhile. */
 static int recorded_list_folder(void *self,
                                 const char *path,
                                 int (*entry)(void *context, const char *name, char kind),

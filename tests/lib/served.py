@@ -1,4 +1,5 @@
-"""The command as a server (tests/cli/served.c): each run a process of its own, whose libraries are loaded already."""
+"""Client of the command as a server (tests/cli/served.c): each run is its own process, with the
+libraries already loaded."""
 
 import atexit
 import os
@@ -9,7 +10,8 @@ import tempfile
 
 
 class Server:
-    """Started with the first run, so that children have what limits and environment the test has set."""
+    """Starts at the first run, so that the children inherit the limits and environment that the
+    test has set."""
 
     def __init__(self, path):
         self.path, self.process = path, None
@@ -23,12 +25,13 @@ class Server:
         atexit.register(self.stop)
 
     def stop(self):
-        """Ends the server by the end of its requests."""
+        """Closes the request pipe, which ends the server."""
         self.process.stdin.close()
         self.process.wait()
 
     def seconds(self):
-        """Processor time of the runs so far, which the system tells a parent after the server's end alone."""
+        """Processor time of the runs so far; the system reports it to a parent only after the
+        server has ended."""
         if self.process is None or self.process.returncode is not None:
             return 0
         with open(f"/proc/{self.process.pid}/stat") as file:
@@ -36,7 +39,7 @@ class Server:
         return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
     def run(self, args, timeout=None, cwd="."):
-        """As subprocess.run with text captured."""
+        """Like subprocess.run with captured text."""
         if self.process is None:
             self.start()
         for file in self.files:

@@ -1,4 +1,4 @@
-/* The program of a folder of tests: runs one of the suites that are linked into it. */
+/* Main program of a folder of tests: runs one of the suites linked into it. */
 #include "slc_test.h"
 
 #include <stdio.h>

@@ -39,7 +39,7 @@ bool slc_test_full(void)
     return getenv("SLC_TEST_FULL") != NULL;
 }
 
-/* How quick a test has to be: 0 (all cases), 1 or 2. */
+/* Speed level of the tests: 0 (all cases), 1 or 2 (fewest). */
 static unsigned quickness(void)
 {
     const char *quick = getenv("SLC_TEST_QUICK");
@@ -100,7 +100,7 @@ static void print_diagnostic(const char *text)
         putchar(*text == '\n' ? ' ' : *text);
     }
     putchar('\n');
-    (void)fflush(stdout); /* a crash after it must not take it away */
+    (void)fflush(stdout); /* so that a later crash does not lose it */
 }
 
 void slc_test_assert_ok(enum slc_status status,
@@ -142,7 +142,7 @@ void slc_test_assert_fails(enum slc_status status,
     CU_assertImplementation(as_wanted, line, text, file, "", CU_FALSE);
 }
 
-/* Says what a test took that was not quick, so that those that make the check long can be seen. */
+/* Prints the time of a slow test, so that those that make the check long can be found. */
 static void print_time(void)
 {
     const clock_t now = clock();

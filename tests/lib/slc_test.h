@@ -1,7 +1,7 @@
 /*
  * The test harness: CUnit tests reported as TAP, with skips, seeds and canaries.
  *
- * A test file is a suite: it lists its tests, and the program of its folder runs it by its name.
+ * Each test file is a suite that lists its tests; the program of the folder runs a suite by name.
  *
  *     SLC_SUITE(plan)
  *     {
@@ -11,9 +11,9 @@
  *     }
  *
  * `PROGRAM SUITE [NAME]` runs the tests of a suite, or those whose name contains NAME; `PROGRAM`
- * lists its suites; with one suite its name can be left out. SLC_TEST_SEED sets the seed of
- * slc_test_seed(), which is printed, so that a failure can be repeated. A file that needs a program
- * of its own has a main instead.
+ * lists its suites; the name of the only suite can be omitted. SLC_TEST_SEED sets the seed of
+ * slc_test_seed(), which is printed so that a failure can be reproduced. A file that needs a
+ * program of its own has a main instead.
  */
 #ifndef SLC_TEST_H
 #define SLC_TEST_H
@@ -36,7 +36,7 @@ struct slc_test {
 int slc_test_main(
     const char *suite, const struct slc_test *tests, size_t count, int argc, char **argv);
 
-/* Lists a suite; `run` gets the arguments behind the suite's name, the name as argv[0]. */
+/* Registers a suite. `run` gets its name as argv[0], followed by the remaining arguments. */
 void slc_suite_add(const char *name, int (*run)(int argc, char **argv));
 
 /* clang-format off */
@@ -49,30 +49,30 @@ void slc_suite_add(const char *name, int (*run)(int argc, char **argv));
     static int suite_##name(int argc, char **argv)
 /* clang-format on */
 
-/* Marks the running test as skipped, with the reason; return from it afterwards. */
+/* Marks the running test as skipped, with the reason; the test must then return. */
 void slc_test_skip(const char *reason);
 
 /* Seed of this run: SLC_TEST_SEED or 1. */
 uint64_t slc_test_seed(void);
 
-/* True when SLC_TEST_FULL is set: all cases, however long they take. */
+/* True if SLC_TEST_FULL is set: run all cases, however long they take. */
 bool slc_test_full(void);
 
 /*
- * True when SLC_TEST_QUICK is 1 or 2 and SLC_TEST_FULL is unset: a build under a sanitizer, several
- * times slower, where a test may take a part of its cases. Each kind of case has to stay: what is
- * looked for there are faults of memory and of threads, and the run without sanitizers takes more.
+ * True if SLC_TEST_QUICK is 1 or 2 and SLC_TEST_FULL is unset: a sanitizer build, several times
+ * slower, in which a test may run a part of its cases. Every kind of case must remain: the build
+ * finds memory and threading errors; the run without sanitizers covers more cases.
  */
 bool slc_test_quick(void);
 
 /*
- * True when SLC_TEST_QUICK is 2 and SLC_TEST_FULL is unset: a build under ThreadSanitizer, twenty
- * times slower. Cases that differ in numbers alone may stay out: each way in which threads meet is
- * enough.
+ * True if SLC_TEST_QUICK is 2 and SLC_TEST_FULL is unset: a ThreadSanitizer build, twenty times
+ * slower. Cases that differ only in numbers may be omitted; every interaction of threads must
+ * remain.
  */
 bool slc_test_threads_only(void);
 
-/* A fresh empty folder for the running test, removed when the program ends. Never NULL. */
+/* A new empty folder for the running test, removed when the program ends. Never NULL. */
 const char *slc_test_folder(void);
 
 /* Asserts success and prints the error record otherwise. */

@@ -1,4 +1,4 @@
-"""A few lines of TAP, and what the tests need to run the command."""
+"""A small TAP harness, and helpers that run the command under test."""
 
 import hashlib
 import json
@@ -18,25 +18,26 @@ import traceback
 sys.path.insert(0, os.path.dirname(__file__))
 from served import Server  # noqa: E402
 
-# What a shell without job control runs in the background ignores SIGINT, and so would the commands that tests interrupt.
+# A shell without job control starts background commands with SIGINT ignored, and the commands that
+# tests interrupt would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLUICE = os.environ.get("SLUICE", "sluice")
 SERVED = os.environ.get("SLUICE_SERVED")  # the command as a server
-EMULATED = os.environ.get("SLUICE_EMULATED")  # the command with a device that is emulated
+EMULATED = os.environ.get("SLUICE_EMULATED")  # the command with an emulated device
 SOURCE = os.environ.get("SLC_SOURCE", os.path.join(os.path.dirname(__file__), "..", ".."))
 FULL = os.environ.get("SLC_TEST_FULL") == "1"
 # Set for builds under sanitizers, which are several times slower.
 QUICK = os.environ.get("SLC_TEST_QUICK") in ("1", "2") and not FULL
-# NumPy runs without what fills each piece of memory that is taken or given back, which costs a fifth of its time.
-# The command, which is what is tested, runs with it.
+# NumPy would lose a fifth of its speed if malloc and free filled memory. Only the command under
+# test runs with the fill.
 if os.environ.get("MALLOC_PERTURB_") == "0":
     os.environ["MALLOC_PERTURB_"] = str(random.randint(1, 255))
     print(f"# MALLOC_PERTURB_={os.environ['MALLOC_PERTURB_']}")
 
 
 class Skip(Exception):
-    """Raised by a test that cannot run here; says why."""
+    """Raised, with the reason, by a test that cannot run here."""
 
 
 def check(condition, message):
@@ -45,7 +46,7 @@ def check(condition, message):
 
 
 def call(*command, **kw):
-    """Runs a program that is to succeed; returns what it prints."""
+    """Runs a program, checks that it succeeds, and returns its output."""
     done = subprocess.run(command, capture_output=True, text=True, **kw)
     check(done.returncode == 0, f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -56,14 +57,15 @@ EMULATED_SERVER = Server(EMULATED) if EMULATED else None
 
 
 def run_command(args, timeout=None, cwd="."):
-    """Runs the command, by its server where there is one, as subprocess.run does."""
+    """Like subprocess.run for the command; uses its server if there is one."""
     if SERVER:
         return SERVER.run(args, timeout, cwd)
     return subprocess.run([SLUICE, *args], capture_output=True, text=True, timeout=timeout, cwd=cwd)
 
 
 def sluice(*args, status=0, cwd=".", **kw):
-    """Runs the command; checks the exit status; returns (stdout, stderr). What `kw` asks for no server does."""
+    """Runs the command, checks the exit status and returns (stdout, stderr). Runs with `kw` bypass
+    the server."""
     args = list(map(str, args))
     done = subprocess.run([SLUICE, *args], capture_output=True, text=True, cwd=cwd, **kw) if kw else \
         run_command(args, cwd=cwd)
@@ -74,7 +76,7 @@ def sluice(*args, status=0, cwd=".", **kw):
 
 
 def emulated(*args, status=0, fault=None):
-    """Runs the command on an emulated device; checks the exit status; returns all that it said."""
+    """Runs the command on an emulated device, checks the exit status and returns its output."""
     args = list(map(str, args))
     done = subprocess.run([EMULATED, *args], capture_output=True, text=True, timeout=300,
                           env=os.environ | {"SLC_EMULATION_FAULT": fault}) if fault else EMULATED_SERVER.run(args, 300)
@@ -83,7 +85,8 @@ def emulated(*args, status=0, fault=None):
 
 
 def interrupted(args, folder, begun):
-    """Runs the command on an emulated device in `folder`, stops it when the path `begun` is there; nothing is left."""
+    """Runs the command on an emulated device in `folder`, interrupts it when the path `begun`
+    exists, and checks that it leaves no files."""
     before = sorted(os.listdir(folder))
     child = subprocess.Popen([EMULATED, *map(str, args)], cwd=folder, stderr=subprocess.PIPE)
     while not os.path.exists(os.path.join(folder, begun)) and child.poll() is None:
@@ -95,7 +98,7 @@ def interrupted(args, folder, begun):
 
 
 def holds(path, size):
-    """Whether there is a file or folder of so many bytes at least."""
+    """Whether there is a file or folder with at least this many bytes."""
     try:
         return os.stat(path).st_size >= size
     except FileNotFoundError:
@@ -103,8 +106,8 @@ def holds(path, size):
 
 
 def ended(args, folder, begun, number=signal.SIGKILL, size=0):
-    """Runs the command in `folder` and ends it by a signal once the path `begun` is there, with `size` bytes; returns
-    the exit code, 0 where it was through before, and what it said."""
+    """Runs the command in `folder` and signals it once the path `begun` exists with `size` bytes;
+    returns the exit code (0 if it finished before) and its output."""
     child = subprocess.Popen([SLUICE, *map(str, args)], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True)
     while not holds(os.path.join(folder, begun), size) and child.poll() is None:
@@ -115,8 +118,8 @@ def ended(args, folder, begun, number=signal.SIGKILL, size=0):
 
 
 def crowded(args, folder, output):
-    """Runs the command in `folder` and has a folder in the place of its output when it is through, so that all that it
-    leaves is a name to be given; returns the exit code and what it said."""
+    """Runs the command in `folder` and puts a folder in the place of its output when it is nearly
+    finished, so that only the final rename remains; returns the exit code and its output."""
     child = subprocess.Popen([SLUICE, *map(str, args)], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True)
     while not os.path.exists(os.path.join(folder, output + ".part")) and child.poll() is None:
@@ -130,7 +133,7 @@ def crowded(args, folder, output):
 
 
 def bundled(name, suffix=".tns.xz"):
-    """Path of a real tensor: bundled, or among the data shared beside the checkout."""
+    """Path of a real tensor, either bundled or in the shared data next to the checkout."""
     for folder in (os.path.join(SOURCE, "data"), os.path.join(SOURCE, "..", "shared", "data")):
         path = os.path.join(folder, name + suffix)
         if os.path.exists(path):
@@ -149,14 +152,14 @@ def source_text(*path):
 
 
 def generate_store(folder, dims, nnz, *options):
-    """The path of a store that the command draws at random."""
+    """Path of a store that the command generates at random."""
     store = os.path.join(folder, "t.slc")
     sluice("generate", store, "--dims", dims, "--nnz", nnz, "-q", "-f", *options)
     return store
 
 
 def tree(folder):
-    """What every file below a folder holds; of run.json, which tells times, that it is there."""
+    """Contents of all files below a folder; for run.json, which contains times, only its presence."""
     found = {}
     for here, _, names in os.walk(folder):
         for name in names:
@@ -167,7 +170,7 @@ def tree(folder):
 
 
 def npy(path, numbers, *shape):
-    """A .npy file of f64, in C order, by that format's own rules."""
+    """Bytes of a .npy file of f64 in C order, built from the format's specification."""
     head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     with open(path, "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
@@ -178,7 +181,7 @@ UNPACKED = tempfile.TemporaryDirectory(dir=os.environ.get("SLC_TEST_DIR"))
 
 
 def unpacked(name):
-    """Path of the text of a real tensor, for tests that read it several times: it is decompressed once."""
+    """Path of the text of a real tensor, decompressed once for tests that read it several times."""
     packed, text = bundled(name), os.path.join(UNPACKED.name, name + ".tns")
     if not os.path.exists(text):
         with lzma.open(packed) as source, open(text, "wb") as target:
@@ -187,13 +190,13 @@ def unpacked(name):
 
 
 def processor_seconds():
-    """Of this process and of those that it ran."""
+    """Processor time of this process and of its children."""
     own = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return own + sum(server.seconds() for server in (SERVER, EMULATED_SERVER) if server)
 
 
 def run(tests):
-    """Runs [(name, function(folder))] and prints TAP. A name on the command line selects."""
+    """Runs [(name, function(folder))] and prints TAP. A name on the command line selects tests."""
     chosen = [t for t in tests if len(sys.argv) < 2 or sys.argv[1] in t[0]]
     print(f"1..{len(chosen)}")
     failed = 0

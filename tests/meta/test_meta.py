@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The house itself: layering, headers that stand alone, no dead files, no forgotten words."""
+"""Checks the source tree itself: layers, self-contained headers, no dead files, no retired words."""
 
 import functools
 import os
@@ -12,7 +12,7 @@ from tap import SOURCE, check, load_json, run  # noqa: E402
 
 def files(*endings, under=""):
     for folder, folders, names in os.walk(os.path.join(SOURCE, under)):
-        top = os.path.abspath(folder) == os.path.abspath(SOURCE)  # where builds are; convert/build/ is none
+        top = os.path.abspath(folder) == os.path.abspath(SOURCE)  # build folders, except convert/build/
         folders[:] = [d for d in folders if not d.startswith((".", "build") if top else ".") and d != "__pycache__"]
         for name in sorted(names):
             if name.endswith(endings):
@@ -25,7 +25,8 @@ def text(path):
 
 
 def layers():
-    """Folder -> folders that it may include: the table of docs/ARCHITECTURE.md, each row with all that its rows include."""
+    """Folder -> folders that it may include, from the table of docs/ARCHITECTURE.md; rows include
+    transitively."""
     rows = re.findall(r"^\| \d+ \| (`\w+/`(?:, `[\w/]+/`)*) \|.*\| ([^|]*) \|$", text("docs/ARCHITECTURE.md"), re.M)
     table = {}
     for folders, allowed in rows:
@@ -38,7 +39,8 @@ def layers():
 
 
 def layering(_folder):
-    """docs/ARCHITECTURE.md: a folder includes only the layers below it, and no two include each other."""
+    """docs/ARCHITECTURE.md: a folder includes only lower layers, and no two folders include each
+    other."""
     table = layers()
     for floor, allowed in table.items():
         for path in files(".c", ".h", ".cu", under=floor):
@@ -53,7 +55,7 @@ def layering(_folder):
 
 
 def no_circle(graph):
-    """Checks that no node of a graph, node -> nodes, leads back to itself."""
+    """Checks that a graph, node -> nodes, has no cycle."""
     state = {}
 
     def visit(node, trail):
@@ -69,17 +71,17 @@ def no_circle(graph):
 
 
 def no_cycles(_folder):
-    """Headers do not include one another in circles."""
+    """Headers do not include each other in cycles."""
     no_circle({path: re.findall(r'#include "([^"]+)"', text(path)) for path in files(".h")})
 
 
-# Top folders whose README.md files list every module as a row; others group modules.
+# Top folders whose README.md files list every module; others group modules.
 DESCRIBED = ("base", "storage", "cpu", "gpu", "api")
 
 
 @functools.lru_cache(maxsize=None)
 def folders_of(top):
-    """Folder -> (modules, folders included) of each folder below a top one that has sources, that one too."""
+    """Folder -> (modules, included folders) of each folder with sources, top folders included."""
     found = {}
     for path in files(".c", ".h", ".cu", under=top):
         modules, included = found.setdefault(os.path.dirname(path), (set(), set()))
@@ -89,12 +91,13 @@ def folders_of(top):
 
 
 def no_folder_circles(_folder):
-    """No two folders, subfolders and headers counted, include one another, directly or in circles."""
+    """No two folders include each other, directly or in cycles; subfolders and headers count."""
     no_circle({folder: included for top in layers() for folder, (_, included) in folders_of(top).items()})
 
 
 def readmes(_folder):
-    """Folders have a README.md; those of DESCRIBED name each module, nothing else, and every folder that is included."""
+    """Folders have a README.md; those of DESCRIBED name exactly their modules and every included
+    folder."""
     for top in set(layers()) - {"python"}:
         for folder in folders_of(top):
             check(os.path.exists(os.path.join(SOURCE, folder, "README.md")), f"{folder}/ has no README.md")
@@ -109,7 +112,7 @@ def readmes(_folder):
 
 
 def engine_order(_folder):
-    """Subfolders of engine/ include only those that docs/ARCHITECTURE.md lists before them."""
+    """Subfolders of engine/ include only those listed before them in docs/ARCHITECTURE.md."""
     row = re.search(r"^\| \d+ \| `engine/` \|(.*)\| [^|]* \|$", text("docs/ARCHITECTURE.md"), re.M)[1]
     order = re.findall(r"`(\w+)/`", row)
     for path in files(".c", ".h", under="engine"):
@@ -123,10 +126,8 @@ INCLUDED_FROM = ("", "include", "tests/lib", "tests/gpu/emulation")
 
 @functools.lru_cache(maxsize=None)
 def begins_with(path):
-    """
-    The header of ours with which a file begins, behind comments and a guard: whoever compiles the file
-    compiles that header alone. None if it begins with anything else.
-    """
+    """Our header that a file includes first, after comments and a guard: compiling the file then
+    compiles that header alone. None if the file starts with anything else."""
     code = re.sub(r"/\*.*?\*/|//[^\n]*", "", text(path), flags=re.S)
     found = re.match(r'\s*(?:#ifndef (\w+)\s+#define \1\s+)?#include (["<])([^">]+)[">]', code)
     if not found:
@@ -137,7 +138,7 @@ def begins_with(path):
 
 
 def trail(path):
-    """A header, the one that it begins with, and so on."""
+    """A header, the header that it includes first, and so on."""
     while path is not None:
         yield path
         path = begins_with(path)
@@ -145,40 +146,40 @@ def trail(path):
 
 @functools.lru_cache(maxsize=None)
 def reaches(path, target):
-    """Whether a header includes another, or is it."""
+    """Whether a header is `target` or includes it."""
     return path == target or any(reaches(name, target) for name in re.findall(r'#include "([^"]+)"', text(path))
                                  if os.path.exists(os.path.join(SOURCE, name)))
 
 
 def built_alone():
-    """(header, standard) of headers that a source of the build begins with; none without a build."""
+    """(header, standard) of headers that a source of the build includes first; none without a
+    build."""
     listed = os.path.join(os.environ.get("SLC_BUILD", ""), "compile_commands.json")
     for item in load_json(listed) if os.path.exists(listed) else []:
         path = os.path.relpath(os.path.join(item["directory"], item["file"]), SOURCE)
         standard = re.search(r" -std=(\S+)", item["command"])
-        # One that the build makes itself begins with nothing of ours, and may not be there yet.
+        # A generated source starts with no header of ours, and may not exist yet.
         if standard and "-Werror" in item["command"] and os.path.exists(os.path.join(SOURCE, path)):
             yield begins_with(path), standard.group(1)
 
 
 def headers_stand_alone(folder):
-    """
-    Every header compiles alone; the public ones also as C++. Those that a file begins with which the
-    build or this test compiles in the same language are not compiled another time.
-    """
+    """Every header compiles alone; the public ones also as C++. Headers that the build or this test
+    already compiles alone in the same language, as the first include of a file, are not compiled
+    again."""
     wanted = []
     for path in files(".h"):
         if path.endswith("_tmpl.h"):
             continue  # compiled once per element type by the file that includes it
         if path.startswith("tests/gpu/device/"):
-            continue  # includes CUDA's own header of that name
-        # CUDA and what stands in for it are C++ alone.
+            continue  # includes the CUDA header with the same name
+        # CUDA and its emulation are C++ only.
         cuda = path.startswith(("tests/gpu/emulation/", "tests/unit/gpu/")) or reaches(path, "gpu/cuda/cuda.h")
         wanted.append((path, "c++17" if cuda else "c11"))
         if path.startswith("include/"):
             wanted.append((path, "c++11"))
     done = {*built_alone(), *((begins_with(path), standard) for path, standard in wanted)}
-    # What nearly all of gpu/ begins with takes most of the time: it is compiled once, ahead of them.
+    # The first includes of nearly all of gpu/ dominate the time: they are precompiled once.
     begin = os.path.join(folder, "begin.h")
     compile_header(begin, "gpu/cuda/cuda.h", "c++17", "-x", "c++-header", "-o", begin + ".gch")
     for path, standard in wanted:
@@ -189,7 +190,7 @@ def headers_stand_alone(folder):
 
 
 def compile_header(source, path, standard, *more):
-    """Compiles the header `path` from a file `source` that has nothing else."""
+    """Compiles the header `path` from a file `source` that only includes it."""
     with open(source, "w") as file:
         file.write(f'#include "{os.path.join(SOURCE, path)}"\nextern int slc_unused;\n')
     done = subprocess.run([*os.environ.get("CC", "cc").split(), "-x", standard.rstrip("1234567890"), f"-std={standard}",
@@ -220,7 +221,7 @@ def no_dead_files(_folder):
 
 
 def words(_folder):
-    """Nothing half done is left in the sources."""
+    """No unfinished work is left in the sources."""
     pattern = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|#if 0")
     for path in files(".c", ".h", ".cu", ".cpp"):
         found = pattern.search(text(path))
@@ -228,7 +229,8 @@ def words(_folder):
 
 
 def retired(_folder):
-    """No identifier or file name of the library has a word that docs/GLOSSARY.md retires for every use."""
+    """No identifier or file name of the library contains a word that docs/GLOSSARY.md retires for
+    every use."""
     rows = re.findall(r"^\|[^|]*\|[^|]*\| ([^|]+) \|$", text("docs/GLOSSARY.md").split("|---|---|---|")[1], re.M)
     gone = {word for row in rows for word in row.split(", ") if "(" not in word}
     check({"owned", "sheet", "tile_supply"} <= gone, f"the table of docs/GLOSSARY.md is not found: {gone}")
@@ -257,7 +259,7 @@ def only_tools_print(_folder):
 
 
 def options_of_command():
-    """The long names in the option tables of tools/, and the letters."""
+    """The long and short option names in the tables of tools/."""
     tables = "\n".join(text(path) for path in files(".c", ".h", under="tools"))
     names = set(re.findall(r'[{(][\s\\]*"([\w-]+)",[\s\\]*OPTION_[A-Z]', tables)) | set(re.findall(r'\.alias = "([\w-]+)"', tables))
     letters = set(re.findall(r"\.letter = '(.)'", tables))
@@ -272,7 +274,7 @@ def literals(path):
 
 
 def no_options_in_library(_folder):
-    """A message of the library names no option: it has a field, which each interface spells."""
+    """Messages of the library name no options: they have a field, which each interface spells."""
     names, letters = options_of_command()
     count = 0
     for floor in layers():
@@ -289,7 +291,8 @@ def no_options_in_library(_folder):
 
 
 def fields(_folder):
-    """Every field of an error has an option or command, a C member, argument or function, and a keyword of Python."""
+    """Every error field has an option or command, a C member, argument or function, and a Python
+    keyword."""
     names, letters = options_of_command()
     known = re.findall(r"^    SLC_FIELD_(\w+)", text("base/error/status.h").split("enum slc_error_field {")[1].split("}")[0], re.M)
     python = "\n".join(text(path) for path in files(".py", under="python/sluice"))
@@ -306,19 +309,20 @@ def fields(_folder):
         for name in member.split("->"):
             check(re.search(rf"\b{name}\b", headers), f"{field}: there is no {name}")
         keyword = keywords.get(member, member)
-        # The ring's slots are chosen for those who call from Python.
+        # Python users cannot choose the slots of the ring.
         check(field == "SLOTS" or re.search(rf"\b{keyword}: |def {keyword}\(", python), f"{field}: Python has no {keyword}")
 
 
 def sizes(_folder):
-    """A file is one thing: about 600 lines at most."""
+    """Files are short: about 600 lines at most."""
     for path in files(".c", ".h", ".cu", ".cpp"):
         count = text(path).count("\n")
         check(count <= 620, f"{path} has {count} lines")
 
 
 def packages(_folder):
-    """Debian's packages have the project's version, the symbols of the library, and what a build needs."""
+    """The Debian packages match the project's version, the symbols of the library and the build
+    dependencies."""
     version = re.search(r"^  version: '([^']+)'", text("meson.build"), re.M)[1]
     check(text("debian/changelog").startswith(f"sluice-tensor ({version}) "), "debian/changelog has another version")
     shown = set(re.findall(r"^    (sluice_\w+);", text("api/libsluice.map"), re.M))
@@ -339,7 +343,7 @@ run([
     ("subfolders have no cycles", no_folder_circles),
     ("subfolders of engine/ are in the order of their table", engine_order),
     ("README.md of each folder", readmes),
-    ("headers stand alone", headers_stand_alone),
+    ("headers are self-contained", headers_stand_alone),
     ("no dead files", no_dead_files),
     ("no forgotten words", words),
     ("no retired words in identifiers", retired),

@@ -1,6 +1,6 @@
-"""Writers of the binary tensors of other programs, from the descriptions of their formats alone: what `sluice convert`
-reads is compared with what these write. Coordinates are an array of N rows, from 0. Run by itself, it writes the files
-of tests/golden/binary anew."""
+"""Writers of the binary tensor formats of other programs, based only on their format descriptions;
+references for `sluice convert`. Coordinates are an array of N rows, from 0. Run directly, it
+rewrites the files of tests/golden/binary."""
 
 import os
 import struct
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def splatt(dims, coords, values, index_bytes=4, value_bytes=8):
-    """SPLATT: a header of 20 bytes, whose numbers stand where they come; lists of indices mode by mode."""
+    """SPLATT: a header of 20 bytes with unaligned numbers; lists of indices, mode by mode."""
     index, value = f"<u{index_bytes}", f"<f{value_bytes}"
     out = struct.pack("<iQQ", 0, index_bytes, value_bytes)
     out += np.array([len(dims), *dims, len(values)], index).tobytes()
@@ -20,7 +20,7 @@ def splatt(dims, coords, values, index_bytes=4, value_bytes=8):
 
 
 def genten(dims, coords, values, float_bits=64, index_bits=None):
-    """GenTen: records of as many bits per index as its mode needs, or as `index_bits` says of each."""
+    """GenTen: records with as many bits per index as its mode needs, or the bits in `index_bits`."""
     bits = index_bits or [16 if d < 1 << 16 else 32 if d < 1 << 32 else 64 for d in dims]
     out = b"sptn" + struct.pack("<II", len(dims), float_bits)
     out += struct.pack(f"<{2 * len(dims) + 1}Q", *dims, *bits, len(values))
@@ -33,14 +33,14 @@ def genten(dims, coords, values, float_bits=64, index_bits=None):
 
 
 def alto(dims, coords, values, value_bytes=8):
-    """ALTO: words of 8 bytes without any mark."""
+    """ALTO: words of 8 bytes without a signature."""
     out = struct.pack(f"<{len(dims) + 2}Q", len(dims), *dims, len(values))
     out += b"".join(np.asarray(row).astype("<u8").tobytes() for row in coords)
     return out + np.asarray(values).astype(f"<f{value_bytes}").tobytes()
 
 
 def tns(coords, values):
-    """The same as text, from 1."""
+    """The same as text, with indices from 1."""
     columns = [(np.asarray(row).astype(np.uint64) + 1).tolist() for row in coords] + [np.asarray(values, float).tolist()]
     line = "%d " * len(coords) + "%r\n"
     return "".join([line % row for row in zip(*columns)])

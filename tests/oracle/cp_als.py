@@ -1,29 +1,29 @@
-"""An independent CP-ALS and MTTKRP in NumPy: the second opinion on the numbers.
+"""An independent CP-ALS and MTTKRP in NumPy, the reference for numerical results.
 
 Plain formulas (Kolda and Bader, SIAM Review 2009, sections 2.6 and 3.4) on coordinate arrays, with
-the conventions of docs: 2-norm in the first iteration, max(1, max-norm) after.
-"""
+the conventions of docs: 2-norm in the first iteration, max(1, max-norm) after."""
 
 import functools
 import lzma
 
 import numpy as np
 
-# Nonzeros at a time in MTTKRP: their products fit the second-level cache at the ranks of the tests,
-# which takes a fifth of the time of doing all at once.
+# Nonzeros per step of MTTKRP: their products fit in the L2 cache at the ranks of the tests, which
+# takes a fifth of the time of one step for all.
 PIECE = 4096
 
 
 @functools.lru_cache(maxsize=None)
 def read_tns(path):
-    """FROSTT text, 1-based, duplicates summed, zeros dropped. Returns (dims, coords, values), not to be changed."""
+    """FROSTT text, 1-based, duplicates summed, zeros dropped. Returns (dims, coords, values), which
+    must not be modified."""
     with lzma.open(path) if path.endswith(".xz") else open(path, "rb") as file:
         text = file.read().decode()
-    # A list of lines is read in half the time of a compressed file.
+    # Reading a list of lines takes half the time of reading a compressed file.
     rows = np.loadtxt(text.splitlines(), comments="#", ndmin=2)
     coords = rows[:, :-1].astype(np.int64) - 1
     dims = [int(d) + 1 for d in coords.max(axis=0)]
-    # First mode first; equal coordinates in the order of the file.
+    # First mode first; equal coordinates in file order.
     keys = numbered(dims, coords.T)
     order = np.argsort(keys, kind="stable")
     starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
@@ -35,7 +35,8 @@ def read_tns(path):
 
 
 def numbered(dims, coords):
-    """One number a column, ascending by the first row and so on: sorted ten times as fast."""
+    """One number per column, which ascends by the first row, then the second, and so on: sorts ten
+    times as fast."""
     assert np.prod([float(d) for d in dims]) < 2.0 ** 63
     keys = np.zeros(coords.shape[1], dtype=np.int64)
     for length, row in zip(dims, coords):
@@ -44,12 +45,13 @@ def numbered(dims, coords):
 
 
 def distinct(dims, coords):
-    """Different columns of `coords`, ascending by the first row and so on, and which each one is."""
+    """Distinct columns of `coords`, ascending by the first row and so on, and the index of each
+    column among them."""
     _, first, which = np.unique(numbered(dims, coords), return_index=True, return_inverse=True)
     return coords[:, first], which.reshape(-1)
 
 
-SORTED = {}  # mode: (coordinates, values, both sorted by the mode), of the last tensor seen
+SORTED = {}  # mode: (coordinates, values, both sorted by the mode) of the most recent tensor
 
 
 def sorted_by(coords, values, mode):
@@ -63,7 +65,7 @@ def sorted_by(coords, values, mode):
 
 
 def mttkrp(dims, coords, values, factors, mode, scale=None):
-    """The product; added to `scale`, where given, the sums of the magnitudes of its terms."""
+    """Returns the product; adds the sums of the magnitudes of its terms to `scale`, if given."""
     rank = next(f.shape[1] for n, f in enumerate(factors) if n != mode) if len(dims) > 1 else 1
     out = np.zeros((dims[mode], rank))
     if len(values) == 0:
@@ -76,7 +78,7 @@ def mttkrp(dims, coords, values, factors, mode, scale=None):
         terms[:] = values[begin:begin + PIECE, None]
         for n in range(len(dims)):
             if n != mode:
-                # Without "clip" NumPy makes another copy; no coordinate lies outside of its mode.
+                # Without "clip" NumPy makes another copy; all coordinates are in range.
                 terms *= np.take(factors[n], piece[n], axis=0, out=taken, mode="clip")
         rows = piece[mode]
         starts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
@@ -113,7 +115,7 @@ def cp_als(dims, coords, values, factors, iterations, tolerance=0.0, mode_order=
             for k in range(order):
                 if k != n:
                     v *= grams[k]
-            # By rows, as mttkrp takes them: of a transposed array np.take makes a copy at every piece.
+            # Row-major, as mttkrp expects: np.take copies a transposed array for every piece.
             a = np.ascontiguousarray(np.linalg.solve(v, m.T).T)
             if iteration == 0:
                 weights = np.sqrt((a * a).sum(axis=0))

@@ -1,4 +1,5 @@
-"""Files of sluice taken apart, to be changed and put together with right checksums, as docs/FORMAT.md has them."""
+"""Takes files of sluice apart, changes them and reassembles them with valid checksums according to
+docs/FORMAT.md."""
 
 import json
 import struct
@@ -9,7 +10,7 @@ PAGE = f.PAGE
 
 
 class Forgery:
-    """A block file taken apart, to be changed and put together with right checksums."""
+    """A block file taken apart, to be changed and reassembled with valid checksums."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -54,7 +55,7 @@ class Forgery:
 
 
 def write_manifest(path, text):
-    """A manifest with its checksum made right."""
+    """A manifest with a recomputed checksum."""
     start = b'{"checksum":"xxh3-64:'
     zeroed = start + b"0" * 16 + text[len(start) + 16:]
     with open(path, "wb") as file:
@@ -62,7 +63,7 @@ def write_manifest(path, text):
 
 
 def agree(folder, header, name="blco.blk"):
-    """Has the manifest say what the forged header of a block file says."""
+    """Makes the manifest agree with the forged header of a block file."""
     path = f"{folder}/tensor.json"
     with open(path, "rb") as file:
         manifest = json.loads(file.read())
@@ -78,7 +79,7 @@ def agree(folder, header, name="blco.blk"):
 
 
 class Whole:
-    """Any other file, whose checksums `seal` makes right in place."""
+    """Any other file, whose checksums `seal` recomputes in place."""
 
     def __init__(self, path, seal):
         with open(path, "rb") as file:
@@ -101,7 +102,8 @@ def seal_state(data):
 
 
 def seal_chunks(data):
-    """A spill file: chunks one behind the other, each its hash, a link, its bytes, ..; behind zeros to a page more."""
+    """A spill file: contiguous chunks, each with its hash, a link, its size and so on; then zeros
+    to a page boundary."""
     at = 0
     while at + 72 <= len(data):
         (size,) = struct.unpack_from("<I", data, at + 20)
@@ -113,7 +115,8 @@ def seal_chunks(data):
 
 
 def seal_journal(order):
-    """A journal of a block file: a head under its hash, then records that each begin with the hash before."""
+    """A journal of a block file: a head with its hash, then records that each start with the
+    previous hash."""
     def seal(data):
         size = 48 + 88 + 16 * order
         before = f.hash64(data[:56])
@@ -133,7 +136,7 @@ def checkpoint_sections(data):
 
 
 def seal_checkpoint(sections):
-    """A generation that had these sections."""
+    """A generation with these sections."""
     def seal(data):
         for offset, size, entry in sections.values():
             struct.pack_into("<Q", data, entry + 32, f.hash64(data[offset:f.round_up(offset + size, PAGE)]))

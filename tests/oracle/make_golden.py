@@ -12,7 +12,7 @@ import slc_format  # noqa: E402
 
 DIMS = [4, 2, 3]
 COORDS = np.array([[0, 0, 1, 2, 3], [0, 1, 0, 1, 1], [0, 2, 1, 0, 2]], dtype=np.uint64)
-# Mode 2 keeps the numbers of the input.
+# Mode 2 keeps the indices of the input.
 LABELS = {0: [2, 0, 3, 1], 2: [1, 2, 0]}
 VALUES = np.array([1.0, 3.0, 2.0, 7.0, 1.0])
 
@@ -21,11 +21,11 @@ for codec in ("packed", "lz4", "blco"):
     folder = os.path.join(golden, f"tiny-{codec}.slc")
     shutil.rmtree(folder, ignore_errors=True)
     slc_format.write_store(folder, DIMS, COORDS, VALUES, codec)
-# By mode 1 two rows in one partition, by mode 2 a row in two pieces.
+# For mode 1, two rows in one partition; for mode 2, a row in two pieces.
 folder = os.path.join(golden, "tiny-sorted.slc")
 shutil.rmtree(folder, ignore_errors=True)
 slc_format.write_store(folder, DIMS, COORDS, VALUES, sorted_by={0: 2, 1: 2})
-# Mode 2 in other keys than blco: runs of mode 1, so that rows of a partition are in another order.
+# Mode 2 has other keys than blco: runs of mode 1, so that rows of a partition are in another order.
 folder = os.path.join(golden, "tiny-runs.slc")
 shutil.rmtree(folder, ignore_errors=True)
 slc_format.write_store(folder, DIMS, COORDS, VALUES, run=(2, 1), sorted_by={0: 2, 1: 3},

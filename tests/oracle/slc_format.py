@@ -1,9 +1,9 @@
 """An independent reader and writer of sluice stores, written from docs/FORMAT.md alone.
 
-It shares nothing with the C code but the specification, checks every byte it reads, and is the
-second opinion of the tests: if the two disagree, one of them or the page is wrong. Coordinates are
-0-based NumPy arrays; keys are uint64 arrays where 64 bits are enough, else object arrays of Python integers.
-"""
+It shares only the specification with the C code, checks every byte it reads, and is the reference
+of the tests: if the two disagree, one of them or the specification is wrong. Coordinates are
+0-based NumPy arrays; keys are uint64 arrays if 64 bits suffice, otherwise object arrays of Python
+integers."""
 
 import functools
 import json
@@ -24,7 +24,7 @@ LAYOUTS = {1: "blco", 2: "sorted", 3: "fiber"}
 
 
 class FormatError(Exception):
-    """A store that docs/FORMAT.md does not allow."""
+    """A store that violates docs/FORMAT.md."""
 
 
 def require(condition, message):
@@ -50,7 +50,7 @@ def mode_bits(length):
 def key_positions(dims, run=(0, 0)):
     """For every key bit, from the least significant: (mode, bit of the coordinate).
 
-    `run`: (mode, bits) of the fiber run, whose bits stand lowest."""
+    `run`: (mode, bits) of the fiber run, whose bits are the lowest."""
     return positions_of(tuple(dims), tuple(run))
 
 
@@ -68,7 +68,7 @@ def positions_of(dims, run):
 
 @functools.lru_cache(maxsize=256)
 def tables_of(moves):
-    """Tables by source byte for `moves` of (source word, bit, target word, bit)."""
+    """Tables, indexed by source byte, for `moves` of (source word, bit, target word, bit)."""
     tables, every = {}, np.arange(256, dtype=np.uint64)
     for source, bit, target, place in moves:
         table = tables.setdefault((source, bit // 8, target), np.zeros(256, dtype=np.uint64))
@@ -77,7 +77,7 @@ def tables_of(moves):
 
 
 def move_bits(words, moves, targets):
-    """Rows of uint64 whose bits are those of the rows `words`, moved."""
+    """Rows of uint64 with the bits of the rows `words`, moved."""
     out = np.zeros((targets, words.shape[1]), dtype=np.uint64)
     parts, last = None, None
     for (source, byte, target), table in tables_of(moves).items():
@@ -89,7 +89,7 @@ def move_bits(words, moves, targets):
 
 @functools.lru_cache(maxsize=None)
 def key_moves(dims, run):
-    """Moves of coordinates to keys, and back."""
+    """Moves from coordinates to keys, and back."""
     there = [(mode, bit, place // 64, place % 64)
              for place, (mode, bit) in enumerate(positions_of(dims, run))]
     there.sort(key=lambda move: (move[0], move[1] // 8))
@@ -117,14 +117,14 @@ def coords_of(dims, keys_lo, keys_hi, run=(0, 0)):
 
 
 def keys_from(first, gaps):
-    """The keys that lie `gaps` apart, from the first on."""
+    """Keys with the differences `gaps`, starting at the first key."""
     if gaps.dtype != object and first + float(gaps.sum(dtype=np.float64)) + len(gaps) < 2.0 ** 63:
         return np.uint64(first) + np.cumsum(gaps + np.uint64(1)) - np.uint64(1)
     return first + np.cumsum(gaps.astype(object) + 1) - 1
 
 
 def gaps_of(keys):
-    """The reverse: the first is 0."""
+    """The inverse: the first gap is 0."""
     one = 1 if keys.dtype == object else np.uint64(1)
     return np.concatenate((np.zeros(1, dtype=np.uint64), keys[1:] - keys[:-1] - one))
 
@@ -149,7 +149,7 @@ def bits_at(data, places, widths):
     words = np.ndarray(len(padded) - 7, dtype="<u8", buffer=padded, strides=(1,))
     byte, shift = places >> 3, (places & 7).astype(np.uint64)
     low = words[byte] >> shift
-    # A shift by all 64 bits is not defined: by one and then by the others.
+    # A shift by 64 bits is undefined: shifts by one, then by the rest.
     high = (words[byte + 8] << np.uint64(1)) << (np.uint64(63) - shift)
     full = np.uint64(MASK64)
     mask = np.where(widths > 0, full >> (np.uint64(64) - np.maximum(widths, 1).astype(np.uint64)),
@@ -158,7 +158,7 @@ def bits_at(data, places, widths):
 
 
 def wide_bits_at(data, places, widths):
-    """The same of at most 128 bits: lower and upper halves."""
+    """The same for at most 128 bits: lower and upper halves."""
     low = bits_at(data, places, np.minimum(widths, 64))
     if not (widths > 64).any():
         return low, np.zeros(len(places), dtype=np.uint64)
@@ -178,7 +178,7 @@ def unpack_bits(data, width, count):
 
 
 def pack_bits(values, widths):
-    """`widths`: one or one for each."""
+    """`widths`: one for all, or one per value."""
     lo, hi = split_keys(values)
     bits = np.unpackbits(np.stack((lo, hi), axis=1).astype("<u8").view(np.uint8), axis=1,
                          bitorder="little")
@@ -187,13 +187,13 @@ def pack_bits(values, widths):
 
 
 def zero_past(data, ends):
-    """Whether the bits behind the bit addresses `ends` are zero up to the next byte."""
+    """Whether the bits after the bit addresses `ends` are zero up to the next byte."""
     within = ends[ends % 8 != 0]
     return not (data[within // 8] >> (within % 8).astype(np.uint8)).any()
 
 
 def shift_up(lo, hi, by):
-    """Numbers of 128 bits times 2 to the power of `by`, below 128 each."""
+    """128-bit numbers times 2 to the power of `by`, each below 128."""
     near = (by % 64).astype(np.uint64)
     above = (hi << near) | ((lo >> np.uint64(1)) >> (np.uint64(63) - near))
     return np.where(by < 64, lo << near, np.uint64(0)), np.where(by < 64, above, lo << near)
@@ -238,7 +238,7 @@ def read_patched(data, start, count):
 
 
 def write_patched(values):
-    """Patched groups without exceptions: legal, if not the fewest bytes."""
+    """Patched groups without exceptions: legal, but not the shortest encoding."""
     starts = range(0, len(values), 128)
     widths = [int(values[start:start + 128].max()).bit_length() for start in starts]
     head = bytes(widths) + bytes(2 * len(widths))
@@ -337,7 +337,7 @@ def read_lz4(data, nnz, first):
 
 @functools.lru_cache(maxsize=None)
 def index_moves(dims, run):
-    """Moves of the lower 64 bits of keys to indices of codec blco, and back."""
+    """Moves from the lower 64 bits of keys to indices of codec blco, and back."""
     low = [(mode, place) for place, (mode, _) in enumerate(positions_of(dims, run)[:64])]
     low.sort(key=lambda pair: pair[0])
     there = sorted((0, place, 0, at) for at, (_, place) in enumerate(low))
@@ -381,7 +381,8 @@ def content_terms(keys_lo, keys_hi, values):
 
 
 def terms_of(dims, coords, keys, head, values):
-    """Terms of the content sum, over keys with the run that the header names for it; `keys`: the file's."""
+    """Terms of the content sum over keys with the run that the header names; `keys`: those of the
+    file."""
     if head["content_run"] != head["run"]:
         keys = halves_of(dims, coords, head["content_run"])
     return content_terms(*keys, values)
@@ -493,14 +494,14 @@ def read_block(data, entry, number, head):
 
 
 class Partitions:
-    """Section 4.4: the partitions of a sorted file, taken in a block at a time."""
+    """Section 4.4: the partitions of a sorted file, read block by block."""
 
     def __init__(self, head):
         self.sorted, self.mode, self.list = head["layout"] == 2, head["mode"], []
         self.fiber = head["layout"] == 3
 
     def add(self, ordinal, flags, low, high, nnz):
-        """Whether keys go on ascending from the block before."""
+        """Whether keys keep ascending from the previous block."""
         if self.fiber:
             require(ordinal <= nnz and flags == 0, "fibers of a block")
             return True
@@ -526,8 +527,8 @@ class Partitions:
 
 
 def check_fibers(head, tile_keys, fibers_ended):
-    """Layout fiber: tiles end with fibers unless they hold a part of one alone; the index tells how
-    many end in each block."""
+    """Layout fiber: tiles end at fiber boundaries unless they hold a part of one fiber; the index
+    has the number of fibers that end in each block."""
     ended = [0] * len(fibers_ended)
     for t, (block, keys) in enumerate(tile_keys):
         fibers = fibers_of(keys, head["run"][1])
@@ -540,7 +541,7 @@ def check_fibers(head, tile_keys, fibers_ended):
 
 def read_block_file(path):
     """Reads and checks everything. Returns dict(dims, coords, values, header, block_nnz,
-    partitions); nonzeros in the order of the keys of `blco` whatever the layout."""
+    partitions); nonzeros are in the key order of `blco` for every layout."""
     with open(path, "rb") as file:
         raw = file.read()
     require(len(raw) >= 2 * PAGE and len(raw) % PAGE == 0, "file size")
@@ -661,7 +662,7 @@ def read_permutation(folder, entry, dims):
 
 
 def write_permutation(folder, mode, labels):
-    """Writes perm-K.bin; returns its entry of the manifest."""
+    """Writes perm-K.bin; returns its manifest entry."""
     width = mode_bits(len(labels))
     head = PERMUTATION_MAGIC + struct.pack("<QII", len(labels), mode, width)
     raw = head.ljust(64, b"\0") + pack_bits(np.asarray(labels, dtype=np.uint64), width)
@@ -673,7 +674,7 @@ def write_permutation(folder, mode, labels):
 
 
 def undo_labels(folder, manifest, tensor):
-    """Coordinates of the input in place of labels, in the order of the input's keys."""
+    """Replaces labels by coordinates of the input, in the key order of the input."""
     entries = manifest.get("permutations", []) if manifest["version"] == 2 else []
     require([entry["mode"] - 1 for entry in entries] == tensor["header"]["relabelled"],
             "relabelled modes of header and manifest")
@@ -689,7 +690,8 @@ def undo_labels(folder, manifest, tensor):
 
 
 def read_store(folder):
-    """Reads a store: manifest and layouts, checked against one another; the tensor of `blco`."""
+    """Reads a store (manifest and layouts, checked against each other); returns the tensor of
+    `blco`."""
     manifest = read_manifest(folder)
     entries = {(entry["layout"], entry["mode"]): entry for entry in manifest["layouts"]}
     require(len(entries) == len(manifest["layouts"]), "a layout is listed twice")
@@ -707,7 +709,7 @@ def read_store(folder):
 
 
 def read_layout(folder, manifest, entry):
-    """A block file, checked against the manifest."""
+    """Reads a block file, checked against the manifest."""
     path = os.path.join(folder, entry["file"])
     tensor = read_block_file(path)
     head = tensor["header"]
@@ -735,7 +737,7 @@ def read_layout(folder, manifest, entry):
 
 
 def encode_values(values):
-    """Form 0, 1 or 4, whichever first fits: legal, if not the fewest bytes."""
+    """Form 0, 1 or 4, the first that fits: legal, but not always the shortest."""
     if (values == values[0]).all():
         return 0, struct.pack("<d", values[0])
     if (values == np.floor(values)).all() and (abs(values) <= 2.0 ** 53).all():
@@ -780,8 +782,8 @@ def encode_blco(keys, values, dims, run=(0, 0)):
 
 
 def tile_end(coords, start, tile_nnz):
-    """Where the tile that begins with `start` is cut: by count, and where an extent would exceed 2^32 - 2."""
-    for most in (64, tile_nnz):  # most are cut soon or never
+    """End of the tile that begins at `start`: limited by count, and by extents above 2^32 - 2."""
+    for most in (64, tile_nnz):  # most end soon or never
         piece = coords[:, start:start + min(most, tile_nnz)]
         extents = np.maximum.accumulate(piece, axis=1) - np.minimum.accumulate(piece, axis=1)
         wide = np.flatnonzero((extents > np.uint64((1 << 32) - 2)).any(axis=0))
@@ -801,7 +803,7 @@ def tile_spans(coords, tile_nnz):
 
 
 def fiber_spans(coords, keys, bits, tile_nnz):
-    """The same for layout fiber: a tile ends with the last fiber that ends in it, if any does."""
+    """The same for layout fiber: a tile ends with the last fiber that ends in it, if any."""
     spans, start, count = [], 0, coords.shape[1]
     fibers = fibers_of(keys, bits)
     while start < count:
@@ -815,7 +817,7 @@ def fiber_spans(coords, keys, bits, tile_nnz):
 
 
 def cut_partitions(rows, order, target_nnz):
-    """Nonzeros `order` (in the order of keys) grouped by ranges of rows; (begin, end, continued)."""
+    """Groups the nonzeros `order` (in key order) by ranges of rows; (begin, end, continued)."""
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     order = order[np.argsort(rows[order], kind="stable")]
@@ -832,7 +834,7 @@ def cut_partitions(rows, order, target_nnz):
 
 
 def real_run(dims, run):
-    """The run cut to the bits that its mode has."""
+    """The run, limited to the bits of its mode."""
     run = (run[0], min(run[1], mode_bits(dims[run[0]])))
     return run if run[1] > 0 else (0, 0)
 
@@ -841,8 +843,8 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
                      relabelled=0, run=(0, 0), sorted_mode=None, target_nnz=0, content_run=None,
                      fiber_mode=None):
     """Writes a block file of layout blco, or sorted by `sorted_mode` into partitions of
-    `target_nnz` nonzeros, or of whole fibers of `fiber_mode`; its content sum is over keys with `content_run`. Returns facts for the
-    manifest."""
+    `target_nnz` nonzeros, or of whole fibers of `fiber_mode`; its content sum is over keys with
+    `content_run`. Returns facts for the manifest."""
     run = real_run(dims, run if fiber_mode is None else (fiber_mode, 64))
     content_run = run if content_run is None else real_run(dims, content_run)
     frame = dict(run=run, content_run=content_run)
@@ -939,10 +941,10 @@ def layout_entry(name, layout, mode, codec, facts):
 
 def write_store(folder, dims, coords, values, codec="packed", labels=None, sorted_by=None,
                 sorted_runs=None, run=(0, 0), fibers_of=(), **cuts):
-    """`labels`: {mode: labels of its indices} of the modes that are relabelled; `sorted_by`:
-    {mode: nonzeros of a partition} of the modes by which the store has sorted layouts;
-    `sorted_runs`: {mode: fiber run} of those of them that have other keys than blco, of `run`;
-    `fibers_of`: the modes whose fibers layouts keep whole."""
+    """`labels`: {mode: labels of its indices} of relabelled modes; `sorted_by`: {mode: nonzeros per
+    partition} of modes with sorted layouts; `sorted_runs`: {mode: fiber run} of sorted layouts
+    whose keys differ from those of blco with `run`; `fibers_of`: modes with layouts of whole
+    fibers."""
     os.makedirs(folder)
     labels = labels or {}
     coords = np.array(coords, dtype=np.uint64)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Binary tensors of other programs: each makes the store that the same tensor makes as text, to the last byte,
-however it comes (plain, compressed, through a pipe, interrupted), and what is wrong with one is refused by name."""
+"""Binary tensors of other programs: each yields the same store as its text, to the last byte, in
+every form (plain, compressed, through a pipe, interrupted); errors name the fault."""
 
 import gzip
 import hashlib
@@ -28,7 +28,7 @@ def write(path, content):
 
 
 def content_of(store):
-    """All that a store says of its tensor: every file's hash, and the manifest but for where it came from."""
+    """Identifies the tensor of a store: every file's hash, and the manifest except for its origin."""
     hashes = {}
     for name in sorted(os.listdir(store)):
         with open(os.path.join(store, name), "rb") as file:
@@ -40,7 +40,7 @@ def content_of(store):
 
 
 def converted(folder, source, *more, **kw):
-    """What the store of a file, or of several that go together, holds; the store is removed."""
+    """Contents of the store made from a file, or from several files; the store is removed."""
     store = os.path.join(folder, "made.slc")
     sluice("convert", *([source] if isinstance(source, str) else source), store, "-q", *more, **kw)
     made = content_of(store)
@@ -51,7 +51,7 @@ def converted(folder, source, *more, **kw):
 
 
 def tensor(dims, nnz, seed=0, whole=False):
-    """Random coordinates, some of them twice, and values that float32 holds, some of them zero."""
+    """Random coordinates, some duplicate, and float32 values, some zero."""
     random = np.random.default_rng(seed)
     coords = np.array([random.integers(0, d, nnz) for d in dims])
     if nnz > 10:
@@ -66,7 +66,8 @@ def as_text(folder, dims, coords, values, *more):
 
 
 def agree(folder):
-    """Orders, widths and lengths beyond 32 bits, plain, compressed, through a pipe, with any threads."""
+    """Orders, index widths and mode sizes beyond 32 bits, plain, compressed, through a pipe, with
+    any threads."""
     shapes = ((7,), (100, 1 << 40), (30, 40, 50), (5, 6, 7, 8), (2,) * 16, (70000, 3, 900))
     for seed, dims in enumerate(shapes):
         given = tensor(dims, 3000, seed)
@@ -90,7 +91,7 @@ def agree(folder):
 
 
 def pieces(folder):
-    """Several pieces, budgets that spill, policies of duplicates, relabelling: as from text."""
+    """Several pieces, budgets that spill, duplicate policies, relabelling: as from text."""
     given = tensor((3000, 2000, 90), 120000, 5, True)
     paths = [write(os.path.join(folder, "a.bin"), forms.splatt(*given)),
              write(os.path.join(folder, "b.bin.xz"), lzma.compress(forms.genten(*given), preset=0))]
@@ -103,7 +104,7 @@ def pieces(folder):
 
 
 def golden(folder):
-    """Files as these writers once wrote them, and what they hold."""
+    """Files once written by these writers, and their contents."""
     want = as_text(folder, *forms.TINY)
     for name, content in forms.tiny().items():
         path = os.path.join(GOLDEN, name)
@@ -114,7 +115,7 @@ def golden(folder):
 
 
 def goes_on(folder, names, want):
-    """Killed amid it, the same command line goes on, and the store is the same."""
+    """After a kill, the same command line resumes, and the store is the same."""
     command = ["convert", *names, "made.slc", "--block-bytes", "64KiB", "--checkpoint-interval", "0.005", "--memory", "64MiB",
                "-t", "2"]
     code, said = ended(command, folder, os.path.join("made.slc.part", "pushed.state"), signal.SIGKILL)
@@ -146,11 +147,12 @@ def refused_with(folder, what, content, words, *more, status=3):
 
 
 def refused(folder):
-    """Every lie of a header, and nonzeros that cannot be: named, by number where it is one of them."""
+    """Every false header field, and impossible nonzeros: errors name the fault, and the nonzero by
+    number."""
     dims, coords, values = forms.TINY
     coords = np.array(coords)
     good = {"splatt": forms.splatt(*forms.TINY), "genten": forms.genten(*forms.TINY), "alto": forms.alto(*forms.TINY)}
-    at = {"splatt": 20, "genten": 12, "alto": 8}  # of the lengths, behind the order
+    at = {"splatt": 20, "genten": 12, "alto": 8}  # of the mode sizes, after the order
     for name, content in good.items():
         more = ("--format", name + "-bin")
         number = "<I" if name == "splatt" else "<Q"
@@ -189,7 +191,7 @@ def refused(folder):
 
 
 def temporary(folder):
-    """What has to be decompressed obeys --max-temp and --temp-dir, and leaves nothing."""
+    """Decompression to a temporary file obeys --max-temp and --temp-dir, and leaves nothing."""
     given = tensor((300, 200, 90), 20000, 3)
     packed = write(os.path.join(folder, "t.gz"), gzip.compress(forms.splatt(*given), 1))
     _, messages = sluice("convert", packed, os.path.join(folder, "o.slc"), "--max-temp", "100KiB", status=4)

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
-"""Work larger than memory: peak resident size within the budget, passes read from the drive.
+"""Work larger than memory: peak resident size stays within the budget, passes read from the drive.
 
-The plain form uses a few million nonzeros; SLC_TEST_FULL=1 runs the 200-million-nonzero case inside a
-cgroup of 256 MiB (memory and page cache).
-"""
+The plain form uses a few million nonzeros; SLC_TEST_FULL=1 runs the 200-million-nonzero case inside
+a cgroup of 256 MiB (memory and page cache)."""
 
 import os
 import resource
@@ -46,7 +45,7 @@ def out_of_core(folder, nnz, dims, memory, limit, rank, store_at_least, *more):
 
 
 def small_out_of_core(folder):
-    """Values of a noisy model take 8 bytes each: a large store of few nonzeros."""
+    """Values of a noisy model have 8 bytes each: a large store with few nonzeros."""
     out_of_core(folder, 6_000_000, "40000x30000x20000", 56 * MIB, 72 * MIB, 4, 60 * MIB,
                 "--rank", 3, "--noise", 0.1)
 
@@ -57,13 +56,14 @@ def large_out_of_core(folder):
     out_of_core(folder, 200_000_000, "60000x50000x40000x300", 200 * MIB, 256 * MIB, 16, 800 * 10**6)
 
 
-# A budget counts the process in steps of some MiB: one that is measured a few pages larger the next time may need, and
-# name, a step more.
+# A budget counts the process in steps of some MiB: if the process is a few pages larger the next
+# time, it may need, and name, another step.
 TRIES = 2
 
 
 def too_small(folder):
-    """Refused at once with exit 4; the smallest budget that is named works, one below does not."""
+    """Rejected at once with exit code 4; the smallest budget that the error names works, a smaller
+    one does not."""
     store = os.path.join(folder, "t.slc")
     sluice("generate", store, "--dims", "60000x50000x40000", "--nnz", "300000", "--seed", 1)
     works_as_named(("cpd", store, "-r", 16, "-i", 1, "--nowrite"), TRIES)
@@ -74,12 +74,13 @@ def too_small(folder):
     check(not os.path.exists(other), "a refused conversion left something")
     works_as_named(("convert", text, other), TRIES)
     sluice("check", other)
-    # The lengths, and so what numbers of indices take, are known when all has been read: too late to be told twice.
+    # Mode sizes, and so the memory of indices, are known only after all input is read: the second
+    # error comes too late.
     works_as_named(("convert", text, other, "-f", "--relabel", "frequency", "-t", 4), TRIES)
 
 
 def check_within_its_budget(folder):
-    """Checking takes no more than the smallest budget that it names, the process included."""
+    """check needs no more than the smallest budget that it names, including the process."""
     store = os.path.join(folder, "t.slc")
     sluice("generate", store, "--dims", "60000x50000x40000", "--nnz", "1500000", "--seed", 1)
     _, least = works_as_named(("check", store, "--threads", 4), TRIES)
@@ -89,7 +90,7 @@ def check_within_its_budget(folder):
 
 
 def same_store_from_any_budget(folder):
-    """The store is the same, byte for byte, from any budget, thread count and input form."""
+    """The store is the same, byte for byte, for any budget, thread count and input form."""
     text = os.path.join(folder, "t.tns")
     sluice("generate", text, "--dims", "5000x700x90000", "--nnz", "1500000", "--dist",
            "zipf-shuffled:1.1", "--seed", 2)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The store as others see it: what sluice writes is read by slc_format.py, and the reverse."""
+"""Interoperability: slc_format.py reads the stores that sluice writes, and the reverse."""
 
 import filecmp
 import json
@@ -44,7 +44,8 @@ SHAPES = [
     [5], [1], [1, 1], [4, 2, 3], [1, 1000, 1], [300, 40, 5000, 2], [1 << 20, 5, 1 << 31],
     [2 ** 33, 3, 2 ** 40], [2 ** 33, 3, 2 ** 40, 5, 2 ** 13], [2] * 16, [256] * 16, [2 ** 62, 7],
 ]
-# Random nonzeros of such a mode lie too far apart for tiles of more than one or two: few of them say all.
+# Random nonzeros of such a mode are too far apart for tiles of more than one or two, so few of them
+# suffice.
 LONG = 1 << 33
 KINDS = ("ones", "counts", "signed", "few", "halves", "reals")
 
@@ -63,7 +64,7 @@ def written_by_sluice(folder):
     rng = np.random.default_rng(7)
     count = 0
     for s, dims in enumerate(SHAPES):
-        # Every codec with every shape and, over the shapes, with every kind of values.
+        # Every codec with every shape and, across shapes, with every kind of values.
         for k, kind in enumerate(KINDS if FULL else KINDS[s % 2:6:2]):
             coords, values = random_tensor(rng, dims, 1500 if s % 2 else 700, kind)
             text = os.path.join(folder, "t.tns")
@@ -82,7 +83,7 @@ def written_by_python(folder):
     rng = np.random.default_rng(8)
     count = 0
     for s, dims in enumerate(SHAPES):
-        # One shape has more nonzeros than a tile holds, and so two blocks, but in the first codec alone.
+        # One shape has more nonzeros than a tile, and so two blocks, but only in the first codec.
         tensors = [random_tensor(rng, dims, 70000 if s == 5 else 1500, KINDS[s % 6])]
         tensors += [tensors[0] if FULL or s != 5 else random_tensor(rng, dims, 1500, KINDS[s % 6])] * 2
         for c, codec in enumerate(CODECS):
@@ -93,7 +94,7 @@ def written_by_python(folder):
             # A layout sorted by another mode each time; the large shape has one in one codec.
             target = (200, 500, 10 ** 6)[(s + c) % 3] if s != 5 else 30000
             by = {(s + c + 1) % len(dims): target} if s != 5 or c == 0 else None
-            # Its keys are those of blco, or have a run of their own, or none.
+            # Its keys are those of blco, or have their own run, or none.
             own = [run, ((s + c + 2) % len(dims), 9), (0, 0)][(s + 2 * c) % 3]
             slc_format.write_store(store, dims, coords, values, codec, tiles_per_block=1, run=run,
                                    sorted_by=by, sorted_runs=dict.fromkeys(by or {}, own),
@@ -109,11 +110,11 @@ def written_by_python(folder):
 
 
 def real_tensors(folder):
-    """Bundled tensors through every codec; text to store to text loses nothing."""
+    """Bundled tensors through every codec: text to store to text is lossless."""
     for name in ("splatt-small", "splatt-small4", "parti-3d_dense", "genten-aminoacid_data",
                  "gitlog-petsc-5d") + (("cmudict-wpp", "wordnet30-srs") if FULL else ()):
         dims, coords, values = cp_als.read_tns(bundled(name))
-        # The larger ones in the default codec alone.
+        # The larger ones only in the default codec.
         for codec in CODECS if FULL or len(values) < 20_000 else CODECS[:1]:
             store = os.path.join(folder, f"{name}-{codec}.slc")
             sluice("convert", bundled(name), store, "--codec", codec)
@@ -130,9 +131,9 @@ def real_tensors(folder):
 
 
 def block_sizes(folder):
-    """Block size changes the cut into blocks and nothing else; tiles are whole."""
+    """Block size changes only the split into blocks; tiles are whole."""
     dims, coords, values = cp_als.read_tns(bundled("gitlog-petsc-5d"))
-    # Three tiles: the second reader takes seconds for all seven.
+    # Three tiles: the second reader needs seconds for all seven.
     coords, values = coords[:, :180_000].astype(np.uint64), values[:180_000]
     text = os.path.join(folder, "t.tns")
     write_tns(text, coords, values)
@@ -148,7 +149,7 @@ def block_sizes(folder):
 
 
 def golden(folder):
-    """Committed stores stay readable, and the dump in docs/FORMAT.md is one of them."""
+    """Committed stores stay readable, and the dump in docs/FORMAT.md matches one of them."""
     coords = np.array([[0, 0, 1, 2, 3], [0, 1, 0, 1, 1], [0, 2, 1, 0, 2]], dtype=np.uint64)
     values = np.array([1.0, 3.0, 2.0, 7.0, 1.0])
     for codec in CODECS:

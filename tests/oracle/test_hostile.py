@@ -1,11 +1,10 @@
 #!/usr/bin/python3
-"""Claims of an enemy under right checksums: every count, length and offset of every file that sluice reads set to 2^60,
-or to as much as it holds, alone and with the other places that have to agree.
+"""Hostile files with valid checksums: every count, length and offset of every file that sluice
+reads is set to 2^60, or to as much as the field holds, alone and consistently with its copies.
 
-Each must be refused, or be harmless: within 64 MiB of resident memory and two seconds of a processor, with a message,
-one of the documented exit codes, and nothing left behind. The plain form takes a sample (SLC_TEST_SEED) of fields and
-commands; SLC_TEST_FULL=1 all of both.
-"""
+Each must be rejected or harmless: within 64 MiB of resident memory and two seconds of processor
+time, with a message, a documented exit code, and no leftovers. The plain form runs a sample
+(SLC_TEST_SEED) of fields and commands; SLC_TEST_FULL=1 runs all."""
 
 import bz2
 import gzip
@@ -35,13 +34,14 @@ DRAW = random.Random(SEED)
 
 
 def sampled(cases, count):
-    """All, or so many of them."""
+    """All cases, or a sample of this size."""
     cases = list(cases)
     return cases if FULL else DRAW.sample(cases, min(count, len(cases)))
 
 
 def words(begin, end, halves=True):
-    """(offset, form, value) for every count that may stand there; in 4 bytes, too, unless there are no such."""
+    """(offset, form, value) for every possible position of a count; in 4 bytes, too, unless there
+    are none."""
     for at in range(begin, end - 3, 4):
         if (at - begin) % 8 == 0 and at + 8 <= end:
             yield from ((at, "Q", value) for value in (BIG, (1 << 64) - 1))
@@ -49,11 +49,11 @@ def words(begin, end, halves=True):
 
 
 def harmless(args, what, statuses):
-    """Runs the command; returns its exit status, which has to be one of these."""
+    """Runs the command; returns its exit status, which must be one of `statuses`."""
     done = measured(args, status=None)
     what = f"{what}: {args[0]}"
     check(done.status in statuses, f"{what}: exit {done.status}, wanted {statuses}: {done.output}{done.messages}")
-    # Sanitizers have memory of their own.
+    # Sanitizers use additional memory.
     check(QUICK or done.resident <= MOST_RESIDENT, f"{what}: {done.resident / MIB:.1f} MiB were resident")
     check(QUICK or done.seconds <= MOST_SECONDS, f"{what}: {done.seconds} s of a processor")
     check(done.status in (0, 75) or re.search(r"^sluice: .{20}", done.messages, re.M)
@@ -68,7 +68,7 @@ worst, tries = {"resident": 0, "seconds": 0}, {}
 
 
 def told(test):
-    """The test, which then tells how near it came."""
+    """Wraps a test to print its highest memory and time."""
     def telling(folder):
         worst.update(resident=0, seconds=0)
         tries.clear()
@@ -80,7 +80,7 @@ def told(test):
 
 
 class Store:
-    """A store, what it is multiplied by, and a copy that it is restored from."""
+    """A store, an operand to multiply it with, and a copy to restore it from."""
 
     def __init__(self, folder, codec, nnz=900, **more):
         self.layouts = "sorted" if "sorted_by" in more else "blco"
@@ -121,8 +121,8 @@ class Store:
                 "permute": ("permute", self.path, at + "out.slc", "--order", ",".join(map(str, range(len(DIMS), 0, -1))), *few)}
 
     def refused(self, what, unread=(), legal=False):
-        """`check` and the other commands refuse what was forged (all of them, or one beside it); those in `unread` may
-        not have come across it. `legal`: a store may be so."""
+        """`check` and the other commands reject the forgery (all of them, or one of them); those in
+        `unread` may not read the forged part. `legal`: the store may be valid."""
         before = sorted(os.listdir(self.at))
         for name in self.commands() if FULL else ["check", DRAW.choice(list(self.commands())[1:])]:
             allowed = {1, 2, 3, 4, 5, *([0] if legal or name in unread else ())} if name != "check" else \
@@ -135,10 +135,10 @@ class Store:
         self.restore()
 
 
-# What these read of a store: its manifest, headers and indexes.
+# These read only the manifest, headers and indexes of a store.
 NO_BLOCKS = ("info", "plan")
 ALL_BUT_CHECK = ("info", "plan", "cpd", "mttkrp", "ttv", "ttm", "export", "layout", "append", "slice", "permute")
-# What reads another layout than blco of a store that has it.
+# Commands that read a layout other than blco, if present.
 READS = {"sorted-1.blk": ("mttkrp",), "fiber-2.blk": ("ttm",)}
 
 
@@ -152,7 +152,7 @@ def spans(forgery):
 
 
 def ignored(part, at, form):
-    """Optional bits, which a reader ignores, and the minor version; hashes, which are made right again."""
+    """Optional bits, which a reader ignores, and the minor version; hashes, which are recomputed."""
     return part == "header" and (24 <= at < 32 or at in (88, 92)) or part == "end" and at in (8, 12, 32, 36) \
         or part == "index" and at % 136 in (24, 28)
 
@@ -162,15 +162,15 @@ def is_length(part, at):
 
 
 def block_files(codec, name="blco.blk", agreed=True, **more):
-    """Every word of a block file's structures, with a manifest that agrees, so that what is behind is reached; or of
-    its header alone, with one that does not."""
+    """Every word of a block file's structures, with a manifest that agrees, so that later checks
+    are reached; or only of its header, with a manifest that does not."""
     def test(folder):
-        # Two tiles, each in a block of its own.
+        # Two tiles, each in its own block.
         store = Store(folder, codec, 66000 if codec == "packed" else 900, **more)
         forgery = Forgery(os.path.join(store.path, name))
         cases = [(part, *word, unread) for part, begin, end, unread in spans(forgery)
                  if part == "header" or agreed for word in words(begin, end)
-                 # A mode of 2^30 is what a run may have memory for.
+                 # A run may have enough memory for a mode of size 2^30.
                  if not (agreed and is_length(part, word[0]) and word[1] == "I")]
         for part, at, form, value, unread in sampled((c for c in cases if not ignored(*c[:3])), 8):
             forged = Forgery(forgery.path).set(part, at, form, value)
@@ -179,7 +179,7 @@ def block_files(codec, name="blco.blk", agreed=True, **more):
                 agree(store.path, forged.header, name)
             if name in READS:
                 unread = {*unread, *ALL_BUT_CHECK} - ({*READS[name]} - {*unread})
-            # Coordinates in a mode that is longer than it need be are in the same places.
+            # Coordinates of a mode that is larger than necessary keep their places.
             store.refused(f"{name} {part} {at} = {value}", unread, agreed and is_length(part, at))
     return test
 
@@ -192,7 +192,7 @@ def written(forgery, *changes):
 
 
 def together(folder):
-    """Counts that agree in all the places where they stand."""
+    """Counts changed consistently in all their places."""
     store = Store(folder, "packed", 66000)
     path = os.path.join(store.path, "blco.blk")
     entry = Forgery(path).entry_bytes
@@ -227,7 +227,7 @@ def manifests(folder):
     path = os.path.join(store.path, "tensor.json")
     with open(path, "rb") as file:
         good = file.read()
-    # What is told of where data come from, and of the bytes that coordinates take, contradicts nothing.
+    # The origin of the data and the size of coordinates contradict nothing.
     free = good.index(b'"origin"')
     places = [m for m in re.finditer(rb"(?<=[:\[,])\d+(?=[,\]}])", good) if m.start() < free
               and not good[:m.start()].endswith((b'"index_bytes":', b'"norm":'))]
@@ -248,7 +248,7 @@ def manifests(folder):
 
 
 def permutations(folder):
-    """Each word of a permutation's head, under the hash that the manifest has of it."""
+    """Each word of a permutation's header, with its hash in the manifest."""
     store = Store(folder, "packed", labels={0: list(np.random.default_rng(1).permutation(DIMS[0]))})
     path, manifest = os.path.join(store.path, "perm-1.bin"), os.path.join(store.path, "tensor.json")
     for at, form, value in sampled(words(8, 64), 4):
@@ -262,7 +262,7 @@ def permutations(folder):
 
 
 def arrays(folder):
-    """Shapes and heads of .npy files: vectors, matrices, factors, starts."""
+    """Shapes and headers of .npy files: vectors, matrices, factors, starts."""
     store = Store(folder, "packed")
     at = store.at
 
@@ -298,7 +298,8 @@ def arrays(folder):
 
 
 def texts(folder):
-    """Headers and lines of texts in every dialect, plain and compressed, and one that is as long as it says."""
+    """Headers and lines of texts in every dialect, plain and compressed, and a text with its
+    claimed length."""
     at, row = os.path.join(folder, ""), "1 1 1 1.5\n"
     forged = {
         "parti": {"lengths": f"3\n{BIG} {BIG} {BIG}\n{row}", "order": f"{BIG}\n2 2 2\n{row}",
@@ -321,7 +322,7 @@ def texts(folder):
             if forged[dialect][what] is not None:
                 file.write(forged[dialect][what])
             else:
-                # No disk takes it up: the system reads zeros.
+                # A sparse file: the system reads zeros.
                 file.write("1 1 1 1\n" if what.startswith("zeros") else "1 1 1 1\n1 1 1 ")
                 file.truncate(1 << (40 if what.startswith("zeros") else 28))
         harmless(["convert", at + "t.txt", at + "o.slc", "--dialect", given, "-t", 2, "-q"], f"{dialect}, {what}",
@@ -344,8 +345,8 @@ def texts(folder):
 
 
 def long_mode(folder):
-    """A mode of 2^60 is no lie: such a store is made, checked and written out; what takes a row for each index is
-    refused."""
+    """A mode of size 2^60 is valid: such a store can be created, checked and exported; commands
+    that need a row per index reject it."""
     at = os.path.join(folder, "")
     with open(at + "t.tns", "w", encoding="ascii") as file:
         file.write("".join(f"{i * BIG // 1000 + 1} {i % 7 + 1} 1\n" for i in range(1000)) + f"{BIG} 7 1\n")
@@ -374,8 +375,8 @@ def long_mode(folder):
 
 
 def checkpoints(folder):
-    """Every word of a generation's header, table and state, and the first of its other sections: told of by info, gone
-    on from by cpd."""
+    """Every word of a generation's header, table and state, and the first word of its other
+    sections: read by info and resumed by cpd."""
     store, at = Store(folder, "packed"), os.path.join(folder, "")
     cpd = ("cpd", store.path, "-r", 2, "--tol", 0, "-o", at + "run", "--checkpoint-interval", 0, "-t", 2, "-q")
     harmless([*cpd, "-i", 1000000, "--maxsecs", 0.02], "unaltered", {75})
@@ -400,14 +401,16 @@ def checkpoints(folder):
             else:
                 os.remove(path)
         what = f"checkpoint {name} {place} = {value}"
-        # What only tells of the run, and numbers of its model, may be anything: such a run goes on.
+        # Descriptive fields of the run, and numbers of its model, may have any value: the run
+        # resumes.
         harmless(["info", at + "run"], what, {0, 3, 5})
         harmless([*cpd, "-i", 2, "--maxsecs", 0.5], what, {0, 1, 2, 3, 5, 75})
         shutil.rmtree(at + "run")
 
 
 def long_past(folder):
-    """A checkpoint that counts more iterations than the budget has memory for is refused with what would do."""
+    """A checkpoint that counts more iterations than fit in the budget is rejected with the
+    sufficient budget."""
     store, at = Store(folder, "packed"), os.path.join(folder, "")
     cpd = ("cpd", store.path, "-r", 2, "--tol", 0, "-o", at + "run", "--checkpoint-interval", 0, "-t", 2, "-q")
     harmless([*cpd, "-i", 1000000, "--maxsecs", 0.5], "unaltered", {75})
@@ -443,7 +446,7 @@ def long_past(folder):
     check(done.status == 0, f"what is named is refused: {done.status}: {done.messages}")
     print(f"# {done.resident / MIB:.1f} MiB resident of {named / MIB:.0f}")
     check(QUICK or done.resident <= named, f"{done.resident} bytes resident of {named}")
-    # A byte less than what all of them take is no record of so many.
+    # A record of that many iterations needs at least one byte more.
     shutil.rmtree(at + "run")
     shutil.copytree(at + "good", at + "run")
     struct.pack_into("<Q", data, entry + 24, len(past) - 8)
@@ -455,7 +458,7 @@ def long_past(folder):
 
 
 def dropped(path):
-    """Has what a command made gone: it was through before it was ended."""
+    """Removes the output of a command that finished before it was killed."""
     if path.endswith("out.slc"):
         shutil.rmtree(path)
     else:
@@ -463,8 +466,9 @@ def dropped(path):
 
 
 def leftovers(args, places, expected):
-    """What an interrupted command left at `places` ({path: (seal, first byte, bytes at each end, words that are always
-    tried)}), each word of it forged: the same command line goes on, begins anew or refuses."""
+    """The files that an interrupted command left at `places` ({path: (seal, first byte, bytes at
+    each end, words that are always tried)}), with each word forged: the same command line resumes,
+    restarts or fails with an error."""
     def test(folder):
         at = os.path.join(folder, "")
         sluice("generate", at + "in.tns", "--dims", "3000x200x90", "--nnz", 200000, "-q")
@@ -497,11 +501,12 @@ def leftovers(args, places, expected):
 
 CONVERT = ("convert", "in.tns", "out.slc", "--checkpoint-interval", "0.001", "--block-bytes", "16KiB",
            "--memory", "60MiB", "-t", "2", "-q")
-# Of the first record: bytes that coordinates take, nonzeros, and a largest row behind which nothing can follow.
+# Fields of the first record: size of the coordinates, nonzeros, and a largest row after which none
+# can follow.
 RECORDS = ((64 + 8, "Q", BIG), (64 + 40 + 16, "Q", BIG), (64 + 40 + 88 + 24, "Q", 2999))
 LAYOUT = ("layout", "t.slc", "--sorted", "1", "--memory", "60MiB", "-t", "2", "-q")
 
-# What crashes is told by its exit status.
+# A crash shows in the exit status.
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 run([
     *((f"block files, {codec}", told(block_files(codec))) for codec in ("packed", "lz4", "blco")),

@@ -1,10 +1,9 @@
 #!/usr/bin/python3
-"""Forged stores: every field of every structure set to what docs/FORMAT.md forbids, with all
-checksums made right again, so that the check behind the checksum is reached.
+"""Forged stores: every field of every structure set to values that docs/FORMAT.md forbids, with
+recomputed checksums, so that the checks after the checksum are reached.
 
-Each must be refused with the status the page gives (3: foreign or unsupported, 5: damaged), quickly
-and within 64 MiB, and named by file; none may crash or hang.
-"""
+Each must be rejected with the status in docs/FORMAT.md (3: foreign or unsupported, 5: damaged),
+quickly, within 64 MiB, and with the file name; none may crash or hang."""
 
 import json
 import os
@@ -26,7 +25,7 @@ CHANGES = (0x01, 0x80, 0xFF)
 
 
 def make_store(folder, codec, gap=0):
-    """A small store. With a `gap` in mode 1 above 2^32 it has two tiles in two blocks."""
+    """A small store. A `gap` in mode 1 above 2^32 makes two tiles in two blocks."""
     rng = np.random.default_rng(2)
     coords = np.unique(np.array([rng.integers(0, d, 900) for d in DIMS]).T, axis=0).T.copy()
     coords = coords.astype(np.uint64)
@@ -42,7 +41,7 @@ CPD = ("cpd", "-r", "2", "-i", "1", "--nowrite")
 
 
 def refused(store, statuses, what, second=CPD):
-    """check and a second command refuse with one of the statuses; nothing crashes or hangs."""
+    """check and a second command fail with one of the statuses; nothing crashes or hangs."""
     for command in (["check", store], [second[0], store, *second[1:]]):
         done = run_command(command, timeout=60)
         check(done.returncode in statuses,
@@ -51,8 +50,8 @@ def refused(store, statuses, what, second=CPD):
 
 
 def header_fields(folder):
-    """(offset, form, value, statuses). The manifest notices a changed header too: 5 is always
-    possible when the block file's own status would be found later."""
+    """(offset, form, value, statuses). The manifest also detects a changed header: 5 is always
+    possible if the block file's own status would be found later."""
     store = make_store(folder, "packed")
     forgery = Forgery(os.path.join(store, "blco.blk"))
     big = (1 << 60)
@@ -113,10 +112,10 @@ def index_fields(folder):
 
 
 def partition_fields(folder):
-    """Ordinals, flags and rows of a sorted layout. What nothing contradicts when the file is opened
-    contradicts the blocks, so `check` finds it; `info` only opens the file."""
+    """Ordinals, flags and rows of a sorted layout. Fields that contradict nothing when the file is
+    opened contradict the blocks, so `check` finds them; `info` only opens the file."""
     rng = np.random.default_rng(3)
-    # Wide enough that tiles are cut before they are full, and partitions have several blocks.
+    # Wide enough that tiles end before they are full and partitions have several blocks.
     coords = np.unique(np.array([rng.integers(0, 12, 200) ** 2 // 12,
                                  rng.integers(0, 1 << 36, 200)]).T, axis=0).T.copy().astype(np.uint64)
     store = os.path.join(folder, "s.slc")
@@ -163,16 +162,17 @@ def closing_fields(folder):
 
 
 def every_byte_of_a_block(codec):
-    """Each byte of a block set to other values under a right checksum: refused, or - where the byte
-    is a value or a key that stays legal - caught by the content sums."""
+    """Sets each byte of a block to other values with a valid checksum: rejected, or - if the byte
+    is a value or a key that stays legal - detected by the content sums."""
     def test(folder):
         store = make_store(folder, codec)
         forgery = Forgery(os.path.join(store, "blco.blk"))
         _, size = struct.unpack_from("<QQ", forgery.index, 0)
         step = 1 if FULL else 1 + size // 150
         for place in list(range(0, 64)) + list(range(64, f.round_up(size, PAGE), step)):
-            # Starting the command takes longer than refusing the store: each byte one change, in turns.
-            # The unit tests of codecs and verification make all of them within one process.
+            # Starting the command takes longer than rejecting the store: one change per byte, in
+            # rotation. The unit tests of codecs and verification make all changes within one
+            # process.
             if QUICK and place % 8 != 0:
                 continue
             for change in CHANGES if FULL else CHANGES[place // 4 % 3:place // 4 % 3 + 1]:
@@ -191,7 +191,7 @@ def every_byte_of_a_block(codec):
 
 
 def manifests(folder):
-    """Manifests whose checksum is right and whose content is not."""
+    """Manifests with a valid checksum and invalid contents."""
     store = make_store(folder, "packed")
     path = os.path.join(store, "tensor.json")
     with open(path, "rb") as file:
@@ -218,7 +218,7 @@ def manifests(folder):
         with open(path, "wb") as file:
             file.write(text)
         refused(store, {3, 5}, f"manifest of {len(text)} bytes")
-    # A file of the name that another layout would get is not written over.
+    # A file with the name of the future layout is not overwritten.
     os.rename(os.path.join(store, "blco.blk"), os.path.join(store, "sorted-1.blk"))
     write_manifest(path, good.replace(b'"blco.blk"', b'"sorted-1.blk"', 1))
     for command in (("--sorted", "1"), ("--drop", "sorted-1")):
@@ -230,8 +230,8 @@ def manifests(folder):
 
 
 def pipes(folder):
-    """Named pipes in the place of a store's files, and of what is written beside them: nobody waits for the other
-    end. Links that would be written through are not followed."""
+    """Named pipes in place of a store's files and of its temporary files: no command waits for the
+    other end. Symbolic links are not followed for writing."""
     store = make_store(folder, "packed")
     victim, init = os.path.join(folder, "victim"), os.path.join(folder, "init")
     os.mkdir(init)
@@ -271,8 +271,9 @@ def refused_in_time(args, statuses):
 
 
 class Hollow:
-    """A store of holes: headers and an index that agree, and blocks of any size that were never written, so that
-    claims without measure take no room on the drive. `index_blocks`: an index that is a hole as well."""
+    """A store of sparse files: headers and an index that agree, and blocks of any size that were
+    never written, so that enormous claims need no disk space. `index_blocks`: the index is sparse,
+    too."""
 
     def __init__(self, store, dims, blocks, index_blocks=0, relabelled=0):
         n, at, tiles, index = len(dims), PAGE, 0, bytearray()
@@ -315,7 +316,7 @@ class Hollow:
 
 
 def frugal(args, statuses, mib=100):
-    """The command ends in time with one of the statuses, and never had more memory."""
+    """The command ends in time with one of the statuses, within the memory limit."""
     child = subprocess.Popen([SLUICE, *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     timer = threading.Timer(20, child.kill)
     timer.start()
@@ -330,7 +331,7 @@ def frugal(args, statuses, mib=100):
 
 
 def holes(folder):
-    """Claims that cost the enemy nothing: files whose blocks, index or permutation are holes."""
+    """Claims without cost for an attacker: files whose blocks, index or permutation are sparse."""
     gib, rows = 1 << 30, 1 << 25
     tiles = (gib - 128) // 112
     # As many nonzeros as a block of that size can claim.
@@ -339,7 +340,7 @@ def holes(folder):
         for b in range(60)])
     frugal(("plan", hollow.store, "--no-probe", "-r", "1", "--memory", "4GiB"), {0})
     check("?[2J??31m" in frugal(("info", hollow.store), {0}), "the origin is not told")
-    # The first block has rows up to the end, so that all ranges of rows have it.
+    # The first block has rows up to the end, so it is in all ranges of rows.
     hollow = Hollow(folder + "/wide.slc", [1 << 18, 2], [
         dict(bytes=PAGE, nnz=30 << 16, tiles=30, key=b << 4, low=[8 * b, 0],
              high=[8 * b + 7 if b else (1 << 18) - 1, 1]) for b in range(20000)])
@@ -356,7 +357,7 @@ def holes(folder):
     with open(hollow.store + "/perm-1.bin", "wb") as file:
         file.truncate(size)
     frugal(("info", hollow.store), {5})
-    # A start from files that do not end: not even their hash is waited for.
+    # A start from endless files: they are rejected before they are hashed.
     init, store = folder + "/init", make_store(folder, "packed")
     os.mkdir(init)
     for mode in range(3):
@@ -366,14 +367,14 @@ def holes(folder):
     hollow.manifest["layouts"][0]["file"] = "a\x1b[2J"
     hollow.write_manifest()
     frugal(("info", hollow.store), {3})
-    # What jansson says quotes the text.
+    # jansson's message quotes the text.
     with open(hollow.store + "/tensor.json", "wb") as file:
         raw = b'{"checksum":"xxh3-64:' + b"0" * 16 + b'","a":\x1b[2J}'
         file.write(raw.replace(b"0" * 16, b"%016x" % f.hash64(raw), 1))
     frugal(("info", hollow.store), {3})
 
 
-# What crashes is told by its exit status.
+# A crash shows in the exit status.
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 run([
     ("header fields", header_fields),

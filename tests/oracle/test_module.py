@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Python module: what it computes is what the command and NumPy compute; runs that are stopped go on."""
+"""The Python module: its results equal those of the command and of NumPy; interrupted runs resume."""
 
 import ctypes
 import importlib.util
@@ -39,7 +39,7 @@ def small(folder, name="small.slc", **options):
 
 
 def entries(tensor, folder):
-    """Coordinates from 0 and values, in the order of the store."""
+    """Coordinates from 0, and values, in store order."""
     text = os.path.join(folder, "entries.tns")
     tensor.export(text, overwrite=True)
     rows = np.loadtxt(text, ndmin=2)
@@ -63,10 +63,8 @@ def fails(kind, part, function, *args, **kw):
 
 
 def structs(folder):
-    """
-    Sizes and places of all fields are those of the headers. A versioned struct has no padding at its end, where a later
-    member would be.
-    """
+    """Sizes and offsets of all fields match the headers. A versioned struct has no padding at its
+    end, where later versions append members."""
     lines, want = [], []
     for name, kind in _structs.STRUCTS.items():
         last = getattr(kind, kind._fields_[-1][0])
@@ -88,7 +86,7 @@ def structs(folder):
 
 
 def arrays(folder):
-    """The same store from columns, from a matrix of coordinates and from text."""
+    """The same store from columns, from a coordinate matrix and from text."""
     generator = np.random.default_rng(3)
     coords = np.array([generator.integers(0, n, 5000) for n in (50, 60, 70)], dtype=np.int32)
     coords[:, 0] = (49, 59, 69)
@@ -121,13 +119,13 @@ def scipy_sparse(folder):
     try:
         cube = scipy.coo_array((np.array([1., 2, 3]), ([0, 1, 2], [0, 1, 1], [2, 0, 1])), shape=(3, 2, 4))
     except (TypeError, ValueError):
-        return  # before 1.15 there are matrices alone
+        return  # before 1.15 there are only matrices
     tensor = sluice.convert(cube, os.path.join(folder, "c.slc"))
     check(tensor.shape == (3, 2, 4) and np.array_equal(dense(tensor, folder), cube.toarray()), tensor)
 
 
 def sptensors(folder):
-    """Of pyttb, by what they have: subs, vals and shape."""
+    """The attributes of pyttb's class: subs, vals and shape."""
     class Sptensor:
         def __init__(self, subs, vals, shape):
             self.subs, self.vals, self.shape = subs, vals, shape
@@ -170,7 +168,7 @@ def frames(folder):
 
 
 def tables(folder):
-    """CSV with names, which are those of the command; names of tensors and of coordinates."""
+    """CSV with names, equal to those of the command; names of tensors and of coordinates."""
     text = os.path.join(folder, "t.csv")
     with open(text, "w") as file:
         file.write("who,when,n\nann,2024-01-05 10:20:00,2\nbob,2024-01-05 11:00:00,1\nann,2024-01-06 10:59:59,0.5\n,,1\n")
@@ -210,7 +208,7 @@ def numpy_files(folder):
 
 
 def grown(folder):
-    """Stores that get more, and stores of some of them: NumPy's, and the names go along."""
+    """Appending to stores and extracting parts: results equal NumPy's, and names are kept."""
     coords, values = np.array([[0, 2, 1], [1, 0, 3]]), [1.0, 2.0, 3.0]
     tensor = sluice.convert(coords, os.path.join(folder, "a.slc"), values, labels={1: ["n0", "n1", "n2", "n3"]})
     x = dense(tensor, folder)
@@ -252,7 +250,7 @@ def products(folder):
 
 
 def no_device(folder):
-    """Without a GPU: who insists is told, who does not gets the CPU."""
+    """Without a GPU: an explicit request fails, otherwise the CPU is used."""
     tensor = small(folder)
     fails(sluice.SluiceError, "device gpu", tensor.cpd, 2, device="gpu")
     check(tensor.cpd(2, 2, device="auto").device_nnz == 0, "a GPU computed")
@@ -261,7 +259,7 @@ def no_device(folder):
     fails(sluice.UsageError, "requires device='gpu'", tensor.plan, 2, devices=[0, 1])
     plan = tensor.plan(2, devices=2, split="nnz", threads=1)
     check(plan["device_count"] == 2 and plan["device_name"] == "", str(plan))
-    # A plan for one that is not here, by its memory or its chip.
+    # A plan for an absent GPU, by memory size or by chip.
     plan = tensor.plan(2, device="gpu", device_memory="80GB")
     check(plan["device_name"] == "h100" and plan["device_described"] == 1 and plan["device_budget_bytes"] == 80 * 10**9, str(plan))
     plan = tensor.plan(2, device="gpu", device_name="a100", mode=1)
@@ -304,7 +302,7 @@ def devices(folder):
 
 
 def same_bits(folder):
-    """A decomposition of shared data has the command's bits, in memory and memory-mapped."""
+    """A decomposition of shared data is bitwise that of the command, in memory and memory-mapped."""
     with sluice.convert(AMINO, os.path.join(folder, "amino.slc")) as tensor:
         command("cpd", tensor.path, "-r", "3", "-i", "12", "--seed", "4", "--deterministic", "-o",
                 os.path.join(folder, "command"), "-q")
@@ -326,7 +324,7 @@ def same_bits(folder):
 
 
 def callbacks(folder):
-    """One that returns True stops the run, which goes on; one that raises is told."""
+    """A callback that returns True stops the run, which can be resumed; an exception is propagated."""
     tensor = small(folder)
     whole = tensor.cpd(3, 8, tol=0, deterministic=True)
     here = threading.current_thread()
@@ -354,7 +352,7 @@ def callbacks(folder):
 
 
 def holdout(folder):
-    """The command's errors of the nonzeros that are held out, and those that NumPy finds."""
+    """Hold-out errors equal those of the command and of NumPy."""
     tensor = small(folder)
     out = os.path.join(folder, "command")
     command("cpd", tensor.path, "-r", "3", "-i", "6", "--tol", "0", "--deterministic", "--holdout", "10%", "-o", out, "-q")
@@ -373,7 +371,7 @@ def holdout(folder):
 
 
 def predictions(folder):
-    """Values of a model are NumPy's, of one in memory as of one in files, and errors the command's."""
+    """Values of a model equal NumPy's, in memory and in files, and errors equal the command's."""
     tensor = small(folder)
     coords, values = entries(tensor, folder)
     out = os.path.join(folder, "run")
@@ -401,7 +399,7 @@ def predictions(folder):
 
 
 def strongest(folder):
-    """The strongest rows are those of NumPy and of the command, with the names of the store."""
+    """The top rows equal those of NumPy and of the command, with the names of the store."""
     text, maps = os.path.join(folder, "t.tns"), os.path.join(folder, "mode-1-name.map")
     generator = np.random.default_rng(2)
     np.savetxt(text, np.column_stack([generator.integers(1, n + 1, 500) for n in (20, 9)] + [np.arange(1, 501)]), fmt="%d")
@@ -429,7 +427,8 @@ def strongest(folder):
 
 
 def pages(folder):
-    """The record of a run is what it leaves as run.json, and pages are made of it, also without a folder."""
+    """The record of a run equals its run.json, and pages can be made from it, also without a
+    folder."""
     tensor = small(folder)
     out = os.path.join(folder, "out")
     kept, held = (tensor.cpd(3, 4, seed=7, tol=0, output=where) for where in (out, None))
@@ -456,7 +455,7 @@ def pages(folder):
 
 
 def sweeps(folder):
-    """A sweep tells what the command's does, in the same folder, too, and its best run is a result."""
+    """A sweep reports the same as the command's, also in the same folder, and returns its best run."""
     tensor = small(folder)
     out, other = os.path.join(folder, "module"), os.path.join(folder, "command")
     seen = []
@@ -519,7 +518,7 @@ def interrupts(folder):
         got = np.load(os.path.join(folder, "command", f"mode-{mode + 1}.npy"))
         check(got.tobytes() == factor.tobytes(), f"the factor of mode {mode}")
 
-    # The command, stopped by its time limit, and the module behind it.
+    # The command, stopped by its time limit, then resumed by the module.
     command("cpd", tensor.path, *options, "-i", 1000000, "--maxsecs", "0.5", "--nowrite", status=75)
     iterations = int(re.search(r"iteration (\d+)", command("info", kept)[0]).group(1))
     went_on = tensor.cpd(3, iterations + 5, tol=0, deterministic=True, checkpoint=kept)
@@ -550,7 +549,7 @@ def lock_is_free(folder):
 
 
 def faults(folder):
-    """Exceptions say what and where."""
+    """Exceptions have the cause and the place."""
     text = os.path.join(folder, "bad.tns")
     with open(text, "w") as file:
         file.write("1 1 1 1\n1 x 1 2\n")
@@ -604,7 +603,7 @@ def tensorly(folder):
 
 
 def wheel_contents(folder):
-    """A wheel has the module and the library, and nothing else that the project installs."""
+    """A wheel contains only the module and the library."""
     with open(os.path.join(SOURCE, "pyproject.toml"), "rb") as file:
         args = need("tomllib").load(file)["tool"]["meson-python"]["args"]
     if not shutil.which("meson"):
@@ -627,7 +626,7 @@ def readme(folder):
 
 
 def wheel(folder):
-    """pip builds the library and installs it with the module; neither knows of this build folder."""
+    """pip builds the library and installs it with the module; neither depends on this build folder."""
     if not FULL:
         raise Skip("builds the library anew; SLC_TEST_FULL=1 does")
     need("pip")
@@ -660,17 +659,17 @@ run([
     ("does without a GPU", no_device),
     ("computes on a GPU", devices),
     ("decompositions have the command's bits", same_bits),
-    ("records and pages tell of runs", pages),
-    ("callbacks stop, and the run goes on", callbacks),
+    ("records and pages of runs", pages),
+    ("callbacks stop, and the run resumes", callbacks),
     ("nonzeros are held out as by the command", holdout),
     ("values of a model are NumPy's", predictions),
     ("strongest rows have names", strongest),
     ("sweeps are those of the command", sweeps),
-    ("Ctrl-C leaves what the command goes on from", interrupts),
+    ("Ctrl-C leaves a checkpoint for the command", interrupts),
     ("the lock is free meanwhile", lock_is_free),
-    ("exceptions say what and where", faults),
+    ("exceptions have cause and position", faults),
     ("pyttb comes to the same fit", pyttb),
-    ("TensorLy takes results", tensorly),
+    ("TensorLy accepts results", tensorly),
     ("the example of README.md", readme),
     ("a wheel has the module and the library", wheel_contents),
     ("pip builds and installs it", wheel),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Python module's long calls: how far they are, and how Ctrl-C ends each; what they write is what the command writes."""
+"""Long calls of the Python module: progress, Ctrl-C, and output equal to the command's."""
 
 import ctypes
 import copy
@@ -33,7 +33,7 @@ def tree(folder):
 
 
 def long_calls(folder):
-    """Name, and the call that takes an output and a progress."""
+    """Name, and the call with an output and a progress callback."""
     text = os.path.join(folder, "in.tns")
     generator = np.random.default_rng(5)
     coords = np.array([generator.integers(0, n, 200000) for n in SHAPE])
@@ -65,7 +65,8 @@ def long_calls(folder):
 
 
 def interrupted(folder):
-    """Ctrl-C while a call tells how far it is: KeyboardInterrupt, nothing left, and the same call then does its work."""
+    """Ctrl-C during a progress callback: KeyboardInterrupt, no leftovers, and the same call then
+    succeeds."""
     for name, call in long_calls(folder):
         output = os.path.join(folder, name)
         told = []
@@ -86,7 +87,7 @@ def interrupted(folder):
 
 
 def asked(folder):
-    """A store tells of itself what the command tells."""
+    """Properties of a store equal the output of the command."""
     made = [sluice.generate(os.path.join(folder, "in.slc"), SHAPE, 5000, fibers=(1, 3)),
             sluice.generate(os.path.join(folder, "none.slc"), SHAPE, 5000, fibers="none", codec="lz4")]
     text = os.path.join(folder, "in.tns")
@@ -111,7 +112,7 @@ def asked(folder):
 
 
 def named(folder):
-    """Names come with what is appended, be it a tensor with labels or a table; values are no column's."""
+    """Names are appended with a labelled tensor or a table; values belong to no column."""
     def text(name, said):
         path = os.path.join(folder, name)
         with open(path, "w") as file:
@@ -144,7 +145,7 @@ def named(folder):
 
 
 def striped(folder):
-    """A layout in two other folders is read from there, and comes back."""
+    """A layout in two other folders is read from there, and moved back."""
     tensor = sluice.generate(os.path.join(folder, "in.slc"), SHAPE, 5000)
     drives = [os.path.join(folder, name) for name in ("a", "b")]
     for drive in drives:
@@ -164,7 +165,7 @@ def striped(folder):
 
 
 def same_files(one, other):
-    """Files, or folders of them."""
+    """Files, or folders of files."""
     names = [""] if os.path.isfile(one) else sorted(os.listdir(one))
     check(os.path.isfile(one) or names == sorted(os.listdir(other)), (one, other))
     for name in names:
@@ -174,7 +175,7 @@ def same_files(one, other):
 
 
 def exported(folder):
-    """Tensors and models in every form are those of the command."""
+    """Tensors and models exported in every format equal those of the command."""
     text = os.path.join(folder, "in.tns")
     with open(text, "w") as file:
         file.write("".join(f"{i % 6 + 1} {i % 5 + 1} {i % 7 + 1} {i}\n" for i in range(1, 100)))
@@ -185,7 +186,7 @@ def exported(folder):
         ours, theirs = os.path.join(folder, name), os.path.join(folder, "command-" + name)
         check(of.export(ours, form=form) == of.nnz, name)
         command("export", of.path, theirs, *(["--format", form] if form else []), "-q")
-        if not name.endswith(".mat"):  # which has the time in it
+        if not name.endswith(".mat"):  # contains the time
             same_files(ours, theirs)
     stay = tensor.cpd(2, 5, output=os.path.join(folder, "run"))
     alone = tensor.cpd(2, 5)
@@ -213,8 +214,8 @@ def exported(folder):
             pass
 
 
-# What commands are in Python and C: the function, the structs, and what options are called there; "" says that there is
-# no such thing, for all of a program's own: what is printed where, and what it would take.
+# Counterparts of commands in Python and C: the function, the structs, and the names of options; ""
+# marks options without one, because they concern the program: its output and estimates.
 OWN = dict.fromkeys(("log-json", "quiet", "dry-run", "no-probe", "probe-seconds", "json", "help", "verbose"), "")
 BUILT = {"temp-dir": "temp_folder"}
 COMPUTED = {"no-cache": "cache"}
@@ -253,7 +254,7 @@ FIELDS = {
 
 
 def members(struct):
-    """The names of all members of a struct, those of its parts and of structs that it refers to included."""
+    """The names of all members of a struct, including nested and referenced structs."""
     found = set()
     for name, kind in struct._fields_:
         found.add(name)
@@ -280,7 +281,7 @@ def parity(folder):
 
 
 def damaged(folder):
-    """All faults of a store, as the command finds them."""
+    """All faults of a store, the same as the command finds."""
     tensor = sluice.generate(os.path.join(folder, "in.slc"), SHAPE, 150000, block_bytes="4KiB")
     check(tensor.faults() == [], "it is sound")
     size = os.path.getsize(os.path.join(tensor.path, "blco.blk"))
@@ -296,7 +297,7 @@ def damaged(folder):
 
 
 def wanted_no_more(folder):
-    """A progress that returns True ends the call as an error that says so."""
+    """A progress callback that returns True ends the call with an error that says so."""
     try:
         sluice.generate(os.path.join(folder, "out.slc"), SHAPE, 90000, progress=lambda *_: True)
         check(False, "it went on")
@@ -306,7 +307,7 @@ def wanted_no_more(folder):
 
 
 def prompt(folder):
-    """Ctrl-C at any time ends a call that would take long, soon, and the lock is free meanwhile."""
+    """Ctrl-C ends a long call promptly at any time, and the GIL is released meanwhile."""
     begun = []
     killer = threading.Timer(0.3, lambda: (begun.append(time.monotonic()), os.kill(os.getpid(), signal.SIGINT)))
     killer.start()
@@ -321,7 +322,7 @@ def prompt(folder):
 
 
 def refused(function, *args, **keywords):
-    """Whether a call is refused for what it was given."""
+    """Whether a call rejects its arguments."""
     try:
         function(*args, **keywords)
     except sluice.UsageError:
@@ -335,7 +336,8 @@ def small(folder):
 
 
 def out_of_range(folder):
-    """Integers that the library's types do not hold are refused, not cut; so are texts that a zero would end."""
+    """Integers outside the range of the library's types are rejected, not truncated; so are texts
+    with a zero byte."""
     tensor, to = small(folder), os.path.join(folder, "to.slc")
     for rank in (-1, 2**32 + 2):
         check(refused(tensor.cpd, rank) and refused(tensor.plan, rank) and refused(tensor.sweep, [2, rank]), rank)
@@ -351,7 +353,7 @@ def out_of_range(folder):
 
 
 def in_use(folder):
-    """A store that is closed in the middle of a call, copied or pickled; paths of bytes."""
+    """A store that is closed during a call, copied or pickled; paths of bytes."""
     tensor = small(folder)
     result = tensor.cpd(2, 5, tol=0, callback=lambda _: tensor.close())
     check(result.iterations == 5 and refused(tensor.cpd, 2), "closed in the middle")
@@ -375,13 +377,13 @@ def in_use(folder):
 run([
     ("integers and texts that do not fit", out_of_range),
     ("a store in use", in_use),
-    ("Ctrl-C ends every call that takes long", interrupted),
-    ("a store tells what the command tells", asked),
-    ("names come with what is appended", named),
+    ("Ctrl-C ends every long call", interrupted),
+    ("a store reports the same as the command", asked),
+    ("appended nonzeros bring their names", named),
     ("layouts move to other folders", striped),
     ("exports are the command's", exported),
     ("options are keywords and fields", parity),
     ("all faults of a store", damaged),
-    ("a progress ends a call", wanted_no_more),
+    ("a progress callback ends a call", wanted_no_more),
     ("Ctrl-C ends a call soon", prompt),
 ])

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The numbers: MTTKRP and CP-ALS against NumPy, and the published fits of the amino acid data."""
+"""Numerical results: MTTKRP and CP-ALS against NumPy, and the published fits of the amino acid
+data."""
 
 import itertools
 import os
@@ -20,7 +21,7 @@ COMBOS = list(itertools.product(CODECS, IOS, (1, 2)))
 
 
 def usable_ios():
-    """io_uring may be refused where this runs; the other two always work."""
+    """io_uring may be unavailable here; the other two always work."""
     return IOS if os.environ.get("SLC_NO_URING") != "1" else IOS[1:]
 
 
@@ -31,7 +32,7 @@ def write_factors(folder, factors):
 
 
 def product(dims, coords, values, factors, mode):
-    """NumPy's, and the sums of the magnitudes of its terms."""
+    """NumPy's result, and the sums of the magnitudes of its terms."""
     # Factors are positive: with positive values a sum is its own scale.
     scale = None if values.min() > 0 else np.zeros((dims[mode], factors[0].shape[1]))
     want = cp_als.mttkrp(dims, coords, values, factors, mode, scale)
@@ -48,7 +49,8 @@ def mttkrp_of(name):
         for codec in CODECS:
             stores[codec] = os.path.join(folder, codec + ".slc")
             sluice("convert", path, stores[codec], "--codec", codec, "--block-bytes", "256KiB")
-        # Ranks are the first columns of one draw, of which NumPy's product, which takes longest, serves them all.
+        # Ranks use the first columns of one matrix, so that the slow NumPy product is computed
+        # once.
         drawn = [np.random.default_rng(3 + n).random((d, max(RANKS))) for n, d in enumerate(dims)]
         products = {}
         turn = 0
@@ -59,8 +61,8 @@ def mttkrp_of(name):
                 given = os.path.join(folder, "factors")
                 write_factors(given, [f[:, :rank].astype(kind) for f in drawn])
                 for mode in range(len(dims)):
-                    # Of large tensors either precision, in turns; of the largest two ranks a mode, over all
-                    # modes every one.
+                    # Large tensors alternate the precisions; the largest use two ranks per mode,
+                    # but every rank over all modes.
                     if not FULL and len(values) > 100_000 and (mode + r + p) % 2:
                         continue
                     if not FULL and len(values) > 500_000 and (r + mode // 2) % 2:

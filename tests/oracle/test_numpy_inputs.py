@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Tensors in files of NumPy, scipy.sparse and pydata/sparse, written by these themselves: each makes the store that the
-same tensor makes as text; what cannot be one is refused by name. Without scipy or sparse their tests are skipped."""
+"""Tensors in files written by NumPy, scipy.sparse and pydata/sparse: each yields the same store as
+its text; errors name the fault. Tests of scipy or sparse are skipped without them."""
 
 import gzip
 import io
@@ -33,7 +33,7 @@ def saved(array, **kw):
 
 
 def archive(compression=zipfile.ZIP_DEFLATED, **members):
-    """A .npz file of any bytes as its members."""
+    """A .npz file with arbitrary bytes as its members."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", compression) as file:
         for name, content in members.items():
@@ -42,7 +42,8 @@ def archive(compression=zipfile.ZIP_DEFLATED, **members):
 
 
 def pairs(folder):
-    """Coordinates and values in two .npy files, in both shapes, orders of storage, byte orders and all types."""
+    """Coordinates and values in two .npy files, in both shapes, storage orders, byte orders and all
+    types."""
     dims, coords, values = tensor((90, 80, 100), 3000, 1, True)
     want = as_text(folder, dims, coords, values)
     more = ("--dims", "90x80x100")
@@ -73,7 +74,7 @@ def pairs(folder):
 
 
 def wide_integers(folder):
-    """Integers are kept to the last bit, or refused."""
+    """Integers are exact or rejected."""
     held = np.array([(1 << 53) - 1, 1 << 53, (1 << 53) + 2, -(1 << 63), 3 << 61], np.int64)
     coords = np.array([[0, 1, 2, 3, 4]])
     c = write(os.path.join(folder, "c.npy"), saved(coords.T))
@@ -89,7 +90,7 @@ def wide_integers(folder):
 
 
 def asked(folder):
-    """A shape that can be read in two ways is a question; an answer settles it."""
+    """An ambiguous shape is an error, which an option resolves."""
     coords = np.array([[0, 1, 2], [1, 0, 2], [2, 2, 0]])
     values = np.array([1.0, 2.0, 3.0])
     c, v = write(os.path.join(folder, "c.npy"), saved(coords)), write(os.path.join(folder, "v.npy"), saved(values))
@@ -105,7 +106,7 @@ def asked(folder):
 
 
 def refused(folder):
-    """What no tensor is: named, with the file at fault."""
+    """Arrays that are no tensor: the error names the fault and the file."""
     good = {"c": saved(np.array([[0, 1], [1, 0], [2, 1]])), "v": saved(np.array([1.0, 2.0]))}
 
     def pair(what, words, *more, status=3, **other):
@@ -134,7 +135,7 @@ def refused(folder):
 
 
 def of_sparse(folder):
-    """pydata/sparse: its own files, compressed and not, of several orders, types and fill values."""
+    """pydata/sparse: its own files, compressed or not, of several orders, types and fill values."""
     if sparse is None:
         raise Skip("python3-sparse is not there")
     for seed, dims in enumerate(((50,), (40, 30), (30, 40, 50), (6, 7, 8, 9))):
@@ -158,7 +159,8 @@ def of_sparse(folder):
 
 
 def of_scipy(folder):
-    """scipy.sparse: COO, also with duplicates, CSR and CSC with empty rows and columns; other formats are refused."""
+    """scipy.sparse: COO, also with duplicates, CSR and CSC with empty rows and columns; other
+    formats are rejected."""
     if scipy is None:
         raise Skip("python3-scipy is not there")
     path = os.path.join(folder, "m.npz")
@@ -181,7 +183,7 @@ def of_scipy(folder):
 
 
 def archives(folder):
-    """Members that do not fit together, damage, and lies about sizes."""
+    """Inconsistent members, damage, and false sizes."""
     good = {"coords": np.array([[0, 1], [1, 0]]), "data": np.array([1.0, 2.0]), "shape": np.array([2, 2]),
             "fill_value": np.array(0.0)}
     csr = {"format": np.array(b"csr"), "shape": np.array([2, 2]), "data": np.array([1.0, 2.0]), "indices": np.array([0, 1]),
@@ -226,7 +228,7 @@ def archives(folder):
 
 
 def resumed(folder):
-    """Interrupted conversions of two files and of members go on."""
+    """Interrupted conversions of two files and of members resume."""
     dims, coords, values = tensor((3000, 2000, 90), 400000, 7, True)
     coords[:, 0], values[0] = np.array(dims) - 1, 1
     want = as_text(folder, dims, coords, values, "--block-bytes", "64KiB")

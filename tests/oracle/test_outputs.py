@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What leaves: the strongest rows of components against NumPy's sort, and every form of output by
-the reader of its own ecosystem."""
+"""Output formats: the top rows of components against NumPy's sort, and every format read by its own
+ecosystem."""
 
 import csv
 import json
@@ -43,7 +43,8 @@ def check_top(told, weights, factors, order, rows, strength):
 
 
 def top(folder):
-    """Components by weight, rows by absolute value or value, in both precisions; all of them, and some."""
+    """Components by weight, rows by absolute value or value, in both precisions; all of them, and
+    some."""
     for precision in ("f64", "f32"):
         here = os.path.join(folder, precision)
         os.mkdir(here)
@@ -61,7 +62,7 @@ def top(folder):
 
 
 def top_text(folder):
-    """The text tells the same rows, and says of what is asked wrongly what there is."""
+    """The text has the same rows; errors list the valid choices."""
     _, out = factored(folder)
     weights, factors = factors_of(out)
     text, messages = sluice("top", out, "-c", 3, "-m", 2, "-n", 4)
@@ -77,7 +78,8 @@ def top_text(folder):
 
 
 def top_of_others(folder):
-    """A folder of NumPy's own, without run.json and weights; one whose record and files disagree."""
+    """A folder made by NumPy, without run.json and weights, and one whose record and files
+    disagree."""
     rng = np.random.default_rng(1)
     factors = [rng.standard_normal((n, 3)) for n in (20, 7)]
     np.save(os.path.join(folder, "mode-1.npy"), np.asfortranarray(factors[0]))
@@ -133,13 +135,13 @@ def read_ktensor(path):
 
 
 def read_splatt(stem, order):
-    """SPLATT's text: numbers alone."""
+    """SPLATT's text: only numbers."""
     return (np.loadtxt(stem + "lambda.mat", ndmin=1),
             [np.loadtxt(f"{stem}mode{k + 1}.mat", ndmin=2) for k in range(order)])
 
 
 def read_csv(folder, order):
-    """A line of names, then the index from 1 and the numbers."""
+    """A line of names, then rows of the index from 1 and the numbers."""
     factors = []
     for k in range(order):
         with open(os.path.join(folder, f"mode-{k + 1}.csv"), newline="") as file:
@@ -167,7 +169,7 @@ def read_matlab(path, factors):
 
 
 def exported_runs(folder):
-    """A run in every form is the run, bit for bit, in both precisions and any rank."""
+    """A run exported in every format is bitwise the run, in both precisions and any rank."""
     for precision, rank, dims in (("f64", 5, "60x50x40"), ("f32", 3, "61x5x7x4"), ("f32", 1, "701x30"),
                                   ("f64", 40, "3000x30x20")):
         here = os.path.join(folder, f"{precision}-{rank}")
@@ -191,7 +193,7 @@ def exported_runs(folder):
 
 
 def exported_as_cpd_does(folder):
-    """cpd's own text is what export makes of its .npy."""
+    """cpd's own text equals the export of its .npy files."""
     store, out = factored(folder)
     sluice("cpd", store, "-r", 5, "-i", 3, "--tol", 0, "-s", os.path.join(folder, "a-"),
            "--ktensor", os.path.join(folder, "a.ktensor"), "-q")
@@ -205,7 +207,8 @@ def exported_as_cpd_does(folder):
 
 
 def exported_runs_of_others(folder):
-    """Factors column by column, big-endian and of integers, without weights; a factor of 80 MB in 32 MiB."""
+    """Factors that are column-major, big-endian or integer, without weights; a factor of 80 MB in
+    32 MiB."""
     rng = np.random.default_rng(3)
     factors = [rng.standard_normal((1250000, 8)), rng.integers(-9, 9, (5, 8)).astype("<i4")]
     np.save(os.path.join(folder, "mode-1.npy"), np.asfortranarray(factors[0].astype(">f8")))
@@ -217,7 +220,7 @@ def exported_runs_of_others(folder):
 
 
 def refused_exports(folder):
-    """What cannot be told or done is refused before anything is written."""
+    """Impossible exports are rejected before anything is written."""
     store, out = factored(folder)
     before = sorted(os.listdir(folder))
     for args, status, part in (((out, "x.dat"), 2, "--format"), ((out, "x.tns", "--format", "tns"), 2, "tns"),
@@ -227,7 +230,7 @@ def refused_exports(folder):
         _, messages = sluice("export", *args, status=status, cwd=folder)
         check(part in messages, f"{args}: {messages}")
     check(sorted(os.listdir(folder)) == before, f"left: {os.listdir(folder)}")
-    # Longer than 2 GiB, as a hole.
+    # Larger than 2 GiB, as a sparse file.
     big = os.path.join(folder, "big")
     os.mkdir(big)
     np.save(os.path.join(big, "mode-1.npy"), np.zeros((1, 4)))
@@ -242,7 +245,7 @@ def refused_exports(folder):
 
 
 def lists_of(store, folder):
-    """Coordinates (from 0, ascending) and values of a store by its text."""
+    """Coordinates (from 0, ascending) and values of a store, from its text."""
     text = os.path.join(folder, "x.tns")
     sluice("export", store, text, "-q", "-f")
     rows = np.loadtxt(text, ndmin=2)  # coordinates are below 2^53
@@ -258,7 +261,8 @@ def same_lists(want, coords, values, what):
 
 
 def read_splatt_bin(path, dims, width, value_width):
-    """SPLATT's p_read_binary: every number of the header but the first three as wide as an index."""
+    """SPLATT's p_read_binary: every number of the header except the first three has the width of an
+    index."""
     with open(path, "rb") as file:
         data = file.read()
     check(struct.unpack_from("<iQQ", data) == (0, width, value_width), f"{data[:20]}")
@@ -316,7 +320,7 @@ def exported_matlab(folder):
 
 
 def exported_npz(folder):
-    """pydata/sparse's .npz: rows ascend, as its reader takes for granted; also in parts."""
+    """pydata/sparse's .npz: rows ascend, as its reader assumes; also in parts."""
     for name, dims, nnz, more in SHAPES:
         store, lengths, want = made(folder, name, dims, nnz, more)
         out = os.path.join(folder, "out.npz")
@@ -346,7 +350,7 @@ def exported_npz(folder):
 
 
 def exported_in_parts(folder):
-    """More nonzeros than the budget holds at a time: the same file, within the budget."""
+    """More nonzeros than fit in the budget: the same file, within the budget."""
     store, _, _ = made(folder, "t", "30x20000x30000", 700000)
     big, small = os.path.join(folder, "big.npz"), os.path.join(folder, "small.npz")
     sluice("export", store, big)
@@ -381,7 +385,7 @@ run([
     ("top: folders of others", top_of_others),
     ("top: a factor larger than the budget", top_in_a_budget),
     ("export: a run in every form", exported_runs),
-    ("export: what cpd writes itself", exported_as_cpd_does),
+    ("export: the same as cpd's own text", exported_as_cpd_does),
     ("export: folders of others", exported_runs_of_others),
     ("export: refused", refused_exports),
     ("export: SPLATT's .bin", exported_bin),

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What the choice of a rank rests on, against NumPy: core consistency, factor match score, and the amino acid data."""
+"""Criteria for choosing a rank, against NumPy: core consistency, factor match score, and the amino
+acid data."""
 
 import itertools
 import json
@@ -28,7 +29,7 @@ def dense(path):
 
 
 def core_consistency(tensor, factors, weights):
-    """Bro and Kiers' (2003) with the weights spread evenly, by NumPy's pseudo-inverses and products."""
+    """Bro and Kiers (2003) with the weights spread evenly, by NumPy's pseudo-inverses and products."""
     order, rank = len(factors), len(weights)
     core = tensor
     for factor in factors:
@@ -68,7 +69,8 @@ def compare(out, tensor, order):
 
 
 def amino_acids(folder):
-    """Three components: the model is trilinear to nearly 100 %, found by every start; not so with more."""
+    """Three components: the model is trilinear to nearly 100 %, found from every start; not so with
+    more."""
     path = unpacked("genten-aminoacid_data")
     store, out = os.path.join(folder, "a.slc"), os.path.join(folder, "s")
     sluice("convert", path, store)
@@ -83,7 +85,7 @@ def amino_acids(folder):
 
 
 def four_modes(folder):
-    """Sparse, of four modes, relabelled, in f32; the same bits by another number of threads."""
+    """Sparse, of four modes, relabelled, in f32; bitwise equal for another number of threads."""
     text, store = os.path.join(folder, "t.tns"), os.path.join(folder, "t.slc")
     sluice("generate", text, "--dims", "12x30x9x20", "--nnz", 4000, "--seed", 2, "--dist", "zipf-shuffled:1.2", "-q")
     sluice("convert", text, store, "--relabel", "frequency", "-q")
@@ -106,7 +108,7 @@ def four_modes(folder):
 
 
 def predicted(folder):
-    """Values, residuals and errors at the entries of a text, in every form, against NumPy."""
+    """Values, residuals and errors at the coordinates of a text, in every format, against NumPy."""
     text, store, out = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "r"))
     sluice("generate", text, "--dims", "40x30x20", "--nnz", 20000, "--seed", 4, "--rank", 3, "--noise", 0.3, "-q")
     sluice("convert", text, store, "--relabel", "frequency", "-q")
@@ -136,7 +138,7 @@ def predicted(folder):
     with open(os.path.join(folder, "p.csv")) as file:
         check(file.readline() == "mode_1,mode_2,mode_3,value,model,residual\n", "the names are others")
         check(file.read() == lines.replace(" ", ","), "the CSV has other numbers than the text")
-    # Coordinates alone, from 0, and compressed.
+    # Only coordinates, from 0, and compressed.
     alone = os.path.join(folder, "c.tns")
     np.savetxt(alone, coords - 1, fmt="%d")
     with open(alone, "rb") as file, lzma.open(alone + ".xz", "wb") as packed:
@@ -146,7 +148,7 @@ def predicted(folder):
     lines, said = sluice("predict", out, alone)
     check("an index 0 occurs" in said and "without values" in said, said)
     check((np.array([line.split()[3] for line in lines.splitlines()], dtype=float) == got[:, 1]).all(), "others from 0")
-    # Held-out entries have the error that the fit on the rest leaves there.
+    # Held-out nonzeros have the error of the fit on the rest.
     sluice("cpd", store, "-r", 3, "-i", 20, "-o", os.path.join(folder, "r3"), "-q")
     small = json.loads(sluice("predict", os.path.join(folder, "r3"), text, "--json")[0])
     fit = load_json(os.path.join(folder, "r3", "run.json"))["fit"]
@@ -163,7 +165,7 @@ def mix(h):
 
 
 def held_out(coords, part, seed):
-    """Which nonzeros are held out, by their indices from 0."""
+    """The nonzeros that are held out, by their indices from 0."""
     golden = np.uint64(0x9e3779b97f4a7c15)
     with np.errstate(over="ignore"):
         h = np.full(len(coords), mix(np.uint64(seed) + golden), np.uint64)
@@ -173,7 +175,8 @@ def held_out(coords, part, seed):
 
 
 def held_back(folder):
-    """Held-out nonzeros are the hash's, take no part, whatever computes, and the error on them is the model's."""
+    """Held-out nonzeros are selected by the hash and do not affect the fit, on any device; their
+    error is the model's."""
     text, store = os.path.join(folder, "t.tns"), os.path.join(folder, "t.slc")
     dims = "50x40x30"
     sluice("generate", text, "--dims", dims, "--nnz", 15000, "--seed", 4, "--rank", 3, "--noise", 0.1, "-q")
@@ -219,7 +222,8 @@ def held_back(folder):
 
 
 def held_back_and_stopped(folder):
-    """A run that goes on holds out the same; another choice is refused; f32 and what is refused."""
+    """A resumed run holds out the same nonzeros; another choice is rejected; f32, and invalid
+    options."""
     store = os.path.join(folder, "t.slc")
     sluice("generate", store, "--dims", "60x50x40", "--nnz", 20000, "--seed", 4, "-q")
     base = ("cpd", store, "-r", 3, "--tol", 0, "--deterministic", "--checkpoint-interval", 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Relabelling by frequency, from outside: the second reader undoes it, users never see it, no store
-gets larger, and every damaged byte of a permutation is found and named."""
+"""Relabelling by frequency: the second reader undoes it, users never see it, no store gets larger,
+and every damaged byte of a permutation is found and named."""
 
 import os
 import sys
@@ -24,7 +24,8 @@ def store_bytes(store):
 
 
 def rows_of(store, folder):
-    """The bytes of the store's text and the sum of the hashes of its lines, which is the same in any order."""
+    """The size of the store's text and the sum of the hashes of its lines, which is independent of
+    their order."""
     out = os.path.join(folder, "rows.tns")
     sluice("export", store, out, "--overwrite")
     with open(out, "rb") as file:
@@ -38,17 +39,18 @@ def zipf_store(folder, name, dims="3000x2000x500", nnz=300000, more=()):
 
 
 def nonzeros_of(store):
-    """Coordinates and values as the second reader sees them, in an order of their own."""
+    """Coordinates and values from the second reader, in its order."""
     content = slc_format.read_store(store)
     order = np.lexsort(content["coords"])
     return content["coords"][:, order], content["values"][order]
 
 
 def generated(folder):
-    """zipf-shuffled tensors of several shapes: smaller, the same rows, the second reader agrees."""
+    """zipf-shuffled tensors of several shapes: smaller, with the same rows, and the second reader
+    agrees."""
     shapes = ("3000x2000x500", "20000x20000", "900x1x700x300", "90x80x70x60x50", "1000000x300x40")
     for number, dims in enumerate(shapes):
-        # Where fibers are kept together there is less to gain: real_tensors has them.
+        # The gain is smaller if fibers are kept together: see real_tensors.
         plain = zipf_store(folder, f"p{number}.slc", dims, 200000, PLAIN)
         relabelled = zipf_store(folder, f"r{number}.slc", dims, 200000, PLAIN + FREQUENCY)
         check(store_bytes(relabelled) <= store_bytes(plain), f"{dims}: larger")
@@ -62,7 +64,7 @@ def generated(folder):
 
 
 def real_tensors(folder):
-    """Tensors at hand: never larger, and back to the same text."""
+    """Available tensors: never larger, and exported to the same text."""
     found = 0
     for name in REAL[:6] if QUICK else REAL:
         try:
@@ -81,13 +83,13 @@ def real_tensors(folder):
 
 
 def budgets(folder):
-    """The same store from a small budget; one that is too small is refused by name."""
+    """The same store from a small budget; one that is too small is rejected by name."""
     text = os.path.join(folder, "t.tns")
     sluice("generate", text, "--dims", "300000x2000x500", "--nnz", 600000, "--dist",
            "zipf-shuffled:1.1")
     large, small = os.path.join(folder, "l.slc"), os.path.join(folder, "s.slc")
     sluice("convert", text, large, *FREQUENCY)
-    # A sanitizer's own memory counts as the process's.
+    # A sanitizer's memory counts as the process's.
     sluice("convert", text, small, "--memory", "160MiB" if QUICK else "64MiB", "--threads", 1,
            *FREQUENCY)
     for name in sorted(os.listdir(large)):
@@ -101,7 +103,7 @@ def budgets(folder):
 
 
 def numbers(folder):
-    """MTTKRP and CP-ALS agree with those of the plain store, and with NumPy, in the input's order."""
+    """MTTKRP and CP-ALS agree with the plain store and with NumPy, in the order of the input."""
     plain, relabelled = zipf_store(folder, "p.slc"), zipf_store(folder, "r.slc", more=FREQUENCY)
     tensor = slc_format.read_store(plain)
     dims, coords = tensor["dims"], tensor["coords"].astype(np.int64)
@@ -125,7 +127,7 @@ def numbers(folder):
         scale = np.abs(want).max()
         check(np.abs(got[1] - want).max() <= 1e-12 * scale, f"mode {mode + 1} differs from NumPy")
         check(np.abs(got[1] - got[0]).max() <= 1e-12 * scale, f"mode {mode + 1} differs")
-    # A start from files is in the input's order, and so is what 0 iterations give back.
+    # A start from files is in the order of the input, and so is the result of 0 iterations.
     for name, store in (("p", plain), ("r", relabelled)):
         out = os.path.join(folder, name + ".0")
         sluice("cpd", store, "-r", 5, "-i", 0, "--init", results["p"], "-o", out, "-q")
@@ -135,7 +137,7 @@ def numbers(folder):
 
 
 def damage(folder):
-    """Every byte of a small permutation, flipped or cut; a missing file; a file not listed."""
+    """Every byte of a small permutation, flipped or truncated; a missing file; an unlisted file."""
     store = os.path.join(folder, "d.slc")
     rng = np.random.default_rng(3)
     coords = np.unique(rng.integers(0, 20, (300, 3)), axis=0).T.astype(np.uint64)
@@ -172,7 +174,7 @@ def damage(folder):
 
 
 def told(folder):
-    """info and plan: used ranges of the input, the modes, bytes with permutations."""
+    """info and plan: used ranges of the input, the modes, sizes with permutations."""
     plain, relabelled = zipf_store(folder, "p.slc"), zipf_store(folder, "r.slc", more=FREQUENCY)
     a, b = sluice("info", plain)[0], sluice("info", relabelled)[0]
     check("numbered by frequency" in b and "numbered by frequency" not in a, f"info: {b}")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Stores at the edges of the format, altered stores, and the size of the index."""
+"""Stores at the limits of the format, modified stores, and the size of the index."""
 
 import math
 import os
@@ -28,7 +28,7 @@ def rows_of(path):
 
 
 def whole_life(folder, name, text, *more, cpd_status=0):
-    """convert, check, info, export (equal to the input), cpd; returns the store's tensor."""
+    """convert, check, info, export (equal to the input), cpd; returns the tensor of the store."""
     path, store = convert_text(folder, name, text, *more)
     sluice("check", store)
     sluice("check", "--fast", store)
@@ -46,14 +46,14 @@ def whole_life(folder, name, text, *more, cpd_status=0):
 
 def text_of(rng, dims, nnz):
     coords = {tuple(rng.randrange(d) + 1 for d in dims) for _ in range(nnz)}
-    # The corner makes the lengths what they are meant to be.
+    # The corner fixes the mode sizes.
     coords.add(tuple(dims))
     return "".join(" ".join(map(str, c)) + f" {rng.randrange(1, 9)}\n" for c in coords)
 
 
 def wide_keys(folder):
     rng = random.Random(5)
-    # Lengths that differ, and whose factors are small all the same.
+    # Different mode sizes whose factors are still small.
     dims = (1 << 21, 1 << 19, 1 << 18, 1 << 18, 1 << 17)
     tensor = whole_life(folder, "bits93", text_of(rng, dims, 5000))
     check(sum(slc_format.mode_bits(d) for d in tensor["dims"]) == 93, "not 93 bits")
@@ -65,7 +65,7 @@ def eight_modes(folder):
 
 
 def four_billion_rows(folder):
-    """Only the index is wide: factors of such a mode do not fit the default budget of a test."""
+    """Only the index is wide: factors of such a mode do not fit in the default budget of a test."""
     dims = (1 << 32, 5, 7)
     rng = random.Random(7)
     path, store = convert_text(folder, "g4", text_of(rng, dims, 2000))
@@ -90,7 +90,7 @@ def tiny(folder):
 
 
 def empty(folder):
-    """No nonzeros: with declared lengths a store, and cpd says why it cannot."""
+    """Without nonzeros: declared mode sizes yield a store, and cpd reports why it cannot run."""
     tensor = whole_life(folder, "none", "", "--dims", "3x4x5", cpd_status=1)
     check(tensor["header"]["nnz"] == 0 and tensor["dims"] == [3, 4, 5], "empty store")
     path, store = convert_text(folder, "zeros", "1 1 1 0\n2 2 2 0\n")
@@ -106,7 +106,7 @@ def flip(path, position, bit):
 
 
 def altered(folder):
-    """Any flipped bit is found by check with the file named; cpd stops before using the part."""
+    """check finds any flipped bit and names the file; cpd stops before using the damaged part."""
     rng = random.Random(int(os.environ.get("SLC_TEST_SEED", "9")))
     for codec in ("packed", "lz4", "blco"):
         store = os.path.join(folder, codec + ".slc")
@@ -154,7 +154,7 @@ def cut_short(folder):
 
 
 def index_bits(folder):
-    """packed: index within 1.5 bits of log2(e * product of lengths / nnz); a third of BLCO."""
+    """packed: index within 1.5 bits of log2(e * product of mode sizes / nnz); a third of BLCO."""
     print("# tensor                nnz  bound  index  over  bytes/nnz (whole store)")
     names = ("wordnet30-srs", "gitlog-petsc-5d", "genten-aminoacid_data", "uber-part", "flights-4d",
              "kg-fb15k-237", "cmudict-wpp", "tkg-icews14", "splatt-med4")
@@ -181,7 +181,7 @@ def index_bits(folder):
 
 
 def not_stores(folder):
-    """Folders and files that are no stores: exit 3, and a message that says so."""
+    """Folders and files that are no stores: exit code 3 and a clear message."""
     os.makedirs(os.path.join(folder, "empty"))
     sluice("info", os.path.join(folder, "empty"), status=3)
     sluice("cpd", os.path.join(folder, "missing.slc"), "-r", 2, status=5)
@@ -207,5 +207,5 @@ run([
     ("altered bits are found", altered),
     ("cut and lengthened files are found", cut_short),
     ("the index is near its bound, the store a third of BLCO", index_bits),
-    ("what is not a store", not_stores),
+    ("folders that are no stores", not_stores),
 ])

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Tensor times matrix against numpy: every mode of real tensors, results larger than memory,
-matrices as other programs write them, and what a stopped or refused run leaves behind."""
+"""Tensor times matrix against NumPy: every mode of real tensors, results larger than memory,
+matrices written by other programs, and the leftovers of interrupted or rejected runs."""
 
 import fcntl
 import json
@@ -21,7 +21,7 @@ from exported import read_text  # noqa: E402
 from tap import QUICK, SLUICE, bundled, check, run, sluice  # noqa: E402
 
 LARGE = "gitlog-petsc-5d"
-# Nonzeros at a time: their terms fit the second-level cache.
+# Nonzeros per step: their terms fit in the L2 cache.
 PIECE = 2048
 
 
@@ -32,7 +32,8 @@ def matrix_of(folder, rows, cols):
 
 
 def fibers_of(tensor, mode):
-    """Coordinates of the fibers that have nonzeros, ascending; nonzeros ascending by fiber, and where each begins."""
+    """Coordinates of the nonempty fibers, ascending; nonzeros sorted by fiber, and the start of
+    each fiber."""
     kept = [m for m in range(len(tensor["dims"])) if m != mode]
     coords, fiber = cp_als.distinct([tensor["dims"][m] for m in kept],
                                     tensor["coords"][kept].astype(np.int64))
@@ -41,8 +42,8 @@ def fibers_of(tensor, mode):
 
 
 def products(tensor, mode, matrix):
-    """Yields a slice of fibers at a time, with their rows and sums of magnitudes: what all terms
-    take is up to a hundred times the tensor."""
+    """Yields a slice of fibers at a time, with their rows and sums of magnitudes: all terms
+    together are up to a hundred times the size of the tensor."""
     _, order, begins = fibers_of(tensor, mode)
     ends = np.append(begins[1:], len(order))
     first = 0
@@ -58,7 +59,7 @@ def products(tensor, mode, matrix):
 
 
 def read(out):
-    """The pair, and the order in which fibers ascend; every fiber must be there once."""
+    """The two arrays, and the order in which fibers ascend; every fiber must occur once."""
     check(sorted(os.listdir(out)) == ["coords.npy", "rows.npy"], os.listdir(out))
     coords, rows = (np.load(os.path.join(out, f"{name}.npy")) for name in ("coords", "rows"))
     check(len(coords) == len(rows), f"{len(coords)} coordinates, {len(rows)} rows")
@@ -77,7 +78,7 @@ def real(name, *convert):
     def test(folder):
         store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
         sluice("convert", bundled(name), store, "-q", *convert)
-        # Of the largest only text is read: other tests compare stores with the second reader.
+        # For the largest only text is read: other tests compare stores with the second reader.
         tensor = read_text(store, folder) if name == LARGE else slc_format.read_store(store)
         for mode, length in enumerate(tensor["dims"]):
             cols = (1, 16, 100)[mode % 3]
@@ -94,7 +95,7 @@ def real(name, *convert):
 
 
 def fiber_layouts(folder):
-    """Layouts of whole fibers are read where there are any, relabelled modes or not."""
+    """Layouts of whole fibers are used if present, for relabelled modes or not."""
     store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
     sluice("generate", store, "--dims", "300x40x1x500", "--nnz", 30000, "-q",
            "--dist", "zipf-shuffled:1.1", "--relabel", "frequency")
@@ -109,7 +110,7 @@ def fiber_layouts(folder):
 
 
 def larger_than_memory(folder):
-    """The least budget, which a refusal names, gives the same bytes as plenty."""
+    """The smallest budget, named by an error, yields the same bytes as a large one."""
     store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
     sluice("generate", store, "--dims", "3000x200x1000", "--nnz", 40000 if QUICK else 150000, "-q",
            "--fibers", "2:8")
@@ -118,7 +119,7 @@ def larger_than_memory(folder):
     command = ("ttm", store, "--mode", 2, "--matrix", os.path.join(folder, "u.npy"), out, "-q",
                "-t", 2, "--memory")
     _, refused = sluice(*command, "1MiB", status=4)
-    # The resident process is counted in steps of 4 MiB, and may have passed one since.
+    # The resident process is counted in steps of 4 MiB, and may have passed a step since.
     least = int(re.search(r"needs (\d+) MiB of memory", refused).group(1)) + 4
     written = []
     for memory in ("1GiB", f"{least}MiB"):
@@ -131,7 +132,7 @@ def larger_than_memory(folder):
 
 
 def matrices(folder):
-    """Matrices as NumPy and others write them; what they must not be is named."""
+    """Matrices written by NumPy and others; invalid ones are rejected by name."""
     store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
     file = os.path.join(folder, "u.npy")
     sluice("generate", store, "--dims", "30x20x10", "--nnz", 900, "-q")
@@ -165,7 +166,7 @@ def matrices(folder):
 
 
 def stopped(folder):
-    """A signal leaves the earlier result and nothing else, while sorting and while multiplying."""
+    """A signal while sorting or multiplying leaves only the earlier result."""
     store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
     sluice("generate", store, "--dims", "3000x2000x100", "--nnz", 300000 if QUICK else 1000000,
            "-q", "--fibers", "1:12")
@@ -192,7 +193,7 @@ def stopped(folder):
 
 
 def two_runs(folder):
-    """A folder that another run is writing to is refused, and nothing in it is touched."""
+    """An output folder in use by another run is rejected and not modified."""
     store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
     sluice("generate", store, "--dims", "30x20x10", "--nnz", 900, "-q", "--fibers", "1")
     matrix_of(folder, 30, 2)
@@ -208,14 +209,14 @@ def two_runs(folder):
 
 
 def neighbours(folder):
-    """No store that is named after the output is taken for what an earlier run has left."""
+    """A store named after the output is not mistaken for the leftovers of an earlier run."""
     out, beside = os.path.join(folder, "y"), os.path.join(folder, "y.fibers.slc")
     sluice("generate", beside, "--dims", "30x20x10", "--nnz", 900, "-q", "--fibers", "1")
     matrix_of(folder, 10, 2)
     sluice("ttm", beside, "--mode", 3, "--matrix", os.path.join(folder, "u.npy"), out, "-q")
     sluice("check", beside, "-q")
     check(sorted(os.listdir(folder)) == ["u.npy", "y", "y.fibers.slc"], os.listdir(folder))
-    # What a run that was killed has left is replaced.
+    # The leftovers of a killed run are replaced.
     os.rename(beside, os.path.join(folder, "x.slc"))
     shutil.copytree(os.path.join(folder, "x.slc"), os.path.join(folder, "y.fibers.tmp"))
     sluice("ttm", os.path.join(folder, "x.slc"), "--mode", 3, "--matrix",
@@ -224,7 +225,7 @@ def neighbours(folder):
 
 
 def shapes(folder):
-    """One mode, no nonzeros, modes of length 1: shapes that NumPy reads."""
+    """One mode, no nonzeros, modes of size 1: shapes that NumPy reads."""
     out, text = os.path.join(folder, "y"), os.path.join(folder, "x.tns")
     for name, lines, dims, mode, fibers in (("vector", "1 2\n3 4\n", (3,), 1, 1),
                                             ("ones", "1 1 5\n1 1 6\n", (1, 1), 2, 1),
@@ -252,7 +253,7 @@ run([
     ("a result larger than memory", larger_than_memory),
     ("matrices of other programs", matrices),
     ("small shapes", shapes),
-    ("stores beside the output", neighbours),
+    ("stores next to the output", neighbours),
     ("two runs at once", two_runs),
     ("stopped by a signal", stopped),
 ])

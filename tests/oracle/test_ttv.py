@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tensor times vectors against numpy: every mode of real tensors, several modes at once, numbers."""
+"""Tensor times vectors against NumPy: every mode of real tensors, several modes at once, numbers."""
 
 import itertools
 import json
@@ -17,13 +17,13 @@ from exported import read_text  # noqa: E402
 from tap import FULL, QUICK, bundled, check, read_bytes, run, sluice  # noqa: E402
 
 LARGE = "gitlog-petsc-5d"
-# What else there is beside the checkout; run where SLC_TEST_FULL is set.
+# More tensors next to the checkout; used with SLC_TEST_FULL.
 SHARED = ("cmudict-wpp", "flights-4d", "gitlog-petsc-5d", "kg-fb15k-237", "parti-3d_dense", "splatt-med4",
           "splatt-small", "splatt-small4", "tkg-icews14", "uber-part", "wordnet30-srs")
 
 
 def vectors_of(folder, dims):
-    """A vector per mode, some of its numbers zero; the paths of their files."""
+    """A vector per mode with some zeros; the paths of their files."""
     draw = np.random.default_rng(7)
     vectors = [draw.normal(size=int(length)) for length in dims]
     for mode, vector in enumerate(vectors):
@@ -33,8 +33,8 @@ def vectors_of(folder, dims):
 
 
 def contracted(tensor, vectors, modes):
-    """Lengths that are left, coordinates of the fibers that have nonzeros, ascending, their sums and
-    sums of magnitudes."""
+    """Remaining mode sizes, coordinates of the nonempty fibers, ascending, their sums and sums of
+    magnitudes."""
     kept = [m for m in range(len(tensor["dims"])) if m not in modes]
     products = tensor["values"].astype(np.float64)
     for mode in modes:
@@ -47,7 +47,7 @@ def contracted(tensor, vectors, modes):
 
 
 def compare(result, want):
-    """The worst error relative to the sum of magnitudes; a sum that is missing is zero."""
+    """The largest error relative to the sum of magnitudes; a missing sum counts as zero."""
     dims, coords, sums, magnitudes = want
     check(result["dims"] == dims, f"{result['dims']} are not {dims}")
     check((result["coords"] < np.array(dims)[:, None]).all(), "a coordinate past its mode")
@@ -74,7 +74,7 @@ def real(name, *convert):
     def test(folder):
         store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
         sluice("convert", bundled(name), store, "-q", *convert)
-        # Of the largest only text is read: other tests compare stores with the second reader.
+        # For the largest only text is read: other tests compare stores with the second reader.
         read = slc_format.read_store if FULL or name != LARGE else lambda s: read_text(s, folder)
         tensor = read(store)
         order = len(tensor["dims"])
@@ -95,7 +95,7 @@ def real(name, *convert):
 
 
 def in_order(name):
-    """Every mode from a store that keeps its whole fibers together: nothing has to be sorted."""
+    """Every mode from a store with layouts of whole fibers: no sorting is necessary."""
     def test(folder):
         store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
         sluice("convert", bundled(name), store, "-q")
@@ -112,7 +112,7 @@ def in_order(name):
 
 
 def one_by_one(folder):
-    """Contracting mode after mode ends where contracting all at once does: every result is a store."""
+    """Contracting mode after mode equals contracting all at once: every result is a store."""
     store = os.path.join(folder, "x0.slc")
     sluice("generate", store, "--dims", "40x50x60x7", "--nnz", 20000, "-q")
     tensor = slc_format.read_store(store)
@@ -128,7 +128,7 @@ def one_by_one(folder):
 
 
 def small_memory(folder):
-    """The least budget, which a refusal names, gives the same bytes as plenty."""
+    """The smallest budget, named by an error, yields the same bytes as a large one."""
     store = os.path.join(folder, "x.slc")
     sluice("generate", store, "--dims", "3000x2000x1000", "--nnz",
            300000 if QUICK else 3000000, "-q")
@@ -137,7 +137,7 @@ def small_memory(folder):
     command = ("ttv", store, "--mode", 2, "--vector", os.path.join(folder, "v.npy"), out, "-q", "-f",
                "-t", 2, "--memory")
     _, refused = sluice(*command, "1MiB", status=4)
-    # The resident process is counted in steps of 4 MiB, and may have passed one since.
+    # The resident process is counted in steps of 4 MiB, and may have passed a step since.
     least = int(re.search(r"needs (\d+) MiB of memory", refused).group(1)) + 4
     written = []
     for memory in ("1GiB", f"{least}MiB"):
@@ -147,7 +147,8 @@ def small_memory(folder):
 
 
 def every_way(name):
-    """Every mode, from blco and from whole fibers, by every method and schedule: one result each."""
+    """Every mode, from blco and from whole fibers, by every method and schedule, has the same
+    result."""
     def test(folder):
         store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
         sluice("convert", bundled(name), store, "-q")
@@ -170,7 +171,8 @@ def every_way(name):
 
 
 def twice_the_budget(folder):
-    """A store of twice the budget, whose fibers are whole: the bytes of plenty, written as sums come."""
+    """A store of twice the budget with whole fibers: the same bytes as with a large budget, written
+    as sums complete."""
     store, out, vector = (os.path.join(folder, name) for name in ("x.slc", "y.slc", "v.npy"))
     sluice("generate", store, "--dims", "3000x2000x1000", "--nnz", 300000 if QUICK else 4500000,
            "--codec", "blco", "--fibers", "2:11", "--block-bytes", "1MiB", "-q")
@@ -188,7 +190,8 @@ def twice_the_budget(folder):
 
 
 def reading(folder):
-    """Every I/O method and schedule gives the same bytes, or the same number, and says what it did."""
+    """Every I/O method and schedule yields the same bytes, or the same number, and reports its
+    work."""
     store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
     sluice("generate", store, "--dims", "40x50x60", "--nnz", 30000, "-q", "--fibers", "3:6")
     vectors_of(folder, (40, 50, 60))
@@ -212,7 +215,7 @@ def reading(folder):
 
 
 def probe_uring(store, folder, order=3):
-    """The exit status of a product by io_uring, which may be refused where this runs."""
+    """The exit status of a product by io_uring, which may be unavailable here."""
     try:
         sluice("ttv", store, *arguments(folder, range(order)), "--io", "uring", "-q")
     except AssertionError:
@@ -221,7 +224,7 @@ def probe_uring(store, folder, order=3):
 
 
 def report(folder):
-    """--json tells of the layout that was read, of its fibers, and what came of it."""
+    """--json reports the layout that was read, its fibers, and the result."""
     store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
     sluice("generate", store, "--dims", "40x50x60", "--nnz", 30000, "-q", "--fibers", "none")
     sluice("layout", store, "--fiber", 2, "-q")
@@ -241,7 +244,7 @@ def report(folder):
 
 
 def plans(folder):
-    """What plan and --dry-run tell is what runs then do, and the budget they name works."""
+    """The forecasts of plan and --dry-run match the runs, and the budget they name works."""
     store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
     sluice("generate", store, "--dims", "40x50x60", "--nnz", 30000, "-q", "--fibers", "none")
     sluice("layout", store, "--fiber", 2, "-q")

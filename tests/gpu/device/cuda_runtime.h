@@ -1,7 +1,7 @@
 /*
- * For running the tests of gpu/ on a real device: CUDA's own header, and in place of what tests ask
- * of the emulation (tests/gpu/emulation/cuda_runtime.h) functions that ask for nothing. Cases that
- * only an emulated device can show are left out by SLC_EMULATED.
+ * For running the tests of gpu/ on a real device: CUDA's own header, and no-op versions of the
+ * functions that control the emulation (tests/gpu/emulation/cuda_runtime.h). SLC_EMULATED excludes
+ * cases that need an emulated device.
  */
 #ifndef SLC_DEVICE_CUDA_RUNTIME_H
 #define SLC_DEVICE_CUDA_RUNTIME_H

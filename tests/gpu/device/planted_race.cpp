@@ -1,6 +1,7 @@
 /*
- * A race that racecheck of compute-sanitizer has to find, or its silence about kernels says
- * nothing: threads read what their neighbours write to shared memory, without a barrier between.
+ * A race that racecheck of compute-sanitizer must find; otherwise its silence about kernels means
+ * nothing: threads read values that their neighbours write to shared memory, without a barrier in
+ * between.
  */
 #include <cuda_runtime.h>
 

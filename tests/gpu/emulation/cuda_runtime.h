@@ -1,9 +1,9 @@
 /*
- * Stands in for the header of the CUDA toolkit where gpu/ is compiled for tests: the part of the
- * runtime's interface that gpu/ uses, kernels that run as fibers of one processor, and streams
- * whose work runs late and in an order that only events bind.
+ * Replaces the header of the CUDA toolkit when gpu/ is compiled for tests: the part of the runtime
+ * API that gpu/ uses, kernels that run as fibers on one processor, and streams whose work runs late
+ * and in an order constrained only by events.
  *
- * What is stricter than a device, so that faults show without one:
+ * The emulation is stricter than a device, so that faults show without one:
  * - Threads of a warp that meet in a collective call must all be in its mask, make the same call,
  *   and have no thread of the mask gone.
  * - Nothing is ordered between threads but by __syncthreads and __syncwarp. Under ThreadSanitizer
@@ -13,13 +13,13 @@
  * - Nothing runs on a stream before somebody waits for it or asks, and then in random order of all
  *   streams. Host memory of asynchronous copies must be registered.
  *
- * What it cannot say: speed, coalescing, occupancy, inline PTX.
+ * Not emulated: speed, coalescing, occupancy, inline PTX.
  */
 #ifndef SLC_EMULATION_CUDA_RUNTIME_H
 #define SLC_EMULATION_CUDA_RUNTIME_H
 
 #define SLC_EMULATED 1
-/* The toolkit whose interface it is: 13.0. */
+/* The toolkit version of the interface: 13.0. */
 #define CUDART_VERSION 13000
 
 #include "device_code.h"
@@ -86,7 +86,7 @@ cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void *memory);
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
-/* Priorities are ranked, and make no difference: work runs in any order. */
+/* Priorities are accepted but have no effect: work runs in any order. */
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
@@ -106,7 +106,7 @@ cudaError_t cudaMemcpyPeerAsync(
     void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream);
 
-/* A kernel may have more than 48 KiB of dynamic shared memory only after it was told so. */
+/* A kernel may use more than 48 KiB of dynamic shared memory only after this call. */
 cudaError_t slc_emulated_func_attribute(const void *kernel, cudaFuncAttribute attribute, int value);
 template <typename Kernel>
 cudaError_t cudaFuncSetAttribute(Kernel *kernel, cudaFuncAttribute attribute, int value)
@@ -114,19 +114,19 @@ cudaError_t cudaFuncSetAttribute(Kernel *kernel, cudaFuncAttribute attribute, in
     return slc_emulated_func_attribute(reinterpret_cast<const void *>(kernel), attribute, value);
 }
 
-/* Bytes of device memory that nobody may touch: what stands between two parts of one piece of
- * memory is beyond the end of the first (AddressSanitizer). */
+/* Marks bytes of device memory as inaccessible: a gap between two parts of one allocation makes
+ * overruns of the first part visible (AddressSanitizer). */
 void slc_memory_gap(const void *memory, size_t bytes);
 
-/* A kernel and its arguments, which whoever runs it gives back by `destroy`. A function object of
- * the library would take half a second of every file's compilation. */
+/* A kernel and its arguments; whoever runs it releases them with `destroy`. A std::function
+ * would add half a second to the compilation of every file. */
 struct slc_kernel_call {
     void *closure;
     void (*run)(const void *closure);
     void (*destroy)(void *closure);
 };
 
-/* Takes the call, whatever it returns. */
+/* Owns the call, whatever it returns. */
 cudaError_t slc_emulated_launch(const void *kernel,
                                 dim3 grid,
                                 dim3 block,
@@ -134,8 +134,8 @@ cudaError_t slc_emulated_launch(const void *kernel,
                                 cudaStream_t stream,
                                 const slc_kernel_call &call);
 
-/* kernel<<<grid, block, shared_bytes, stream>>>(arguments): the arguments are copied now. As on a
- * device, an error of an earlier call that nobody has asked for is told here. */
+/* kernel<<<grid, block, shared_bytes, stream>>>(arguments): the arguments are copied now. As on
+ * a device, it reports an error of an earlier call that was not queried. */
 template <typename... Parameters, typename... Arguments>
 cudaError_t slc_launch(void (*kernel)(Parameters...),
                        dim3 grid,
@@ -155,34 +155,34 @@ cudaError_t slc_launch(void (*kernel)(Parameters...),
     return cudaGetLastError();
 }
 
-/* ---- what tests ask of the emulation itself */
+/* ---- control of the emulation by tests */
 
 struct slc_emulation {
     int devices;         /* 0: as without a driver */
     size_t memory_bytes; /* of each device */
     size_t shared_bytes; /* of a block, at most */
     int multiprocessors;
-    unsigned seed; /* of every order that is not bound */
+    unsigned seed; /* of every unconstrained order */
 };
 
-/* Before the first call of the runtime, or after slc_emulation_reset. */
+/* Must be called before the first call of the runtime, or after slc_emulation_reset. */
 void slc_emulation_set(const struct slc_emulation *emulation);
-/* Ends the test program where memory, streams or events of devices are left. */
+/* Ends the test program if memory, streams or events of devices leak. */
 void slc_emulation_reset(void);
 
 /*
- * The k-th following call of the runtime (k from 1) that may fail fails, and nothing else comes of
- * it; 0: none does. What gives something back never fails.
+ * Makes the k-th following fallible call of the runtime (k from 1) fail without any effect; 0:
+ * none. Calls that release something never fail.
  */
 void slc_emulation_refuse(unsigned long long k);
-/* Calls that may fail since then. */
+/* Fallible calls since then. */
 unsigned long long slc_emulation_refusable(void);
 
-/* What has run so far. */
+/* Counts of work so far. */
 struct slc_emulation_counts {
     unsigned long long launches;
     unsigned long long bytes_to_device, bytes_to_host, bytes_between;
-    size_t memory_peak; /* of all devices together */
+    size_t memory_peak; /* over all devices */
 };
 void slc_emulation_counted(struct slc_emulation_counts *counts);
 

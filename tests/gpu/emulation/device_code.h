@@ -1,6 +1,6 @@
 /*
- * The language of CUDA kernels for a compiler of C++: qualifiers, vector types, built-in variables,
- * and the functions of warps and blocks as calls of the scheduler (scheduler.h).
+ * The language of CUDA kernels for a C++ compiler: qualifiers, vector types, built-in variables,
+ * and warp and block functions as calls of the scheduler (scheduler.h).
  */
 #ifndef SLC_EMULATION_DEVICE_CODE_H
 #define SLC_EMULATION_DEVICE_CODE_H
@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
-/* Of <cmath> what kernels call. That header is 20,000 lines, half of what compiling most files of
- * gpu/ for tests would take. */
+/* The functions of <cmath> that kernels call. That header has 20,000 lines, half of the compile
+ * time of most files of gpu/ in tests. */
 extern "C" {
 double fabs(double x) noexcept;
 double fma(double x, double y, double z) noexcept;
@@ -85,7 +85,7 @@ static inline double2 make_double2(double x, double y)
     return double2{x, y};
 }
 
-/* ---- the thread that runs */
+/* ---- the running thread */
 
 struct slc_emulated_thread {
     uint3 thread_index, block_index;
@@ -129,8 +129,8 @@ enum slc_warp_call {
     SLC_WARP_OR
 };
 
-/* Meets the other threads of `mask`: `value` is this thread's, `parameter` and `width` those of
- * shuffles. */
+/* Meets the other threads of `mask`: `value` is this thread's, `parameter` and `width` are those
+ * of shuffles. */
 uint64_t slc_emulated_warp(
     enum slc_warp_call call, unsigned mask, uint64_t value, unsigned parameter, unsigned width);
 void slc_emulated_block(void);
@@ -143,8 +143,8 @@ static inline void __syncwarp(unsigned mask = 0xffffffffU)
 {
     slc_emulated_warp(SLC_WARP_SYNC, mask, 0, 0, 32);
 }
-/* Atomic functions and plain stores have one order each for all threads here: nothing to do. What
- * relies on a fence in place of a barrier is not found. */
+/* Atomic functions and plain stores have one order for all threads here, so a fence does
+ * nothing. Code that uses a fence instead of a barrier is not detected. */
 static inline void __threadfence(void)
 {
 }
@@ -218,7 +218,7 @@ static inline unsigned __reduce_or_sync(unsigned mask, unsigned value)
     return (unsigned)slc_emulated_warp(SLC_WARP_OR, mask, value, 0, 32);
 }
 
-/* ---- atomic functions: none orders anything else */
+/* ---- atomic functions: they order no other accesses */
 
 template <typename T> static inline T slc_emulated_add(T *to, T value)
 {
@@ -293,7 +293,7 @@ static inline unsigned long long atomicMax(unsigned long long *to, unsigned long
 
 /* ---- planted faults */
 
-/* The fault that SLC_EMULATION_FAULT names, where it does: tests/unit/gpu/test_planted.py. */
+/* Name of the planted fault in SLC_EMULATION_FAULT, if any (tests/unit/gpu/test_planted.py). */
 extern const char *const slc_emulated_fault;
 
 #define SLC_PLANT_OTHER(fault, statement, wrong)                                                   \
@@ -336,7 +336,7 @@ static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shi
 {
     return (unsigned)((((uint64_t)high << 32) | low) >> (shift & 31U));
 }
-/* The products of bytes of `a` and `b`, added to `sum`. */
+/* Adds the products of the bytes of `a` and `b` to `sum`. */
 static inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum)
 {
     for (int shift = 0; shift < 32; shift += 8) {

@@ -1,4 +1,4 @@
-/* See fiber.h. */
+/* Fibers with their own stacks and a minimal context switch. */
 #include "fiber.h"
 
 #include <cstdint>
@@ -16,8 +16,7 @@
 #endif
 
 #if defined(SLC_EMULATION_TSAN)
-/* Of the interface of ThreadSanitizer's runtime; this file is compiled without its instrumentation.
- */
+/* API of ThreadSanitizer's runtime; this file is compiled without its instrumentation. */
 extern "C" {
 void *__tsan_get_current_fiber(void);
 void *__tsan_create_fiber(unsigned flags);
@@ -31,7 +30,7 @@ void __tsan_ignore_thread_end(void);
 static const unsigned no_order = 1; /* __tsan_switch_to_fiber_no_sync */
 #endif
 
-/* Where a suspended stack goes on. */
+/* Where a suspended stack resumes. */
 struct slc_fiber_place {
 #if defined(__x86_64__)
     void *stack_pointer;
@@ -48,7 +47,7 @@ struct slc_fiber {
     slc_fiber_fn *function;
     void *argument;
     bool done;
-    slc_fiber *outer; /* that was running when this one was resumed */
+    slc_fiber *outer; /* fiber that was running when this one was resumed */
     void *tsan, *tsan_resumer;
     const void *resumer_stack; /* of AddressSanitizer */
     size_t resumer_stack_bytes;
@@ -59,9 +58,9 @@ static thread_local slc_fiber *running;
 
 #if defined(__x86_64__)
 /*
- * void slc_fiber_swap(void **from, void *to): keeps what a call must keep on the stack in use, the
- * stack pointer in *from, and goes on where `to` was left. swapcontext does the same with two
- * system calls, which take twenty times as long as the rest.
+ * void slc_fiber_swap(void **from, void *to): saves the callee-saved registers on the current stack
+ * and its stack pointer in *from, and resumes at `to`. swapcontext needs two system calls for it,
+ * which take twenty times as long as the rest.
  */
 extern "C" void slc_fiber_swap(void **from, void *to);
 asm(".text\n"
@@ -100,7 +99,7 @@ static void swap_places(slc_fiber_place *from, slc_fiber_place *to)
 static void leave(slc_fiber *fiber)
 {
 #if defined(__SANITIZE_ADDRESS__)
-    /* A fiber that is done has no fake stack to keep. */
+    /* A finished fiber has no fake stack to keep. */
     __sanitizer_start_switch_fiber(fiber->done ? nullptr : &fiber->fake_stack, fiber->resumer_stack,
                                    fiber->resumer_stack_bytes);
 #endif
@@ -124,7 +123,7 @@ static void enter(void)
     fiber->function(fiber->argument);
     fiber->done = true;
     leave(fiber);
-    abort(); /* nobody resumes what is done */
+    abort(); /* a finished fiber is never resumed */
 }
 
 [[noreturn]] static void no_memory(void)
@@ -173,8 +172,8 @@ void slc_fiber_begin(slc_fiber *fiber, slc_fiber_fn *function, void *argument)
     fiber->argument = argument;
     fiber->done = false;
 #if defined(__x86_64__)
-    /* What slc_fiber_swap pops: six registers and the address of `enter`; a call would leave the
-     * stack 8 bytes off a multiple of 16. */
+    /* The words that slc_fiber_swap pops: six registers and the address of `enter`; a call would
+     * leave the stack 8 bytes off a multiple of 16. */
     uintptr_t *top = reinterpret_cast<uintptr_t *>(fiber->stack + SLC_FIBER_STACK) - 2;
 
     *top = reinterpret_cast<uintptr_t>(enter);
@@ -190,8 +189,11 @@ void slc_fiber_begin(slc_fiber *fiber, slc_fiber_fn *function, void *argument)
     makecontext(&fiber->here.context, enter, 0);
 #endif
 #if defined(SLC_EMULATION_TSAN)
-    /* Made once, for that takes a millisecond. To ThreadSanitizer, what runs on a fiber later comes
-     * after what ran on it before: of two blocks, one pair of threads in many thousands. */
+    /*
+     * Created once because it takes a millisecond. For ThreadSanitizer, later work on a fiber is
+     * ordered after earlier work on it, which hides one pair of threads of two blocks in many
+     * thousands.
+     */
     if (fiber->tsan == nullptr) {
         fiber->tsan = __tsan_create_fiber(0);
     }

@@ -1,5 +1,5 @@
 /*
- * The runtime's interface but for streams and events: devices, memory with exact ends, copies, and
+ * The runtime API except streams and events: devices, memory with exact bounds, copies, and
  * kernels, which the scheduler runs.
  */
 #include "cuda_runtime.h"
@@ -18,9 +18,9 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-/* What memory of a device holds before anybody writes it. */
+/* Initial contents of device memory. */
 static const unsigned char memory_pattern = 0x5a;
-/* Of dynamic shared memory, without cudaFuncSetAttribute. */
+/* Limit of dynamic shared memory without cudaFuncSetAttribute. */
 static const size_t plain_shared_bytes = 48 << 10;
 
 struct allocation {
@@ -39,8 +39,8 @@ static unsigned long long refused_call, calls;
 static thread_local int current_device;
 const char *const slc_emulated_fault = getenv("SLC_EMULATION_FAULT");
 static thread_local cudaError_t last_error;
-/* What a runtime holds in the host's memory for a device that is in use: with the fault "context"
- * so much that a plan has to see it. */
+/* Host memory that a runtime needs for a device in use; with the fault "context" so much that a
+ * plan must account for it. */
 static const size_t context_bytes = (size_t)64 << 20;
 static std::map<int, void *> contexts;
 
@@ -68,7 +68,7 @@ int slc_emulation_device(void)
     return current_device;
 }
 
-/* ---- device memory that the host must not touch */
+/* ---- device memory, inaccessible to the host */
 
 void slc_device_memory_open(bool open)
 {
@@ -199,7 +199,7 @@ cudaError_t cudaSetDevice(int device)
         return slc_emulation_remember(cudaErrorInvalidDevice);
     }
     current_device = device;
-    /* Mapped, so that it is gone when it is given back, whatever allocator there is. */
+    /* Mapped, so that it disappears when released, with any allocator. */
     if (has_fault("context") && contexts.count(device) == 0) {
         contexts[device] = mmap(nullptr, context_bytes, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -278,7 +278,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     if (settings.devices == 0) {
         return slc_emulation_remember(cudaErrorNoDevice);
     }
-    /* "memory": others have taken it since it was counted. */
+    /* "memory": another process has allocated memory since it was counted. */
     if (bytes > settings.memory_bytes - *used || has_fault("memory")) {
         return slc_emulation_remember(cudaErrorMemoryAllocation);
     }
@@ -311,7 +311,7 @@ cudaError_t cudaFree(void *memory)
     if (found == device_memory.end()) {
         slc_emulation_fail("cudaFree of memory that is not the device's");
     }
-    /* As on a device, everything before it ends first. */
+    /* As on a device, all earlier work ends first. */
     slc_streams_drain(found->second.device, "cudaFree");
 #if defined(__SANITIZE_ADDRESS__)
     __asan_unpoison_memory_region(memory, (found->second.bytes + 255) / 256 * 256);
@@ -348,7 +348,7 @@ cudaError_t cudaHostUnregister(void *memory)
                : slc_emulation_remember(cudaErrorHostMemoryNotRegistered);
 }
 
-/* `outside`: of the host, and so registered. */
+/* `outside`: host memory, which must be registered. */
 static void check_range(const void *memory, size_t bytes, bool outside, const char *what)
 {
     if (outside ? !holds(registered, memory, bytes) : !on_device(memory, bytes)) {
@@ -444,7 +444,7 @@ cudaError_t slc_emulated_launch(const void *kernel,
     return cudaSuccess;
 }
 
-/* ---- what tests ask of the emulation itself */
+/* ---- control of the emulation by tests */
 
 void slc_emulation_set(const slc_emulation *emulation)
 {

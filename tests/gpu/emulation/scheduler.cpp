@@ -1,5 +1,5 @@
-/* See scheduler.h. Compiled without ThreadSanitizer: what it writes belongs to no emulated thread.
- */
+/* Runs grids of emulated threads. Compiled without ThreadSanitizer: its own writes belong to no
+ * emulated thread. */
 #include "scheduler.h"
 
 #include "fiber.h"
@@ -12,18 +12,18 @@
 
 enum { WARP = 32, BLOCK_THREADS_MAX = 1024 };
 /*
- * Blocks that run at the same time: enough for each to get a share of what a grid divides. To
- * ThreadSanitizer every barrier of a thread costs as much as there are threads.
+ * Blocks that run simultaneously: enough for each to get a share of the work that a grid divides.
+ * In ThreadSanitizer the cost of every barrier of a thread grows with the number of threads.
  */
 #if defined(SLC_EMULATION_TSAN)
 enum { LIVE_BLOCKS = 2 };
 #else
 enum { LIVE_BLOCKS = 3 };
 #endif
-/* Two would do where all threads of a warp meet in each; parts of one may be further apart. */
+/* Two would suffice if all threads of a warp met in each call; parts of a warp may be further
+ * apart. */
 enum { WARP_PHASES = 8 };
-/* What shared memory holds before a kernel writes it: an integer out of any range, a double of
- * 1e120. */
+/* Initial contents of shared memory: an integer out of any range, a double of 1e120. */
 static const unsigned char shared_pattern = 0x58;
 
 enum thread_state { RUNS, MEETS_WARP, MEETS_BLOCK, GONE };
@@ -35,12 +35,15 @@ struct grid_thread {
     slc_fiber *fiber;
     emulated_block *block;
     thread_state state;
-    /* In MEETS_WARP: the call it makes; then its result. */
+    /* In MEETS_WARP: the current call; then its result. */
     slc_warp_call call;
     unsigned mask, parameter, width;
     uint64_t value, result;
-    /* Addresses for ThreadSanitizer: of the __syncwarp it is in; of a warp's first thread, those of
-     * __syncwarp in turns. Threads go on from one when others have come to the next already. */
+    /*
+     * Addresses for ThreadSanitizer: of the current __syncwarp; in the first thread of a warp,
+     * those of __syncwarp used in rotation. Threads may leave one when others have already reached
+     * the next.
+     */
     const void *sync;
     char phase[WARP_PHASES];
     unsigned syncs;
@@ -58,17 +61,17 @@ struct emulated_block {
     std::vector<grid_thread> threads;
     std::unique_ptr<unsigned char[]> shared;
     unsigned at_barrier, gone;
-    unsigned barriers; /* that all threads have passed */
-    /* Addresses for ThreadSanitizer: of barriers in turns, of what comes before all threads and
-     * after them. Were the last two one, threads would be ordered by who ends before whom begins.
-     */
+    unsigned barriers; /* number of barriers that all threads have passed */
+    /* Addresses for ThreadSanitizer: of barriers, in rotation, and of the points before and
+     * after all threads. If the last two were the same, threads would be ordered by end and
+     * start. */
     char phase[2], begun, ended;
 };
 
 slc_emulated_thread *slc_emulated_here;
 static grid_thread *here;
 
-/* Fibers are kept from grid to grid: making stacks takes longer than most blocks. */
+/* Fibers are reused between grids: creating stacks takes longer than most blocks. */
 struct fiber_store {
     std::vector<slc_fiber *> spare;
     unsigned made;
@@ -122,7 +125,7 @@ static void wait_as(thread_state state)
     slc_fiber_give_way();
 }
 
-/* That in which others of the mask wait already, or the warp's next. */
+/* The one at which others of the mask already wait, or the warp's next. */
 static const void *sync_of(grid_thread *self)
 {
     grid_thread *warp = self - self->visible.lane;
@@ -195,7 +198,7 @@ static unsigned lanes_of(const grid_thread *warp, unsigned count, thread_state s
     return lanes;
 }
 
-/* The lane whose value `lane` gets of a shuffle; its own where the source lies outside. */
+/* The lane whose value `lane` receives in a shuffle; its own if the source is out of range. */
 static unsigned shuffle_source(const grid_thread *thread, unsigned lane)
 {
     const unsigned width = thread->width;
@@ -269,7 +272,8 @@ static uint64_t result_of(const grid_thread *warp, unsigned lane, unsigned mask)
     }
 }
 
-/* Lets those go on whose whole mask has come to the same call. True where any did. */
+/* Resumes the threads whose whole mask has reached the same call. Returns true if there were
+ * any. */
 static bool warp_meet(grid_thread *warp, unsigned count)
 {
     unsigned waiting = lanes_of(warp, count, MEETS_WARP);
@@ -332,7 +336,7 @@ block_begin(const grid_run *run, unsigned ordinal, size_t shared_bytes)
 
     block->run = run;
     block->threads.resize(run->threads);
-    /* Exactly what was asked for, so that AddressSanitizer knows its end. */
+    /* Exact size, so that AddressSanitizer knows its end. */
     block->shared.reset(new unsigned char[shared_bytes]);
     memset(block->shared.get(), shared_pattern, shared_bytes);
     for (unsigned t = 0; t < run->threads; t++) {
@@ -366,7 +370,7 @@ static void thread_run(grid_thread *thread)
     }
 }
 
-/* Runs a warp until all its threads wait for others or have ended. True where any got on. */
+/* Runs a warp until all its threads wait or have ended. Returns true if any progressed. */
 static bool warp_run(emulated_block *block, unsigned first)
 {
     const unsigned left = block->run->threads - first;
@@ -375,7 +379,7 @@ static bool warp_run(emulated_block *block, unsigned first)
     bool any = false;
 
     while (lanes_of(warp, count, RUNS) != 0) {
-        /* Upwards or downwards from anywhere. */
+        /* Upwards or downwards from a random start. */
         const unsigned start = (*block->run->random)(count);
         const bool upwards = (*block->run->random)(2) != 0;
 
@@ -392,7 +396,7 @@ static bool warp_run(emulated_block *block, unsigned first)
     return any;
 }
 
-/* All threads at the barrier: they go on. */
+/* Resumes all threads if all have reached the barrier. */
 static bool block_meet(emulated_block *block)
 {
     if (block->at_barrier == 0 || block->at_barrier + block->gone < block->run->threads) {

@@ -1,10 +1,10 @@
 /*
- * Runs a grid of emulated CUDA threads: each a fiber, resumed in an order that a seed draws, until
- * it meets others at a barrier or a collective call of its warp. Some blocks run at the same time,
- * as on a device; so those of a grid that share work get some of it each.
+ * Runs a grid of emulated CUDA threads: each is a fiber, resumed in a random order by seed, until
+ * it waits at a barrier or a collective call of its warp. Some blocks run simultaneously, as on a
+ * device, so that blocks of a grid that share work each get some.
  *
- * A fault of a kernel (threads of a warp that disagree, threads that wait for ever) ends the
- * program with a line that says which thread waits for what.
+ * A fault of a kernel (threads of a warp that disagree, threads that wait forever) ends the program
+ * with a line that names the thread and the call at which it waits.
  */
 #ifndef SLC_EMULATION_SCHEDULER_H
 #define SLC_EMULATION_SCHEDULER_H
@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <functional>
 
-/* Runs all blocks to their ends; `random` gives the next number of the order's. */
+/* Runs all blocks to their ends; `random` returns the next number of the seeded order. */
 void slc_grid_run(dim3 grid,
                   dim3 block,
                   size_t shared_bytes,

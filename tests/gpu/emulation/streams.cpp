@@ -1,7 +1,7 @@
 /*
- * Streams whose work waits until somebody asks for it, and then runs in random order, bound by
- * events alone. Each stream is a fiber; what a thread of the host did comes before the work it puts
- * on a stream, and that before what follows a wait for it.
+ * Streams whose work is deferred until a caller waits or queries, and then runs in random order,
+ * constrained only by events. Each stream is a fiber; actions of a host thread are ordered before
+ * the work it enqueues, and that work before code after a wait for it.
  */
 #include "streams.h"
 
@@ -18,8 +18,8 @@
 
 struct piece_of_work {
     std::function<void()> run;    /* empty: an event */
-    slc_emulated_event *recorded; /* of which this is the version-th record */
-    slc_emulated_event *awaited;  /* that must have reached the version first */
+    slc_emulated_event *recorded; /* event of which this is the version-th record */
+    slc_emulated_event *awaited;  /* event that must have reached the version first */
     unsigned long long version;
 };
 
@@ -42,7 +42,7 @@ static std::atomic_flag busy = ATOMIC_FLAG_INIT;
 
 slc_emulation_guard::slc_emulation_guard()
 {
-    /* Who holds it runs kernels: waiting threads leave it the processor. */
+    /* The holder runs kernels: waiting threads leave it the processor. */
     while (busy.test_and_set(std::memory_order_acquire)) {
         std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
@@ -55,7 +55,7 @@ slc_emulation_guard::~slc_emulation_guard()
     busy.clear(std::memory_order_release);
 }
 
-/* A xorshift generator ([Marsaglia2003]): any order will do, as long as a seed repeats it. */
+/* A xorshift generator ([Marsaglia2003]): any order suffices if a seed reproduces it. */
 unsigned slc_emulation_draw(unsigned below)
 {
     random_state ^= random_state << 13;
@@ -88,7 +88,7 @@ static void stream_main(void *argument)
             slc_fiber_release(piece->recorded);
         } else {
             piece->run();
-            piece->run = nullptr; /* here, where all that used it has ended */
+            piece->run = nullptr; /* here, after all its users have ended */
         }
         slc_fiber_release(&stream->work);
         slc_fiber_give_way();
@@ -140,7 +140,7 @@ static void run_or_fail(const char *what)
     }
 }
 
-/* What the host has done up to here comes before the piece; what it does later does not. */
+/* Actions of the host up to here are ordered before the piece; later ones are not. */
 static void put(slc_emulated_stream *stream, piece_of_work piece)
 {
     stream->work.emplace_back(new piece_of_work(std::move(piece)));
@@ -160,7 +160,7 @@ void slc_stream_put(cudaStream_t stream, std::function<void()> run)
     put(known(stream), piece_of_work{std::move(run), nullptr, nullptr, 0});
 }
 
-/* Runs what else has to run on the way. */
+/* Runs the prerequisites on the way. */
 static void drain(slc_emulated_stream *stream, const char *call)
 {
     while (!stream->work.empty()) {
@@ -224,7 +224,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     slc_emulation_guard lock;
 
     drain(known(stream), "cudaStreamDestroy");
-    slc_fiber_resume(stream->fiber); /* without work it ends */
+    slc_fiber_resume(stream->fiber); /* ends if it has no work */
     slc_fiber_destroy(stream->fiber);
     streams.erase(stream);
     delete stream;
@@ -335,7 +335,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
         return cudaErrorLaunchFailure;
     }
     (void)flags;
-    /* As on a device: an event that was never recorded is no reason to wait. */
+    /* As on a device: waiting for an event that was never recorded does nothing. */
     put(known(stream), piece_of_work{nullptr, nullptr, known(event), event->recorded});
     return cudaSuccess;
 }

@@ -1,5 +1,5 @@
 /*
- * What the two halves of the emulated runtime share: memory and kernels (runtime.cpp), streams and
+ * Shared by the two halves of the emulated runtime: memory and kernels (runtime.cpp), streams and
  * events (streams.cpp).
  */
 #ifndef SLC_EMULATION_STREAMS_H
@@ -10,39 +10,39 @@
 #include <functional>
 
 /*
- * One lock for all calls, which ThreadSanitizer does not see: what it orders would hide what the
- * runtime does not.
+ * One lock for all calls, hidden from ThreadSanitizer: its ordering would hide the order that the
+ * runtime lacks.
  */
 struct slc_emulation_guard {
     slc_emulation_guard();
     ~slc_emulation_guard();
 };
 
-/* The next number below `below` of the order that the seed draws; a new seed. Under the guard. */
+/* Returns the next random number below `below`; sets a new seed. Under the guard. */
 unsigned slc_emulation_draw(unsigned below);
 void slc_emulation_sow(unsigned seed);
 
-/* Puts work behind all that the stream has. Ends the program where there is no such stream. */
+/* Enqueues work after all work of the stream. Ends the program if there is no such stream. */
 void slc_stream_put(cudaStream_t stream, std::function<void()> run);
-/* Runs one piece of work of any stream that may go on. False where none may. */
+/* Runs one piece of work of any stream that can proceed. Returns false if none can. */
 bool slc_stream_run_any(void);
 /*
- * Runs all that the streams of a device have; what follows comes after it. `call` is named where
- * that would take for ever.
+ * Runs all work of the streams of a device; later actions are ordered after it. The error message
+ * names `call` if that would take forever.
  */
 void slc_streams_drain(int device, const char *call);
-/* Streams and events that exist. */
+/* Number of existing streams and events. */
 size_t slc_streams_left(void);
 size_t slc_events_left(void);
 
-/* Kept for cudaGetLastError, but for success; returns it. */
+/* Stores an error for cudaGetLastError, unless it is success; returns it. */
 cudaError_t slc_emulation_remember(cudaError_t error);
-/* Whether this call is the one to be refused; remembers `error` then. Under the guard. */
+/* Whether this call must fail; stores `error` then. Under the guard. */
 bool slc_emulation_refused(cudaError_t error);
-/* Of this thread of the host. */
+/* Current device of this host thread. */
 int slc_emulation_device(void);
 
-/* Lets work, and it alone, touch memory of devices (AddressSanitizer). */
+/* Lets enqueued work, and nothing else, access device memory (AddressSanitizer). */
 void slc_device_memory_open(bool open);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The emulation itself: what kernels may rely on holds in every order, and what they may not is
- * found. Run with the name of a planted fault it commits that one;
- * tests/gpu/emulation/test_planted.py looks whether it was reported.
+ * Tests the emulation itself: guarantees for kernels hold in every order, and violations are found.
+ * With the name of a planted fault as argument, the program commits it;
+ * tests/gpu/emulation/test_planted.py checks that it was reported.
  */
 #include "cuda_runtime.h"
 
@@ -30,7 +30,7 @@ static void must(cudaError_t error, const char *call)
 }
 #define MUST(call) must(call, #call)
 
-/* Registered memory of the host, memory of the device and a stream. */
+/* Registered host memory, device memory and a stream. */
 struct bench {
     std::vector<unsigned> host;
     unsigned *device;
@@ -58,7 +58,7 @@ struct bench {
     }
 };
 
-/* ---- kernels that are right */
+/* ---- correct kernels */
 
 __global__ static void warp_sums(unsigned *out)
 {
@@ -97,7 +97,7 @@ static unsigned warp_sums_want(unsigned i)
     return want + (i % 32 + 1) + 1 + same + half;
 }
 
-/* A block reverses its part through shared memory, and counts what it did. */
+/* A block reverses its part through shared memory and counts its work. */
 __global__ static void reversed(unsigned *data, unsigned count)
 {
     SLC_DYNAMIC_SHARED(unsigned, shared);
@@ -112,7 +112,7 @@ __global__ static void reversed(unsigned *data, unsigned count)
     atomicAdd(&data[count], 1U);
 }
 
-/* All threads of all blocks look for the largest of what they see. */
+/* All threads of all blocks compute the maximum of their values. */
 __global__ static void largest(unsigned *data)
 {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -121,7 +121,7 @@ __global__ static void largest(unsigned *data)
     atomicMax(reinterpret_cast<unsigned long long *>(data + 2), (i + 1ULL) << 33);
 }
 
-/* Blocks take pieces of work from one counter. */
+/* Blocks fetch pieces of work from one counter. */
 __global__ static void shared_work(unsigned *data, unsigned pieces)
 {
     SLC_DYNAMIC_SHARED(unsigned, next);
@@ -188,7 +188,7 @@ static void test_shared_work(void)
         check(b.host[i] < 3, "each piece is taken");
         of_block[b.host[i] & 3U]++;
     }
-    /* Under ThreadSanitizer two of them do. */
+    /* Two of them under ThreadSanitizer. */
     check((of_block[0] > 0) + (of_block[1] > 0) + (of_block[2] > 0) >= 2,
           "blocks run at the same time");
 }
@@ -202,7 +202,7 @@ __global__ static void add_one(unsigned *data, unsigned count)
     }
 }
 
-/* A copy on one stream, a kernel on another, an event between. */
+/* A copy on one stream, a kernel on another, and an event between them. */
 static void test_streams(void)
 {
     bench b(1000);
@@ -239,8 +239,8 @@ static void test_instructions(void)
     check(__funnelshift_r(0x89abcdefU, 0x01234567U, 12) == 0x56789abcU, "bits of two words");
 }
 
-/* Kernels on streams that nothing orders, of more and more threads: what runs them is no part of
- * any. */
+/* Kernels on unordered streams, with more and more threads: the code that runs them belongs to
+ * none. */
 static void test_unordered_kernels(void)
 {
     bench first(1024), second(1024);
@@ -282,7 +282,7 @@ static void test_limits(void)
     check(cudaSetDevice(2) == cudaErrorInvalidDevice, "a device that is not there");
 }
 
-/* Every call in turn is refused once, and the same work can be done after that. */
+/* Every call in turn fails once, and the same work succeeds afterwards. */
 static void test_refused(void)
 {
     const auto work = [](void) {
@@ -320,7 +320,7 @@ static void test_refused(void)
     check(work(), "nothing is refused");
     calls = slc_emulation_refusable();
     check(calls == 11, "every call that may fail is counted");
-    for (unsigned long long k = 1; k < calls; k++) { /* the last one tidies up */
+    for (unsigned long long k = 1; k < calls; k++) { /* the last one releases */
         slc_emulation_refuse(k);
         check(!work(), "the call is refused");
         check(cudaGetLastError() != cudaSuccess || k == 7, "and remembered, but told by a launch");
@@ -331,7 +331,7 @@ static void test_refused(void)
 
 /* ---- planted faults */
 
-/* One barrier too few: a thread may read what another has not written yet. */
+/* A missing barrier: a thread may read a value that another has not written yet. */
 __global__ static void no_block_barrier(unsigned *data)
 {
     SLC_DYNAMIC_SHARED(unsigned, shared);
@@ -350,7 +350,7 @@ __global__ static void no_warp_barrier(unsigned *data)
     data[threadIdx.x] = shared[threadIdx.x ^ 1U];
 }
 
-/* One too few between two that are there. */
+/* One barrier is missing between two others. */
 __global__ static void no_warp_barrier_between(unsigned *data)
 {
     SLC_DYNAMIC_SHARED(unsigned, shared);
@@ -362,7 +362,7 @@ __global__ static void no_warp_barrier_between(unsigned *data)
     data[threadIdx.x] += shared[threadIdx.x ^ 2U];
 }
 
-/* The next tile is written while others may still read the one before. */
+/* The next tile is written while others may still read the previous one. */
 __global__ static void write_after_read(unsigned *data)
 {
     SLC_DYNAMIC_SHARED(unsigned, shared);
@@ -416,7 +416,7 @@ static void run_planted(void (*kernel)(unsigned *), unsigned threads)
     b.to_host();
 }
 
-/* Two parts of one piece of memory, the first of which ends at 16 numbers. */
+/* Two parts of one allocation, the first of which ends at 16 numbers. */
 static void between_parts(void)
 {
     bench b(128);
@@ -437,12 +437,12 @@ static void missing_event(void)
     MUST(slc_launch(add_one, 4, 128, 0, other, b.device, 512U));
     MUST(cudaStreamSynchronize(other));
     b.to_host();
-    /* Without a sanitizer the order itself tells, for some seeds. */
+    /* Without a sanitizer the order itself shows the fault, for some seeds. */
     printf("%s\n", b.host[0] == 1 ? "in order" : "out of order");
     MUST(cudaStreamDestroy(other));
 }
 
-/* The host fills its buffer again before the copy has read it. */
+/* The host refills its buffer before the copy has read it. */
 static void reused_buffer(void)
 {
     bench b(512);

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Each planted fault of test_emulation is reported: by the emulation itself, or by the sanitizer
-that the program was built with; and where neither can see it, the order of work shows it for some
-seed. Kernels that are right run under the same sanitizers without a report: test_emulation."""
+"""Checks that each planted fault of test_emulation is reported: by the emulation itself or by the
+sanitizer of the build. If neither can detect it, the order of work shows it for some seed. Correct
+kernels run under the same sanitizers in test_emulation."""
 
 import subprocess
 import sys
 
 PROGRAM, SANITIZER = sys.argv[1:3]
 SEEDS = 4
-# Fault: what reports it, by the sanitizer of the build; "always": the emulation itself.
+# Fault: its reporter, by the sanitizer of the build; "always": the emulation itself.
 REPORTED = {
     "missing __syncthreads": {"thread": "data race"},
     "missing __syncwarp": {"thread": "data race"},
@@ -26,14 +26,14 @@ REPORTED = {
 
 
 def outputs(fault):
-    """What the program says for each seed."""
+    """Output of the program for each seed."""
     for seed in range(1, SEEDS + 1):
         done = subprocess.run([PROGRAM, fault, str(seed)], capture_output=True, text=True, timeout=120)
         yield done.stdout + done.stderr
 
 
 def expected(fault):
-    """What this build says of it; None where it cannot see it."""
+    """Report of this build; None if it cannot detect the fault."""
     kinds = REPORTED[fault]
     for kind, text in kinds.items():
         if kind != "always" and kind in SANITIZER:
@@ -52,7 +52,7 @@ def main():
         text = expected(fault)
         said = list(outputs(fault))
         seen = [text in one for one in said]
-        # An order is drawn: it shows for some seeds. All else for every one.
+        # The order is random: it shows the fault for some seeds; all other reports for every seed.
         good = any(seen) if text == "out of order" else all(seen)
         if not good:
             failed += 1

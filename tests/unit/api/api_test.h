@@ -1,4 +1,4 @@
-/* Assertions about calls of the public API, whose errors have their own record. */
+/* Assertions about calls of the public API, which has its own error record. */
 #ifndef SLC_TEST_API_H
 #define SLC_TEST_API_H
 
@@ -10,14 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Options, and reports, before a call: all zero but struct_bytes. */
+/* Initializes options and reports before a call: zero except struct_bytes. */
 #define FRESH(variable)                                                                            \
     (variable) = (__typeof__(variable))                                                            \
     {                                                                                              \
         .struct_bytes = sizeof(variable)                                                           \
     }
 
-/* Makes `err` a fresh record. */
+/* Resets the error record. */
 static inline void api_clear(struct sluice_error *err)
 {
     *err = (struct sluice_error)SLUICE_ERROR_INIT;
@@ -28,7 +28,7 @@ static inline void api_clear(struct sluice_error *err)
 /* Asserts that `call` fails with `want` and that the message contains `part`. */
 #define API_FAILS(call, want, err, part)                                                           \
     api_assert((call), (want), (err), (part), #call, __FILE__, __LINE__)
-/* The same, and `err` is fresh again. */
+/* The same, and resets `err`. */
 #define API_REFUSED(call, want, err, part)                                                         \
     do {                                                                                           \
         API_FAILS(call, want, err, part);                                                          \

@@ -1,4 +1,4 @@
-"""Installing the build into a folder of a test's own."""
+"""Installs the build into a test's own folder."""
 
 import contextlib
 import fcntl
@@ -13,13 +13,14 @@ BUILD = os.environ["SLC_BUILD"]
 
 @contextlib.contextmanager
 def in_turn():
-    """A build folder has one log of what was installed, by which it is uninstalled: tests take turns."""
+    """A build folder has a single log of installed files, used to uninstall them: tests must run
+    one at a time."""
     with open(os.path.join(BUILD, "meson-logs", "test-installs.lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def install(folder, *tags):
-    """What has one of the tags, or everything, below the folder. Needs: in_turn."""
+    """Installs the files with one of the tags, or all files, below the folder. Needs: in_turn."""
     call("meson", "install", "-C", BUILD, "--no-rebuild", *(("--tags", ",".join(tags)) if tags else ()),
          env=os.environ | {"DESTDIR": folder})

@@ -1,6 +1,6 @@
 /*
- * The public API from outside: nothing but sluice/sluice.h and the shared library. From text to
- * factors, every accessor, versioned structs, and errors that leave everything as it was.
+ * The public API through sluice/sluice.h and the shared library only: from text to factors, every
+ * accessor, versioned structs, and errors without side effects.
  */
 #include "api_test.h"
 
@@ -12,7 +12,8 @@
 
 enum { ROWS = 4, COLUMNS = 3, TUBES = 5, NNZ = 7 };
 
-/* 1-based coordinates and values of a 4 x 3 x 5 tensor; the last entry repeats the first. */
+/* 1-based coordinates and values of a 4 x 3 x 5 tensor; the last line repeats the coordinates of
+ * the first. */
 static const char text[] = "1 1 1 1.5\n2 3 5 -2\n4 2 2 0.25\n3 3 3 8\n1 2 4 3\n4 1 5 1e2\n"
                            "2 2 1 7\n1 1 1 0.5\n";
 static const struct {
@@ -46,7 +47,7 @@ static struct sluice_store *small_store(char *path, size_t path_bytes)
     return store;
 }
 
-static void converts_and_tells(void)
+static void converts_and_describes(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_convert_options options = {.struct_bytes = sizeof options};
@@ -71,7 +72,7 @@ static void converts_and_tells(void)
     CU_ASSERT_DOUBLE_EQUAL(info.norm, sqrt(squares), 1e-12);
     sluice_store_close(store);
 
-    /* A store that exists is only replaced when asked. */
+    /* An existing store is replaced only on request. */
     snprintf(input, sizeof input, "%.*s.tns", (int)strlen(path) - 4, path);
     CU_ASSERT_NOT_EQUAL(sluice_convert(input, path, NULL, NULL, NULL), SLUICE_OK);
     options.output.overwrite = 1;
@@ -93,7 +94,7 @@ static void converts_and_tells(void)
     sluice_store_close(store);
 }
 
-/* A call that was refused, and has left no store. */
+/* Expects an error, and no store. */
 static void
 refused(enum sluice_status status, const char *path, const char *says, struct sluice_error *err)
 {
@@ -162,7 +163,7 @@ static void refuses_before_it_works(void)
     refused(sluice_cpd(store, 2, &cpd, &model, &err), other, "it is a store", &err);
     refused(sluice_store_open(NULL, &store, &err), other, "path is NULL", &err);
 
-    /* What is appended to is as it was. */
+    /* The store is unchanged after an error. */
     append.again = 1;
     refused(sluice_append(path, input, &append, &appended, &err), other, "is 5000:", &err);
     append.duplicates = (enum sluice_duplicates)77;
@@ -238,7 +239,7 @@ static int count_iterations(void *context, const struct sluice_iteration *iterat
     return 0;
 }
 
-/* The model's value at a nonzero, from copied factors. */
+/* Value of the model at a nonzero, from copied factors. */
 static double
 model_value(const double *const *factors, const double *lambda, unsigned rank, unsigned x)
 {
@@ -288,7 +289,7 @@ static void factorizes(void)
                 SLUICE_ERR_USAGE, &err, "4 x 2");
     API_REFUSED(sluice_model_get_factor(model, 3, copies[0], ROWS * RANK, &err), SLUICE_ERR_USAGE,
                 &err, "mode 3");
-    /* The value 100 holds nearly all of the norm, so the first component is it. */
+    /* The value 100 dominates the norm, so the first component is it. */
     CU_ASSERT_DOUBLE_EQUAL(model_value((const double *const *)copies, lambda, RANK, 5), 100.0, 1.0);
     CU_ASSERT_TRUE(lambda[0] >= lambda[1]);
     for (unsigned n = 0; n < 3; n++) {
@@ -382,12 +383,12 @@ static void structs_have_versions(void)
 
     store = small_store(path, sizeof path);
 
-    /* An older program's shorter struct leaves the rest at its default. */
+    /* A shorter struct of an older program leaves the other members at their defaults. */
     memset(&longer, 0xff, sizeof longer);
     longer.known.struct_bytes = 16;
     longer.known.run.memory_bytes = 0;
     API_OK(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), &err);
-    /* A newer program's longer one is taken when what is unknown is not used. */
+    /* A longer struct of a newer program is accepted if the unknown members are unset. */
     memset(&longer, 0, sizeof longer);
     longer.known.struct_bytes = sizeof longer;
     API_OK(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), &err);
@@ -398,7 +399,7 @@ static void structs_have_versions(void)
     API_FAILS(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), SLUICE_ERR_USAGE, &err,
               "struct_bytes");
 
-    /* Reports, too, are filled in only as far as the program knows them. */
+    /* Reports are filled only as far as the program knows them, too. */
     API_OK(sluice_store_get_info(store, &info, NULL), NULL);
     CU_ASSERT_EQUAL(info.order, 3);
     CU_ASSERT_EQUAL(info.nnz, 99);
@@ -485,7 +486,7 @@ static void errors_leave_everything_alone(void)
     CU_ASSERT_EQUAL(bytes, 2 << 20);
 }
 
-/* A generated store, numbered by frequency or as drawn. */
+/* A generated store, with indices relabelled by frequency or not. */
 static struct sluice_store *
 skewed_store(const char *folder, enum sluice_relabel relabel, uint32_t *relabelled_modes)
 {
@@ -519,7 +520,7 @@ static void check_close(const double *a, const double *b, size_t count, double t
     CU_ASSERT(error <= tolerance * largest);
 }
 
-/* What goes in and comes out is in the numbering of the input, however the store numbers. */
+/* Input and output use the indices of the input, for any relabelling of the store. */
 static void relabelled_modes_do_not_show(void)
 {
     enum { SKEWED_RANK = 4, SKEWED_ROWS = 300 };
@@ -566,8 +567,8 @@ static void relabelled_modes_do_not_show(void)
 SLC_SUITE(api)
 {
     static const struct slc_test tests[] = {
-        {"text becomes a store that tells about itself", converts_and_tells},
-        {"what cannot be is refused before work begins", refuses_before_it_works},
+        {"text becomes a store with its properties", converts_and_describes},
+        {"impossible requests are rejected before work begins", refuses_before_it_works},
         {"MTTKRP on arrays of the caller", multiplies},
         {"CPD, its accessors and its files", factorizes},
         {"pinning leaves the caller alone", pinning_leaves_the_caller_alone},

@@ -1,6 +1,4 @@
-/*
- * Stores made of entries that are pushed, and their layouts, by the public API.
- */
+/* Stores built from pushed nonzeros, and their layouts, through the public API. */
 #include "api_test.h"
 
 #include <math.h>
@@ -13,7 +11,7 @@
 enum { ORDER = 3, ENTRIES = 50000 };
 static const uint64_t dims[ORDER] = {300, 200, 100};
 
-/* Entries with repetitions, the same for the same seed. */
+/* Nonzeros with repeated coordinates, the same for the same seed. */
 struct entries {
     uint64_t *coords[ORDER];
     double *values;
@@ -46,7 +44,7 @@ static void drop(struct entries *e)
     free(e->values);
 }
 
-/* Pushes all, `piece` at a time. */
+/* Pushes all nonzeros, `piece` at a time. */
 static void push_all(struct sluice_builder *builder, const struct entries *e, uint64_t piece)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -59,7 +57,7 @@ static void push_all(struct sluice_builder *builder, const struct entries *e, ui
     }
 }
 
-/* The bytes of the store's block file; free. */
+/* The bytes of the store's block file; release with free. */
 static char *block_file(const char *store, size_t *bytes)
 {
     char path[700];
@@ -123,7 +121,7 @@ static void same_store_as_from_text(void)
     drop(&e);
 }
 
-/* Begins a store of two modes of lengths 3 and 4. */
+/* Begins a store of two modes of sizes 3 and 4. */
 static struct sluice_builder *begin_small(const char *path)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -138,7 +136,7 @@ static struct sluice_builder *begin_small(const char *path)
     return builder;
 }
 
-static void refuses_what_is_no_entry(void)
+static void rejects_invalid_nonzeros(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
     const uint64_t rows[2] = {1, 1}, columns[2] = {2, 4}, inside[2] = {2, 2};
@@ -197,7 +195,7 @@ static void needs_lengths_without_entries(void)
     CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0);
 }
 
-/* Layouts of the store at `path`; those of `kind` and mode 1 in *found. */
+/* Number of layouts of the store at `path`; *found receives those of `kind` and mode 1. */
 static uint32_t count_layouts(const char *path, enum sluice_layout_kind kind, unsigned *found)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -244,7 +242,7 @@ static void adds_and_drops_layouts(void)
               "kind");
 }
 
-/* The stripes of the first layout; `path` gets the path of the last. */
+/* Number of stripes of the first layout; `path` receives the path of the last. */
 static uint32_t stripes_of(const char *store_path, char *path, uint64_t path_bytes)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -321,7 +319,7 @@ static uint64_t nnz_of(const char *path, uint64_t *lengths)
     return info.nnz;
 }
 
-/* A store of 3000 generated entries, to which those of `text` were appended. */
+/* A store of 3000 generated nonzeros to which those of `text` were appended. */
 static void expect_origin(const char *path, const char *text, uint64_t nnz)
 {
     struct sluice_store_info info = {.struct_bytes = sizeof info};
@@ -336,7 +334,7 @@ static void expect_origin(const char *path, const char *text, uint64_t nnz)
     CU_ASSERT_STRING_EQUAL(info.dialect, "generate");
     CU_ASSERT_STRING_EQUAL(info.transforms, "");
     CU_ASSERT_PTR_NOT_NULL(strstr(info.writer, sluice_version()));
-    /* Of a further layout, too. */
+    /* Includes further layouts. */
     CU_ASSERT(info.total_bytes > info.store_bytes && info.tile_count > 0 && info.key_bits >= 24);
     CU_ASSERT_EQUAL(info.named_modes, 0);
     API_OK(sluice_store_get_appended(store, 0, &appended, &err), &err);
@@ -431,7 +429,7 @@ static void slices_and_permutes(void)
               "transform");
 }
 
-/* Every form of a tensor of `order` modes makes the same store again. */
+/* Every export format of a tensor of `order` modes converts back to the same store. */
 static void export_and_back(const char *path, const char *const *names, unsigned count)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -506,11 +504,11 @@ SLC_SUITE(build)
 {
     static const struct slc_test tests[] = {
         {"entries that are pushed make the store that text makes", same_store_as_from_text},
-        {"what is no entry is refused", refuses_what_is_no_entry},
+        {"invalid nonzeros are rejected", rejects_invalid_nonzeros},
         {"lengths, orders and budgets that do not do", needs_lengths_without_entries},
         {"layouts are added, listed and dropped", adds_and_drops_layouts},
         {"layouts move to other folders, and back", stripes_and_gathers},
-        {"what is appended is appended once", appends_once},
+        {"nonzeros are appended once", appends_once},
         {"slices and permutations", slices_and_permutes},
         {"stores in every form", exports_in_every_form},
         {"the plan of an MTTKRP", plans_an_mttkrp},

@@ -1,5 +1,5 @@
 /*
- * Decompositions by the public API: stopped by callbacks, kept in checkpoints, gone on with, saved
+ * Decompositions through the public API: stopped by callbacks, saved in checkpoints, resumed, saved
  * and loaded.
  */
 #include "api_test.h"
@@ -12,10 +12,10 @@
 
 enum { RANK = 3, ITERATIONS = 8, STOP_AFTER = 3 };
 
-/* What callbacks are to do, and what they saw. */
+/* Settings and observations of callbacks. */
 struct watch {
     unsigned stop_after; /* 0: never */
-    unsigned first;      /* the iteration that comes first */
+    unsigned first;      /* number of the first iteration */
     unsigned iterations, progress, resumed, checkpointed;
     double fits[ITERATIONS];
     bool stop_in_pass;
@@ -111,7 +111,7 @@ static void check_same(const struct sluice_model *a, const struct sluice_model *
     CU_ASSERT_EQUAL(memcmp(one, other, RANK * sizeof(double)), 0);
 }
 
-static void goes_on_with_the_same_bits(void)
+static void resumes_with_the_same_bits(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_cpd_options options;
@@ -164,7 +164,7 @@ static void goes_on_with_the_same_bits(void)
     sluice_store_close(store);
 }
 
-/* A call from a callback: the folder is in use by the very run that calls it. */
+/* Calls the library from a callback: the folder is in use by the calling run. */
 static int use_folder_twice(void *context, const struct sluice_iteration *iteration)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -220,7 +220,7 @@ static void stops_within_a_pass(void)
     options.max_seconds = 60;
     options.iteration = NULL;
     options.run.threads = 1;
-    /* Of small passes nothing is told: these take half a second. */
+    /* Short passes report no progress: these take half a second. */
     options.compute.no_cache = 1;
     options.compute.io_limit = 32 << 10;
     API_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
@@ -231,7 +231,7 @@ static void stops_within_a_pass(void)
     sluice_store_close(store);
 }
 
-static void loads_what_was_saved(void)
+static void loads_saved_models(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_cpd_options options = {.struct_bytes = sizeof options};
@@ -257,7 +257,7 @@ static void loads_what_was_saved(void)
     sluice_store_close(store);
 }
 
-/* The text of a file, for the caller to free. */
+/* The text of a file; the caller frees it. */
 static char *text_of(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -284,10 +284,10 @@ static void check_text(const char *path, const char *const *wanted)
 }
 
 /*
- * A run that was stopped and went on has the record of all its iterations, as the command's would;
- * it goes with the factors, and back with them, and pages are made of it.
+ * A run that was stopped and resumed has the record of all its iterations, like the command's; the
+ * record is saved and loaded with the factors, and pages are made from it.
  */
-static void tells_of_runs(void)
+static void records_runs(void)
 {
     static const char *const page[] = {"<!DOCTYPE html>", "id=\"fit\"", "id=\"components\"",
                                        "--rank 3 --iters 8 --tol 0 --seed 5 --holdout 0.2", NULL};
@@ -366,7 +366,7 @@ static void tells_of_runs(void)
     sluice_store_close(store);
 }
 
-/* What a run with nonzeros held out told last. */
+/* The last report of a run with held-out nonzeros. */
 struct errors {
     unsigned iterations;
     uint64_t heldout;
@@ -379,7 +379,7 @@ static int on_errors(void *context, const struct sluice_iteration *iteration)
 
     CU_ASSERT_TRUE(errors->iterations == 0 || errors->heldout == iteration->heldout);
     CU_ASSERT_TRUE(isfinite(iteration->heldout_rmse) && iteration->heldout_mae > 0);
-    /* The mean of magnitudes is at most the root of the mean of squares. */
+    /* The mean magnitude is at most the root of the mean square. */
     CU_ASSERT_TRUE(iteration->heldout_mae <= iteration->heldout_rmse);
     *errors = (struct errors){errors->iterations + 1, iteration->heldout, iteration->heldout_rmse,
                               iteration->heldout_mae};
@@ -410,7 +410,7 @@ static void holds_nonzeros_out(void)
     CU_ASSERT_TRUE(report.heldout > info.nnz / 20 && report.heldout < info.nnz / 5);
     CU_ASSERT_DOUBLE_EQUAL(report.heldout_rmse, errors.rmse, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(report.heldout_mae, errors.mae, 1e-12);
-    /* ||X||^2 is divided between those held out and the others. */
+    /* ||X||^2 is the sum over held-out and other nonzeros. */
     CU_ASSERT_DOUBLE_EQUAL(hypot(report.norm, report.heldout_norm) / info.norm, 1.0, 1e-12);
     sluice_model_destroy(model);
 
@@ -441,12 +441,12 @@ static void holds_nonzeros_out(void)
 SLC_SUITE(cpd)
 {
     static const struct slc_test tests[] = {
-        {"a run that was stopped goes on with the same bits", goes_on_with_the_same_bits},
+        {"a stopped run resumes with the same bits", resumes_with_the_same_bits},
         {"restart, and a folder that is in use", restarts_and_keeps_others_out},
         {"a callback stops a pass", stops_within_a_pass},
-        {"a model that was saved is loaded", loads_what_was_saved},
-        {"records and pages tell of runs", tells_of_runs},
-        {"nonzeros are held out, and the error on them is told", holds_nonzeros_out},
+        {"a model that was saved is loaded", loads_saved_models},
+        {"records and pages tell of runs", records_runs},
+        {"nonzeros are held out, and their error is reported", holds_nonzeros_out},
     };
 
     return slc_test_main("api: cpd", tests, SLC_COUNT(tests), argc, argv);

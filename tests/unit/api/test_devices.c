@@ -1,6 +1,6 @@
 /*
- * Devices by the public API, against the CPU: nothing but sluice/sluice.h and a shared library,
- * with a GPU that is emulated (SLC_EMULATED) or with none.
+ * Devices through the public API, against the CPU: only sluice/sluice.h and a shared library, with
+ * an emulated GPU (SLC_EMULATED) or none.
  */
 #include "api_test.h"
 
@@ -11,7 +11,7 @@
 enum { ROWS = 40, COLUMNS = 9, TUBES = 7, RANK = 3, NNZ = 800 };
 static const uint64_t dims[3] = {ROWS, COLUMNS, TUBES};
 
-/* What was logged last. */
+/* The last log message. */
 static char logged[1024];
 
 static void keep_line(void *context, enum sluice_log_level level, const char *message)
@@ -21,7 +21,7 @@ static void keep_line(void *context, enum sluice_log_level level, const char *me
     snprintf(logged, sizeof logged, "%s", message);
 }
 
-/* Number `name` in a folder that all tests share. */
+/* Path of `name` in a folder shared by all tests. */
 static const char *place(const char *name)
 {
     static char folder[256], path[512];
@@ -169,7 +169,7 @@ static void expect_same(const double *a, const double *b, size_t count)
     CU_ASSERT(most < 1e-11);
 }
 
-/* Devices of the CPU divide equal shares of nonzeros, or partitions, which there are none of. */
+/* CPU devices divide equal shares of nonzeros; there are no partitions to divide. */
 static void divides_between_cpus(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -189,7 +189,7 @@ static void divides_between_cpus(void)
     sluice_store_close(store);
 }
 
-static void refuses_what_does_not_go_together(void)
+static void rejects_conflicting_options(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_store *store = made_store();
@@ -213,7 +213,7 @@ static void refuses_what_does_not_go_together(void)
     sluice_store_close(store);
 }
 
-/* Plans for a GPU by the name of its chip, which need none, and what computes refuses it. */
+/* Plans for a GPU by the name of its chip need no GPU; computing with the name is an error. */
 static void plans_for_a_chip(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -253,7 +253,7 @@ static void plans_for_a_chip(void)
 }
 
 #ifdef SLC_EMULATED
-/* Alone, with the CPU, twice over; with a plan that names it. */
+/* MTTKRP on the GPU alone, with the CPU, twice, and with a plan that names it. */
 static void multiplies_by_a_gpu(void)
 {
     static const enum sluice_split splits[] = {SLUICE_SPLIT_DEFAULT, SLUICE_SPLIT_STATIC,
@@ -303,7 +303,7 @@ static void decomposes_on_a_gpu(void)
     sluice_store_close(store);
 }
 
-/* Products by a GPU, and by what has memory for it: the CPU, where that is left open. */
+/* Products on a GPU with enough memory; otherwise on the CPU, if the choice is open. */
 static void forms_products_on_a_gpu(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -341,7 +341,8 @@ static void forms_products_on_a_gpu(void)
     sluice_store_close(store);
 }
 #else
-/* Who insists is told why there is none; who does not gets the CPU, and a line in the log. */
+/* Without a GPU: an explicit request fails with the reason; otherwise the CPU is used, with a
+ * log message. */
 static void does_without_a_gpu(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -391,7 +392,7 @@ SLC_SUITE(devices)
 {
     static const struct slc_test tests[] = {
         {"devices of the CPU divide the work", divides_between_cpus},
-        {"refuses what does not go together", refuses_what_does_not_go_together},
+        {"rejects options that conflict", rejects_conflicting_options},
         {"plans for a chip that is not here", plans_for_a_chip},
 #ifdef SLC_EMULATED
         {"MTTKRP by a GPU, with the CPU, by two", multiplies_by_a_gpu},

@@ -1,9 +1,8 @@
 #!/bin/sh
-# One example converts a tiny tensor, factorizes it and writes the factors; another sums over a mode, a third
-# tells of the model, a fourth the names of a table, one chooses a rank, one writes a page, and one writes
-# for NumPy.
-# usage: test_example.sh FACTORIZE SUM_MODE EXPLAIN READ_TABLE CHOOSE_RANK TELL_RUN PUBLISH
-# (in a cross build meson names its emulator in MESON_EXE_WRAPPER)
+# One example converts a tiny tensor, factorizes it and writes the factors; another sums over a
+# mode, a third describes the model, a fourth reads a CSV with names; the others choose a rank,
+# write a page, and write for NumPy. usage: test_example.sh FACTORIZE SUM_MODE EXPLAIN READ_TABLE
+# CHOOSE_RANK TELL_RUN PUBLISH (in a cross build meson names its emulator in MESON_EXE_WRAPPER)
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 printf '1 1 1 2\n2 2 2 3\n3 1 2 1\n' > "$folder/tiny.tns"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""libsluice as installed: what pkg-config tells is enough to compile the examples, as C and as C++, and to run them.
-What was installed is uninstalled."""
+"""The installed libsluice: the output of pkg-config suffices to compile the examples, as C and as
+C++, and to run them. Everything installed is uninstalled."""
 
 import glob
 import os
@@ -23,7 +23,7 @@ def need(*tools):
 
 
 def install_library(folder):
-    """Installs into a tree of its own; returns the environment to use it by."""
+    """Installs into its own folder; returns the environment for using it."""
     need("meson", "pkg-config")
     with in_turn():
         install(folder, "runtime", "devel")
@@ -34,7 +34,7 @@ def install_library(folder):
 
 
 def compile_all(folder, compiler, *options):
-    """Every example, by what pkg-config says and nothing else; returns the programs."""
+    """Compiles every example with pkg-config's flags only; returns the programs."""
     if not compiler:
         raise Skip("there is no such compiler")
     env = install_library(folder)
@@ -47,7 +47,7 @@ def compile_all(folder, compiler, *options):
 
 
 def use(folder, env):
-    """From text to factors, a table's names, and a sum over a mode, by the programs."""
+    """From text to factors, the names of a CSV, and a sum over a mode, with the programs."""
     with open(os.path.join(folder, "tiny.tns"), "w") as file:
         file.write(TINY)
     said = call("./factorize", "tiny.tns", "2", "factors", cwd=folder, env=env)
@@ -69,7 +69,7 @@ def as_cpp(folder):
 
 
 def uninstalled(folder):
-    """`ninja uninstall` takes away what was installed, folders too, and nothing else."""
+    """`ninja uninstall` removes exactly the installed files and folders."""
     need("meson", "ninja")
     tree = os.path.join(folder, "tree")
     with in_turn():

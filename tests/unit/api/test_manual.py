@@ -23,7 +23,7 @@ def text(path):
 
 
 def declarations(source):
-    """Name to declaration, in one line."""
+    """Name to declaration, on one line."""
     source = re.sub(r"/\*.*?\*/", "", source, flags=re.S)
     source = re.sub(r"^#.*$", "", source, flags=re.M)
     source = re.sub(r"\b(?:struct|enum)(?: \w+)? \{[^{}]*\};|extern \"C\" \{", "", source)

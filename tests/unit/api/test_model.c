@@ -1,6 +1,4 @@
-/*
- * Models by the public API: made of factors, loaded without their store, and asked for values.
- */
+/* Models through the public API: made of factors, loaded without their store, and evaluated. */
 #include "api_test.h"
 
 #include <math.h>
@@ -12,7 +10,7 @@ enum { RANK = 3, ORDER = 3, ENTRIES = 2000 };
 
 static const uint64_t dims[ORDER] = {7, 5, 4};
 
-/* Numbers of a model, and the model of these. */
+/* Factors, and the model made of them. */
 struct made {
     double lambda[RANK];
     double factor[ORDER][7 * RANK];
@@ -20,7 +18,7 @@ struct made {
     struct sluice_model *model;
 };
 
-/* Its numbers are small multiples of an eighth: sums of products of these are exact. */
+/* The numbers are small multiples of 1/8: sums of their products are exact. */
 static void make(struct made *made)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -218,7 +216,7 @@ static void predicts_a_text(void)
     sluice_model_destroy(made.model);
 }
 
-/* A text that does not tell its first index counts as what the store was made of did. */
+/* A text with an ambiguous index base uses the base of the store's input. */
 static void predicts_as_the_store_counts(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -250,7 +248,7 @@ static void predicts_as_the_store_counts(void)
     sluice_store_close(store);
 }
 
-/* Rows that were given. */
+/* Expected rows. */
 struct given {
     unsigned count, stop_after;
     struct sluice_top_row rows[64];
@@ -266,7 +264,7 @@ static int on_row(void *context, const struct sluice_top_row *row)
     return given->count == given->stop_after;
 }
 
-static void tells_the_strongest(void)
+static void finds_top_rows(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_top_options options = {.struct_bytes = sizeof options};
@@ -286,7 +284,7 @@ static void tells_the_strongest(void)
         const struct sluice_top_row *row = &all.rows[i];
         unsigned stronger = 0;
 
-        /* Weights fall, so that components come by number. */
+        /* Weights descend, so components are in order. */
         CU_ASSERT_EQUAL(row->component, i / (ORDER * 2));
         CU_ASSERT_EQUAL(row->mode, i / 2 % ORDER);
         CU_ASSERT_EQUAL(row->place, i % 2);
@@ -337,7 +335,7 @@ static void tells_the_strongest(void)
     sluice_model_destroy(made.model);
 }
 
-/* The whole file, of less than `room` bytes, as text; its bytes. */
+/* Reads a whole file of less than `room` bytes as text; returns its size. */
 static size_t read_file(const char *path, char *text, size_t room)
 {
     FILE *file = fopen(path, "rb");
@@ -350,7 +348,7 @@ static size_t read_file(const char *path, char *text, size_t room)
     return bytes;
 }
 
-/* A store of the model's shape whose first mode has names. */
+/* A store of the model's shape, with names for the first mode. */
 static void make_named_store(const char *folder, char *store, size_t room)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -372,12 +370,12 @@ static void make_named_store(const char *folder, char *store, size_t room)
     API_OK(sluice_convert(text, store, &options, NULL, &err), &err);
 }
 
-/* Each form of a model in memory and of its folder: the same bytes. */
+/* Every export format of a model in memory equals that of its folder, byte for byte. */
 static void exports_models(void)
 {
     static const struct {
         enum sluice_model_form form;
-        const char *output; /* and that of its first file */
+        const char *output; /* and of its first file */
         const char *first;
     } cases[] = {{SLUICE_MODEL_CSV, "csv", "csv/mode-1.csv"},
                  {SLUICE_MODEL_SPLATT, "stem-", "stem-mode1.mat"},
@@ -469,7 +467,7 @@ SLC_SUITE(model)
         {"values at coordinates in memory", predicts_in_memory},
         {"values at the coordinates of a text", predicts_a_text},
         {"predicts as the store counts", predicts_as_the_store_counts},
-        {"the strongest rows", tells_the_strongest},
+        {"the top rows", finds_top_rows},
         {"models in every form, of memory and of folders", exports_models},
         {"exports of models that are refused", refuses_exports},
     };

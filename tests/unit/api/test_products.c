@@ -1,5 +1,5 @@
 /*
- * Products with vectors and with a matrix by the public API: nothing but sluice/sluice.h and the
+ * Products with vectors and with a matrix through the public API: only sluice/sluice.h and the
  * shared library, against sums over a list of nonzeros.
  */
 #include "api_test.h"
@@ -19,7 +19,7 @@ static const struct {
 } nonzeros[NNZ] = {{{0, 0, 0}, 2.0}, {{1, 2, 4}, -2.0},  {{3, 1, 1}, 0.25}, {{2, 2, 2}, 8.0},
                    {{0, 1, 3}, 3.0}, {{3, 0, 4}, 100.0}, {{1, 1, 0}, 7.0}};
 
-/* One folder for all tests: slc_test_folder makes another one at each call. */
+/* One folder for all tests: slc_test_folder creates a new one at each call. */
 static const char *home(void)
 {
     static char folder[256];
@@ -59,7 +59,7 @@ static void fill(double *numbers, size_t count, double phase)
     }
 }
 
-/* The place of nonzero x in a dense array of the modes without a vector. */
+/* The position of nonzero x in a dense array of the modes without a vector. */
 static size_t place_of(unsigned x, const double *const *vectors)
 {
     size_t place = 0;
@@ -70,7 +70,7 @@ static size_t place_of(unsigned x, const double *const *vectors)
     return place;
 }
 
-/* Compares the text of a store with dense sums; 1-based indices of the modes that are left. */
+/* Compares the text of a store with dense sums; indices of the remaining modes are 1-based. */
 static void check_store(const char *path, const double *const *vectors, const double *want)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -100,7 +100,7 @@ static void check_store(const char *path, const double *const *vectors, const do
     }
 }
 
-/* The product with vectors of the modes of a set, by list and by the library. */
+/* The product with vectors of a set of modes, by list and by the library. */
 static void check_ttv(const struct sluice_store *store,
                       unsigned modes,
                       const struct sluice_ttv_options *options)
@@ -158,7 +158,7 @@ static void multiplies_by_vectors(void)
     }
 }
 
-/* What is not possible says so, and leaves nothing. */
+/* Impossible products are errors and leave no files. */
 static void refuses_vectors(void)
 {
     atomic_int stop = 1;
@@ -198,7 +198,7 @@ static void refuses_vectors(void)
     sluice_store_close(store);
 }
 
-/* The numbers of a .npy file, of `width` bytes each; returns how many there are. */
+/* The numbers of a .npy file, of `width` bytes each; returns their count. */
 static size_t read_npy(const char *folder, const char *name, size_t width, void *numbers)
 {
     unsigned char head[10];
@@ -216,7 +216,7 @@ static size_t read_npy(const char *folder, const char *name, size_t width, void 
     return count;
 }
 
-/* Every row of the result against a sum over the list. */
+/* Compares every row of the result with a sum over the list. */
 static void check_ttm(const char *folder, unsigned mode, uint32_t columns, const double *matrix)
 {
     int64_t coords[CELLS] = {0};

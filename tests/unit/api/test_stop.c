@@ -1,6 +1,6 @@
 /*
- * Calls that take long are stopped before they begin and midway: they say so, leave what was there
- * before as it was and nothing else, and do their work when they are made again.
+ * Long calls are stopped before they begin and midway: they report it, leave earlier files
+ * unchanged and no others, and succeed when called again.
  */
 #include "api_test.h"
 
@@ -14,7 +14,7 @@
 enum { ORDER = 3, NNZ = 30000, STORE_NNZ = 140000, RANK = 4, MODE = 1, CALLS_MAX = 6 };
 static const uint64_t dims[ORDER] = {300, 200, 100};
 
-/* Of the call at hand: it is stopped when it has told so many times how far it is. */
+/* Stops the current call at a given number of progress reports. */
 struct halt {
     atomic_int stop;
     unsigned told;
@@ -38,7 +38,7 @@ static struct sluice_run_options run_of(struct halt *halt)
     return run;
 }
 
-/* What the calls work on; free() is left to the end of the program. */
+/* Inputs of the calls; memory is freed at the end of the program. */
 struct place {
     const char *folder;
     char text[600], more[600], store[600], grown[600], output[600];
@@ -60,7 +60,7 @@ static enum sluice_status convert(struct place *place, struct halt *halt, struct
     return sluice_convert(place->text, place->output, &options, NULL, err);
 }
 
-/* With what does not fit into memory. */
+/* With data that does not fit in memory. */
 static enum sluice_status
 convert_spilled(struct place *place, struct halt *halt, struct sluice_error *err)
 {
@@ -103,7 +103,7 @@ static enum sluice_status build(struct place *place, struct halt *halt, struct s
     return sluice_builder_finish(builder, NULL, err);
 }
 
-/* To a store with a further layout, which is built again. */
+/* To a store with a further layout, which is rebuilt. */
 static enum sluice_status append(struct place *place, struct halt *halt, struct sluice_error *err)
 {
     struct sluice_append_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
@@ -207,7 +207,7 @@ ttv_ordered(struct place *place, struct halt *halt, struct sluice_error *err)
     return ttv(place, false, halt, err);
 }
 
-/* With a temporary store, for want of a layout with whole fibers. */
+/* With a temporary store, because there is no layout of whole fibers. */
 static enum sluice_status ttm(struct place *place, struct halt *halt, struct sluice_error *err)
 {
     struct sluice_ttm_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
@@ -245,7 +245,7 @@ static enum sluice_status predict(struct place *place, struct halt *halt, struct
                           &options, err);
 }
 
-/* Names and sizes of all that is in a folder, in the order of names. */
+/* Names and sizes of all files in a folder, sorted by name. */
 static void list(const char *folder, char *text, size_t room)
 {
     struct dirent **entries;
@@ -271,7 +271,7 @@ static void list(const char *folder, char *text, size_t room)
     free(entries);
 }
 
-/* One call, stopped when it has told `at` times how far it is; false when it came to its end. */
+/* Makes one call and stops it at the `at`-th progress report; false if it finished. */
 static bool is_stopped(struct place *place, call_fn *call, struct halt *halt)
 {
     static char before[1 << 16], after[1 << 16];
@@ -349,13 +349,13 @@ static void drop_place(struct place *place)
     free(place->values);
 }
 
-/* Stopped from the first moment, and then at every later one, until it comes to its end. */
+/* Stopped at the first report, and then at every later one, until the call finishes. */
 static void stop_each(void)
 {
     static const struct {
         const char *name;
         call_fn *call;
-        unsigned stops; /* of these midway, at least */
+        unsigned stops; /* at least this many of them midway */
     } calls[] = {{"convert", convert, 2},
                  {"convert-spilled", convert_spilled, 1},
                  {"convert-table", convert_table, 1},
@@ -396,7 +396,7 @@ static void stop_each(void)
     drop_place(&place);
 }
 
-/* A layout keeps what was done of it, and the store is whole meanwhile. */
+/* A layout keeps its finished work, and the store stays valid. */
 static void stop_layouts(void)
 {
     struct place place = {.open = NULL};
@@ -424,7 +424,7 @@ static void stop_layouts(void)
 }
 
 static const struct slc_test tests[] = {
-    {"every call that takes long stops when it is to, and leaves nothing", stop_each},
+    {"every long call can be stopped and leaves nothing", stop_each},
     {"layouts that are stopped go on", stop_layouts}};
 
 SLC_SUITE(stop)

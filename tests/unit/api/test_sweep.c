@@ -1,6 +1,4 @@
-/*
- * Sweeps by the public API: what runs and ranks tell, what is kept, and how a sweep goes on.
- */
+/* Sweeps through the public API: reports of runs and ranks, kept files, and resuming a sweep. */
 #include "api_test.h"
 
 #include <math.h>
@@ -29,7 +27,7 @@ static struct sluice_store *made_store(const char *folder)
     return store;
 }
 
-/* Runs that were told of. */
+/* Reported runs. */
 struct told {
     unsigned count, stop_after;
     uint64_t seeds[16];
@@ -46,7 +44,7 @@ static int on_run(void *context, const struct sluice_sweep_run *run)
     return told->count == told->stop_after;
 }
 
-/* Of a deterministic sweep; the structs live as long. */
+/* Options of a deterministic sweep; the structs must outlive it. */
 static void
 set_options(struct sluice_sweep_options *options, struct sluice_cpd_options *cpd, struct told *told)
 {
@@ -70,7 +68,7 @@ static bool has_factors(const char *folder, const char *run)
     return access(path, F_OK) == 0;
 }
 
-/* What is known of the runs agrees with what is known of the ranks, and with files. */
+/* The reports of runs agree with those of ranks, and with the files. */
 static void check_sweep(const struct sluice_sweep *sweep, const char *folder)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -101,7 +99,7 @@ static void check_sweep(const struct sluice_sweep *sweep, const char *folder)
     }
 }
 
-static void tells_runs_and_ranks(void)
+static void reports_runs_and_ranks(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_sweep_options options;
@@ -125,7 +123,7 @@ static void tells_runs_and_ranks(void)
     CU_ASSERT_TRUE(suggestion.why[0] != '\0');
     CU_ASSERT_TRUE(has_factors(folder, suggestion.folder));
 
-    /* The best run is the one of sluice_cpd with its seed. */
+    /* The best run equals sluice_cpd with its seed. */
     snprintf(path, sizeof path, "%s/%s", folder, suggestion.folder);
     API_OK(sluice_model_load(store, path, &kept, &err), &err);
     cpd.seed = strtoull(strstr(suggestion.folder, "seed") + 4, NULL, 10);
@@ -142,7 +140,7 @@ static void tells_runs_and_ranks(void)
     sluice_store_close(store);
 }
 
-static void stops_and_goes_on(void)
+static void stops_and_resumes(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_sweep_options options;
@@ -162,7 +160,7 @@ static void stops_and_goes_on(void)
     options.max_seconds = 1e-9;
     API_FAILS(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err),
               SLUICE_ERR_TIME_LIMIT, &err, "continues it");
-    CU_ASSERT_EQUAL(told.count, 4); /* those that were through */
+    CU_ASSERT_EQUAL(told.count, 4); /* the finished ones */
     api_clear(&err);
     told = (struct told){0};
     options.max_seconds = 0;
@@ -223,9 +221,9 @@ static void refuses(void)
 SLC_SUITE(sweep)
 {
     static const struct slc_test tests[] = {
-        {"what runs and ranks tell, and what is kept", tells_runs_and_ranks},
-        {"a sweep that was stopped goes on", stops_and_goes_on},
-        {"what is no sweep is refused", refuses},
+        {"reports of runs and ranks, and kept files", reports_runs_and_ranks},
+        {"a stopped sweep resumes", stops_and_resumes},
+        {"a folder without a sweep is rejected", refuses},
     };
 
     return slc_test_main("api: sweep", tests, SLC_COUNT(tests), argc, argv);

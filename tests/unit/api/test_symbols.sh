@@ -1,6 +1,6 @@
 #!/bin/sh
-# The shared library shows what the map lists and include/sluice/ declares, nothing else, each under its version.
-# usage: test_symbols.sh LIBRARY MAP HEADER..
+# The shared library exports exactly the symbols that the map lists and include/sluice/ declares,
+# each with its version. usage: test_symbols.sh LIBRARY MAP HEADER..
 library=$1
 map=$2
 shift 2
@@ -8,7 +8,7 @@ shown=$(nm -D --defined-only "$library" | awk '$2 ~ /[A-Z]/ && $2 != "A" {print 
 listed=$(awk '/^LIBSLUICE_/ {version = $1} /^    sluice_[a-z_0-9]+;/ {sub(/;/, "", $1); print $1 "@@" version}' "$map" | sort -u)
 declared=$(cat "$@" | grep -v '^ \*' | grep -o 'sluice_[a-z_0-9]*(' | tr -d '(' | sort -u)
 
-# tell NUMBER WHAT ONE OTHER: two lists that have to be the same, and not empty
+# tell NUMBER WHAT ONE OTHER: compares two lists, which must be equal and not empty
 tell() {
     if [ -n "$3" ] && [ "$3" = "$4" ]; then
         echo "ok $1 - $2"

@@ -1,6 +1,5 @@
 /*
- * Tables, and names of indices, by the public API: nothing but sluice/sluice.h and the shared
- * library.
+ * CSV, and names of indices, through the public API: only sluice/sluice.h and the shared library.
  */
 #include "api_test.h"
 
@@ -48,7 +47,7 @@ static struct sluice_store *opened(const char *path)
     return store;
 }
 
-/* The names of a mode are these, NULL behind them, and no more. */
+/* Asserts that the names of a mode are these (NULL-terminated), and no others. */
 static void
 expect_names(struct sluice_store *store, uint32_t mode, const char *title, const char *const *names)
 {
@@ -72,8 +71,8 @@ static const char *same_name(void *context, uint32_t mode, uint64_t index)
     return index == 0 ? context : NULL;
 }
 
-/* What has no names needs no memory for them, however long it is. */
-static void long_modes_without_names_take_no_memory(void)
+/* A large mode without names needs no memory for names. */
+static void large_modes_without_names_need_no_memory(void)
 {
     static const char *const who[] = {"ann", "bob", NULL}, *const one[] = {"one", NULL};
     const char *folder = slc_test_folder();
@@ -193,7 +192,7 @@ static void reads_labels(void)
     REFUSED(sluice_convert(input, output, &options, NULL, &err), SLUICE_ERR_IO, "cannot open");
 }
 
-/* A tensor of two named modes that grows by an index: its name comes with it, others stay. */
+/* A tensor of two named modes grows by an index: its name is added, others are kept. */
 static void appends_with_labels(void)
 {
     static const char *const before[] = {"ann", "bob", NULL};
@@ -237,7 +236,7 @@ static void appends_with_labels(void)
     API_OK(sluice_check(output, NULL, NULL, &err), &err);
 }
 
-/* Rows of a table are read as the store remembers it, whatever the file is called. */
+/* Rows of a CSV are read with the columns stored in the store, for any file name. */
 static void appends_tables(void)
 {
     static const char *const who[] = {"ann", "b;b", "cyd", NULL};
@@ -286,7 +285,7 @@ static const char *give_name(void *context, uint32_t mode, uint64_t index)
     return index < 2 ? names[index] : NULL;
 }
 
-static void names_what_is_pushed(void)
+static void names_pushed_nonzeros(void)
 {
     static const char *const colors[] = {"red", "green", NULL}, *const none[] = {NULL};
     static const uint64_t first[] = {0, 4, 1}, second[] = {2, 0, 1};
@@ -330,7 +329,7 @@ static const char *give_long_name(void *context, uint32_t mode, uint64_t index)
     return name;
 }
 
-/* A file of names that cannot be written, and a name that is none: nothing is left. */
+/* A file of names that cannot be written, and an invalid name: no files are left. */
 static void names_that_fail(void)
 {
     static const uint64_t first[] = {0, 3999}, second[] = {0, 1};
@@ -364,7 +363,7 @@ static void names_that_fail(void)
         CU_ASSERT_EQUAL(setrlimit(RLIMIT_FSIZE, &limit), 0);
         REFUSED(sluice_builder_finish(builder, NULL, &err), cases[c].want, cases[c].part);
         CU_ASSERT_EQUAL(setrlimit(RLIMIT_FSIZE, &before), 0);
-        /* Of the test's folder nothing but the folder. */
+        /* The test's folder is empty. */
         CU_ASSERT_EQUAL(rmdir(folder), 0);
         CU_ASSERT_EQUAL(mkdir(folder, 0777), 0);
     }
@@ -374,12 +373,12 @@ SLC_SUITE(tables)
 {
     static const struct slc_test tests[] = {
         {"tables", reads_tables},
-        {"long modes without names take no memory", long_modes_without_names_take_no_memory},
+        {"large modes without names need no memory", large_modes_without_names_need_no_memory},
         {"tables that are refused", refuses_tables},
         {"names from files", reads_labels},
-        {"names come along with what is appended", appends_with_labels},
+        {"appended nonzeros bring their names", appends_with_labels},
         {"rows of a table are appended", appends_tables},
-        {"names of what is pushed", names_what_is_pushed},
+        {"names of pushed nonzeros", names_pushed_nonzeros},
         {"names that cannot be written", names_that_fail},
     };
 

@@ -1,4 +1,4 @@
-/* The small parts of base/: error record, checked arithmetic, memory, random numbers, teams. */
+/* Small modules of base/: error record, checked arithmetic, memory, random numbers, teams. */
 #include "slc_test.h"
 
 #include "base/error/fault.h"
@@ -26,7 +26,7 @@
 #include <omp.h>
 #endif
 
-/* gcc says so by a macro, clang by a feature. */
+/* Sanitizers: gcc defines a macro, clang a feature. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define SANITIZED_THREADS 1
@@ -104,7 +104,7 @@ static void note_message(void *context, enum slc_log_level level, const char *me
     (void)snprintf(context, 256, "%s", message);
 }
 
-/* Names of files and columns may be anything. */
+/* Names of files and columns may contain anything. */
 static void names_stay_as_they_are(void)
 {
     const char *const name = "/data/--memory/a --io (sluice x) the --fast %s";
@@ -179,7 +179,7 @@ static void bytes_are_little_endian(void)
     CU_ASSERT_EQUAL(slc_load_f32(raw), 1.5F);
 }
 
-/* `bytes` in whole pages of the system. */
+/* `bytes` rounded up to whole pages. */
 static uint64_t in_pages(uint64_t bytes)
 {
     const uint64_t page_bytes = slc_memory_page_bytes();
@@ -234,7 +234,7 @@ static void buffers(void)
     CU_ASSERT_TRUE(slc_memory_total() > slc_memory_resident());
 }
 
-/* Matrices of numbers that lie together, all of which have to be finite as they are held. */
+/* Matrices over contiguous numbers, which must all be finite in the stored type. */
 static void matrices_from_numbers(void)
 {
     double numbers[6] = {1, 2, 3, 4, 5, 1e39};
@@ -320,7 +320,7 @@ static void random_moments(void)
     CU_ASSERT_DOUBLE_EQUAL(normal_squares / (double)count, 1, 5 * 1.4142 / 316);
 }
 
-/* Pieces of any length give the hash of the whole. */
+/* Hashing in pieces of any size yields the hash of the whole. */
 static void hash_in_pieces(void)
 {
     static const size_t lengths[] = {0, 1, 240, 241, 1000, 4096};
@@ -367,7 +367,7 @@ static void meet(void *context, unsigned worker, unsigned workers)
     }
 #endif
     meeting->seen[worker] = workers;
-    /* Returns only when all workers really run at the same time. */
+    /* Returns only if all workers really run at the same time. */
     pthread_barrier_wait(&meeting->barrier);
 }
 
@@ -543,7 +543,7 @@ static void texts_are_made_plain(void)
     }
 }
 
-/* Each text, its room, and the length of the character that it begins with. */
+/* Each text, its buffer size, and the length of its first character. */
 static void characters_are_measured(void)
 {
     static const struct {
@@ -563,7 +563,7 @@ static void characters_are_measured(void)
         {"\xf0\x9f\x8c\x8a", 4, 4},
         {"\xf0\x9f\x8c\x8a", 3, 0},
         {"\xf4\x8f\xbf\xbf", 4, 4},
-        /* Longer than need be, a surrogate, beyond U+10FFFF, the rest of another one. */
+        /* Overlong, a surrogate, above U+10FFFF, a continuation byte. */
         {"\xc0\x80", 4, 0},
         {"\xc1\xbf", 4, 0},
         {"\xe0\x9f\xbf", 4, 0},
@@ -593,7 +593,7 @@ static const struct slc_test tests[] = {
     {"bytes are little-endian", bytes_are_little_endian},
     {"buffers", buffers},
     {"matrices", matrices},
-    {"matrices of numbers that lie together", matrices_from_numbers},
+    {"matrices over contiguous numbers", matrices_from_numbers},
     {"philox known answers", philox_known_answers},
     {"random moments", random_moments},
     {"hash known answers", hash_known_answers},

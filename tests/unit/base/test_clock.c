@@ -1,6 +1,6 @@
 /*
- * The clock, over a system's clock that jumps (-Wl,--wrap=clock_gettime): time never goes back, and
- * goes on from where it was.
+ * The clock, with a system clock that jumps (-Wl,--wrap=clock_gettime): time never runs backwards,
+ * and continues from its last value.
  */
 #include "slc_test.h"
 
@@ -39,7 +39,7 @@ static void test_back(void)
     CU_ASSERT(slc_clock_ns() >= begin + 30 * SECOND && slc_clock_ns() <= begin + 40 * SECOND);
 }
 
-/* As a machine that has slept: that time has passed. */
+/* As on a machine that has slept: that time has elapsed. */
 static void test_forward(void)
 {
     const uint64_t before = slc_clock_ns();
@@ -50,7 +50,7 @@ static void test_forward(void)
     CU_ASSERT_EQUAL(slc_clock_ns(), before + 3 * HOUR + 1);
 }
 
-/* No more than threads may be apart: time stands, and is not added. */
+/* A small jump, as between threads: the clock stands still, and nothing is added. */
 static void test_a_little(void)
 {
     const uint64_t before = slc_clock_ns();

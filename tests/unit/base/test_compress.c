@@ -1,4 +1,4 @@
-/* Moves that gather the bits of a mask, against the loop over its bits. */
+/* Moves that gather the bits of a mask, compared with a loop over its bits. */
 #include "base/compress.h"
 #include "base/key.h"
 #include "base/random.h"
@@ -17,7 +17,7 @@ static void check_mask(uint64_t mask, uint64_t *index)
     CU_ASSERT_EQUAL(compress.mask, mask);
     CU_ASSERT_EQUAL(compress.bits, (unsigned)__builtin_popcountll(mask));
     CU_ASSERT(compress.steps <= SLC_COMPRESS_STEPS);
-    /* No step at the end is for nothing. */
+    /* The last step is never empty. */
     CU_ASSERT(compress.steps == 0 || compress.move[compress.steps - 1] != 0);
     for (unsigned i = 0; i < 20; i++) {
         const uint64_t word = i == 0 ? UINT64_MAX : draw(index);
@@ -55,7 +55,7 @@ static void test_ends(void)
     }
 }
 
-/* Half a word needs a step less, and bits that are together at the bottom none. */
+/* Half a word needs one step less, and contiguous low bits none. */
 static void test_steps(void)
 {
     struct slc_compress compress;

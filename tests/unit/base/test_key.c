@@ -47,7 +47,7 @@ static void documented_example(void)
     CU_ASSERT_EQUAL(layout.mask_lo[2], 0x14);
 }
 
-/* Nonzeros lie fiber by fiber where no other fiber's key is between those of one. */
+/* Nonzeros are grouped by fiber if no key of another fiber lies between the keys of one. */
 static void whole_fibers(void)
 {
     const uint64_t dims[4] = {5, 1, 9, 3};
@@ -58,7 +58,7 @@ static void whole_fibers(void)
         SLC_ASSERT_OK(
             slc_key_layout_init_run(&layout, 4, dims, (struct slc_fiber_run){2, bits}, &err), &err);
         CU_ASSERT_FALSE(slc_key_layout_fibers(&layout, 0));
-        CU_ASSERT(slc_key_layout_fibers(&layout, 1)); /* a single index: every nonzero is one */
+        CU_ASSERT(slc_key_layout_fibers(&layout, 1)); /* a single index: every nonzero is a fiber */
         CU_ASSERT_EQUAL(slc_key_layout_fibers(&layout, 2), bits >= 4);
         CU_ASSERT_FALSE(slc_key_layout_fibers(&layout, 3));
     }
@@ -118,7 +118,7 @@ static void limits(void)
         slc_key_layout_init_run(&layout, 16, dims, (struct slc_fiber_run){16, 1}, &err),
         SLC_ERR_USAGE, &err, "mode 17");
     slc_error_clear(&err);
-    /* A run is cut to the bits the mode has; one of no bits is plain order. */
+    /* A run is limited to the bits of its mode; a run of no bits is plain order. */
     SLC_ASSERT_OK(slc_key_layout_init_run(&layout, 16, dims, (struct slc_fiber_run){5, 24}, &err),
                   &err);
     CU_ASSERT_TRUE(layout.run.mode == 5 && layout.run.bits == 8);
@@ -150,7 +150,7 @@ static void limits(void)
 
 static const struct slc_test tests[] = {
     {"the documented example", documented_example},
-    {"whole fibers stand together", whole_fibers},
+    {"whole fibers are contiguous", whole_fibers},
     {"random shapes: naive key, round trip, comparison", random_shapes},
     {"limits of order, length and bits", limits},
 };

@@ -1,8 +1,8 @@
 /*
- * Machines, real and imagined; where workers and memory go on them; binding that is refused.
+ * Placement of workers and memory on real and imagined machines, and binding that fails.
  *
- * Placements are made for topologies written down here, so that they are tested on any machine and
- * also without hwloc. Binding is tested on the processors that this process has.
+ * Placements are computed for topologies defined here, so that they are tested on any machine and
+ * without hwloc. Binding is tested on the processors of this process.
  */
 #include "slc_test.h"
 
@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A machine of equal nodes, cores and processors, numbered as they stand. */
+/* A machine of equal nodes, cores and processors, numbered in order. */
 static struct slc_topology imagine(unsigned nodes, unsigned cores, unsigned threads)
 {
     struct slc_topology topology = {.core_count = nodes * cores, .node_count = nodes};
@@ -56,7 +56,7 @@ static void keep(struct slc_topology *topology, const unsigned *numbers, unsigne
     slc_topology_keep(topology, &allowed);
 }
 
-/* Asserts that workers 0, 1 .. go to these processors. */
+/* Asserts that workers 0, 1, .. are placed on these processors. */
 static void
 assert_places(const struct slc_topology *topology, unsigned workers, const unsigned *processors)
 {
@@ -123,7 +123,7 @@ static void uneven_processors(void)
     CU_ASSERT_EQUAL(topology.processor_count, 0);
 }
 
-/* Every number of workers on some machine: each has a processor of its own, nodes are even. */
+/* Any number of workers on any machine: each has its own processor, and nodes are balanced. */
 static void places_are_distinct_and_even(void)
 {
     const struct slc_topology topology = imagine(3, 5, 4);
@@ -165,7 +165,8 @@ static void hwloc_reads_machines(void)
         CU_ASSERT_EQUAL(read.processors[i].number, want.processors[i].number);
         CU_ASSERT_EQUAL(read.processors[i].node, want.processors[i].node);
     }
-    /* Without cores; with more nodes than are told apart; with more processors than a mask has. */
+    /* Without cores; with more nodes than can be distinguished; with more processors than a mask
+     * has. */
     setenv("HWLOC_SYNTHETIC", "node:2 pu:3", 1);
     slc_topology_read(&read);
     CU_ASSERT_EQUAL(read.core_count, 6);
@@ -217,7 +218,7 @@ static void policies(void)
     CU_ASSERT_STRING_EQUAL(slc_pin_name(SLC_PIN_NEVER), "never");
 }
 
-/* Where the workers of a team could run. */
+/* Processors on which the workers of a team may run. */
 struct sight {
     pthread_barrier_t barrier;
     cpu_set_t mask[8];
@@ -241,7 +242,7 @@ static void look_with_team(struct sight *sight, unsigned workers)
     pthread_barrier_destroy(&sight->barrier);
 }
 
-/* A placement of up to 8 workers on this process's processors. */
+/* A placement of up to 8 workers on the processors of this process. */
 static struct slc_placement place_here(void)
 {
     struct slc_topology topology;
@@ -334,7 +335,7 @@ static void count_message(void *context, enum slc_log_level level, const char *m
     ++*(unsigned *)context;
 }
 
-/* Processors that are not there, as on another machine that hwloc was told of. */
+/* Nonexistent processors, as for another machine described to hwloc. */
 static void refused_binding_is_harmless(void)
 {
     struct slc_placement placement = {.workers = 4, .node_count = 1};
@@ -426,7 +427,7 @@ static int policy_at(void *address)
     return syscall(SYS_get_mempolicy, &mode, NULL, 0UL, address, MPOL_F_ADDR) == 0 ? mode : -1;
 }
 
-/* A node whose memory this process may have: not the first in every container. */
+/* A node whose memory this process may use: in some containers not the first. */
 static uint16_t allowed_node(void)
 {
     unsigned long nodes[64] = {0};
@@ -444,7 +445,7 @@ static uint16_t allowed_node(void)
 
 static void buffers_are_spread(void)
 {
-    /* One node twice: two for us, one that is there for the system. */
+    /* One node twice: two for us, a single existing one for the system. */
     const uint16_t node = allowed_node();
     struct slc_placement placement = {
         .workers = 2, .node_count = 2, .node = {node, node}, .first_worker = {0, 1, 2}};
@@ -457,7 +458,7 @@ static void buffers_are_spread(void)
     slc_buffer_spread(&buffer);
     CU_ASSERT_TRUE(!told || policy_at(buffer.data) == MPOL_DEFAULT);
     slc_placement_enter(&placement);
-    /* A node that is not there. */
+    /* A nonexistent node. */
     placement.node[0] = placement.node[1] = SLC_MAX_NODES - 1;
     slc_buffer_spread(&buffer);
     memset(buffer.data, 1, 1 << 20);
@@ -477,7 +478,7 @@ static void buffers_are_spread(void)
     }
 }
 
-/* What workers of a range are given. */
+/* The parts of a range assigned to workers. */
 struct handing {
     pthread_barrier_t barrier;
     bool begun[8];
@@ -495,7 +496,7 @@ static void take_notes(void *context, uint64_t begin, uint64_t end, unsigned wor
     if (!handing->begun[worker]) {
         handing->begun[worker] = true;
         handing->first[worker] = begin;
-        /* Nobody takes a second piece before all have their first. */
+        /* No worker gets a second piece before all have their first. */
         pthread_barrier_wait(&handing->barrier);
     }
 }

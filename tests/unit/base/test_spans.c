@@ -32,7 +32,7 @@ static void few(void)
     CU_ASSERT_EQUAL(length(NULL, 0), 0);
 }
 
-/* Whole seconds, so that a table of seconds is the oracle. */
+/* Whole seconds, so that a table of seconds is the reference. */
 static void any_order(void)
 {
     enum { SECONDS = 400, SPANS = 60 };
@@ -56,7 +56,7 @@ static void any_order(void)
     }
 }
 
-/* More disjoint spans than are kept: exact in order, never too much in any. */
+/* More disjoint spans than can be kept: exact in order, never too large in any order. */
 static void many(void)
 {
     enum { SPANS = 10 * SLC_SPANS_PENDING };
@@ -65,7 +65,7 @@ static void many(void)
     for (unsigned i = 0; i < SPANS; i++) {
         slc_spans_add(&ascending, 2 * i, 2 * i + 1);
         slc_spans_add(&descending, 2 * (SPANS - i), 2 * (SPANS - i) + 1);
-        /* Each comes after as many later ones as may be on the way. */
+        /* Each arrives after as many later spans as can be pending. */
         slc_spans_add(&late, 2 * (i ^ (SLC_SPANS_PENDING / 2 - 1)),
                       2 * (i ^ (SLC_SPANS_PENDING / 2 - 1)) + 1);
     }
@@ -90,7 +90,7 @@ static void restart(void)
 SLC_SUITE(spans)
 {
     static const struct slc_test tests[] = {
-        {"spans that overlap, touch, or lie apart", few},
+        {"spans that overlap, touch, or are disjoint", few},
         {"spans in any order", any_order},
         {"more spans than are kept", many},
         {"a new origin", restart},

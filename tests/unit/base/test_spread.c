@@ -1,4 +1,5 @@
-/* Workers that keep out of each other's way: which processor one goes to, and that it can leave. */
+/* Workers that avoid each other's processors: which processor one chooses, and that it can
+ * leave. */
 #include "base/topology/spread.h"
 
 #include "base/topology/affinity.h"
@@ -12,7 +13,7 @@ static void sit(struct slc_spread *spread, unsigned worker, unsigned processor)
     atomic_store(&spread->of_worker[worker], processor + 1);
 }
 
-/* Processors by number, each a core of its own on one node. */
+/* Processors with these numbers, each its own core on one node. */
 static void set_of(struct slc_topology *allowed, unsigned count, const uint16_t *numbers)
 {
     memset(allowed, 0, sizeof *allowed);
@@ -23,7 +24,7 @@ static void set_of(struct slc_topology *allowed, unsigned count, const uint16_t 
     }
 }
 
-static void stays_where_nobody_sits(void)
+static void stays_on_free_processor(void)
 {
     struct slc_topology allowed;
     struct slc_spread spread;
@@ -33,11 +34,11 @@ static void stays_where_nobody_sits(void)
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 2, 0, &allowed), 0);
     sit(&spread, 0, 0);
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 2, 7, &allowed), 7);
-    /* Its own place, and those of workers that the job does not have. */
+    /* Its own processor, and those of workers outside the job. */
     sit(&spread, 1, 7);
     sit(&spread, 2, 7);
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 2, 7, &allowed), 7);
-    /* Where the system put it, even outside the mask. */
+    /* The processor chosen by the system, even outside the mask. */
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 2, 9, &allowed), 9);
 }
 
@@ -55,12 +56,12 @@ static void evades_another_worker(void)
     sit(&spread, 3, 1000);
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 4, 2, &allowed), 2);
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 3, 2, &allowed), 1000);
-    /* Put outside the mask, where another is, too. */
+    /* Placed outside the mask, on the same processor as another worker. */
     sit(&spread, 0, 9);
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 4, 9, &allowed), 2);
 }
 
-/* Two nodes of two cores of two hyperthreads, which are numbered next to each other. */
+/* Two nodes of two cores of two hyperthreads, numbered consecutively. */
 static void cores_before_hyperthreads(void)
 {
     struct slc_topology allowed;
@@ -76,16 +77,17 @@ static void cores_before_hyperthreads(void)
     sit(&spread, 0, 4);
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 8, 4, &allowed), 6); /* a core of its node */
     sit(&spread, 2, 6);
-    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 8, 4, &allowed), 0); /* a core of another */
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 8, 4, &allowed), 0); /* a core of another node */
     sit(&spread, 3, 1);
     sit(&spread, 4, 2);
-    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 8, 4, &allowed), 5); /* beside one, on its node */
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 8, 4, &allowed), 5); /* next to another worker,
+                                                                        * on its node */
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 8, 2, &allowed), 0);
 }
 
 /*
- * With the real calls: wherever the thread may be there is another worker, but for one processor.
- * It goes there, and may run where it could before.
+ * With the real system calls: all but one of the thread's processors have other workers. It moves
+ * there, and keeps its original affinity.
  */
 static void moves_without_binding(void)
 {
@@ -127,7 +129,7 @@ static void the_caller_stays(void)
 }
 
 static const struct slc_test tests[] = {
-    {"stays where nobody sits", stays_where_nobody_sits},
+    {"stays on a free processor", stays_on_free_processor},
     {"evades another worker", evades_another_worker},
     {"cores before hyperthreads", cores_before_hyperthreads},
     {"moves without binding", moves_without_binding},

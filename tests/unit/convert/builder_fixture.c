@@ -1,4 +1,5 @@
-/* See builder_fixture.h. */
+/* Random input for the builder, and the reference implementation that its stores are compared
+ * with. */
 #include "builder_fixture.h"
 
 #include "base/hash.h"
@@ -17,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One folder for the whole program: the harness gives a fresh one at every call. */
+/* One folder for the whole program: the harness creates a new one at every call. */
 const char *test_folder(void)
 {
     static const char *folder;
@@ -279,7 +280,7 @@ const char *path_in(const char *folder, const char *name)
     return path;
 }
 
-/* The store a test builds: one at a time. */
+/* The store built by the test: one at a time. */
 const char *store_in_folder(const char *name)
 {
     static char path[700];
@@ -313,7 +314,8 @@ void remove_store(const char *path)
     SLC_ASSERT_OK(slc_folder_remove(slc_files_system(), path, NULL), NULL);
 }
 
-/* Compares a tile with the specification from nonzero `at`; returns the differences. */
+/* Compares a tile with the specification from nonzero `at` on; returns the number of
+ * differences. */
 static uint64_t compare_tile(struct slc_tile_view *tile, const struct expected *e, uint64_t at)
 {
     struct slc_chunk_view chunk;
@@ -379,7 +381,7 @@ void check_store(const char *path, const struct expected *e)
     slc_store_close(&store);
 }
 
-/* The store that it built at `path` is removed. */
+/* Removes the store built at `path`. */
 static void
 note_built(const char *path, const struct slc_builder_report *report, struct built *built)
 {

@@ -1,6 +1,6 @@
 /*
- * Tests of the builder share this: random input, a naive executable specification of what is to be
- * built from it, and a comparison of a store with that.
+ * Shared by the tests of the builder: random input, a naive executable specification of the store
+ * to be built from it, and a comparison of a store with the specification.
  */
 #ifndef SLC_BUILDER_FIXTURE_H
 #define SLC_BUILDER_FIXTURE_H
@@ -13,14 +13,14 @@
 
 struct input {
     unsigned order;
-    unsigned base; /* of the coordinates as pushed */
+    unsigned base; /* index base of the pushed coordinates */
     uint64_t dims[SLC_MAX_ORDER];
     uint64_t count;
     uint64_t *coords[SLC_MAX_ORDER];
     double *values;
 };
 
-/* Entries stably sorted by key and combined one after the other. */
+/* Nonzeros stably sorted by key and combined one after the other. */
 struct expected {
     struct slc_key_layout layout;
     uint64_t count;
@@ -36,9 +36,9 @@ struct build {
     unsigned assumed_base;
     uint64_t memory; /* 0: the least */
     uint32_t cut;    /* entries per push */
-    uint32_t sample; /* coordinates sampled; 0: no sample */
-    bool biased;     /* the sample is the first of the input */
-    bool backwards;  /* pieces are pushed last first */
+    uint32_t sample; /* number of sampled coordinates; 0: no sample */
+    bool biased;     /* the sample is the start of the input */
+    bool backwards;  /* pieces are pushed in reverse order */
     uint64_t entries_expected;
     enum slc_duplicates duplicates;
     enum slc_codec codec;
@@ -46,14 +46,15 @@ struct build {
     enum slc_relabel relabel;
     enum slc_fibers fibers;
     struct slc_fiber_run run;
-    uint32_t stretches; /* of the sample; 0: every coordinate was drawn alone */
+    uint32_t stretches; /* of the sample; 0: every coordinate is drawn independently */
     uint64_t max_temp;
     uint64_t block_bytes;
     const char *temp_folder;
     const struct slc_files *files; /* NULL: slc_quick_files */
 };
 
-/* One folder for the whole program; "FOLDER/NAME" (eight at a time); the store a test builds. */
+/* One folder for the whole program; "FOLDER/NAME" (eight at a time); the store built by the
+ * test. */
 const char *test_folder(void);
 const char *path_in(const char *folder, const char *name);
 const char *store_in_folder(const char *name);
@@ -66,7 +67,7 @@ void input_create(struct input *input,
                   enum shape shape,
                   uint64_t seed);
 void input_destroy(struct input *input);
-/* The run of the store at `path`. */
+/* The fiber run of the store at `path`. */
 struct slc_fiber_run run_of(const char *path);
 void expected_create(struct expected *e,
                      const struct input *input,
@@ -87,14 +88,14 @@ void remove_store(const char *path);
 /* Decodes the whole store and compares every nonzero, bit for bit. */
 void check_store(const char *path, const struct expected *e);
 
-/* What all builds of an input have in common; hash: of blco.blk. */
+/* Common results of all builds of an input; hash: of blco.blk. */
 struct built {
     uint64_t hash, manifest_hash, nnz, duplicates, zeros;
 };
 
-/* Builds, checks against the specification, removes. */
+/* Builds, compares with the specification, removes. */
 void build_and_check(const struct input *input, const struct build *build, struct built *built);
-/* Builds the same in another way, compares, removes. */
+/* Builds the same input in another way, compares, removes. */
 void build_again(const struct input *input, const struct build *build, const struct built *built);
 
 #endif

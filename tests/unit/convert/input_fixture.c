@@ -1,4 +1,4 @@
-/* See input_fixture.h. */
+/* Input files, plain or compressed, and code that reads them in pieces. */
 #include "input_fixture.h"
 
 #include "base/random.h"
@@ -16,7 +16,7 @@ void input_write(const void *data, size_t bytes)
 {
     FILE *file;
 
-    /* In one folder for the whole program, for some cases write thousands of files. */
+    /* In one folder for the whole program, because some cases write thousands of files. */
     if (input_path[0] == '\0') {
         snprintf(input_path, sizeof input_path, "%s/input", slc_test_folder());
     }
@@ -26,7 +26,7 @@ void input_write(const void *data, size_t bytes)
     CU_ASSERT_EQUAL(fclose(file), 0);
 }
 
-/* Lines of random lengths and digits, so that losing or moving a byte shows. */
+/* Lines of random lengths and digits, so that a lost or moved byte is detected. */
 char *input_text(size_t bytes, bool final_newline, uint64_t seed)
 {
     char *text = malloc(bytes + 1);
@@ -44,7 +44,7 @@ char *input_text(size_t bytes, bool final_newline, uint64_t seed)
     return text;
 }
 
-/* Reads all of `input_path` in pieces of `capacity`; checks that pieces end at line ends. */
+/* Reads the whole of `input_path` in pieces of `capacity`; checks that pieces end at line ends. */
 enum slc_status input_read_all(const struct slc_files *files,
                                size_t capacity,
                                char *text,

@@ -1,4 +1,4 @@
-/* Tests of inputs share this: text, compressed or not, in a file, and reading all of it. */
+/* Shared by the tests of inputs: text in a file, compressed or not, and reading the whole file. */
 #ifndef SLC_INPUT_FIXTURE_H
 #define SLC_INPUT_FIXTURE_H
 
@@ -16,15 +16,16 @@ struct input_filter {
 };
 extern const struct input_filter input_filters[INPUT_FILTERS];
 
-/* Of the file that input_write makes, in one folder for the whole program, for some cases write
- * thousands of files. */
+/* Path of the file written by input_write, in one folder for the whole program, because some
+ * cases write thousands of files. */
 extern char input_path[256];
 void input_write(const void *data, size_t bytes);
 
-/* Lines of random lengths and digits, so that losing or moving a byte shows; free() it. */
+/* Lines of random lengths and digits, so that a lost or moved byte is detected; release with
+ * free(). */
 char *input_text(size_t bytes, bool final_newline, uint64_t seed);
 
-/* Reads all of the file in pieces of `capacity`; checks that pieces end at line ends. */
+/* Reads the whole file in pieces of `capacity`; checks that pieces end at line ends. */
 enum slc_status input_read_all(const struct slc_files *files,
                                size_t capacity,
                                char *text,

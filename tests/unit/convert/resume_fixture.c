@@ -1,4 +1,4 @@
-/* See resume_fixture.h. */
+/* Interrupts a build, resumes it and compares the store. */
 #include "resume_fixture.h"
 
 #include "convert/build/build_memory.h"

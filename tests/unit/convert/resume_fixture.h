@@ -1,11 +1,11 @@
-/* Tests of builds that are interrupted share this: a build of which commits are made, up to where
- * it is stopped, and from there on. */
+/* Shared by the tests of interrupted builds: a build with commits, stopped at any point and
+ * resumed. */
 #ifndef SLC_RESUME_FIXTURE_H
 #define SLC_RESUME_FIXTURE_H
 
 #include "builder_fixture.h"
 
-/* A build of which commits are made. */
+/* A build with commits. */
 struct trial {
     struct input input;
     unsigned workers;
@@ -15,23 +15,23 @@ struct trial {
     enum slc_fibers fibers;
     enum slc_relabel relabel;
     uint64_t every;               /* pieces between commits */
-    uint64_t hash, manifest_hash; /* of the store that is wanted */
+    uint64_t hash, manifest_hash; /* of the expected store */
 };
 
 uint64_t pieces_of(const struct trial *trial);
-/* The store, and a file of its unfinished folder. */
+/* The store, and a file in its unfinished folder. */
 const char *output(void);
 const char *left(const char *name);
 
-/* With duplicates and zeros in all of it; skewed, so that buckets do not fit an area. */
+/* With duplicates and zeros throughout; skewed, so that buckets do not fit in an area. */
 void create_trial(struct trial *trial, uint64_t count, enum shape shape);
-/* The store that an uninterrupted build without commits makes. */
+/* Stores the expected result: that of an uninterrupted build without commits. */
 void want(struct trial *trial);
 struct slc_builder_options options_of(const struct trial *trial, const struct slc_files *files);
 
 /*
- * Builds with these options, from where an earlier build was, up to piece `stop`, where it ends as
- * after a fault that may not come again. *begun: the first piece that it pushed.
+ * Builds with these options, resuming an earlier build, up to piece `stop`, where it ends as after
+ * a fault that may be temporary. *begun: the first piece that it pushed.
  */
 enum slc_status build_with(const struct trial *trial,
                            const struct slc_builder_options *options,
@@ -44,12 +44,12 @@ enum slc_status build_to(const struct trial *trial,
                          uint64_t stop,
                          uint64_t *begun,
                          struct slc_error *err);
-/* The store is the one that is wanted, and nothing else is there; removes it. */
+/* Checks that the store is the expected one and that there are no other files; removes it. */
 void check_built(const struct trial *trial);
-/* Builds what is left to be built. */
+/* Builds the rest. */
 void go_on(const struct trial *trial);
 
-/* Flips a bit of a file, or cuts it there. */
+/* Flips a bit of a file, or truncates it there. */
 void alter(const char *path, uint64_t at, bool cut);
 
 #endif

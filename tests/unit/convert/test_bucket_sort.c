@@ -1,4 +1,4 @@
-/* One bucket: sorted stably, combined in input order, whatever the order and size of its chunks. */
+/* One bucket: sorted stably and combined in input order, for any order and size of its chunks. */
 #include "base/random.h"
 #include "convert/build/bucket_sort.h"
 #include "convert/build/spill/scatter.h"
@@ -39,8 +39,8 @@ struct made {
 };
 
 /*
- * A random coordinate: all over the tensor, in a corner of it, or (NEAR) with a key within 2^39 of
- * one that ends in 64 zeros.
+ * A random coordinate: anywhere in the tensor, in a corner of it, or (NEAR) with a key within 2^39
+ * of a key that ends in 64 zeros.
  */
 static void draw(const struct slc_key_layout *layout,
                  uint64_t seed,
@@ -63,7 +63,7 @@ static void draw(const struct slc_key_layout *layout,
     }
 }
 
-/* Pushes random entries piece by piece in a scrambled order of pieces. */
+/* Pushes random nonzeros piece by piece, with the pieces in random order. */
 static void make(struct made *made, uint64_t seed, unsigned bits, uint32_t count, unsigned spread)
 {
     uint64_t dims[4];
@@ -139,7 +139,8 @@ static uint64_t upper_of(const struct slc_sorted *sorted, uint64_t at)
     return sorted->key_hi != NULL ? sorted->key_hi[at] : sorted->upper + (at >= sorted->carry);
 }
 
-/* Checks what the sort gave against the sorted records; both ends may be shared. */
+/* Compares the result of the sort with the sorted records; both ends may be shared with other
+ * buckets. */
 static void check(const struct made *made)
 {
     struct slc_bucket_source source = {.chunk_data = made->data};
@@ -179,7 +180,7 @@ static void check(const struct made *made)
     CU_ASSERT_EQUAL(wrong, 0);
 }
 
-/* A range as splitters give it: near the keys, and carrying into the upper half somewhere. */
+/* A range as from splitters: close to the keys, with a carry into the upper half in some cases. */
 static void bound_tightly(struct made *made, uint64_t seed)
 {
     slc_u128 smallest = made->count > 0 ? made->records[0].key : 0;

@@ -1,6 +1,6 @@
 /*
- * The builder against its specification, and the property that the store is the same bytes for any
- * threads, memory, sample, cutting and order of pushing.
+ * The builder against its specification, and the property that the store has the same bytes for any
+ * threads, memory, sample, pieces and order of pushing.
  */
 #include "base/random.h"
 #include "builder_fixture.h"
@@ -11,7 +11,7 @@
 
 static const uint64_t dims3[] = {900, 70, 5000};
 
-static void test_every_way_gives_the_same_bytes(void)
+static void test_variants_yield_the_same_bytes(void)
 {
     static const struct build builds[] = {
         {.workers = 1, .cut = 1u << 30, .memory = 100 << 20},
@@ -51,7 +51,7 @@ static void test_every_way_gives_the_same_bytes(void)
     }
 }
 
-/* Large enough to spill and to overflow the least sort area several times over. */
+/* Large enough to spill and to overflow the smallest sort area several times. */
 static void test_overflow_recurses(void)
 {
     static const enum shape shapes[] = {UNIFORM, SKEWED, SORTED, EQUAL};
@@ -64,8 +64,8 @@ static void test_overflow_recurses(void)
         struct slc_error err = SLC_ERROR_INIT;
         struct slc_builder_report report;
         struct expected e;
-        /* The first is long enough for parts that are split to overflow again, in the run that has
-         * all cases; under sanitizers splitting once is what matters. */
+        /* The first shape is large enough for split parts to overflow again, if all cases run;
+         * under sanitizers a single split suffices. */
         const bool deep = s == 0 && !slc_test_quick();
         struct build small = {.workers = 2, .cut = 3000, .sample = deep ? 100 : 8, .biased = true};
         struct build large = {.workers = 1, .cut = 1u << 30, .memory = 100 << 20};
@@ -92,8 +92,8 @@ static void test_overflow_recurses(void)
 }
 
 /*
- * The least budget for a large block: nearly all of it is free while entries are pushed, and nearly
- * nothing once the block is there.
+ * The smallest budget for a large block: nearly all of it is free while nonzeros are pushed, and
+ * nearly nothing once the block is allocated.
  */
 static void test_large_blocks_in_the_least_memory(void)
 {
@@ -152,7 +152,7 @@ static void test_random_shapes(void)
     }
 }
 
-/* One mode of 2^62: tiles end where their extent would pass 2^32 - 2. */
+/* One mode of 2^62: tiles end before their extent exceeds 2^32 - 2. */
 static void test_extents_cut_tiles(void)
 {
     static const uint64_t dims[] = {UINT64_C(1) << 62, 3};
@@ -173,9 +173,9 @@ static void test_extents_cut_tiles(void)
 }
 
 /*
- * Sorted by fibers of mode 3, which the beginning shows, with more and longer ones of mode 1 across
- * the input. Whatever a sample suggested, the mode is found and the store is that of the user who
- * named it.
+ * Sorted by fibers of mode 3, as the beginning shows, with more and longer fibers of mode 1 across
+ * the input. Whatever the sample suggests, the right mode is found, and the store is the same as
+ * with an explicit mode.
  */
 static void test_fibers_found_by_any_way(void)
 {
@@ -214,7 +214,7 @@ static void test_fibers_found_by_any_way(void)
         CU_ASSERT(!report.fibers.chosen || report.fibers.piece_nnz > 50);
         CU_ASSERT(b != 4 || report.recursions == 1);
         CU_ASSERT((b != 2 && b != 3) || report.recursions == 0);
-        CU_ASSERT_EQUAL(run_of(path).bits, 10); /* those that the mode has */
+        CU_ASSERT_EQUAL(run_of(path).bits, 10); /* all bits of the mode */
         if (b == 0) {
             struct expected e;
 
@@ -229,7 +229,7 @@ static void test_fibers_found_by_any_way(void)
     input_destroy(&input);
 }
 
-/* Every mode and many bits as the user names them, on keys of any width. */
+/* Every mode and many bit counts given explicitly, with keys of any width. */
 static void test_fibers_given(void)
 {
     static const struct {
@@ -312,12 +312,12 @@ static const struct slc_test tests[] = {
     {"policy names", test_names},
     {"no nonzeros and one", test_no_nonzeros_and_one},
     {"random shapes equal the specification", test_random_shapes},
-    {"every way gives the same bytes", test_every_way_gives_the_same_bytes},
+    {"every variant yields the same bytes", test_variants_yield_the_same_bytes},
     {"buckets that overflow are split", test_overflow_recurses},
     {"large blocks in the least memory", test_large_blocks_in_the_least_memory},
     {"extents cut tiles", test_extents_cut_tiles},
     {"fibers are found by any way", test_fibers_found_by_any_way},
-    {"fibers as the user says", test_fibers_given},
+    {"fibers of an explicit mode", test_fibers_given},
     {"fibers that there are not", test_fibers_refused},
 };
 

@@ -1,6 +1,6 @@
 /*
- * Builds that end when their store is complete and has not got its name yet: the next one only
- * looks at it and names it, however little is left to be done, unless it is of another build.
+ * Builds interrupted when their store is complete but not yet renamed: the next build only checks
+ * and renames it, however little work is left, unless it belongs to another build.
  */
 #include "base/random.h"
 #include "convert/build/resume/build_folder.h"
@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Leaves a build whose store is complete, but for its last rename; or for its last sync, when it is
- * `placed`. */
+/* Leaves a build whose store is complete except for its last rename, or, with `placed`, for its
+ * last sync. */
 static void stop_complete(const struct trial *trial, bool placed)
 {
     const enum slc_faulty_kind kind = placed ? SLC_FAULTY_SYNC : SLC_FAULTY_RENAME;
@@ -34,7 +34,7 @@ static void stop_complete(const struct trial *trial, bool placed)
     CU_ASSERT_FALSE(exists(left(SLC_PUSHED_STATE_NAME)) || exists(left(SLC_SPILL_NAME)));
 }
 
-/* What is complete is only looked at and given its name: no block is read, and none written. */
+/* A complete store is only checked and renamed: no block is read or written. */
 static void test_complete(void)
 {
     struct trial trial;
@@ -72,7 +72,7 @@ static void test_complete(void)
     input_destroy(&trial.input);
 }
 
-/* A renumbering that fails goes on from the store in the numbering of the input. */
+/* After a failed relabelling, the build resumes from the store with the indices of the input. */
 static void test_complete_plain(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -112,7 +112,8 @@ static void test_complete_plain(void)
     input_destroy(&trial.input);
 }
 
-/* What is altered of a complete store's headers, or of what says that it is, is begun anew. */
+/* If the headers of a complete store, or its mark of completeness, were changed, the build
+ * begins anew. */
 static void test_altered_complete(void)
 {
     static const char *const names[] = {SLC_COMPLETE_STATE_NAME, "tensor.json", "blco.blk"};
@@ -142,7 +143,7 @@ static void test_altered_complete(void)
     input_destroy(&trial.input);
 }
 
-/* A complete store of another input, or other options, is not taken for this one's. */
+/* A complete store of another input, or with other options, is not used. */
 static void test_other_complete(void)
 {
     struct trial trial;

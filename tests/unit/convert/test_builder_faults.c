@@ -1,5 +1,5 @@
 /*
- * What the builder refuses, and what it leaves behind when anything under it fails: nothing, and an
+ * Errors of the builder, and its leftovers after a failure of anything below it: none, with an
  * older store untouched.
  */
 #include "base/error/fault.h"
@@ -119,7 +119,8 @@ static void test_leftovers(void)
     input_destroy(&input);
 }
 
-/* The second of two that write one output is refused, and touches nothing of the first. */
+/* The second of two builds with one output is rejected, and does not touch the files of the
+ * first. */
 static void test_two_runs(void)
 {
     const char *path = store_in_folder("twice.slc");
@@ -144,8 +145,8 @@ static void test_two_runs(void)
 }
 
 /*
- * A store whose layouts another run is changing is not replaced, neither when that is so at the
- * beginning nor where the store came later; and none is changed that is being replaced.
+ * A store whose layouts another run is changing is not replaced, whether it existed at the start or
+ * appeared later; and a store that is being replaced is not changed.
  */
 static void test_locked_output(void)
 {
@@ -198,7 +199,7 @@ static void test_locked_output(void)
     input_destroy(&input);
 }
 
-/* A file system without locks is used without. */
+/* On a file system without locks, builds work without locks. */
 static void test_no_locks(void)
 {
     struct slc_faulty faulty;
@@ -218,7 +219,7 @@ static void test_no_locks(void)
     CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
 }
 
-/* What would only fail, or do harm, when all is written. */
+/* Outputs that would fail, or do harm, only after everything is written. */
 static void test_refused_outputs(void)
 {
     const char *path = store_in_folder("link.slc");
@@ -306,14 +307,14 @@ static void test_disk_limit_and_full_disk(void)
     input_destroy(&input);
 }
 
-/* Every file operation fails once: an error, nothing left, and the old store intact. */
+/* Every file operation fails once: an error, no leftovers, and the old store intact. */
 static void test_failing_files(void)
 {
     static const enum slc_faulty_kind kinds[] = {
         SLC_FAULTY_OPEN,   SLC_FAULTY_READ,   SLC_FAULTY_WRITE,
         SLC_FAULTY_SYNC,   SLC_FAULTY_STAT,   SLC_FAULTY_EXCHANGE,
         SLC_FAULTY_RENAME, SLC_FAULTY_UNLINK, SLC_FAULTY_FOLDER};
-    /* Long keys, but no extents that cut tiles. */
+    /* Long keys, but tiles are not limited by extents. */
     static const uint64_t wide[] = {UINT64_C(1) << 31, UINT64_C(1) << 31, UINT64_C(1) << 31};
     const char *path = store_in_folder("faulty.slc");
     struct build build = {.workers = 2, .cut = 3000, .block_bytes = 64 << 10};
@@ -332,7 +333,7 @@ static void test_failing_files(void)
     new = hash_of(path_in(path, "blco.blk"));
     SLC_ASSERT_OK(run_build(&small, &build, path, true, &report, &err), &err);
     old = hash_of(path_in(path, "blco.blk"));
-    /* How many operations of each kind there are to fail. */
+    /* Number of operations of each kind that can fail. */
     slc_faulty_init(&counter);
     build.files = &counter.table;
     SLC_ASSERT_OK(run_build(&large, &build, path, true, &report, &err), &err);
@@ -364,7 +365,8 @@ static void test_failing_files(void)
             if (!slc_faulty_fired(&faulty)) {
                 break;
             }
-            /* What is left is only what the failing operation itself should have removed. */
+            /* The only leftovers are those that the failing operation itself should have
+             * removed. */
             if (kinds[i] != SLC_FAULTY_UNLINK && kinds[i] != SLC_FAULTY_FOLDER) {
                 CU_ASSERT_FALSE(exists(path_in(test_folder(), "faulty.slc.part")));
             }

@@ -1,6 +1,6 @@
 /*
- * Chunks that somebody has put into what an interrupted build left, with hashes that are right and
- * links that lead in a circle: they are refused, and not followed for ever.
+ * Chunks planted in the leftovers of an interrupted build, with valid hashes and cyclic links: they
+ * are rejected instead of followed forever.
  */
 #include "base/memory/bytes.h"
 #include "builder_fixture.h"
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bytes of a chunk before its runs, and where its length stands. */
+/* Bytes of a chunk before its runs, and the offset of its length. */
 enum { CHUNK_HEAD = 72, CHUNK_LENGTH = 20, CHUNKS_ROOM = 4 << 20 };
 
 static const char *output(void)
@@ -22,7 +22,7 @@ static const char *output(void)
     return store_in_folder("links.slc");
 }
 
-/* A builder of all of the input, with one commit; or one that goes on behind that. */
+/* A builder of the whole input with one commit, or a builder that resumes after it. */
 static enum slc_status
 build(const struct input *input, unsigned assumed_base, bool stop, struct slc_error *err)
 {
@@ -62,7 +62,7 @@ build(const struct input *input, unsigned assumed_base, bool stop, struct slc_er
     return slc_builder_finish(builder, input->base, input->dims, &origin, &report, err);
 }
 
-/* Makes every chunk of the file the one before itself; how many there are. */
+/* Makes every chunk of the file its own predecessor; returns the number of chunks. */
 static unsigned link_in_circles(const char *path)
 {
     uint8_t *data = calloc(1, CHUNKS_ROOM);
@@ -96,7 +96,7 @@ static void circles(void)
     struct input input;
 
     input_create(&input, 3, dims, 20000, 1, SKEWED, 5);
-    /* With another base than was assumed fibers are counted anew, over all chunks. */
+    /* If the base differs from the assumed one, fibers are counted again, over all chunks. */
     for (unsigned assumed_base = 0; assumed_base < 2; assumed_base++) {
         struct slc_error err = SLC_ERROR_INIT;
         const char *part = path_in(test_folder(), "links.slc.part");

@@ -1,6 +1,6 @@
 /*
- * Builds that are interrupted: wherever one stops, whatever fails, and whatever is altered of what
- * it left, the store comes out as that of a build that was not, or what was left is thrown away.
+ * Interrupted builds: for any stop, fault, or change to the leftovers, the store equals that of an
+ * uninterrupted build, or the leftovers are discarded.
  */
 #include "base/error/fault.h"
 #include "base/random.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Stops at every piece in turn; then goes on, with others of memory and threads. */
+/* Stops at every piece in turn; then resumes with other memory and threads. */
 static void check_stops(struct trial *trial)
 {
     const unsigned workers = trial->workers;
@@ -53,10 +53,10 @@ static void test_stops(void)
     check_stops(&trial);
     trial.sample = 500;
     check_stops(&trial);
-    /* Buckets are put together and split: another base than was assumed. */
+    /* Buckets are merged and split: the base differs from the assumed one. */
     trial.assumed_base = 0;
     check_stops(&trial);
-    /* One bucket after the other has to be split. */
+    /* One bucket after the other must be split. */
     trial.assumed_base = 1;
     trial.memory = 0;
     trial.sample = 0;
@@ -68,7 +68,7 @@ static void test_stops(void)
     input_destroy(&trial.input);
 }
 
-/* Stopped again and again, each time a little later. */
+/* Stopped again and again, a little later each time. */
 static void test_many_stops(void)
 {
     struct trial trial;
@@ -93,8 +93,8 @@ static void test_many_stops(void)
 }
 
 /*
- * From the k-th operation on files on, nothing works, as if the process had been killed there; then
- * the build is run again. Of each kind alone, too, where what follows still works.
+ * From the k-th file operation on, nothing works, as if the process had been killed there; then the
+ * build is run again. The same for each kind alone, while other operations still work.
  */
 static void test_faults(void)
 {
@@ -129,7 +129,7 @@ static void test_faults(void)
                 break;
             }
             if (exists(output()) && !exists(path_in(output(), SLC_COMPLETE_STATE_NAME))) {
-                check_built(&trial); /* only what was to go, or to be synced, after it failed */
+                check_built(&trial); /* only removals and syncs were left when it failed */
                 if (exists(left(""))) {
                     remove_store(left(""));
                 }
@@ -187,7 +187,8 @@ static uint64_t bytes_of(const char *path)
     return files->stat_path(files->self, path, &stat) == 0 ? stat.bytes : 0;
 }
 
-/* The write at which a build is at its last blocks: behind it come the file's end and manifest. */
+/* The write during the last blocks of a build: after it come the end of the file and the
+ * manifest. */
 static uint64_t write_in_sort(const struct trial *trial)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -200,7 +201,7 @@ static uint64_t write_in_sort(const struct trial *trial)
     return slc_faulty_seen(&faulty, SLC_FAULTY_WRITE) - 9;
 }
 
-/* Leaves a build that is stopped at that write. */
+/* Leaves a build stopped at that write. */
 static void stop_in_sort(const struct trial *trial, uint64_t write)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -237,7 +238,8 @@ static void test_sorted_part(void)
     input_destroy(&trial.input);
 }
 
-/* Whatever is altered of what was left: the same store, at once or, after a refusal, anew. */
+/* For any change to the leftovers: the same store, at once or, after an error, from the
+ * beginning. */
 static void test_altered(void)
 {
     static const char *const names[] = {SLC_PUSHED_STATE_NAME, SLC_SORTED_STATE_NAME,
@@ -280,7 +282,7 @@ static void test_altered(void)
     input_destroy(&trial.input);
 }
 
-/* What is of another build is not gone on with. */
+/* Leftovers of another build are not resumed. */
 static void test_others(void)
 {
     struct trial trial;
@@ -323,7 +325,7 @@ static void test_others(void)
     input_destroy(&trial.input);
 }
 
-/* Bad input leaves nothing, whatever was committed. */
+/* Bad input leaves no files, whatever was committed. */
 static void test_bad_input(void)
 {
     struct slc_error err = SLC_ERROR_INIT;

@@ -1,6 +1,6 @@
 /*
- * Conversion from end to end: what is decided, what is refused and where, and that the store holds
- * exactly the entries of the text, by the content sum of an independent reading.
+ * Conversion from end to end: decisions, errors and their positions, and a content sum from an
+ * independent reader that proves that the store holds exactly the nonzeros of the text.
  */
 #include "base/error/fault.h"
 #include "base/hash.h"
@@ -58,7 +58,7 @@ static void check_nothing_left(void)
     CU_ASSERT(stat(part, &info) != 0);
 }
 
-/* Entries of a small tensor, 0-based, and what a store of them has to sum up to. */
+/* Nonzeros of a small tensor, 0-based, and the expected sums of a store of them. */
 struct entries {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
@@ -319,7 +319,7 @@ static void refused(void)
     }
 }
 
-/* A scan decides and refuses what a conversion does, and leaves nothing behind. */
+/* A scan makes the same decisions and errors as a conversion, and leaves no files. */
 static void scanned(void)
 {
     static const char good[] = "# c\n4 1 1 -2\n1 2 3 1.5\n";
@@ -367,9 +367,9 @@ static uint64_t (*large_coords)[3];
 static double *large_values;
 static char *large_text;
 static size_t large_bytes;
-static size_t *large_lines; /* where each row starts */
+static size_t *large_lines; /* start of each row */
 
-/* About 9 MiB: distinct coordinates, in shuffled order, with some comments. */
+/* About 9 MiB: distinct coordinates in random order, with some comments. */
 static void make_large(unsigned base)
 {
     uint64_t seed = slc_test_seed();
@@ -436,7 +436,7 @@ static void large_inputs(void)
     }
 }
 
-/* The first fault of the input is reported with its true line, whatever the threads. */
+/* The first fault of the input is reported with its true line, for any threads. */
 static void first_fault_wins(void)
 {
     make_large(1);
@@ -449,7 +449,7 @@ static void first_fault_wins(void)
         for (uint64_t k = 0; k < 5; k++) {
             uint64_t row = slc_random_below(slc_test_seed(), 10 + trial, k, LARGE_ROWS);
 
-            /* Letters, a negative index or, where the first digit is all there is, an index 0. */
+            /* Letters, a negative index or, if there is only one digit, an index 0. */
             text[large_lines[row]] = "x-0"[(trial + k) % 3];
             if (text[large_lines[row]] == '0') {
                 text[large_lines[row] + 1] = ' ';
@@ -489,7 +489,7 @@ static void budgets(void)
     check_nothing_left();
     number = strstr(err.message, " needs ");
     CU_ASSERT_PTR_NOT_NULL_FATAL(number);
-    /* The process has grown a little since it was measured: allow for that. */
+    /* The process may have grown a little since it was measured. */
     options.memory_bytes = (strtoull(number + strlen(" needs "), NULL, 10) + 8) * mib;
     slc_error_clear(&err);
     SLC_ASSERT_OK(slc_convert(&options, &report, &err), &err);
@@ -498,7 +498,7 @@ static void budgets(void)
     free_large();
 }
 
-/* Every allocation fails once, then every thread: an error each time, and nothing left behind. */
+/* Every allocation fails once, then every thread: an error each time, and no leftovers. */
 static void failing_resources(void)
 {
     static const char text[] = "1 2 3 1.5\n4 1 1 -2\n2 2 2 1e-3\n3 3 6 7\n";
@@ -542,9 +542,9 @@ static void is_complete(void)
     CU_ASSERT(stat(manifest, &info) == 0 && stat(output_path, &info) != 0);
 }
 
-/* Who would remove what is unfinished is told before it is published, and where a store is built
- * twice, not of the first. */
-static void told_of_publishing(void)
+/* The cleanup callback is called before the rename and, if a store is built twice, not for the
+ * first. */
+static void calls_cleanup_before_rename(void)
 {
     static const enum slc_relabel ways[] = {SLC_RELABEL_NONE, SLC_RELABEL_FREQUENCY};
 
@@ -591,7 +591,7 @@ static void bad_options(void)
 }
 
 static const struct slc_test tests[] = {
-    {"every dialect gives the same tensor", every_dialect},
+    {"every dialect yields the same tensor", every_dialect},
     {"Matrix Market symmetry and patterns", matrix_market},
     {"bad inputs are refused with their place", refused},
     {"a scan reads and refuses as a conversion", scanned},
@@ -600,7 +600,7 @@ static const struct slc_test tests[] = {
     {"the first fault of the input wins", first_fault_wins},
     {"budgets", budgets},
     {"failing allocations and threads", failing_resources},
-    {"told of publishing", told_of_publishing},
+    {"cleanup callback before the rename", calls_cleanup_before_rename},
     {"bad options", bad_options},
 };
 

@@ -1,8 +1,8 @@
 /*
- * Conversion, random tensors and text through every crash: at the output's name is nothing, or the
- * store that is to be replaced, or the new one, whole; running again ends with the very files of an
- * uninterrupted run and nothing beside them, or says that the output exists where it does. Once it
- * has been noted that the store is complete, no crash costs that: running again only names it.
+ * Conversion, random tensors and text through every crash: the output is missing, or the store to
+ * be replaced, or the complete new store; a rerun ends with exactly the files of an uninterrupted
+ * run, or reports that the output exists if it does. Once the store is marked complete, no crash
+ * loses it: a rerun only renames it.
  */
 #include "crash_try.h"
 #include "slc_test.h"
@@ -28,16 +28,16 @@ struct making {
     bool overwrite;
     bool generate;
     bool two_renames; /* the file system cannot exchange names */
-    bool temp_folder; /* elsewhere: there are no commits, but what is complete is noted */
-    bool commits;     /* all that can be made, so that there is something to go on with */
+    bool temp_folder; /* elsewhere: there are no commits, but a complete store is marked */
+    bool commits;     /* as many commits as possible, so that there is something to resume */
     enum slc_relabel relabel;
     char *rows; /* of the input */
     size_t row_bytes;
-    uint64_t old_sum; /* the content of the old store; 0: none .. */
-    uint64_t new_sum; /* .. and of the new one */
+    uint64_t old_sum; /* content sum of the old store; 0: none */
+    uint64_t new_sum; /* content sum of the new store */
 };
 
-/* Whether that state is in the folder, whole. */
+/* Whether that state file is in the folder and complete. */
 static bool is_there(const struct slc_files *files, const char *folder, const char *name)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -137,7 +137,7 @@ static enum slc_status run(void *context, const struct slc_files *files, struct 
                             : convert(making, &here, false, err);
 }
 
-/* What the manifest at `path` says the content is; 0 where there is no store. */
+/* The content sum in the manifest at `path`; 0 if there is no store. */
 static uint64_t content_of(const struct slc_files *files, const char *path)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -166,7 +166,7 @@ static void prepare(void *context, const struct slc_files *files)
     }
 }
 
-/* A whole store at `path`, or nothing. Returns NULL, or what is wrong with it. */
+/* A complete store at `path`, or nothing. Returns NULL, or the fault. */
 static const char *look_at_store(const struct slc_files *files, const char *path, uint64_t *sum)
 {
     const struct slc_verify_options options = {.files = files, .threads = 1};
@@ -227,12 +227,13 @@ static bool is_named(const struct slc_tree_place *place, const char *name)
 }
 
 /*
- * Whether all of the store is written, and what a run would have gone on with has begun to go, or
- * the store to move; or it has been noted for good, with the name of the note and of the folder.
+ * Whether the whole store is written, and either removal of the resumable files or the move of the
+ * store has begun; or the mark of completeness is durable, with its name and the name of the
+ * folder.
  */
 static uint64_t demand(void *context, const struct slc_change *changes, uint64_t count)
 {
-    uint32_t written = SLC_TREE_NONE; /* the folder of a whole store */
+    uint32_t written = SLC_TREE_NONE; /* the folder of a complete store */
     uint64_t noted = count, synced = count;
 
     (void)context;
@@ -260,7 +261,7 @@ static uint64_t demand(void *context, const struct slc_change *changes, uint64_t
     return 0;
 }
 
-/* The store is there already: what may be done to it only the user knows. */
+/* The store already exists: only the user can decide about it. */
 static bool output_exists(void *context, const struct slc_error *err)
 {
     const struct making *making = context;
@@ -286,9 +287,10 @@ static void make_rows(struct making *making, bool skewed)
     making->row_bytes = (size_t)(at - making->rows);
 }
 
-/* Killed each time before a note's name was synced, and run again: that syncs it first. */
-static void go_on_from_notes(const struct slc_recorded *disk,
-                             const struct slc_crash_operation *operation)
+/* Killed each time before the name of a mark was synced, and run again: the rerun syncs it
+ * first. */
+static void resume_from_marks(const struct slc_recorded *disk,
+                              const struct slc_crash_operation *operation)
 {
     const struct slc_crash_try_bounds bounds = {
         .states = {.seed = slc_test_seed(), .all = 64, .extremes = 200, .samples = 4},
@@ -343,11 +345,11 @@ static void sweep(const char *name, struct making *making, unsigned scale, bool 
     slc_crash_try(disk, &operation, &bounds, &report);
     slc_crash_report_print(&report, name, &bounds);
     CU_ASSERT_EQUAL(report.bad, 0);
-    go_on_from_notes(disk, &operation);
+    resume_from_marks(disk, &operation);
     slc_recorded_destroy(disk);
     if (each_sync) {
-        /* The block file's header is synced on its own (1); the folder's names are once more (4,
-         * 5). */
+        /* The header of the block file is synced separately (1); the names in the folder are
+         * synced again (4, 5). */
         CU_ASSERT_EQUAL(slc_crash_needless(&operation, &bounds), 0x19);
     } else {
         CU_ASSERT(slc_crash_shows(&operation, &bounds, UINT64_MAX));
@@ -363,7 +365,7 @@ static void test_convert(void)
     sweep("convert", &making, 4, true);
 }
 
-/* With commits: the same files, whether a run goes on with what is left or begins anew. */
+/* With commits: the same files, whether a run resumes or begins anew. */
 static void test_commits(void)
 {
     struct making making = {.commits = true};

@@ -1,8 +1,7 @@
 /*
  * Layouts of a store, added, dropped, moved into stripes elsewhere and back, through every crash:
- * the store is whole at any time, with the layouts that its manifest lists; asking again ends with
- * the very files of an uninterrupted run, and nothing beside them. A file that is finished is not
- * built again, whatever it lacks.
+ * the store is always valid, with the layouts that its manifest lists; a rerun ends with exactly
+ * the files of an uninterrupted run. A finished file is never built again.
  */
 #include "crash_try.h"
 #include "make_store.h"
@@ -17,7 +16,7 @@
 
 static const char path[] = "/x.slc";
 
-/* Of a layout; what comes before each is made in peace. */
+/* Changes of a layout; the changes before each are made without crashes. */
 enum task { ADD, DROP, STRIPE, STRIPE_AGAIN, GATHER, DROP_STRIPED };
 
 struct change {
@@ -25,12 +24,12 @@ struct change {
     enum slc_layout_kind kind;
     unsigned mode;
     enum task task;
-    bool drop; /* in the end the layout is not there */
+    bool drop; /* the layout is absent in the end */
 };
 
 static const char *const folders[] = {"/a", "/b"};
 
-/* Whether a finished file of the layout is there, under either name. */
+/* Whether a finished file of the layout exists under either name. */
 static bool is_finished(const struct change *change, const struct slc_files *files)
 {
     bool found = false;
@@ -48,7 +47,7 @@ static bool is_finished(const struct change *change, const struct slc_files *fil
     return found;
 }
 
-/* Moves the layout, as the task says. */
+/* Moves the layout as the task requires. */
 static enum slc_status
 move(const struct change *change, struct slc_relayout *layouts, struct slc_error *err)
 {
@@ -154,7 +153,7 @@ look(void *context, const struct slc_files *files, const struct slc_crash_moment
     return moment->again && moment->done && report.leftovers > 0 ? "leftovers" : NULL;
 }
 
-/* There is nothing left to drop. */
+/* Nothing is left to drop. */
 static bool nothing_to_drop(void *context, const struct slc_error *err)
 {
     const struct change *change = context;
@@ -203,8 +202,8 @@ static void sweep(const char *name, enum slc_layout_kind kind, enum task task, u
 static void test_sorted(void)
 {
     /*
-     * The store's folder is synced for what an earlier run left (1), the file before its header
-     * (4), though it has another name until it is whole.
+     * The folder of the store is synced for leftovers of an earlier run (1), and the file before
+     * its header (4), although it has a temporary name until it is complete.
      */
     sweep("layout sorted", SLC_LAYOUT_SORTED, ADD, 0x9);
 }

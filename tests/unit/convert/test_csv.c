@@ -1,4 +1,4 @@
-/* Parts of tables: points in time, items of --columns, bins, records, dictionaries. */
+/* Modules of the CSV reader: times, items of --columns, bins, records, dictionaries. */
 #include "base/hash.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
@@ -78,7 +78,7 @@ static void check_bin(enum slc_time_unit unit, int64_t seconds, const char *want
     CU_ASSERT_STRING_EQUAL(name, want);
 }
 
-/* Texts that are read eight bytes at a time mean what they do to whom reads them byte by byte. */
+/* Times parsed eight bytes at a time have the same value when parsed byte by byte. */
 static void test_time_forms(void)
 {
     static const char *const forms[] = {"2024-02-29 23:59:60", "1900-02-28T00:00:00", "2023-12-31"};
@@ -98,12 +98,12 @@ static void test_time_forms(void)
             text[0][slc_mix64(random + k) % length] =
                 bytes[slc_mix64(random - k - 1) % (sizeof bytes - 1)];
         }
-        /* With a zone, or the seconds of a day that begins, which are read byte by byte. */
+        /* With a zone, or seconds of the day, which are parsed byte by byte. */
         memcpy(text[1], text[0], length);
         memcpy(text[1] + length, length == 10 ? " 00:00" : "Z", length == 10 ? 7 : 2);
         there[0] = slc_time_parse(text[0], length, &fast);
         there[1] = slc_time_parse(text[1], strlen(text[1]), &slow);
-        /* Behind a number, or another zone, there is neither. */
+        /* After a number, or another zone, there is neither. */
         if ((text[0][4] == '-' || text[0][4] == '/') && (length == 10 || text[0][16] != '-')) {
             wrong += there[0] != there[1] ||
                      (there[0] && (fast.days != slow.days || fast.second != slow.second));
@@ -130,7 +130,7 @@ static void test_time_bins(void)
     check_bin(SLC_TIME_DATEMINUTE, 119, "1970-01-01 00:01");
     CU_ASSERT_EQUAL(slc_time_cycle(SLC_TIME_WEEKDAY), 7);
     CU_ASSERT_EQUAL(slc_time_cycle(SLC_TIME_DATE), 0);
-    /* Each day follows the one before, over two rules of leap years. */
+    /* Each day follows the previous one, across two leap year rules. */
     for (int64_t day = -30000; day < 60000; day++) {
         const struct slc_time times[2] = {time_of(day * 86400), time_of((day + 1) * 86400)};
         const int64_t first = slc_time_bin(SLC_TIME_DAY, &times[0]);
@@ -197,8 +197,7 @@ static void test_specs(void)
     CU_ASSERT_EQUAL(slc_csv_distance("kitten", "sitting"), 3);
 }
 
-/* What a store remembers of a table comes back, and whatever else stands there is refused or read.
- */
+/* The columns stored in a store are read back; anything else there is rejected or read. */
 static void test_remembered(void)
 {
     const int64_t lowest[4] = {INT64_MIN, -7, 0, INT64_MAX};
@@ -223,7 +222,7 @@ static void test_remembered(void)
     for (size_t cut = 0; cut < bytes; cut++) {
         memcpy(forged, text, cut);
         forged[cut] = '\0';
-        /* The last item may be the name of a column when it is cut. */
+        /* When truncated, the last item may be the name of a column. */
         if (cut + strlen("int(n)") <= bytes || cut + 3 > bytes) {
             SLC_ASSERT_FAILS(slc_csv_recall(forged, &again, found, &err), SLC_ERR_FORMAT, &err,
                              "invalid");
@@ -242,7 +241,7 @@ static void test_remembered(void)
         }
     }
     CU_ASSERT(sound > bytes && sound < 128 * bytes);
-    /* Longer than there is room for: nothing is remembered, rather than a part. */
+    /* Too long: nothing is stored, rather than a part. */
     memset(spec.value, '"', sizeof spec.value - 1);
     for (unsigned m = 0; m < SLC_MAX_ORDER; m++) {
         spec.items[m] = spec.items[1];
@@ -283,7 +282,7 @@ static void test_bins(void)
     CU_ASSERT_TRUE(slc_csv_bin(&logs, 0x1.f3fffffffffffp9, &bin) && bin == 2);
 }
 
-/* Scans `text`, with what comes later kept back and with all of it there: a record or nothing. */
+/* Scans `text`, with the later bytes held back and with all of them: a record or nothing. */
 static void test_records(void)
 {
     static const char text[] = "a,\"b\r\n\"\"c\"\"\",\r\n\"\"\n,5\" x\rz,\"d\"";
@@ -325,7 +324,7 @@ static void test_records(void)
                     SLC_CSV_UNCLOSED);
 }
 
-/* Any text is cut where the last record ends that can be read from its beginning. */
+/* Any text is split after the last record that can be read from its beginning. */
 static void test_cuts(void)
 {
     static const char letters[] = "a,\"\"\n\n\r;";
@@ -359,7 +358,7 @@ static void test_cuts(void)
     CU_ASSERT_TRUE(cut_within > 1000);
 }
 
-/* One adds strings, in turns with a search for all of them by the others. */
+/* One worker adds strings, alternating with lookups of all of them by the others. */
 struct sharing {
     struct slc_dictionary *dictionary;
     uint64_t wrong[4], found[4];
@@ -370,7 +369,7 @@ enum { SHARED = 20000, AT_ONCE = 64 };
 static void share(void *context, unsigned worker, unsigned workers)
 {
     struct sharing *sharing = context;
-    /* Each string with the slack that a look-up needs. */
+    /* Each string with the slack that a lookup needs. */
     char names[AT_ONCE][16 + SLC_DICTIONARY_SLACK];
 
     (void)workers;
@@ -401,7 +400,7 @@ static void share(void *context, unsigned worker, unsigned workers)
     }
 }
 
-/* Whoever looks while others add finds a string's number or nothing; what is not in memory, too. */
+/* Lookups during additions find the number of a string or nothing, also outside memory. */
 static void test_shared_dictionary(void)
 {
     uint64_t room = 4 << 20;
@@ -415,7 +414,7 @@ static void test_shared_dictionary(void)
     }
     CU_ASSERT_EQUAL(sharing.wrong[0] + sharing.wrong[1] + sharing.wrong[2], 0);
     CU_ASSERT_EQUAL(slc_dictionary_count(sharing.dictionary), SHARED / AT_ONCE * AT_ONCE + AT_ONCE);
-    /* In the second turn all but those in what is not written yet are found. */
+    /* In the second turn all are found except those not yet written. */
     CU_ASSERT_TRUE(sharing.found[1] > SHARED / 2 && sharing.found[2] > SHARED / 2);
     slc_dictionary_destroy(sharing.dictionary);
 }
@@ -437,7 +436,7 @@ check_name(void *context, const char *text, size_t bytes, struct slc_error *err)
     return SLC_OK;
 }
 
-/* 12 MB of strings with room for 8 KiB of them. */
+/* 12 MB of strings with memory for 8 KiB of them. */
 static void test_dictionary(void)
 {
     enum { NAMES = 40000 };
@@ -485,7 +484,7 @@ static const struct slc_test tests[] = {
     {"forms of times", test_time_forms},
     {"parts of times and their names", test_time_bins},
     {"items of --columns", test_specs},
-    {"what a store remembers of a table", test_remembered},
+    {"columns stored in a store", test_remembered},
     {"bins of numbers", test_bins},
     {"records", test_records},
     {"a dictionary larger than its memory", test_dictionary},

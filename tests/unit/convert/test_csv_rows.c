@@ -1,9 +1,10 @@
 /*
- * Tables read many records at a time against a reader that goes byte by byte, record by record and
- * field by field, written from [RFC4180] and the rules of --columns alone: random tables, mostly
- * regular or mostly hostile (quotes in and around fields, line ends in them, CR LF and lone CR,
- * missing and surplus fields, bytes 0, no line end at the end), cut anywhere, by every instruction
- * set. Rows, numbers of strings, and of faults the line, column and kind have to be the same.
+ * The CSV reader, which reads many records at a time, against a reference that reads byte by byte,
+ * record by record and field by field, written from [RFC4180] and the rules of --columns alone:
+ * random CSV, mostly regular or mostly hostile (quotes in and around fields, line ends in them, CR
+ * LF and lone CR, missing and surplus fields, zero bytes, no final line end), split anywhere, with
+ * every instruction set. Rows, numbers of strings, and the line, column and kind of faults must be
+ * the same.
  */
 #include "base/hash.h"
 #include "base/memory/bytes.h"
@@ -24,11 +25,11 @@ enum { COLUMNS = 5, TEXT_BYTES = 32 << 10, ROWS = 4096, STRINGS = 4096, NUMBER_B
 /* The texts of the fields of a record. */
 static char unquoted[TEXT_BYTES];
 
-/* What a naive reader makes of a text. */
+/* Result of a naive reader. */
 struct field {
     const char *text; /* in `unquoted` */
     size_t bytes;
-    size_t at; /* where it begins, its quote included */
+    size_t at; /* its start, including the quote */
     unsigned line, column;
 };
 
@@ -38,7 +39,7 @@ struct record {
     size_t end;
     bool doubled;
     bool whole; /* ends with a line end */
-    int fault;  /* 0, or the field that is at fault, from 1 */
+    int fault;  /* 0, or the number of the faulty field, from 1 */
 };
 
 static uint64_t next_random(uint64_t *state)
@@ -115,8 +116,8 @@ static void naive_record(const char *text, size_t bytes, size_t at, struct recor
     }
 }
 
-/* A random table of `bytes` bytes; of a thousand fields `hostile` are strange, and of those of some
- * columns `irregular` not regular. */
+/* Random CSV of `bytes` bytes; of a thousand fields `hostile` are strange, and `irregular` of
+ * those in some columns are irregular. */
 static size_t
 make_text(uint64_t *state, size_t bytes, unsigned hostile, unsigned irregular, char *text)
 {
@@ -138,7 +139,7 @@ make_text(uint64_t *state, size_t bytes, unsigned hostile, unsigned irregular, c
                                        "\"ab\"",
                                        "zebra-zebra-zebra",
                                        "a b"};
-    /* Not regular, and nothing is wrong with them. */
+    /* Irregular but valid. */
     static const char *const sound[] = {"\"a\"\"b\"", "\"x\ny\"",     "\"c,d\"", "\"\"\"\"",
                                         "a\rb",       "\"\r\n\"",     "c\"d",    "",
                                         "\"\"",       "\"\n\"\"\n,\""};
@@ -152,7 +153,7 @@ make_text(uint64_t *state, size_t bytes, unsigned hostile, unsigned irregular, c
             const bool is_irregular = c % 4 == 0 && next_random(state) % 1000 < irregular;
             const char *what = odd            ? strange[pick % SLC_COUNT(strange)]
                                : is_irregular ? sound[pick % SLC_COUNT(sound)]
-                               /* Mostly of the sort that the column should have. */
+                               /* Usually of the kind that the column requires. */
                                : c == 1 ? fair[pick % 3]
                                : c == 2 ? fair[3 + pick % 3]
                                : c == 3 ? fair[6 + pick % 4]
@@ -175,7 +176,7 @@ make_text(uint64_t *state, size_t bytes, unsigned hostile, unsigned irregular, c
     return at - next_random(state) % 3;
 }
 
-/* Places are those of the longest run of regular records, whatever finds them. */
+/* Every instruction set finds the positions of the longest run of regular records. */
 static void test_index(void)
 {
     static const char *const sets[] = {"plain", "avx2", "avx512"};
@@ -222,7 +223,7 @@ static void test_index(void)
                      (index(text, begin, bytes, ',', COLUMNS, most, starts, &found) != count ||
                       memcmp(starts, wanted, (count * COLUMNS + 1) * sizeof *starts) != 0 ||
                       (marks & ~found) != 0);
-            /* Where the last record ends test_csv.c compares, by the widest. */
+            /* test_csv.c compares the end of the last record, with the widest set. */
             wrong +=
                 last != NULL && (last(text, bytes, ',', &is_regular[0]) !=
                                      slc_csv_last_by("plain")(text, bytes, ',', &is_regular[1]) ||
@@ -237,7 +238,7 @@ static void test_index(void)
     CU_ASSERT_PTR_NULL(slc_csv_index_by("none"));
 }
 
-/* Of one column an empty line is no record, and an empty field in quotes is one. */
+/* With one column, an empty line is no record, and an empty quoted field is one. */
 static void test_one_column(void)
 {
     static const struct {
@@ -258,7 +259,7 @@ static void test_one_column(void)
     }
 }
 
-/* Records of more fields than there are places, and many fields beyond. */
+/* Records with more fields than positions, and many fields beyond. */
 static void test_wide_index(void)
 {
     static char text[64 << 10];
@@ -281,9 +282,9 @@ static void test_wide_index(void)
     }
 }
 
-/* What becomes of a table. */
+/* Result of reading a CSV. */
 struct outcome {
-    uint64_t rows[ROWS][5]; /* of four modes and the value */
+    uint64_t rows[ROWS][5]; /* four modes and the value */
     unsigned count, skipped;
     enum slc_status fault;
     uint64_t line, column;
@@ -314,7 +315,7 @@ static uint64_t naive_number(struct strings *strings, const struct field *field)
     return i;
 }
 
-/* The text without blanks around it, of at most 64 bytes. */
+/* The text without surrounding blanks, at most 64 bytes. */
 static const char *trimmed(const struct field *field, char copy[NUMBER_BYTES + 1])
 {
     size_t begin = 0, end = field->bytes;
@@ -428,7 +429,7 @@ naive_table(const char *text, size_t bytes, enum slc_csv_missing missing, struct
     }
 }
 
-/* Rows of a part as numbers of 8 bytes. */
+/* The rows of a part as 8-byte numbers. */
 static void decode_rows(const struct slc_csv_part *part, uint64_t (*rows)[5])
 {
     const struct slc_csv_table *table = part->table;
@@ -444,7 +445,7 @@ static void decode_rows(const struct slc_csv_part *part, uint64_t (*rows)[5])
     }
 }
 
-/* The same by parts of the text, cut at random. */
+/* The same, in parts of the text with random borders. */
 static void read_table(struct slc_csv_part *part,
                        const char *text,
                        size_t bytes,
@@ -468,7 +469,7 @@ static void read_table(struct slc_csv_part *part,
         memset(part->text + part->bytes, next_random(state) % 2 ? '\n' : '"', SLC_CSV_SLACK);
         part->position = 0;
         part->lines = 0;
-        /* Often without room for all strings of doubled quotes. */
+        /* Often too small for all strings with doubled quotes. */
         part->spare_begin = part->bytes + SLC_CSV_SLACK;
         part->spare_end =
             part->spare_begin + next_random(state) % 2 * TEXT_BYTES + next_random(state) % 40;
@@ -523,7 +524,7 @@ static void compare_tables(const char *set, unsigned turns, uint64_t counts[3])
     slc_csv_lay_out_rows(&table, 1 << 30);
     CU_ASSERT_EQUAL(table.row_bytes, 4 + 8 + 1 + 4 + 8);
     if (strcmp(set, "plain") == 0) {
-        /* With memory for more strings than numbers of 4 bytes. */
+        /* With memory for more strings than 4-byte numbers. */
         slc_csv_lay_out_rows(&table, UINT64_C(1) << 40);
         CU_ASSERT_EQUAL(table.row_bytes, 8 + 8 + 1 + 8 + 8);
     }
@@ -570,7 +571,7 @@ static void test_tables(void)
         if (slc_csv_index_by(sets[s]) != NULL) {
             compare_tables(sets[s], turns, counts);
             CU_ASSERT_EQUAL(counts[0], 0);
-            /* Sound ones and such with faults, and some of which rows are left out. */
+            /* Valid ones, faulty ones, and some whose rows are skipped. */
             CU_ASSERT_TRUE(counts[1] > turns / 8 && counts[1] < turns * 7 / 8);
             CU_ASSERT_TRUE(counts[2] > 0);
         }

@@ -24,7 +24,7 @@ struct good_case {
     bool ambiguous;
     bool has_values;
     int symmetry;
-    const char *rows; /* how the rows begin */
+    const char *rows; /* start of the rows */
 };
 
 static const struct good_case good[] = {
@@ -204,7 +204,7 @@ static void forced_dialects(void)
     CU_ASSERT_FALSE(h.ambiguous_base);
     SLC_ASSERT_OK(sniff(bare, SLC_DIALECT_TENSORTOOLBOX, &h, &err), &err);
     CU_ASSERT_EQUAL(h.nnz, 1);
-    /* Rows of two fields that look like anything else, when the user knows better. */
+    /* Rows of two fields that look like another format, with an explicit format. */
     SLC_ASSERT_OK(sniff("# extended FROSTT format\n3 2\n4 5\n", SLC_DIALECT_TNS, &h, &err), &err);
     CU_ASSERT_EQUAL(h.order, 1);
     SLC_ASSERT_OK(sniff("3 2\n4 5 6\n1 1 1 1\n", SLC_DIALECT_FROSTT_EXT, &h, &err), &err);
@@ -291,7 +291,7 @@ static void bad_headers(void)
     }
 }
 
-/* Any prefix of a good input is accepted or refused with a message, never read beyond. */
+/* Any prefix of a good input is accepted or rejected with a message, without reading beyond it. */
 static void every_prefix(void)
 {
     for (size_t i = 0; i < SLC_COUNT(good); i++) {
@@ -299,7 +299,7 @@ static void every_prefix(void)
 
         for (size_t cut = 0; cut <= length; cut++) {
             for (int complete = 0; complete < 2; complete++) {
-                /* Exactly as long as the prefix, so that the sanitizer sees a byte too far. */
+                /* The exact size of the prefix, so that a sanitizer detects a read beyond it. */
                 char copy[256];
                 struct slc_text_header h;
                 struct slc_error err = SLC_ERROR_INIT;

@@ -1,4 +1,4 @@
-/* Numbers as text, and stores back to text: every bit of every value, whatever the memory. */
+/* Numbers as text, and stores back to text: every bit of every value, with any memory. */
 #include "base/error/fault.h"
 #include "base/memory/bytes.h"
 #include "base/memory/memory.h"
@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One folder for the whole program: the harness gives a fresh one at every call. */
+/* One folder for the whole program: the harness creates a new one at every call. */
 static const char *test_folder(void)
 {
     static const char *folder;
@@ -76,7 +76,7 @@ static void test_known_numbers(void)
     CU_ASSERT_STRING_EQUAL(text_of(NAN) + (signbit(NAN) ? 1 : 0), "nan");
 }
 
-/* Significant digits of a text, without zeros at either end. */
+/* Significant digits of a text, without leading and trailing zeros. */
 static int significant(const char *text)
 {
     char digits[64] = "";
@@ -134,7 +134,7 @@ static void test_random_numbers(void)
     CU_ASSERT_EQUAL(wrong, 0);
     CU_ASSERT_EQUAL(longer, 0);
     CU_ASSERT_EQUAL(large, 0);
-    /* Every power of two: the rounding interval is lopsided there. */
+    /* Every power of two: its rounding interval is asymmetric. */
     for (i = 1; i < 2047; i++) {
         uint64_t bits = i << 52;
         double value = slc_load_f64(&bits);
@@ -277,7 +277,7 @@ static void test_round_trip(void)
 
             options.threads = threads;
             options.index_base = 1;
-            /* Once with buffers that a tile's text outgrows. */
+            /* Once with buffers that are too small for a tile's text. */
             options.memory_bytes = threads == 2 ? slc_memory_resident() + (8 << 20) : 0;
             SLC_ASSERT_OK(slc_export_tns(&options, &lines, &err), &err);
             CU_ASSERT_EQUAL(lines, tensor.nnz);
@@ -363,7 +363,7 @@ static void test_refusals_and_faults(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* A pipe, like a device, is written to: a file renamed to its place would replace it. */
+/* A pipe, like a device, is written in place: a rename would replace it. */
 static void test_named_pipe(void)
 {
     static const uint64_t dims[] = {10, 10};

@@ -1,4 +1,4 @@
-/* Counting distinct numbers, all or those of a sample, and the mode whose fibers lie in the fewest
+/* Counts of distinct numbers, of all or of a sample, and the mode whose fibers are in the fewest
  * pieces. */
 #include "base/error/fault.h"
 #include "base/hash.h"
@@ -29,7 +29,7 @@ static void test_distinct_is_exact_while_small(void)
     CU_ASSERT_EQUAL(distinct.halvings, 0);
 }
 
-/* Small numbers alone are kept to the end: the limit meets them. */
+/* Only small numbers are kept to the end: they reach the limit. */
 static void test_distinct_of_small_numbers(void)
 {
     static uint64_t slots[SLC_DISTINCT_SLOTS];
@@ -63,7 +63,7 @@ static void test_distinct_estimates_and_joins(void)
     }
     for (i = 0; i < 2 * COUNT; i++) {
         uint64_t number = slc_random_u64(seed, 1, i % COUNT);
-        /* Uneven shares, so that workers halve at different times. */
+        /* Unequal shares, so that workers halve at different times. */
         struct slc_distinct *mine = &distinct[i % 10 == 0 ? 0 : i % 10 < 3 ? 1 : 2];
 
         if (number <= alone.limit) {
@@ -81,7 +81,7 @@ static void test_distinct_estimates_and_joins(void)
     CU_ASSERT(ratio > 0.9 && ratio < 1.1);
 }
 
-/* Rows in columns; fibers of `mode`, each with `length` nonzeros in a row, all else at random. */
+/* Rows as columns; fibers of `mode`, each with `length` consecutive nonzeros, otherwise random. */
 struct rows {
     unsigned order;
     uint32_t count;
@@ -117,7 +117,7 @@ static const uint64_t *const *view(const struct rows *rows)
     return (const uint64_t *const *)rows->columns;
 }
 
-/* Counts by several workers in batches of `cut`, all coordinates `base` too large. */
+/* Counted by several workers in batches of `cut`, with all coordinates `base` too large. */
 static struct slc_fiber_choice
 choose(const struct rows *rows, unsigned workers, uint32_t cut, uint64_t base)
 {
@@ -205,7 +205,7 @@ static void test_no_choice(void)
     }
 }
 
-/* Equal coordinates make no fibers; fibers with gaps beyond a piece are none. */
+/* Equal coordinates are no fibers; neither are fibers with gaps larger than a piece. */
 static void test_duplicates_and_gaps(void)
 {
     struct rows rows;
@@ -252,10 +252,7 @@ guess(const struct rows *from, uint32_t stretches, bool spread, uint64_t expecte
     return run;
 }
 
-/*
- * Sorted by the long fibers of mode 3, of which there are few; those of mode 1 lie all over the
- * input, and longer.
- */
+/* Sorted by the few long fibers of mode 3; those of mode 1 are longer, but all over the input. */
 static void test_guess(void)
 {
     struct rows rows;
@@ -278,7 +275,7 @@ static void test_guess(void)
     CU_ASSERT_EQUAL(run.mode, 0);
     CU_ASSERT_EQUAL(run.bits, SLC_FIBER_BITS);
     rows_destroy(&rows);
-    /* Fibers that the beginning shows whole. */
+    /* Fibers whose beginning is complete. */
     rows_create(&rows, 3, 2, 60000, 5, UINT64_C(1) << 20);
     run = guess(&rows, 1, false, 0);
     CU_ASSERT_EQUAL(run.mode, 2);
@@ -290,7 +287,7 @@ static void test_guess(void)
     rows_destroy(&rows);
 }
 
-/* Pieces of 1.9 nonzeros on average, one after the other, as the whole choice takes them. */
+/* Pieces of 1.9 nonzeros on average, one after the other, as in the complete choice. */
 static void test_guess_of_short_pieces(void)
 {
     struct rows rows;
@@ -325,7 +322,7 @@ static void test_guess_without_memory(void)
     free(memory);
 }
 
-/* What row `row` of a file has. */
+/* The number in row `row` of a file. */
 typedef uint64_t thing_fn(uint64_t row);
 
 static uint64_t always_new(uint64_t row)
@@ -343,13 +340,13 @@ static uint64_t as_likely_each(uint64_t row)
     return slc_random_below(3, 1, row, 80000);
 }
 
-/* Runs of 600, which most pieces are within. */
+/* Runs of 600, which contain most pieces. */
 static uint64_t in_long_runs(uint64_t row)
 {
     return row / 600;
 }
 
-/* As words come in a text: the k-th of a law of powers. */
+/* Like words in a text: the k-th of a power law. */
 static uint64_t as_words(uint64_t row)
 {
     return (uint64_t)pow(1 - slc_random_f64(3, 2, row), -1 / 0.7);
@@ -386,7 +383,8 @@ static double count_all(thing_fn *thing)
     return count;
 }
 
-/* What 3 % of a file say of it is within a share of the truth, and what they allow for holds it. */
+/* The estimate from 3 % of a file is within a fraction of the actual number, which is within the
+ * estimated bounds. */
 static void check_unseen(thing_fn *thing, double within)
 {
     const double truth = count_all(thing);
@@ -421,7 +419,7 @@ static void test_unseen(void)
     check_unseen(some_common, 0.25);
 }
 
-/* All of a file is no sample: what is counted is what there is, while it is few. */
+/* A whole file is no sample: the count is exact while it is small. */
 static void test_unseen_of_all(void)
 {
     struct slc_species species;

@@ -1,4 +1,4 @@
-/* Random tensors: what is drawn is what the options say, whatever threads, memory and output. */
+/* Random tensors match their options, for any threads, memory and output. */
 #include "base/hash.h"
 #include "base/random.h"
 #include "convert/export/export.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One folder for the whole program: the harness gives a fresh one at every call. */
+/* One folder for the whole program: the harness creates a new one at every call. */
 static const char *test_folder(void)
 {
     static const char *folder;
@@ -188,7 +188,7 @@ static void test_threads_do_not_matter(void)
     }
 }
 
-/* A tensor as full as can be: every place once, and values repeat the model's formula. */
+/* A completely filled tensor: every cell once, and values follow the model's formula. */
 static void test_values_follow_the_model(void)
 {
     struct slc_generate_options options = base_options(in_folder("full.tns"));
@@ -227,7 +227,7 @@ static void test_values_follow_the_model(void)
     SLC_ASSERT_FAILS(slc_generate(&options, &report, &err), SLC_ERR_USAGE, &err, "336");
 }
 
-/* Factor tables only save time. */
+/* Factor tables change only the speed. */
 static void test_tables_do_not_matter(void)
 {
     struct slc_generate_options options = base_options("-");
@@ -260,7 +260,8 @@ static void test_tables_do_not_matter(void)
     slc_random_tensor_destroy(&without);
 }
 
-/* The smallest budget that works is named, and serves any number of threads by using fewer. */
+/* The error names the smallest sufficient budget, which works for any number of threads by using
+ * fewer. */
 static void check_least_budget(struct slc_generate_options *options)
 {
     static const char words[] = " needs ";
@@ -320,7 +321,7 @@ static void test_extremes(void)
     SLC_ASSERT_FAILS(slc_generate(&options, &report, &err), SLC_ERR_USAGE, &err, "mode 4");
 }
 
-/* Rows that a full box makes a TTM (mode from 1), or MTTKRPs (0), touch. */
+/* Rows that a TTM (mode from 1) or MTTKRPs (0) of a full box touch. */
 static uint64_t box_rows(unsigned order, const uint64_t *sides, unsigned ttm_mode)
 {
     uint64_t sum = 0, fibers = 1;
@@ -333,7 +334,7 @@ static uint64_t box_rows(unsigned order, const uint64_t *sides, unsigned ttm_mod
     return ttm_mode == 0 ? sum : sides[ttm_mode - 1] + fibers;
 }
 
-/* The fewest rows of all boxes within `dims` that hold `nnz` cells. */
+/* The minimal number of rows of all boxes within `dims` with at least `nnz` cells. */
 static uint64_t fewest_rows(const uint64_t *dims, uint64_t nnz, unsigned ttm_mode)
 {
     uint64_t fewest = UINT64_MAX;
@@ -353,7 +354,7 @@ static uint64_t fewest_rows(const uint64_t *dims, uint64_t nnz, unsigned ttm_mod
     return fewest;
 }
 
-/* Against every other box. */
+/* Compared with every other box. */
 static void test_boxes(void)
 {
     uint64_t seed = slc_test_seed();
@@ -375,7 +376,7 @@ static void test_boxes(void)
             slc_full_box_sides(3, dims, nnz, n, sides);
             CU_ASSERT(sides[0] * sides[1] * sides[2] >= nnz);
             CU_ASSERT(sides[0] <= dims[0] && sides[1] <= dims[1] && sides[2] <= dims[2]);
-            /* The sides of a TTM's slice are rounded up one by one. */
+            /* The sides of a TTM's slice are rounded up separately. */
             CU_ASSERT(box_rows(3, sides, n) <= fewest + (n == 0 ? 0 : fewest / 4 + 1));
         }
     }
@@ -392,7 +393,7 @@ static void test_boxes(void)
 
 enum { BOUND_NNZ = 3000, BOUND_LENGTH = 3500 };
 
-/* Draws a bound of BOUND_NNZ nonzeros, all at once. */
+/* Draws a bound of BOUND_NNZ nonzeros in one call. */
 static void draw_bound(const struct slc_generate_options *options, uint64_t (*columns)[BOUND_NNZ])
 {
     uint64_t *out[SLC_MAX_ORDER] = {columns[0], columns[1], columns[2]};
@@ -416,7 +417,7 @@ static struct slc_generate_options bound_options(enum slc_distribution distribut
     return options;
 }
 
-/* No index twice in any mode, whatever the seed, which decides on all of them. */
+/* No index occurs twice in any mode, for any seed, which determines all of them. */
 static void test_worst(void)
 {
     static uint64_t columns[3][BOUND_NNZ], others[3][BOUND_NNZ];
@@ -447,11 +448,11 @@ static void test_worst(void)
     SLC_ASSERT_FAILS(slc_generate(&options, &report, &err), SLC_ERR_USAGE, &err, "mode 2 of");
 }
 
-/* A full box of the fewest rows; a TTM's has long fibers in its mode. */
+/* A full box with the fewest rows; a TTM's has long fibers in its mode. */
 static void test_best(void)
 {
     static uint64_t columns[3][BOUND_NNZ];
-    /* 3000 nonzeros: 15 x 15 x 14 cells hold them; for a TTM 55 x 55 = 3025. */
+    /* 3000 nonzeros: they fit in 15 x 15 x 14 cells; for a TTM in 55 x 55 = 3025. */
     static const uint64_t longest[4][3] = {{15, 15, 15}, {55, 8, 7}, {8, 55, 7}, {8, 7, 55}};
     struct slc_generate_options options = bound_options(SLC_DIST_BEST);
     struct slc_generate_report report;
@@ -466,7 +467,7 @@ static void test_best(void)
         slc_full_box_sides(3, options.dims, BOUND_NNZ, options.best_ttm, sides);
         draw_bound(&options, columns);
         for (i = 0; i < BOUND_NNZ; i++) {
-            /* The last mode fastest: no cell twice, and none left out before the last. */
+            /* The last mode varies fastest: every cell up to the last is used once. */
             wrong += (columns[0][i] * sides[1] + columns[1][i]) * sides[2] + columns[2][i] != i;
             for (n = 0; n < 3; n++) {
                 most[n] = columns[n][i] > most[n] ? columns[n][i] : most[n];

@@ -1,6 +1,4 @@
-/*
- * Inputs: every compression, every place where text can be cut, reads that come back short or fail.
- */
+/* Inputs: every compression, every possible split of text, reads that are short or fail. */
 #include "base/random.h"
 #include "convert/ingest/input/input.h"
 #include "convert/ingest/text/text.h"
@@ -17,13 +15,13 @@
 #include <unistd.h>
 
 enum {
-    /* Compressed to more than the 256 KiB that are read at a time. */
+    /* Compresses to more than the 256 KiB read at a time. */
     UNLIKE_BYTES = 800000
 };
 
 static char piece[INPUT_PIECE];
 
-/* A table of files that transfers little at a time and fails at a chosen read. */
+/* A table of file operations that transfers little at a time and fails at a chosen read. */
 
 static uint64_t read_at_most;
 static uint64_t fail_after_reads;
@@ -108,7 +106,7 @@ static void short_reads(void)
     free(text);
 }
 
-/* A piece boundary at every place around a line end, CR LF included. */
+/* A piece boundary at every position around a line end, including CR LF. */
 static void every_boundary(void)
 {
     size_t bytes = INPUT_PIECE + 64;
@@ -140,12 +138,12 @@ static void long_lines(void)
     input_write(text, bytes);
     SLC_ASSERT_FAILS(input_read_all(NULL, INPUT_PIECE, copy, bytes, &total, &err), SLC_ERR_INPUT,
                      &err, "line of more than 1048576 bytes");
-    /* What stands before is delivered, so that its faults come first. */
+    /* The text before it is delivered, so that its faults come first. */
     CU_ASSERT_EQUAL(total, 8);
     CU_ASSERT_EQUAL(err.line, 3);
     CU_ASSERT_EQUAL(err.column, (uint64_t)SLC_LINE_BYTES_MAX + 1);
     CU_ASSERT_STRING_EQUAL(err.file, input_path);
-    /* The longest line that may wait for its end. */
+    /* The longest line that may be incomplete. */
     text[8 + SLC_LINE_BYTES_MAX - 1] = '\n';
     input_write(text, 8 + SLC_LINE_BYTES_MAX);
     check_reads_back(NULL, text, 8 + SLC_LINE_BYTES_MAX);
@@ -169,7 +167,7 @@ static void compressed_files(void)
             const struct slc_files *files = short_files();
 
             CU_ASSERT_PTR_NOT_NULL_FATAL(packed);
-            /* It repeats from there on, which xz, the slowest, compresses faster. */
+            /* Repetitive from there on, so that xz, the slowest, compresses it faster. */
             for (size_t i = UNLIKE_BYTES; i + 1 < bytes; i++) {
                 text[i] = text[i - UNLIKE_BYTES];
             }
@@ -187,7 +185,7 @@ static void compressed_files(void)
             CU_ASSERT(info.memory_bytes > SLC_LINE_BYTES_MAX && info.memory_bytes < (100 << 20));
             slc_input_close(input);
 
-            /* Two streams one after the other are one text. */
+            /* Two concatenated streams are one text. */
             if (bytes < 100000) {
                 char *twice = malloc(2 * bytes);
 
@@ -205,7 +203,7 @@ static void compressed_files(void)
     }
 }
 
-/* How much text there is, when 600 KiB of it were read. */
+/* The estimated text size after reading 600 KiB. */
 static uint64_t length_after_some(void)
 {
     struct slc_input *input;
@@ -220,7 +218,7 @@ static uint64_t length_after_some(void)
     return length;
 }
 
-/* A compressed file says how much text it has, or what was read lets it be told. */
+/* The text size of a compressed file is stored in it, or estimated from the part already read. */
 static void text_lengths(void)
 {
     const size_t room = 1200 << 10;
@@ -235,7 +233,7 @@ static void text_lengths(void)
     CU_ASSERT_EQUAL(length_after_some(), bytes);
     for (size_t f = 0; f < INPUT_FILTERS; f++) {
         const bool xz = strcmp(input_filters[f].name, "xz") == 0;
-        /* Of lz4 a whole buffer may not have been looked at, which all of this text may fit. */
+        /* With lz4 a whole buffer, which may hold all of this text, may be unread. */
         const double least = strcmp(input_filters[f].name, "lz4") == 0 ? 0.45 : 0.7;
         const size_t size = input_compress(f, text, bytes, packed, room);
         double times;
@@ -243,12 +241,13 @@ static void text_lengths(void)
         input_write(packed, size);
         times = (double)length_after_some() / (double)bytes;
         CU_ASSERT(xz ? times == 1 : times > least && times < 1.4);
-        /* Twice, whose last part alone is not all there is. */
+        /* Two streams: the size in the last one is not the total. */
         memcpy(packed + size, packed, size);
         input_write(packed, 2 * size);
         times = (double)length_after_some() / (double)bytes;
         CU_ASSERT(xz ? times == 2 : times > 2 * least && times < 2.8);
-        /* An end that says nothing, or nonsense: a piece is judged by, all the same. */
+        /* A trailer without a size, or with a wrong one: the size is still estimated from a
+         * piece. */
         memset(packed + size - 4, 0x5a, 4);
         input_write(packed, size);
         times = (double)length_after_some() / (double)bytes;
@@ -258,7 +257,7 @@ static void text_lengths(void)
     free(text);
 }
 
-/* What gzip, bzip2, xz, zstd and lz4 make of an empty file. */
+/* An empty file compressed by gzip, bzip2, xz, zstd and lz4. */
 static const struct {
     const char *name;
     size_t bytes;
@@ -316,7 +315,7 @@ static void samples(void)
         CU_ASSERT_PTR_NOT_NULL_FATAL(found);
         CU_ASSERT(found == text || found[-1] == '\n');
     }
-    /* The sequence is undisturbed. */
+    /* The sequence is not affected. */
     SLC_ASSERT_OK(slc_input_next(input, piece, INPUT_PIECE, &got, &err), &err);
     CU_ASSERT_EQUAL(got, bytes);
     CU_ASSERT_EQUAL(memcmp(piece, text, bytes), 0);
@@ -325,7 +324,7 @@ static void samples(void)
     free(text);
 }
 
-/* Goes to where the second piece ended, in a file of these bytes; text goes on there. */
+/* Seeks to the end of the second piece in a file of these bytes; the text continues there. */
 static void check_go_to(const void *bytes, size_t byte_count, const char *text, size_t text_bytes)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -355,8 +354,8 @@ static void check_go_to(const void *bytes, size_t byte_count, const char *text, 
     slc_input_close(input);
 }
 
-/* Going on behind a piece, of plain and of compressed text; another file is another. */
-static void going_on(void)
+/* Continuing after a piece, for plain and compressed text; another file is detected. */
+static void continues_after_a_piece(void)
 {
     const size_t bytes = 3 * INPUT_PIECE;
     char *text = input_text(bytes, true, slc_test_seed());
@@ -378,7 +377,7 @@ static void going_on(void)
     SLC_ASSERT_OK(slc_input_identity(input, &other, &err), &err);
     CU_ASSERT_NOT_EQUAL(other, identity);
     slc_input_close(input);
-    /* It repeats from there on, and compresses faster. */
+    /* Repetitive from there on, to compress faster. */
     for (size_t i = UNLIKE_BYTES; i + 1 < bytes; i++) {
         text[i] = text[i - UNLIKE_BYTES];
     }
@@ -470,7 +469,7 @@ static const struct slc_test tests[] = {
     {"compressed nothing", compressed_nothing},
     {"lengths of compressed texts", text_lengths},
     {"samples", samples},
-    {"going on behind a piece", going_on},
+    {"continuing after a piece", continues_after_a_piece},
     {"standard input", standard_input},
     {"faults of files", faults},
 };

@@ -1,5 +1,6 @@
 /*
- * Inputs that are damaged or cut: they are refused, and what comes before the damage is read first.
+ * Inputs that are damaged or truncated: they are rejected after the text before the damage is
+ * delivered.
  */
 #include "input_fixture.h"
 #include "slc_test.h"
@@ -9,9 +10,9 @@
 #include <string.h>
 
 enum {
-    /* Compressed to more than the 256 KiB that are read at a time. */
+    /* Compresses to more than the 256 KiB read at a time. */
     UNLIKE_BYTES = 800000,
-    /* Compressed to one block by every filter, as any text of less than 64 KiB. */
+    /* Compresses to one block with every filter, like any text of less than 64 KiB. */
     SMALL_TEXT = 600
 };
 
@@ -26,7 +27,7 @@ static void truncated_streams(void)
         size_t packed_bytes = input_compress(f, text, bytes, packed, sizeof packed);
         unsigned accepted = 0;
 
-        /* From the magic bytes on: shorter ones are no compressed stream but odd text. */
+        /* From the magic number on: shorter files are treated as text. */
         for (size_t cut = 6; cut < packed_bytes; cut++) {
             struct slc_error err = SLC_ERROR_INIT;
             size_t total;
@@ -69,7 +70,7 @@ static void damaged_streams(void)
             status = input_read_all(NULL, INPUT_PIECE, copy, sizeof copy, &total, &err);
             packed[at] ^= (unsigned char)(1 << at % 8);
             CU_ASSERT(status == SLC_OK || status == SLC_ERR_INPUT);
-            /* A changed header field (a time, a hint) may change nothing. */
+            /* A changed header field (a time, a hint) may have no effect. */
             if (status == SLC_OK && at > 10 && (total != bytes || memcmp(copy, text, bytes) != 0)) {
                 silent++;
             }
@@ -78,8 +79,8 @@ static void damaged_streams(void)
             printf("# %s: %u of %zu single-bit errors go unnoticed\n", input_filters[f].name,
                    silent, packed_bytes);
         }
-        /* libarchive writes zstd without its optional checksum (zstd itself writes it): nothing to
-         * notice by. */
+        /* libarchive writes zstd without its optional checksum (zstd itself writes it), so the
+         * damage cannot be detected. */
         CU_ASSERT(silent == 0 || strcmp(input_filters[f].name, "zstd") == 0);
         memset(packed + packed_bytes, 'x', 16);
         input_write(packed, packed_bytes + 16);
@@ -94,7 +95,8 @@ static void damaged_streams(void)
     free(text);
 }
 
-/* Bytes of text that come before the fault of the file; the first `known` are those of `text`. */
+/* Bytes of text delivered before the fault of the file; the first `known` must be those of
+ * `text`. */
 static size_t
 before_fault(const void *packed, size_t packed_bytes, const char *text, size_t known, char *copy)
 {
@@ -109,9 +111,9 @@ before_fault(const void *packed, size_t packed_bytes, const char *text, size_t k
 }
 
 /*
- * Whole lines that came out before a fault are delivered, whichever call of a decoder met it, so
- * that what is wrong with them is told first: all of a stream before the one at fault, and of one
- * that is not one block, what stands before the damage.
+ * Whole lines decoded before a fault are delivered, whichever decoder call detected it, so that
+ * their own faults are reported first: all of a stream before the faulty one and, in a stream of
+ * several blocks, the text before the damage.
  */
 static void text_before_damage(void)
 {
@@ -135,7 +137,7 @@ static void text_before_damage(void)
         end = input_compress(f, text, 2 * bytes, packed, 4 * bytes);
         if (strcmp(input_filters[f].name, "zstd") != 0 &&
             strcmp(input_filters[f].name, "lz4") != 0) {
-            /* A checksum behind all text; of zstd libarchive writes none, lz4's is below. */
+            /* A checksum after all text; libarchive's zstd has none, lz4's is below. */
             packed[end - 1] ^= 0x55;
             CU_ASSERT_EQUAL(before_fault(packed, end, text, 2 * bytes, copy), 2 * bytes);
             packed[end - 1] ^= 0x55;
@@ -148,7 +150,7 @@ static void text_before_damage(void)
 
 #define TWO_LINES "1 2 3\n4 5 6\n"
 
-/* Streams of one block as it is, and of one that is none: both in what one call can decode. */
+/* A stream of one stored block, and one without a block: both decoded in one call. */
 static void text_before_no_block(void)
 {
     static const struct {
@@ -178,7 +180,7 @@ static const struct slc_test tests[] = {
     {"truncated streams", truncated_streams},
     {"damaged streams", damaged_streams},
     {"text before the damage", text_before_damage},
-    {"text before what is no block", text_before_no_block},
+    {"text before an invalid block", text_before_no_block},
 };
 
 SLC_SUITE(input_damage)

@@ -1,6 +1,6 @@
 /*
- * Memory of decoders: what the first bytes of an input ask for is planned; a later part that asks
- * for more is refused, and so is what is compressed in turn.
+ * Memory of decoders: the requirements in the first bytes of an input are planned; a later part
+ * that needs more is rejected, and so is doubly compressed input.
  */
 #include "base/memory/bytes.h"
 #include "convert/ingest/input/input.h"
@@ -14,8 +14,8 @@
 enum {
     PIECE = 2 * SLC_LINE_BYTES_MAX,
     TEXT_BYTES = 600,
-    /* Behind the header of an xz stream stands that of its block: its length in fours less one,
-     * flags, LZMA2 (0x21), 1, the dictionary, .., a checksum of all that. */
+    /* After the header of an xz stream comes its block header: its length in units of 4 minus
+     * one, flags, LZMA2 (0x21), 1, the dictionary size, .., and a checksum. */
     XZ_BLOCK = 12,
     XZ_LZMA2 = 0x21,
     XZ_256_KIB = 12,
@@ -36,7 +36,7 @@ static const char *make_text(void)
     return text;
 }
 
-/* Opens the bytes and reads all; how many of text there are. */
+/* Opens the bytes and reads everything; returns the size of the text. */
 static enum slc_status
 read_back(size_t bytes, size_t *total, uint64_t *memory, struct slc_error *err)
 {
@@ -68,7 +68,7 @@ read_back(size_t bytes, size_t *total, uint64_t *memory, struct slc_error *err)
     return status;
 }
 
-/* Appends an xz stream of the text whose block claims this dictionary; how many bytes there are. */
+/* Appends an xz stream of the text whose block claims this dictionary; returns the total size. */
 static size_t put_xz(size_t at, unsigned char dictionary)
 {
     unsigned char *block = packed + at + XZ_BLOCK;
@@ -78,7 +78,7 @@ static size_t put_xz(size_t at, unsigned char dictionary)
                                                   (const uint8_t *)make_text(), TEXT_BYTES, packed,
                                                   &at, sizeof packed),
                           LZMA_OK);
-    /* Encoding in one go also states both sizes, of a byte or more each. */
+    /* One-shot encoding also stores both sizes, of at least a byte each. */
     for (header = 2; block[header] != XZ_LZMA2 || block[header + 1] != 1; header++) {
     }
     block[header + 2] = dictionary;
@@ -103,14 +103,14 @@ static void xz_windows(void)
                      "use an external decompressor (xz -dc");
     CU_ASSERT_EQUAL(total, 2 * TEXT_BYTES);
     slc_error_clear(&err);
-    /* What the first asks for is planned. */
+    /* The requirement of the first block is planned. */
     bytes = put_xz(0, XZ_512_MIB);
     SLC_ASSERT_OK(read_back(bytes, &total, &memory, &err), &err);
     CU_ASSERT_EQUAL(total, TEXT_BYTES);
     CU_ASSERT(memory > UINT64_C(512) << 20);
 }
 
-/* Appends a frame of one raw block with a window of so many KiB, a power of two. */
+/* Appends a frame of one raw block with a window of this many KiB, a power of two. */
 static size_t put_zstd(size_t at, unsigned log_kib)
 {
     const unsigned char head[] = {0x28,

@@ -1,4 +1,4 @@
-/* Frames widen as coordinates need; keys of any frame become final keys and coordinates again. */
+/* Frames widen as coordinates require; keys of any frame convert to final keys and coordinates. */
 #include "base/error/fault.h"
 #include "base/random.h"
 #include "convert/build/sort/key_frame.h"
@@ -9,7 +9,7 @@
 
 enum { COUNT = 200 };
 
-/* Random lengths of random sums of bits. */
+/* Random mode sizes with a random total number of bits. */
 static void draw_dims(uint64_t seed, uint64_t round, unsigned order, uint64_t *dims)
 {
     unsigned most = 128 / order < 60 ? 128 / order : 60;
@@ -29,7 +29,7 @@ static struct slc_fiber_run draw_run(uint64_t seed, uint64_t round, unsigned ord
                                         1 + (unsigned)slc_random_below(seed, 41, round, 20)};
 }
 
-/* Another run, longer modes and another base, each or none of them. */
+/* Another run, larger modes and another base, or none of these changes. */
 static void test_recoding(void)
 {
     uint64_t seed = slc_test_seed();
@@ -49,7 +49,7 @@ static void test_recoding(void)
 
         draw_dims(seed, round, order, dims);
         for (unsigned n = 0; n < order; n++) {
-            /* Coordinates are written from 1, so that both bases fit. */
+            /* Coordinates are 1-based, so that both bases fit. */
             from_dims[n] = (dims[n] + 1 - from_base)
                            << slc_random_below(seed, 60 + n, round, order < 3 ? 2 : 1);
             to_dims[n] = dims[n] + 1 - to_base;
@@ -97,7 +97,7 @@ static void test_recoding(void)
     CU_ASSERT_EQUAL(wrong, 0);
 }
 
-/* Whether a frame holds keys of all of smallest .. largest. */
+/* Whether a frame can hold all keys of smallest .. largest. */
 static bool holds(const struct slc_key_frame *frame, const uint64_t *low, const uint64_t *high)
 {
     bool all = true;
@@ -128,7 +128,7 @@ static void test_frames(void)
         slc_key_frames_fit(&frames, frame, (uint64_t[]){1, 1}, (uint64_t[]){128, 64}, &other, NULL),
         NULL);
     CU_ASSERT_PTR_EQUAL(other, frame);
-    /* One more bit, and two to spare; who comes later with the old frame gets the same one. */
+    /* One bit more, and two spare bits; a later worker with the old frame gets the same new one. */
     for (unsigned i = 0; i < 2; i++) {
         SLC_ASSERT_OK(slc_key_frames_fit(&frames, frame, (uint64_t[]){1, 1}, (uint64_t[]){129, 64},
                                          &other, NULL),
@@ -136,7 +136,7 @@ static void test_frames(void)
         CU_ASSERT(other->number == 1 && other->layout.mode_bits[0] == 10);
         CU_ASSERT(other->layout.mode_bits[1] == 6);
     }
-    /* An index 0: indices do not count from 1. */
+    /* An index 0: indices are not 1-based. */
     SLC_ASSERT_OK(
         slc_key_frames_fit(&frames, other, (uint64_t[]){1, 0}, (uint64_t[]){129, 64}, &other, NULL),
         NULL);
@@ -155,7 +155,7 @@ static void test_frames(void)
     slc_splitters_destroy(&splitters);
 }
 
-/* A mode that grows by a bit at a time never needs more frames than there is room for. */
+/* A mode that grows by a bit at a time never needs more frames than the limit. */
 static void test_many_frames(void)
 {
     struct slc_splitters splitters = {.order = 3};
@@ -198,8 +198,8 @@ static void test_memory_faults(void)
 
 static const struct slc_test tests[] = {
     {"keys of one layout to another", test_recoding},
-    {"frames fit what they are asked for", test_frames},
-    {"room for all frames", test_many_frames},
+    {"frames fit the requested coordinates", test_frames},
+    {"enough frames for any growth", test_many_frames},
     {"memory faults", test_memory_faults},
 };
 

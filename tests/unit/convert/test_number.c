@@ -1,5 +1,5 @@
 /*
- * Numbers of text tensors against the C library: every double must come out with the same bits, in
+ * Numbers in text tensors, compared with the C library: every double must have the same bits, in
  * every form that programs print.
  */
 #include "base/memory/bytes.h"
@@ -18,7 +18,7 @@
 
 static unsigned differences;
 
-/* Parses `text` alone and with bytes behind it; both must agree with strtod to the bit. */
+/* Parses `text` alone and with bytes after it; both must equal strtod bit for bit. */
 static void check_against_strtod(const char *text)
 {
     char longer[2048];
@@ -79,7 +79,7 @@ static void random_doubles(void)
     CU_ASSERT_EQUAL(differences, 0);
 }
 
-/* Random digit strings with random points and exponents, not only those that a double prints. */
+/* Random digit strings with random points and exponents, beyond those printed for doubles. */
 static void random_strings(void)
 {
     uint64_t seed = slc_test_seed();
@@ -109,7 +109,8 @@ static void random_strings(void)
     CU_ASSERT_EQUAL(differences, 0);
 }
 
-/* Halfway between two doubles, and one digit above and below: where rounding can go wrong. */
+/* Halfway between two doubles, and one digit above and below: the cases in which rounding can
+ * fail. */
 static void halfway_cases(void)
 {
     uint64_t seed = slc_test_seed();
@@ -121,7 +122,7 @@ static void halfway_cases(void)
         char text[400];
         size_t length;
 
-        /* An odd 54-bit integer times a power of two lies exactly between two doubles. */
+        /* An odd 54-bit integer times a power of two is exactly between two doubles. */
         snprintf(text, sizeof text, "%.200Lf", ldexpl((long double)mantissa, exponent));
         check_against_strtod(text);
         length = strlen(text);
@@ -192,7 +193,7 @@ static void edge_values(void)
     CU_ASSERT_EQUAL(differences, 0);
 }
 
-/* A million digits before and after the point, with an exponent that brings the value back. */
+/* A million digits before and after the point, with an exponent that compensates them. */
 static void very_long_numbers(void)
 {
     size_t zeros = 1000000;
@@ -216,7 +217,7 @@ static void very_long_numbers(void)
     CU_ASSERT_PTR_EQUAL(end, text + length);
     CU_ASSERT_EQUAL(value, 3.0);
 
-    /* 2^53 + 1 is halfway; a digit far behind decides. */
+    /* 2^53 + 1 is halfway; a digit far to the right decides. */
     length = (size_t)sprintf(text, "9007199254740993.");
     memset(text + length, '0', 5000);
     length += 5000;
@@ -307,7 +308,7 @@ static void index_limits(void)
     }
 }
 
-/* Every byte value at every place of a chunk: only digits count, whatever stands behind. */
+/* Every byte value at every position of a chunk: only digits count, whatever follows. */
 static void chunks_of_eight(void)
 {
     for (unsigned place = 0; place < 8; place++) {
@@ -334,7 +335,7 @@ static void chunks_of_eight(void)
     }
 }
 
-/* Numbers of up to eight bytes, whatever is behind them, and what is none. */
+/* Numbers of up to eight bytes, whatever follows them, and texts that are no numbers. */
 static void short_numbers(void)
 {
     static const char *const others[] = {"",    "-1", "+1",        "1e5", ".",    "1.2.3",

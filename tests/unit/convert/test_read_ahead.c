@@ -1,4 +1,4 @@
-/* What is read ahead is what fetching gives, in the order of the chain, whatever fails. */
+/* Chunks read ahead equal those fetched directly, in the order of the chain, for any fault. */
 #include "base/error/fault.h"
 #include "base/random.h"
 #include "convert/build/build_memory.h"
@@ -18,10 +18,10 @@ struct made {
     struct slc_spill *spill;
     struct slc_chain chains[CHAINS];
     uint8_t *memory; /* of 8 buffers */
-    uint8_t *data;   /* of one more chunk */
+    uint8_t *data;   /* buffer for one more chunk */
 };
 
-/* Chunk `number` of a chain: its first row says which one it is. */
+/* Chunk `number` of a chain: its first row identifies it. */
 static void append(struct made *made, unsigned chain, uint32_t number, uint32_t count)
 {
     uint64_t *rows = malloc((size_t)count * 16);
@@ -48,8 +48,7 @@ static void append(struct made *made, unsigned chain, uint32_t number, uint32_t 
     free(rows);
 }
 
-/* Chains of CHUNKS chunks that lie in the file, and in memory where `resident`; the last is empty.
- */
+/* Chains of CHUNKS chunks in the file, or in memory if `resident`; the last is empty. */
 static void make(struct made *made, const struct slc_files *files, bool resident, uint32_t large)
 {
     char path[700];
@@ -96,7 +95,7 @@ static enum slc_status create(const struct made *made,
                                  ahead, err);
 }
 
-/* Takes a whole chain and ends its request. *left: chunks that had to be fetched here. */
+/* Reads a whole chain and ends its request. *left: chunks that the caller had to fetch. */
 static enum slc_status take(struct made *made,
                             struct slc_read_ahead *ahead,
                             struct slc_read_request *request,
@@ -133,7 +132,7 @@ static enum slc_status take(struct made *made,
     return status;
 }
 
-/* All chains, each begun before the one ahead of it is taken. */
+/* All chains, each requested before the previous one is read. */
 static enum slc_status
 take_all(struct made *made, uint32_t buffers, uint32_t *left, struct slc_error *err)
 {
@@ -157,7 +156,7 @@ take_all(struct made *made, uint32_t buffers, uint32_t *left, struct slc_error *
         status = take(made, ahead, request, c, &more, err);
         *left += more;
     }
-    slc_read_ahead_destroy(ahead); /* one is begun yet where taking failed */
+    slc_read_ahead_destroy(ahead); /* a request is still open if reading failed */
     return status;
 }
 
@@ -177,7 +176,7 @@ static void test_order(void)
     }
 }
 
-/* A chunk larger than a buffer and all before it are left to the caller. */
+/* A chunk larger than a buffer, and all before it, are left to the caller. */
 static void test_large_chunk(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -191,8 +190,8 @@ static void test_large_chunk(void)
     unmake(&made);
 }
 
-/* What the thread has not come to is the caller's at once, so nothing waits for another's buffers.
- */
+/* Chunks that the thread has not reached are the caller's at once, so that no chain waits for
+ * another's buffers. */
 static void test_overtaking(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -212,7 +211,7 @@ static void test_overtaking(void)
     unmake(&made);
 }
 
-/* A chain that is given up after any of its chunks: its buffers are there for the next one. */
+/* A chain abandoned after any of its chunks: its buffers are available for the next one. */
 static void test_given_up(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -233,7 +232,7 @@ static void test_given_up(void)
         }
         slc_read_ahead_end(ahead, request);
     }
-    /* Until the thread comes to it first. */
+    /* Until the thread reaches it first. */
     left = CHUNKS;
     for (unsigned tries = 0; tries < 10000 && left == CHUNKS; tries++) {
         struct slc_read_request *request = slc_read_ahead_request(ahead, made.chains[1].last);
@@ -246,7 +245,7 @@ static void test_given_up(void)
     unmake(&made);
 }
 
-/* Every read fails once, or ends early; what was begun then is dropped. */
+/* Every read fails once, or is short; open requests are dropped. */
 static void test_faults(void)
 {
     struct slc_faulty faulty;
@@ -310,7 +309,7 @@ static void test_refused(void)
     unmake(&made);
 }
 
-/* Buffers take only what the sort leaves of a budget, and nothing where that is little. */
+/* Buffers use only the rest of a budget that the sort leaves, and nothing if it is small. */
 static void test_memory(void)
 {
     struct slc_builder_options options = {.workers = 2};
@@ -342,7 +341,7 @@ static const struct slc_test tests[] = {
     {"chains come in order", test_order},
     {"a chunk larger than a buffer", test_large_chunk},
     {"a request that is not begun", test_overtaking},
-    {"a chain that is given up", test_given_up},
+    {"an abandoned chain", test_given_up},
     {"failing and short reads", test_faults},
     {"no memory, no thread", test_refused},
     {"within the budget", test_memory},

@@ -1,7 +1,8 @@
 /*
- * Relabelling by frequency: numbers agree with a naive sort; relabelled stores hold the same
- * nonzeros once the permutations are undone, are never larger than plain ones, do not depend on
- * threads or memory; refusals name what is missing; faults leave nothing and an old store intact.
+ * Relabelling by frequency: permutations agree with a naive sort; relabelled stores have the same
+ * nonzeros after undoing the permutations, are never larger than plain ones, and do not depend on
+ * threads or memory; errors name the missing resource; faults leave no files and an old store
+ * intact.
  */
 #include "base/error/fault.h"
 #include "base/random.h"
@@ -74,7 +75,7 @@ static void test_numbers(void)
     }
 }
 
-/* Replaces the coordinates by frequent and rare ones that lie scattered over each mode. */
+/* Replaces the coordinates by frequent and rare ones that are scattered over each mode. */
 static void scatter_skewed(struct input *input, double skew, uint64_t seed)
 {
     for (unsigned m = 0; m < input->order; m++) {
@@ -82,7 +83,7 @@ static void scatter_skewed(struct input *input, double skew, uint64_t seed)
             double share = pow(slc_random_f64(seed, m, i), skew);
             uint64_t rank = (uint64_t)(share * (double)input->dims[m]) % input->dims[m];
 
-            /* 7919 is prime to every length used here. */
+            /* 7919 is coprime to every mode size used here. */
             input->coords[m][i] =
                 (uint64_t)(((slc_u128)rank * 7919 + 13) % input->dims[m]) + input->base;
         }
@@ -133,7 +134,7 @@ static int compare_nonzeros(const void *a, const void *b)
 
 /*
  * Undoes the permutations and compares every nonzero, bit for bit. They are read from a store that
- * has been moved since it was opened, as one that is replaced.
+ * was moved after it was opened, like a replaced store.
  */
 static void check_undone(const char *path, const struct expected *e)
 {
@@ -186,11 +187,11 @@ static uint64_t bytes_of(const char *folder)
     return bytes;
 }
 
-/* Of what is expected: stores are compared in it after their numbers are undone. */
+/* Order of the expected nonzeros: stores are compared in it after the relabelling is undone. */
 static const struct slc_fiber_run plain_order = {0, 0};
 
-/* Builds plain and relabelled, compares with the specification and in size; returns how many modes
- * were relabelled. */
+/* Builds plain and relabelled stores, compares them with the specification and in size; returns
+ * the number of relabelled modes. */
 static unsigned compare_builds(const struct input *input, struct build build)
 {
     const char *path = store_in_folder("relabel.slc");
@@ -254,7 +255,7 @@ static void test_shapes(void)
         input_create(&input, shapes[s].order, shapes[s].dims, shapes[s].count, s % 2, UNIFORM, s);
         scatter_skewed(&input, 4, s + slc_test_seed());
         (void)compare_builds(&input, build);
-        /* Where fibers are kept together there may be less to gain than permutations take. */
+        /* If fibers are kept together, the gain may be smaller than the permutations. */
         build.fibers = SLC_FIBERS_NONE;
         relabelled = compare_builds(&input, build);
         CU_ASSERT(!shapes[s].pays || relabelled > 0);
@@ -262,7 +263,7 @@ static void test_shapes(void)
     }
 }
 
-/* A permutation that costs more than it gains is given up, those of the other modes are not. */
+/* A permutation that costs more than it gains is dropped; those of the other modes are kept. */
 static void test_heavy_mode(void)
 {
     static const uint64_t dims[] = {503, 40009, 521};
@@ -287,7 +288,7 @@ static void test_heavy_mode(void)
     input_destroy(&input);
 }
 
-/* What is in the best order already, or gains nothing, stays as it is. */
+/* A mode that is already in the best order, or gains nothing, is not relabelled. */
 static void test_nothing_to_gain(void)
 {
     static const uint64_t dims[] = {701, 709, 719};
@@ -302,7 +303,7 @@ static void test_nothing_to_gain(void)
     }
 }
 
-/* The same bytes from any number of threads and the least memory that is enough. */
+/* The same bytes for any number of threads and the smallest sufficient memory. */
 static void test_independence(void)
 {
     static const uint64_t dims[] = {1009, 2003, 3001};
@@ -363,8 +364,8 @@ static void test_limits(void)
 }
 
 /*
- * Little enough for hundreds of builds, and enough for each to spill, to split its bucket and to be
- * smaller relabelled; so few sampled coordinates give few buckets, and so few chunks.
+ * Small enough for hundreds of builds, and large enough for each to spill, to split its bucket and
+ * to be smaller when relabelled; few sampled coordinates mean few buckets and few chunks.
  */
 static const struct build hundreds = {
     .workers = 2, .cut = 3000, .memory = 100 << 20, .sample = 40, .block_bytes = 64 << 10};
@@ -395,7 +396,7 @@ static bool is_whole(const char *path, const struct expected *small, const struc
     return nnz == small->count || nnz == large->count;
 }
 
-/* Every file operation fails once while a relabelled store replaces another one. */
+/* Every file operation fails once while a relabelled store replaces another store. */
 static void test_failing_files(void)
 {
     static const enum slc_faulty_kind kinds[] = {
@@ -437,11 +438,12 @@ static void test_failing_files(void)
                 check_undone(path, &e_large);
                 break;
             }
-            /* What is left is only what the failing operation itself should have removed. */
+            /* The only leftovers are those that the failing operation itself should have
+             * removed. */
             if (kinds[i] != SLC_FAULTY_UNLINK && kinds[i] != SLC_FAULTY_FOLDER) {
                 CU_ASSERT_FALSE(exists(path_in(test_folder(), "faulty.slc.part")));
             }
-            /* And it is removed by the next run. */
+            /* The next run removes them. */
             slc_error_clear(&err);
             SLC_ASSERT_OK(run_build(&small, &build, path, true, &report, &err), &err);
             CU_ASSERT_FALSE(exists(path_in(test_folder(), "faulty.slc.part")));

@@ -1,7 +1,7 @@
 /*
- * Adding and dropping layouts of a store: the manifest lists exactly what is there, in one order
- * whatever the order of adding; whatever fails, the store stays valid, and the next run succeeds;
- * one run at a time.
+ * Adding and dropping layouts of a store: the manifest lists exactly the existing layouts, in an
+ * order independent of the order of adding; for any fault the store stays valid, and the next run
+ * succeeds; one run at a time.
  */
 #include "base/error/fault.h"
 #include "convert/layout/relayout.h"
@@ -69,7 +69,7 @@ static bool exists(const struct fixture *f, const char *name)
     return stat(path, &info) == 0;
 }
 
-/* The store opens, and so does each layout it lists; returns a bit per sorted mode. */
+/* The store and each listed layout can be opened; returns a bit per sorted mode. */
 static unsigned check_store(const struct fixture *f)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -204,7 +204,7 @@ static void test_faults(void)
     }
 }
 
-/* Every allocation of a change fails once, from a store with `before` layouts on to one with
+/* Every allocation of a change fails once, from a store with `before` layouts to one with
  * `after`. */
 static void fail_allocations(const struct fixture *f, bool add, int before, int after)
 {

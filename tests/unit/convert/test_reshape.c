@@ -1,6 +1,6 @@
 /*
- * Slices, permutations and transforms: what is parsed, and stores whose nonzeros are those that a
- * loop over the made ones chooses; whatever fails, nothing is left, and the next run succeeds.
+ * Slices, permutations and transforms: parsing, and stores whose nonzeros equal those selected by a
+ * loop over the generated ones; after any fault no files are left, and the next run succeeds.
  */
 #include "base/error/fault.h"
 #include "convert/ingest/convert.h"
@@ -22,7 +22,7 @@ enum { ORDER = 3 };
 
 static const uint64_t dims[ORDER] = {7, 90, 30};
 
-/* The ranges of the text, as "first-last" from 0, or what the message says. */
+/* The parsed ranges as "first-last" from 0, or the error message. */
 static const char *ranges_of(const char *text)
 {
     static char told[512];
@@ -122,7 +122,7 @@ static void test_transforms(void)
     CU_ASSERT_EQUAL(TRANSFORMED(-3, "abs", "log1p"), log1p(3));
     CU_ASSERT_EQUAL(TRANSFORMED(-3, "binarize"), 1);
     CU_ASSERT_EQUAL(TRANSFORMED(-3, "scale=-0.5", "scale=4"), 6);
-    CU_ASSERT_EQUAL(TRANSFORMED(5e-324, "scale=0.1", "binarize"), 0); /* it has become 0 */
+    CU_ASSERT_EQUAL(TRANSFORMED(5e-324, "scale=0.1", "binarize"), 0); /* underflows to 0 */
     CU_ASSERT_FALSE(isfinite(TRANSFORMED(-1, "log1p")));
     CU_ASSERT_FALSE(isfinite(TRANSFORMED(-2, "log1p", "binarize")));
     CU_ASSERT_FALSE(isfinite(TRANSFORMED(1e300, "scale=1e300", "abs")));
@@ -157,7 +157,7 @@ struct fixture {
 
 enum { NAMED = 80 }; /* the first indices of mode 1, of 90 */
 
-/* Names and titles beside the store. */
+/* Names and titles next to the store. */
 static void add_names(const struct fixture *f)
 {
     static struct slc_manifest manifest;
@@ -195,8 +195,8 @@ static void make_fixture(struct fixture *f)
     slc_faulty_init(&f->faulty);
 }
 
-/* Of all indices of all modes of the store at `path`: which it is of the old one (numbers as
- * below). Modes are those of modes[k], or as they are where that is NULL. */
+/* The names of all indices of all modes of the store at `path` are those of the old store's
+ * indices (numbers as below). Its modes are modes[k], or unchanged if modes is NULL. */
 static void check_names(const char *path, const unsigned *modes, int64_t numbers[ORDER][90])
 {
     static struct slc_manifest manifest;
@@ -250,7 +250,7 @@ static struct slc_reshape_options options_of(const struct fixture *f)
                                         .threads = 2};
 }
 
-/* A dense tensor, as an oracle has it. */
+/* A dense tensor, the reference. */
 struct dense {
     uint64_t dims[ORDER];
     double values[7 * 90 * 30];
@@ -290,8 +290,8 @@ static void read_dense(const char *path, struct dense *dense)
     slc_store_push_close(&push);
 }
 
-/* Reshapes, and compares with what a loop over all cells chooses. numbers[n][i]: the new index of
- * index i of mode n, or -1. */
+/* Reshapes, and compares with a loop over all cells. numbers[n][i]: the new index of index i of
+ * mode n, or -1. */
 static void
 compare(struct fixture *f, const struct slc_reshape_options *options, int64_t numbers[ORDER][90])
 {
@@ -365,7 +365,7 @@ static void test_stores(void)
         numbers[2][i] = numbers[2][i] < 0 ? -1 : i;
     }
     compare(&f, &options, numbers);
-    /* None that is left has a name. */
+    /* No remaining index has a name. */
     SLC_ASSERT_OK(slc_ranges_parse("81..", &ranges[1], &err), &err);
     for (int64_t i = 0; i < 90; i++) {
         numbers[1][i] = i < NAMED ? -1 : i - NAMED;
@@ -376,7 +376,7 @@ static void test_stores(void)
     slc_made_tensor_destroy(&f.tensor);
 }
 
-/* Names and titles outlive an append, and the modes that grow have none for what is new. */
+/* Names and titles survive an append, and new indices have none. */
 static void test_append(void)
 {
     struct slc_convert_options append = {.append = true,
@@ -441,7 +441,7 @@ static void test_faults(void)
             }
             CU_ASSERT(status == SLC_OK || status == SLC_ERR_IO || status == SLC_ERR_NOSPACE);
             if (status != SLC_OK && stat(f.output, &there) == 0) {
-                /* It had its name when what came last failed. */
+                /* It was already renamed when the last operation failed. */
                 CU_ASSERT(kinds[kind].kind == SLC_FAULTY_SYNC);
             }
             slc_faulty_fail(&f.faulty, kinds[kind].kind, 0, 0);

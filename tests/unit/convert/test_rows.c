@@ -1,4 +1,4 @@
-/* Rows of text: values, places of faults, and independence of how the text is cut. */
+/* Rows of text: values, positions of faults, and independence of the splits of the text. */
 #include "base/memory/bytes.h"
 #include "base/random.h"
 #include "convert/ingest/text/text.h"
@@ -34,7 +34,7 @@ static struct slc_text_header make_header(unsigned order, bool has_values, const
     return header;
 }
 
-/* Parses a copy that ends where its memory ends, so that the sanitizer sees a byte too far. */
+/* Parses a copy of the exact size, so that a sanitizer detects a read beyond it. */
 static enum slc_status parse(const struct slc_text_header *header,
                              const char *text,
                              size_t bytes,
@@ -192,7 +192,7 @@ static void long_lines(void)
     size_t position = 0;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
-    /* As long as allowed: a comment, a row with blanks, a number with zeros. */
+    /* Of the maximum length: a comment, a row with blanks, a number with zeros. */
     memset(text, ' ', length);
     text[0] = '#';
     text[SLC_LINE_BYTES_MAX - 1] = '\n';

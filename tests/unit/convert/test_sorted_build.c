@@ -1,7 +1,7 @@
 /*
- * Building sorted layouts: the same bytes as an independent writer makes, for any number of threads
- * and any memory; long modes, keys above 64 bits and tiles cut by extent; interrupted and failing
- * builds go on to the same bytes; damage is found.
+ * Builds of sorted layouts: the same bytes as an independent writer's, for any number of threads
+ * and any memory; large modes, keys above 64 bits and tiles limited by extent; interrupted and
+ * failing builds resume to the same bytes; damage is found.
  */
 #include "base/error/fault.h"
 #include "convert/layout/sorted_build.h"
@@ -26,7 +26,7 @@ struct shape {
     uint64_t nnz;
 };
 
-/* At least 8 Ki nonzeros make a partition. */
+/* A partition has at least 8 Ki nonzeros. */
 static const struct shape shapes[] = {
     {"one nonzero", 2, {5, 6}, 1},
     {"no nonzeros", 3, {5, 6, 7}, 0},
@@ -128,7 +128,7 @@ static bool journal_exists(const struct fixture *f)
     return exists(path);
 }
 
-/* What an independent writer makes of it; modes of at most 65,536 rows are counted row by row. */
+/* The result of an independent writer; modes of at most 65,536 rows are counted row by row. */
 static void write_expected(struct fixture *f, unsigned mode)
 {
     struct slc_sorted_options options = options_of(f, mode, 1);
@@ -145,7 +145,7 @@ static void write_expected(struct fixture *f, unsigned mode)
                       &err);
         return;
     }
-    /* For the run, too. */
+    /* With the fiber run, too. */
     options.path = f->expected;
     SLC_ASSERT_OK(slc_sorted_build(&options, &report, &err), &err);
     if (f->tensor.dims[mode] > 65536) {
@@ -180,7 +180,7 @@ static void compare_bytes(enum slc_layout_kind layout)
                 struct slc_error err = SLC_ERROR_INIT;
                 struct slc_reader *reader;
 
-                /* Quick tests take the least memory and, from mode to mode, another team. */
+                /* Quick tests use the smallest memory and, from mode to mode, another team. */
                 if (slc_test_quick() && variant < 3 && variant != (s + mode) % 3) {
                     continue;
                 }
@@ -233,9 +233,9 @@ static void test_budget(void)
     close_fixture(&f);
 }
 
-/* Several scans in the least memory, rows in pieces and whole ones. */
+/* Several scans in the smallest memory, with split and whole rows. */
 static const struct shape large = {"", 3, {40, 7, 3000}, 150000};
-/* The same with several blocks of whole fibers behind one another. */
+/* The same with several consecutive blocks of whole fibers. */
 static const struct shape large_fibers = {"", 3, {40, 7, 30000}, 330000};
 
 static struct {
@@ -252,7 +252,7 @@ static void raise_in_progress(void *context, const char *phase, uint64_t done, u
     }
 }
 
-/* After a stop at any moment the next build goes on, to the same bytes. */
+/* After a stop at any moment the next build resumes, to the same bytes. */
 static void stop_everywhere(enum slc_layout_kind layout)
 {
     const struct slc_stop stop = {.flag = &interruption.raised};
@@ -308,8 +308,8 @@ static void test_fiber_stops(void)
 }
 
 /*
- * Every operation on files fails, and all later ones of its kind, as when the process or the disk
- * is gone: the next build goes on, to the same bytes.
+ * A file operation fails, and all later ones of its kind, as if the process or the disk were gone:
+ * the next build resumes, to the same bytes.
  */
 static void fail_everywhere(enum slc_layout_kind layout)
 {
@@ -322,7 +322,7 @@ static void fail_everywhere(enum slc_layout_kind layout)
     f.layout = layout;
     f.block_bytes = layout == SLC_LAYOUT_FIBER ? 20000 : 0;
     write_expected(&f, 0);
-    /* Opening, syncing and cutting are the same for both. */
+    /* Opening, syncing and truncating are the same for both. */
     for (size_t i = 0; i < (layout == SLC_LAYOUT_SORTED ? SLC_COUNT(kinds) : 2); i++) {
         bool fired = true;
 
@@ -366,7 +366,7 @@ static void test_fiber_faults(void)
     fail_everywhere(SLC_LAYOUT_FIBER);
 }
 
-/* With the least memory everything is cut by keys, and gathered in several scans. */
+/* With the smallest memory everything is split by keys, and gathered in several scans. */
 static void fail_memory(enum slc_layout_kind layout, const struct shape *shape, unsigned workers)
 {
     struct fixture f;
@@ -406,7 +406,8 @@ static void test_memory_and_threads(void)
     fail_memory(SLC_LAYOUT_FIBER, &large, 1);
 }
 
-/* A bit flipped on the way from the drive, in any read: named, and nothing is left. */
+/* A bit flipped on the way from the drive, in any read: reported with its place, and no files
+ * are left. */
 static void test_damage(void)
 {
     struct fixture f;
@@ -433,10 +434,10 @@ static const struct slc_test tests[] = {
     {"the same bytes by every way", test_bytes},
     {"whole fibers: the same bytes by every way", test_fiber_bytes},
     {"the smallest budget is named", test_budget},
-    {"a stopped build goes on", test_stops},
-    {"whole fibers: a stopped build goes on", test_fiber_stops},
-    {"a build goes on after every fault of files", test_faults},
-    {"whole fibers: a build goes on after every fault of files", test_fiber_faults},
+    {"a stopped build resumes", test_stops},
+    {"whole fibers: a stopped build resumes", test_fiber_stops},
+    {"a build resumes after every file fault", test_faults},
+    {"whole fibers: a build resumes after every file fault", test_fiber_faults},
     {"failing memory and threads", test_memory_and_threads},
     {"damage is found", test_damage},
 };

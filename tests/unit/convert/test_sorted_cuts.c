@@ -1,7 +1,7 @@
 /*
- * Counting rows and cutting them into partitions: counts agree with a naive histogram and are as
- * fine as asked; partitions are full, whole rows or pieces of one, the same for any number of
- * threads; modes of length 1 and 2^62, hot rows, one nonzero and none.
+ * Counting rows and splitting them into partitions: counts agree with a naive histogram and have
+ * the required resolution; partitions are full, whole rows or pieces of one row, the same for any
+ * number of threads; modes of size 1 and 2^62, hot rows, one nonzero and none.
  */
 #include "base/error/fault.h"
 #include "base/memory/memory.h"
@@ -52,7 +52,7 @@ static uint64_t *sorted_rows(const struct slc_made_tensor *tensor, unsigned mode
     return rows;
 }
 
-/* How many of the sorted rows are in first .. last. */
+/* Number of sorted rows in first .. last. */
 static uint64_t naive_count(const uint64_t *rows, uint64_t nnz, uint64_t first, uint64_t last)
 {
     uint64_t count = 0;
@@ -114,7 +114,7 @@ static void check_cuts(const struct slc_sorted_cuts *cuts,
               (3 * (nnz / part_nnz) + 2) * sizeof *cuts->parts);
 }
 
-/* Counts and cuts all modes with several targets and teams. */
+/* Counts and splits all modes with several targets and teams. */
 static void check_tensor(const struct slc_made_tensor *tensor)
 {
     static const uint64_t targets[] = {1, 7, 100, 1000, UINT64_C(1) << 20};
@@ -182,8 +182,7 @@ static void test_shapes(void)
     }
 }
 
-/* Most nonzeros in three rows that lie close together in a very long mode: every level is needed.
- */
+/* Most nonzeros in three adjacent rows of a very large mode: every level is needed. */
 static void test_hot_rows(void)
 {
     static const uint64_t hot[] = {(UINT64_C(1) << 45) + 17, (UINT64_C(1) << 45) + 18,
@@ -203,7 +202,7 @@ static void test_hot_rows(void)
         tensor.key_lo[i] = (uint64_t)key;
         tensor.key_hi[i] = (uint64_t)(key >> 64);
     }
-    /* Insertion sort: keys are 64 bits at most here; equal ones are dropped. */
+    /* Insertion sort: keys have at most 64 bits here; equal ones are dropped. */
     for (uint64_t i = 1; i < tensor.nnz; i++) {
         uint64_t key = tensor.key_lo[i], j = i;
 
@@ -231,7 +230,7 @@ static void test_target(void)
     CU_ASSERT(slc_sorted_cuts_memory_bytes(0) > 0);
 }
 
-/* Greedy cuts, written out. */
+/* Greedy partitions, written out. */
 static void test_greedy(void)
 {
     struct slc_row_run runs[] = {{0, 4, 6},   {4, 4, 4},  {8, 4, 1},
@@ -295,7 +294,7 @@ static const struct slc_test tests[] = {
     {"runs and partitions of random tensors", test_shapes},
     {"hot rows in a long mode", test_hot_rows},
     {"nonzeros of a partition", test_target},
-    {"partitions take runs in order", test_greedy},
+    {"partitions are filled in order", test_greedy},
     {"failing memory", test_faults},
 };
 

@@ -1,4 +1,4 @@
-/* Chunks keep every bit; the spill stream gives them back from memory and from the file. */
+/* Chunks keep every bit; the spill stream returns them from memory and from the file. */
 #include "base/error/fault.h"
 #include "base/memory/bytes.h"
 #include "base/memory/memory.h"
@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One folder for the whole program: the harness gives a fresh one at every call. */
+/* One folder for the whole program: the harness creates a new one at every call. */
 static const char *test_folder(void)
 {
     static const char *folder;
@@ -98,7 +98,7 @@ static uint32_t random_runs(uint64_t seed, uint64_t round, uint32_t count, struc
     return run_count;
 }
 
-/* Entries begin .. of an open chunk that are not as they were packed. */
+/* Number of nonzeros from `begin` on in an open chunk that differ from the packed ones. */
 static uint64_t
 count_wrong(const struct slc_chunk *chunk, const struct slc_chunk_rows *rows, uint32_t begin)
 {
@@ -165,11 +165,11 @@ static void test_chunks_keep_every_bit(void)
     free(memory);
 }
 
-/* The stream: what several workers append comes back, each entry once. */
+/* The stream: nonzeros appended by several workers are returned, each once. */
 
 enum { BUCKETS = 5, PUSHED = 60000, WORKERS = 3 };
 
-/* Narrow keys count from here, and wrap into the upper word. */
+/* Narrow keys start here, and wrap into the upper word. */
 static const uint64_t first_lo_of_all = UINT64_C(1) << 63;
 
 struct job {
@@ -271,7 +271,7 @@ static enum slc_status run_stream(const struct slc_files *files,
             for (i = 0; i < chunk.count; i++) {
                 uint32_t at = values[i] < PUSHED ? (uint32_t)values[i] : 0;
 
-                /* The first half was narrow, and of the wide halves the upper word is kept. */
+                /* The first half was narrow; for the wide half the upper word is kept. */
                 wrong += values[i] != at || at % BUCKETS != b ||
                          lo[i] != slc_random_u64(1, 1, at) ||
                          hi[i] != (chunk.frame == 1 ? at % 3 : lo[i] < first_lo_of_all) ||
@@ -304,7 +304,7 @@ static void test_stream(void)
     SLC_ASSERT_OK(run_stream(slc_files_system(), 7, true, &written, &err), &err);
 }
 
-/* A chunk of a few rows that tell which one it is. */
+/* A chunk of a few rows that identify it. */
 static uint32_t make_chunk(uint64_t number, uint8_t *chunk)
 {
     enum { ROWS = 50 };
@@ -340,7 +340,7 @@ static uint64_t chunks_in_order(struct slc_spill *spill, struct slc_chunk_link l
     return count;
 }
 
-/* What was committed is there for another process, whatever was appended behind it. */
+/* Committed chunks are available to another process, whatever was appended after them. */
 static void test_commits(void)
 {
     struct slc_spill_options options = {
@@ -376,7 +376,7 @@ static void test_commits(void)
     for (int more = -1; more <= 1; more++) {
         struct slc_spill_options other = options;
 
-        /* What is appended would lie far behind, or over what is there. */
+        /* Appending would write far beyond the end, or over existing chunks. */
         other.extent.segments += (uint32_t)more;
         other.extent.file_bytes += more == 0 ? other.extent.end_bytes : 0;
         SLC_ASSERT_FAILS(slc_spill_create(&other, &spill, &err), SLC_ERR_DAMAGED, &err,
@@ -445,8 +445,8 @@ static void test_no_thread(void)
 
 static const struct slc_test tests[] = {
     {"chunks keep every bit", test_chunks_keep_every_bit},
-    {"the stream gives everything back", test_stream},
-    {"what was committed stays", test_commits},
+    {"the stream returns everything", test_stream},
+    {"committed chunks are kept", test_commits},
     {"file faults", test_faults},
     {"no thread to write with", test_no_thread},
 };

@@ -1,4 +1,4 @@
-/* Buckets of coordinates agree with their definition, keys formed in every way with theirs. */
+/* Buckets of coordinates agree with their definition, and keys formed in every way with theirs. */
 #include "base/error/fault.h"
 #include "base/random.h"
 #include "convert/build/sort/heap_sort.h"
@@ -55,7 +55,7 @@ static void test_buckets(void)
                 rows[i * order + m] =
                     bits == 0 ? 0 : slc_random_u64(seed, 30 + m, round * 1000 + i) >> (64 - bits);
             }
-            /* Some beyond what the sample has, some equal to it. */
+            /* Some outside the range of the sample, some equal to it. */
             dims[m] = UINT64_C(1) << (bits + (round % 5 == 0));
             for (i = 0; i < SLC_KEY_BATCH; i++) {
                 coords[i][m] = i < count
@@ -153,7 +153,7 @@ static void test_even_buckets(void)
     free(rows);
 }
 
-/* Splitters and their keys, with the k-th allocation refused. */
+/* Splitters and their keys, with the k-th allocation failing. */
 static enum slc_status choose_with_keys(void)
 {
     uint64_t rows[] = {1, 2, 3, 4, 5, 6};

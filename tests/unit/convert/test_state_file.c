@@ -1,5 +1,4 @@
-/* States of builds: what was put comes back, nothing else does, and a file that is altered is none.
- */
+/* States of builds: stored values are read back, nothing more, and a modified file is rejected. */
 #include "base/memory/memory.h"
 #include "convert/build/resume/state_file.h"
 #include "slc_test.h"
@@ -40,7 +39,7 @@ static void test_fields(void)
         CU_ASSERT_EQUAL(slc_state_get(&read, i * i), i * i);
     }
     CU_ASSERT_FALSE(read.bad);
-    /* There is no more; and what is above its limit is none. */
+    /* No value is left; a value above its limit is rejected. */
     CU_ASSERT_EQUAL(slc_state_get(&read, UINT64_MAX), 0);
     CU_ASSERT(read.bad);
     slc_state_destroy(&read);

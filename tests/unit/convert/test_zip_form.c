@@ -1,7 +1,7 @@
 /*
- * The parts of an archive, byte by byte: members and places below 4 GiB in the plain fields, from
- * there on in ZIP64 ones, each only where it is needed. Whole archives are read by Python's zipfile
- * in tests/oracle.
+ * The parts of a ZIP archive, byte by byte: members and offsets below 4 GiB use the plain fields,
+ * larger ones ZIP64 fields, each only where necessary. Python's zipfile reads whole archives in
+ * tests/oracle.
  */
 #include "convert/export/zip_form.h"
 
@@ -49,7 +49,7 @@ static void local(void)
     }
 }
 
-/* What a directory's entry says, by the fields of it that count; returns the next one. */
+/* Checks the relevant fields of a directory entry; returns the next one. */
 static const uint8_t *check_entry(const uint8_t *at, uint64_t offset, uint64_t size)
 {
     const uint8_t *extra = at + 46 + NAME + 4;

@@ -1,4 +1,4 @@
-/* What the tests of dense algebra share: matrices, scratch, comparisons. */
+/* Shared by the tests of dense algebra: matrices, scratch, comparisons. */
 #ifndef SLC_TEST_DENSE_FIXTURE_H
 #define SLC_TEST_DENSE_FIXTURE_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ends the test program where memory is refused. */
+/* Ends the test program if memory runs out. */
 void *must(void *memory);
 
 struct slc_dense *dense_for(unsigned workers, uint32_t rank, uint64_t rows);
@@ -18,10 +18,10 @@ void random_matrix(struct slc_matrix *matrix,
                    enum slc_value_type type,
                    uint64_t rows,
                    uint32_t cols);
-/* Zeros, in the shape and type of another. */
+/* Zeros, with the shape and type of another matrix. */
 void empty_matrix(struct slc_matrix *matrix, const struct slc_matrix *like);
 
-/* Of single operations, relative to the result's scale. */
+/* Tolerance of single operations, relative to the scale of the result. */
 double tolerance(enum slc_value_type type);
 /* Largest |got - want| over the scale of the largest |want|. */
 double relative_error(const double *got, const double *want, uint64_t count);
@@ -42,7 +42,7 @@ double backward_error(const double *v,
 /* An array of ones; free it. */
 double *ones(uint32_t count);
 
-/* The arrays of the sums of an update; free with update_sums_free. */
+/* The arrays of the sums of an update; release with update_sums_free. */
 struct slc_update_sums update_sums(uint32_t rank);
 void update_sums_free(struct slc_update_sums *sums);
 

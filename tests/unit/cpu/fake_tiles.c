@@ -1,4 +1,4 @@
-/* Random tensors served as tiles; see fake_tiles.h. */
+/* Random tensors served as tiles. */
 #include "fake_tiles.h"
 
 #include "base/random.h"
@@ -69,7 +69,7 @@ void fake_tensor_runs(struct fake_tensor *tensor, unsigned mode, unsigned mean, 
     }
 }
 
-/* Puts the nonzeros in ascending order of `mode`; equal ones stay in theirs. */
+/* Sorts the nonzeros by `mode`, stably. */
 static void sort_by_mode(struct fake_tensor *tensor, unsigned mode)
 {
     const uint64_t rows = tensor->dims[mode];
@@ -258,7 +258,7 @@ void fake_tile_create(struct fake_tile *tile,
     tile->begin = must(malloc((CHUNK_MOST + CHUNK_SLACK) * sizeof(uint32_t)));
     tile->values = must(malloc((CHUNK_MOST + CHUNK_SLACK) * sizeof(double)));
     for (unsigned m = 0; m < tensor->order; m++) {
-        /* Garbage past the end of a chunk must never be used. */
+        /* Garbage after the end of a chunk must never be used. */
         tile->offset[m] = must(malloc((CHUNK_MOST + CHUNK_SLACK) * sizeof(uint32_t)));
         memset(tile->offset[m], 0xee, (CHUNK_MOST + CHUNK_SLACK) * sizeof(uint32_t));
     }

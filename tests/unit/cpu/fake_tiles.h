@@ -1,6 +1,4 @@
-/*
- * Tensors in memory that stand in for a store: random coordinates, served as tiles in chunks.
- */
+/* Tensors in memory as a substitute for a store: random coordinates, served as tiles in chunks. */
 #ifndef SLC_TEST_FAKE_TILES_H
 #define SLC_TEST_FAKE_TILES_H
 
@@ -10,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where a tile of a sorted tensor begins. */
+/* Start of a tile in a sorted tensor. */
 struct fake_cut {
     uint64_t begin;
     uint64_t partition;
@@ -23,20 +21,20 @@ struct fake_tensor {
     uint64_t nnz;
     uint64_t *coords[SLC_MAX_ORDER];
     double *values;
-    uint32_t tile_nnz;  /* nonzeros of a tile */
-    uint32_t chunk_nnz; /* served at most at a time */
-    bool in_runs;       /* also served as runs of fibers of mode `run_mode` */
+    uint32_t tile_nnz;  /* nonzeros per tile */
+    uint32_t chunk_nnz; /* nonzeros served at a time */
+    bool in_runs;       /* also served as fiber runs of mode `run_mode` */
     unsigned run_mode;
-    /* Where the tensor is sorted by a mode: its tiles, and where the last one ends. NULL: it is
-     * not, and tiles are cut by ordinal. */
+    /* The tiles of a sorted tensor, and the end of the last one. NULL: not sorted, tiles have
+     * equal size. */
     struct fake_cut *cuts;
     uint64_t tiles, partitions;
-    uint64_t fail_tile; /* this tile's second chunk is damaged; UINT64_MAX: none */
+    uint64_t fail_tile; /* the second chunk of this tile is damaged; UINT64_MAX: none */
 };
 
 /*
- * Random coordinates (with repeats) and values: integers -3 .. 3 or reals in [-1, 1) that are
- * exactly floats. About half of the nonzeros repeat the output row of the one before.
+ * Random coordinates (with repeats) and values: integers -3 .. 3, or reals in [-1, 1) that are
+ * exactly floats. About half of the nonzeros repeat the output row of the previous one.
  */
 void fake_tensor_random(struct fake_tensor *tensor,
                         unsigned order,
@@ -45,13 +43,13 @@ void fake_tensor_random(struct fake_tensor *tensor,
                         bool integers,
                         uint64_t stream);
 /*
- * Serves the tensor in runs of `mode`, too, and gives each nonzero the coordinates of the one
- * before in all other modes, but for one in `mean`.
+ * Also serves the tensor in runs of `mode`: each nonzero gets the coordinates of the previous one
+ * in all other modes, except for one in `mean`.
  */
 void fake_tensor_runs(struct fake_tensor *tensor, unsigned mode, unsigned mean, uint64_t stream);
 /*
- * Sorts the tensor by `mode` into partitions of whole rows with up to `nnz` nonzeros, and rows of
- * more in several of one row each. Call it after tile_nnz was set.
+ * Sorts the tensor by `mode` into partitions of whole rows with up to `nnz` nonzeros; larger rows
+ * are split into several partitions. Call it after tile_nnz was set.
  */
 void fake_tensor_partition(struct fake_tensor *tensor, unsigned mode, uint64_t nnz);
 void fake_tensor_free(struct fake_tensor *tensor);
@@ -60,7 +58,7 @@ void fake_tensor_view(const struct fake_tensor *tensor, struct slc_coo_view *vie
 
 uint64_t fake_tensor_tiles(const struct fake_tensor *tensor);
 
-/* One worker's tile with the arrays its chunks are decoded to. */
+/* The tile of a worker, with the arrays to which its chunks are decoded. */
 struct fake_tile {
     struct slc_tile_view view;
     const struct fake_tensor *tensor;

@@ -8,12 +8,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* A pass as the engine makes it: workers take tiles in ascending order. */
+/* A pass as the engine makes it: workers process tiles in ascending order. */
 struct pass {
     struct slc_backend *backend;
     const struct fake_tensor *tensor;
     enum slc_value_type type;
-    bool every_worker; /* takes every tile */
+    bool every_worker; /* processes every tile */
     bool by_partition, backwards;
     uint64_t first, end; /* tiles, or partitions */
     atomic_uint_fast64_t next;
@@ -22,7 +22,7 @@ struct pass {
     pthread_mutex_t lock;
 };
 
-/* Gives one tile to the backend; false, and the first fault kept, where it fails. */
+/* Passes a tile to the backend; on failure returns false and keeps the first error. */
 static bool pass_tile(struct pass *pass, unsigned worker, struct fake_tile *tile, uint64_t ordinal)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -55,7 +55,7 @@ static void pass_tiles(struct pass *pass, unsigned worker, struct fake_tile *til
     }
 }
 
-/* Takes whole partitions. */
+/* Processes whole partitions. */
 static void pass_partitions(struct pass *pass, unsigned worker, struct fake_tile *tile)
 {
     const struct fake_tensor *tensor = pass->tensor;

@@ -1,6 +1,6 @@
 /*
- * A random MTTKRP, its answer, and what of an output differs from it. One thread runs all of this:
- * ThreadSanitizer leaves it out.
+ * A random MTTKRP, its result, and a comparison of an output with it. Runs on one thread; excluded
+ * from ThreadSanitizer.
  */
 #include "mttkrp_fixture.h"
 

@@ -1,4 +1,4 @@
-/* See replica_fixture.h. */
+/* Makes replicas of a problem's tiles. */
 #include "replica_fixture.h"
 
 #include "cpu/mttkrp/mttkrp.h"
@@ -70,7 +70,7 @@ enum slc_status replica_load_tried(struct slc_backend *backend,
     struct slc_matrix factors[SLC_MAX_ORDER];
     enum slc_status status;
 
-    /* A problem has no factor of its own mode. */
+    /* A problem has no factor for its own mode. */
     memcpy(factors, problem->factors, sizeof factors);
     status = slc_matrix_create(&factors[mode], problem->type, problem->tensor.dims[mode],
                                problem->rank, err);

@@ -1,4 +1,4 @@
-/* What the tests of copies share: copies made of a problem's tiles, and an MTTKRP from them. */
+/* Shared by the tests of replicas: replicas made of a problem's tiles, and an MTTKRP from them. */
 #ifndef SLC_REPLICA_FIXTURE_H
 #define SLC_REPLICA_FIXTURE_H
 
@@ -7,31 +7,31 @@
 
 void replica_shape(const struct fake_tensor *tensor, struct slc_tensor_shape *shape);
 
-/* Begins copies and gives them all tiles of a tensor, in descending order: their order must not
- * matter. Drops copies after an error, as the engine does. */
+/* Begins replicas and adds all tiles of a tensor in descending order, because their order must
+ * not matter. Drops the replicas after an error, as the engine does. */
 enum slc_status replica_fill(struct slc_backend *backend,
                              const struct fake_tensor *tensor,
                              enum slc_value_type type,
                              unsigned workers,
                              struct slc_error *err) SLC_NODISCARD;
 
-/* The same to the end, where copies are held. */
+/* The same to the end, when the replicas are complete. */
 enum slc_status replica_load(struct slc_backend *backend,
                              const struct fake_tensor *tensor,
                              enum slc_value_type type,
                              unsigned workers,
                              struct slc_error *err) SLC_NODISCARD;
 
-/* The same for a problem, with factors to try forms by. */
+/* The same for a problem, with factors for trials of forms. */
 enum slc_status replica_load_tried(struct slc_backend *backend,
                                    const struct problem *problem,
                                    unsigned workers,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Looks into a backend. */
+/* The replicas inside a backend. */
 struct slc_replica *replica_of(struct slc_backend *backend);
 
-/* Asserts that nothing is held, so that nothing leaks into the next copies. */
+/* Asserts that no replicas are held, so that nothing leaks into the next ones. */
 void replica_check_dropped(struct slc_backend *backend);
 
 enum slc_status replica_multiply(struct slc_backend *backend,

@@ -1,6 +1,6 @@
 /*
- * Comparing models: assignments against all permutations, and the factor match score of models
- * that are the same but for order, signs and scales, and of such that are not.
+ * Comparison of models: assignments against all permutations, and the factor match score of models
+ * that are equal except for order, signs and scales, and of different ones.
  */
 #include "cpu/dense/congruence.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest sum over all permutations of the columns that are left in `free`. */
+/* The largest sum over all permutations of the columns still in `free`. */
 static double best_sum(uint32_t size, const double *gains, uint32_t row, uint32_t taken)
 {
     double best = -INFINITY;
@@ -57,7 +57,7 @@ static void assigns_as_all_permutations_do(void)
     }
 }
 
-/* A choice that takes the best first loses: 9 + 0 instead of 8 + 8. */
+/* A greedy choice loses: 9 + 0 instead of 8 + 8. */
 static void is_not_greedy(void)
 {
     const double gains[4] = {9, 8, 8, 0};
@@ -118,7 +118,7 @@ static double score(const struct model *one, const struct model *two, uint32_t *
     return result;
 }
 
-/* Component r of `model` moves to (r + 2) % R, one of its columns changes sign, another doubles. */
+/* Component r of `model` moves to (r + 2) % R; one of its columns changes sign, another doubles. */
 static void rearrange(const struct model *model, struct model *moved)
 {
     for (uint32_t r = 0; r < RANK; r++) {
@@ -148,10 +148,10 @@ static void the_same_but_for_order_and_signs_is_one(void)
     for (uint32_t r = 0; r < RANK; r++) {
         CU_ASSERT_EQUAL(match[r], (r + 2) % RANK);
     }
-    /* Half the weight of a component takes half of what it adds. */
+    /* Half the weight of a component halves its contribution. */
     moved.lambda[0] *= 2.0;
     CU_ASSERT_DOUBLE_EQUAL(score(&model, &moved, NULL), 1.0 - 0.5 / RANK, 1e-14);
-    /* Of zeros: like nothing. */
+    /* Zeros match nothing. */
     for (uint64_t i = 0; i < rows[1]; i++) {
         slc_matrix_row_f64(&moved.factors[1], i)[0] = 0.0;
     }
@@ -174,7 +174,7 @@ static void others_are_less_alike_either_way_round(void)
     model_destroy(&other);
 }
 
-/* Orthogonal columns in a single mode are enough. */
+/* Orthogonal columns in a single mode suffice. */
 static void orthogonal_components_score_zero(void)
 {
     struct model model, other;

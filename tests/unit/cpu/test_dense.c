@@ -1,7 +1,7 @@
 /*
- * Dense algebra against plain loops, and its promises: the same bits for any number of workers,
- * nothing but SLC_ERR_MEMORY when allocations fail. The update of a factor is in
- * test_dense_solve.c.
+ * Dense algebra against plain loops, and its guarantees: the same bits for any number of workers,
+ * and SLC_ERR_MEMORY as the only error of failing allocations. test_dense_solve.c tests the update
+ * of a factor.
  */
 #include "base/error/fault.h"
 #include "base/memory/limits.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Threads of this process, by the kernel; 0 where it does not tell. */
+/* Threads of this process, from the kernel; 0 if unknown. */
 static unsigned threads_here(void)
 {
     DIR *folder = opendir("/proc/self/task");
@@ -31,14 +31,14 @@ static unsigned threads_here(void)
     return count;
 }
 
-/* ThreadSanitizer has a thread of its own, and so may an emulator of other processors. */
+/* ThreadSanitizer has its own thread, and so may an emulator of other processors. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 enum { THREADS_ALONE = 1 };
 #else
 enum { THREADS_ALONE = 2 };
 #endif
 
-/* First, while BLAS still has the threads that it started; making scratch brings none back. */
+/* First, while the threads started by BLAS still exist; creating scratch restarts none. */
 static void test_alone(void)
 {
     const struct timespec moment = {0, 1000000};
@@ -46,7 +46,7 @@ static void test_alone(void)
 
     slc_dense_end_blas_threads();
     slc_dense_end_blas_threads();
-    /* The kernel may list a thread that has ended for a moment. */
+    /* The kernel may list an ended thread for a moment. */
     for (int i = 0; i < 10000 && threads_here() > THREADS_ALONE; i++) {
         (void)nanosleep(&moment, NULL);
     }
@@ -61,7 +61,7 @@ static void test_gram(void)
     static const uint32_t ranks[] = {1, 3, 16, 33, 128, 130, 300};
 
     for (size_t i = 0; i < SLC_COUNT(rows); i++) {
-        /* The oracle takes the time: the largest products are no matter of threads. */
+        /* The reference dominates the time; the largest products are irrelevant for threads. */
         for (size_t j = 0; j < (slc_test_threads_only() ? 5 : SLC_COUNT(ranks)); j++) {
             if (slc_test_quick() && ranks[j] > 100 && (i + j) % 3 != 0) {
                 continue;
@@ -154,7 +154,7 @@ static void test_sign_of_ties(void)
     double norms[2], signs[2];
 
     SLC_ASSERT_OK(slc_matrix_create(&a, SLC_F64, 3000, 2, &err), &err);
-    slc_matrix_set(&a, 10, 0, -4.0); /* the first of equal magnitudes decides */
+    slc_matrix_set(&a, 10, 0, -4.0); /* the first of equal magnitudes determines the sign */
     slc_matrix_set(&a, 2900, 0, 4.0);
     SLC_ASSERT_OK(slc_dense_column_norms(dense, &a, norms, signs, &err), &err);
     CU_ASSERT_EQUAL(signs[0], -1.0);
@@ -164,7 +164,7 @@ static void test_sign_of_ties(void)
     slc_dense_destroy(dense);
 }
 
-/* Squares that underflow or overflow do not spoil the norms. */
+/* Squares that underflow or overflow do not affect the norms. */
 static void test_extreme_norms(void)
 {
     static const double scales[] = {1e-320, 1e-300, 1e-170, 1e-140, 1.0, 1e140, 1e170, 1e300};
@@ -296,7 +296,7 @@ static const struct slc_test tests[] = {
     {"uniform filling", test_fill},
     {"same bits for any number of workers", test_same_bits},
     {"every allocation may fail", test_faults},
-    {"what does not fit is refused", test_refusals},
+    {"mismatched requests are rejected", test_refusals},
 };
 
 SLC_SUITE(dense)

@@ -1,8 +1,8 @@
 /*
- * The update of a factor whose rows have several owners: rows solved for range by range, in any
- * order and by several threads, and the Gram matrix taken afterwards give what the update of the
- * whole gives: the same bits up to rank 64, beyond it to rounding, and always the same for the same
- * ranges.
+ * The update of a factor whose rows have several owners: solving the rows range by range, in any
+ * order and by several threads, and computing the Gram matrix afterwards, gives the result of the
+ * update of the whole: the same bits up to rank 64, within rounding beyond it, and always the same
+ * bits for the same ranges.
  */
 #include "base/random.h"
 #include "base/thread/team.h"
@@ -131,7 +131,7 @@ static void parts_give_the_whole(void)
 }
 
 static const struct slc_test tests[] = {
-    {"parts give the whole", parts_give_the_whole},
+    {"parts yield the whole", parts_give_the_whole},
 };
 
 SLC_SUITE(dense_parts)

@@ -1,6 +1,6 @@
 /*
- * Solving and the update of a factor: the residual of every row whatever the condition of V, the
- * sums taken on the way, singular V, scales. On every instruction set this machine has.
+ * Solving and the update of a factor: the residual of every row for any condition of V, the sums
+ * computed along the way, singular V, scales. On every instruction set of this machine.
  */
 #include "base/error/fault.h"
 #include "base/random.h"
@@ -18,7 +18,7 @@
 
 static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};
 
-/* One system, one MTTKRP, and what comes of them. */
+/* One system, one MTTKRP, and their results. */
 struct problem {
     uint32_t rank;
     double *v, *left, *right;
@@ -89,7 +89,7 @@ static uint64_t count_padding(const struct slc_matrix *matrix)
     return wrong;
 }
 
-/* The sums are those of the factor as stored, rounding included. */
+/* The sums equal those of the stored factor, rounding included. */
 static void check_sums(const struct problem *problem)
 {
     const uint32_t rank = problem->rank;
@@ -147,7 +147,7 @@ static void check_update(enum slc_value_type type, uint64_t rows, uint32_t rank)
     problem_destroy(&problem);
 }
 
-/* Every rank that fills vectors, tiles and blocks differently, and around the change to BLAS. */
+/* Ranks that fill vectors, tiles and blocks differently, and around the switch to BLAS. */
 static void test_ranks(void)
 {
     static const uint32_t ranks[] = {1,  2,  3,  4,  5,  7,  8,  9,  12, 15, 16,
@@ -159,7 +159,7 @@ static void test_ranks(void)
     }
 }
 
-/* Blocks, panels and groups cut off at every place; none at all. */
+/* Blocks, panels and groups with every remainder; no rows. */
 static void test_rows(void)
 {
     static const uint64_t rows[] = {0, 1, 31, 32, 33, 64, 511, 512, 513, 1024, 1025, 2100};
@@ -197,7 +197,7 @@ static void test_scales(void)
     CU_ASSERT(slc_cpu_force_instruction_set(NULL));
 }
 
-/* As good as LAPACK's dposv on the same system, to the edge of singularity. */
+/* As accurate as LAPACK's dposv on the same system, to the limit of singularity. */
 static void test_conditions(void)
 {
     static const uint32_t ranks[] = {6, 16, 33, 64};
@@ -381,7 +381,7 @@ static void test_same_bits(void)
     CU_ASSERT(slc_cpu_force_instruction_set(NULL));
 }
 
-/* Solves for rows range by range, by workers in turn, and sums up. */
+/* Solves for the rows range by range, by alternating workers, and adds the sums. */
 static void solve_by_ranges(struct problem *problem)
 {
     static const uint64_t ends[] = {1, 33, 200, 200, 777, 778};
@@ -406,7 +406,7 @@ static void solve_by_ranges(struct problem *problem)
     slc_dense_destroy(dense);
 }
 
-/* Rows solved for range by range, with their sums, are those of one update. */
+/* Rows solved range by range, with their sums, equal one update. */
 static void test_ranges(void)
 {
     static const uint32_t ranks[] = {1, 5, 16, 64, 70, 140};
@@ -489,7 +489,7 @@ static const struct slc_test tests[] = {
     {"same bits for any number of workers", test_same_bits},
     {"range by range", test_ranges},
     {"every allocation may fail", test_faults},
-    {"what does not fit is refused", test_refusals},
+    {"mismatched requests are rejected", test_refusals},
 };
 
 SLC_SUITE(dense_solve)

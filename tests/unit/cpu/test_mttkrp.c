@@ -2,9 +2,9 @@
  * MTTKRP kernels and strategies against the oracle.
  *
  * Identities: with small integers every sum is exact, so every strategy, number of workers, element
- * type and instruction set must give the oracle's bits. With reals the error is bounded relative to
- * the same sum of magnitudes. ORDERED gives the same bits for any number of workers, any chunk size
- * and any instruction set.
+ * type and instruction set must yield the oracle's bits. With reals the error is bounded relative
+ * to the same sum of magnitudes. ORDERED yields the same bits for any number of workers, any chunk
+ * size and any instruction set.
  */
 #include "base/random.h"
 #include "mttkrp_fixture.h"
@@ -61,7 +61,7 @@ static void check_problem(struct slc_backend *backend, struct problem *problem, 
     CU_ASSERT(slc_cpu_force_instruction_set(NULL));
 }
 
-/* Modes from 1 to a few hundred, some of length 1, some far beyond the number of nonzeros. */
+/* Mode sizes from 1 to a few hundred, some of size 1, some far above the number of nonzeros. */
 static void random_dims(unsigned order, uint64_t draw, uint64_t *dims)
 {
     static const uint64_t lengths[] = {1, 2, 9, 40, 300, 2500};
@@ -80,7 +80,7 @@ static void sweep(bool integers)
 
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
     for (unsigned order = 1; order <= 8; order++) {
-        /* Every second rank, even orders the one half and odd ones the other. */
+        /* Every second rank; even orders use one half and odd orders the other. */
         for (size_t r = slc_test_quick() ? order % 2 : 0; r < SLC_COUNT(ranks);
              r += slc_test_threads_only() ? 6
                   : slc_test_quick()      ? 2
@@ -91,7 +91,7 @@ static void sweep(bool integers)
             uint64_t dims[SLC_MAX_ORDER];
             struct problem problem;
 
-            /* No runs, short ones, some, long ones; of the output's mode and of others. */
+            /* No runs, short, some, or long runs; of the output's mode and of others. */
             const struct runs runs = {(unsigned)slc_random_below(slc_test_seed(), 8, draw, order),
                                       (unsigned[]){0, 2, 5, 40}[draw % 4]};
 
@@ -100,7 +100,7 @@ static void sweep(bool integers)
             problem.tensor.tile_nnz = 150;
             problem.tensor.chunk_nnz = 64;
             for (unsigned m = 0; draw % 2 == 0 && m < order; m++) {
-                /* Rows that no nonzero names, so that the kernels expect to miss the cache. */
+                /* Rows without nonzeros, so that the kernels expect to miss the cache. */
                 problem.factors[m].rows += m == mode ? 0 : UINT64_C(1) << 32;
             }
             check_problem(backend, &problem, integers ? 0.0 : type == SLC_F32 ? 1e-5 : 1e-12);
@@ -120,7 +120,7 @@ static void test_reals(void)
     sweep(false);
 }
 
-/* Corner shapes: no nonzeros, one, 16 modes, one output row, the largest rank. */
+/* Edge cases: no nonzeros, one, 16 modes, one output row, the largest rank. */
 static void test_edges(void)
 {
     static const struct {
@@ -158,8 +158,8 @@ static void test_edges(void)
     backend->ops->destroy(backend);
 }
 
-/* Tiles of full size whose rows overflow the window or span many pieces of a copy, and dense ones.
- */
+/* Full tiles whose rows overflow the window or span many pieces of a private output, and dense
+ * ones. */
 static void test_large_tiles(void)
 {
     static const uint64_t dims[][3] = {{30000, 400, 300}, {3000000, 50, 60}, {700, 4000, 5000}};
@@ -211,7 +211,7 @@ static void check_same_bits(struct slc_backend *backend, struct problem *problem
             struct slc_mttkrp_job job;
 
             if (slc_test_threads_only() && w % 3 != 0) {
-                continue; /* one worker and the most */
+                continue; /* one worker and the largest number */
             }
             problem_job(problem, workers[w], &job);
             job.deterministic = true;
@@ -258,7 +258,7 @@ static void test_ordered_bits(void)
     backend->ops->destroy(backend);
 }
 
-/* The same over runs of fibers, cut where the decoder cuts them: of any mode, short and long. */
+/* The same over fiber runs, split where the decoder splits them: of any mode, short and long. */
 static void check_run_bits(struct slc_backend *backend, uint32_t rank)
 {
     static const uint64_t dims[] = {130, 900, 7, 40};
@@ -293,7 +293,7 @@ static void test_ordered_run_bits(void)
     backend->ops->destroy(backend);
 }
 
-/* One worker, f64, added straight to the output: the oracle's own order, so the oracle's bits. */
+/* One worker, f64, added directly to the output: the oracle's own order, so the oracle's bits. */
 static void test_direct_bits(void)
 {
     static const uint64_t dims[] = {90, 50, 70};
@@ -318,7 +318,7 @@ static void test_direct_bits(void)
     backend->ops->destroy(backend);
 }
 
-/* Row numbers beyond 32 bits in a factor; its memory is only touched where nonzeros are. */
+/* Row numbers above 2^32 in a factor; its memory is only touched at nonzeros. */
 static void test_four_billion_rows(void)
 {
     const uint64_t rows = UINT64_C(4500000000);
@@ -351,7 +351,7 @@ static void test_four_billion_rows(void)
     }
     guarded_create(&problem.out, SLC_F32, 3, 1);
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
-    /* Offsets are 32 bits: the tile of nonzeros 0 and 1 would be too wide, so it is cut. */
+    /* Offsets have 32 bits: a tile of nonzeros 0 and 1 would be too wide, so it is split. */
     problem.tensor.tile_nnz = 1;
     for (int conflict = SLC_CONFLICT_PRIVATE; conflict <= SLC_CONFLICT_ORDERED; conflict++) {
         problem_job(&problem, 2, &job);

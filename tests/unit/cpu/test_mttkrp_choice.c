@@ -1,6 +1,6 @@
 /*
- * Choosing a strategy: what the cost model expects, who takes which tile of a trial, and who wins,
- * by times that the test makes up.
+ * Choosing a strategy: the forecast of the cost model, the assignment of tiles in a trial, and the
+ * winner, with times invented by the test.
  */
 #include "cpu/cpu.h"
 #include "cpu/mttkrp/mttkrp_trial.h"
@@ -10,15 +10,15 @@
 
 enum { TILES = 400, COPY_BYTES = 1 << 20 };
 
-/* What tiles take in ns a nonzero, by candidate, and what they reach of a copy. */
+/* Time per nonzero of tiles, by candidate, and the bytes of a private output that they touch. */
 struct costs {
     uint64_t private_ns, locked_ns;
     uint64_t late_locked_ns; /* in the second half of the pass; 0: the same */
-    uint64_t copied_bytes;   /* of a tile that is added to a copy */
-    uint64_t outlier_every;  /* each so-and-so-many-th tile takes a hundred times as long */
+    uint64_t copied_bytes;   /* of a tile added to a private output */
+    uint64_t outlier_every;  /* every N-th tile takes a hundred times as long */
 };
 
-/* What a pass of TILES tiles did. */
+/* Result of a pass of TILES tiles. */
 struct outcome {
     unsigned timed[SLC_CONFLICT_REPLICA + 1]; /* tiles by strategy */
     unsigned others[SLC_CONFLICT_REPLICA + 1];
@@ -66,7 +66,7 @@ static void pass(struct slc_trial *trial, const struct costs *costs, struct outc
     }
 }
 
-/* The winner of a trial that begins with either candidate; both have to agree. */
+/* The winner of a trial that begins with either candidate; both must agree. */
 static enum slc_conflict winner_of(const struct costs *costs, unsigned workers)
 {
     enum slc_conflict winner[2];
@@ -115,7 +115,7 @@ static void deals_in_turns(void)
         pass(&trial, &costs, &outcome);
         CU_ASSERT_EQUAL(outcome.timed[SLC_CONFLICT_PRIVATE], half);
         CU_ASSERT_EQUAL(outcome.timed[SLC_CONFLICT_LOCKED], half);
-        /* Private leads from the first place on. */
+        /* Private is first in the initial order. */
         CU_ASSERT_EQUAL(outcome.others[SLC_CONFLICT_PRIVATE], TILES - 2 * half);
         CU_ASSERT_EQUAL(outcome.others[SLC_CONFLICT_LOCKED], 0);
         slc_trial_destroy(&trial);
@@ -132,7 +132,7 @@ static void the_faster_one_wins(void)
     }
 }
 
-/* One tile in five is interrupted; no median of a turn notices. */
+/* One tile in five is interrupted; the median of a turn is not affected. */
 static void interruptions_do_not_count(void)
 {
     CU_ASSERT_EQUAL(
@@ -143,7 +143,7 @@ static void interruptions_do_not_count(void)
         SLC_CONFLICT_LOCKED);
 }
 
-/* What is fast at the start of a file and slow after it loses. */
+/* A strategy that is fast at the start of a file and slow later loses. */
 static void all_of_the_pass_counts(void)
 {
     const struct costs costs = {.private_ns = 6, .locked_ns = 4, .late_locked_ns = 20};
@@ -151,17 +151,19 @@ static void all_of_the_pass_counts(void)
     CU_ASSERT_EQUAL(winner_of(&costs, 2), SLC_CONFLICT_PRIVATE);
 }
 
-/* Copies that every tile reaches anew cost more than tiles alone show. */
+/* Private outputs that every tile touches anew cost more than tiles alone show. */
 static void copies_are_paid_for(void)
 {
     struct costs costs = {.private_ns = 4, .locked_ns = 5};
 
-    costs.copied_bytes = COPY_BYTES / 100; /* at most a copy: nothing beside 26 M nonzeros */
+    costs.copied_bytes = COPY_BYTES / 100; /* at most a whole private output: negligible for 26 M
+                                            * nonzeros */
     CU_ASSERT_EQUAL(winner_of(&costs, 2), SLC_CONFLICT_PRIVATE);
     CU_ASSERT_EQUAL(winner_of(&costs, 1), SLC_CONFLICT_PRIVATE); /* the output itself */
 }
 
-/* The trial's copies are a whole output of 64 bytes a nonzero: 13 ns a nonzero, or what it took. */
+/* The private outputs of the trial have 64 bytes per nonzero in all: 13 ns per nonzero, or the
+ * measured time. */
 static void adding_up_is_measured(void)
 {
     static const struct {
@@ -169,8 +171,10 @@ static void adding_up_is_measured(void)
         unsigned pieces;
         enum slc_conflict winner;
     } cases[] = {
-        {0, 0, SLC_CONFLICT_LOCKED},       {1, 15, SLC_CONFLICT_LOCKED}, /* too few to tell */
-        {1, 16, SLC_CONFLICT_PRIVATE},     {1000, 100, SLC_CONFLICT_PRIVATE},
+        {0, 0, SLC_CONFLICT_LOCKED},
+        {1, 15, SLC_CONFLICT_LOCKED}, /* too few for a decision */
+        {1, 16, SLC_CONFLICT_PRIVATE},
+        {1000, 100, SLC_CONFLICT_PRIVATE},
         {65536, 100, SLC_CONFLICT_LOCKED},
     };
 
@@ -199,9 +203,8 @@ static void adding_up_is_measured(void)
     }
 }
 
-/* A pass that ends within the trial, or whose tiles are empty, or that has no rival, tells nothing.
- */
-static void says_nothing_too_early(void)
+/* A pass that ends within the trial, has empty tiles, or no rival, decides nothing. */
+static void decides_nothing_too_early(void)
 {
     const struct costs costs = {.private_ns = 9, .locked_ns = 4};
     struct slc_conflict_choice choice = {.chosen = SLC_CONFLICT_PRIVATE};
@@ -227,7 +230,8 @@ static void says_nothing_too_early(void)
         }
     }
     slc_trial_end(&trial);
-    CU_ASSERT_TRUE(slc_trial_result(&trial, &choice)); /* the one expected to be faster stays */
+    CU_ASSERT_TRUE(slc_trial_result(&trial, &choice)); /* the candidate with the faster forecast
+                                                        * is kept */
 
     begin(&trial, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO, 2);
     CU_ASSERT_FALSE(slc_trial_result(&trial, &choice));
@@ -235,7 +239,7 @@ static void says_nothing_too_early(void)
     slc_trial_destroy(&trial);
 }
 
-/* What a backend chooses for a shape. */
+/* The choice of a backend for a shape. */
 static struct slc_conflict_choice
 choose(unsigned workers, uint64_t nnz, const uint64_t dims[3], bool deterministic)
 {
@@ -257,7 +261,7 @@ choose(unsigned workers, uint64_t nnz, const uint64_t dims[3], bool deterministi
     return choice;
 }
 
-static void expects_what_was_measured(void)
+static void forecasts_measured_times(void)
 {
     static const struct {
         unsigned workers;
@@ -266,16 +270,17 @@ static void expects_what_was_measured(void)
         enum slc_conflict chosen, rival;
     } cases[] = {
         {1, 20000000, {5000000, 3000000, 1000000}, SLC_CONFLICT_DIRECT, SLC_CONFLICT_AUTO},
-        /* Short modes cost nothing either way; there is nothing to gain. */
+        /* Small modes cost nothing either way; there is nothing to gain. */
         {2, 20000000, {1000, 1000, 3587}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO},
         {64, 900000000, {1000, 1000, 3587}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO},
-        /* Tiles that would have to be sorted: 40 against 65 ns; with copies for many, too dear. */
+        /* Tiles that would need sorting: 40 against 65 ns; private outputs for many workers cost
+         * too much. */
         {2, 20000000, {3000000, 5000000, 1000000}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO},
         {64, 20000000, {5000000, 3000000, 1000000}, SLC_CONFLICT_LOCKED, SLC_CONFLICT_AUTO},
-        /* So many tiles that trying what ought to be slow costs little. */
+        /* So many tiles that trying the presumably slow strategy costs little. */
         {2, 52599649, {4774840, 4774840, 56727}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED},
         {64, 900000000, {5000000, 3000000, 1000000}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED},
-        /* A long mode whose tiles lie in narrow windows: close. */
+        /* A large mode whose tiles have narrow windows: close. */
         {2, 27809031, {2487826, 58, 197}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED},
         {2, 2780903, {248782, 58, 197}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO},
         {8, 27809031, {2487826, 58, 197}, SLC_CONFLICT_LOCKED, SLC_CONFLICT_AUTO},
@@ -301,7 +306,7 @@ static void expects_what_was_measured(void)
     }
 }
 
-/* Columns in place of locks: where every worker has some, and not too many decode the same. */
+/* Columns instead of locks: if every worker has some, and not too many decode the same tiles. */
 static void columns_spare_memory(void)
 {
     static const uint64_t dims[3] = {3000000, 5000000, 1000000};
@@ -336,14 +341,14 @@ static void deterministic_jobs_have_no_choice(void)
 }
 
 static const struct slc_test tests[] = {
-    {"candidates take turns, the leader the rest", deals_in_turns},
-    {"the faster one wins, whoever begins", the_faster_one_wins},
+    {"candidates alternate, the leader gets the rest", deals_in_turns},
+    {"the faster candidate wins, whichever begins", the_faster_one_wins},
     {"interruptions do not count", interruptions_do_not_count},
     {"all of the pass counts", all_of_the_pass_counts},
     {"copies are paid for once", copies_are_paid_for},
     {"adding up is measured", adding_up_is_measured},
-    {"a trial that is not over says nothing", says_nothing_too_early},
-    {"the model expects what was measured", expects_what_was_measured},
+    {"a trial that is not over says nothing", decides_nothing_too_early},
+    {"the model forecasts the measured times", forecasts_measured_times},
     {"columns spare memory", columns_spare_memory},
     {"deterministic jobs have no choice", deterministic_jobs_have_no_choice},
 };

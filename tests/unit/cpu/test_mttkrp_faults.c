@@ -1,5 +1,6 @@
 /*
- * MTTKRP jobs that go wrong: stopped, damaged, refused, out of memory; and what a job may take.
+ * MTTKRP jobs that fail: stopped, damaged, rejected, out of memory; and the memory that a job may
+ * use.
  */
 #include "base/error/fault.h"
 #include "cpu/mttkrp/mttkrp.h"
@@ -28,7 +29,7 @@ static void *wait_for_turn(void *argument)
     return NULL;
 }
 
-/* Until a tile waits for the one before. */
+/* Waits until a tile waits for the previous one. */
 static void wait_for_waiter(struct slc_backend *backend)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
@@ -60,13 +61,13 @@ static void test_abort(void)
     SLC_ASSERT_OK(backend->ops->mttkrp_begin(backend, &job, &err), &err);
     waiter = (struct waiter){backend, &problem.tensor, SLC_OK};
     CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, wait_for_turn, &waiter), 0);
-    wait_for_waiter(backend); /* tile 0 never comes */
+    wait_for_waiter(backend); /* tile 0 never arrives */
     backend->ops->mttkrp_abort(backend);
     pthread_join(thread, NULL);
     CU_ASSERT_EQUAL(waiter.status, SLC_ERR_INTERRUPTED);
     SLC_ASSERT_FAILS(backend->ops->mttkrp_end(backend, &err), SLC_ERR_INTERRUPTED, &err, "stopped");
 
-    slc_error_clear(&err); /* and the backend is as good as new */
+    slc_error_clear(&err); /* and the backend can be used again */
     SLC_ASSERT_OK(run_pass(backend, &problem, &job, &err), &err);
     CU_ASSERT_EQUAL(count_wrong(&problem, 0.0), 0);
     problem_destroy(&problem);
@@ -175,7 +176,7 @@ static void test_faults(void)
     problem_destroy(&problem);
 }
 
-/* Begin takes what scratch_bytes said, at most, and nothing at all the second time. */
+/* Begin allocates at most scratch_bytes, and nothing the second time. */
 static void test_scratch(void)
 {
     static const uint64_t dims[] = {40000, 20, 30};
@@ -198,7 +199,7 @@ static void test_scratch(void)
         job.rival = conflicts[c][1];
         bytes = backend->ops->mttkrp_scratch_bytes(&job, dims[0]);
         CU_ASSERT(bytes > 0 && bytes <= (UINT64_C(16) << 20));
-        job.output = NULL; /* as a plan asks, before the type is known */
+        job.output = NULL; /* as for a plan, before the type is known */
         CU_ASSERT(backend->ops->mttkrp_scratch_bytes(&job, dims[0]) >= bytes);
         problem_job(&problem, 2, &job);
         job.conflict = conflicts[c][0];

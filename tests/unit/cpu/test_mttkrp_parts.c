@@ -1,7 +1,7 @@
 /*
- * MTTKRPs that are kept between two tiles, and gone on with by another backend: the oracle's
- * numbers by every strategy, and where a strategy promises bits those of an uninterrupted job,
- * however often it is interrupted.
+ * MTTKRPs whose state is saved between two tiles and resumed by another backend: the oracle's
+ * numbers by every strategy and, for strategies that guarantee bits, those of an uninterrupted job,
+ * for any number of interruptions.
  */
 #include "kept_state.h"
 #include "mttkrp_fixture.h"
@@ -16,7 +16,7 @@ static void spoil(struct problem *problem)
            problem->out.output.rows * problem->out.output.pitch * slc_value_bytes(problem->type));
 }
 
-/* A job that goes on in another backend, with other workers, after every `part` tiles or
+/* A job that moves to another backend, with other workers, after every `part` tiles or
  * partitions. */
 static void run_kept(struct problem *problem, struct slc_mttkrp_job job, uint64_t part)
 {
@@ -50,7 +50,7 @@ static void run_kept(struct problem *problem, struct slc_mttkrp_job job, uint64_
     }
 }
 
-/* The same without leaving the backend: what lies there is looked at, and the job goes on. */
+/* The same within one backend: the state is read, and the job continues. */
 static void run_watched(struct problem *problem, const struct slc_mttkrp_job *job, uint64_t part)
 {
     const uint64_t count =
@@ -74,7 +74,7 @@ static void run_watched(struct problem *problem, const struct slc_mttkrp_job *jo
     backend->ops->destroy(backend);
 }
 
-/* An uninterrupted job's bits; Owns: free. */
+/* The bits of an uninterrupted job; Owns: free. */
 static unsigned char *run_whole(struct problem *problem, const struct slc_mttkrp_job *job)
 {
     const struct slc_matrix *output = &problem->out.output;
@@ -116,7 +116,7 @@ static void check_way(size_t way, unsigned workers, enum slc_value_type type, bo
     problem_create(&problem, 3, dims, 900, 0, 9, type, integers);
     problem.tensor.tile_nnz = 50;
     if (ways[way].conflict == SLC_CONFLICT_ROWS) {
-        problem_partition(&problem, 60); /* rows fill more than one */
+        problem_partition(&problem, 60); /* rows span more than one */
     }
     problem_job(&problem, ways[way].conflict == SLC_CONFLICT_DIRECT ? 1 : workers, &job);
     job.conflict = ways[way].conflict;
@@ -155,7 +155,7 @@ static void every_strategy(void)
     }
 }
 
-/* What is kept of a job has the same bytes for any number of workers, where its sums have. */
+/* The saved state of a job has the same bytes for any number of workers if its sums do. */
 static void same_bytes_are_kept(void)
 {
     for (size_t way = 4; way <= 5; way++) {

@@ -2,10 +2,10 @@
  * MTTKRP from a layout sorted by its mode: partitions whose rows have one owner
  * (SLC_CONFLICT_ROWS).
  *
- * Identities: with small integers every sum is exact, so the oracle's bits are the answer. With
+ * Identities: with small integers every sum is exact, so the result has the oracle's bits. With
  * reals the bits are the same for any number of workers, any order of partitions, and every
- * instruction set: within a row sums are taken in the order of the layout, and a row that is split
- * over partitions is added up in their order.
+ * instruction set: sums within a row are in layout order, and a row split over partitions is summed
+ * in partition order.
  */
 #include "base/random.h"
 #include "mttkrp_fixture.h"
@@ -17,7 +17,7 @@
 static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};
 static const unsigned worker_counts[] = {1, 2, 5};
 
-/* The bits that a pass leaves in the output, which held garbage before. */
+/* The bits that a pass leaves in an output that held garbage before. */
 static void run(struct slc_backend *backend, struct problem *problem, unsigned workers)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -30,7 +30,8 @@ static void run(struct slc_backend *backend, struct problem *problem, unsigned w
     CU_ASSERT(canaries_live(&problem->out));
 }
 
-/* Every set, number of workers and order of partitions gives the oracle's sums and equal bits. */
+/* Every instruction set, number of workers and order of partitions yields the oracle's sums and
+ * equal bits. */
 static void check_problem(struct slc_backend *backend, struct problem *problem, double tolerance)
 {
     const struct slc_matrix *output = &problem->out.output;
@@ -101,7 +102,7 @@ static void test_reals(void)
     sweep(false);
 }
 
-/* No nonzeros, one, and all of them in one row that is split over many partitions. */
+/* No nonzeros, one, and all of them in one row split over many partitions. */
 static void test_edges(void)
 {
     static const struct {
@@ -125,7 +126,7 @@ static void test_edges(void)
     backend->ops->destroy(backend);
 }
 
-/* Rows are complete, in either type, before the job has ended, once all their tiles are in. */
+/* Rows are complete, in either type, before the end of the job, once all their tiles are added. */
 static void test_complete_rows(void)
 {
     const uint64_t dims[] = {200, 20, 30};
@@ -160,8 +161,8 @@ static void test_complete_rows(void)
     backend->ops->destroy(backend);
 }
 
-/* Deterministic jobs, and those that ask for it by name, are the same; without partitions there is
- * none. */
+/* Deterministic jobs, and those that request it by name, are the same; without partitions it is
+ * unavailable. */
 static void test_choice(void)
 {
     const uint64_t dims[] = {30, 40, 50};
@@ -224,7 +225,7 @@ static void test_refusals(void)
     backend->ops->destroy(backend);
 }
 
-/* Gives tiles of the partitions that device `device` of `devices` owns to its backend. */
+/* Adds the tiles of the partitions owned by device `device` of `devices` to its backend. */
 static void add_tiles_of(struct slc_backend *backend,
                          const struct problem *problem,
                          unsigned device,
@@ -244,8 +245,8 @@ static void add_tiles_of(struct slc_backend *backend,
 }
 
 /*
- * Partitions of one row with two owners: its sums, taken in order from whoever has them and given
- * to the owner of the first partition, give the bits of a single owner.
+ * Partitions of one row with two owners: its sums, collected in order and passed to the owner of
+ * the first partition, yield the bits of a single owner.
  */
 static void check_two_owners(enum slc_value_type type)
 {
@@ -277,7 +278,8 @@ static void check_two_owners(enum slc_value_type type)
 
         CU_ASSERT_FALSE(owner->ops->mttkrp_split_take(backends[(p + 1) % 2], p, &row, sums));
         if (owner->ops->mttkrp_split_take(owner, p, &row, sums)) {
-            /* All rows begin in partitions of either; each is given to the first device here. */
+            /* Rows begin in partitions of either device; here each is passed to the first
+             * device. */
             backends[0]->ops->mttkrp_split_add(backends[0], row, sums);
             CU_ASSERT_FALSE(owner->ops->mttkrp_split_take(owner, p, &row, sums));
             taken++;
@@ -289,7 +291,7 @@ static void check_two_owners(enum slc_value_type type)
         SLC_ASSERT_OK(backends[d]->ops->mttkrp_end(backends[d], &err), &err);
         CU_ASSERT_FALSE(backends[d]->ops->mttkrp_split_take(backends[d], 1, &row, sums));
     }
-    /* Row 0 begins in partition 0, the first device's. */
+    /* Row 0 begins in partition 0, which the first device owns. */
     CU_ASSERT_EQUAL(memcmp(outputs[0].buffer.data, problem.out.output.buffer.data,
                            slc_matrix_row_bytes(&outputs[0])),
                     0);
@@ -306,7 +308,8 @@ static void test_owners(void)
     check_two_owners(SLC_F32);
 }
 
-/* What a plan is told holds, and allocations beyond any count are refused before they are tried. */
+/* The forecast for a plan holds, and impossibly large allocations are rejected before they are
+ * tried. */
 static void test_scratch(void)
 {
     const uint64_t dims[] = {30, 40, 50};
@@ -337,8 +340,8 @@ static void test_scratch(void)
 }
 
 static const struct slc_test tests[] = {
-    {"integers give the oracle's bits", test_integers},
-    {"reals give equal bits", test_reals},
+    {"integers yield the oracle's bits", test_integers},
+    {"reals yield equal bits", test_reals},
     {"no nonzero, one, one row", test_edges},
     {"rows that are complete before the end", test_complete_rows},
     {"a row with two owners", test_owners},

@@ -1,7 +1,7 @@
 /*
- * Passes with a trial: whichever candidate begins and whichever wins, every nonzero counts once.
+ * Passes with a trial: whichever candidate begins or wins, every nonzero counts once.
  *
- * Small integers make sums exact, so any mixture of strategies has to give the oracle's bits.
+ * Small integers make sums exact, so any mixture of strategies must yield the oracle's bits.
  */
 #include "base/random.h"
 #include "cpu/mttkrp/mttkrp.h"
@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-/* A clock that makes the tiles of one strategy slow. One worker: it is read before and after. */
+/* A clock that makes the tiles of one strategy slow. One worker: it is read before and after
+ * each. */
 static struct slc_cpu_backend *watched;
 static enum slc_conflict slow;
 static uint64_t now_ns;
@@ -21,7 +22,7 @@ static uint64_t made_up_clock(void)
     const uint64_t place = (trial->started - 1) / trial->place_tiles;
     const uint64_t turn = (trial->started - 1) % trial->place_tiles / SLC_TRIAL_TURN_TILES;
 
-    /* The candidates begin by turns, as mttkrp_trial.h says. */
+    /* The candidates alternate in beginning, as described in mttkrp_trial.h. */
     now_ns += trial->candidates[(turn + place) % 2] == slow ? 1000000 : 1000;
     return now_ns;
 }
@@ -49,8 +50,9 @@ static void check_trials(struct slc_backend *backend, struct problem *problem)
     }
 }
 
-/* Orders 1 to 6, odd ranks, both types; tiles that end within a trial, in one, and far beyond. */
-static void gives_the_oracles_bits(void)
+/* Orders 1 to 6, odd ranks, both types; passes that end within a trial, at its end, and far
+ * after it. */
+static void yields_the_oracles_bits(void)
 {
     static const uint64_t lengths[] = {1, 9, 40, 300, 3000};
     static const uint32_t ranks[] = {1, 7, 16, 33};
@@ -81,7 +83,7 @@ static void gives_the_oracles_bits(void)
     backend->ops->destroy(backend);
 }
 
-static void takes_empty_tensors_and_single_tiles(void)
+static void accepts_empty_tensors_and_single_tiles(void)
 {
     static const uint64_t dims[] = {300, 20, 9};
     struct slc_backend *backend = NULL;
@@ -98,7 +100,7 @@ static void takes_empty_tensors_and_single_tiles(void)
     backend->ops->destroy(backend);
 }
 
-/* The winner of a trial by one worker under the made-up clock, and the pass's numbers. */
+/* The winner of a trial with one worker and the invented clock, and the numbers of the pass. */
 static void the_clock_decides(void)
 {
     static const uint64_t dims[] = {3000, 20, 30};
@@ -126,7 +128,7 @@ static void the_clock_decides(void)
             CU_ASSERT_TRUE(backend->ops->mttkrp_tried(backend, &choice));
             CU_ASSERT_TRUE(choice.costs[0].measured_ns > 0 && choice.costs[1].measured_ns > 0);
             CU_ASSERT_NOT_EQUAL(choice.chosen, slow);
-            /* A job without a trial leaves nothing of the last one behind. */
+            /* A job without a trial keeps nothing of the last one. */
             job.rival = SLC_CONFLICT_AUTO;
             SLC_ASSERT_OK(run_pass(backend, &problem, &job, &err), &err);
             CU_ASSERT_FALSE(backend->ops->mttkrp_tried(backend, &choice));
@@ -136,7 +138,7 @@ static void the_clock_decides(void)
     backend->ops->destroy(backend);
 }
 
-/* The k-th allocation fails, for every k; a damaged tile ends the pass; the next one is sound. */
+/* The k-th allocation fails, for every k; a damaged tile ends the pass; the next pass succeeds. */
 static void fails_cleanly(void)
 {
     static const uint64_t dims[] = {5000, 20, 30};
@@ -207,8 +209,8 @@ static void refuses_other_candidates(void)
 }
 
 static const struct slc_test tests[] = {
-    {"the oracle's bits, whoever begins", gives_the_oracles_bits},
-    {"empty tensors and single tiles", takes_empty_tensors_and_single_tiles},
+    {"the oracle's bits, whichever begins", yields_the_oracles_bits},
+    {"empty tensors and single tiles", accepts_empty_tensors_and_single_tiles},
     {"the clock decides", the_clock_decides},
     {"faults end a trial cleanly", fails_cleanly},
     {"other candidates are refused", refuses_other_candidates},

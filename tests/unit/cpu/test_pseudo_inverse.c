@@ -1,6 +1,6 @@
 /*
- * Pseudo-inverses by the four conditions of Penrose, of which there is one matrix alone: tall,
- * wide, of dependent columns, badly conditioned; and the core of a tile against its definition.
+ * Pseudo-inverses, checked by the four Penrose conditions, which only one matrix satisfies: tall,
+ * wide, with dependent columns, ill-conditioned; and the core of a tile against its definition.
  */
 #include "cpu/dense/pseudo_inverse.h"
 
@@ -54,7 +54,8 @@ static void cross(const struct slc_matrix *a, const struct slc_matrix *b, double
     }
 }
 
-/* The largest of |a c - b|, relative to b's largest; c is cols x cols, transposed where asked. */
+/* The largest element of |a c - b|, relative to the largest of b; c is cols x cols, optionally
+ * transposed. */
 static double product_difference(const struct slc_matrix *a,
                                  const double *c,
                                  bool transposed,
@@ -95,7 +96,7 @@ static void check_penrose(uint64_t rows, uint32_t cols, uint32_t independent, do
     CU_ASSERT(largest_difference(c, t, (uint64_t)cols * cols) < bound);
     CU_ASSERT(product_difference(&a, c, false, &a) < bound);
     CU_ASSERT(product_difference(&w, t, false, &w) < bound);
-    /* A W^T, rows x rows, by its entries. */
+    /* A W^T, rows x rows, element by element. */
     for (uint64_t i = 0; i < rows && i < 20; i++) {
         for (uint64_t j = 0; j < i; j++) {
             double one = 0.0, other = 0.0;
@@ -142,8 +143,8 @@ static void of_zeros_is_zeros(void)
     slc_matrix_destroy(&a);
 }
 
-/* Columns that are nearly the same: the small difference is known to as many digits as are left. */
-static void keeps_what_a_bad_condition_leaves(void)
+/* Nearly equal columns: their small difference is known to the remaining digits. */
+static void keeps_possible_accuracy(void)
 {
     const double small = 1e-7;
     struct slc_error err = SLC_ERROR_INIT;
@@ -231,7 +232,7 @@ static void check_core(unsigned order, uint32_t rank)
     free(scratch);
 }
 
-static void cores_are_what_they_are_defined_as(void)
+static void cores_match_their_definition(void)
 {
     check_core(1, 3);
     check_core(2, 5);
@@ -248,9 +249,9 @@ static void cores_are_what_they_are_defined_as(void)
 static const struct slc_test tests[] = {
     {"meets the conditions of Penrose", meets_the_conditions_of_penrose},
     {"of zeros is zeros", of_zeros_is_zeros},
-    {"keeps what a bad condition leaves", keeps_what_a_bad_condition_leaves},
+    {"keeps the accuracy that conditioning allows", keeps_possible_accuracy},
     {"needs memory", needs_memory},
-    {"cores are what they are defined as", cores_are_what_they_are_defined_as},
+    {"cores match their definition", cores_match_their_definition},
 };
 
 SLC_SUITE(pseudo_inverse)

@@ -1,4 +1,4 @@
-/* Copies whose rows have one owner: the numbers that come of them. */
+/* Replicas, in which every row has one owner: their numerical results. */
 #include "base/thread/team.h"
 #include "base/topology/placement.h"
 #include "replica_fixture.h"
@@ -27,7 +27,7 @@ static void check_problem(struct problem *problem, double tolerance)
     backend->ops->destroy(backend);
 }
 
-/* Shapes with short, long, single-row and heavy modes; integers make sums exact. */
+/* Shapes with small, large, single-row and heavy modes; integers make sums exact. */
 static void test_shapes(void)
 {
     static const struct {
@@ -70,13 +70,13 @@ static void test_shapes(void)
     }
 }
 
-/* Several pieces a range, runs over the ends of chunks, and reals. */
+/* Several pieces per range, runs across the ends of chunks, and reals. */
 static void test_large(void)
 {
     static const uint64_t dims[] = {12, 30000, 700};
     struct problem problem;
 
-    if (slc_test_threads_only()) { /* the mode whose rows lie in one range: four pieces of it */
+    if (slc_test_threads_only()) { /* the mode whose rows are in one range: four pieces of it */
         problem_create_runs(&problem, 3, dims, 100000, 0, 16, SLC_F64, true, (struct runs){1, 40});
         check_problem(&problem, 0);
         problem_destroy(&problem);
@@ -93,7 +93,8 @@ static void test_large(void)
     problem_destroy(&problem);
 }
 
-/* Makes copies by trying forms, which is told of those it was done for; never without factors. */
+/* Makes replicas with trials of forms; the trials are reported for the modes tried, never
+ * without factors. */
 static void
 check_tried(struct slc_backend *backend, const struct problem *problem, unsigned workers)
 {
@@ -121,9 +122,9 @@ check_tried(struct slc_backend *backend, const struct problem *problem, unsigned
 }
 
 /*
- * Forms tried by computing: whatever is chosen, the sums are right, and so they are when copies are
- * made again. Four modes whose best form is in doubt, and enough nonzeros for a trial; three modes
- * under ThreadSanitizer, where there are half as many forms.
+ * Forms chosen by trials: for any choice the sums are right, also when replicas are made again.
+ * Four modes whose best form is uncertain, and enough nonzeros for a trial; three modes under
+ * ThreadSanitizer, with half as many forms.
  */
 static void test_trial(void)
 {
@@ -149,7 +150,7 @@ static void test_trial(void)
     }
 }
 
-/* Sixteen modes of 32 rows take 80 bits: too many to sort by. */
+/* Sixteen modes of 32 rows need 80 bits: too many for a sort key. */
 static void test_wide_keys(void)
 {
     struct problem problem;
@@ -163,7 +164,7 @@ static void test_wide_keys(void)
     problem_destroy(&problem);
 }
 
-/* On two nodes, the second with one worker of three: the same sums, and memory for each node. */
+/* On two nodes, the second with one worker of three: the same sums, and memory on each node. */
 static void test_nodes(void)
 {
     static const struct slc_placement placement = {
@@ -200,7 +201,7 @@ static void test_nodes(void)
     backend->ops->destroy(backend);
 }
 
-/* The same sums however threads take turns: reals, whose sums depend on their order. */
+/* The same sums for any thread schedule: reals, whose sums depend on their order. */
 static void test_repeatable(void)
 {
     static const uint64_t dims[] = {20, 5000, 600};
@@ -235,8 +236,8 @@ static void test_repeatable(void)
 }
 
 /*
- * Every instruction set, from chunks with runs, long runs and none. Sets that fuse multiply and add
- * round less often; integers come out exact from all.
+ * Every instruction set, from chunks with runs, long runs and none. Sets with fused multiply-add
+ * round less often; integers are exact in all.
  */
 static void check_sets(struct slc_backend *backend, struct problem *problem, double tolerance)
 {
@@ -288,7 +289,7 @@ static void test_instruction_sets(void)
     backend->ops->destroy(backend);
 }
 
-/* Heavy rows all over a long mode: many ranges in several items, each with windows. */
+/* Heavy rows throughout a large mode: many ranges in several items, each with windows. */
 static void test_heavy_rows(void)
 {
     static const uint64_t dims[] = {40000, 90};
@@ -360,7 +361,7 @@ static void test_loading_together(void)
     for (unsigned workers = 1; workers <= 4; workers++) {
         struct loading loading = {.backend = backend, .tensor = &problem.tensor};
 
-        /* More loaders than workers of the copies, and fewer. */
+        /* More loaders than workers of the replicas, and fewer. */
         SLC_ASSERT_OK(backend->ops->replica_begin(backend, &shape, SLC_F64, 5 - workers, &err),
                       &err);
         SLC_ASSERT_OK(slc_team_run(workers, load_tiles, &loading, &err), &err);

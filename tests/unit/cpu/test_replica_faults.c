@@ -1,12 +1,12 @@
 /*
- * Copies whose making ends early: by a stop, and by a fault at every place. Nothing is held then,
- * and the same backend makes them again.
+ * Replicas whose construction ends early: by a stop, and by a fault at every point. Nothing is held
+ * then, and the same backend can make them again.
  */
 #include "base/error/fault.h"
 #include "replica_fixture.h"
 #include "slc_test.h"
 
-/* A stop, by flag or time, is noticed before the next copy, and nothing is held then. */
+/* A stop, by flag or time, is noticed before the next replica, and nothing is held then. */
 static void test_stop(void)
 {
     static const uint64_t dims[] = {50, 20, 30};
@@ -36,7 +36,7 @@ static void test_stop(void)
     backend->ops->destroy(backend);
 }
 
-/* The k-th allocation, or thread, is refused, for every k; then the same backend is used again. */
+/* The k-th allocation, or thread, fails, for every k; then the same backend is used again. */
 static void
 check_faults(enum slc_fault_kind kind, enum slc_status refused, enum slc_value_type type)
 {
@@ -71,7 +71,7 @@ check_faults(enum slc_fault_kind kind, enum slc_status refused, enum slc_value_t
     problem_destroy(&problem);
 }
 
-/* How many allocations making copies takes, with forms tried or not. */
+/* Number of allocations for making replicas, with or without trials of forms. */
 static uint64_t allocations(struct slc_backend *backend, const struct problem *problem, bool tried)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -86,7 +86,7 @@ static uint64_t allocations(struct slc_backend *backend, const struct problem *p
     return seen;
 }
 
-/* The same while forms are tried, and factors of another tensor. */
+/* The same during trials of forms, and with factors of another tensor. */
 static void test_trial_faults(void)
 {
     static const uint64_t dims[] = {40, 30, 50};

@@ -1,12 +1,12 @@
 /*
- * Copies in every form that one may have, whatever the model of their cost would choose: kernels of
- * every instruction set, for each number of modes that vary within a run.
+ * Replicas in every possible form, independent of the cost model: kernels of every instruction set,
+ * for each number of modes that vary within a run.
  */
 #include "cpu/replica/replica_build.h"
 #include "replica_fixture.h"
 #include "slc_test.h"
 
-/* Takes a problem's nonzeros in and cuts them into pieces of its mode, whose form is open. */
+/* Adds a problem's nonzeros and splits them into pieces of its mode, without choosing a form. */
 static void split(struct slc_backend *backend, const struct problem *problem, unsigned workers)
 {
     struct slc_replica *replica = replica_of(backend);
@@ -22,7 +22,7 @@ static void split(struct slc_backend *backend, const struct problem *problem, un
     replica->ready = true;
 }
 
-/* Writes the pieces in one form, and computes from them by every instruction set. */
+/* Writes the pieces in one form, and computes from them with every instruction set. */
 static void check_form(struct slc_backend *backend, struct problem *problem, uint32_t varying)
 {
     static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};
@@ -43,7 +43,7 @@ static void check_form(struct slc_backend *backend, struct problem *problem, uin
     (void)slc_cpu_force_instruction_set(NULL);
 }
 
-/* Fibers of the output's mode are a form of their own; else it is among those that agree. */
+/* Fibers of the output's mode are their own form; otherwise it is among those that agree. */
 static void check_forms(struct problem *problem)
 {
     const uint32_t output = UINT32_C(1) << problem->mode;
@@ -60,7 +60,7 @@ static void check_forms(struct problem *problem)
     backend->ops->destroy(backend);
 }
 
-/* Up to six modes vary, within runs that are short or, along mode 1 or the output's, long. */
+/* Up to six modes vary, within runs that are short or, along mode 1 or the output's mode, long. */
 static void test_forms(void)
 {
     static const uint64_t dims[] = {40, 3, 25, 2, 4, 30, 6};
@@ -80,7 +80,7 @@ static void test_forms(void)
     }
 }
 
-/* Three modes of 17 bits and the output are too much to tell runs by: such pieces do without. */
+/* Three modes of 17 bits and the output are too much for a run key: such pieces have no runs. */
 static void test_wide_runs(void)
 {
     static const uint64_t dims[] = {70000, 9, 70001, 70002, 70003};
@@ -102,7 +102,7 @@ static void test_wide_runs(void)
     problem_destroy(&problem);
 }
 
-/* Different pairs of coordinates in modes 0 and 2, below 64 each. */
+/* Distinct pairs of coordinates in modes 0 and 2, below 64 each. */
 static unsigned count_pairs(const struct fake_tensor *tensor)
 {
     bool there[64][64] = {{false}};
@@ -117,8 +117,8 @@ static unsigned count_pairs(const struct fake_tensor *tensor)
     return count;
 }
 
-/* What a backend says of a copy: which modes vary, and nonzeros by the runs that there are. */
-static void test_told(void)
+/* The backend's description of a replica: the modes that vary, and nonzeros per run. */
+static void test_description(void)
 {
     static const uint64_t dims[] = {50, 9, 2};
     const struct slc_replica_form untouched = {.varying = 77, .nnz_per_run = 7, .tried = 7};
@@ -143,7 +143,7 @@ static void test_told(void)
     CU_ASSERT_EQUAL(form.varying, SLC_REPLICA_PLAIN);
     CU_ASSERT_EQUAL(form.nnz_per_run, 1.0);
 
-    /* No such mode, and no copies: nothing changes. */
+    /* Without such a mode, or without replicas, nothing changes. */
     form = untouched;
     CU_ASSERT_FALSE(backend->ops->replica_form(backend, 3, &form));
     backend->ops->replica_drop(backend);
@@ -162,8 +162,8 @@ static void test_told(void)
 
 static const struct slc_test tests[] = {
     {"every form, by every instruction set", test_forms},
-    {"runs that keys cannot tell apart", test_wide_runs},
-    {"what is told of a form", test_told},
+    {"runs too wide for keys", test_wide_runs},
+    {"the description of a form", test_description},
 };
 
 SLC_SUITE(replica_forms)

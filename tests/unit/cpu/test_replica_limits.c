@@ -1,7 +1,4 @@
-/*
- * Copies at their limits: the memory that a plan counts for them, the longest mode and the most
- * threads.
- */
+/* Replicas at their limits: the memory counted by a plan, the largest mode and the most threads. */
 #include "base/memory/checked.h"
 #include "cpu/mttkrp/mttkrp.h"
 #include "cpu/replica/replica_build.h"
@@ -18,7 +15,7 @@ static uint64_t buckets_of(uint64_t rows)
     return ((rows - 1) >> shift) + 1;
 }
 
-/* What one mode's copy holds. */
+/* Bytes of the replica of one mode. */
 static uint64_t mode_bytes(const struct slc_replica *replica, unsigned mode)
 {
     const struct slc_replica_mode *copy = &replica->modes[mode];
@@ -27,7 +24,7 @@ static uint64_t mode_bytes(const struct slc_replica *replica, unsigned mode)
            copy->item_count * sizeof *copy->items + (copy->piece_count + 1) * sizeof *copy->pieces;
 }
 
-/* Scratch that an MTTKRP of the mode would map. */
+/* Scratch bytes mapped for an MTTKRP of the mode. */
 static uint64_t
 scratch_bytes(struct slc_backend *backend, unsigned mode, uint32_t rank, unsigned workers)
 {
@@ -41,7 +38,7 @@ scratch_bytes(struct slc_backend *backend, unsigned mode, uint32_t rank, unsigne
     return slc_buffer_footprint(bytes, slc_mttkrp_pages(bytes));
 }
 
-/* What trying forms of the mode would map, after scratch_bytes. */
+/* Bytes mapped for trials of forms of the mode, after scratch_bytes. */
 static uint64_t trial_bytes(const struct slc_backend *backend, unsigned mode)
 {
     const struct slc_cpu_backend *cpu = (const struct slc_cpu_backend *)(const void *)backend;
@@ -54,8 +51,8 @@ static uint64_t trial_bytes(const struct slc_backend *backend, unsigned mode)
 }
 
 /*
- * Adds up what is mapped while copies are built and while they are used: never more than the plan
- * counts. `run` nonzeros in a row share a row of mode 0, and such rows are `step` apart.
+ * Adds up the bytes mapped while replicas are built and used: never more than the plan counts.
+ * `run` consecutive nonzeros share a row of mode 0, and such rows are `step` apart.
  */
 static void check_memory(const uint64_t *dims,
                          unsigned workers,
@@ -111,8 +108,8 @@ static void test_memory(void)
 
     for (size_t d = 0; d < SLC_COUNT(dims); d++) {
         for (size_t w = 0; w < SLC_COUNT(workers); w++) {
-            /* Rows of three nonzeros are cut at the smallest target; each stands in its own bucket
-             * of a long mode. */
+            /* Rows of three nonzeros are split at the smallest target; each has its own bucket
+             * of a large mode. */
             const uint64_t step = slc_max_u64(dims[d][0] / 1500, 1);
 
             for (size_t r = 0; r < SLC_COUNT(ranks); r++) {
@@ -129,7 +126,7 @@ static void test_memory(void)
     }
 }
 
-/* Coordinates at both ends of 32 bits, in a mode that is as long as they allow. */
+/* Coordinates at both ends of 32 bits, in a mode of the largest possible size. */
 static void test_longest_mode(void)
 {
     static const uint64_t ends[] = {
@@ -158,7 +155,7 @@ static void test_longest_mode(void)
         tensor.coords[0][i] = ends[e];
         want[tensor.coords[1][i]] += tensor.values[i] * (double)(e + 1);
     }
-    /* A tile's extent ends one below the longest mode's. */
+    /* The extent of a tile is one less than the size of the largest mode. */
     tensor.tile_nnz = 5000;
     for (unsigned workers = 1; workers <= 3; workers += 2) {
         SLC_ASSERT_OK(replica_load(backend, &tensor, SLC_F32, workers, &err), &err);
@@ -181,7 +178,7 @@ static void test_longest_mode(void)
     backend->ops->destroy(backend);
 }
 
-/* Last, for the pool of threads keeps them. */
+/* Last, because the thread pool keeps its threads. */
 static void test_most_threads(void)
 {
     static const uint64_t dims[] = {30, 2000, 3};

@@ -1,8 +1,9 @@
-/* Copies that are refused: shapes, tiles, steps and jobs that do not fit, and what is left then. */
+/* Replicas that are rejected: shapes, tiles, steps and jobs that do not fit, and the state
+ * afterwards. */
 #include "replica_fixture.h"
 #include "slc_test.h"
 
-/* A device, and a tensor of 1,000 nonzeros that copies are to be made of. */
+/* A device, and a tensor of 1,000 nonzeros for the replicas. */
 static void set_up(uint32_t tile_nnz, struct slc_backend **backend, struct problem *problem)
 {
     static const uint64_t dims[] = {50, 20, 30};
@@ -19,7 +20,7 @@ static void tear_down(struct slc_backend *backend, struct problem *problem)
     backend->ops->destroy(backend);
 }
 
-/* Tensors that cannot be had in memory, and shapes that are none. */
+/* Tensors that do not fit in memory, and invalid shapes. */
 static void test_shapes_refused(void)
 {
     static const struct slc_tensor_shape good = {3, 1000, {50, 20, 30}, 100};
@@ -62,7 +63,7 @@ static void test_shapes_refused(void)
     backend->ops->destroy(backend);
 }
 
-/* Gives tile `ordinal` after `change` of its view, and expects it to be refused. */
+/* Passes tile `ordinal` after `change` of its view, and expects an error. */
 static void refuse_tile(struct slc_backend *backend,
                         const struct fake_tensor *tensor,
                         const struct slc_tile_view *change,
@@ -114,7 +115,7 @@ static void test_tiles_refused(void)
     tear_down(backend, &problem);
 }
 
-/* A tile that decodes to fewer nonzeros than it declares, and one that decodes to more. */
+/* A tile with fewer nonzeros than it declares, and one with more. */
 static void test_miscounted_tiles(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -141,7 +142,7 @@ static void test_miscounted_tiles(void)
     tear_down(backend, &problem);
 }
 
-/* Steps out of order: each is refused and the next whole round works. */
+/* Steps out of order: each is rejected, and the next complete round works. */
 static void test_steps(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -164,7 +165,7 @@ static void test_steps(void)
     backend->ops->replica_drop(backend);
     replica_check_dropped(backend);
 
-    /* Begun again without an end, and one tile twice in place of another. */
+    /* Begun again without an end, and one tile twice instead of another. */
     SLC_ASSERT_OK(backend->ops->replica_begin(backend, &shape, SLC_F32, 3, &err), &err);
     SLC_ASSERT_OK(backend->ops->replica_begin(backend, &shape, SLC_F64, 2, &err), &err);
     for (int twice = 0; twice < 3; twice++) {
@@ -199,7 +200,7 @@ static void test_steps(void)
     tear_down(backend, &problem);
 }
 
-/* Jobs that are not those of the copies. */
+/* Jobs that do not match the replicas. */
 static void test_jobs_refused(void)
 {
     struct slc_error err = SLC_ERROR_INIT;

@@ -1,10 +1,10 @@
 /*
  * SpTV and TTM by tiles against the oracle.
  *
- * Identities: fibers that come out in several runs add up to the oracle's; with small integers
- * every sum is exact, so both forms, both element types and all instruction sets must give the
- * oracle's bits. With reals the error is bounded relative to the same sum of magnitudes. How often
- * the output is emptied changes no bit, and neither does the instruction set.
+ * Identities: fibers delivered in several runs add up to the oracle's; with small integers every
+ * sum is exact, so both forms, both element types and all instruction sets must yield the oracle's
+ * bits. With reals the error is bounded relative to the same sum of magnitudes. Neither the number
+ * of times the output is drained nor the instruction set changes a bit.
  */
 #include "base/random.h"
 #include "cpu/cpu.h"
@@ -19,7 +19,7 @@
 
 static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};
 
-/* A tensor, a matrix, and what the oracle makes of them. */
+/* A tensor, a matrix, and the oracle's result. */
 struct problem {
     struct fake_tensor tensor;
     struct slc_matrix matrix;
@@ -31,7 +31,7 @@ struct problem {
     double *magnitude;
 };
 
-/* Everything that was taken out of an output: rows of R, and coordinates. */
+/* All output drained so far: rows of R numbers, and coordinates. */
 struct taken {
     uint64_t count;
     uint64_t capacity;
@@ -116,7 +116,7 @@ static struct slc_ttm_job job_of(const struct problem *problem, enum slc_ttm_for
                                 .matrix = &problem->matrix};
 }
 
-/* Takes all fibers, or all but the last. */
+/* Drains all fibers, or all but the last. */
 static void
 take(const struct problem *problem, struct slc_ttm_output *output, bool all, struct taken *taken)
 {
@@ -158,7 +158,7 @@ static void taken_destroy(struct taken *taken)
     }
 }
 
-/* All tiles through one output of so much room. */
+/* All tiles through one output of this capacity. */
 static void run_tiles(const struct problem *problem,
                       enum slc_ttm_form form,
                       uint64_t capacity,
@@ -189,7 +189,7 @@ static void run_tiles(const struct problem *problem,
     fake_tile_destroy(&tile);
 }
 
-/* Elements that differ from the oracle's, and fibers that are not its. */
+/* Elements that differ from the oracle's, and fibers that the oracle does not have. */
 static uint64_t
 count_wrong(const struct problem *problem, const struct taken *taken, double tolerance)
 {
@@ -273,8 +273,7 @@ static void check_problem(struct problem *problem, double tolerance)
     taken_destroy(&taken);
 }
 
-/* A mean run of 0: nonzeros in any order; else runs of fibers of the mode, served as such or not.
- */
+/* Mean run of 0: nonzeros in any order; otherwise fiber runs of the mode, served as runs or not. */
 struct shape {
     unsigned order;
     uint64_t dims[6];
@@ -333,7 +332,7 @@ static void test_against_oracle(void)
     }
 }
 
-/* One fiber that reaches over chunks and tiles comes out once. */
+/* A fiber that spans chunks and tiles is delivered once. */
 static void test_long_fiber(void)
 {
     static const uint64_t dims[] = {1, 5000, 1};
@@ -423,7 +422,7 @@ static void test_refused(void)
     slc_matrix_destroy(&problem.matrix);
 }
 
-/* A size that no memory has is told, not mapped. */
+/* An impossibly large size is reported, not mapped. */
 static void test_too_large(void)
 {
     struct slc_matrix matrix = {

@@ -1,4 +1,4 @@
-/* See batch_fixture.h. */
+/* Encodes random tensors and uploads their blocks to an emulated device. */
 #include "batch_fixture.h"
 
 extern "C" {
@@ -187,7 +187,7 @@ void batch_download(struct batch_fixture *fixture, void *host, const void *devic
     memcpy(host, registered.data(), bytes);
 }
 
-/* Room for the block's expanded bytes on the device, with them or as it comes. */
+/* Memory for the block's expanded bytes on the device, filled or uninitialized. */
 static const uint8_t *
 upload_expanded(struct batch_fixture *fixture, const struct batch_block &block, bool expanded)
 {

@@ -1,6 +1,6 @@
 /*
- * Batches decoded on the emulated device to coordinates and values, run by run, each in as little
- * memory as it may be; and tensors whose keys and integers come in clusters. For tests of decoding.
+ * Batches decoded on the emulated device to coordinates and values, run by run, each into memory of
+ * the minimal size; and tensors with clustered keys and integers. For tests of decoding.
  */
 #ifndef SLC_DECODE_PROBLEM_H
 #define SLC_DECODE_PROBLEM_H
@@ -15,9 +15,9 @@ extern "C" {
 
 enum { WARPS = 2 };
 
-/* What a warp decodes to: as small as it may be, so that a sanitizer sees what goes beyond. */
+/* Output of a warp, of the minimal size, so that a sanitizer detects overruns. */
 template <typename T> struct warp_room {
-    uint32_t nnz; /* of the tile's runs, rounded up to whole groups */
+    uint32_t nnz; /* nonzeros of the tile's runs, rounded up to whole groups */
     unsigned order;
 
     __host__ __device__ size_t bytes(void) const
@@ -62,7 +62,7 @@ __global__ static void decode_runs(struct slc_gpu_batch batch,
                 const uint32_t offset = offsets[n * room.nnz + i];
 
                 if (offset > tile->tile.extent[n]) {
-                    batch.fault->kind = ~0U; /* whatever the bytes are, this may not be */
+                    batch.fault->kind = ~0U; /* impossible for any input */
                 }
                 coords[n * nnz + at + i] = tile->tile.corner[n] + offset;
             }
@@ -72,7 +72,7 @@ __global__ static void decode_runs(struct slc_gpu_batch batch,
     }
 }
 
-/* All that is decoded, as f64, and what was met. */
+/* All decoded nonzeros, as f64, and the fault. */
 struct decoded_batch {
     std::vector<uint64_t> coords; /* of nonzero i in mode n: n * nnz + i */
     std::vector<double> values;
@@ -116,7 +116,7 @@ template <typename T> static void decode(struct batch_fixture *fixture, struct d
     batch_fault(fixture, &to->fault);
 }
 
-/* Seeds of the emulation's order change from case to case. */
+/* The seed of the emulation's order changes from case to case. */
 static inline void start_device(void)
 {
     static unsigned seed = 0;
@@ -131,8 +131,8 @@ static inline uint64_t draw(uint64_t *index)
 }
 
 /*
- * Keys in clusters, so that groups of short gaps lie between exceptions of up to `far` bits, and
- * integers of which some are of any length.
+ * Clustered keys, so that groups of short gaps have exceptions of up to `far` bits, and integers,
+ * some of any length.
  */
 static inline void
 cluster(struct slc_made_tensor *tensor, unsigned far, unsigned often, uint64_t *index)

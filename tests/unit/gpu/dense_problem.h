@@ -1,6 +1,6 @@
 /*
- * Systems with their MTTKRPs, and factors on the emulated device between canaries, for tests of
- * dense algebra there.
+ * Linear systems with their MTTKRPs, and factors on the emulated device between canaries, for tests
+ * of dense algebra on the device.
  */
 #ifndef SLC_DENSE_PROBLEM_H
 #define SLC_DENSE_PROBLEM_H
@@ -16,7 +16,7 @@ extern "C" {
 
 #include <cstring>
 
-/* What memory around a factor holds. */
+/* Contents of the memory around a factor. */
 static const unsigned char canary = 0x6b;
 
 /* One system and an MTTKRP. */
@@ -73,7 +73,7 @@ struct solved {
     solved(const solved &) = delete;
 };
 
-/* Memory of the device that holds what the test says. */
+/* Device memory with given contents. */
 struct device_bytes {
     void *data = nullptr;
 
@@ -95,7 +95,7 @@ static inline uint64_t padded_cols(enum slc_value_type type, uint32_t cols)
     return (cols + multiple - 1) / multiple * multiple;
 }
 
-/* Rows of the device, between two of canaries. */
+/* Rows on the device between two rows of canaries. */
 struct framed_rows {
     enum slc_value_type type;
     uint64_t row_bytes, bytes;
@@ -122,7 +122,7 @@ struct framed_rows {
                                           row, stream));
         }
     }
-    /* To the host; what is not a number of the matrix has to be as it was. */
+    /* Copies to the host; memory around the elements of the matrix must be unchanged. */
     void read(struct slc_matrix *to) const
     {
         const size_t element = slc_value_bytes(type);

@@ -1,4 +1,4 @@
-/* See device_fixture.h. */
+/* Runs a device of gpu/ through base/device.h. */
 #include "device_fixture.h"
 
 extern "C" {
@@ -10,9 +10,9 @@ extern "C" {
 #include <cmath>
 #include <cstring>
 
-/* Blocks that the host has in memory at a time. */
+/* Number of blocks in host memory at a time. */
 static const size_t ring_places = 3;
-/* What stands in a place of the ring whose block has been copied. */
+/* Contents of a place of the ring whose block has been copied. */
 static const int overwritten = 0xee;
 
 device_emulation::device_emulation(unsigned seed, int wanted)
@@ -99,7 +99,7 @@ struct slc_device_problem device_problem_of(const device_tensor &tensor, const d
     problem.layout_count = 1;
     problem.layouts = &tensor.encoded.layout;
     problem.streams = how.streams;
-    /* One block: exactly that. */
+    /* One block: its exact size. */
     problem.slot_bytes = aligned(bytes) * (how.slot_blocks - 1) + bytes;
     problem.expanded_bytes = aligned(expanded) * (how.slot_blocks - 1) + expanded;
     problem.slot_tiles = tiles * how.slot_blocks;
@@ -163,7 +163,7 @@ enum slc_status device_run::open(unsigned ordinal, uint64_t memory_bytes)
     return status;
 }
 
-/* Whether the block that stands there has been copied: it is overwritten then. */
+/* Queries whether the block at this place has been copied; it is then overwritten. */
 enum slc_status device_run::ask(place *at, bool wait)
 {
     bool done = false;
@@ -176,7 +176,7 @@ enum slc_status device_run::ask(place *at, bool wait)
     return status;
 }
 
-/* Looks at places in any order, some times without and then with waiting. */
+/* Queries places in any order, sometimes without and then with waiting. */
 enum slc_status device_run::find_place(place **at)
 {
     enum slc_status status = SLC_OK;
@@ -228,7 +228,7 @@ enum slc_status device_run::take_all(size_t first, size_t step)
             status = device->ops->job.flush(device, &err);
         }
     }
-    /* Some tickets are asked about before the end, and some after. */
+    /* Some tickets are queried before the end, and some after. */
     for (size_t p = ring.size(); p-- > 0 && status == SLC_OK;) {
         if (ring[p].busy && random() % 2 == 0) {
             status = ask(&ring[p], true);

@@ -1,9 +1,9 @@
 /*
- * A tensor in blocks and a device of gpu/ that computes from them through base/device.h alone, as
- * the engine does: blocks come through a small ring of registered memory that is overwritten as
- * soon as the device says that a copy has been made, in shuffled order.
+ * A tensor in blocks and a device of gpu/ that computes from them, accessed only through
+ * base/device.h, as the engine does: blocks arrive in random order through a small ring of
+ * registered memory, which is overwritten as soon as the device reports a copy as made.
  *
- * The test sets the emulation up first, and resets it when the device has been destroyed.
+ * The test sets the emulation up first, and resets it after the device is destroyed.
  */
 #ifndef SLC_DEVICE_FIXTURE_H
 #define SLC_DEVICE_FIXTURE_H
@@ -18,16 +18,16 @@ extern "C" {
 #include <random>
 #include <vector>
 
-/* Nothing is left of its devices when it goes. */
+/* Its destructor checks that nothing of its devices is left. */
 struct device_emulation {
-    unsigned devices; /* that there are: on a machine it may be fewer than asked for */
+    unsigned devices; /* existing devices: on a real machine possibly fewer than requested */
 
     explicit device_emulation(unsigned seed, int wanted = 1);
     ~device_emulation();
     device_emulation(const device_emulation &) = delete;
 };
 
-/* Blocks of a random tensor of three modes and integer values, unless told. */
+/* Blocks of a random tensor of three modes and integer values by default. */
 struct device_tensor {
     struct batch_fixture encoded;
     std::vector<uint64_t> dims;
@@ -51,8 +51,8 @@ struct device_tensor {
 
 struct device_case {
     unsigned streams;
-    unsigned slot_blocks; /* of the largest size that fit a slot */
-    unsigned thirds;      /* of all blocks that may stay */
+    unsigned slot_blocks; /* number of the largest blocks that fit in a slot */
+    unsigned thirds;      /* thirds of all blocks that may be resident */
     uint32_t rank;
     enum slc_value_type precision;
     bool deterministic;
@@ -61,7 +61,7 @@ struct device_case {
     bool adds_host = false;
 };
 
-/* A matrix with integers, -3 to 3; or with any numbers. */
+/* A matrix of integers, -3 to 3, or of any numbers. */
 struct device_factor {
     struct slc_matrix matrix;
 
@@ -70,10 +70,10 @@ struct device_factor {
     device_factor(const device_factor &) = delete;
 };
 
-/* What the device is opened for; borrows from the tensor. */
+/* The problem to open the device for; borrows from the tensor. */
 struct slc_device_problem device_problem_of(const device_tensor &tensor, const device_case &how);
 
-/* Runs a whole device: open, factors, jobs. Each step returns the status and fills `err`. */
+/* Runs a whole device: open, factors, jobs. Each step returns the status and sets `err`. */
 struct device_run {
     const device_tensor &tensor;
     device_case how;
@@ -82,7 +82,7 @@ struct device_run {
     std::vector<device_factor *> factors;
     std::vector<uint32_t> keep; /* of each block, SLC_NOT_RESIDENT at first */
     bool keeping = true;        /* blocks may stay */
-    bool flushing = true;       /* the device is asked to begin now and then */
+    bool flushing = true;       /* the device is flushed occasionally */
     bool ready = false;         /* open has succeeded */
 
     device_run(const device_tensor &tensor, const device_case &how, bool any_numbers = false);
@@ -91,9 +91,9 @@ struct device_run {
 
     /* Creates, opens and registers, and writes the factors. */
     enum slc_status open(unsigned ordinal = 0, uint64_t memory_bytes = 0);
-    /* From mttkrp_begin to mttkrp_end, which is called in any case: of every `step`-th block. */
+    /* From mttkrp_begin to mttkrp_end, which is always called: with every `step`-th block. */
     enum slc_status mttkrp(unsigned mode, size_t first = 0, size_t step = 1);
-    /* Between the two: block b once, by a copy or from where it stays. */
+    /* Between the two: processes block b once, by a copy or from its resident place. */
     enum slc_status take(size_t b);
     /* The output of the last job, contiguous. */
     enum slc_status output(unsigned mode, std::vector<double> *rows);

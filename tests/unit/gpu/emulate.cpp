@@ -1,4 +1,4 @@
-/* See emulate.h. */
+/* Controls the emulated device for tests in C. */
 #include "emulate.h"
 
 #include "cuda_runtime.h"

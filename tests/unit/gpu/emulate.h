@@ -6,12 +6,13 @@
 extern "C" {
 #endif
 
-/* One device with 256 MiB; whatever is not bound comes in an order of this seed. */
+/* One device with 256 MiB; unconstrained work runs in the order of this seed. */
 void emulate(unsigned seed);
-/* Ends the program where memory, streams or events are left. */
+/* Ends the program if memory, streams or events leak. */
 void emulate_end(void);
 
-/* The k-th following call of the runtime that may fail does; 0: none. How many there were since. */
+/* Makes the k-th following fallible call of the runtime fail; 0: none. Returns the number of
+ * fallible calls since. */
 void emulate_refuse(unsigned long long k);
 unsigned long long emulate_refusable(void);
 

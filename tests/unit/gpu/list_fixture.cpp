@@ -1,4 +1,4 @@
-/* See list_fixture.h. */
+/* Random lists of coordinates on host and device. */
 #include "list_fixture.h"
 
 extern "C" {

@@ -1,6 +1,6 @@
 /*
  * Random tensors as lists of coordinates, on the host and on the emulated device, for tests that
- * compare kernels over them with the oracle.
+ * compare kernels over lists with the oracle.
  */
 #ifndef SLC_LIST_FIXTURE_H
 #define SLC_LIST_FIXTURE_H
@@ -37,10 +37,11 @@ struct host_list {
     }
 };
 
-/* Nonzeros at random places, which may repeat, in random order; values are integers, -4 to 4. */
+/* Nonzeros at random coordinates, possibly duplicate, in random order; values are integers, -4
+ * to 4. */
 host_list random_list(const std::vector<uint64_t> &dims, uint64_t nnz, uint64_t seed);
 
-/* Sorts fiber by fiber of a mode, by the coordinates of the others, mode 0 first. */
+/* Sorts by the fibers of a mode, that is, by the coordinates of the other modes, mode 0 first. */
 void sort_fibers(host_list *list, unsigned mode);
 
 /* The same for the oracle. */
@@ -60,7 +61,7 @@ struct host_matrix {
     host_matrix(const host_matrix &) = delete;
 };
 
-/* An emulated device of its own for a test, with a stream; nothing may be left on it. */
+/* A separate emulated device for a test, with a stream; nothing may be left on it. */
 struct emulated_device {
     cudaStream_t stream = nullptr;
 
@@ -75,7 +76,7 @@ struct device_list {
     ~device_list();
 };
 
-/* Rows begin at multiples of 16 bytes; the host's may not. */
+/* Rows are aligned to 16 bytes; those of the host may not be. */
 struct device_matrix {
     slc_gpu_matrix matrix = {};
 
@@ -87,7 +88,7 @@ struct device_matrix {
     std::vector<double> read(enum slc_value_type type, cudaStream_t stream) const;
 };
 
-/* Elements of any kind in the device's memory. */
+/* Elements of any type in device memory. */
 template <typename T> struct device_array {
     T *data = nullptr;
 

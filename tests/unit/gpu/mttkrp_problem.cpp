@@ -1,4 +1,4 @@
-/* See mttkrp_problem.h. */
+/* Runs MTTKRPs on the emulated device and compares them with the oracle. */
 #include "mttkrp_problem.h"
 
 #include "gpu/decode/transcode.h"
@@ -98,7 +98,7 @@ static size_t factor_bytes(enum slc_value_type precision)
     return precision == SLC_F64 ? sizeof(double) : sizeof(float);
 }
 
-/* Rows of `cols` numbers (NULL: zeros) of `bytes` bytes each, with `padding` behind them. */
+/* Rows of `cols` numbers (NULL: zeros) of `bytes` bytes each, followed by `padding`. */
 static struct slc_gpu_matrix upload(struct batch_fixture *batch,
                                     const double *numbers,
                                     uint64_t rows,
@@ -153,7 +153,7 @@ struct launches {
     cudaStream_t streams[2];
 };
 
-/* Exact sums of one device, begun. */
+/* Exact sums of one device, initialized. */
 static void begin_exact(struct mttkrp_problem *problem, struct slc_gpu_mttkrp *job)
 {
     const struct slc_encoded_layout *layout = &problem->batch.layout;
@@ -202,7 +202,7 @@ static void end_exact(struct mttkrp_problem *problem,
     batch_download(&problem->batch, result->words.data(), first->exact.words, words * 8);
 }
 
-/* Tiles [begin, end) as a batch of their own. */
+/* Launches tiles [begin, end) as a separate batch. */
 static void launch_tiles(const struct launches *launches, uint32_t begin, uint32_t end, uint32_t k)
 {
     const struct mttkrp_way *way = launches->way;

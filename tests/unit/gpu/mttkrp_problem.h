@@ -1,6 +1,6 @@
 /*
- * Problems for tests of MTTKRP on the emulated device: encoded blocks, factors, what the oracle
- * makes of them, and runs in many ways.
+ * Problems for tests of MTTKRP on the emulated device: encoded blocks, factors, the oracle's
+ * result, and many ways to run them.
  */
 #ifndef SLC_MTTKRP_PROBLEM_H
 #define SLC_MTTKRP_PROBLEM_H
@@ -17,46 +17,48 @@ struct mttkrp_problem {
     std::vector<double> want, magnitude;       /* rows of `rank`, by the oracle */
 };
 
-/* How a problem is run. */
+/* Options of a run. */
 struct mttkrp_way {
     bool exact;
-    uint32_t launch_tiles; /* of a launch; 0: all */
-    bool backwards;        /* the last launch first */
-    unsigned devices;      /* that share the tiles; sums are exact where there are two or more */
+    uint32_t launch_tiles; /* tiles per launch; 0: all */
+    bool backwards;        /* launches in reverse order */
+    unsigned devices;      /* number of devices that share the tiles; sums are exact for two or
+                            * more */
     unsigned streams;
     unsigned seed;
-    bool expanded; /* what is under LZ4; else its room holds anything */
+    bool expanded; /* LZ4 sections are expanded; otherwise their memory is uninitialized */
     struct slc_gpu_machine machine;
     struct slc_gpu_mttkrp_variant variant;
 };
 
 struct mttkrp_result {
     struct slc_gpu_mttkrp_plan plan;
-    std::vector<double> values;            /* rows of the rank */
+    std::vector<double> values;            /* rows of `rank` */
     std::vector<unsigned long long> words; /* exact sums of all devices */
-    bool padding_lives;                    /* nothing was written beyond the rank */
+    bool padding_lives;                    /* the padding of rows is unchanged */
     enum slc_gpu_fault_kind fault;
 };
 
-/* The usual way: ordinary sums, one launch, on a machine like the largest. */
+/* The default: ordinary sums, one launch, on a machine like the largest. */
 struct mttkrp_way mttkrp_plain_way(void);
 
-/* Draws factors (integers from -2 to 2, or in [-1, 1)) for encoded blocks; asks the oracle. */
+/* Draws factors (integers from -2 to 2, or in [-1, 1)) for encoded blocks, and computes the
+ * oracle's result. */
 void mttkrp_problem_make(struct mttkrp_problem *problem,
                          unsigned mode,
                          uint32_t rank,
                          enum slc_value_type precision,
                          bool integers);
-/* After factors were changed. */
+/* Recomputes the oracle's result after factors were changed. */
 void mttkrp_problem_ask(struct mttkrp_problem *problem);
 
-/* Sets the emulation up, uploads, computes, downloads, and gives everything back. */
+/* Sets the emulation up, uploads, computes, downloads, and releases everything. */
 struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
                                         const struct mttkrp_way *way);
 
 /*
- * How many elements are not the oracle's, by more than `tolerance` of the sum of magnitudes; 0: by
- * any bit.
+ * Number of elements that differ from the oracle's by more than `tolerance` times the sum of
+ * magnitudes; 0: by any bit.
  */
 uint64_t mttkrp_wrong(const struct mttkrp_problem *problem,
                       const struct mttkrp_result *result,

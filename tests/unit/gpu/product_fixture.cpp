@@ -1,4 +1,4 @@
-/* See product_fixture.h. */
+/* Multiplies tiles on a device and computes the expected sums. */
 #include "product_fixture.h"
 
 extern "C" {

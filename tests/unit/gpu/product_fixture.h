@@ -1,6 +1,6 @@
 /*
- * Tiles of random tensors and a device that multiplies them through base/device.h alone, beside the
- * fibers and sums that there have to be.
+ * Tiles of random tensors, a device that multiplies them, accessed only through base/device.h, and
+ * the expected fibers and sums.
  *
  * The test sets the emulation up before it makes a run of an emulated device.
  */
@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-/* What is multiplied, and how. */
+/* Operands and options of a product. */
 struct product_case {
     unsigned modes; /* bit n: mode n is summed over */
     uint32_t cols;
@@ -21,7 +21,7 @@ struct product_case {
     uint32_t room;
 };
 
-/* Fibers of a tile: offsets of the modes that stay, one behind the other, and rows of sums. */
+/* Fibers of a tile: offsets of the remaining modes, contiguous, and rows of sums. */
 struct product_sums {
     std::vector<std::vector<uint32_t>> offsets;
     std::vector<double> sums;
@@ -42,25 +42,25 @@ struct product_run {
     product_case how;
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_device *device = nullptr;                  /* the run's own */
-    std::vector<std::unique_ptr<device_factor>> matrices; /* one of each mode, used or not */
+    std::vector<std::unique_ptr<device_factor>> matrices; /* one per mode, used or not */
     struct slc_device_product product = {};
 
-    /* Integers, or any numbers; the same ones for the same seed of the test. */
+    /* Integers, or any numbers; the same for the same seed of the test. */
     product_run(const struct batch_fixture &tensor, const product_case &how, bool any = false);
     ~product_run();
     product_run(const product_run &) = delete;
 
-    /* Of the emulation, or the one of product_device.h. */
+    /* Creates the emulated device, or that of product_device.h. */
     enum slc_status create_emulated(uint64_t memory_bytes = 0);
     void create_fake(void);
     enum slc_status open(void);
 
-    /* All fibers of a tile, however many calls that takes. */
+    /* All fibers of a tile, in as many calls as necessary. */
     enum slc_status tile(unsigned lane,
                          const struct slc_encoded_block &block,
                          product_sums *made,
                          struct slc_error *error) const;
-    /* By the oracle, from nonzero `begin` of the tensor on. */
+    /* The oracle's result, from nonzero `begin` of the tensor on. */
     product_sums expected(const struct slc_encoded_tile &tile, uint64_t begin) const;
 };
 

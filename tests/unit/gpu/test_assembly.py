@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""What nvcc makes of gpu/: no kernel spills, none has more registers than ceilings.txt says, and the assembly has the wide
-loads and the reductions that the sources mean.
+"""The machine code of gpu/: no kernel spills registers or exceeds its limit in ceilings.txt, and
+the assembly has the intended wide loads and reductions.
 
     test_assembly.py REPORT.. PTX..            the tests
-    test_assembly.py --write REPORT.. PTX..    writes ceilings.txt anew, from what is there
-"""
+    test_assembly.py --write REPORT.. PTX..    rewrites ceilings.txt from the current code"""
 
 import os
 import re
@@ -19,7 +18,7 @@ COMPILING = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)'")
 SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers")
 
-# Of each source file: what has to be in its assembly, and why.
+# Required instructions per source file, and why.
 WANTED = {
     "dense_gram": {r"ld\.shared\.v2\.f64": "a square's columns come two at a time"},
     "dense_update": {r"ld\.global\.nc\.v2\.f64": "a strip of the triangle comes by 16 bytes",
@@ -41,7 +40,7 @@ WANTED = {
 
 
 def demangled(names):
-    """Kernels as the source writes them: slc_sum<float, 4>."""
+    """Names of kernels as in the source: slc_sum<float, 4>."""
     done = subprocess.run(["c++filt", "-p"], input="\n".join(names), capture_output=True, text=True, check=True)
     return [re.sub(r"^void ", "", name).replace("(anonymous namespace)::", "") for name in done.stdout.splitlines()]
 
@@ -87,7 +86,7 @@ def write(found):
                    "# Written by test_assembly.py --write; a higher number needs a reason in the change that brings it.\n")
         file.write(" | ".join([f"{'kernel':{width}}", *(f"{arch:>3}" for arch in archs)]) + "\n")
         for name in names:
-            # In steps of 8, as registers are given out.
+            # In steps of 8, the unit in which registers are allocated.
             cells = [f"{(found[name, arch][0] + 7) // 8 * 8 if (name, arch) in found else '':>3}" for arch in archs]
             file.write(" | ".join([f"{name:{width}}", *cells]) + "\n")
 

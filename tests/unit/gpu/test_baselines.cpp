@@ -1,6 +1,6 @@
 /*
- * The kernels of other programs against the oracle: integers are added up without rounding, so all
- * agree bit for bit.
+ * The kernels of other programs against the oracle: sums of integers are exact, so all agree bit
+ * for bit.
  */
 #include "list_fixture.h"
 #include "tools/bench/rivals/gpu/baselines.h"
@@ -11,7 +11,7 @@ extern "C" {
 
 #include <memory>
 
-/* A tensor, its factors and what the oracle makes of them. */
+/* A tensor, its factors and the oracle's result. */
 struct problem {
     host_list list;
     uint32_t rank;
@@ -40,7 +40,7 @@ struct problem {
     }
 };
 
-/* The list on the host, with values of a type. */
+/* The list on the host, with values of a given type. */
 struct host_view {
     std::vector<float> narrow;
     slc_gpu_host_list list;
@@ -57,7 +57,7 @@ struct host_view {
 
 static const slc_gpu_machine machine = {6, 160 << 10, 90};
 
-/* Twice into one output, which is added to. */
+/* Runs twice into one output, which accumulates. */
 static std::vector<double>
 computed(const problem &p, enum slc_gpu_kernel kernel, unsigned mode, unsigned seed)
 {
@@ -140,8 +140,8 @@ static void test_shapes(void)
 }
 
 /*
- * Options, and lists in an order in which fibers and rows are long. One mode has many small blocks,
- * the others blocks of which a warp computes several tiles.
+ * Options, and lists sorted so that fibers and rows are long. One mode has many small blocks, the
+ * others have blocks of which a warp computes several tiles.
  */
 static void test_options(void)
 {
@@ -166,7 +166,7 @@ static void test_options(void)
     check(wide, 0, 1);
 }
 
-/* Orders 2 to 5, and ranks that fill no block of columns. */
+/* Orders 2 to 5, and ranks that leave a block of columns incomplete. */
 static void test_ranks(void)
 {
     static const uint32_t ranks[] = {1, 3, 24, 33, 48, 100, 130};
@@ -225,7 +225,7 @@ static void test_refused(void)
                         cudaErrorInvalidValue);
     }
     SLC_MUST(slc_gpu_forms_prepare(&forms, SLC_GPU_AMPED, &job));
-    job.mode = 1; /* AMPED's copy is that of mode 0 */
+    job.mode = 1; /* AMPED's copy is of mode 0 */
     CU_ASSERT_EQUAL(slc_gpu_baseline_run(SLC_GPU_AMPED, &forms, &job), cudaErrorInvalidValue);
     job.mode = 0;
     job.order = 3;
@@ -243,7 +243,7 @@ static const struct {
               {25, 47, 8, 32},   {48, 48, 16, 48}, {49, 95, 16, 64}, {96, 96, 32, 96},
               {97, 256, 32, 128}};
 
-/* Those that the formulas of table 3 give: 2^ceil(log2 R) up to 32, and of that up to 16. */
+/* By the formulas of table 3: 2^ceil(log2 R) up to 32, and of that up to 16. */
 static const struct {
     uint32_t first, last, vector, columns;
 } table3[] = {{1, 1, 1, 1}, {2, 2, 2, 2},    {3, 4, 4, 4},
@@ -274,7 +274,7 @@ static void test_genten_tables(void)
     check_table(SLC_GPU_GENTEN_PERMUTED, table4);
 }
 
-/* BLCO's choice at the number of multiprocessors (5.3), and the clusters of known devices. */
+/* BLCO's choice by the number of multiprocessors (5.3), and the clusters of known devices. */
 static void test_blco_choice(void)
 {
     static const struct {
@@ -306,8 +306,8 @@ static void test_blco_choice(void)
     CU_ASSERT_EQUAL(slc_gpu_baseline_chosen(SLC_GPU_AMPED, &job, &machine), SLC_GPU_AMPED);
 }
 
-/* Blocks are no larger than they may be and agree in their upper bits; each nonzero is in one
- * work-group, and each work-group in one block. */
+/* Blocks are within their limit and share their upper bits; each nonzero is in one work-group,
+ * and each work-group in one block. */
 static void
 check_map(const host_list &host, unsigned index_bits, uint64_t block_nnz, uint32_t elements)
 {
@@ -376,7 +376,7 @@ static const struct slc_test tests[] = {
     {"options, long fibers, the largest rank", test_options},
     {"ranks that fill no block of columns, in small blocks", test_ranks},
     {"empty, single, one row, modes of length 1, one mode", test_edges},
-    {"what was not prepared, or fits no index, is refused", test_refused},
+    {"unprepared or too large lists are rejected", test_refused},
     {"GenTen's sizes are those of its tables 3 and 4", test_genten_tables},
     {"BLCO's choice and number of copies", test_blco_choice},
     {"BLCO's blocks, and the work-groups of its maps", test_maps},

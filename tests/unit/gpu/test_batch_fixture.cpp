@@ -1,6 +1,6 @@
 /*
- * The fixture of tests of kernels itself: what it puts on the device, decoded there by the naive
- * decoder, is what it lists for the oracle.
+ * The fixture of kernel tests itself: the uploaded blocks, decoded on the device by the naive
+ * decoder, equal the list for the oracle.
  */
 #include "batch_fixture.h"
 
@@ -20,7 +20,7 @@ __global__ static void decode_naively(struct slc_gpu_batch batch,
                                       uint64_t *coords,
                                       double *values)
 {
-    std::vector<struct slc_naive_run> room(1); /* more than a fiber's stack has */
+    std::vector<struct slc_naive_run> room(1); /* larger than a fiber's stack */
     struct slc_naive_run &decoded = room[0];
     struct slc_encoded_block block = {};
     uint32_t t = 0;
@@ -47,7 +47,7 @@ __global__ static void decode_naively(struct slc_gpu_batch batch,
     }
 }
 
-/* Whether all that is decoded on the device is the list. */
+/* Whether the nonzeros decoded on the device equal the list. */
 static bool same_as_list(struct batch_fixture *fixture)
 {
     const uint64_t nnz = fixture->coo.nnz;
@@ -104,7 +104,7 @@ static void every_codec(void)
     }
 }
 
-/* What a test does to the bytes is what kernels get. */
+/* Kernels see the changes that a test makes to the bytes. */
 static void altered(void)
 {
     const uint64_t dims[2] = {300, 200};

@@ -1,4 +1,4 @@
-/* Lists of coordinates on the device: what is written is there, and permutations sort it. */
+/* Lists of coordinates on the device: uploads are complete, and permutations sort the list. */
 #include "list_fixture.h"
 
 static void test_write(void)
@@ -48,7 +48,7 @@ static void test_permute(void)
     check_permutation(random_list({300, 20}, 1, 3), 1);
 }
 
-/* A copy whose nonzeros are in the order of runs of `each` rows of a mode. */
+/* A copy whose nonzeros are ordered by runs of `each` rows of a mode. */
 static void check_sorted(const host_list &list, unsigned mode, uint64_t each)
 {
     emulated_device device(1);
@@ -64,7 +64,7 @@ static void check_sorted(const host_list &list, unsigned mode, uint64_t each)
     CU_ASSERT_EQUAL(sorted.nnz, list.nnz());
     SLC_MUST(slc_staged_to_host(coords.data(), sorted.coords, coords.size() * 4, device.stream));
     SLC_MUST(slc_staged_to_host(values.data(), sorted.values, values.size() * 8, device.stream));
-    /* Values are places in the list: those of a run ascend, and each place comes once. */
+    /* Values are positions in the list: those of a run ascend, and each position occurs once. */
     for (uint64_t run = 0; run * each < list.dims[mode]; run++) {
         for (uint64_t i = 0; i < list.nnz(); i++) {
             if (list.coords[i * order + mode] / each == run) {
@@ -129,7 +129,7 @@ static const struct slc_test tests[] = {
     {"a list is written in pieces", test_write},
     {"a permutation sorts by a mode and keeps the order of the list", test_permute},
     {"a copy has the nonzeros of each run of rows together", test_sorted},
-    {"what does not fit is refused", test_refused},
+    {"mismatched requests are rejected", test_refused},
 };
 
 SLC_SUITE(coo)

@@ -1,8 +1,8 @@
 /*
  * CP-ALS from disk through the emulated device, as the command runs it: the CPU's fit, no factor
- * back on the host before the end, blocks that stay copied once, and the same bits from any order
- * of things where that is asked for. Calls of the runtime that fail end the run, and nothing is
- * left behind.
+ * copied to the host before the end, resident blocks copied once, and the same bits for any order
+ * of events if requested. Failing calls of the runtime end the run, and nothing is left on the
+ * device.
  */
 #include "cp_fixture.h"
 #include "emulate.h"
@@ -18,16 +18,16 @@
 
 enum { RANK = 5, DRAWS = 12000, ITERATIONS = 3 };
 
-/* A store that the emulated device decomposes. */
+/* A store decomposed on the emulated device. */
 struct run {
     struct slc_store store;
     struct slc_layouts layouts;
     struct slc_plan plan;
     struct slc_stream *stream;
     struct slc_device *device;
-    struct slc_backend *backend; /* where it shares the work with the CPU */
+    struct slc_backend *backend; /* if it shares the work with the CPU */
     bool open;
-    uint64_t factor_bytes_seen; /* that had left the device when an iteration ended */
+    uint64_t factor_bytes_seen; /* copied to the host by the end of an iteration */
 };
 
 static struct fixture_tensor tensor;
@@ -65,7 +65,7 @@ static void close_run(struct run *run)
     memset(run, 0, sizeof *run);
 }
 
-/* With `device_bytes` of the device's memory; 0: the least that works. */
+/* With `device_bytes` of device memory; 0: the smallest sufficient. */
 static enum slc_status open_run(struct run *run,
                                 const struct slc_plan_request *request,
                                 uint64_t device_bytes,
@@ -139,7 +139,7 @@ static struct slc_plan_request request_of(unsigned streams)
     return request;
 }
 
-/* What the CPU finds alone. */
+/* Result of the CPU alone. */
 static void run_cpu(const struct slc_plan_request *request, struct slc_cp_result *result)
 {
     struct slc_cp_als_options options = fixture_options(RANK, ITERATIONS);
@@ -167,7 +167,7 @@ static double fit_of_cpu(const struct slc_plan_request *request)
     return fit;
 }
 
-/* Memory in which a third of the blocks stay. */
+/* Memory in which a third of the blocks are resident. */
 static uint64_t third(const struct slc_plan_request *request)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -188,7 +188,7 @@ static uint64_t third(const struct slc_plan_request *request)
     return bytes;
 }
 
-/* What was copied, over all passes; and that no factor came back but at the end. */
+/* Checks the copies over all passes, and that no factor was copied back before the end. */
 static void check_copies(const struct run *run, const struct slc_cp_result *result)
 {
     const struct slc_layout_info *info = slc_reader_info(run->store.reader);
@@ -245,7 +245,7 @@ static void test_fit(void)
     }
 }
 
-/* How far factors are from the CPU's, relative in norm. */
+/* Distance of factors from the CPU's, relative in norm. */
 static double apart(const struct slc_matrix *a, const struct slc_matrix *b)
 {
     double difference = 0, norm = 0;
@@ -285,7 +285,7 @@ static void check_shared(const struct slc_hybrid_wish *wish, unsigned seed)
         CU_ASSERT(slc_hybrid_rates_fraction(&share->rates) > 0);
         CU_ASSERT(slc_hybrid_rates_fraction(&share->rates) < 1);
     }
-    /* Factors come back as they are updated. */
+    /* Factors are copied back as they are updated. */
     CU_ASSERT(run.factor_bytes_seen > 0);
     slc_cp_result_destroy(&result);
     slc_cp_result_destroy(&cpu);
@@ -335,7 +335,7 @@ static bool same_bits(const struct slc_cp_result *a, const struct slc_cp_result 
     return same;
 }
 
-/* Streams, residents, the order of blocks and that of threads: the same bits. */
+/* The same bits for any streams, resident blocks, block order and thread order. */
 static void test_deterministic(void)
 {
     static const unsigned streams[] = {1, 4, 2};
@@ -366,8 +366,8 @@ static void test_deterministic(void)
 }
 
 /*
- * A store that says less of its values' squares than they come to: fixed-point sums could wrap.
- * A little less is rounding.
+ * A store whose stated sum of squares is too small: fixed-point sums could wrap. A slight
+ * difference is rounding.
  */
 static void test_false_squares(void)
 {
@@ -403,7 +403,7 @@ static void test_false_squares(void)
     memcpy(path, sound_path, sizeof path);
 }
 
-/* Calls of the runtime that fail, here and there in a run. */
+/* Failing calls of the runtime at some points of a run. */
 static void test_refusals(void)
 {
     const struct slc_plan_request request = request_of(2);

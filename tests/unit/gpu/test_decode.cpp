@@ -1,12 +1,12 @@
 /*
- * Decoding on the device beside the tensor that was encoded: every codec, value form, order and
+ * Decoding on the device, compared with the encoded tensor: every codec, value form, order and
  * length of keys.
  */
 #include "decode_problem.h"
 
 #include <cstring>
 
-/* Whether what was decoded is the list, its values rounded to T. */
+/* Whether the decoded nonzeros equal the list, with values rounded to T. */
 template <typename T>
 static bool is_list(const struct batch_fixture &fixture, const struct decoded_batch &decoded)
 {
@@ -35,7 +35,7 @@ template <typename T> static void check_type(struct batch_fixture *fixture, uint
     slc_emulation_reset();
 }
 
-/* Tiles of each kind that were decoded. */
+/* Number of decoded tiles of each kind. */
 struct seen {
     unsigned encoding[4], form[7], key_words[5];
 };
@@ -63,7 +63,7 @@ static void check_tensor(const struct slc_made_tensor *tensor,
     check_type<float>(&fixture, 2);
 }
 
-/* Modes of 2^0 to 2^most, so that keys of every length are met. */
+/* Modes of sizes 2^0 to 2^most, so that all key lengths occur. */
 static void draw_dims(uint64_t *index, unsigned order, unsigned most, uint64_t *dims)
 {
     for (unsigned n = 0; n < order; n++) {
@@ -162,8 +162,8 @@ static void clusters(void)
 }
 
 /*
- * A tile around a multiple of 2^32 of a long mode: its coordinates are told from those that lie
- * 2^32 away, as far as a corner may, too.
+ * A tile around a multiple of 2^32 of a large mode: its coordinates are distinguished from those
+ * 2^32 away, up to the largest possible corner.
  */
 static void long_modes(void)
 {
@@ -198,7 +198,7 @@ static void long_modes(void)
     }
 }
 
-/* Groups that end where the words that keys are taken in have ones alone. */
+/* Groups that end where the words of the keys have only ones. */
 static void full_words(void)
 {
     const uint64_t dims[5] = {1 << 25, 1 << 25, 1 << 25, 1 << 24, 1 << 25};

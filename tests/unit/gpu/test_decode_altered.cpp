@@ -1,7 +1,4 @@
-/*
- * Decoding on the device where bytes are not what an encoder wrote: a fault, or what the naive
- * decoder makes of them.
- */
+/* Decoding of damaged bytes on the device: a fault, or the result of the naive decoder. */
 #include "decode_problem.h"
 
 extern "C" {
@@ -11,12 +8,12 @@ extern "C" {
 #include <cstring>
 #include <memory>
 
-/* What came of altered batches. */
+/* Outcomes of changed batches. */
 struct ends {
     unsigned faults[SLC_GPU_FAULT_PATCH + 1];
 };
 
-/* Whether all runs of the fixture can be decoded, and are what was. */
+/* Whether all runs of the fixture can be decoded, with the same result. */
 static bool
 is_naive(const struct batch_fixture &fixture, const struct decoded_batch &decoded, bool *sound)
 {
@@ -60,8 +57,8 @@ static void check_altered(struct batch_fixture *fixture, struct ends *ends)
     if (decoded.fault.kind == SLC_GPU_SOUND) {
         CU_ASSERT(sound && same);
     } else {
-        /* The naive decoder does not ask whether a run leads to the next one's base, nor whether
-         * high parts are zero. */
+        /* The naive decoder checks neither whether a run leads to the base of the next one nor
+         * whether high parts are zero. */
         CU_ASSERT(!sound || decoded.fault.kind == SLC_GPU_FAULT_KEYS ||
                   decoded.fault.kind == SLC_GPU_FAULT_PATCH);
         CU_ASSERT(decoded.fault.tile < fixture->tile_begin.size());
@@ -73,12 +70,12 @@ static void check_altered(struct batch_fixture *fixture, struct ends *ends)
     slc_emulation_reset();
 }
 
-/* The bytes of a tile that its description has not been checked by. */
+/* The bytes of a tile that its description does not cover. */
 struct alterable {
     uint64_t begin, end;
 };
 
-/* The bytes of all groups behind their widths and counts. */
+/* The bytes of all groups after their widths and counts. */
 static struct alterable
 groups_of(const struct batch_block &block, const struct slc_encoded_patched &patched, uint32_t nnz)
 {
@@ -95,7 +92,7 @@ groups_of(const struct batch_block &block, const struct slc_encoded_patched &pat
     return groups;
 }
 
-/* Of LZ4 sections nothing: what becomes of those is for test_expand.cpp. */
+/* No bytes of LZ4 sections: test_expand.cpp tests those. */
 static std::vector<struct alterable> alterable_of(const struct batch_block &block,
                                                   const struct slc_encoded_tile &tile)
 {
@@ -182,7 +179,7 @@ static void altered(void)
               ends.faults[SLC_GPU_FAULT_KEYS] > 0 && ends.faults[SLC_GPU_FAULT_VALUE] > 0);
 }
 
-/* Where a group with at least two exceptions has their positions; 0: there is none. */
+/* Offset of the positions in a group with at least two exceptions; 0: there is none. */
 static uint64_t find_positions(const struct batch_block &block,
                                const struct slc_encoded_patched &patched,
                                uint32_t nnz,
@@ -205,7 +202,8 @@ static uint64_t find_positions(const struct batch_block &block,
     return 0;
 }
 
-/* Exceptions at one place twice, behind the group, and without high parts. */
+/* Duplicate exceptions at one position, exceptions outside the group, and exceptions without
+ * high parts. */
 static void check_positions(struct batch_fixture *fixture,
                             const struct slc_encoded_patched &patched,
                             struct ends *ends)
@@ -227,7 +225,7 @@ static void check_positions(struct batch_fixture *fixture,
             memset(block->bytes.data() + at + count, 0, (count * extra + 7) / 8);
         }
         check_altered(fixture, &found);
-        /* A key or value that lacks a part may be what is met first. */
+        /* A key or value without its part may be detected first. */
         CU_ASSERT_EQUAL(found.faults[SLC_GPU_SOUND], 0);
         ends->faults[SLC_GPU_FAULT_PATCH] += found.faults[SLC_GPU_FAULT_PATCH];
         memcpy(block->bytes.data(), bytes.data(), bytes.size());

@@ -1,8 +1,8 @@
 /*
- * Dense algebra on the emulated device beside that of the CPU: residuals of what is solved for,
- * whatever the condition of V, the sums taken on the way, Gram matrices, scaling. What lies around
- * the rows that are written stays as it was, scratch is as large as it says and no larger, and
- * another order of threads gives the same bits.
+ * Dense algebra on the emulated device against that of the CPU: residuals of solutions for any
+ * condition of V, the sums computed along the way, Gram matrices, scaling. Memory around the
+ * written rows is unchanged, scratch has exactly the stated size, and another order of threads
+ * yields the same bits.
  */
 #include "dense_problem.h"
 #include "naive_products.h"
@@ -10,7 +10,7 @@
 #include <cfloat>
 #include <cmath>
 
-/* The update and the Gram matrix of its factor, on a device with an order of its own. */
+/* The update and the Gram matrix of its factor, on a device with its own order. */
 static void solve_on_device(const problem &given, unsigned seed, solved *result)
 {
     const emulated_device device(seed);
@@ -33,7 +33,7 @@ static void solve_on_device(const problem &given, unsigned seed, solved *result)
     x.read(&result->x);
 }
 
-/* The sums are those of the factor as stored. */
+/* The sums equal those of the stored factor. */
 static void check_sums(const problem &given, const solved &got)
 {
     const uint32_t rank = given.rank;
@@ -67,7 +67,7 @@ static double error_of(const problem &given, const struct slc_matrix *x)
     return backward_error(given.v.data(), given.left.data(), given.right.data(), &given.m, x);
 }
 
-/* Solves with two orders of threads, and looks at all but the solution. */
+/* Solves with two orders of threads, and checks everything except the solution. */
 static void solve_twice(const problem &given, solved *got)
 {
     solved other(got->x.type, given);
@@ -131,8 +131,8 @@ static void test_rows(void)
 }
 
 /*
- * More panels than groups, and more groups than scratch has panels. Rows repeat, so that what
- * comes of few of them says what is to come of all.
+ * More panels than groups, and more groups than scratch has panels. Rows repeat, so that the
+ * results for a few rows determine those for all.
  */
 static void check_many_rows(enum slc_value_type precision, uint64_t repeats, uint32_t rank)
 {
@@ -189,7 +189,7 @@ static void solve_on_cpu(const problem &given, struct slc_matrix *x)
     slc_dense_destroy(dense);
 }
 
-/* As good as the CPU on the same system, to the edge of singularity. */
+/* As accurate as the CPU on the same system, to the limit of singularity. */
 static void test_conditions(void)
 {
     static const uint32_t ranks[] = {6, 16, 33, 64, 80};
@@ -213,7 +213,7 @@ static void test_conditions(void)
     }
 }
 
-/* V of rank 2, or zero: one product. */
+/* V of rank 2, or zero: a single product. */
 static void check_singular(enum slc_value_type precision, uint64_t rows, uint32_t rank, bool zero)
 {
     problem given(precision, rows, rank);
@@ -258,7 +258,8 @@ static void test_singular(void)
     }
 }
 
-/* What is not finite stays in its row; the Gram matrix shows it, the largest magnitudes do not. */
+/* Values that are not finite stay in their row; they show in the Gram matrix, but not in the
+ * largest magnitudes. */
 static void test_not_finite(void)
 {
     static const double values[] = {(double)NAN, (double)INFINITY};
@@ -356,7 +357,7 @@ static void test_scale(void)
     }
 }
 
-/* Scratch for many rows is enough for fewer, and does not grow with them without end. */
+/* Scratch for many rows suffices for fewer, and its size is bounded. */
 static void test_scratch(void)
 {
     static const uint32_t ranks[] = {1, 8, 33, 64, 65, 520, 4096};

@@ -1,13 +1,13 @@
 /*
- * Solving for rows unit by unit on the emulated device: rows have the bits that solving for all of
- * them at once gives, rows of no unit stay as they were, and what is found out about a unit does
- * not depend on which units there are beside it.
+ * Solving for rows unit by unit on the emulated device: rows have the same bits as when solving for
+ * all at once, rows outside of units are unchanged, and the sums of a unit do not depend on the
+ * other units.
  */
 #include "dense_problem.h"
 
 #include <cmath>
 
-/* Units of at most `most` rows with gaps between, in an order of their own. */
+/* Units of at most `most` rows with gaps in between, in random order. */
 static std::vector<slc_row_span> random_units(uint64_t rows, uint64_t most, uint64_t seed)
 {
     std::vector<slc_row_span> units;
@@ -60,7 +60,7 @@ static void solve_all(const problem &given, struct slc_matrix *factor, std::vect
     solve_units(given, all, given.m.rows, 7, factor, columns);
 }
 
-/* What the rows of a unit say of a column, and what was found. */
+/* Compares the expected values of a unit's rows in a column with the computed ones. */
 static bool right_column(const problem &given,
                          const struct slc_matrix *x,
                          const slc_row_span &rows,
@@ -79,7 +79,7 @@ static bool right_column(const problem &given,
     return found[r] == largest && fabs(found[given.rank + r] - inner) <= 1e-13 * scale;
 }
 
-/* Rows of units are those of `want`; the others are canaries. */
+/* Rows of units equal those of `want`; the others are canaries. */
 static void check_rows(const std::vector<slc_row_span> &units,
                        const struct slc_matrix *got,
                        const struct slc_matrix *want)
@@ -148,7 +148,7 @@ static void test_units(void)
     }
 }
 
-/* More units than scratch has groups for: they are taken in turns. */
+/* More units than scratch has groups: they are processed in turns. */
 static void test_turns(void)
 {
     check(SLC_F64, 200, 3, 2);

@@ -1,6 +1,6 @@
 /*
- * Devices that are described by the name of a chip: they are measured as a device that is there,
- * which takes exactly that, and they are never opened.
+ * Devices described by the name of a chip: their memory forecast equals that of an existing device,
+ * which uses exactly that, and they are never opened.
  */
 #include "product_fixture.h"
 
@@ -17,7 +17,7 @@ static struct slc_device *described(const char *name, uint64_t bytes)
     return device;
 }
 
-/* What a device that is opened takes is what the description says. */
+/* An opened device uses the memory that the description forecasts. */
 static void same_as_opened(void)
 {
     static const device_case cases[] = {
@@ -44,7 +44,7 @@ static void same_as_opened(void)
     chip->ops->destroy(chip);
 }
 
-/* Problems of any shape, too large to be opened here; and some that no device is opened for. */
+/* Problems of any shape, too large to be opened here; and some that no device can be opened for. */
 static void same_as_measured(void)
 {
     static const uint32_t ranks[] = {1, 3, 8, 16, 24, 33, 64, 65, 128, 300, 4096};
@@ -84,7 +84,7 @@ static void same_as_measured(void)
                                                  problem.streams > SLC_DEVICE_STREAMS ||
                                                  problem.slot_bytes == 0);
         sound += bytes != UINT64_MAX;
-        /* Factors at least, and what goes to slots and stays. */
+        /* At least the factors, plus slots and resident blocks. */
         CU_ASSERT(bytes >= problem.dims[0] * problem.rank * sizeof(float) +
                                problem.streams * problem.slot_bytes + problem.resident_bytes);
     }
@@ -122,7 +122,7 @@ static void same_for_products(void)
     chip->ops->destroy(chip);
 }
 
-/* What is known of each chip, and that its memory bounds what is asked for. */
+/* Properties of each chip, and its memory as the upper limit of requests. */
 static void chips(void)
 {
     unsigned count = 0;
@@ -189,7 +189,7 @@ static void refused(void)
 SLC_SUITE(described)
 {
     static const struct slc_test tests[] = {
-        {"a description takes what an opened device takes", same_as_opened},
+        {"a description has the memory of an opened device", same_as_opened},
         {"problems of any shape are measured alike", same_as_measured},
         {"products are measured alike", same_for_products},
         {"the chips that are known", chips},

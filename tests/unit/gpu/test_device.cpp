@@ -1,6 +1,6 @@
 /*
- * The device of gpu/ behind base/device.h on the emulation: MTTKRP of blocks that come in any order
- * beside the oracle, blocks that stay, and factors that do.
+ * The device of gpu/ through base/device.h on the emulation: MTTKRP of blocks in any order against
+ * the oracle, resident blocks, and resident factors.
  */
 #include "device_fixture.h"
 #include "naive_products.h"
@@ -53,7 +53,7 @@ static void any_streams(void)
         check_case(tensor, {streams, 1, 0, 5, SLC_F64, false, streams}, 2);
         check_case(tensor, {streams, 3, 0, 16, SLC_F64, false, streams + 10}, 1);
     }
-    /* More copies in a slot than have events, and all of them in one batch. */
+    /* More copies in a slot than events, all of them in one batch. */
     check_case(tensor, {1, 40, 0, 1, SLC_F64, false, 30}, 1);
 }
 
@@ -83,7 +83,7 @@ static void precisions(void)
     }
 }
 
-/* Sums of any numbers have the same bits however blocks come. */
+/* Sums of any numbers have the same bits for any order of blocks. */
 static void deterministic(void)
 {
     const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_DOUBLES, 1200, 100);
@@ -98,7 +98,8 @@ static void deterministic(void)
         assert_ok(&run, run.mttkrp(2));
         assert_ok(&run, run.mttkrp(1));
         assert_ok(&run, run.output(1, &rows));
-        /* Of the last job alone; the magnitude is their root times that of their number. */
+        /* Of the last job only; the magnitude is the root of squares times the root of their
+         * number. */
         CU_ASSERT(fabs(run.stats().squares * (double)tensor.encoded.values.size() /
                            (tensor.magnitude * tensor.magnitude) -
                        1) < 1e-11);
@@ -107,7 +108,7 @@ static void deterministic(void)
     }
 }
 
-/* ---- blocks that stay */
+/* ---- resident blocks */
 
 static void resident(void)
 {
@@ -138,7 +139,7 @@ static void resident(void)
     }
 }
 
-/* One after the other as they came, in batches of several: their tables stay as well. */
+/* In order of arrival, in batches of several: their tables are resident, too. */
 static void resident_in_order(void)
 {
     const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 1500, 90);
@@ -160,12 +161,12 @@ static void resident_in_order(void)
         assert_ok(&run, run.output(mode, &rows));
         CU_ASSERT(rows == run.expected(mode));
     }
-    /* Where chunks begin is all that still goes to the device. */
+    /* Only the starts of chunks are still copied to the device. */
     CU_ASSERT(run.stats().bytes_to_device - to_device < 100 * tensor.count());
 }
 
-/* Kernels of copied and of resident blocks add to an output that has been cleared, after factors
- * that are still on their way. */
+/* Kernels of copied and of resident blocks add to a cleared output, after factors that are still
+ * being copied. */
 static void cleared_first(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 300, 90);
@@ -187,7 +188,7 @@ static void cleared_first(void)
     }
 }
 
-/* Whatever their order, all resident blocks of a job are one launch. */
+/* In any order, all resident blocks of a job are one launch. */
 static void resident_launches(void)
 {
     const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 2000, 90);
@@ -195,7 +196,7 @@ static void resident_launches(void)
     CU_ASSERT(tensor.count() >= 8);
     for (unsigned seed = 1; seed <= 3; seed++) {
         const device_emulation emulation(seed);
-        /* Slots for one block alone do not cut them. */
+        /* Slots for only one block do not split the launch. */
         device_run run(tensor, {seed, 1, 3, 4, SLC_F64, false, seed});
         uint64_t before;
 
@@ -207,8 +208,8 @@ static void resident_launches(void)
             check_mode(&run, mode);
             CU_ASSERT_EQUAL(run.stats().launches, before + 1);
         }
-        /* With others that are copied: every second one stays away, so that none has a neighbour.
-         */
+        /* Together with copied blocks: every second one is not resident, so that none has a
+         * neighbour. */
         before = run.stats().launches;
         assert_ok(&run, run.mttkrp(0, 0, 2));
         CU_ASSERT(run.stats().launches <= before + (tensor.count() + 1) / 2);
@@ -216,8 +217,8 @@ static void resident_launches(void)
 }
 
 /*
- * Streams run in any order, so that kernels overlap with one another and with copies: no time is
- * longer than the pass, and neither the copies nor the kernels than both together.
+ * Streams run in any order, so that kernels overlap with each other and with copies: no time
+ * exceeds the pass, and neither copies nor kernels exceed their union.
  */
 static void times(void)
 {
@@ -239,7 +240,7 @@ static void times(void)
             const double copy = after.copy_seconds - before.copy_seconds;
             const double compute = after.compute_seconds - before.compute_seconds;
             const double busy = after.busy_seconds - before.busy_seconds;
-            /* Events are told in milliseconds of 24 bits. */
+            /* Events report milliseconds with 24 bits. */
             const double slack = 1e-6 * wall + 1e-6;
 
             CU_ASSERT(copy > 0 && compute > 0);
@@ -252,7 +253,7 @@ static void times(void)
     }
 }
 
-/* Variants of the kernel, of blocks that stay and of others. */
+/* Variants of the kernel, with resident blocks and without. */
 static void variants(void)
 {
     const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 2000, 90);
@@ -273,7 +274,7 @@ static void variants(void)
     device_run none(tensor, {2, 1, 0, 16, SLC_F64, false, 4});
     const struct slc_device_job job = {0, 1, tensor.magnitude, true};
 
-    /* Nothing to transcode; and no change in the midst of a job. */
+    /* Nothing to transcode; and no change during a job. */
     assert_ok(&none, none.open());
     CU_ASSERT_EQUAL(slc_gpu_variant_use(none.device, 7, nullptr), SLC_ERR_UNSUPPORTED);
     assert_ok(&none, none.device->ops->job.begin(none.device, &job, &none.err));
@@ -292,7 +293,8 @@ static void variants(void)
     }
 }
 
-/* A block may be computed again in the job that it came with, while that copy is under way. */
+/* A resident block may be computed again in the job of its copy, while the copy is still in
+ * progress. */
 static void resident_at_once(void)
 {
     const device_tensor tensor(SLC_CODEC_LZ4, SLC_MADE_EVEN_DOUBLES, 3000, 300);
@@ -320,7 +322,7 @@ static void resident_at_once(void)
     }
 }
 
-/* ---- factors that stay */
+/* ---- resident factors */
 
 static bool near(const double *a, const double *b, size_t count, double share = 1e-11)
 {
@@ -333,7 +335,7 @@ static bool near(const double *a, const double *b, size_t count, double share = 
     return apart <= share * largest;
 }
 
-/* A matrix of the host with what the device would have in it. */
+/* A host matrix with the expected contents of the device. */
 struct host_rows {
     struct slc_matrix matrix;
 
@@ -368,7 +370,7 @@ struct sums {
     }
 };
 
-/* An update of mode 1 and what may be asked of it, beside the CPU's. */
+/* An update of mode 1 and its queries, compared with the CPU's. */
 static void check_update(device_run *run, struct slc_dense *dense, const struct slc_solver *solver)
 {
     const uint32_t rank = run->how.rank;
@@ -420,7 +422,7 @@ static void update(void)
         &run.err);
     assert_ok(&run, run.open());
     check_update(&run, dense, &solver);
-    /* The next mode computes with what was updated and scaled there. */
+    /* The next mode computes with the factor updated and scaled there. */
     assert_ok(&run, run.device->ops->memory.factor_read(run.device, 1, &run.factors[1]->matrix,
                                                         &run.err));
     assert_ok(&run, run.mttkrp(0));
@@ -431,7 +433,7 @@ static void update(void)
     slc_dense_destroy(dense);
 }
 
-/* A factor of several pieces, of rows that are not the device's, goes and comes back. */
+/* A factor of several pieces, with rows of another stride than the device's, copied in and out. */
 static void factors(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_ONES, 50, 0);
@@ -463,7 +465,7 @@ static void two_devices(void)
     const device_emulation emulation(6, 2);
     std::vector<std::unique_ptr<device_run>> runs;
 
-    /* The first two are one device of the machine; all are, where it has no other. */
+    /* The first two are one device of the machine; on a machine with one device, all are. */
     for (unsigned d = 0; d < 3; d++) {
         runs.emplace_back(new device_run(tensor, {2, 1, d, 4, SLC_F64, false, d}));
         assert_ok(runs[d].get(), runs[d]->open(d / 2 % emulation.devices));
@@ -489,7 +491,7 @@ static void two_devices(void)
     }
 }
 
-/* Each by a thread of its own. */
+/* Each on its own thread. */
 static void two_threads(void)
 {
     const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 1000, 90);

@@ -1,6 +1,6 @@
 /*
- * What the device of gpu/ refuses, and what is left of it when something fails: nothing, whichever
- * call of the runtime and whichever allocation it was.
+ * Errors of the device of gpu/, and its state after a failure of any call of the runtime or any
+ * allocation: nothing is left.
  */
 #include "device_fixture.h"
 
@@ -62,7 +62,7 @@ static void which_device(void)
     ops->destroy(nullptr);
 }
 
-/* The device takes what it says, and its message names what is enough. */
+/* The device uses the memory that it states, and its error message names a sufficient size. */
 static void budget(void)
 {
     const device_tensor tensor(SLC_CODEC_LZ4, SLC_MADE_EVEN_DOUBLES, 800, 300);
@@ -100,7 +100,8 @@ static void budget(void)
     CU_ASSERT_EQUAL(info.free_bytes, 0);
 }
 
-/* A cap of more than is free is refused, and what was free may be gone when a device is opened. */
+/* A limit above the free memory is rejected, and free memory may be gone when a device is
+ * opened. */
 static void no_memory(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_ONES, 100, 0);
@@ -247,7 +248,7 @@ static void wrong_calls(void)
     SLC_ASSERT_OK(ops->job.end(run.device, &run.err), &run.err);
 }
 
-/* After a block that is refused the job is not complete, and the next one is. */
+/* After a rejected block the job is incomplete; the next job succeeds. */
 static void refused_blocks(void)
 {
     const device_tensor tensor(SLC_CODEC_LZ4, SLC_MADE_EVEN_DOUBLES, 800, 300);
@@ -286,7 +287,7 @@ static void refused_blocks(void)
     CU_ASSERT(rows == run.expected(1));
 }
 
-/* Nothing to compute: no copy, nothing kept, zeros. */
+/* Without nonzeros: no copy, nothing resident, zeros. */
 static void empty_block(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_ONES, 100, 0);
@@ -316,7 +317,7 @@ static void empty_block(void)
 
 /* ---- damage */
 
-/* Each altered byte is found, by its block; the device computes what is sound after that. */
+/* Each changed byte is detected with its block; the device then computes valid blocks. */
 static void damaged(enum slc_codec codec,
                     enum slc_made_values values,
                     const std::function<size_t(const struct slc_encoded_tile &)> &where,
@@ -358,7 +359,7 @@ static void damage(void)
 
 /* ---- failures */
 
-/* Makes mode 1's factor the output of its MTTKRP: a solver of the identity. */
+/* Makes the output of mode 1's MTTKRP its factor: a solver with the identity. */
 static enum slc_status copy_update(device_run *run)
 {
     std::vector<double> identity(16), sums(16 + 8), scale(4, 1);
@@ -384,7 +385,7 @@ static enum slc_status copy_update(device_run *run)
     return status;
 }
 
-/* All that a device does, in short. */
+/* All operations of a device, in short. */
 static enum slc_status everything(device_run *run, std::vector<double> *rows)
 {
     enum slc_status status = run->open();
@@ -417,7 +418,7 @@ static bool near(const std::vector<double> &a, const std::vector<double> &b)
     return apart <= 1e-12 * largest;
 }
 
-/* The next job of a device on which something failed is right, or refused until it is reopened. */
+/* After a failure, the next job of a device is right, or rejected until it is reopened. */
 static void check_after(device_run *run)
 {
     std::vector<double> rows;

@@ -1,6 +1,6 @@
 /*
- * What a device does that shares an MTTKRP with the host: says how far it is without waiting, and
- * adds what the host has computed to its output.
+ * A device that shares an MTTKRP with the host: it reports its progress without waiting, and adds
+ * the host's sums to its output.
  */
 #include "device_fixture.h"
 
@@ -33,7 +33,7 @@ struct host_sums {
     host_sums(const host_sums &) = delete;
 };
 
-/* What is left to be computed of a mode after the job of every second block. */
+/* The rest of a mode after the job of every second block. */
 static std::vector<double> other_half(device_run *run, unsigned mode)
 {
     std::vector<double> rows, rest = run->expected(mode);
@@ -67,7 +67,7 @@ static void check_sums(const device_tensor &tensor,
     CU_ASSERT(rows == run.expected(mode));
 }
 
-/* Rows that are padded on the device, and such that are not. */
+/* Rows that are padded on the device, and rows that are not. */
 static void adds_host(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 600, 60);
@@ -82,7 +82,7 @@ static void adds_host(void)
     check_sums(tensor, 1, 7, SLC_F32, SLC_F32);
 }
 
-/* 3000 rows of 180 numbers are more than arrive at a time. */
+/* 3000 rows of 180 numbers are copied in several parts. */
 static void adds_in_parts(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 100, 30);
@@ -93,7 +93,7 @@ static void adds_in_parts(void)
     }
 }
 
-/* Takes every block when that does not wait, and looks until all have been computed. */
+/* Processes every block if that does not wait, and polls until all have been computed. */
 static void take_polled(device_run *run)
 {
     const struct slc_device_ops *ops = run->device->ops;
@@ -109,7 +109,7 @@ static void take_polled(device_run *run)
             assert_ok(run, ops->job.poll(run->device, block, &progress, &run->err));
             CU_ASSERT(progress.nnz >= before && progress.nnz <= given);
             CU_ASSERT(progress.free_slots <= run->how.streams);
-            /* Nothing would ever come of it else. */
+            /* Otherwise it would never progress. */
             CU_ASSERT(progress.fits || progress.free_slots > 0 || progress.busy);
             before = progress.nnz;
         } while (!progress.fits && progress.free_slots == 0);
@@ -126,7 +126,7 @@ static void take_polled(device_run *run)
     assert_ok(run, ops->job.end(run->device, &run->err));
 }
 
-static void says_how_far_it_is(void)
+static void reports_progress(void)
 {
     const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 900, 90);
 
@@ -183,7 +183,7 @@ static void misuse(void)
 }
 
 #ifdef SLC_EMULATED
-/* Any call of the runtime fails: it is said, and the next job is right. */
+/* Any call of the runtime fails: it is reported, and the next job is right. */
 static void failures(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 1500, 100);
@@ -233,9 +233,9 @@ static void failures(void)
 SLC_SUITE(device_shared)
 {
     static const struct slc_test tests[] = {
-        {"what the host has computed is added", adds_host},
+        {"the host's sums are added", adds_host},
         {"more than arrives at a time", adds_in_parts},
-        {"how far a job is, without waiting", says_how_far_it_is},
+        {"how far a job is, without waiting", reports_progress},
         {"misuse", misuse},
 #ifdef SLC_EMULATED
         {"any call of the runtime fails", failures},

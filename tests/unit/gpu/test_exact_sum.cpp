@@ -1,6 +1,6 @@
 /*
- * Sums that do not depend on any order: beside sums in integers of 128 bits, whatever the order of
- * threads and the split between devices; and what is not finite.
+ * Order-independent sums against sums in 128-bit integers, for any order of threads and any split
+ * between devices; and values that are not finite.
  */
 extern "C" {
 #include "base/random.h"
@@ -23,7 +23,7 @@ static void must(cudaError_t error, const char *call)
 }
 #define MUST(call) must(call, #call)
 
-/* A piece of device memory with a copy of what the host has. */
+/* An array in device memory with a copy of the host's data. */
 template <typename T> struct on_device {
     T *data;
     size_t count;
@@ -61,7 +61,7 @@ template <typename T> struct on_device {
     }
 };
 
-/* An emulated device with a stream, while it lives. */
+/* An emulated device with a stream, for its lifetime. */
 struct device {
     cudaStream_t stream;
 
@@ -149,7 +149,8 @@ static summed sum_up(const std::vector<double> &addends,
         for (uint32_t c = 0; c < pitch; c++) {
             const double value = result.values[row * pitch + c];
 
-            /* Padding is as it was, rows without addends are 0 but of columns without a value. */
+            /* Padding is unchanged; rows without addends are 0 except in columns without a
+             * value. */
             CU_ASSERT(c < rank ? row == 0 || value == 0 || std::isnan(value) : value == -7);
         }
     }
@@ -195,7 +196,7 @@ static void right(void)
         want[i % rank] += negative ? -number : number;
         bound += fabs(addends.back());
     }
-    /* Column 1 cancels to what is beyond f64. */
+    /* Column 1 cancels beyond the precision of f64. */
     for (unsigned r = 0; r < rank; r++) {
         const double last = r == 1 ? -rounded(want[r]) : 0;
 
@@ -215,7 +216,7 @@ static void right(void)
     }
 }
 
-/* Where one f64 would lose what the second word keeps. */
+/* Sums for which one f64 would lose the bits in the second word. */
 static void both_words(void)
 {
     const std::vector<double> largest = {1, 1, 1, 1, 1, 1};
@@ -227,7 +228,7 @@ static void both_words(void)
 
     CU_ASSERT_EQUAL(result.values[0], 0);
     CU_ASSERT_EQUAL(result.values[1], 1);
-    CU_ASSERT_EQUAL(result.values[2], -1); /* what is below 2^(56 - 93) is dropped */
+    CU_ASSERT_EQUAL(result.values[2], -1); /* bits below 2^(56 - 93) are dropped */
     CU_ASSERT_EQUAL(result.values[3], 3);
     CU_ASSERT_EQUAL(result.values[4], 0x1p52); /* a tie: to even */
     CU_ASSERT_EQUAL(result.values[5], 0.5);
@@ -241,7 +242,7 @@ static void both_words(void)
     CU_ASSERT_EQUAL(finer.values[5], 0.5 + 0x1p-53); /* by 2^-89 */
 }
 
-/* Magnitudes at the ends of f64, and bounds of 0. */
+/* Magnitudes at the limits of f64, and bounds of 0. */
 static void extreme(void)
 {
     const double huge = 0x1.fp1023, tiny = 0x1p-960;
@@ -254,10 +255,10 @@ static void extreme(void)
     CU_ASSERT_EQUAL(result.values[2], 0);
     CU_ASSERT_EQUAL(result.values[3], 0);
     CU_ASSERT_EQUAL(result.values[4], INFINITY);
-    CU_ASSERT_EQUAL(result.values[5], 0); /* below what is kept */
+    CU_ASSERT_EQUAL(result.values[5], 0); /* below the smallest representable sum */
 }
 
-/* Columns that have no value are NaN, whole; others do not mind. */
+/* Columns without a value are entirely NaN; other columns are not affected. */
 static void not_finite(void)
 {
     const std::vector<double> addends = {1, 1, 1, INFINITY, NAN, 64, 1};
@@ -265,7 +266,7 @@ static void not_finite(void)
 
     CU_ASSERT_EQUAL(result.values[0], 1);
     for (unsigned r = 1; r < 6; r++) {
-        CU_ASSERT(std::isnan(result.values[r])); /* the last of them is beyond its bound */
+        CU_ASSERT(std::isnan(result.values[r])); /* the last of them exceeds its bound */
     }
     CU_ASSERT_EQUAL(result.values[6], 1);
     CU_ASSERT(std::isnan(sum_up({1}, {1}, INFINITY, 1, 1).values[0]));

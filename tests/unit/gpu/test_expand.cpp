@@ -1,7 +1,6 @@
 /*
- * LZ4 sections expanded on the device: what liblz4 has compressed, sections written by hand, and
- * bytes that are none. Input and output have not a byte more than they may take, so that a
- * sanitizer sees what goes beyond.
+ * LZ4 sections expanded on the device: output of liblz4, sections written by hand, and invalid
+ * bytes. Input and output have their exact sizes, so that a sanitizer detects overruns.
  */
 #include "batch_fixture.h"
 #include "gpu/decode/expand.h"
@@ -25,7 +24,7 @@ static uint64_t draw(void)
     return slc_random_u64(slc_test_seed(), 92, index++);
 }
 
-/* A length as a token's four bits `bits`, and what follows of it. */
+/* A length with a token's four bits `bits`, and the bytes that extend it. */
 static bool naive_length(const byte_string &in, size_t *at, size_t *length)
 {
     if (*length < 15) {
@@ -42,7 +41,7 @@ static bool naive_length(const byte_string &in, size_t *at, size_t *length)
     }
 }
 
-/* Whether the bytes are a section of `bytes` bytes, byte by byte; and these. */
+/* Whether the bytes are a section of `bytes` bytes, decoded byte by byte; returns these. */
 static bool naive_expand(const byte_string &in, size_t bytes, byte_string *out)
 {
     size_t at = 0;
@@ -78,7 +77,7 @@ static bool naive_expand(const byte_string &in, size_t bytes, byte_string *out)
     return false;
 }
 
-/* One section after another on a device of its own. */
+/* Expands one section after another on its own device. */
 struct expander {
     struct batch_fixture device = {};
 
@@ -98,7 +97,7 @@ struct expander {
     }
     expander(const expander &) = delete;
 
-    /* The section lies `odd` bytes into its block, and before its slack. */
+    /* The section is `odd` bytes into its block, and followed by slack. */
     bool run(const byte_string &in, size_t bytes, unsigned odd, byte_string *out)
     {
         byte_string block(odd + in.size() + SLC_BLOCK_SLACK_BYTES);
@@ -146,7 +145,7 @@ static byte_string compressed(const byte_string &bytes, bool hard)
     return to;
 }
 
-/* Bytes that repeat with period `period` for some time, then again after others that do not. */
+/* Bytes with period `period` for some time, then again after a non-periodic part. */
 static byte_string periodic(size_t size, size_t period, size_t noise)
 {
     byte_string bytes(size);
@@ -165,7 +164,7 @@ static void check_section(struct expander *expander, const byte_string &bytes, b
     CU_ASSERT(naive_expand(in, bytes.size(), &naive) && naive == bytes);
     CU_ASSERT(expander->run(in, bytes.size(), (unsigned)(bytes.size() % 9), &out));
     CU_ASSERT(out == bytes);
-    /* Not what is there, nor less. */
+    /* Neither more bytes than there are, nor fewer. */
     CU_ASSERT(!expander->run(in, bytes.size() + 1, 0, &out));
     CU_ASSERT(bytes.empty() || !expander->run(in, bytes.size() - 1, 0, &out));
 }
@@ -247,7 +246,7 @@ static void batches(void)
     CU_ASSERT_EQUAL(slc_gpu_expand(nullptr, 0, nullptr, nullptr), cudaSuccess);
 }
 
-/* What the naive reading says, and where it says yes, what liblz4 does. */
+/* The result of the naive reader and, if it succeeds, that of liblz4. */
 static void
 check_any(struct expander *expander, const byte_string &in, size_t bytes, unsigned *sound)
 {
@@ -321,7 +320,7 @@ static void altered(void)
 SLC_SUITE(expand)
 {
     static const struct slc_test tests[] = {
-        {"periods of every length, sizes that are not what is there", every_period},
+        {"periods of every length, wrong sizes", every_period},
         {"lengths of several bytes", long_lengths},
         {"sections of a batch", batches},
         {"sections written by hand, sound and not", written_by_hand},

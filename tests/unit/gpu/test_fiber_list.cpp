@@ -1,4 +1,4 @@
-/* Timed products from fibers: every one beside the oracle, and every call that may fail. */
+/* Timed products from fibers: each against the oracle, and each fallible call. */
 #include "list_fixture.h"
 
 extern "C" {
@@ -41,7 +41,7 @@ static std::vector<double> oracle(const host_list &list, unsigned mode, const sl
     return rows;
 }
 
-/* Those rows that are not all zero: integers are added up without rounding. */
+/* Those rows that are not all zero: sums of integers are exact. */
 static std::vector<double> nonzero_rows(const std::vector<double> &rows, uint32_t cols)
 {
     std::vector<double> found;
@@ -174,7 +174,7 @@ static void refused(void)
 }
 
 #ifdef SLC_EMULATED
-/* A library that is there and fails: the call is named. */
+/* An existing library that fails: the error names the call. */
 static void failing_library(void)
 {
     host_list sorted = random_list(dims, 50, 3);
@@ -200,7 +200,7 @@ static void failing_library(void)
     }
 }
 
-/* Any call of the runtime fails: it is said, and nothing is left. */
+/* Any call of the runtime fails: it is reported, and nothing leaks. */
 static void failing_device(void)
 {
     host_list sorted = random_list({5, 6}, 12, 3);
@@ -237,7 +237,7 @@ static void failing_device(void)
 static const struct slc_test tests[] = {
     {"every product agrees with the oracle", every_product},
     {"fibers that are empty have sums of zero", with_empty_fibers},
-    {"what cannot be multiplied is refused", refused},
+    {"impossible products are rejected", refused},
 #ifdef SLC_EMULATED
     {"calls of cuSPARSE fail", failing_library},
     {"any call of the runtime fails", failing_device},

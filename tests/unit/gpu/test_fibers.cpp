@@ -1,6 +1,6 @@
 /*
- * SpTV and TTM from fibers on the emulated device beside the oracle: integers are added up without
- * rounding, so all agree bit for bit.
+ * SpTV and TTM from fibers on the emulated device against the oracle: sums of integers are exact,
+ * so all agree bit for bit.
  */
 #include "list_fixture.h"
 #include "tools/bench/rivals/gpu/products.h"
@@ -9,7 +9,7 @@
 
 static const slc_gpu_machine machine = {3, 160 << 10, 90};
 
-/* The nonempty fibers of a list that is sorted by them, as the oracle numbers them. */
+/* The nonempty fibers of a list sorted by them, numbered as by the oracle. */
 struct oracle_fibers {
     oracle_list wide;
     std::vector<uint64_t> order, fiber;
@@ -22,7 +22,7 @@ struct oracle_fibers {
     }
 };
 
-/* A list with one fiber that has two thirds of all nonzeros, in the midst of short ones. */
+/* A list in which one fiber has two thirds of all nonzeros, between short ones. */
 static host_list
 fibers_list(const std::vector<uint64_t> &dims, uint64_t nnz, unsigned mode, uint64_t seed)
 {
@@ -95,7 +95,7 @@ static void check_sptv(const host_list &list,
     slc_gpu_fibers_destroy(&fibers);
 }
 
-/* Every length of fibers from 1 to all, groups that cut them anywhere. */
+/* All lengths of fibers from 1 to everything, split anywhere by groups. */
 static void test_sptv(void)
 {
     static const uint32_t group_items[] = {0, 1, 7, 64, 300, 1000000};
@@ -180,13 +180,13 @@ static void test_ttm(void)
     check_ttm(fibers_list({50}, 300, 0, 1), 0, 5, SLC_F64, 20, 1);
 }
 
-/* Fibers as they were met: their coordinates, and a row of sums each. */
+/* Fibers in order of arrival: their coordinates, and a row of sums each. */
 struct met {
     std::vector<uint32_t> coords;
     std::vector<double> rows;
 };
 
-/* Appends what a piece has; the fiber that the one before left unfinished is added to. */
+/* Appends the fibers of a piece; adds to the fiber that the previous piece left incomplete. */
 static void append(met *all,
                    const std::vector<uint32_t> &coords,
                    const std::vector<double> &rows,
@@ -204,7 +204,7 @@ static void append(met *all,
     all->rows.insert(all->rows.end(), rows.begin() + (goes_on ? cols : 0), rows.end());
 }
 
-/* A list that comes in pieces, as a stream of blocks does: one set of arrays does for all. */
+/* A list that arrives in pieces, like the blocks of a stream: one set of arrays serves all. */
 static void test_pieces(void)
 {
     static const uint64_t pieces[] = {700, 1, 0, 999, 300};
@@ -252,7 +252,7 @@ static void test_pieces(void)
     slc_gpu_fibers_destroy(&fibers);
 }
 
-/* More counts than the block that adds them up takes at a time. */
+/* More counts than the block that adds them processes at a time. */
 static void test_long_list(void)
 {
     const host_list list = fibers_list({9000, 40}, 70000, 1, 1);
@@ -324,7 +324,7 @@ static const struct slc_test tests[] = {
     {"TTM agrees with the oracle in both forms", test_ttm},
     {"a list in pieces", test_pieces},
     {"the fibers of a long list", test_long_list},
-    {"what does not fit is refused", test_refused},
+    {"mismatched requests are rejected", test_refused},
 };
 
 SLC_SUITE(fibers)

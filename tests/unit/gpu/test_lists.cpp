@@ -12,7 +12,7 @@ extern "C" {
 static const std::vector<uint64_t> dims = {37, 5, 90};
 static const uint32_t rank = 12;
 
-/* A device that is open for the list; no block will come. */
+/* A device opened for the list; it receives no blocks. */
 static struct slc_device *open_device(bool deterministic, size_t memory_bytes)
 {
     const struct slc_emulation emulation = {1, memory_bytes, 160 << 10, 4, 1};
@@ -118,7 +118,7 @@ static void every_kernel(void)
     close_device(device);
 }
 
-/* An open device refuses the options, with `message`. */
+/* An open device rejects the options with `message`. */
 static void refuse_options(const slc_gpu_lists_options &options, const char *message)
 {
     const host_list list = random_list(dims, 10, 7);
@@ -170,8 +170,8 @@ static void refused(void)
     slc_emulation_reset();
 }
 
-/* A list that does not fit the emulated device as a whole: only the kernel that streams it can
- * compute. */
+/* A list that does not fit on the emulated device as a whole: only the kernel that streams it
+ * can compute. */
 static void out_of_memory(void)
 {
     const host_list list = random_list(dims, 300000, 9);

@@ -1,4 +1,4 @@
-/* Ceilings of a device: every kernel stays in its memory, whatever the sizes, and says a rate. */
+/* Ceilings of a device: every kernel stays within its memory for any sizes, and reports a rate. */
 extern "C" {
 #include "gpu/measure.h"
 #include "slc_test.h"
@@ -12,7 +12,7 @@ static const struct slc_emulation emulation = {1, (size_t)8 << 20, 100 << 10, 2,
 static void every_ceiling(void)
 {
     static const uint32_t row_bytes[] = {16, 64, 512};
-    /* Threads do the same whatever the sizes. */
+    /* Threads do the same for any sizes. */
     const uint64_t fewest = slc_test_threads_only() ? 9 : 1;
 
     slc_emulation_set(&emulation);
@@ -29,7 +29,7 @@ static void every_ceiling(void)
             }
         }
     }
-    slc_emulation_reset(); /* ends the program where anything is left */
+    slc_emulation_reset(); /* ends the program if anything leaks */
 }
 
 static void peaks(void)

@@ -1,6 +1,6 @@
 /*
- * MTTKRP on the emulated device against the oracle: orders, ranks, codecs, precisions, and where
- * sums are put. Sums of integers have to agree bit for bit.
+ * MTTKRP on the emulated device against the oracle: orders, ranks, codecs, precisions, and memory
+ * of the sums. Sums of integers must agree bit for bit.
  */
 #include "mttkrp_problem.h"
 
@@ -18,7 +18,7 @@ static const bool on_device = false;
 static const bool on_device = true;
 #endif
 
-/* Relative, of sums of products that are no integers. */
+/* Relative, for sums of products of non-integers. */
 static const double tolerance = 1e-12;
 
 static void check(struct mttkrp_problem *problem,
@@ -44,7 +44,7 @@ static void check(struct mttkrp_problem *problem,
     }
 }
 
-/* Orders 2 to 8 and 16: keys of up to 80 bits, a mode of length 1. */
+/* Orders 2 to 8 and 16: keys of up to 80 bits, a mode of size 1. */
 static void encode_order(struct batch_fixture *batch, unsigned order, uint64_t nnz, uint32_t tile)
 {
     const struct batch_shape shape = {
@@ -62,8 +62,8 @@ static void encode_order(struct batch_fixture *batch, unsigned order, uint64_t n
 }
 
 /*
- * Every order with every rank. A real device computes each of them in both precisions, with exact
- * sums and others; an emulated one is slow, and takes turns.
+ * Every order with every rank. A real device computes each in both precisions, with exact and
+ * ordinary sums; the slow emulation alternates them.
  */
 static void every_rank(void)
 {
@@ -83,8 +83,8 @@ static void every_rank(void)
             for (unsigned again = 0; again < (all ? 4 : 1); again++) {
                 way.exact = all ? again % 2 != 0 : turn % 5 == 4;
                 way.seed = ++turn;
-                /* A step of seven meets every rank and precision, both with exact sums and others.
-                 */
+                /* A step of seven covers every rank and precision, both with exact and ordinary
+                 * sums. */
                 if (slc_test_quick() && turn % (slc_test_threads_only() ? 7 : 4) != 0) {
                     continue;
                 }
@@ -128,7 +128,7 @@ static void many_modes(void)
     }
 }
 
-/* Every codec and form of values, one nonzero, a single row, and no tile at all. */
+/* Every codec and form of values, one nonzero, a single row, and no tiles. */
 static void shapes(void)
 {
     const uint64_t dims[3] = {300, 50, 200}, one_row[3] = {1, 3000, 1};
@@ -163,8 +163,8 @@ static void shapes(void)
 }
 
 /*
- * Sums in shared memory, in global memory, and of hot rows between: 64 rows of which the chunks,
- * in the order of keys, have different ones, so that they drive one another out of the stash.
+ * Sums in shared memory, in global memory, and with a stash for hot rows: chunks, in key order, use
+ * different ones of 64 rows, so that rows evict each other from the stash.
  */
 static void regimes(void)
 {
@@ -217,7 +217,7 @@ static std::vector<struct slc_gpu_mttkrp_variant> variants(void)
     return all;
 }
 
-/* All variants, of orders, codecs and ranks that differ in the lanes of a row. */
+/* All variants, for orders, codecs and ranks with different lanes per row. */
 static void every_variant(void)
 {
     static const uint32_t ranks[] = {1, 2, 7, 16, 32, 33, 64, 72, 128};
@@ -243,7 +243,7 @@ static void every_variant(void)
     }
 }
 
-/* Wide offsets, a single nonzero, all in one row, and no tile at all, transcoded. */
+/* Wide offsets, a single nonzero, all in one row, and no tiles, transcoded. */
 static void transcoded(void)
 {
     const uint64_t dims[3] = {UINT64_C(1) << 21, 3, 1 << 20}, one_row[3] = {1, 3000, 1};
@@ -263,7 +263,7 @@ static void transcoded(void)
         mttkrp_problem_make(&problem, mode, 4, SLC_F64, true);
         check(&problem, &way, 0, nullptr);
     }
-    /* The last words of all are those of a mode without bits. */
+    /* The last words are those of a mode without bits. */
     for (uint64_t nnz = 700; nnz < 716; nnz += slc_test_threads_only() ? 15 : 1) {
         batch_encode(&problem.batch, 3, flat, nnz, SLC_MADE_COUNTS, slc_test_seed(), &plain);
         mttkrp_problem_make(&problem, nnz % 3, 3, SLC_F64, true);
@@ -274,7 +274,7 @@ static void transcoded(void)
     check(&problem, &way, 0, nullptr);
 }
 
-/* KiB of a multiprocessor's 256 that sm_90 leaves as cache, by the sizes that it has for shared
+/* KiB of a multiprocessor's 256 that sm_90 leaves as cache, given its possible sizes of shared
  * memory. */
 static uint32_t cache_kib(const struct slc_gpu_mttkrp_plan *plan)
 {
@@ -289,8 +289,8 @@ static uint32_t cache_kib(const struct slc_gpu_mttkrp_plan *plan)
     return 256 - kib;
 }
 
-/* What f64 factors of three modes and rank 32 leave of a multiprocessor for their rows: printed for
- * docs/PERFORMANCE.md, and held for the default. */
+/* The cache that f64 factors of three modes and rank 32 have on a multiprocessor: printed for
+ * docs/PERFORMANCE.md, and checked for the default. */
 static void cache_is_left(void)
 {
     const struct slc_gpu_machine machine = {132, 227 << 10, 90};
@@ -311,12 +311,12 @@ static void cache_is_left(void)
     job.variant = {};
     CU_ASSERT_FATAL(slc_gpu_mttkrp_plan(&job, &machine, &plan));
     CU_ASSERT(plan.blocks_each * SLC_MTTKRP_WARPS >= 24 || cache_kib(&plan) >= 90);
-    /* The device takes the smallest size that is no smaller than the percentage. */
+    /* The device uses the smallest size not below the percentage. */
     CU_ASSERT(slc_gpu_mttkrp_carveout(&plan, &machine) * 228 <= (256 - cache_kib(&plan)) * 100);
     CU_ASSERT(slc_gpu_mttkrp_carveout(&plan, &machine) * 228 > 100 * 100);
 }
 
-/* Rows that share buckets: a window wider than there are buckets, all in one chunk. */
+/* Rows that share buckets: a window wider than the number of buckets, all in one chunk. */
 static void collisions(void)
 {
     const uint64_t dims[3] = {20000, 2, 3};
@@ -337,7 +337,7 @@ static void collisions(void)
     }
 }
 
-/* What a real device has; of the emulated one, what mttkrp_problem_run gives it. */
+/* Properties of a real device; for the emulated one, those set by mttkrp_problem_run. */
 static struct slc_gpu_machine machine_at_hand(void)
 {
     struct slc_gpu_machine machine = {4, 227 << 10, 90};
@@ -368,7 +368,7 @@ static uint64_t chunks_of(const struct mttkrp_problem *problem,
 
 /*
  * One launch that fills the machine: every thread block of every multiprocessor has several chunks.
- * A short mode, whose sums are in shared memory, and two longer ones.
+ * A small mode, whose sums are in shared memory, and two larger ones.
  */
 static void every_multiprocessor(void)
 {
@@ -414,7 +414,7 @@ static void every_multiprocessor(void)
     CU_ASSERT(whole && hot);
 }
 
-/* Launches that cannot be are refused; memory is asked for only where it is there. */
+/* Impossible launches are rejected; memory is requested only if it exists. */
 static void refused(void)
 {
     struct slc_gpu_mttkrp job = {};

@@ -1,6 +1,6 @@
 /*
- * MTTKRP with exact sums on the emulated device: the same bits however the work is cut, ordered and
- * shared; columns that have no value; and bytes that lie, which must not lead kernels out of their
+ * MTTKRP with exact sums on the emulated device: the same bits for any split, order and sharing of
+ * the work; columns without a value; and forged bytes, which must not lead kernels outside their
  * memory.
  */
 #include "mttkrp_problem.h"
@@ -63,7 +63,7 @@ static void same_however(void)
     }
 }
 
-/* Ordinary sums get other bits in another order: what is kept together above could differ. */
+/* Ordinary sums have other bits in another order, so the bits compared above could differ. */
 static void ordinary_differ(void)
 {
     struct mttkrp_problem problem;
@@ -84,8 +84,8 @@ static void not_finite(void)
 
     make(&problem, 7, SLC_F64);
     way.exact = true;
-    /* Column 1 has an infinite factor, 2 one that is not a number, 3 nothing but zeros, 4 products
-     * beyond f64; the others do not mind. */
+    /* Column 1 has an infinite factor, 2 a NaN, 3 only zeros, 4 products beyond f64; the others
+     * are not affected. */
     problem.factor[1][7 * 3 + 1] = -INFINITY;
     problem.factor[2][7 * 5 + 2] = NAN;
     for (size_t i = 0; i < 60; i++) {
@@ -105,8 +105,8 @@ static void not_finite(void)
     }
 }
 
-/* Coordinates, values and keys as somebody made them up: faults are told, and no more. */
-static void bytes_that_lie(void)
+/* Forged coordinates, values and keys: faults are reported, and nothing else happens. */
+static void forged_bytes(void)
 {
     unsigned told = 0;
 
@@ -140,7 +140,7 @@ SLC_SUITE(mttkrp_exact)
         {"the same bits however the work is cut and shared", same_however},
         {"ordinary sums depend on the order", ordinary_differ},
         {"columns that have no value", not_finite},
-        {"bytes that lie", bytes_that_lie},
+        {"forged bytes", forged_bytes},
     };
 
     return slc_test_main("gpu mttkrp exact", tests, SLC_COUNT(tests), argc, argv);

@@ -1,7 +1,7 @@
 /*
- * Several devices of gpu/ with one problem, which lie on one emulated device or on several: each
- * multiplies some of the blocks, rows are added up by their owners, solved for and handed on. They
- * give what one device gives; where deterministic, its bits.
+ * Several devices of gpu/ with one problem, on one emulated device or on several: each multiplies
+ * some of the blocks, and rows are summed by their owners, solved for and passed on. The result
+ * equals that of one device, bitwise if deterministic.
  */
 #include "device_fixture.h"
 
@@ -41,7 +41,7 @@ struct device_group {
     {
         return runs.size();
     }
-    /* Whole units of `unit` rows, as evenly as they come. */
+    /* Whole units of `unit` rows, as evenly as possible. */
     std::vector<slc_row_span> units(size_t d, uint64_t rows, uint64_t unit) const
     {
         std::vector<slc_row_span> own;
@@ -71,7 +71,7 @@ struct device_group {
             }
         }
     }
-    /* The output, rows from their owners. */
+    /* The output, with rows from their owners. */
     std::vector<double> output(unsigned mode, uint64_t unit)
     {
         const uint64_t rows = runs[0]->tensor.dims[mode], rank = runs[0]->how.rank;
@@ -102,7 +102,7 @@ static void open_group(device_group *group, const device_emulation &emulation)
     }
 }
 
-/* Integers: what is added up is exact, whoever has which blocks. */
+/* Integers: sums are exact for any distribution of blocks. */
 static void outputs(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS,
@@ -151,7 +151,7 @@ static struct slc_solver solver_for(uint32_t rank)
     return solver;
 }
 
-/* Solves for rows by their owners, hands them round, and brings every copy back. */
+/* Solves for rows at their owners, passes them around, and copies every factor back. */
 static void solve(device_group *group, unsigned mode, uint64_t unit, solution *found)
 {
     device_run *first = group->runs[0].get();
@@ -236,7 +236,7 @@ static void deterministic(void)
     }
 }
 
-/* A column that one device could not add something to is NaN with all. */
+/* A column to which one device could not add a term is NaN on all. */
 static void not_finite(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 1500, 100);
@@ -244,7 +244,7 @@ static void not_finite(void)
     device_group group(tensor, {1, 1, 0, 4, SLC_F64, true, 2, 50}, 2, false);
 
     for (std::unique_ptr<device_run> &run : group.runs) {
-        /* Few blocks have the row; products with it are beyond f64, and no bound says so. */
+        /* Few blocks have the row; its products overflow f64, and no bound shows it. */
         for (uint64_t i = 0; i < tensor.dims[1]; i++) {
             slc_matrix_set(&run->factors[1]->matrix, i, 2, 1e200);
         }
@@ -263,7 +263,7 @@ static void not_finite(void)
     CU_ASSERT_EQUAL(bad, tensor.dims[0]);
 }
 
-/* ---- what is refused */
+/* ---- errors */
 
 static void misuse(void)
 {
@@ -308,7 +308,7 @@ static void misuse(void)
     refused(ops->algebra.update_units(run.device, 1, &solver, &units, columns, &run.err),
             "no output");
 
-    /* An output that was used has no exact sums any more. */
+    /* An output that was read has no exact sums any more. */
     std::vector<double> seen;
 
     assert_ok(&other, other.mttkrp(0));
@@ -319,7 +319,7 @@ static void misuse(void)
 }
 
 #ifdef SLC_EMULATED
-/* Any call of the runtime fails: it is said, and nothing is left under way. */
+/* Any call of the runtime fails: it is reported, and nothing is left in progress. */
 static void failures(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 300, 100);
@@ -360,7 +360,7 @@ static void failures(void)
 static const struct slc_test tests[] = {
     {"outputs added up", outputs},
     {"the bits of one device", deterministic},
-    {"what is not finite", not_finite},
+    {"values that are not finite", not_finite},
     {"misuse", misuse},
 #ifdef SLC_EMULATED
     {"any call of the runtime fails", failures},

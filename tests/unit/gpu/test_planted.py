@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Each fault planted in the kernels of gpu/ (SLC_PLANT of gpu/cuda/cuda.h) is reported by the tests that there are: by what they
-check, or by the sanitizer that they were built with. Without one they pass, as they do by themselves.
+"""Each fault planted in the kernels of gpu/ (SLC_PLANT of gpu/cuda/cuda.h) is detected by the
+existing tests: by their checks, or by the sanitizer of the build. Without a planted fault they
+pass.
 
-    test_planted.py SANITIZER PROGRAM
-"""
+    test_planted.py SANITIZER PROGRAM"""
 
 import os
 import subprocess
@@ -11,16 +11,16 @@ import sys
 
 SANITIZER, PROGRAM = sys.argv[1:]
 
-# Some faults depend on the order of threads, and hardly any order has them: these take a sanitizer.
+# Some faults depend on the order of threads and rarely show: these need a sanitizer.
 RACE = {"thread": "WARNING: ThreadSanitizer: data race"}
 WRONG = {"none": "not ok ", **RACE}
-# The runtime says so before anything goes wrong.
+# The runtime reports it before anything goes wrong.
 ERROR = {"none": "not ok ", "thread": "not ok "}
-# What kernels say comes too late to be heard; nobody reads what another writes.
+# Faults of kernels are reported too late; no thread reads another's writes.
 LATE = {"none": "not ok "}
-# Coordinates that nobody has written lead out of the factors before the sanitizer compares accesses.
+# Unwritten coordinates lead out of the factors before the sanitizer compares accesses.
 ASTRAY = {"thread": "SEGV on unknown address"}
-# Fault: the suite that runs into it, its test, and what says so by the sanitizer of the build.
+# Fault: the suite that detects it, its test, and the report by the sanitizer of the build.
 FAULTS = {
     "amped_plain_add": ("baselines", "orders, ranks", RACE),
     "batch_before_begun": ("device", "cleared before", WRONG),
@@ -70,16 +70,16 @@ FAULTS = {
 
 
 def expected(fault):
-    """What this build says of it; None where it cannot see it, or need not."""
+    """Report of this build; None if it cannot, or need not, detect the fault."""
     kinds = FAULTS[fault][2]
     if SANITIZER != "none" and "none" in kinds and not os.environ.get("SLC_TEST_FULL"):
-        return None  # a build without one sees it in a tenth of the time
+        return None  # a build without a sanitizer detects it in a tenth of the time
     return next((text for kind, text in kinds.items() if kind in SANITIZER), None)
 
 
 def output(fault):
     suite, test, _ = FAULTS[fault]
-    # One report is enough, and a wrong result need not be shown for each number.
+    # One report suffices, and not every wrong number needs to be printed.
     environment = {**os.environ, "SLC_EMULATION_FAULT": fault, "SLC_TEST_QUICK": "2",
                    "TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "") + " halt_on_error=1"}
     done = subprocess.run([PROGRAM, suite, test], capture_output=True, text=True, timeout=120, env=environment)

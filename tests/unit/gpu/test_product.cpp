@@ -1,6 +1,6 @@
 /*
- * Tiles multiplied fiber by fiber, from their encoded bytes on: integers beside the oracle bit for
- * bit, and any numbers beside themselves, in other lanes and other amounts.
+ * Tiles multiplied fiber by fiber, from their encoded bytes on: integers against the oracle bit for
+ * bit, and any numbers compared between lanes and amounts of memory.
  */
 #include "product_fixture.h"
 
@@ -8,7 +8,8 @@
 #include <cmath>
 #include <thread>
 
-/* Every tile of the tensor, in lane after lane, against the oracle; and the device of the tests. */
+/* Every tile of the tensor, in lane after lane, against the oracle, on the device under test and
+ * on the device of the tests. */
 static void check_tiles(const product_run &run)
 {
     product_run fake(run.tensor, run.how);
@@ -44,7 +45,7 @@ static void check(const struct batch_fixture &tensor, const product_case &how, u
 static const enum slc_value_type precisions[] = {SLC_F64, SLC_F32};
 static const uint32_t columns[] = {1, 2, 3, 8, 16, 33, 100};
 
-/* The lowest `bits` bits of the keys of a mode below all others, so that its fibers are runs. */
+/* The lowest `bits` bits of a mode are the lowest of the keys, so that its fibers are runs. */
 static struct batch_shape in_fibers(enum slc_codec codec, unsigned mode, unsigned bits)
 {
     return {codec, {(uint8_t)mode, (uint8_t)bits}, 700, 0};
@@ -74,7 +75,7 @@ static void every_order(void)
     }
 }
 
-/* Any set of modes, all of them, too: then there is one fiber. */
+/* Any set of modes, also all of them: then there is one fiber. */
 static void sets_of_modes(void)
 {
     struct batch_fixture tensor;
@@ -107,7 +108,7 @@ static void codecs(void)
     }
 }
 
-/* Ends of groups, runs and tiles; fibers of one nonzero, of all, and of as many as a group. */
+/* Ends of groups, runs and tiles; fibers of one nonzero, of all, and of exactly one group. */
 static void sizes(void)
 {
     static const uint64_t counts[] = {1, 2, 31, 32, 33, 127, 128, 129, 511, 512, 513, 640, 1025};
@@ -119,7 +120,7 @@ static void sizes(void)
             continue;
         }
 
-        /* Every place of a tensor whose fibers have 32 nonzeros: 4 are a group. */
+        /* Every cell of a tensor whose fibers have 32 nonzeros: 4 fibers are a group. */
         product_encode(&dense, {32, (nnz + 31) / 32}, 40 * nnz, SLC_MADE_COUNTS,
                        {SLC_CODEC_PACKED, {0, 5}, (uint32_t)nnz, 0});
         for (uint32_t cols : {1U, 5U}) {
@@ -192,7 +193,7 @@ static void near(const product_sums &made, const product_sums &expected)
     }
 }
 
-/* Whatever the room, the seed of the emulation's order, and what the lane had before. */
+/* For any memory, seed of the emulation's order, and earlier tiles of the lane. */
 static void same_bits(void)
 {
     for (uint32_t cols : {1U, 5U}) {
@@ -267,7 +268,7 @@ static const struct slc_test tests[] = {
     {"ends of groups, runs and tiles", sizes},
     {"full tiles", full_tile},
     {"keys of more than 64 bits", long_keys},
-    {"the same bits in any lane, whatever the room", same_bits},
+    {"the same bits in any lane, with any memory", same_bits},
     {"lanes of several threads at once", lanes_at_once},
 };
 

@@ -1,6 +1,6 @@
 /*
- * What a device that multiplies tiles refuses, and what is left of it when something fails: nothing
- * of the tile, and a lane that takes the next one.
+ * Errors of a device that multiplies tiles, and its state after a failure: nothing of the tile is
+ * left, and the lane can process the next one.
  */
 #include "product_fixture.h"
 
@@ -25,7 +25,7 @@ static const struct slc_encoded_block &tile_of(const struct batch_fixture &tenso
     return tensor.blocks[0].lone[t];
 }
 
-/* The first tile, with the fibers that there have to be. */
+/* The first tile, with the expected fibers. */
 static void works(const product_run &run, unsigned lane)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -106,7 +106,7 @@ static void refused_products(void)
         [&](struct slc_device_product *p) { p->matrix[1] = &shorter.matrix; },
         [&](struct slc_device_product *p) {
             p->dims[0] = 300;
-            p->matrix[0] = &other.matrix; /* of four columns, beside three */
+            p->matrix[0] = &other.matrix; /* four columns instead of three */
         },
     };
     product_run run(tensor, plain);
@@ -202,7 +202,7 @@ static void refused_tiles(void)
 
 /* ---- damage */
 
-/* A tile whose bytes a test alters: those that were compressed, where there are such. */
+/* A tile whose bytes a test changes: compressed bytes, if there are any. */
 struct altered_tile {
     std::vector<uint8_t> bytes, expanded;
     struct slc_encoded_block block;
@@ -258,7 +258,7 @@ static void damage(void)
             [](const struct slc_encoded_tile &tile) { return (size_t)tile.planes_at; });
 }
 
-/* Whatever bytes say, nothing is read or written that is not there, which sanitizers watch. */
+/* For any bytes, no access is out of bounds, which sanitizers check. */
 static void hostile(void)
 {
     unsigned found = 0, trials = slc_test_quick() ? 12 : 60;
@@ -294,7 +294,7 @@ static void hostile(void)
 
 /* ---- failures */
 
-/* What is tried, over and over, with a call failing each time. */
+/* Operations repeated with another call failing each time. */
 static enum slc_status try_all(product_run *run)
 {
     product_sums made;
@@ -350,10 +350,10 @@ static void failing_allocations(void)
         status = try_all(&run);
         CU_ASSERT(status == SLC_OK || status == SLC_ERR_MEMORY);
     }
-    CU_ASSERT(k > 3); /* one works, and three before it */
+    CU_ASSERT(k > 3); /* the last try works, and at least three calls fail before it */
 }
 
-/* A lane whose call failed takes the next tile. */
+/* A lane whose call failed can process the next tile. */
 static void failing_tile(void)
 {
     const device_emulation emulation(1);
@@ -379,7 +379,7 @@ static void failing_tile(void)
 }
 
 static const struct slc_test tests[] = {
-    {"memory is what was said, and the cap is kept", budget},
+    {"memory equals the forecast, and the cap holds", budget},
     {"products that cannot be", refused_products},
     {"calls in the wrong place", wrong_calls},
     {"tiles that do not fit", refused_tiles},

@@ -1,6 +1,6 @@
 /*
  * The bands of a factor's columns against plain minima and maxima: fewer, as many and more rows
- * than bands, factors of several pieces, chosen columns, and refusals.
+ * than bands, factors of several pieces, selected columns, and errors.
  */
 #include "report/factors/factor_rows.h"
 
@@ -39,7 +39,7 @@ static void write_factor(uint64_t length, uint32_t rank)
     slc_matrix_destroy(&factor);
 }
 
-/* A factor in memory, of either type, has the bands of the same numbers in a file. */
+/* A factor in memory, of either type, has the same bands as the same numbers in a file. */
 static void compare_in_memory(const struct slc_column_bands *of_file, const struct slc_band *known)
 {
     static struct slc_band found[2 * BANDS_MAX];

@@ -1,6 +1,6 @@
 /*
- * The strongest rows of a factor equal those of a full sort: any shape, any number wanted, ties,
- * signs, both orders of storage, and factors of several pieces.
+ * The top rows of a factor equal those of a full sort: any shape, any number of rows, ties, signs,
+ * both storage orders, and factors of several pieces.
  */
 #include "report/factors/factor_rows.h"
 
@@ -18,7 +18,7 @@
 #include <string.h>
 
 static char path[300];
-static bool signed_values; /* what `compare` goes by */
+static bool signed_values; /* sort key of `compare` */
 
 static int compare(const void *a, const void *b)
 {
@@ -56,7 +56,7 @@ static void write_matrix(uint64_t rows, uint32_t cols)
     slc_matrix_destroy(&matrix);
 }
 
-/* The same column by column, as no writer here does. */
+/* The same, column-major, which no writer here produces. */
 static void write_fortran(uint64_t rows, uint32_t cols)
 {
     const struct slc_npy_header header = {.kind = 'f',
@@ -133,7 +133,7 @@ static void against_sort(void)
     }
 }
 
-/* A file that is not what was asked for, numbers that are not finite, memory that is refused. */
+/* The wrong file, numbers that are not finite, allocations that fail. */
 static void refused(void)
 {
     static const uint32_t columns[] = {0};

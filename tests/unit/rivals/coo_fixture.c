@@ -1,4 +1,4 @@
-/* See coo_fixture.h. */
+/* Builds lists of coordinates from the tensors of tests. */
 #include "coo_fixture.h"
 
 #include <string.h>

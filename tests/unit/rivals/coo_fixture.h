@@ -7,7 +7,7 @@
 
 void coo_shape(const struct fake_tensor *tensor, struct slc_tensor_shape *shape);
 
-/* Makes room and brings all tiles, the last one first. `coo` is all-zero before. */
+/* Allocates the list and adds all tiles, the last one first. `coo` must be zero-initialized. */
 enum slc_status coo_load(struct slc_coo *coo,
                          const struct fake_tensor *tensor,
                          enum slc_value_type type,

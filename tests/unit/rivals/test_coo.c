@@ -1,6 +1,6 @@
 /*
  * The baselines over a list of coordinates (tools/bench/rivals/cpu/coo.h) against the oracle: every
- * kernel on random shapes, in every instruction set, and rows that many threads share.
+ * kernel on random shapes, in every instruction set, and rows shared by many threads.
  */
 #include "coo_fixture.h"
 #include "slc_test.h"
@@ -35,7 +35,7 @@ check_shape(unsigned order, const uint64_t *dims, uint64_t nnz, enum slc_value_t
         problem_create(&problem, order, dims, nnz, mode, ranks[r], type, true);
         check_kernels(&problem, 1 + (unsigned)r % 3, 0);
         problem_destroy(&problem);
-        /* Rows are sums of up to some hundred products, in f32 rounded one by one. */
+        /* Rows are sums of up to some hundred products, each rounded in f32. */
         problem_create(&problem, order, dims, nnz, mode, ranks[r], type, false);
         check_kernels(&problem, 3, type == SLC_F32 ? 1e-4 : 1e-12);
         problem_destroy(&problem);
@@ -71,7 +71,7 @@ static void test_most_modes(void)
     }
 }
 
-/* Nothing, one nonzero, and numbers around a tile of the kernels and a piece of a thread. */
+/* No nonzeros, one, and counts around a tile of the kernels and a piece of a thread. */
 static void test_few_nonzeros(void)
 {
     static const uint64_t dims[] = {9, 30, 4};
@@ -88,7 +88,7 @@ static void test_few_nonzeros(void)
     }
 }
 
-/* Every nonzero adds to one row, by many threads at once: no addition may be lost. */
+/* Every nonzero adds to one row, from many threads at once: no addition may be lost. */
 static void test_one_row(void)
 {
     static const uint64_t dims[] = {50, 1, 60};
@@ -103,7 +103,7 @@ static void test_one_row(void)
     }
 }
 
-/* A handful of rows, so that most tiles of a permuted list begin or end within one. */
+/* A handful of rows, so that most tiles of a permuted list begin or end within a row. */
 static void test_few_rows(void)
 {
     static const uint64_t dims[] = {5, 200, 60};
@@ -130,7 +130,7 @@ static void test_instruction_sets(void)
     CU_ASSERT(here > 0);
 }
 
-/* A value that is no number reaches its row and no other. */
+/* A NaN reaches its row and no other. */
 static void test_not_a_number(void)
 {
     static const uint64_t dims[] = {6, 20, 30};
@@ -152,7 +152,7 @@ static void test_not_a_number(void)
     problem_destroy(&problem);
 }
 
-/* The mode's permutation names every nonzero once, by coordinate and then by place. */
+/* The mode's permutation has every nonzero once, sorted by coordinate and then by position. */
 static void check_order(const struct slc_coo *coo, const struct fake_tensor *tensor, unsigned mode)
 {
     const uint32_t *order = coo->orders[mode].data;
@@ -168,12 +168,12 @@ static void check_order(const struct slc_coo *coo, const struct fake_tensor *ten
             wrong += before > here || (before == here && order[i - 1] >= order[i]);
         }
     }
-    /* Strictly ascending pairs of coordinate and place are all different. */
+    /* Strictly ascending pairs of coordinate and position are all different. */
     CU_ASSERT_EQUAL(wrong, 0);
     CU_ASSERT_EQUAL(sum, tensor->nnz * (tensor->nnz - (tensor->nnz > 0)) / 2);
 }
 
-/* One to three sweeps of the sort, at their limits, by different numbers of threads. */
+/* One to three sweeps of the sort, at their limits, with different numbers of threads. */
 static void test_permutations(void)
 {
     static const uint64_t dims[] = {1, 2, 2048, 2049, 1 << 22, (1 << 22) + 1, UINT64_C(1) << 32};
@@ -185,7 +185,7 @@ static void test_permutations(void)
 
         fake_tensor_random(&tensor, SLC_COUNT(dims), dims, counts[c], true, c);
         for (size_t m = 0; m < SLC_COUNT(dims) && counts[c] > 1; m++) {
-            tensor.coords[m][1] = dims[m] - 1; /* the highest bit of the longest is in use */
+            tensor.coords[m][1] = dims[m] - 1; /* the highest bit of the largest mode is in use */
         }
         for (size_t w = 0; w < SLC_COUNT(workers); w++) {
             struct slc_error err = SLC_ERROR_INIT;
@@ -201,7 +201,7 @@ static void test_permutations(void)
     }
 }
 
-/* What is mapped is what a budget is told. */
+/* The mapped bytes equal those reported to a budget. */
 static void test_bytes(void)
 {
     static const uint64_t dims[] = {3000, 20, 30};

@@ -1,6 +1,6 @@
 /*
- * Lists of coordinates that cannot be had: shapes beyond 32 bits, tiles of another tensor, jobs
- * that do not fit, and a fault at every allocation and thread.
+ * Lists of coordinates that are rejected: shapes beyond 32 bits, tiles of another tensor, jobs that
+ * do not fit, and a fault at every allocation and thread.
  */
 #include "base/error/fault.h"
 #include "coo_fixture.h"
@@ -36,7 +36,7 @@ static void test_shapes(void)
     }
 }
 
-/* Tiles that came twice, are missing, damaged, or of another tensor. */
+/* Tiles that are duplicate, missing, damaged, or of another tensor. */
 static void test_tiles(void)
 {
     static const uint64_t dims[] = {50, 20, 30};
@@ -80,7 +80,7 @@ static void test_tiles(void)
     fake_tensor_free(&tensor);
 }
 
-/* Jobs of another tensor, and the permutation that is not there. */
+/* Jobs of another tensor, and a permutation that does not exist. */
 static void test_jobs(void)
 {
     static const uint64_t dims[] = {50, 20, 30};
@@ -130,7 +130,7 @@ static void test_jobs(void)
     problem_destroy(&problem);
 }
 
-/* The whole way, from an empty list to a product by every kernel. */
+/* The whole sequence, from an empty list to a product by every kernel. */
 static enum slc_status compute_all(struct problem *problem, struct slc_error *err)
 {
     struct slc_coo coo = {.loaded = 0};
@@ -144,7 +144,7 @@ static enum slc_status compute_all(struct problem *problem, struct slc_error *er
     return status;
 }
 
-/* The k-th allocation, or thread, is refused, for every k. */
+/* The k-th allocation, or thread, fails, for every k. */
 static void check_faults(enum slc_fault_kind kind, enum slc_status refused, unsigned order)
 {
     static const uint64_t dims[] = {5000, 20, 30};
@@ -176,7 +176,7 @@ static void test_faults(void)
     check_faults(SLC_FAULT_THREAD, SLC_ERR_SYSTEM, 3);
 }
 
-/* A permutation that could not be made again is gone. */
+/* If a permutation cannot be made again, the old one is gone. */
 static void test_lost_permutation(void)
 {
     static const uint64_t dims[] = {5000, 20};

@@ -1,7 +1,7 @@
 /*
  * The baselines over tiles of fibers (tools/bench/rivals/cpu/fiber_forms.h) against the oracle:
  * both forms, outputs of the fibers' mode and of the others, in every instruction set, and rows
- * that many threads share.
+ * shared by many threads.
  */
 #include "base/error/fault.h"
 #include "base/thread/team.h"
@@ -35,7 +35,7 @@ static void add_tiles(void *context, uint64_t begin, uint64_t end, unsigned work
     fake_tile_destroy(&tile);
 }
 
-/* One MTTKRP; what a worker's tile failed with is what it returns. */
+/* One MTTKRP; returns the error of a worker's tile. */
 static enum slc_status
 multiply(struct problem *problem, enum slc_fiber_form form, unsigned workers, struct slc_error *err)
 {
@@ -69,7 +69,7 @@ static void check_forms(struct problem *problem, unsigned workers, double tolera
     }
 }
 
-/* One shape: what fibers and outputs are of, how long fibers are, and how tiles are cut. */
+/* A shape: the modes of fibers and outputs, the length of fibers, and the size of tiles. */
 struct shape {
     unsigned order;
     const uint64_t *dims;
@@ -93,7 +93,7 @@ static void check_shape(const struct shape *shape, uint32_t rank, enum slc_value
     }
 }
 
-/* Every mode's fibers for every mode's output, modes of one index among them. */
+/* Every mode's fibers for every mode's output, including modes of size 1. */
 static void test_all_pairs(void)
 {
     static const uint64_t dims[] = {40, 7, 90, 1, 5, 11};
@@ -140,7 +140,7 @@ static void test_fewest_and_most_modes(void)
     }
 }
 
-/* A fiber over many tiles and chunks; no nonzeros; tiles that deliver no runs. */
+/* A fiber over many tiles and chunks; no nonzeros; tiles without runs. */
 static void test_long_none_and_plain(void)
 {
     static const uint64_t dims[] = {1, 6000, 1};
@@ -156,7 +156,7 @@ static void test_long_none_and_plain(void)
     }
 }
 
-/* Every nonzero adds to one row, or to five, by many threads at once: no addition may be lost. */
+/* Every nonzero adds to one row, or to five, from many threads at once: no addition may be lost. */
 static void test_few_rows(void)
 {
     static const uint64_t dims[] = {50, 1, 5, 60};
@@ -197,7 +197,7 @@ static void test_instruction_sets(void)
     CU_ASSERT(here > 0);
 }
 
-/* Tiles of another tensor, one that is damaged, and a job that does not fit. */
+/* Tiles of another tensor, a damaged tile, and a job that does not fit. */
 static void test_refused(void)
 {
     static const uint64_t dims[] = {50, 20, 30};
@@ -234,7 +234,7 @@ static void test_refused(void)
     problem_destroy(&problem);
 }
 
-/* The k-th allocation, or thread, is refused, for every k. */
+/* The k-th allocation, or thread, fails, for every k. */
 static void test_faults(void)
 {
     static const struct {
@@ -243,7 +243,7 @@ static void test_faults(void)
     } kinds[] = {{SLC_FAULT_ALLOCATION, SLC_ERR_MEMORY}, {SLC_FAULT_THREAD, SLC_ERR_SYSTEM}};
     struct problem problem;
 
-    /* An output of several pieces, so that threads are wanted. */
+    /* An output of several pieces, so that threads are used. */
     problem_create_runs(&problem, 1, &(const uint64_t){40000}, 1000, 0, 16, SLC_F64, true,
                         (struct runs){0, 8});
     for (size_t f = 0; f < SLC_COUNT(kinds); f++) {

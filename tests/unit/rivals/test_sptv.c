@@ -1,10 +1,10 @@
 /*
- * SpTV in memory, and the sums over runs of fibers, against the oracle.
+ * SpTV in memory, and sums over fiber runs, against the oracle.
  *
- * Identities: fibers of at most SLC_SPTV_SHORT_NNZ nonzeros are summed in their order, so they have
- * the oracle's bits; longer ones are within rounding of it, and with small integers all have its
- * bits. Number of threads, schedule, dropping unused indices and empty fibers change no bit. Nor
- * does the instruction set, for sums over runs.
+ * Identities: fibers of at most SLC_SPTV_SHORT_NNZ nonzeros are summed in order, so they have the
+ * oracle's bits; longer ones agree within rounding, and with small integers in all bits. Number of
+ * threads, schedule, dropping unused indices and empty fibers change no bit; for sums over runs,
+ * neither does the instruction set.
  */
 #include "base/error/fault.h"
 #include "base/random.h"
@@ -35,16 +35,16 @@ struct problem {
     double *want, *magnitude;
 };
 
-/* How fibers are long: mean 0 makes mostly empty ones. */
+/* Lengths of fibers: mean 0 makes most fibers empty. */
 struct shape {
     uint64_t fibers, length;
     unsigned mean;
-    uint64_t giants; /* that many fibers are a thousand times longer */
+    uint64_t giants; /* this many fibers are a thousand times longer */
     bool narrow;     /* values are floats */
     bool integers;
     bool sparse; /* one index in 16 occurs */
     bool full;   /* no fiber is empty */
-    bool few;    /* the form of few nonzeros is expected, where full */
+    bool few;    /* the form for few nonzeros is expected with `full` */
 };
 
 static void *must(void *memory)
@@ -80,7 +80,7 @@ static uint64_t length_of(const struct shape *shape, uint64_t f)
                                                                                    : length;
 }
 
-/* By the oracle, over the nonzeros as a matrix of fibers and indices. */
+/* The oracle's result over the nonzeros as a matrix of fibers and indices. */
 static void ask_oracle(struct problem *problem, const struct shape *shape)
 {
     const uint64_t nnz = problem->nnz;
@@ -170,7 +170,7 @@ static bool is_few(const struct slc_sptv *sptv)
     return sptv->few.memory.data != NULL;
 }
 
-/* All ways of computing one problem. */
+/* All ways to compute one problem. */
 static void check_shape(const struct shape *shape)
 {
     const uint64_t bytes = shape->fibers * sizeof(double);
@@ -232,8 +232,8 @@ static void test_against_oracle(void)
     }
 }
 
-/* A list of few nonzeros has the bits of lanes, +0 for -0 among them; long fibers, empty ones and
- * more nonzeros have lanes. */
+/* A list of few nonzeros has the bits of lanes, including +0 for -0; long fibers, empty ones and
+ * more nonzeros use lanes. */
 static void test_few(void)
 {
     static const struct shape shapes[] = {
@@ -268,7 +268,7 @@ static void test_nothing(void)
     slc_sptv_destroy(&sptv);
 }
 
-/* Blocks as they lie, all by size, or only those of more than twice the mean. */
+/* Blocks in order, all sorted by size, or only those above twice the mean. */
 static void test_schedule(void)
 {
     enum { FIBERS = 100000, GIANT = 50000, GIANT_NNZ = 60000 };
@@ -301,7 +301,7 @@ static void test_schedule(void)
     free(values);
 }
 
-/* A vector in the cache stays as it is; a much longer one that is mostly unused does not. */
+/* A vector that fits in the cache is unchanged; a much larger, mostly unused one is compressed. */
 static void test_choice(void)
 {
     const struct shape near = {1000, 5000, 3, 0, false, false, true, false, false};
@@ -360,7 +360,7 @@ static void test_failing_memory(void)
     fail_memory(&few, SLC_SPTV_UNUSED_AUTO);
 }
 
-/* Sums over the runs of a tile's chunks, added up by fiber. */
+/* Sums over the runs of a tile's chunks, added by fiber. */
 static void check_dots(unsigned mean, bool integers)
 {
     static const uint64_t dims[] = {40, 3000, 7};

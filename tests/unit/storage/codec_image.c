@@ -1,6 +1,4 @@
-/*
- * See codec_image.h.
- */
+/* Random tiles, encoded into minimal block images. */
 #include "codec_image.h"
 
 #include "base/memory/bytes.h"
@@ -47,7 +45,7 @@ static double draw_value(struct random_stream *random, enum value_kind kind, uin
     case VALUES_DICTIONARY:
         return 0.1 + (double)(int)draw_below(random, 5) * -0.7;
     case VALUES_F32:
-        /* Many exponents: LZ4 would shorten the few of a narrow range. */
+        /* Many exponents: LZ4 would compress a narrow range of them. */
         return (double)(float)ldexp(uniform + 1e-3, (int)draw_below(random, 120) - 60);
     case VALUES_F64:
         return ldexp(uniform + 1e-3, (int)draw_below(random, 600) - 300);
@@ -126,7 +124,7 @@ void tile_case_make(struct tile_case *tile,
     for (uint32_t i = 0; i < nnz; i++) {
         slc_u128 key = ((slc_u128)draw(random) << 64 | draw(random)) & mask;
 
-        /* Dense runs and far jumps, so that gaps are of all lengths. */
+        /* Dense runs and far jumps, so that gaps have all lengths. */
         if (draw_below(random, 4) != 0 && i > 0) {
             key = (keys[draw_below(random, i)] + draw_below(random, 9)) & mask;
         }
@@ -144,7 +142,7 @@ void tile_case_make(struct tile_case *tile,
             keys[count++] = keys[i];
         }
     }
-    if (count == 0) { /* every draw fell beyond a length */
+    if (count == 0) { /* every draw was out of range */
         keys[count++] = 0;
     }
     fill_case(tile, random, order, dims, run, keys, count, kind);
@@ -162,10 +160,11 @@ void tile_case_make_runs(struct tile_case *tile,
     slc_u128 *keys = malloc(nnz * sizeof *keys);
     slc_u128 key = draw_below(random, 1000);
 
-    /* The fibers' own mode has no more bits than a run, in one of four cases two more. */
+    /* The fibers' own mode has no more bits than the run; in one of four cases two more. */
     dims[run.mode] = UINT64_C(1) << (bits + (draw_below(random, 4) == 0 ? 2 : 0));
     for (uint32_t i = 0; i < nnz; i++) {
-        /* Steps of a few, or far jumps; the product of the lengths leaves room for all of them. */
+        /* Small steps or far jumps; the product of the mode sizes is large enough for all of
+         * them. */
         key += 1 + draw_below(random, draw_below(random, 40) == 0 ? 1000U << bits : 1U << bits / 2);
         keys[i] = key;
     }
@@ -271,8 +270,8 @@ static bool chunk_equal(const struct slc_tile_view *view,
 }
 
 /*
- * Whether the keys of a chunk ascend, from the tile's first on where it is the first chunk; *last
- * is the last key so far. Codec blco promises this of whole tiles only to the verifier.
+ * Whether the keys of a chunk ascend, starting with the tile's first key in the first chunk; *last
+ * is the previous key. Codec blco guarantees this of whole tiles only to the verifier.
  */
 static bool chunk_ascends(const struct slc_layout_info *info,
                           const struct slc_tile_entry *entry,
@@ -298,14 +297,15 @@ static bool chunk_ascends(const struct slc_layout_info *info,
     return ascends;
 }
 
-/* A chunk's offsets per nonzero, from runs. Static below, for thousands of images are decoded. */
+/* The offsets per nonzero of a chunk, expanded from runs. Static below, because thousands of
+ * images are decoded. */
 struct expanded {
-    uint32_t offset[SLC_MAX_ORDER][2048]; /* no chunk is longer */
+    uint32_t offset[SLC_MAX_ORDER][2048]; /* the longest chunk */
 };
 
 /*
- * Decodes the next chunk by `next`, or by `next_fibers` where there is one and `fibers` is set, and
- * then checks that runs begin where a coordinate outside the run's bits changes and nowhere else.
+ * Decodes the next chunk by `next`, or by `next_fibers` if available and `fibers` is set, and then
+ * checks that runs begin exactly where a coordinate outside the bits of the run changes.
  */
 static enum slc_status next_either(struct slc_tile_view *view,
                                    const struct slc_fiber_run *run,
@@ -374,7 +374,7 @@ enum slc_status block_image_decode_by(struct slc_decoder *decoder,
     slc_tile_entry_load(image->bytes + SLC_BLOCK_HEADER_BYTES, info->order, &entry);
     status = slc_tile_open(decoder, &image->view, 0, &view, err);
     while (status == SLC_OK && chunk.nnz > 0) {
-        /* Two chunks of a kind, so that every change of kind comes up. */
+        /* Two chunks of a kind, so that every change of kind occurs. */
         status = next_either(&view, &info->keys.run, start / chunk_nnz % 4 < 2, chunk_nnz,
                              &expanded, &chunk, err);
         sound &= chunk_sound(&view, &chunk);

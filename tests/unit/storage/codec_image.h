@@ -1,6 +1,6 @@
 /*
  * Shared by the tests of codecs: random tiles, and a block image of exactly its payload bytes with
- * one tile, so that a sanitizer sees every load past the slack.
+ * one tile, so that a sanitizer detects every load past the slack.
  */
 #ifndef SLC_TESTS_CODEC_IMAGE_H
 #define SLC_TESTS_CODEC_IMAGE_H
@@ -33,7 +33,7 @@ enum value_kind {
     VALUE_KINDS
 };
 
-/* One tile's nonzeros and the tensor they belong to. */
+/* The nonzeros of a tile, and their tensor. */
 struct tile_case {
     struct slc_layout_info info;
     uint32_t nnz;
@@ -42,8 +42,8 @@ struct tile_case {
 };
 
 /*
- * Up to `nnz` nonzeros whose keys vary in at most the low `varying` bits; the count is lower where
- * there are not so many keys. Modes have at most 31 bits, so that any tile is allowed.
+ * Up to `nnz` nonzeros whose keys vary only in the low `varying` bits; fewer if there are not
+ * enough such keys. Modes have at most 31 bits, so that any tile is valid.
  */
 void tile_case_make(struct tile_case *tile,
                     struct random_stream *random,
@@ -61,7 +61,7 @@ void tile_case_from_keys(struct tile_case *tile,
                          uint32_t nnz,
                          enum value_kind kind);
 /*
- * `nnz` nonzeros, at most 20,000, in runs of `bits` key bits, 1 to 8: what AVX-512 decodes without
+ * `nnz` nonzeros, at most 20,000, in runs of `bits` key bits, 1 to 8, which AVX-512 decodes without
  * keys.
  */
 void tile_case_make_runs(struct tile_case *tile,
@@ -74,7 +74,7 @@ void tile_case_free(struct tile_case *tile);
 struct block_image {
     uint8_t *bytes;
     struct slc_block_view view;
-    struct slc_tile_blob blob; /* its data lies in `bytes` */
+    struct slc_tile_blob blob; /* refers to `bytes` */
 };
 
 void block_image_make(struct block_image *image,
@@ -83,8 +83,8 @@ void block_image_make(struct block_image *image,
 void block_image_free(struct block_image *image);
 
 /*
- * Decodes the whole tile as `type`, checks what every delivered chunk promises (offsets within the
- * extent, values sound) and, where `tile` is not NULL, that it is exactly this tile.
+ * Decodes the whole tile as `type`, checks the guarantees of every chunk (offsets within the
+ * extent, valid values) and, unless `tile` is NULL, that it equals this tile.
  */
 enum slc_status block_image_decode(const struct block_image *image,
                                    const struct slc_layout_info *info,
@@ -92,7 +92,7 @@ enum slc_status block_image_decode(const struct block_image *image,
                                    uint32_t chunk_nnz,
                                    const struct tile_case *tile,
                                    struct slc_error *err);
-/* The same by a decoder that may have decoded other tiles of tensors with this layout. */
+/* The same with a decoder that may have decoded other tiles of tensors with this layout. */
 enum slc_status block_image_decode_by(struct slc_decoder *decoder,
                                       const struct block_image *image,
                                       const struct slc_layout_info *info,

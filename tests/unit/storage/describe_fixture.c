@@ -1,4 +1,4 @@
-/* See describe_fixture.h. */
+/* Describes blocks and expands their LZ4 sections. */
 #include "describe_fixture.h"
 
 #include "naive_decode.h"

@@ -1,4 +1,4 @@
-/* Described blocks with what LZ4 hid of them, for tests of storage/codec/describe.h. */
+/* Described blocks with their expanded LZ4 sections, for tests of storage/codec/describe.h. */
 #ifndef SLC_DESCRIBE_FIXTURE_H
 #define SLC_DESCRIBE_FIXTURE_H
 
@@ -11,13 +11,13 @@ struct followed {
     uint8_t *expanded; /* NULL before follow_expand */
 };
 
-/* Describes the block; `followed` holds memory whatever comes of it. */
+/* Describes the block; `followed` holds memory whatever the result. */
 enum slc_status follow_describe(struct followed *followed,
                                 const struct slc_layout_info *info,
                                 const struct slc_block_view *view,
                                 struct slc_error *err) SLC_NODISCARD;
 /*
- * Expands all tiles, and asserts that sections have places of their own, in order, in the expanded
+ * Expands all tiles, and asserts that sections have disjoint places, in order, in the expanded
  * bytes. Returns whether all could be expanded.
  */
 bool follow_expand(struct followed *followed);

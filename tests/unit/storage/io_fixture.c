@@ -1,4 +1,4 @@
-/* See io_fixture.h. */
+/* Files with known contents, and a reader of whole files in random order. */
 #include "io_fixture.h"
 
 #include "slc_test.h"
@@ -54,7 +54,7 @@ const char *make_file(const char *folder, const char *name, uint64_t bytes)
     fd = files->open(files->self, path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     CU_ASSERT_FATAL(fd >= 0);
     SLC_ASSERT_OK(slc_file_write_at(files, fd, path, data, bytes, 0, &err), &err);
-    /* Direct reads see what is on the disk; a page that is still dirty would be flushed by them. */
+    /* Direct reads bypass the page cache and would first flush a dirty page. */
     CU_ASSERT(files->sync(files->self, fd) == 0);
     CU_ASSERT(files->close(files->self, fd) == 0);
     free(data);

@@ -1,6 +1,6 @@
 /*
- * What the tests of block readers share: files whose contents are a function of the offset, so that
- * any block can be checked alone, and a way to read them whole in random order.
+ * Shared by the tests of block readers: files whose contents are a function of the offset, so that
+ * any block can be checked alone, and a function that reads whole files in random order.
  */
 #ifndef SLC_IO_FIXTURE_H
 #define SLC_IO_FIXTURE_H
@@ -22,22 +22,22 @@ struct variant {
 enum { VARIANTS = 5 };
 extern const struct variant variants[VARIANTS];
 
-/* Random numbers of this run, one after the other. */
+/* The random numbers of this run, one after the other. */
 uint64_t next_draw(void);
 
 bool has_pattern(const void *data, uint64_t bytes, uint64_t offset);
 
-/* Writes `bytes` bytes of the pattern to FOLDER/NAME; the path is static. */
+/* Writes `bytes` bytes of the pattern to FOLDER/NAME; returns the path in a static buffer. */
 const char *make_file(const char *folder, const char *name, uint64_t bytes);
 
-/* Opens a reader; NULL where io_uring is refused or not built in. */
+/* Opens a reader; returns NULL if io_uring is unavailable or not built in. */
 struct slc_io *open_variant(const struct variant *variant,
                             const struct slc_files *files,
                             const char *path,
                             unsigned slots,
                             uint64_t slot_pages);
 
-/* What came of reading a whole file. */
+/* Result of reading a whole file. */
 struct outcome {
     unsigned reads;
     unsigned failed;
@@ -45,13 +45,13 @@ struct outcome {
     struct slc_error first; /* the first failure */
 };
 
-/* Reads `pages` pages as blocks of random sizes in random order, `slots` at a time. */
+/* Reads `pages` pages as blocks of random sizes in random order, with `slots` in flight. */
 struct outcome read_file(struct slc_io *io, uint64_t pages, unsigned slots, uint64_t slot_pages);
 
 /* Asserts that nothing failed. */
 void check_all_read(const struct outcome *outcome);
 
-/* The operation of the table that carries the results of a kind's reads. */
+/* The table operation that transfers the data of this kind of reader. */
 enum slc_faulty_kind read_operation(enum slc_io_kind kind);
 
 #endif

@@ -1,4 +1,4 @@
-/* See manifest_fixture.h. */
+/* A complete sample manifest, and a comparison of manifests. */
 #include "manifest_fixture.h"
 
 #include "base/memory/bytes.h"

@@ -1,7 +1,6 @@
 /*
- * Packed bits and patched groups: round trips at every width, costs against a search by brute
- * force, each check of the reader, and the unpacking loops of all instruction sets against bit
- * arithmetic.
+ * Packed bits and patched groups: round trips at every width, costs against a brute-force search,
+ * each check of the reader, and the unpacking loops of all instruction sets against bit arithmetic.
  */
 #include "base/random.h"
 #include "slc_test.h"
@@ -55,7 +54,7 @@ static void test_bits(void)
     }
 }
 
-/* All unpacking loops, every width and count, on buffers without a byte to spare. */
+/* All unpacking loops, every width and count, on buffers of the exact size. */
 static void test_unpack(void)
 {
     const struct slc_decode_ops *tables[] = {slc_decode_ops_portable(), slc_decode_ops_avx2(),
@@ -102,7 +101,7 @@ static void test_loops(void)
             struct slc_gather gather;
             bool equal = true;
 
-            /* Masks that reach over 32 bits at most take another way. */
+            /* Masks that span at most 32 bits use another code path. */
             mask = round % 2 == 0 ? mask : mask >> 32 << (round % 33);
             mask = round == 0 ? 0 : round == 1 ? UINT64_MAX : mask;
             slc_gather_init(&gather, mask);
@@ -168,7 +167,7 @@ static uint64_t cheapest(const uint64_t *lo, const uint64_t *hi, uint32_t size, 
     return best;
 }
 
-/* Random values with exceptions; the plan is the optimum and the groups come back. */
+/* Random values with exceptions; the plan is optimal and the groups decode to the values. */
 static void test_patched(void)
 {
     static uint64_t lo[1000], hi[1000];
@@ -226,7 +225,7 @@ static void test_patched(void)
     }
 }
 
-/* One group of 100 values below 16 and two exceptions; every rule broken once. */
+/* One group of 100 values below 16 and two exceptions; each rule violated once. */
 static void test_damage(void)
 {
     uint64_t lo[100], values[ROOM], used;

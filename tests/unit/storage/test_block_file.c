@@ -1,7 +1,7 @@
 /*
- * Block files: what is written is read back bit for bit; blocks are cut by the rule; forged
- * headers, indexes and directories are refused with the documented status; faults of memory and
- * disk leave nothing behind.
+ * Block files: data is read back bit for bit; the split into blocks follows the rule; forged
+ * headers, indexes and directories are rejected with the documented status; faults of memory and
+ * disk leave no files.
  */
 #include "faulty_files.h"
 #include "make_store.h"
@@ -21,14 +21,14 @@
 
 static char path[256];
 
-/* A fresh path for a block file. */
+/* A new path for a block file. */
 static const char *new_path(void)
 {
     snprintf(path, sizeof path, "%s/x.blk", slc_test_folder());
     return path;
 }
 
-/* Reads block `block` into fresh memory and opens it. */
+/* Reads block `block` into new memory and opens it. */
 static enum slc_status open_block(const struct slc_reader *reader,
                                   uint64_t block,
                                   uint8_t **data,
@@ -180,7 +180,7 @@ static void edges(void)
     slc_made_tensor_create(&tensor, 1, ones, 0, SLC_MADE_ONES, 1);
     round_trip(&tensor, SLC_CODEC_PACKED, 0);
     slc_made_tensor_destroy(&tensor);
-    /* Every nonzero is further from the next than a tile reaches: one tile each. */
+    /* Every nonzero is too far from the next for a common tile: one tile each. */
     slc_made_tensor_create(&tensor, 2, wide, 200, SLC_MADE_DOUBLES, 1);
     round_trip(&tensor, SLC_CODEC_LZ4, 0);
     slc_made_tensor_destroy(&tensor);
@@ -207,7 +207,7 @@ static void empty_file(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* A block is as large as the target allows, and no larger unless it holds one tile. */
+/* A block is as large as the target allows, and larger only if it holds one tile. */
 static void cutting(void)
 {
     const uint64_t dims[2] = {UINT64_C(1) << 40, 3};
@@ -306,7 +306,7 @@ static void write_sample(struct slc_made_tensor *tensor)
     CU_ASSERT_FATAL(summary.block_count >= 4);
 }
 
-/* Every failing file operation of the writer is reported, and the file is gone. */
+/* Every failing file operation of the writer is reported, and the file is removed. */
 static void writer_faults(void)
 {
     static const struct {
@@ -350,7 +350,7 @@ static void writer_faults(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* A disk that fills up, and one that only takes a few bytes at a time. */
+/* A disk that fills up, and a disk that transfers only a few bytes at a time. */
 static void writer_disk(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -409,8 +409,8 @@ static void reader_faults(void)
             CU_ASSERT_STRING_EQUAL(err.file, path);
         }
     }
-    /* A bit that flips on the way from the disk, but for the look whether this is a list of
-     * stripes: the same bytes are read again. */
+    /* Bits flipped on the way from the disk are detected. The first read only checks for a list
+     * of stripes; its bytes are read again. */
     for (uint64_t k = 2; k <= 4; k++) {
         struct slc_error err = SLC_ERROR_INIT;
         struct slc_reader *reader = NULL;

@@ -1,6 +1,6 @@
 /*
  * Forged block files: every field of header, index, closing page and block is overwritten, sealed
- * with right checksums, and has to be refused with the documented status, file and offset; so are
+ * with valid checksums, and must be rejected with the documented status, file and offset; so must
  * files of any other length.
  */
 #include "forge_file.h"
@@ -18,7 +18,7 @@
 
 static char path[256];
 
-/* A fresh path for a block file. */
+/* A new path for a block file. */
 static const char *new_path(void)
 {
     snprintf(path, sizeof path, "%s/x.blk", slc_test_folder());
@@ -39,7 +39,7 @@ static void write_sample(struct slc_made_tensor *tensor)
     CU_ASSERT_FATAL(summary.block_count >= 4);
 }
 
-/* A field that is overwritten, and what the reader has to say to it. */
+/* An overwritten field, and the expected error of the reader. */
 struct forgery {
     const char *what;
     uint32_t at;
@@ -142,7 +142,7 @@ static void forged_headers(void)
     }
 }
 
-/* What a reader must accept: a newer minor version and optional bits it does not know. */
+/* A reader must accept a newer minor version and unknown optional bits. */
 static void tolerated_headers(void)
 {
     static const struct forgery forgeries[] = {
@@ -323,7 +323,8 @@ static void forged_blocks(void)
         slc_forged_release(&forged);
         slc_made_tensor_destroy(&tensor);
     }
-    /* Without sealing the checksum catches it, unless the caller vouches for the block. */
+    /* Without sealing, the checksum detects it, unless the caller declares the block as
+     * verified. */
     write_sample(&tensor);
     slc_forged_load(&forged, path);
     forged.bytes[slc_forged_block(&forged, 1) + 5000] ^= 1;
@@ -332,7 +333,7 @@ static void forged_blocks(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* A file of any other length is refused, and so is one that never was ours. */
+/* A file of any other length is rejected, and so is a foreign file. */
 static void wrong_lengths(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -376,7 +377,7 @@ static void wrong_lengths(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* A block that was checked before is not hashed again, but its structure is still looked at. */
+/* A verified block is not hashed again, but its structure is still checked. */
 static void verified_blocks(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -404,9 +405,9 @@ static void verified_blocks(void)
 }
 
 /*
- * A header whose numbers agree with a file of holes: the index it claims takes memory, which a
- * budget refuses before it is read; and what is read of it ends with the first piece, in which no
- * block lies where it should.
+ * A header that is consistent with a sparse file: the index that it claims needs memory, which a
+ * budget rejects before reading it; and reading it ends with the first piece, in which no block has
+ * a valid position.
  */
 static void huge_index(void)
 {

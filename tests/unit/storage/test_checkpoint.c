@@ -1,6 +1,6 @@
 /*
- * Checkpoints: what is put in comes out; every byte is under a checksum; whatever a crash, a fault
- * or a forger leaves of one generation, the other one is found, or nothing is taken for whole.
+ * Checkpoints: stored data is read back; every byte is covered by a checksum; whatever a crash, a
+ * fault or a forger does to one generation, the other one is found, or none is accepted.
  */
 #include "storage/checkpoint/checkpoint.h"
 
@@ -20,7 +20,7 @@
 
 enum { PAGE = 4096, BODY = 2 * PAGE, BUFFER = SLC_CHECKPOINT_BUFFER_BYTES };
 
-/* Sections around the ends of pages and of the buffer, and one without bytes. */
+/* Sections around the ends of pages and of the buffer, and an empty one. */
 static const uint64_t lengths[] = {100, 0, PAGE, PAGE + 1, BUFFER - 1, BUFFER + 5};
 
 static uint64_t reserve_bytes(void)
@@ -28,13 +28,13 @@ static uint64_t reserve_bytes(void)
     return slc_checkpoint_file_bytes(lengths, SLC_COUNT(lengths));
 }
 
-/* How many of many like cases to leave out, where each takes several times as long. */
+/* Step between similar cases, where each takes several times as long. */
 static uint64_t stride(uint64_t quick, uint64_t threads_only)
 {
     return slc_test_threads_only() ? threads_only : slc_test_quick() ? quick : 1;
 }
 
-/* A folder of its own for each test. */
+/* A new folder for each test. */
 static const char *fresh_folder(const char *name)
 {
     static char path[600];
@@ -86,7 +86,7 @@ static enum slc_status write_sections(struct slc_checkpoint *checkpoint,
     return slc_checkpoint_commit(checkpoint, err);
 }
 
-/* The generation that is found has `count` of the sections, as they were written. */
+/* The generation found has `count` of the sections, as they were written. */
 static void expect_sections(struct slc_checkpoint_reader *reader, unsigned count)
 {
     static uint8_t bytes[BUFFER + 5];
@@ -127,7 +127,7 @@ static void write_generations(const char *folder, uint64_t first, uint64_t last,
     slc_checkpoint_close(checkpoint);
 }
 
-/* The generation that a fresh look finds, 0 for none; all of it is compared. */
+/* The generation found after reopening, 0 for none; all of it is compared. */
 static uint64_t found_generation(const char *folder, unsigned count)
 {
     struct slc_checkpoint *checkpoint;
@@ -159,7 +159,7 @@ static void round_trip(void)
     }
     write_generations(folder, 6, 8, all);
     CU_ASSERT_EQUAL(found_generation(folder, all), 8);
-    /* A shorter one in a longer file. */
+    /* A shorter generation in a longer file. */
     write_generations(folder, 9, 9, 2);
     CU_ASSERT_EQUAL(found_generation(folder, 2), 9);
 }
@@ -185,7 +185,7 @@ static void misread_sections(void)
     slc_checkpoint_get(reader, bytes, lengths[0] - 1);
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_checkpoint_end(reader, &err), SLC_ERR_FORMAT, &err, "too long");
-    /* What was whole when it was opened, and is not when it is read. */
+    /* Complete when it was opened, but not when it is read. */
     slc_forged_poke(generation_path(folder, 0), BODY, (uint8_t)~byte_of(1, 0, 0));
     slc_checkpoint_seek(reader, "part-1");
     slc_checkpoint_get(reader, bytes, lengths[0]);
@@ -194,7 +194,7 @@ static void misread_sections(void)
     slc_checkpoint_reader_close(reader);
 }
 
-/* Every byte of header, table and padding, and some of the sections. */
+/* Every byte of header, table and padding, and some bytes of the sections. */
 static void altered_bytes(void)
 {
     const char *folder = fresh_folder("altered");
@@ -217,7 +217,7 @@ static void altered_bytes(void)
         }
     }
     CU_ASSERT_EQUAL(found_generation(folder, 1), 1);
-    /* Alone it is refused, and says where; beside another one that one serves. */
+    /* Alone it is rejected with its position; next to another generation, the other is used. */
     slc_forged_poke(generation_path(folder, 0), BODY, (uint8_t)~file.bytes[BODY]);
     SLC_ASSERT_FAILS(slc_checkpoint_open(NULL, folder, false, &checkpoint, &err), SLC_ERR_DAMAGED,
                      &err, "restart the run");
@@ -234,7 +234,7 @@ static void altered_bytes(void)
     slc_forged_release(&file);
 }
 
-/* A field with the checksums made right again. */
+/* A field with recomputed checksums. */
 struct forgery {
     uint64_t offset; /* of 8 bytes */
     uint64_t value;
@@ -281,7 +281,7 @@ static void forged_fields(void)
     const char *path;
     struct slc_forged file;
 
-    /* Of one that the checkpoint makes there is a section. */
+    /* If the checkpoint created the folder, there would be one more section. */
     CU_ASSERT_EQUAL_FATAL(mkdir(folder, 0777), 0);
     write_generations(folder, 1, 1, 1);
     path = generation_path(folder, 0);
@@ -302,7 +302,7 @@ static void forged_fields(void)
         slc_checkpoint_reader_close(reader);
         slc_store_u64(file.bytes + forgeries[f].offset, before);
     }
-    /* Two sections of one name. */
+    /* Two sections with the same name. */
     memcpy(file.bytes + PAGE + 40, file.bytes + PAGE, 16);
     seal(&file);
     slc_forged_save(&file, path);
@@ -312,7 +312,7 @@ static void forged_fields(void)
     slc_forged_release(&file);
 }
 
-/* A section that is a hole, of more bytes than anybody would wait for. */
+/* A section that is sparse and far too large to read. */
 static void hole(void)
 {
     const uint64_t more = UINT64_C(1) << 40;
@@ -322,7 +322,7 @@ static void hole(void)
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_forged file;
 
-    /* Of one that the checkpoint makes there is a section. */
+    /* If the checkpoint created the folder, there would be one more section. */
     CU_ASSERT_EQUAL_FATAL(mkdir(folder, 0777), 0);
     write_generations(folder, 1, 1, 1);
     path = generation_path(folder, 0);
@@ -349,7 +349,7 @@ static void cut_files(void)
         struct slc_checkpoint_reader *reader = NULL;
         enum slc_status status;
 
-        /* All of the last ones, for the magic ends there. */
+        /* All of the last bytes, where the magic number ends. */
         step = size > 10 ? stride(5, 197) : 1;
         size -= step < size ? step : size;
         slc_forged_resize(generation_path(folder, 0), size);
@@ -364,8 +364,8 @@ static void cut_files(void)
 }
 
 /*
- * Generation 3 is written over generation 1 and dies after any of its pages, in this order, the
- * reverse one, or with the header first: then generation 2 is found, and 3 when all has arrived.
+ * Generation 3 is written over generation 1 and interrupted after any of its pages, in this order,
+ * the reverse one, or with the header first: then generation 2 is found, and 3 once it is complete.
  */
 static void torn_writes(void)
 {
@@ -380,7 +380,7 @@ static void torn_writes(void)
     slc_forged_load(&after, generation_path(folder, 0));
     slc_forged_load(&mixed, generation_path(folder, 0));
     CU_ASSERT_EQUAL_FATAL(before.size, after.size);
-    /* What follows the last section is zeros in both. */
+    /* Zeros follow the last section in both. */
     pages = slc_load_u64(after.bytes + 32) / PAGE;
     for (unsigned way = 0; way < 3; way++) {
         for (uint64_t arrived = 0; arrived <= pages;
@@ -397,7 +397,7 @@ static void torn_writes(void)
                             memcmp(mixed.bytes, after.bytes, after.size) == 0 ? 3 : 2);
         }
     }
-    /* Cleared, and nothing else yet. */
+    /* Cleared, and nothing written yet. */
     memset(mixed.bytes, 0, PAGE);
     slc_forged_save(&mixed, generation_path(folder, 0));
     CU_ASSERT_EQUAL(found_generation(folder, count), 2);
@@ -407,8 +407,8 @@ static void torn_writes(void)
 }
 
 /*
- * Opens, reads what is there, reserves, writes two generations. *reported: the last one that was
- * reported to be written.
+ * Opens, reads, reserves, writes two generations. *reported: the last generation reported as
+ * written.
  */
 static enum slc_status
 whole_use(const struct slc_files *files, const char *folder, uint64_t *reported)
@@ -473,7 +473,7 @@ static void faults(void)
     }
 }
 
-/* After a sync that failed neither that file nor the other one is written again. */
+/* After a failed sync neither that file nor the other one is written again. */
 static void failed_sync(void)
 {
     const char *folder = fresh_folder("sync");
@@ -498,7 +498,8 @@ static void failed_sync(void)
     CU_ASSERT_EQUAL(found_generation(folder, 2), 2);
 }
 
-/* A full disk shows at once, and leaves nothing; a file system without reserving gets zeros. */
+/* A full disk is detected at once, and leaves no files; without support for reserving, zeros are
+ * written. */
 static void reserving(void)
 {
     const char *folder = fresh_folder("reserve");
@@ -561,7 +562,7 @@ static void beginning_anew(void)
     }
 }
 
-/* Removes one file or both, and with both the folder; then the next generation is there again. */
+/* Removes one file or both, and with both the folder; then the next generation exists again. */
 static void removed_by_others(void)
 {
     const struct slc_files *files = slc_quick_files();
@@ -590,7 +591,7 @@ static void removed_by_others(void)
 SLC_SUITE(checkpoint)
 {
     static const struct slc_test tests[] = {
-        {"what is put in comes out", round_trip},
+        {"stored data is read back", round_trip},
         {"sections are read as they are", misread_sections},
         {"every altered byte is noticed", altered_bytes},
         {"forged fields are refused", forged_fields},

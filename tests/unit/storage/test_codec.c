@@ -1,5 +1,5 @@
 /*
- * Codecs, both directions: what is encoded decodes to the same bits, for every codec, value form,
+ * Codecs in both directions: encoded data decodes to the same bits, for every codec, value form,
  * key length, instruction set and element type; sizes stay within their bounds.
  */
 #include "base/encoded.h"
@@ -21,7 +21,7 @@ static struct random_stream stream_of(uint64_t stream)
     return random;
 }
 
-/* Every instruction set the machine has encodes `tile` to the bytes of `image`. */
+/* Every instruction set of the machine encodes `tile` to the bytes of `image`. */
 static void
 check_encoders(const struct block_image *image, const struct tile_case *tile, enum slc_codec codec)
 {
@@ -45,7 +45,7 @@ check_encoders(const struct block_image *image, const struct tile_case *tile, en
     CU_ASSERT(slc_encoder_force(NULL));
 }
 
-/* Encodes with every codec, and encodes and decodes with every instruction set there is. */
+/* Encodes with every codec, and encodes and decodes with every available instruction set. */
 static void check_round_trip(const struct tile_case *tile, uint32_t chunk_nnz)
 {
     for (size_t c = 0; c < SLC_COUNT(codecs); c++) {
@@ -88,7 +88,7 @@ static void test_names(void)
     CU_ASSERT(!slc_encoder_force("sse9"));
 }
 
-/* Random orders, lengths and varying bits; small tiles, many of them. */
+/* Random orders, mode sizes and varying bits; small tiles, many of them. */
 static void test_random_shapes(void)
 {
     struct random_stream random = stream_of(1);
@@ -164,7 +164,7 @@ static void test_sizes(void)
     }
 }
 
-/* Runs that are found without keys, in chunks of all sizes and with a group that is not whole. */
+/* Runs found without keys, in chunks of all sizes and with an incomplete group. */
 static void test_short_runs(void)
 {
     static const uint32_t chunks[] = {128, 384, 1024, 2048};
@@ -180,7 +180,7 @@ static void test_short_runs(void)
     }
 }
 
-/* Tiles whose coordinates cross 2^32 and higher powers although their extent is small. */
+/* Tiles whose coordinates cross 2^32 and higher powers of two although their extent is small. */
 static void test_wide_fields(void)
 {
     struct random_stream random = stream_of(4);
@@ -210,7 +210,7 @@ static void test_wide_fields(void)
     }
 }
 
-/* The longest gaps there are: from key 0 to the last key of 64 and of 128 bits. */
+/* The longest possible gaps: from key 0 to the last key of 64 and of 128 bits. */
 static void test_extreme_gaps(void)
 {
     struct random_stream random = stream_of(5);
@@ -228,7 +228,7 @@ static void test_extreme_gaps(void)
     tile_case_free(&tile);
 }
 
-/* Each kind of data takes the form it should, and both LZ4 forms come up. */
+/* Each kind of data gets its expected form, and both LZ4 forms occur. */
 static void test_value_forms(void)
 {
     static const unsigned forms[VALUE_KINDS] = {
@@ -254,7 +254,7 @@ static void test_value_forms(void)
     }
 }
 
-/* Equal values, integers and fractions, in turn. */
+/* Equal values, integers and fractions, alternating. */
 static double value_of(unsigned kind, uint32_t i)
 {
     static const double equal = 3;
@@ -263,8 +263,8 @@ static double value_of(unsigned kind, uint32_t i)
 }
 
 /*
- * One decoder takes tiles of short or of long keys, whose values are equal every other time: those
- * are made once a tile, while other values and keys are made chunk by chunk.
+ * One decoder for tiles of short or long keys, with equal values in every other tile: equal values
+ * are filled once per tile, other values and keys chunk by chunk.
  */
 static void test_one_decoder(void)
 {
@@ -297,7 +297,7 @@ static void test_one_decoder(void)
     }
 }
 
-/* Integers over the whole range of +-2^53, ends included: 55 bits above the smallest. */
+/* Integers over the whole range of +-2^53, including the ends: 55 bits above the smallest. */
 static void test_largest_integers(void)
 {
     struct random_stream random = stream_of(8);
@@ -319,7 +319,7 @@ static void test_largest_integers(void)
     tile_case_free(&tile);
 }
 
-/* Sums and ranges of a blob against plain loops; keys above 64 bits without any upper bit set. */
+/* Sums and ranges of a blob against plain loops; keys above 64 bits without upper bits set. */
 static void test_blob(void)
 {
     struct random_stream random = stream_of(7);
@@ -356,7 +356,7 @@ static void test_blob(void)
     tile_case_free(&tile);
 }
 
-/* Keys with one upper half need not spell it out: the same bytes, sums and ranges. */
+/* Keys with a single upper half need not store it: the same bytes, sums and ranges. */
 static void test_one_upper_half(void)
 {
     struct random_stream random = stream_of(8);
@@ -392,7 +392,7 @@ static void test_one_upper_half(void)
     tile_case_free(&tile);
 }
 
-/* Allocations that fail give SLC_ERR_MEMORY and leave nothing behind. */
+/* Failing allocations return SLC_ERR_MEMORY and leak nothing. */
 static void test_refused_memory(void)
 {
     const uint64_t dims[2] = {1000, 1000};
@@ -428,7 +428,7 @@ static void test_refused_memory(void)
 }
 
 static const struct slc_test tests[] = {
-    {"a decoder takes tiles of every kind in turn", test_one_decoder},
+    {"one decoder for tiles of every kind", test_one_decoder},
     {"names of codecs and instruction sets", test_names},
     {"random shapes come back", test_random_shapes},
     {"keys of 0 to 128 bits come back", test_key_lengths},
@@ -436,7 +436,7 @@ static const struct slc_test tests[] = {
     {"runs of at most eight key bits come back", test_short_runs},
     {"coordinates that cross 2^32 come back", test_wide_fields},
     {"the longest gaps come back", test_extreme_gaps},
-    {"values take their cheapest form", test_value_forms},
+    {"values get their cheapest form", test_value_forms},
     {"integers up to 2^53", test_largest_integers},
     {"sums and ranges of a tile", test_blob},
     {"keys with one upper half", test_one_upper_half},

@@ -1,8 +1,8 @@
 /*
- * Decoding bytes that are not what an encoder wrote: every bit of small tiles flipped, larger ones
- * overwritten at random, directory entries that lie. Each must give SLC_ERR_DAMAGED with file,
- * block and offset, or chunks that keep their promises; nothing may be read outside the block (the
- * images are allocated without a byte to spare, so a sanitizer sees it).
+ * Decoding of damaged data: every bit of small tiles flipped, larger ones overwritten at random,
+ * wrong directory entries. Each must yield SLC_ERR_DAMAGED with file, block and offset, or chunks
+ * that keep their guarantees; nothing outside the block may be read (the images have the exact
+ * size, so a sanitizer detects it).
  */
 #include "base/memory/bytes.h"
 #include "codec_image.h"
@@ -25,7 +25,7 @@ static struct slc_decoder *make_decoder(const struct tile_case *tile)
     return decoder;
 }
 
-/* Decodes a changed image; returns true when the change was noticed. */
+/* Decodes a changed image; returns true if the change was detected. */
 static bool decode_changed(struct slc_decoder *decoder,
                            const struct block_image *image,
                            const struct tile_case *tile)
@@ -43,11 +43,11 @@ static bool decode_changed(struct slc_decoder *decoder,
     return status != SLC_OK;
 }
 
-/* Flips bits from the directory to the end of the data, every third under sanitizers. */
+/* Flips bits from the directory to the end of the data, every third bit under sanitizers. */
 static void flip_all_bits(struct block_image *image, const struct tile_case *tile)
 {
     uint64_t end = image->view.entry.bytes - SLC_BLOCK_SLACK_BYTES;
-    /* One for all, for it has to stand damage, and to forget it. */
+    /* A single decoder, because it must survive damage and keep no trace of it. */
     struct slc_decoder *decoder = make_decoder(tile);
     uint64_t noticed = 0;
 
@@ -98,7 +98,7 @@ static void test_flips(void)
     }
 }
 
-/* Every instruction set notices the same changes of runs that one of them finds without keys. */
+/* Every instruction set detects the same changes of runs that one of them finds without keys. */
 static void test_flipped_runs(void)
 {
     static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};
@@ -118,7 +118,7 @@ static void test_flipped_runs(void)
                 if (slc_decoder_force(sets[s])) {
                     struct slc_decoder *decoder = make_decoder(&tile);
 
-                    /* A hash of what was noticed. */
+                    /* A hash of the detected changes. */
                     noticed[s] =
                         (2 * noticed[s] + decode_changed(decoder, &image, &tile)) % 1000003;
                     slc_decoder_destroy(decoder);
@@ -135,7 +135,7 @@ static void test_flipped_runs(void)
     }
 }
 
-/* Tiles with LZ4 sections and dictionaries, where bytes steer more than one field. */
+/* Tiles with LZ4 sections and dictionaries, where bytes affect several fields. */
 static void test_overwrites(void)
 {
     struct random_stream random = {slc_test_seed(), 21, 0};
@@ -177,7 +177,7 @@ static void test_overwrites(void)
 }
 
 /* Changes one field so that it contradicts the others, the data or the tensor. */
-static void tell_lie(struct slc_tile_entry *entry, unsigned lie)
+static void forge_field(struct slc_tile_entry *entry, unsigned lie)
 {
     switch (lie) {
     case 0:
@@ -232,7 +232,7 @@ static void tell_lie(struct slc_tile_entry *entry, unsigned lie)
 }
 
 /* Directory entries that contradict the data or the tensor. */
-static void test_lies(void)
+static void test_wrong_entries(void)
 {
     struct random_stream random = {slc_test_seed(), 22, 0};
     const uint64_t dims[3] = {1000, 50, 3};
@@ -250,7 +250,7 @@ static void test_lies(void)
         slc_tile_entry_load(entry, 3, &good);
         for (unsigned lie = 0; lie < LIES; lie++) {
             bad = good;
-            tell_lie(&bad, lie);
+            forge_field(&bad, lie);
             slc_tile_entry_store(entry, 3, &bad);
             slc_error_clear(&err);
             SLC_ASSERT_FAILS(block_image_decode(&image, &tile.info, SLC_F64, 256, NULL, &err),
@@ -266,7 +266,7 @@ static void test_lies(void)
     tile_case_free(&tile);
 }
 
-/* Puts `bits` over value `i` of a plain f64 or f32 section and expects the tile to be refused. */
+/* Writes `bits` over value `i` of a plain f64 or f32 section and expects an error. */
 static void refuse_value(struct block_image *image,
                          const struct tile_case *tile,
                          uint8_t *value,
@@ -332,8 +332,8 @@ static void test_unsound_values(void)
     }
 }
 
-/* An integer section whose smallest value makes one of its values zero, or all of them too large.
- */
+/* An integer section whose smallest value makes one of its values zero, or all of them too
+ * large. */
 static void test_unsound_integers(void)
 {
     struct random_stream random = {slc_test_seed(), 24, 0};
@@ -360,8 +360,8 @@ static void test_unsound_integers(void)
     tile_case_free(&tile);
 }
 
-/* The bases of a tile stand where the format says, one for 512 nonzeros, and none may be another.
- */
+/* The bases of a tile are at their place in the format, one per 512 nonzeros, and none may
+ * differ. */
 static void test_bases(void)
 {
     static const unsigned widths[] = {40, 100}; /* of the keys: bases of one word and of two */
@@ -395,7 +395,7 @@ static void test_bases(void)
     }
 }
 
-/* A tile of codec lz4 with 128-bit keys whose 16 planes of gap bytes lie plainly in the file. */
+/* A tile of codec lz4 with 128-bit keys whose 16 planes of gap bytes are stored uncompressed. */
 struct plain_gaps {
     struct tile_case tile;
     struct block_image image;
@@ -454,7 +454,7 @@ static void plain_gaps_refused(struct plain_gaps *plain)
     tile_case_free(&plain->tile);
 }
 
-/* Gap 0 takes upper bits from gap 1: the last key is right, the first one is not. */
+/* Gap 0 gets upper bits from gap 1: the last key is right, the first one is not. */
 static void test_first_gap(void)
 {
     const slc_u128 half = (slc_u128)1 << 127;
@@ -472,7 +472,7 @@ static void test_first_gap(void)
     plain_gaps_refused(&plain);
 }
 
-/* The first group ends with the largest key there is, behind which the second starts over at 0. */
+/* The first group ends with the largest possible key, after which the second starts again at 0. */
 static void test_wrapped_keys(void)
 {
     enum { NNZ = 2 * SLC_GROUP_NNZ };
@@ -493,12 +493,12 @@ static const struct slc_test tests[] = {
     {"every flipped bit is noticed or harmless", test_flips},
     {"runs with flipped bits are refused by all alike", test_flipped_runs},
     {"overwritten bytes are noticed or harmless", test_overwrites},
-    {"directory entries that lie are refused", test_lies},
+    {"wrong directory entries are rejected", test_wrong_entries},
     {"values that are zero, infinite or NaN are refused", test_unsound_values},
     {"integers that are zero or too large are refused", test_unsound_integers},
     {"bases are one for 512 nonzeros, and another one is refused", test_bases},
     {"a first key that is not the directory's is refused", test_first_gap},
-    {"keys that start over behind the largest are refused", test_wrapped_keys},
+    {"keys that wrap after the largest are rejected", test_wrapped_keys},
 };
 
 SLC_SUITE(codec_damage)

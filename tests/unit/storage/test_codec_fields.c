@@ -1,12 +1,12 @@
 /*
- * Fields picked out of keys: every table of decoding loops gives what each field's definition says,
- * for any disjoint masks, whatever matrices of bits they need.
+ * Fields extracted from keys: every table of decoding loops agrees with the definition of each
+ * field, for any disjoint masks and any bit matrices that they need.
  */
 #include "codec_image.h"
 #include "slc_test.h"
 #include "storage/codec/decode_ops.h"
 
-/* Several blocks of keys that are taken together (decode_avx512_fields.c). */
+/* Several blocks of keys processed together (decode_avx512_fields.c). */
 enum { COUNT_MAX = 600, ROOM = COUNT_MAX + 16 };
 
 static uint32_t offsets[SLC_MAX_ORDER][ROOM];
@@ -19,7 +19,7 @@ static const struct slc_decode_ops *table(unsigned t)
                     : slc_decode_ops_neon();
 }
 
-/* Gives every bit of a key to one of `count` fields or to none; no field gets more than 32. */
+/* Assigns every bit of a key to one of `count` fields or to none; a field gets at most 32. */
 static void draw_masks(struct random_stream *random, unsigned count, uint64_t masks[SLC_MAX_ORDER])
 {
     const unsigned scattered = (unsigned)draw_below(random, 2);
@@ -61,7 +61,7 @@ static bool equals_definition(const struct slc_fields *plan,
     return equal;
 }
 
-/* The same for plans that take bits of the lower halves only. */
+/* The same for plans that only need bits of the lower halves. */
 static void check_small(const struct slc_decode_ops *ops,
                         const struct slc_fields *plan,
                         const uint64_t *keys,
@@ -126,7 +126,7 @@ static void test_random_masks(void)
     }
 }
 
-/* One field from bit 0 on, and where keys that agree above it begin. */
+/* One field from bit 0 on, and the first keys that agree above it. */
 static void test_small_low(void)
 {
     struct random_stream random = {slc_test_seed(), 3, 0};
@@ -162,7 +162,7 @@ static void test_small_low(void)
     }
 }
 
-/* The most matrices there can be, and the most terms: a byte that draws on every key byte. */
+/* The largest number of matrices, and of terms: a byte that depends on every key byte. */
 static void test_limits(void)
 {
     struct random_stream random = {slc_test_seed(), 2, 0};

@@ -1,7 +1,7 @@
 /*
  * A run that keeps checkpoints, writes its result and removes them, through every crash: the last
- * generation that was said to be written is found, as it was, until the result is there; going on
- * from it ends with the result alone.
+ * generation reported as written is found unchanged until the result exists; resuming from it ends
+ * with only the result.
  */
 #include "crash_try.h"
 #include "slc_test.h"
@@ -18,7 +18,7 @@ enum { GENERATIONS = 4, LONGEST = 9000 };
 
 static const char folder[] = "/run/output";
 static const char result[] = "/run/output/result";
-/* Syncing it changes nothing: so the record shows when a generation was said to be written. */
+/* Syncing it changes nothing, so the record shows when a generation was reported as written. */
 static const char said[] = "/said";
 
 static const uint64_t lengths[] = {100, 5000, LONGEST};
@@ -49,7 +49,7 @@ write_one(struct slc_checkpoint *checkpoint, uint64_t generation, struct slc_err
     return slc_checkpoint_commit(checkpoint, err);
 }
 
-/* The generation, 0 where it is not as it was written. */
+/* The generation, or 0 if it differs from what was written. */
 static uint64_t read_one(struct slc_checkpoint_reader *reader)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -109,7 +109,7 @@ static void prepare(void *context, const struct slc_files *files)
     CU_ASSERT_EQUAL(files->make_folder(files->self, said), 0);
 }
 
-/* Generations that were said to be written; those that an earlier run wrote are not counted. */
+/* Generations reported as written, without those of an earlier run. */
 static uint64_t demand(void *context, const struct slc_change *changes, uint64_t count)
 {
     const uint32_t *node = context;
@@ -121,7 +121,7 @@ static uint64_t demand(void *context, const struct slc_change *changes, uint64_t
     return generations;
 }
 
-/* The newest generation that is whole; 0: none. */
+/* The newest complete generation; 0: none. */
 static uint64_t newest(const struct slc_files *files, const char **wrong)
 {
     uint64_t found = 0;
@@ -193,7 +193,7 @@ static void test_checkpoints(void)
     CU_ASSERT_EQUAL(report.bad, 0);
     /*
      * Of the syncs of a generation (1, 6, 9, 12 of its bytes, 4, 7, 10, 13 of its header) the
-     * second covers what the first does, and hashes tell a header without its bytes. 2 and 3 are of
+     * second includes the first, and hashes reveal a header without its bytes. 2 and 3 are of
      * names, 5, 8, 11 and 14 of nothing.
      */
     CU_ASSERT_EQUAL(slc_crash_needless(&operation, &bounds), 0x2db1);

@@ -1,8 +1,7 @@
 /*
- * Files that are replaced as one, through every crash: before, the old one is there, whole; after
- * success the new one; running again leaves the new one and nothing beside it. First that the model
- * of crashes itself loses what a power cut can take, and nothing else; last that it finds each sync
- * that is left out.
+ * Atomic replacement of files through every crash: the complete old file exists before, the new one
+ * after success; a rerun leaves only the new one. First, the crash model itself loses exactly what
+ * a power cut can lose; last, it detects each omitted sync.
  */
 #include "crash_try.h"
 #include "slc_test.h"
@@ -31,7 +30,7 @@ static struct slc_crash_try_bounds bounds_of(uint64_t all)
                                          .continued = 6};
 }
 
-/* What a record may leave, for the tests of the model: each a bit. */
+/* States that a record can leave: each a bit. */
 enum {
     NO_FILE = 1,
     EMPTY = 2,
@@ -46,7 +45,7 @@ enum {
 
 enum { FILE_BYTES = 1200 };
 
-static unsigned what_is_at(const struct slc_tree *tree, const char *name)
+static unsigned contents_of(const struct slc_tree *tree, const char *name)
 {
     const uint32_t at = slc_tree_find(tree, SLC_TREE_ROOT, name);
     const struct slc_tree_node *node = at == SLC_TREE_NONE ? NULL : &tree->nodes[at];
@@ -68,15 +67,15 @@ static unsigned what_is_at(const struct slc_tree *tree, const char *name)
 
 static bool note_state(void *context, const struct slc_crash_state *state)
 {
-    const unsigned at_a = what_is_at(state->tree, "a");
-    const unsigned at_b = what_is_at(state->tree, "b");
+    const unsigned at_a = contents_of(state->tree, "a");
+    const unsigned at_b = contents_of(state->tree, "b");
     unsigned *seen = context;
 
     *seen |= at_b == NO_FILE ? at_a : at_b | AT_B | (at_a == NO_FILE ? 0 : AT_BOTH);
     return true;
 }
 
-/* Everything that may be left at the end of the record. */
+/* All states possible at the end of the record. */
 static unsigned left_of(const struct slc_recorded *disk)
 {
     const struct slc_crash_bounds bounds = {.all = 100000};
@@ -119,7 +118,7 @@ static void test_model(void)
     slc_recorded_destroy(disk);
 }
 
-/* Renamed before it was synced: the name may be there before the bytes. */
+/* Renamed before it was synced: the name may be on the drive before the bytes. */
 static void test_model_rename(void)
 {
     struct slc_recorded *disk = slc_recorded_create();
@@ -135,7 +134,7 @@ static void test_model_rename(void)
     CU_ASSERT_EQUAL(files->rename(files->self, "a", "b"), 0);
     CU_ASSERT_EQUAL(files->sync_folder(files->self, "."), 0);
     CU_ASSERT_EQUAL(left_of(disk), EMPTY | ZEROS | FIRST_SECTOR | LATER_SECTORS | WHOLE | AT_B);
-    /* A second name: either, both or none, for nothing says which is on the drive first. */
+    /* A second name: either, both or none, because nothing orders them. */
     slc_recorded_start(disk);
     fd = files->open(files->self, "a", O_WRONLY | O_CREAT, 0666);
     CU_ASSERT_EQUAL(files->close(files->self, fd), 0);
@@ -144,7 +143,7 @@ static void test_model_rename(void)
     slc_recorded_destroy(disk);
 }
 
-/* Two names that are exchanged: both as before, or both as after. */
+/* Two exchanged names: both as before, or both as after. */
 static void test_model_exchange(void)
 {
     struct slc_recorded *disk = slc_recorded_create();
@@ -164,7 +163,7 @@ static void test_model_exchange(void)
     CU_ASSERT_EQUAL(left_of(disk), WHOLE | EMPTY | AT_B | AT_BOTH);
     CU_ASSERT_EQUAL(files->sync_folder(files->self, "/"), 0);
     CU_ASSERT_EQUAL(left_of(disk), EMPTY | AT_B | AT_BOTH);
-    /* What is removed of it is gone only where the exchange was. */
+    /* Its removal is durable only if the exchange is. */
     slc_recorded_start(disk);
     CU_ASSERT_EQUAL(files->exchange(files->self, "b", "a"), 0);
     CU_ASSERT_EQUAL(files->unlink(files->self, "a"), 0);
@@ -174,7 +173,7 @@ static void test_model_exchange(void)
     slc_recorded_destroy(disk);
 }
 
-/* A file that an operation replaces. */
+/* A file replaced by an operation. */
 struct replacement {
     bool streamed; /* through slc_output */
     uint64_t bytes;
@@ -263,7 +262,7 @@ static void fill(struct replacement *replacement, bool old, uint64_t bytes)
     }
 }
 
-/* Tries the operation; `needless`: syncs that it can do without. */
+/* Tries the operation; `needless`: syncs that can be omitted. */
 static void sweep(const struct slc_crash_operation *operation,
                   const struct slc_crash_try_bounds *bounds,
                   uint64_t needless)
@@ -308,7 +307,7 @@ static void test_output(void)
     try_replacing(true, true, SLC_OUTPUT_BUFFER_BYTES + 10000);
 }
 
-/* A model in a folder that is made for it: each file is there as a whole, all after success. */
+/* A model in a new folder: each file is complete or absent, all exist after success. */
 enum { ROWS = 40, RANK = 3 };
 
 struct written_model {
@@ -398,7 +397,7 @@ static void test_model_files(void)
 }
 
 static const struct slc_test tests[] = {
-    {"the model loses what no sync covers", test_model},
+    {"the crash model loses unsynced changes", test_model},
     {"the model may see a name before its bytes", test_model_rename},
     {"the model exchanges two names at one stroke", test_model_exchange},
     {"a file replaced in one piece", test_replace},

@@ -1,7 +1,7 @@
 /*
- * A block file that is built with a journal, through every crash: what is there is no file that
- * passes for whole unless it is; going on leaves the file of an uninterrupted build and nothing
- * beside it, and keeps the blocks that were synced with their journal.
+ * A block file built with a journal, through every crash: only a complete file passes as complete;
+ * resuming leaves the file of an uninterrupted build and no others, and keeps the blocks that were
+ * synced with their journal.
  */
 #include "crash_try.h"
 #include "make_sorted.h"
@@ -18,14 +18,14 @@
 enum {
     TAG = 4711,
     JOURNAL_HEAD = 64,
-    SYNC_BLOCKS = 6,      /* blocks between two syncs, of the least length .. */
-    PARTITION_BLOCKS = 2, /* .. and up to the end of a partition */
+    SYNC_BLOCKS = 6,      /* blocks between two syncs, at least, */
+    PARTITION_BLOCKS = 2, /* and up to the end of a partition */
     LOSS_BLOCKS = SYNC_BLOCKS + PARTITION_BLOCKS
 };
 
 static const char path[] = "/store/sorted.part";
 
-/* Encoded once, for an encoder takes longer than all that is tried here. */
+/* Encoded once, because creating an encoder takes longer than all these tries. */
 struct tile {
     uint64_t partition;
     struct slc_tile_blob blob; /* owns its data */
@@ -94,8 +94,8 @@ static enum slc_status build(void *context, const struct slc_files *files, struc
 }
 
 /*
- * The blocks that have to outlive a crash: of those that the journal names all but what is written
- * between two syncs. None any more when the journal is removed.
+ * The blocks that must survive a crash: those named by the journal except those written between two
+ * syncs; none after the removal of the journal.
  */
 static uint64_t demand(void *context, const struct slc_change *changes, uint64_t count)
 {
@@ -121,7 +121,7 @@ static uint64_t demand(void *context, const struct slc_change *changes, uint64_t
     return blocks > LOSS_BLOCKS ? blocks - LOSS_BLOCKS : 0;
 }
 
-/* The hash of the file, or 0 where there is none that passes for whole. */
+/* The hash of the file, or 0 if no file passes as complete. */
 static uint64_t whole_file(const struct slc_files *files)
 {
     struct slc_reader *reader = NULL;
@@ -215,7 +215,7 @@ static void destroy(struct build *made)
     slc_made_sorted_destroy(&made->sorted);
 }
 
-/* The bytes of a journal's record: a partition of all its blocks is written at once. */
+/* The bytes of a journal record: a partition with all its blocks is written at once. */
 static void find_record_bytes(struct build *made, const struct slc_recorded *disk)
 {
     uint64_t count;

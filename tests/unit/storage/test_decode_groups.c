@@ -1,7 +1,7 @@
 /*
- * Loops that decode whole groups in one go (decode_ops.h: keys, integers, lookup, byte_runs), of
- * every instruction set, against groups that slc_patched_group unpacks one by one and plain
- * arithmetic; and against it again with every byte of the groups changed.
+ * Loops that decode whole groups at once (decode_ops.h: keys, integers, lookup, byte_runs), of
+ * every instruction set, against groups unpacked one by one by slc_patched_group and plain
+ * arithmetic, also with every byte of the groups changed.
  */
 #include "base/random.h"
 #include "slc_test.h"
@@ -28,7 +28,7 @@ static const struct slc_decode_ops *table(unsigned t)
                     : slc_decode_ops_neon();
 }
 
-/* Patched groups in memory of exactly their size and the slack. */
+/* Patched groups in memory of exactly their size plus the slack. */
 struct sequence {
     uint64_t values[VALUES_MOST];
     uint8_t *bytes;
@@ -58,7 +58,7 @@ static void sequence_make(struct sequence *sequence, uint32_t count)
     CU_ASSERT_FATAL(sequence_open(sequence, count));
 }
 
-/* Most values of `common` bits, some longer: none, few or half, by the group. */
+/* Most values have `common` bits, some are longer: none, few or half, by group. */
 static void draw_values(struct sequence *sequence, uint32_t count, unsigned common, unsigned rare)
 {
     uint64_t odds = 1;
@@ -102,7 +102,7 @@ static bool small_groups(const struct sequence *sequence, uint32_t group, uint32
     return small;
 }
 
-/* Lower halves of keys, from where they pass 2^32. */
+/* Lower halves of keys, from the point where they pass 2^32. */
 static bool small_keys_right(const struct slc_decode_ops *ops,
                              const struct sequence *sequence,
                              uint32_t group,
@@ -126,7 +126,8 @@ static bool small_keys_right(const struct slc_decode_ops *ops,
     return true;
 }
 
-/* What byte_runs takes: gaps of a run's bits, but for exceptions of as many as small_keys takes. */
+/* Valid input of byte_runs: gaps within the bits of a run, with as many exceptions as small_keys
+ * accepts. */
 static bool
 byte_groups(const struct sequence *sequence, uint32_t group, uint32_t groups, unsigned bits)
 {
@@ -138,7 +139,7 @@ byte_groups(const struct sequence *sequence, uint32_t group, uint32_t groups, un
     return short_gaps;
 }
 
-/* Runs of `bits` key bits, of which their own field has the lowest `own`. */
+/* Runs of `bits` key bits, of which the lowest `own` belong to their own field. */
 static bool byte_runs_right(const struct slc_decode_ops *ops,
                             const struct sequence *sequence,
                             uint32_t group,
@@ -231,7 +232,7 @@ static void test_groups(void)
     }
 }
 
-/* Groups with none to all of their gaps longer than a run, up to 24 bits and sometimes more. */
+/* Groups in which none to all gaps are longer than a run, up to 24 bits and sometimes more. */
 static void test_byte_runs(void)
 {
     static struct sequence sequence;
@@ -289,7 +290,7 @@ static bool refuses_alike(const struct slc_decode_ops *ops, const struct sequenc
     return alike;
 }
 
-/* A changed byte is refused where slc_patched_group refuses it, and nowhere else. */
+/* A changed byte is rejected exactly when slc_patched_group rejects it. */
 static void test_damaged_groups(void)
 {
     static struct sequence sequence;

@@ -1,6 +1,6 @@
 /*
- * Descriptions of blocks (storage/codec/describe.h): a decoder that follows them and knows nothing
- * else finds the nonzeros that were encoded, and those that storage's own decoder finds.
+ * Descriptions of blocks (storage/codec/describe.h): a decoder that uses only them finds the
+ * encoded nonzeros, the same as storage's own decoder.
  */
 #include "codec_image.h"
 #include "describe_fixture.h"
@@ -18,7 +18,7 @@
 
 static const enum slc_codec codecs[] = {SLC_CODEC_PACKED, SLC_CODEC_LZ4, SLC_CODEC_BLCO};
 
-/* Whether run `run` is the nonzeros of `tile` from its place on. */
+/* Whether run `run` equals the nonzeros of `tile` at its position. */
 static bool
 same_run(const struct slc_naive_run *decoded, const struct tile_case *tile, uint32_t start)
 {
@@ -37,7 +37,7 @@ same_run(const struct slc_naive_run *decoded, const struct tile_case *tile, uint
     return same;
 }
 
-/* As few words of 32 bits as hold all bits in which keys of the tile differ. */
+/* The minimal number of 32-bit words that hold all bits in which keys of the tile differ. */
 static unsigned key_words(const struct tile_case *tile)
 {
     const uint32_t last = tile->nnz - 1;
@@ -115,7 +115,7 @@ static void test_orders(void)
             uint64_t dims[SLC_MAX_ORDER];
 
             for (unsigned n = 0; n < order; n++) {
-                /* Up to 8 bits each, so that 16 modes have keys; every fourth mode is of one. */
+                /* Up to 8 bits each, so that 16 modes fit in keys; every fourth mode has size 1. */
                 dims[n] = n % 4 == 3 ? 1 : 1 + draw_below(&random, order == 1 ? 1 << 20 : 256);
             }
             check_random(&random, order, dims, 128, 700, (enum value_kind)(order % VALUE_KINDS));
@@ -123,7 +123,7 @@ static void test_orders(void)
     }
 }
 
-/* Keys of each length, all of whose bits vary, or few. */
+/* Keys of each length with all bits varying, or few. */
 static void test_key_bits(void)
 {
     static const struct {
@@ -182,7 +182,7 @@ static void test_sizes(void)
 
 /* ---- whole files: every tile against storage's decoder */
 
-/* The run beside the next chunk of the decoder's tile. */
+/* Compares the run with the next chunk of the decoder's tile. */
 static bool same_chunk(const struct slc_naive_run *decoded,
                        const struct slc_tile_view *tile,
                        const struct slc_chunk_view *chunk)
@@ -199,7 +199,7 @@ static bool same_chunk(const struct slc_naive_run *decoded,
     return same;
 }
 
-/* The tile described alone, by its open view, holds the same run. */
+/* The tile described alone, from its open view, has the same run. */
 static void check_alone(const struct slc_layout_info *info,
                         const struct followed *followed,
                         struct slc_tile_view *opened,
@@ -284,7 +284,7 @@ static void check_block(const struct slc_reader *reader, uint64_t block, const u
     follow_end(&followed);
 }
 
-/* A file of several blocks, of which at least one has several tiles. */
+/* A file of several blocks, at least one with several tiles. */
 static void check_file(const char *path)
 {
     struct slc_reader *reader = NULL;
@@ -303,7 +303,7 @@ static void check_file(const char *path)
     unlink(path);
 }
 
-/* The tensor under each layout, the first with whatever run its keys have. */
+/* The tensor in each layout, the first with its keys' own run. */
 static void check_layouts(const struct slc_made_tensor *tensor, unsigned mode, enum slc_codec codec)
 {
     char path[4096];
@@ -342,7 +342,7 @@ static void test_layouts(void)
     }
 }
 
-/* What LZ4 makes of a block may be longer than any 32 bits can say. */
+/* The expanded size of a block may exceed 32 bits. */
 static void test_bound(void)
 {
     struct slc_layout_info info = {.keys = {.bits = 128}};

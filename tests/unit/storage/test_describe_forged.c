@@ -1,7 +1,7 @@
 /*
- * Describing bytes that are not what an encoder wrote: refused with the words, and at the place,
- * with which opening the tile refuses them; and what is not refused keeps whoever follows the
- * description within the block (images have no byte to spare, so a sanitizer sees it).
+ * Descriptions of damaged data: rejected with the same message and position as when opening the
+ * tile; an accepted description never leads outside the block (images have the exact size, so a
+ * sanitizer detects it).
  */
 #include "codec_image.h"
 #include "describe_fixture.h"
@@ -12,7 +12,7 @@
 
 static const enum slc_codec codecs[] = {SLC_CODEC_PACKED, SLC_CODEC_LZ4, SLC_CODEC_BLCO};
 
-/* How often each end came, so that none is missing by chance. */
+/* How often each outcome occurred, so that none is missing by chance. */
 struct ends {
     uint64_t refused, not_expanded, not_decoded, sound;
 };
@@ -23,7 +23,7 @@ static bool same_error(const struct slc_error *a, const struct slc_error *b)
            strcmp(a->message, b->message) == 0;
 }
 
-/* What the naive decoder makes of the whole tile. */
+/* Decodes the whole tile with the naive decoder. */
 static bool decode_all(const struct followed *followed)
 {
     static struct slc_naive_run decoded;
@@ -36,7 +36,7 @@ static bool decode_all(const struct followed *followed)
     return sound;
 }
 
-/* Opening refuses what describing does and nothing else, and decoding what cannot be expanded. */
+/* Opening rejects exactly what describing rejects, and decoding what cannot be expanded. */
 static void check_changed(struct slc_decoder *decoder,
                           const struct block_image *image,
                           const struct slc_layout_info *info,
@@ -68,7 +68,7 @@ static void check_changed(struct slc_decoder *decoder,
     follow_end(&followed);
 }
 
-/* Every bit of the directory and the data, each third or so of them where tests are to be quick. */
+/* Every bit of the directory and the data, about a third of them in quick tests. */
 static void
 flip_bits(struct block_image *image, const struct slc_layout_info *info, struct ends *ends)
 {
@@ -122,7 +122,7 @@ static void test_flips(void)
     CU_ASSERT(ends.refused > 0 && ends.not_expanded > 0 && ends.not_decoded > 0 && ends.sound > 0);
 }
 
-/* Long tiles, several bytes of which are drawn anew: many runs, dictionaries, long LZ4 sections. */
+/* Long tiles with several random bytes: many runs, dictionaries, long LZ4 sections. */
 static void test_overwritten(void)
 {
     const uint64_t dims[4] = {1 << 20, 1 << 19, 1 << 20, 1 << 18};
@@ -153,7 +153,7 @@ static void test_overwritten(void)
     CU_ASSERT(ends.not_expanded > 0 && ends.not_decoded > 0 && ends.sound > 0);
 }
 
-/* No bytes expand to none: such a section is refused before anybody expands it. */
+/* An empty section cannot be expanded: it is rejected before that. */
 static void test_empty_section(void)
 {
     const uint64_t dims[2] = {1 << 10, 1 << 10};

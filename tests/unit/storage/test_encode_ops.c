@@ -1,6 +1,6 @@
 /*
  * Encoding loops of every instruction set against their definitions, and packing several values at
- * a time against one by one.
+ * a time against packing one by one.
  */
 #include "base/hash.h"
 #include "base/random.h"
@@ -18,7 +18,7 @@ static uint64_t random_word(uint64_t index)
     return slc_random_u64(slc_test_seed(), 78, index);
 }
 
-/* Calls `check` with each table there is. */
+/* Calls `check` with each available table. */
 static void for_each_table(void (*check)(const struct slc_encode_ops *ops))
 {
     const struct slc_encode_ops *tables[] = {slc_encode_ops_portable(), slc_encode_ops_avx512()};
@@ -61,7 +61,7 @@ static void check_survey(const struct slc_encode_ops *ops, const struct slc_tile
     CU_ASSERT_EQUAL(survey.all_integer, all_integer);
 }
 
-/* Values of every kind; each of the special ones alone among integers, at every place. */
+/* Values of every kind; each special value alone among integers, at every position. */
 static void check_surveys(const struct slc_encode_ops *ops)
 {
     static const double special[] = {0.5,         0.1,        0x1p53,    0x1p53 + 2, -0x1p53,
@@ -135,7 +135,7 @@ static void check_longer(const struct slc_encode_ops *ops)
 {
     for (uint32_t count = 1; count <= SLC_GROUP_NNZ; count += count < 20 ? 1 : 27) {
         for (unsigned bits = 0; bits <= 64; bits++) {
-            uint64_t *values = malloc(count * sizeof *values); /* not a byte to spare */
+            uint64_t *values = malloc(count * sizeof *values); /* exact size */
             uint8_t longer[64];
             unsigned longest = 0, found;
 
@@ -166,7 +166,7 @@ static void test_longer(void)
     for_each_table(check_longer);
 }
 
-/* The bytes that one value after the other gives, and none behind them. */
+/* The same bytes as packing one value after the other, and none after them. */
 static void test_pack(void)
 {
     for (unsigned width = 0; width <= SLC_MAX_KEY_BITS; width++) {

@@ -1,6 +1,6 @@
 /*
  * The table of file operations and the helpers on top: whole transfers, atomic replacement,
- * loading, removal; every operation fails once, and nothing is left open or lying about.
+ * loading, removal; every operation fails once, and nothing is left open or on disk.
  */
 #include "slc_test.h"
 
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A path that stays valid for the next 15 calls. */
+/* A path that is valid for the next 15 calls. */
 static const char *path_in(const char *folder, const char *name)
 {
     static char paths[16][512];
@@ -26,7 +26,7 @@ static const char *path_in(const char *folder, const char *name)
     char *path = paths[next++ % 16];
     char joined[sizeof paths[0]];
 
-    /* Not straight into `path`: `folder` may lie in the same array. */
+    /* Not directly into `path`: `folder` may be in the same array. */
     (void)snprintf(joined, sizeof joined, "%s/%s", folder, name);
     memcpy(path, joined, sizeof joined);
     return path;
@@ -197,9 +197,9 @@ static void test_whole_transfers(void)
     CU_ASSERT_EQUAL(faulty.table.close(faulty.table.self, fd), 0);
 }
 
-/* Every operation of a replacement fails once: the old or the new bytes, whole, and no temporary.
- */
-/* Whole pages past the cache, and through it where a direct transfer stops or is refused. */
+/* Every operation of a replacement fails once: the complete old or new bytes, and no temporary
+ * file. */
+/* Whole pages with direct I/O, and through the cache if a direct transfer stops or is refused. */
 static void test_page_transfers(void)
 {
     enum { BYTES = 4 * SLC_PAGE_BYTES };
@@ -281,7 +281,7 @@ static void test_replace(void)
             CU_ASSERT(file_holds(path, "newer", 5));
             break;
         }
-        /* Closing what was open for the lock alone is no fault of the file. */
+        /* Failing to close the descriptor used only for the lock does not affect the file. */
         CU_ASSERT(
             (status == SLC_ERR_IO && err.status == SLC_ERR_IO && file_holds(path, "old", 3)) ||
             file_holds(path, "newer", 5));
@@ -308,7 +308,7 @@ static void test_replace(void)
     }
 }
 
-/* Of two that write one file the second is refused, and harms nothing. */
+/* The second of two writers of one file is rejected, and does no harm. */
 static void test_two_writers(void)
 {
     const char *folder = slc_test_folder();
@@ -318,7 +318,7 @@ static void test_two_writers(void)
     struct slc_error err = SLC_ERROR_INIT;
     uint8_t *room;
 
-    /* As a run that was killed leaves it. */
+    /* As left by a killed run. */
     put_file(temporary, "longer than what will be written", 32);
     SLC_ASSERT_OK(slc_output_open(&first, slc_quick_files(), path, &err), &err);
     SLC_ASSERT_FAILS(slc_output_open(&second, slc_quick_files(), path, &err), SLC_ERR_IO, &err,
@@ -422,7 +422,7 @@ static void test_remove(void)
         SLC_ASSERT_OK(slc_folder_remove(files, root, &err), &err);
         CU_ASSERT(!exists(root));
     }
-    /* Two levels of sub-folders are not what a store looks like: refused, not followed. */
+    /* Two levels of subfolders are not a store: rejected, not followed. */
     (void)files->make_folder(files->self, root);
     (void)files->make_folder(files->self, path_in(root, "a"));
     (void)files->make_folder(files->self, path_in(path_in(root, "a"), "b"));
@@ -432,9 +432,7 @@ static void test_remove(void)
     CU_ASSERT(exists(path_in(path_in(path_in(root, "a"), "b"), "x")));
 }
 
-/* Pipes, where nobody is at the other end, and links to what is not sluice's, in the place of
- * files.
- */
+/* Pipes without another end, and links to foreign files, in the place of files. */
 static void test_places(void)
 {
     const struct slc_files *files = slc_files_system();
@@ -447,7 +445,7 @@ static void test_places(void)
     uint64_t bytes;
     int fd;
 
-    /* A wait for the other end ends the test. */
+    /* Waiting for the other end ends the test. */
     (void)alarm(60);
     CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
     SLC_ASSERT_FAILS(slc_file_load(files, path, 100, &data, &bytes, &err), SLC_ERR_FORMAT, &err,
@@ -465,7 +463,7 @@ static void test_places(void)
     CU_ASSERT(file_holds(other, "precious", 8));
     CU_ASSERT_EQUAL(files->unlink(files->self, temporary), 0);
 
-    /* Whoever has it open waits as ever. */
+    /* Readers that have it open wait as usual. */
     fd = files->open(files->self, other, O_RDONLY | SLC_OPEN_PLAIN, 0);
     CU_ASSERT_FATAL(fd >= 0);
     CU_ASSERT_EQUAL(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);

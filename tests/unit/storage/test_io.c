@@ -1,6 +1,6 @@
 /*
- * Block readers: every kind, through the page cache and past it, delivers the same bytes, and says
- * the same of files that are shorter than they should be.
+ * Block readers: every kind, through the page cache and past it, delivers the same bytes, and the
+ * same errors for files that are too short.
  */
 #include "io_fixture.h"
 
@@ -82,7 +82,7 @@ static void test_memory_file_system(void)
 
 static void test_truncated_file(void)
 {
-    /* Cut between pages and inside one. */
+    /* Truncated between pages and inside one. */
     static const uint64_t ends[] = {20 * PAGE, 20 * PAGE + 100, 23 * PAGE + 4095, 0};
 
     for (size_t v = 0; v < SLC_COUNT(variants); v++) {
@@ -128,7 +128,7 @@ static void test_truncated_in_flight(void)
             CU_ASSERT(done->status == SLC_ERR_DAMAGED);
         }
         if (done->status == SLC_ERR_DAMAGED) {
-            /* A map only knows that the next page is gone. */
+            /* A map only knows that the next page is missing. */
             CU_ASSERT(done->error.offset == 5 * PAGE + 17 || done->error.offset == 6 * PAGE);
         }
         slc_io_release(io, done);
@@ -174,7 +174,7 @@ static long resident_file_kib(void)
     return kib;
 }
 
-/* The windows of a map never keep more resident than the slots they stand for. */
+/* The windows of a map never keep more resident than their slots. */
 static void test_map_residency(void)
 {
     enum { SLOTS = 4, SLOT_PAGES = 64, BLOCKS = 64 };
@@ -200,7 +200,7 @@ static void test_map_residency(void)
         CU_ASSERT(done->status == SLC_OK && has_pattern(done->data, done->bytes, done->offset));
         most = resident_file_kib() > most ? resident_file_kib() : most;
     }
-    /* A little more for code that was first touched meanwhile. */
+    /* A little more for code first touched in between. */
     CU_ASSERT(before > 0 && most - before <= SLOTS * SLOT_PAGES * PAGE / 1024 + 512);
     slc_io_close(io);
 }
@@ -216,7 +216,7 @@ static void test_files(void)
     for (unsigned f = 0; f < FILES; f++) {
         char name[16];
 
-        /* Each has a page less than the one before, so that its last page tells it from others. */
+        /* Each is a page shorter than the previous one, so that its last page identifies it. */
         (void)snprintf(name, sizeof name, "file-%u.blk", f);
         (void)snprintf(names[f], sizeof names[f], "%s",
                        make_file(slc_test_folder(), name, (READS - f) * PAGE));

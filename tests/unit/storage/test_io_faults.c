@@ -1,6 +1,6 @@
 /*
  * Block readers under faults: short, failing and interrupted reads, refused maps and advice, and
- * every fault while opening. One request fails, no other is harmed, nothing leaks.
+ * every fault while opening. One request fails, no other is affected, nothing leaks.
  */
 #include "io_fixture.h"
 
@@ -29,7 +29,7 @@ static void test_short_reads(void)
             struct slc_io *io;
             struct outcome outcome;
 
-            /* The table shortens what is asked of the kernel, which only takes whole pages then. */
+            /* The table shortens kernel requests, which then must be whole pages. */
             if (variants[v].kind == SLC_IO_PREAD && variants[v].direct && lengths[l] % PAGE != 0) {
                 continue;
             }
@@ -73,7 +73,7 @@ static void test_failing_reads(void)
                 CU_ASSERT_EQUAL(outcome.first.system_errno, EIO);
                 CU_ASSERT_STRING_EQUAL(outcome.first.file, path);
                 CU_ASSERT(outcome.first.offset < FEW_PAGES * PAGE);
-                /* The reader is as good as before. */
+                /* The reader still works. */
                 slc_faulty_fail(&faulty, SLC_FAULTY_ANY, 0, 0);
                 outcome = read_file(io, FEW_PAGES, 3, 8);
             }
@@ -107,7 +107,7 @@ static void test_interrupted_reads(void)
             outcome = read_file(io, FEW_PAGES, 3, 8);
             CU_ASSERT(slc_faulty_fired(&faulty));
             check_all_read(&outcome);
-            /* For ever: gives up instead of looping. */
+            /* Forever: fails instead of looping. */
             slc_faulty_fail_from(&faulty, read_operation(variants[v].kind), 1, errors[e]);
             outcome = read_file(io, 8, 3, 8);
             CU_ASSERT_EQUAL(outcome.failed, outcome.reads);
@@ -117,7 +117,7 @@ static void test_interrupted_reads(void)
     }
 }
 
-/* mmap where the kernel cannot populate, or refuses advice or maps. */
+/* mmap if the kernel cannot populate, or refuses advice or maps. */
 static void test_map_without_advice(void)
 {
     const struct variant variant = {SLC_IO_MMAP, false};
@@ -146,7 +146,7 @@ static void test_map_without_advice(void)
     CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
 }
 
-/* Where the system does not say what a second descriptor is of, that is what is reported. */
+/* If the system cannot identify the file of a second descriptor, that is the error. */
 static void test_open_again_unknown(void)
 {
     const char *path = make_file(slc_test_folder(), "again.blk", FEW_PAGES * PAGE);
@@ -229,7 +229,7 @@ static void test_open_faults(void)
     }
 }
 
-/* A file cut inside the last page of its map: the page stays, with zeros behind the end. */
+/* A file truncated inside the last page of its map: the page stays, with zeros after the end. */
 static void test_cut_in_a_page(void)
 {
     const struct variant map = {SLC_IO_MMAP, false};
@@ -250,7 +250,7 @@ static void test_cut_in_a_page(void)
     slc_io_close(io);
 }
 
-/* A file that is changed while its map is in use, in the same place with as many bytes. */
+/* A file changed in place while mapped, without a change in size. */
 static void test_changed_while_mapped(void)
 {
     const struct variant map = {SLC_IO_MMAP, false};
@@ -271,7 +271,7 @@ static void test_changed_while_mapped(void)
     CU_ASSERT_EQUAL(err.offset, 4 * PAGE);
     slc_io_release(io, &request);
     slc_error_clear(&err);
-    /* Whoever maps it now sees what it is now, and hashes tell whether that is right. */
+    /* A new map shows the current contents, and hashes verify them. */
     SLC_ASSERT_OK(slc_io_submit(io, &request, &err), &err);
     SLC_ASSERT_OK(slc_io_wait(io, &done, &err), &err);
     SLC_ASSERT_OK(slc_io_check(io, &request, &err), &err);
@@ -280,7 +280,7 @@ static void test_changed_while_mapped(void)
     CU_ASSERT_EQUAL(close(fd), 0);
 }
 
-/* A file that is cut while its map is in use gives zeros, and the check says so. */
+/* A file truncated while mapped yields zeros, and the check reports it. */
 static void test_cut_while_mapped(void)
 {
     static const uint8_t zeros[PAGE];
@@ -309,7 +309,7 @@ static void test_cut_while_mapped(void)
     CU_ASSERT_EQUAL(err.offset, 4 * PAGE);
     slc_io_release(io, &first);
     slc_io_release(io, &second);
-    /* The slot serves again. */
+    /* The slot can be used again. */
     slc_error_clear(&err);
     second.offset = 2 * PAGE;
     SLC_ASSERT_OK(slc_io_submit(io, &second, &err), &err);
@@ -327,7 +327,7 @@ static void jump_back(int number)
     siglongjmp(back, number);
 }
 
-/* Touches a page behind the end of a file; true when the handler of this test was called. */
+/* Touches a page after the end of a file; returns true if this test's handler was called. */
 static bool fault_is_ours(const char *path)
 {
     int fd = open(path, O_RDONLY);
@@ -346,7 +346,8 @@ static bool fault_is_ours(const char *path)
     return jumped;
 }
 
-/* Faults outside the maps of readers go where they went before, while one is open and after. */
+/* Faults outside the maps of readers reach the previous handler, while a reader is open and
+ * after. */
 static void test_other_faults(void)
 {
     const struct variant map = {SLC_IO_MMAP, false};

@@ -1,7 +1,7 @@
 /*
- * Block readers on systems that refuse things: no io_uring (container profiles), no statx (old
- * kernels), little lockable memory. Each case runs in a child process that gives the thing up
- * first, by a seccomp filter or by dropping a capability.
+ * Block readers on systems that refuse features: no io_uring (container profiles), no statx (old
+ * kernels), little lockable memory. Each case runs in a child process that first disables the
+ * feature, by a seccomp filter or by dropping a capability.
  */
 #include "slc_test.h"
 
@@ -25,12 +25,12 @@
 
 enum { PAGE = SLC_PAGE_BYTES, SLOTS = 16, SLOT_PAGES = 4, FILE_PAGES = 128 };
 
-/* How a child ends. */
+/* Outcome of a child. */
 enum verdict { PASSED, FAILED, IMPOSSIBLE };
 
 static char path[256];
 
-/* Makes one system call fail with `error` from here on. */
+/* Makes one system call fail with `error` from now on. */
 static bool refuse_call(long number, int error)
 {
     struct sock_filter filter[] = {
@@ -45,7 +45,7 @@ static bool refuse_call(long number, int error)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* Lets this process lock `bytes` bytes and takes away the right to exceed that. */
+/* Limits the lockable memory of this process to `bytes` and drops the right to exceed it. */
 static bool limit_locked_memory(uint64_t bytes)
 {
     struct rlimit limit = {bytes, bytes};
@@ -101,7 +101,7 @@ static enum verdict without_uring(void)
     for (size_t r = 0; r < SLC_COUNT(reasons); r++) {
         struct slc_error err = SLC_ERROR_INIT;
 
-        /* A later filter goes first. */
+        /* A later filter has precedence. */
         if (!refuse_call(SYS_io_uring_setup, reasons[r])) {
             return IMPOSSIBLE;
         }
@@ -152,14 +152,13 @@ static enum verdict with_little_locked_memory(void)
         if (read_all(SLC_IO_AUTO, true, &stats, &err) != SLC_OK) {
             return FAILED;
         }
-        /* The ring itself counts, too, and may be refused where almost nothing can be locked. */
+        /* The ring itself counts, too, and may be refused if almost nothing can be locked. */
         status = read_all(SLC_IO_URING, true, &stats, &err);
         if (status == SLC_ERR_UNSUPPORTED && limits[l] <= PAGE * SLOT_PAGES) {
             slc_error_clear(&err);
             continue;
         }
-        /* Whether pinned pages are counted depends on the kernel; reading has to work either way.
-         */
+        /* Whether pinned pages count depends on the kernel; reading must work either way. */
         if (status != SLC_OK || (!stats.registered && strstr(stats.note, "ulimit") == NULL)) {
             return FAILED;
         }

@@ -1,7 +1,7 @@
 /*
- * Permutations of relabelled modes: every length around the unit of packing comes back, inverting
- * twice changes nothing, every altered bit is found and named by file, what is no permutation is
- * refused though its checksum holds, and faults leave nothing behind.
+ * Permutations of relabelled modes: every mode size around the unit of packing is read back,
+ * inverting twice is the identity, every flipped bit is found with its file name, a non-permutation
+ * is rejected even with a valid checksum, and faults leave no files.
  */
 #include "faulty_files.h"
 #include "slc_test.h"
@@ -53,7 +53,7 @@ put(const char *folder, uint64_t length, uint64_t seed, struct slc_store_permuta
     slc_labels_destroy(&labels);
 }
 
-/* What is found of labels in the file is what is found in memory. */
+/* Labels found in the file equal those found in memory. */
 static void check_find(const char *folder,
                        const struct slc_store_permutation *listed,
                        const struct slc_labels *labels)
@@ -176,7 +176,7 @@ static void refuse(const char *folder, const struct slc_store_permutation *liste
     CU_ASSERT_PTR_NOT_NULL(strstr(err.file, "perm-3.bin"));
 }
 
-/* Changes the file, makes the checksum right again and asks for the error. */
+/* Changes the file, recomputes the checksum and expects the error. */
 static void forge(const char *folder,
                   const char *path,
                   struct slc_store_permutation listed,
@@ -233,7 +233,7 @@ static void forged(void)
     refuse(folder, &listed, "missing");
 }
 
-/* The k-th operation of every kind fails, reading and writing. */
+/* The k-th operation of every kind fails, when reading and writing. */
 static void failing_files(void)
 {
     static const enum slc_faulty_kind kinds[] = {SLC_FAULTY_OPEN,  SLC_FAULTY_READ,
@@ -317,7 +317,7 @@ static void sample(struct slc_manifest *manifest)
         (struct slc_store_layout){.file = "blco.blk", .layout = SLC_LAYOUT_BLCO, .codec = 1};
 }
 
-/* Relabelled modes come back, and make a store of version 2, which older programs refuse. */
+/* Relabelled modes are read back, and make a store of version 2, which older programs reject. */
 static void listed_modes(void)
 {
     const char *folder = slc_test_folder();
@@ -345,7 +345,7 @@ static void listed_modes(void)
     }
 }
 
-/* What no writer writes of permutations, each under a right checksum. */
+/* Lists of permutations that no writer writes, each with a valid checksum. */
 static void forged_lists(void)
 {
     for (unsigned wrong = 0; wrong < 7; wrong++) {
@@ -356,7 +356,7 @@ static void forged_lists(void)
         sample(&manifest);
         list(&manifest, wrong == 0 ? 1 : 2);
         switch (wrong) {
-        case 0: /* a mode of length 1 */
+        case 0: /* a mode of size 1 */
             break;
         case 1:
             manifest.permutations[0].mode = 3;
@@ -387,7 +387,7 @@ static void forged_lists(void)
 static const struct slc_test tests[] = {
     {"write, read, invert", round_trip},
     {"lengths that are possible", limits},
-    {"telling permutations", sound},
+    {"recognizing permutations", sound},
     {"every altered bit is found", every_bit},
     {"forged files", forged},
     {"failing file operations", failing_files},

@@ -1,6 +1,6 @@
 /*
- * The manifest: everything comes back, in the documented form, text of any bytes becomes UTF-8, and
- * faults leave the old one.
+ * The manifest: everything is read back, in the documented form, text with arbitrary bytes becomes
+ * UTF-8, and faults keep the old one.
  */
 #include "faulty_files.h"
 #include "forge_file.h"
@@ -70,7 +70,7 @@ static void checksum_form(void)
     slc_forged_release(&text);
 }
 
-/* The largest manifest there is: 33 layouts, the longest texts, each byte to be replaced. */
+/* The largest possible manifest: 33 layouts, the longest texts, each byte to be replaced. */
 static void largest(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -106,7 +106,7 @@ static void largest(void)
     memset(manifest.origin.source, 0xff, sizeof manifest.origin.source - 1);
     SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), store_folder, &manifest, &err), &err);
     SLC_ASSERT_OK(slc_manifest_read(NULL, store_folder, &read, &err), &err);
-    /* Three bytes for one: cut between characters, 170 of them. */
+    /* Three bytes for each: truncated between characters, 170 of them. */
     CU_ASSERT_EQUAL(strlen(read.origin.source), 510);
 }
 
@@ -153,7 +153,7 @@ static void any_bytes_become_utf8(void)
     }
 }
 
-/* A failing write leaves the manifest that was there, or none. */
+/* A failing write keeps the existing manifest, or leaves none. */
 static void write_faults(void)
 {
     static const enum slc_faulty_kind kinds[] = {SLC_FAULTY_OPEN, SLC_FAULTY_WRITE, SLC_FAULTY_SYNC,
@@ -186,7 +186,7 @@ static void write_faults(void)
                 CU_ASSERT(k > 1);
                 break;
             }
-            /* Second is closed what was open for the lock alone. */
+            /* The second close is of the descriptor used only for the lock. */
             CU_ASSERT_EQUAL(status, kinds[i] == SLC_FAULTY_CLOSE && k == 2 ? SLC_OK : SLC_ERR_IO);
             slc_error_clear(&err);
             SLC_ASSERT_OK(slc_manifest_read(NULL, store_folder, &read, &err), &err);
@@ -199,8 +199,8 @@ static void write_faults(void)
 }
 
 /*
- * Every allocation fails once, those inside jansson included (it is pointed at the fault points for
- * this test only), of which some are reported by it as bad text.
+ * Every allocation fails once, including those inside jansson (which uses the fault points in this
+ * test only); it reports some of them as invalid text.
  */
 static void memory_faults(void)
 {
@@ -248,7 +248,7 @@ static void memory_faults(void)
     CU_ASSERT(tried > 50);
 }
 
-/* Some members, one of which is a text of any bytes. */
+/* Some members, including a text with arbitrary bytes. */
 static json_t *document(void)
 {
     json_t *object = json_object();
@@ -264,8 +264,8 @@ static json_t *document(void)
 }
 
 /*
- * Documents are read and written whole: one that any refused allocation has left without a member
- * is no document, and texts that are none are told by their line.
+ * Documents are read and written completely: a failed allocation that loses a member is an error,
+ * and errors of invalid text have the line.
  */
 static void json_documents(void)
 {

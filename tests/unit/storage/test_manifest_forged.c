@@ -1,6 +1,6 @@
 /*
- * Manifests that are not sound: every flipped bit is found, forged members get the documented
- * status, and what is not a store is told apart.
+ * Invalid manifests: every flipped bit is found, forged members get the documented status, and
+ * folders that are no stores are distinguished.
  */
 #include "faulty_files.h"
 #include "forge_file.h"
@@ -36,7 +36,7 @@ static void every_bit(void)
         slc_forged_poke(manifest_file, bit / 8, text.bytes[bit / 8]);
     }
     CU_ASSERT_EQUAL(missed, 0);
-    /* One more byte, whatever it is: still JSON for white space, but another file. */
+    /* One more byte, of any value: white space keeps it valid JSON, but it is another file. */
     for (unsigned byte = 0; byte < 256; byte++) {
         slc_forged_poke(manifest_file, whole, (uint8_t)byte);
         slc_error_clear(&err);
@@ -190,7 +190,7 @@ static void not_a_store(void)
 static const struct slc_test tests[] = {
     {"every flipped bit, every length is found", every_bit},
     {"forged members get the documented status", forged_members},
-    {"what is not a store is told apart", not_a_store},
+    {"folders that are no stores are distinguished", not_a_store},
 };
 
 SLC_SUITE(manifest_forged)

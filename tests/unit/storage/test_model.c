@@ -1,6 +1,6 @@
 /*
- * Models on disk: folders of .npy come back, text forms carry every bit in any locale and have the
- * shape that SPLATT and the Tensor Toolbox read, wrong folders are refused with the file's name.
+ * Models on disk: folders of .npy are read back, text forms keep every bit in any locale and have
+ * the form that SPLATT and the Tensor Toolbox read, wrong folders are rejected with the file name.
  */
 #include "faulty_files.h"
 #include "forge_file.h"
@@ -277,7 +277,7 @@ static void ktensor_text(void)
     destroy_sample(&sample);
 }
 
-/* The same bytes where numbers have a decimal comma. */
+/* The same bytes in a locale with a decimal comma. */
 static void any_locale(void)
 {
     static const char *const commas[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
@@ -339,7 +339,7 @@ static void faults(void)
             CU_ASSERT(status == SLC_ERR_IO || status == SLC_OK);
             unharmed += status == SLC_OK;
         }
-        /* Closing what was open for the lock of each file alone is no fault. */
+        /* Failing to close the descriptor used only for the lock of each file is no error. */
         CU_ASSERT_EQUAL(unharmed, form == SLC_MODEL_KTENSOR ? 1 : sample.view.order + 1);
         for (uint64_t k = 1;; k++) {
             struct slc_error err = SLC_ERROR_INIT;

@@ -1,7 +1,7 @@
 /*
- * Names of indices: any number of any lengths come back, one at a time and in any order; every
- * altered byte is found and named by file, forged files are refused though their checksums hold,
- * and faults leave nothing behind.
+ * Names of indices: any number of any lengths are read back, one at a time and in any order; every
+ * changed byte is found with its file name, forged files are rejected despite valid checksums, and
+ * faults leave no files.
  */
 #include "faulty_files.h"
 #include "slc_test.h"
@@ -21,8 +21,8 @@
 
 static char name_of[SLC_NAME_BYTES_MAX + 1];
 
-/* Bytes of the name of an index, which is in name_of: mostly some letters, often none, rarely long.
- */
+/* Length of the name of an index, stored in name_of: mostly some letters, often none, rarely
+ * long. */
 static size_t make_name(uint64_t seed, uint64_t index)
 {
     const uint64_t draw = slc_random_below(seed, 0, index, 1000);
@@ -147,7 +147,7 @@ static void store_file(const char *path, const uint8_t *bytes, uint64_t count)
     fclose(file);
 }
 
-/* Every byte of a file, altered, is found. */
+/* Every changed byte of a file is found. */
 static void every_byte(void)
 {
     enum { NAMES = 30 };
@@ -180,7 +180,7 @@ static void every_byte(void)
                      &err, "missing");
 }
 
-/* Puts right all checksums of a file that was altered. */
+/* Recomputes all checksums of a changed file. */
 static void make_right(uint8_t *bytes, struct slc_store_names *listed)
 {
     uint8_t *tail = bytes + listed->file_bytes - SLC_NAMES_TAIL_BYTES;
@@ -197,7 +197,7 @@ static void make_right(uint8_t *bytes, struct slc_store_names *listed)
     listed->hash = slc_hash64(bytes, listed->file_bytes);
 }
 
-/* What no writer writes, under right checksums, is refused, or is read without harm. */
+/* Files that no writer writes, with valid checksums, are rejected, or read without harm. */
 static void forged(void)
 {
     enum { NAMES = 12 };
@@ -294,7 +294,7 @@ static void failing_memory(void)
     }
 }
 
-/* Names and titles that a manifest lists come back, and forged lists are refused. */
+/* Names and titles listed in a manifest are read back, and forged lists are rejected. */
 static void listed_in_manifest(void)
 {
     const char *folder = slc_test_folder();
@@ -318,7 +318,8 @@ static void listed_in_manifest(void)
     CU_ASSERT_EQUAL(slc_manifest_names(&read, 2)->hash, UINT64_MAX);
     CU_ASSERT_EQUAL(slc_manifest_names(&read, 0)->count, 77);
     CU_ASSERT(strcmp(read.titles[1], manifest.titles[1]) == 0 && read.titles[0][0] == '\0');
-    /* A title that is no UTF-8 is written with three bytes for each, and cut when read. */
+    /* A title that is not UTF-8 is written with three bytes for each byte, and truncated when
+     * read. */
     memset(manifest.titles[2], 0xe9, SLC_TITLE_BYTES - 1);
     SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), folder, &manifest, &err), &err);
     SLC_ASSERT_OK(slc_manifest_read(slc_quick_files(), folder, &read, &err), &err);

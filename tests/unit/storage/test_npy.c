@@ -1,6 +1,6 @@
 /*
- * .npy files: every shape and type comes back, headers of other writers are understood, hostile
- * ones are refused before memory is taken, faults leave the old file or none.
+ * .npy files: every shape and type is read back, headers of other writers are accepted, hostile
+ * ones are rejected before memory is allocated, faults keep the old file or leave none.
  */
 #include "faulty_files.h"
 #include "forge_file.h"
@@ -79,7 +79,7 @@ static void round_trip(void)
             CU_ASSERT(rows == shapes[i].rows && cols == shapes[i].cols);
             SLC_ASSERT_FAILS(slc_npy_shape(NULL, path, rows + 1, &rows, &cols, &err), SLC_ERR_INPUT,
                              &err, "is needed");
-            /* What NumPy asks of the header: aligned, ended by a newline. */
+            /* NumPy's requirements on the header: aligned, ends with a newline. */
             slc_forged_load(&bytes, path);
             header = 10 + (uint64_t)slc_load_u16(bytes.bytes + 8);
             CU_ASSERT_EQUAL(header % 64, 0);
@@ -134,7 +134,7 @@ static void write_raw(unsigned major, const char *text, const void *data, size_t
     slc_forged_release(&raw);
 }
 
-/* A matrix 2 x 3 with the elements 1 to 6, as f8, f4, i8 or i4, either end first. */
+/* A matrix 2 x 3 with the elements 1 to 6, as f8, f4, i8 or i4, of either byte order. */
 static void other_writers(void)
 {
     static const char *const types[] = {"<f8", ">f8", "<f4", ">f4", "<i8", ">i8", "<i4", ">i4"};
@@ -249,7 +249,7 @@ static void bad_headers(void)
     }
 }
 
-/* Shapes are compared with what the caller needs, and the message names both. */
+/* Shapes are compared with the caller's, and the message has both. */
 static void wrong_shapes(void)
 {
     const double data[6] = {1, 2, 3, 4, 5, 6};
@@ -270,7 +270,8 @@ static void wrong_shapes(void)
                      SLC_ERR_INPUT, &err, "plain file");
 }
 
-/* What is not finite, or would not be in the type that is asked for, is named by its place. */
+/* A number that is not finite, or would not be in the requested type, is reported with its
+ * position. */
 static void numbers_that_are_not_finite(void)
 {
     static const struct {
@@ -309,7 +310,7 @@ static void numbers_that_are_not_finite(void)
     }
 }
 
-/* Every cut of a file and every altered byte of its header: an error or a matrix, nothing else. */
+/* Every truncation of a file and every changed byte of its header: an error or a valid matrix. */
 static void damaged_files(void)
 {
     const double data[6] = {1, 2, 3, 4, 5, 6};
@@ -352,11 +353,11 @@ static void other_starts(void)
                     SLC_ERR_UNSUPPORTED);
     CU_ASSERT_EQUAL(slc_npy_start_parse(huge, 12, &text_offset, &text_bytes, NULL), SLC_ERR_INPUT);
     CU_ASSERT_EQUAL(slc_npy_start_parse(huge, 11, &text_offset, &text_bytes, NULL), SLC_ERR_INPUT);
-    /* Nothing is read behind the text. */
+    /* Nothing after the text is read. */
     CU_ASSERT_EQUAL(slc_npy_header_parse(GOOD "(6,)}", 10, &header, NULL), SLC_ERR_INPUT);
 }
 
-/* What only slc_npy_header_parse_any takes. */
+/* Arrays that only slc_npy_header_parse_any accepts. */
 static void arrays_of_any_type(void)
 {
     static const struct {
@@ -381,7 +382,7 @@ static void arrays_of_any_type(void)
         CU_ASSERT(header.kind == types[i].kind && header.item_bytes == types[i].bytes);
         CU_ASSERT(header.big_endian == types[i].big_endian && header.fortran_order);
         CU_ASSERT(header.dimensions == 2 && header.shape[0] == 7 && header.shape[1] == 9);
-        /* Matrices are of fewer types. */
+        /* Matrices support fewer types. */
         CU_ASSERT_EQUAL(slc_npy_header_parse(text, (size_t)length, &header, NULL),
                         i == SLC_COUNT(types) - 1 ? SLC_OK : SLC_ERR_UNSUPPORTED);
     }
@@ -398,7 +399,7 @@ static void arrays_of_any_type(void)
         SLC_ERR_UNSUPPORTED);
 }
 
-/* A matrix of several writes' length, and the file that tests write it to. */
+/* A matrix that needs several writes, and the file that tests write it to. */
 static void make_long(struct slc_matrix *matrix)
 {
     SLC_ASSERT_OK(slc_matrix_create(matrix, SLC_F64, 30000, 3, NULL), NULL);
@@ -406,8 +407,7 @@ static void make_long(struct slc_matrix *matrix)
     new_path();
 }
 
-/* A failing write leaves the file that was there; only after a failed sync it may be the new one.
- */
+/* A failing write keeps the existing file; only after a failed sync may it be the new one. */
 static void write_faults(void)
 {
     static const enum slc_faulty_kind kinds[] = {SLC_FAULTY_OPEN, SLC_FAULTY_WRITE, SLC_FAULTY_SYNC,
@@ -437,7 +437,7 @@ static void write_faults(void)
                 SLC_ASSERT_OK(status, &err);
                 break;
             }
-            /* Second is closed what was open for the lock alone. */
+            /* The second close is of the descriptor used only for the lock. */
             CU_ASSERT_EQUAL(status, kinds[i] == SLC_FAULTY_CLOSE && k == 2 ? SLC_OK : SLC_ERR_IO);
             CU_ASSERT_EQUAL(slc_npy_read(NULL, path, SLC_F64, 0, 0, &read, NULL), SLC_OK);
             CU_ASSERT((read.rows == 1) != (status == SLC_OK) || kinds[i] == SLC_FAULTY_SYNC);
@@ -472,7 +472,7 @@ static void read_faults(void)
             SLC_ASSERT_OK(status, &err);
             break;
         }
-        CU_ASSERT(status == SLC_ERR_IO || status == SLC_OK); /* OK where only close failed */
+        CU_ASSERT(status == SLC_ERR_IO || status == SLC_OK); /* OK if only close failed */
     }
     slc_matrix_destroy(&written);
 }

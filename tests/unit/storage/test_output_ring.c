@@ -1,7 +1,7 @@
 /*
- * The output ring: the bytes of the file are those that were filled, whoever filled them in
- * whatever order, with the least ring and with plenty; after any fault what was there before is
- * there still, nothing else is, and nobody waits for ever.
+ * The output ring: the file has the bytes that were filled, for any filling threads and order, with
+ * the smallest ring and with a large one; after any fault the earlier file still exists, no other
+ * does, and no thread waits forever.
  */
 #include "base/error/fault.h"
 #include "base/memory/limits.h"
@@ -30,14 +30,14 @@ static void new_path(void)
     (void)snprintf(temporary, sizeof temporary, "%s.tmp", path);
 }
 
-/* What is to be in the file, and how it is cut into pieces. */
+/* Contents of the file, and their split into pieces. */
 struct content {
     uint8_t *bytes;
     uint64_t length;
     uint64_t ends[PIECES];
     struct slc_output_ring *ring;
     atomic_uint_fast32_t next; /* piece */
-    atomic_int status;         /* of the first fill that failed */
+    atomic_int status;         /* error of the first fill that failed */
 };
 
 /* Pieces of up to `longest` bytes, a tenth of them empty. */
@@ -78,7 +78,7 @@ static enum slc_status open_ring(struct content *content,
     return slc_output_ring_create(&options, &content->ring, err);
 }
 
-/* Takes one piece after the other. */
+/* Fills one piece after the other. */
 static void fill_pieces(void *context, unsigned worker, unsigned workers)
 {
     struct content *content = context;
@@ -100,7 +100,7 @@ static void fill_pieces(void *context, unsigned worker, unsigned workers)
     }
 }
 
-/* Fills, finishes with a head of zeros, and publishes. */
+/* Fills, finishes with a header of zeros, and publishes. */
 static enum slc_status write_all(struct content *content, unsigned workers, struct slc_error *err)
 {
     static const uint8_t head[HEAD_BYTES];
@@ -112,7 +112,7 @@ static enum slc_status write_all(struct content *content, unsigned workers, stru
     return status == SLC_OK ? slc_output_ring_publish(content->ring, err) : status;
 }
 
-/* Whether the file at `path` holds the content behind its head. */
+/* Whether the file at `path` has the content after its header. */
 static bool file_is(const struct content *content)
 {
     uint8_t *found = malloc(content->length + 1);
@@ -152,7 +152,7 @@ static bool old_is_there(void)
     return same;
 }
 
-static void gives_the_bytes(void)
+static void writes_the_filled_bytes(void)
 {
     static const struct {
         uint64_t longest;
@@ -184,7 +184,7 @@ static void gives_the_bytes(void)
     slc_output_ring_destroy(NULL);
 }
 
-/* Rows with gaps in memory lie together in the file, wherever buffers end. */
+/* Rows with gaps in memory are contiguous in the file, across ends of buffers. */
 static void packs_rows(void)
 {
     enum { ROWS = 3000, STRIDE = 48, ROW = 40 };
@@ -247,7 +247,7 @@ static void works_through_the_page_cache(void)
     free(content.bytes);
 }
 
-/* One run through a faulty table; true when it went through. */
+/* One run with a failing table; returns true if it succeeded. */
 static bool run_faulty(struct content *content, struct slc_faulty *faulty, struct slc_error *err)
 {
     enum slc_status status = open_ring(content, &faulty->table, 1, 2, err);
@@ -341,7 +341,7 @@ static void memory_and_threads_fail(void)
     }
 }
 
-/* Worker 0 gives up while the others wait for a window that never comes. */
+/* Worker 0 fails while the others wait for a window that never comes. */
 static void fill_ahead(void *context, unsigned worker, unsigned workers)
 {
     struct content *content = context;
@@ -378,8 +378,8 @@ static void an_abort_wakes_everybody(void)
 }
 
 static const struct slc_test tests[] = {
-    {"the bytes that are filled are the file's", gives_the_bytes},
-    {"rows with gaps lie together", packs_rows},
+    {"the file has the filled bytes", writes_the_filled_bytes},
+    {"rows with gaps become contiguous", packs_rows},
     {"works through the page cache", works_through_the_page_cache},
     {"every operation fails once", every_operation_fails},
     {"a full disk is named", a_full_disk_is_named},

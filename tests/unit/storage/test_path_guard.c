@@ -1,6 +1,6 @@
 /*
- * Results are kept out of stores: in the folder itself, below it, over links and "..", whether what
- * is named is there or not; every look at the file system fails once.
+ * The path guard rejects outputs in stores: the folder itself, paths below it, through links and
+ * "..", whether they exist or not; every file system query fails once.
  */
 #include "faulty_files.h"
 #include "slc_test.h"
@@ -51,8 +51,8 @@ static void make_folders(void)
 
 static const struct {
     const char *path;
-    const char *refusal;        /* NULL: it is taken */
-    const char *parent_refusal; /* of what it lies in */
+    const char *refusal;        /* NULL: accepted */
+    const char *parent_refusal; /* error of the parent folder */
 } cases[] = {
     {"x.slc", "it is a store", NULL},
     {"x.slc/", "it is a store", NULL},

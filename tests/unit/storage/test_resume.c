@@ -1,7 +1,7 @@
 /*
- * Going on with an interrupted block file: wherever a build stopped, and whatever was cut off or
- * altered of its file and journal, the finished file is the one of an uninterrupted build; faults
- * of memory and disk on the way cost nothing that was complete.
+ * Resuming an interrupted block file: for any stop, and any truncation or change of its file and
+ * journal, the finished file equals that of an uninterrupted build; faults of memory and disk on
+ * the way lose nothing complete.
  */
 #include "faulty_files.h"
 #include "forge_file.h"
@@ -25,7 +25,7 @@ enum { TAG = 4711 };
 static char path[256];
 static char journal[300];
 
-/* A tensor in partitions, the third row in pieces, and the file that it has to become. */
+/* A tensor in partitions, with the third row split, and its expected file. */
 struct sample {
     struct slc_made_sorted sorted;
     struct slc_forged want;
@@ -52,7 +52,7 @@ static struct slc_writer_options options_of(const struct sample *sample,
                                        .sync_bytes = UINT64_C(3) << 13};
 }
 
-/* Wide enough that partitions have several blocks; f64 values only from the second half on. */
+/* Wide enough that partitions have several blocks; f64 values only in the second half. */
 static void create_sample(struct sample *sample)
 {
     const uint64_t dims[2] = {5, UINT64_C(1) << 38};
@@ -83,7 +83,7 @@ static void destroy_sample(struct sample *sample)
     slc_made_sorted_destroy(&sample->sorted);
 }
 
-/* Builds `partitions` partitions, in whole and one more in part, and stops. */
+/* Builds `partitions` whole partitions and a part of one more, and stops. */
 static void interrupt(const struct sample *sample, uint64_t partitions)
 {
     const struct slc_writer_options options = options_of(sample, NULL);
@@ -102,7 +102,7 @@ static void interrupt(const struct sample *sample, uint64_t partitions)
     SLC_ASSERT_OK(slc_writer_suspend(writer, &err), &err);
 }
 
-/* Whether the file is the one of an uninterrupted build, and the journal is gone. */
+/* Whether the file equals that of an uninterrupted build, and the journal is removed. */
 static bool is_finished(const struct sample *sample)
 {
     struct slc_forged got;
@@ -114,7 +114,7 @@ static bool is_finished(const struct sample *sample)
     return same && access(journal, F_OK) != 0;
 }
 
-/* Goes on and finishes. After an error the build is suspended or abandoned. */
+/* Resumes and finishes. After an error the build is suspended or abandoned. */
 static enum slc_status go_on(const struct sample *sample,
                              const struct slc_files *files,
                              bool suspend,
@@ -148,7 +148,8 @@ static enum slc_status go_on(const struct sample *sample,
     return status;
 }
 
-/* Goes on after `what`; true when no more than `most` partitions were kept, and all is well. */
+/* Resumes after `what`; returns true if at most `most` partitions were kept and the result is
+ * right. */
 static bool
 recovers(const struct sample *sample, uint64_t least, uint64_t most, const char *what, uint64_t at)
 {
@@ -175,7 +176,7 @@ static void every_partition(void)
         interrupt(&sample, p);
         CU_ASSERT(recovers(&sample, p, p, "stopped", p));
     }
-    /* Without anything to go on with. */
+    /* With nothing to resume. */
     CU_ASSERT(recovers(&sample, 0, 0, "nothing", 0));
     destroy_sample(&sample);
 }
@@ -204,7 +205,7 @@ static void many_stops(void)
     destroy_sample(&sample);
 }
 
-/* A file that was finished but for the removal of its journal; fewer partitions are asked for. */
+/* A file finished except for the removal of its journal; fewer partitions are requested. */
 static void finished_and_fewer(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -261,7 +262,7 @@ static void other_builds(void)
     }
 }
 
-/* The journal cut anywhere, and any of its bytes altered; the same of the file. */
+/* The journal truncated anywhere, or any of its bytes changed; the same for the file. */
 static void altered(void)
 {
     uint64_t seed = slc_test_seed();
@@ -291,13 +292,13 @@ static void altered(void)
         bad += !recovers(&sample, 0, 5, names[which], at);
     }
     CU_ASSERT_EQUAL(bad, 0);
-    /* The header's page of the file may hold anything. */
+    /* The header page of the file may have any contents. */
     for (unsigned i = 0; i < 2; i++) {
         slc_forged_save(&left[i], names[i]);
     }
     slc_forged_poke(path, 100, 1);
     CU_ASSERT(recovers(&sample, 5, 5, "header", 100));
-    /* One of the two is gone. */
+    /* One of the two is missing. */
     for (unsigned i = 0; i < 2; i++) {
         slc_forged_save(&left[i], names[i]);
         CU_ASSERT(recovers(&sample, 0, 0, "the other one missing", i));
@@ -308,7 +309,7 @@ static void altered(void)
     destroy_sample(&sample);
 }
 
-/* Alters the first record of a journal: `value` at `at` of its index entry; hashes are right. */
+/* Forges the first record of a journal: `value` at `at` of its index entry, with valid hashes. */
 static void claim(struct slc_forged *left, size_t at, uint64_t value)
 {
     enum { HEAD = 64, ENTRY = 40 };
@@ -324,7 +325,8 @@ static void claim(struct slc_forged *left, size_t at, uint64_t value)
     slc_forged_save(left, journal);
 }
 
-/* A journal under right hashes whose first block has more nonzeros than its tiles, or none. */
+/* A journal with valid hashes whose first block has more nonzeros than its tiles can have, or
+ * none. */
 static void impossible_blocks(void)
 {
     const uint64_t claims[][2] = {{SLC_INDEX_NNZ, 0},
@@ -346,7 +348,8 @@ static void impossible_blocks(void)
     destroy_sample(&sample);
 }
 
-/* Every failing operation: reported, nothing leaks, and what was complete is there next time. */
+/* Every failing operation is reported, nothing leaks, and complete blocks are kept for the next
+ * run. */
 static void disk_faults(void)
 {
     static const struct {
@@ -381,7 +384,7 @@ static void disk_faults(void)
                 CU_ASSERT(is_finished(&sample));
             } else {
                 CU_ASSERT(fired && status == cases[i].want && err.system_errno == cases[i].error);
-                /* A build that fails while it finishes takes its file along. */
+                /* A build that fails while it finishes removes its file. */
                 CU_ASSERT(
                     recovers(&sample, access(path, F_OK) == 0 ? 4 : 0, sample.count, "fault", k));
                 continue;
@@ -392,7 +395,7 @@ static void disk_faults(void)
     destroy_sample(&sample);
 }
 
-/* File and journal are synced now and then, and not behind every partition. */
+/* File and journal are synced occasionally, not after every partition. */
 static void syncs(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -438,9 +441,9 @@ static void memory_faults(void)
 }
 
 static const struct slc_test tests[] = {
-    {"stopped behind every partition", every_partition},
+    {"stopped after every partition", every_partition},
     {"stopped again and again", many_stops},
-    {"all but finished, and fewer partitions asked for", finished_and_fewer},
+    {"nearly finished, and fewer partitions requested", finished_and_fewer},
     {"another build begins anew", other_builds},
     {"file and journal cut and altered", altered},
     {"blocks of impossible numbers", impossible_blocks},

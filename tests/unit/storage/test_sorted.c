@@ -1,6 +1,6 @@
 /*
- * Block files of layout sorted-n: partitions come back as they were written, every nonzero in the
- * partition of its row; forged partitions are refused; faults of memory and disk leave nothing.
+ * Block files of layout sorted-n: partitions are read back as written, every nonzero in the
+ * partition of its row; forged partitions are rejected; faults of memory and disk leave no files.
  */
 #include "faulty_files.h"
 #include "forge_file.h"
@@ -67,7 +67,7 @@ static uint64_t compare_block(const struct slc_reader *reader,
     return at;
 }
 
-/* What the reader says of partition `p`, against what was written. */
+/* Compares the reader's partition `p` with the written one. */
 static void compare_partition(const struct slc_reader *reader,
                               const struct slc_made_sorted *sorted,
                               uint64_t p,
@@ -153,7 +153,7 @@ static void round_trip(const struct slc_made_tensor *tensor,
     slc_made_sorted_destroy(&sorted);
 }
 
-/* The same under keys with another run: the content sum stays. */
+/* The same with keys that have another run: the content sum is unchanged. */
 static void round_trip_rekeyed(const struct slc_made_tensor *tensor,
                                struct slc_fiber_run run,
                                unsigned mode,
@@ -205,11 +205,11 @@ static void random_tensors(void)
     }
 }
 
-/* What the header says of the run that content sums are over. */
+/* The header's run of the keys of content sums. */
 static void content_runs(void)
 {
-    /* Three modes of 4, 5 and 6 bits; the file's run has 2 bits of mode 3, the sum's 3 of mode 2.
-     */
+    /* Three modes of 4, 5 and 6 bits; the file's run has 2 bits of mode 3, the sum's 3 of mode
+     * 2. */
     static const struct {
         uint64_t reserved;
         uint8_t mode, bits;
@@ -217,7 +217,7 @@ static void content_runs(void)
         const char *text;
     } cases[] = {
         {SLC_CONTENT_RUN_BIT, 1, 3, SLC_OK, ""},
-        {SLC_CONTENT_RUN_BIT, 0, 0, SLC_OK, ""}, /* no nonzero tells that it is another */
+        {SLC_CONTENT_RUN_BIT, 0, 0, SLC_OK, ""}, /* no nonzero reveals that it differs */
         {SLC_CONTENT_RUN_BIT, 2, 2, SLC_ERR_FORMAT, "the file's own"},
         {SLC_CONTENT_RUN_BIT, 1, 0, SLC_ERR_FORMAT, "run of 0 bits in mode 2"},
         {SLC_CONTENT_RUN_BIT, 3, 1, SLC_ERR_FORMAT, "run of 1 bits in mode 4 of 3"},
@@ -287,8 +287,8 @@ static void shapes(void)
 
 /*
  * A tensor of 9 rows of about 330 nonzeros each, wide enough that tiles hold 3 to 10 of them and a
- * partition has several blocks. With a target of 200 every row becomes two pieces, with one of 800
- * a partition holds two rows.
+ * partition has several blocks. With a target of 200 every row becomes two pieces; with a target of
+ * 800 a partition holds two rows.
  */
 static void write_sample(struct slc_made_sorted *sorted, uint64_t target_nnz)
 {
@@ -325,7 +325,7 @@ static uint64_t first_block(uint64_t p)
 struct forgery {
     const char *what;
     uint64_t target_nnz;
-    uint64_t partition; /* whose block `block`, from its first, is changed */
+    uint64_t partition; /* partition whose block `block`, from its first, is changed */
     uint64_t block;
     struct {
         uint32_t at;
@@ -394,8 +394,8 @@ static void forged_partitions(void)
 }
 
 /*
- * The next block is said to begin before a block's last key: refused within a partition and between
- * the pieces of a row. (Elsewhere the next partition may begin anywhere.)
+ * The entry of a block claims that the next block begins before its last key: rejected within a
+ * partition and between the pieces of a row. (Otherwise the next partition may begin anywhere.)
  */
 static void forged_next_keys(void)
 {
@@ -428,7 +428,7 @@ static void forged_next_keys(void)
     }
 }
 
-/* Every failing write leaves no file, whichever call meets it. */
+/* Every failing write leaves no file, in any call. */
 static void writer_faults(void)
 {
     struct slc_made_sorted sorted;

@@ -1,7 +1,4 @@
-/*
- * Opening a store: manifest and blocks together, those that do not belong together, and what fails
- * on the way.
- */
+/* Opening a store: manifest and blocks that match, those that do not, and errors on the way. */
 #include "faulty_files.h"
 #include "forge_file.h"
 #include "make_sorted.h"
@@ -43,7 +40,7 @@ static void open_store(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* Of a mode without bits every layout has whole fibers; of others this store has none. */
+/* For a mode of size 1 every layout has whole fibers; for the others this store has none. */
 static void fibers_open(void)
 {
     const uint64_t dims[3] = {50, 1, 70};
@@ -67,7 +64,7 @@ static void fibers_open(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* Manifest and block file that are each sound but do not belong together. */
+/* Manifest and block file that are each valid but do not match. */
 static void mixed_up(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -96,7 +93,7 @@ static void mixed_up(void)
     }
     slc_error_clear(&err);
     SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), store_folder, &sound, &err), &err);
-    /* A listed file that is foreign counts as damaged, one that is missing as an I/O error. */
+    /* A listed file that is foreign counts as damaged, a missing one as an I/O error. */
     snprintf(blocks, sizeof blocks, "%s/blco.blk", store_folder);
     slc_forged_save(&(struct slc_forged){(uint8_t[]){'h', 'i'}, 2}, blocks);
     SLC_ASSERT_FAILS(slc_store_open(NULL, store_folder, &store, &err), SLC_ERR_DAMAGED, &err,
@@ -106,7 +103,7 @@ static void mixed_up(void)
     CU_ASSERT_EQUAL(unlink(blocks), 0);
     SLC_ASSERT_FAILS(slc_store_open(NULL, store_folder, &store, &err), SLC_ERR_IO, &err, "opening");
     slc_error_clear(&err);
-    /* Without blco there is nothing this version can compute with. */
+    /* Without blco this version cannot compute anything. */
     sound.layouts[0] = (struct slc_store_layout){
         "sorted-1.blk", SLC_LAYOUT_SORTED, 0, SLC_CODEC_PACKED, 8192, 0, 0, 0};
     SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), store_folder, &sound, &err), &err);
@@ -115,7 +112,7 @@ static void mixed_up(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* Further layouts: those there are, those there are not, and how sums of squares may differ. */
+/* Further layouts: existing ones, missing ones, and the tolerance of sums of squares. */
 static void open_layouts(void)
 {
     const uint64_t dims[3] = {50, 60, 70};
@@ -170,7 +167,7 @@ static void write_sorted_store(struct slc_made_tensor *tensor, uint64_t nnz)
         &err);
 }
 
-/* Puts a forged sorted-1.blk in the place of that of the store, in the manifest, too. */
+/* Replaces sorted-1.blk of the store by a forged one, and updates the manifest. */
 static void replace_sorted(struct slc_forged *forged, const char *path)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -184,7 +181,7 @@ static void replace_sorted(struct slc_forged *forged, const char *path)
     slc_forged_release(forged);
 }
 
-/* How far the sum of squares of a sorted layout may be from that of the manifest. */
+/* Allowed difference between the sum of squares of a sorted layout and the manifest's. */
 static void sums_of_squares(void)
 {
     static const struct {
@@ -222,7 +219,7 @@ static void sums_of_squares(void)
     }
 }
 
-/* Without nonzeros only the order of keys tells that files do not belong together. */
+/* Without nonzeros only the order of keys shows that files do not match. */
 static void other_keys(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -274,7 +271,7 @@ static void open_faults(void)
         status = open_both(&faulty.table, &store, &reader, &err);
         slc_reader_close(reader);
         CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
-        /* A close that fails after reading is of no consequence. */
+        /* A failing close after reading does no harm. */
         CU_ASSERT(status == SLC_OK || status == SLC_ERR_IO);
         slc_store_close(&store);
         if (!slc_faulty_fired(&faulty)) {

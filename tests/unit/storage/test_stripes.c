@@ -1,7 +1,7 @@
 /*
- * Stripes: every byte of a file has one place, lists and headers that were altered or forged are
- * refused, a stripe is taken for what its header says and from wherever it lies, and files read
- * through every kind of reader as if they lay in one piece.
+ * Stripes: every byte of a file has one place, modified or forged lists and headers are rejected, a
+ * stripe is identified by its header and found in any listed folder, and every kind of reader reads
+ * striped files like contiguous ones.
  */
 #include "base/hash.h"
 #include "base/memory/bytes.h"
@@ -99,7 +99,7 @@ static void test_list(void)
     slc_free(data);
 }
 
-/* Fields of 4 or 8 bytes, forged under a right checksum. */
+/* Fields of 4 or 8 bytes, forged with a valid checksum. */
 static void test_forged_list(void)
 {
     static const struct {
@@ -169,7 +169,7 @@ static void test_header(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "another store"));
 }
 
-/* A file of the pattern in stripes, in folders a, b, c beside its list. */
+/* A striped file of the pattern, in folders a, b, c next to its list. */
 struct striped {
     char folder[4096];
     char list[4200];
@@ -280,7 +280,7 @@ static void test_reads(void)
     }
 }
 
-/* A read that the drive fails, and a stripe that is cut, name the stripe. */
+/* Errors name the stripe when a read fails or a stripe is truncated. */
 static void test_failing_reads(void)
 {
     for (size_t v = 0; v < VARIANTS; v++) {
@@ -330,7 +330,7 @@ static enum slc_status open_list(const struct striped *s, struct slc_error *err)
     return status;
 }
 
-/* Stripes that lie elsewhere, or are missing, swapped, cut, or not what they are called. */
+/* Stripes that are elsewhere, missing, swapped, truncated, or have a wrong name. */
 static void test_search(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -342,12 +342,12 @@ static void test_search(void)
     make_striped(&s, FEW_PAGES, 3);
     SLC_ASSERT_OK(open_list(&s, &err), &err);
 
-    /* In another folder of the list: drives that were mounted the other way round. */
+    /* In another folder of the list: drives that were mounted in another order. */
     (void)snprintf(moved, sizeof moved, "%s/a/%s", s.folder, strrchr(s.stripes[1], '/') + 1);
     CU_ASSERT_EQUAL(rename(s.stripes[1], moved), 0);
     SLC_ASSERT_OK(open_list(&s, &err), &err);
 
-    /* Elsewhere: told by the variable. */
+    /* Elsewhere: found through the environment variable. */
     make_folder(s.folder, "elsewhere", folder, sizeof folder);
     (void)snprintf(folder + strlen(folder), 200, "/%s", strrchr(s.stripes[1], '/') + 1);
     CU_ASSERT_EQUAL(rename(moved, folder), 0);
@@ -390,10 +390,10 @@ SLC_SUITE(stripes)
         {"every byte of a file has one place", test_places},
         {"a list is read as written, and any change found", test_list},
         {"forged lists are refused", test_forged_list},
-        {"the header of a stripe is of that stripe alone", test_header},
+        {"the header of a stripe identifies it", test_header},
         {"a file in stripes reads as one", test_reads},
         {"faults name the stripe", test_failing_reads},
-        {"stripes are looked for, and not taken for others", test_search},
+        {"stripes are searched and identified", test_search},
     };
 
     return slc_test_main("stripes", tests, SLC_COUNT(tests), argc, argv);

@@ -1,7 +1,6 @@
 /*
- * Scans of tiles: every tile that is asked for is decoded once, turns come in the order of the file
- * for any number of threads, and whatever ends a scan early (a step, a fault, a stop) ends all of
- * its threads.
+ * Scans of tiles: every requested tile is decoded once, turns are in file order for any number of
+ * threads, and every early end of a scan (a step, a fault, a stop) ends all of its threads.
  */
 #include "base/error/fault.h"
 #include "faulty_files.h"
@@ -19,7 +18,7 @@ enum { WORKERS_MAX = 5 };
 
 static const unsigned team_sizes[] = {1, 2, WORKERS_MAX};
 
-/* A store with some tiles to a block, because extents end them early. */
+/* A store with several tiles per block, because extents end them early. */
 struct fixture {
     struct slc_made_tensor tensor;
     struct slc_faulty faulty;
@@ -51,8 +50,8 @@ static void close_fixture(struct fixture *f)
 struct watch {
     atomic_uint_fast64_t nonzeros, decoded, delivered;
     uint64_t turns;
-    uint64_t last;     /* tile whose turn it was */
-    uint64_t turns_at; /* ends the scan at so many turns; 0: never */
+    uint64_t last;     /* tile of the last turn */
+    uint64_t turns_at; /* ends the scan at this many turns; 0: never */
     uint64_t fail_at;  /* tile that fails to decode; UINT64_MAX: none */
     uint64_t tile[WORKERS_MAX];
     bool disordered, below_first;
@@ -135,7 +134,7 @@ static void test_order(void)
     close_fixture(&f);
 }
 
-/* From any tile on, exactly the tiles behind it; of a range of rows, the blocks that have some. */
+/* From any tile on, exactly the tiles after it; for a range of rows, the blocks that have some. */
 static void test_parts(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -194,7 +193,7 @@ static void test_early_ends(void)
         struct watch stopped = {.fail_at = UINT64_MAX};
 
         SLC_ASSERT_OK(scan(&f, options, &enough, &err), &err);
-        /* Each other worker may have had a tile in hand. */
+        /* Each other worker may have been processing a tile. */
         CU_ASSERT(enough.turns >= 20 && enough.turns < 20 + team_sizes[i]);
         SLC_ASSERT_FAILS(scan(&f, options, &disliked, &err), SLC_ERR_NUMERIC, &err, "not liked");
         CU_ASSERT(disliked.turns <= 33);

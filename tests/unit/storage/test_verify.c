@@ -1,7 +1,7 @@
 /*
- * The verifier: sound stores pass whatever their shape and codec; every flipped bit, every other
- * length, every stray file and every forged claim is a finding with its place; failures of memory,
- * budget and disk are told apart from findings.
+ * The verifier: valid stores of any shape and codec pass; every flipped bit, other length, stray
+ * file and forged claim is a finding with its place; failures of memory, budget and disk are
+ * distinguished from findings.
  */
 #include "faulty_files.h"
 #include "forge_file.h"
@@ -26,7 +26,7 @@ static char folder[256];
 static char blocks[300];
 static char manifest[300];
 
-/* What the `found` call saw. */
+/* Findings reported to the callback. */
 struct findings {
     uint64_t count;
     struct slc_error last;
@@ -66,7 +66,7 @@ static void write_tiny(enum slc_codec codec)
     write_store(3, dims, 60, SLC_MADE_DOUBLES, codec, 0);
 }
 
-/* A store of many tiles and blocks: the extent of mode 1 cuts tiles early. */
+/* A store of many tiles and blocks: the extent of mode 1 ends tiles early. */
 static void write_large(enum slc_codec codec)
 {
     const uint64_t dims[3] = {UINT64_C(1) << 37, 70, 1000};
@@ -90,7 +90,7 @@ verify(bool decode, unsigned threads, struct findings *findings, struct slc_veri
     return status;
 }
 
-/* True when the store has exactly the expected kind of fault: a finding with a file. */
+/* Whether the store has exactly the expected kind of fault: a finding with a file. */
 static bool finds(bool decode, const char *part)
 {
     struct findings findings;
@@ -149,7 +149,8 @@ static void sound_stores(void)
     }
 }
 
-/* Flips bit `bit` of the file, verifies, flips it back; true when it was found and placed. */
+/* Flips bit `bit` of the file, verifies, flips it back; returns true if it was found with its
+ * place. */
 static bool flip_is_found(const char *path, const struct slc_forged *bytes, uint64_t bit)
 {
     struct findings findings;
@@ -163,8 +164,8 @@ static bool flip_is_found(const char *path, const struct slc_forged *bytes, uint
 }
 
 /*
- * Every bit with SLC_TEST_FULL; otherwise one seeded bit of every byte, of every fourth byte for
- * the codecs but the first.
+ * Every bit with SLC_TEST_FULL; otherwise one seeded bit of every byte, or of every fourth byte for
+ * the codecs after the first.
  */
 static void flips_in_a_tiny_store(void)
 {
@@ -264,7 +265,7 @@ static void other_lengths(void)
     slc_forged_release(&bytes);
 }
 
-/* Brings the manifest in line with a forged block file, so that only its inside is at fault. */
+/* Updates the manifest to match a forged block file, so that only its contents are at fault. */
 static void renew_manifest(const struct slc_forged *forged)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -322,7 +323,7 @@ static void forged_claims(void)
         CU_ASSERT_EQUAL(verify(false, 1, &findings, &report), SLC_OK);
         CU_ASSERT(finds(true, "sum of squares"));
 
-        /* Doubles that are said to be floats. */
+        /* Doubles declared as floats. */
         write_tiny((enum slc_codec)codec);
         slc_forged_load(&forged, blocks);
         forged.bytes[SLC_HEADER_VALUE_TYPE] = SLC_F32;
@@ -330,7 +331,7 @@ static void forged_claims(void)
         CU_ASSERT_EQUAL(verify(false, 1, &findings, &report), SLC_OK);
         CU_ASSERT(finds(true, "f32"));
 
-        /* A range wider than the coordinates: 33 of 40 in mode 3, claimed to reach further. */
+        /* A range wider than the coordinates: 33 of 40 in mode 3, declared as larger. */
         {
             const uint64_t dims[3] = {5, 3, 64};
 
@@ -350,7 +351,7 @@ static void forged_claims(void)
     }
 }
 
-/* A tensor whose tiles end earlier than the format says. */
+/* A tensor whose tiles end earlier than the format requires. */
 static void short_tiles(void)
 {
     const uint64_t dims[2] = {100, 100};
@@ -441,7 +442,7 @@ static void several_findings(void)
     slc_forged_release(&bytes);
 }
 
-/* A budget that is too small names one that is enough, to the MiB. */
+/* The error of a too small budget names a sufficient one, to the MiB. */
 static void budget(void)
 {
     struct slc_verify_options options = {.decode = true, .threads = 8, .memory_bytes = 1};

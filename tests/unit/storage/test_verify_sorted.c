@@ -1,6 +1,6 @@
 /*
- * The verifier on stores with sorted layouts: all layouts are looked at, each by its own rules, and
- * they have to belong together.
+ * The verifier on stores with sorted layouts: all layouts are checked, each by its own rules, and
+ * they must match.
  */
 #include "forge_file.h"
 #include "make_sorted.h"
@@ -20,7 +20,7 @@ static char sorted_path[300];
 
 /*
  * Partitions of several rows, and of pieces of rows; wide enough for several blocks in each. One
- * layout has the keys of blco and one others.
+ * layout has the keys of blco, one has others.
  */
 static void write_store(struct slc_made_tensor *tensor, uint64_t nnz)
 {
@@ -42,7 +42,7 @@ static void write_store(struct slc_made_tensor *tensor, uint64_t nnz)
     slc_made_tensor_destroy(&rekeyed);
 }
 
-/* Takes the hash of the forged sorted-1.blk into the manifest. */
+/* Writes the hash of the forged sorted-1.blk into the manifest. */
 static void relist(const struct slc_forged *forged)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -108,7 +108,7 @@ static void flips(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* Within a partition tiles end where the format says; behind a partition they may. */
+/* Within a partition tiles must end as the format requires; the last may end early. */
 static void short_tiles(void)
 {
     const uint64_t dims[2] = {10, 1000};
@@ -156,7 +156,7 @@ static void short_tiles(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* What an interrupted change of layouts leaves is no fault, nor is it part of the store. */
+/* Leftovers of an interrupted change of layouts are neither a fault nor part of the store. */
 static void leftovers(void)
 {
     static const struct {
@@ -194,7 +194,7 @@ static void leftovers(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* Without nonzeros only the order of keys tells that a layout is another store's. */
+/* Without nonzeros only the order of keys shows that a layout is another store's. */
 static void other_keys(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -214,8 +214,8 @@ static void other_keys(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* A layout of six fibers, each in several tiles, which are blocks: counted, and cut at their ends.
- */
+/* A layout of six fibers, each in several tiles, which are blocks: counted, and split at their
+ * ends. */
 static void whole_fibers(void)
 {
     const uint64_t dims[3] = {3, 2, 300000};
@@ -250,7 +250,7 @@ static void whole_fibers(void)
     SLC_ASSERT_OK(verify(true, 2, &report, &err), &err);
     CU_ASSERT_EQUAL(report.nnz, 2 * tensor.nnz);
 
-    /* As many in all, but one of them in another block. */
+    /* The same total, but one of them in another block. */
     slc_forged_load(&forged, sorted_path);
     at = forged.bytes + slc_forged_entry(&forged, 0) + SLC_INDEX_PARTITION;
     slc_store_u32(at, slc_load_u32(at) + 1);
@@ -265,7 +265,7 @@ static void whole_fibers(void)
     SLC_ASSERT_FAILS(verify(true, 1, &report, &err), SLC_ERR_DAMAGED, &err, "fibers end in the");
     CU_ASSERT_EQUAL(err.block, 0);
 
-    /* Tiles cut without regard to fibers. */
+    /* Tiles that ignore fiber boundaries. */
     CU_ASSERT_EQUAL(remove(sorted_path), 0);
     {
         struct slc_made_tensor rekeyed;
@@ -300,7 +300,7 @@ static const struct slc_test tests[] = {
     {"flipped bits", flips},
     {"tiles that end early", short_tiles},
     {"keys of another store", other_keys},
-    {"what interrupted changes leave", leftovers},
+    {"leftovers of interrupted changes", leftovers},
     {"whole fibers", whole_fibers},
 };
 

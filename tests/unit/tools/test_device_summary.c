@@ -98,7 +98,7 @@ static json_t *parse_record(void)
     return record;
 }
 
-/* The object of a list with these members; NULL: any. */
+/* The object of a list with these members; NULL: any value. */
 static const json_t *
 find(const json_t *record, const char *list, const char *tensor, const char *kernel, bool devices)
 {
@@ -248,7 +248,7 @@ static void ceilings(void)
     CU_ASSERT_DOUBLE_EQUAL(device_rows_ceiling(list, 128, 8192), 700, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(device_rows_ceiling(list, 128, 65536), 600, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(device_rows_ceiling(list, 128, 1e12), 200, 1e-9);
-    /* The nearest row size as a ratio: 256 is as far from both, 260 nearer to 512. */
+    /* The nearest row size by ratio: 256 is equally far from both, 260 nearer to 512. */
     CU_ASSERT_DOUBLE_EQUAL(device_rows_ceiling(list, 64, 1024), 800, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(device_rows_ceiling(list, 260, 1024), 7000, 1e-9);
     CU_ASSERT(isnan(device_rows_ceiling(NULL, 128, 1024)));
@@ -264,7 +264,7 @@ SLC_SUITE(device_summary)
         {"times, ratios, rates and streaming of a tensor", one_tensor},
         {"scaling and spread of devices", devices},
         {"means over tensors", means},
-        {"what the rows lack is null", without},
+        {"missing rows yield null", without},
         {"the ceiling is interpolated", ceilings},
     };
 

@@ -1,4 +1,4 @@
-/* See cpu_groups_fixture.h. */
+/* Decomposes small stores on any number of CPU devices. */
 #include "cpu_groups_fixture.h"
 
 #include "cpu/cpu.h"

@@ -1,5 +1,5 @@
 /*
- * What the tests of several devices share: stores with all sorted layouts, and decompositions of
+ * Shared by the tests of several devices: stores with all sorted layouts, and decompositions of
  * them on any number of devices.
  */
 #ifndef SLC_TEST_CPU_GROUPS_FIXTURE_H
@@ -18,7 +18,8 @@ struct devices_store {
     struct slc_made_tensor tensor;
 };
 
-/* A random tensor, in blco and sorted by every mode, in partitions of about `target_nnz`. */
+/* A random tensor in blco and sorted by every mode, with partitions of about `target_nnz`
+ * nonzeros. */
 void devices_store_create(struct devices_store *made,
                           const char *name,
                           unsigned order,
@@ -27,10 +28,11 @@ void devices_store_create(struct devices_store *made,
                           uint64_t target_nnz);
 void devices_store_destroy(struct devices_store *made);
 
-/* A CP-ALS of rank `rank` on `devices` devices with `threads` each; 0: on none, sorted layouts. */
+/* A CP-ALS of rank `rank` on `devices` devices with `threads` each; 0: no devices, sorted
+ * layouts. */
 struct slc_plan_request devices_request(uint32_t rank, unsigned devices, unsigned threads);
 
-/* Everything of a run but its solver. */
+/* The state of a run except its solver. */
 struct devices_run {
     struct slc_store store;
     struct slc_layouts layouts;
@@ -46,7 +48,7 @@ enum slc_status devices_run_plan(struct devices_run *run,
 void devices_run_start(struct devices_run *run);
 void devices_run_close(struct devices_run *run);
 
-/* Options for so many iterations, with the run's devices where its plan has some. */
+/* Options for this many iterations, with the run's devices if its plan has any. */
 struct slc_cp_als_options devices_options(const struct devices_run *run, unsigned iterations);
 
 /* A whole run. */
@@ -55,7 +57,7 @@ void devices_decompose(const char *path,
                        unsigned iterations,
                        struct slc_cp_result *result);
 
-/* Whether factors and weights have the same bits. */
+/* Whether factors and weights are bitwise equal. */
 bool devices_same_bits(const struct slc_cp_result *a, const struct slc_cp_result *b);
 /* The largest ||A(n) - B(n)|| / ||A(n)||. */
 double devices_difference(const struct slc_cp_result *a, const struct slc_cp_result *b);

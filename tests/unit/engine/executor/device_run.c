@@ -1,4 +1,4 @@
-/* See device_run.h. */
+/* Opens a store and a fake device, plans and runs. */
 #include "device_run.h"
 
 #include "slc_test.h"
@@ -86,7 +86,7 @@ void device_run_close(struct device_run *run)
     slc_store_close(&run->store);
 }
 
-/* What a device with so much memory would hold. */
+/* Plans for a device with this much memory. */
 static enum slc_status plan_for(const char *path,
                                 const struct slc_plan_request *request,
                                 uint64_t device_bytes,

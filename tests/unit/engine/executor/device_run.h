@@ -1,6 +1,6 @@
 /*
- * A store whose blocks go to a fake device (fake_device.h): opened, planned and fed as the engine's
- * callers do it.
+ * A store whose blocks go to a fake device (fake_device.h): opened, planned and streamed as by the
+ * engine's callers.
  */
 #ifndef SLC_TEST_DEVICE_RUN_H
 #define SLC_TEST_DEVICE_RUN_H
@@ -19,10 +19,10 @@ struct device_run {
     bool open;
 };
 
-/* Integers 1 to 9, which take no room beside their blocks, and tiles small enough for many. */
+/* Integers 1 to 9, which need no memory besides their blocks, and tiles small enough for many. */
 void device_run_tensor(struct fixture_tensor *tensor, uint64_t draws);
 
-/* The store and a device with so much memory; late by at most `late_us` with every copy. */
+/* The store and a device with this much memory; every copy is delayed by at most `late_us`. */
 void device_run_store(struct device_run *run,
                       const char *path,
                       const struct slc_files *files,
@@ -36,15 +36,15 @@ void device_run_stop(struct device_run *run);
 void device_run_close(struct device_run *run);
 
 /*
- * The smallest memory of a device that works, and one in which all blocks stay, if their values do
- * not expand.
+ * The smallest sufficient memory of a device, and the memory in which all blocks are resident if
+ * their values do not expand.
  */
 void device_run_limits(const char *path,
                        const struct slc_plan_request *request,
                        uint64_t *least,
                        uint64_t *all);
 
-/* Progress of a pass: sets the int `context` after some blocks, as a signal would. */
+/* Progress callback: sets the int `context` after some blocks, as a signal would. */
 void device_run_raise_stop(void *context, uint64_t done, uint64_t blocks, uint64_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* See fake_device.h. */
+/* The operations of the fake device. */
 #include "fake_impl.h"
 
 #include "slc_test.h"
@@ -241,7 +241,7 @@ fake_begin(struct slc_device *device, const struct slc_device_job *job, struct s
     return status;
 }
 
-/* Whether a block is what the index says, and lies where it may. */
+/* Checks that a block matches its index entry and is in registered memory. */
 static void check_block(struct fake *fake,
                         const struct slc_encoded_block *block,
                         const struct slc_block_entry *entry)
@@ -314,7 +314,7 @@ static enum slc_status fake_block(struct slc_device *device,
     fake->stats.blocks++;
     fake->stats.block_bytes += block->bytes;
     if (fake->problem.adds_host) {
-        /* A thread that shares the work has something better to do than to wait. */
+        /* A thread that shares the work should compute instead of waiting. */
         fake->counts.waits += fake_queued(fake) >= fake->problem.streams;
     }
     fake_enqueue(fake, work, fake->problem.streams);

@@ -1,4 +1,4 @@
-/* What a fake device does with others of a group; see fake_device.h. */
+/* Operations of fake devices in a group. */
 #include "fake_impl.h"
 
 #include "slc_test.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Rules that hold for all of it: each span is one of rows, and nobody is at work. */
+/* Requirements of all operations: each span is one of rows, and the thread is idle. */
 static void check(struct fake *fake,
                   const struct slc_row_span *rows,
                   uint64_t count,
@@ -107,7 +107,7 @@ enum slc_status fake_update_units(struct slc_device *device,
     struct fake *fake = fake_of(device);
     enum slc_status status = fake_call(fake, true, "update_units", err);
     const uint64_t elements = slc_dense_columns_elements(solver->rank);
-    struct slc_buffer buffer = {0}; /* columns have to begin at a cache line */
+    struct slc_buffer buffer = {0}; /* columns must begin at a cache line */
     struct slc_dense *dense;
     double *found;
 

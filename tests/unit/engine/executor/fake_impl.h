@@ -1,4 +1,4 @@
-/* What the files of the fake device share; private to fake_*.c. */
+/* Shared by the implementation files of the fake device; private to fake_*.c. */
 #ifndef SLC_TEST_FAKE_IMPL_H
 #define SLC_TEST_FAKE_IMPL_H
 
@@ -8,10 +8,10 @@
 
 enum { REGIONS = 8, NO_BLOCK = -1 };
 
-/* A block that the thread is to copy, or one that it has. */
+/* A block to be copied by the thread, or already copied. */
 struct work {
     struct work *next;
-    const void *host; /* NULL: the device has it */
+    const void *host; /* NULL: it is on the device */
     uint64_t hash;    /* of the host's bytes when it was enqueued */
     uint64_t ticket;
     uint64_t block, bytes, padded_bytes, nnz;
@@ -27,13 +27,13 @@ struct fake {
     struct slc_device_problem problem;
     struct slc_matrix factors[SLC_MAX_ORDER];
     struct slc_matrix output; /* f64; rows of the job's mode */
-    double squares;           /* of the values of the job */
+    double squares;           /* sum of squares of the job's values */
     struct slc_device_job job;
     bool open, working;
     bool broken;     /* a call of the job failed */
-    bool keeps;      /* blocks of the job were to stay */
-    bool lost;       /* they did not all come: to be opened again */
-    bool has_output; /* of the last job, which ended well */
+    bool keeps;      /* the job has resident blocks */
+    bool lost;       /* some did not arrive: the device must be reopened */
+    bool has_output; /* of the last job, which succeeded */
     uint64_t refuse_at, calls;
     int64_t damaged; /* block */
 
@@ -46,39 +46,39 @@ struct fake {
     uint64_t kept_bytes, kept_tiles;
 
     pthread_t thread;
-    pthread_mutex_t mutex; /* of all that follows */
+    pthread_mutex_t mutex; /* of all members below */
     pthread_cond_t changed;
     struct work *first, **end;
-    unsigned queued; /* of these, and the one at hand */
+    unsigned queued; /* queued pieces, including the current one */
     uint64_t asked, done;
     uint64_t nnz_done; /* of the job */
     int64_t found_damaged;
     bool leave;
 };
 
-/* Zeroed memory; ends the program where there is none. */
+/* Zeroed memory; ends the program if memory runs out. */
 void *fake_take(size_t bytes);
 
-/* Notes that a rule was broken, and says which; either thread. */
+/* Counts a violation of the contract and prints it; called by either thread. */
 void fake_require(struct fake *fake, bool holds, const char *what);
 
-/* The thread; `context` is the device. */
+/* Main function of the thread; `context` is the device. */
 void *fake_run(void *context);
 
-/* Hands work to it, when less than `most` is waiting; and waits until it has done all. */
+/* Enqueues work once less than `most` is queued; waits until all work is done. */
 void fake_enqueue(struct fake *fake, struct work *work, unsigned most);
 void fake_drain(struct fake *fake);
-/* How much is waiting. */
+/* Number of queued pieces of work. */
 unsigned fake_queued(struct fake *fake);
 
 struct fake *fake_of(const struct slc_device *device);
-/* Whether this call is the one that fails. */
+/* Whether this call must fail. */
 enum slc_status
 fake_call(struct fake *fake, bool needs_open, const char *name, struct slc_error *err);
 /* For the rows of any mode. */
 struct slc_dense *fake_dense(const struct fake *fake);
 
-/* What devices of a group do: fake_group.c. */
+/* Operations of devices in a group: fake_group.c. */
 enum slc_status fake_factor_copy(struct slc_device *device,
                                  unsigned mode,
                                  const struct slc_device *from,

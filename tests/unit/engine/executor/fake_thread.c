@@ -1,6 +1,4 @@
-/*
- * The thread of a fake device: copies blocks late, decodes and multiplies them. See fake_device.h.
- */
+/* The thread of a fake device: copies blocks late, decodes and multiplies them. */
 #include "fake_impl.h"
 
 #include "base/hash.h"
@@ -87,7 +85,7 @@ static void copy_late(struct fake *fake, struct work *work)
                                               (uint64_t)fake->options.late_us * 1000 + 1);
 
     (void)nanosleep(&(struct timespec){.tv_nsec = (long)late_ns}, NULL);
-    /* What pads a block on disk is not copied, and zero. */
+    /* The padding of a block on disk is not copied; it is zero. */
     work->data = fake_take(work->padded_bytes);
     memcpy(work->data, work->host, work->bytes);
     fake_require(fake, slc_hash64(work->data, work->bytes) == work->hash,

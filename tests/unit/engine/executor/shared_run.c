@@ -1,4 +1,4 @@
-/* See shared_run.h. */
+/* MTTKRPs on the CPU and a fake device, compared with the oracle. */
 #include "shared_run.h"
 
 #include "slc_test.h"
@@ -97,7 +97,7 @@ void shared_close(struct shared_run *shared)
 {
     uint64_t alone = 0;
 
-    /* Only a pass that an adaptive share leaves to the device may wait in it. */
+    /* Only a pass that an adaptive split leaves entirely to the device may wait in it. */
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         alone +=
             shared->hybrid[n].wish.kind == SLC_HYBRID_ADAPTIVE ? shared->hybrid[n].passes_alone : 0;

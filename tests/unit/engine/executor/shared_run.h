@@ -1,6 +1,6 @@
 /*
- * MTTKRPs that the CPU and a fake device share, of factors and values that are integers, so that
- * sums are exact in any order.
+ * MTTKRPs shared by the CPU and a fake device, with integer factors and values, so that sums are
+ * exact in any order.
  */
 #ifndef SLC_TEST_SHARED_RUN_H
 #define SLC_TEST_SHARED_RUN_H
@@ -12,7 +12,7 @@ enum { SHARED_RANK = 3, SHARED_DRAWS = 40000, SHARED_LATE_US = 200, SHARED_WISHE
 /* Fractions 0, 0.3 and 1, adaptive, and a queue. */
 extern const struct slc_hybrid_wish shared_wishes[SHARED_WISHES];
 
-/* A tensor, its store, factors of integers and the oracle's sums. */
+/* A tensor, its store, integer factors and the oracle's sums. */
 struct shared_problem {
     struct fixture_tensor tensor;
     char path[512];
@@ -20,7 +20,7 @@ struct shared_problem {
     double *want[SLC_MAX_ORDER];
 };
 
-/* Fills it unless it is. shared_problem_free takes an all-zero one. */
+/* Creates it unless it exists. shared_problem_free accepts a zero-initialized problem. */
 void shared_problem(struct shared_problem *problem,
                     const char *name,
                     uint64_t draws,
@@ -31,13 +31,13 @@ struct slc_plan_request shared_request(enum slc_io_kind io,
                                        unsigned threads,
                                        bool cache,
                                        const struct slc_hybrid_wish *wish);
-/* device_run_limits, as if nothing was shared, for then all blocks may stay. */
+/* device_run_limits for the device alone, so that all blocks may be resident. */
 void shared_limits(const struct shared_problem *problem,
                    const struct slc_plan_request *request,
                    uint64_t *least,
                    uint64_t *all);
 
-/* A device and a backend that share, and what they know of one another. */
+/* A device and a backend that share the work, and their common state. */
 struct shared_run {
     struct device_run run;
     struct slc_backend *backend;
@@ -60,7 +60,7 @@ enum slc_status shared_compute(struct shared_run *shared,
                                void (*progress)(void *, uint64_t, uint64_t, uint64_t),
                                void *context,
                                struct slc_error *err);
-/* An MTTKRP that has to go well, and be the oracle's. */
+/* Runs an MTTKRP that must succeed and equal the oracle's. */
 void shared_check(struct shared_run *shared, unsigned mode);
 
 #endif

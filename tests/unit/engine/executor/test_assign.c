@@ -1,6 +1,6 @@
 /*
- * Largest-first assignment against an exact solver: within 4/3 - 1/(3 D) of the best on random
- * small instances, and exactly at that bound on the one that is known to reach it.
+ * Largest-first assignment against an exact solver: within 4/3 - 1/(3 D) of the optimum on random
+ * small instances, and exactly at that bound on an instance known to reach it.
  */
 #include "engine/executor/assign.h"
 
@@ -12,7 +12,7 @@
 
 enum { PARTITIONS_MAX = 11, DEVICES_MAX = 4 };
 
-/* The least possible largest load, by trying every assignment that can still be better. */
+/* The minimal largest load, by trying every assignment that can still be better. */
 struct exact {
     const uint64_t *weights;
     unsigned count, devices;
@@ -34,7 +34,7 @@ static void try_from(struct exact *exact, unsigned partition, uint64_t largest)
         try_from(exact, partition + 1, exact->loads[d] > largest ? exact->loads[d] : largest);
         exact->loads[d] -= exact->weights[partition];
         if (exact->loads[d] == 0) {
-            return; /* all further devices are empty, too, and alike */
+            return; /* all further devices are also empty and equivalent */
         }
     }
 }
@@ -58,7 +58,7 @@ static uint64_t largest_of(const uint64_t *loads, unsigned devices)
     return largest;
 }
 
-/* Assigns, checks that loads are what was assigned, and returns the largest. */
+/* Assigns, checks the loads, and returns the largest. */
 static uint64_t assigned_load(const uint64_t *weights, unsigned count, unsigned devices)
 {
     uint32_t device[PARTITIONS_MAX];
@@ -84,7 +84,7 @@ static void stays_within_the_bound(void)
             (unsigned)slc_random_below(slc_test_seed(), 1, draw++, PARTITIONS_MAX + 1);
         const unsigned devices =
             1 + (unsigned)slc_random_below(slc_test_seed(), 2, draw++, DEVICES_MAX);
-        /* Weights nearly alike, and far apart. */
+        /* Weights that are nearly equal, or very different. */
         const uint64_t range = round % 2 == 0 ? 6 : 1000000;
         uint64_t weights[PARTITIONS_MAX];
         uint64_t load, best;
@@ -113,7 +113,7 @@ static void reaches_the_bound(void)
     CU_ASSERT_EQUAL(best_load(three, 7, 3), 9);
 }
 
-static void takes_what_there_is(void)
+static void accepts_small_inputs(void)
 {
     static const uint64_t one[] = {7};
     static const uint64_t even[] = {4, 4, 4, 4};
@@ -126,7 +126,7 @@ static void takes_what_there_is(void)
     CU_ASSERT_EQUAL(assigned_load(even, 4, 2), 8);
 }
 
-/* Runs in order, none of them a largest weight away from an even share, ends included. */
+/* Contiguous runs, each within the largest weight of an even share, ends included. */
 static void equal_shares_are_nearly_equal(void)
 {
     uint64_t draw = 0;
@@ -193,7 +193,7 @@ static void refuses_and_fails(void)
 static const struct slc_test tests[] = {
     {"within 4/3 - 1/(3 D) of the best", stays_within_the_bound},
     {"the bound is reached", reaches_the_bound},
-    {"nothing, one, even ones", takes_what_there_is},
+    {"nothing, one, even ones", accepts_small_inputs},
     {"equal shares", equal_shares_are_nearly_equal},
     {"imbalance", imbalance_is_largest_over_mean},
     {"refusals and no memory", refuses_and_fails},

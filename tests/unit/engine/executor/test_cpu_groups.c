@@ -1,7 +1,7 @@
 /*
- * Decompositions on several devices give what one gives: with divided partitions the same bits for
- * any number of devices and threads, with equal shares of nonzeros the same to rounding. What ends
- * one device ends all.
+ * Decompositions on several devices equal those on one: with divided partitions bitwise for any
+ * number of devices and threads, with equal shares of nonzeros within rounding. A failure of one
+ * device ends all.
  */
 #include "cpu_groups_fixture.h"
 #include "engine/executor/cpu_groups.h"
@@ -33,7 +33,7 @@ static void make_shape(struct devices_store *made, unsigned s)
                          shapes[s].target_nnz);
 }
 
-/* What devices report has to add up. */
+/* The statistics of the devices must add up. */
 static void check_stats(const struct slc_cp_result *result, uint64_t nnz, unsigned devices)
 {
     uint64_t sum = 0, sent = 0;
@@ -59,7 +59,7 @@ static void same_bits_on_any_devices(void)
         make_shape(&made, s);
         for (unsigned variant = 0; variant < 4; variant++) {
             if (slc_test_threads_only() && variant % 3 != s && variant != s) {
-                continue; /* each of the variants for some shape */
+                continue; /* each variant with some shape */
             }
             struct slc_plan_request request =
                 devices_request(variant == 3 && s == 0 ? 70 : 5, 0, 2);
@@ -98,7 +98,7 @@ static void same_bits_on_any_devices(void)
     }
 }
 
-/* Small budgets and other ways to read: two slots that all devices share, nothing kept. */
+/* Small budgets and other I/O methods: two slots shared by all devices, nothing cached. */
 static void same_bits_with_little_memory(void)
 {
     struct slc_cp_result want, got;
@@ -157,7 +157,7 @@ static void equal_shares_agree(void)
     }
 }
 
-/* More devices than partitions and than rows: some have nothing to do but to pass rows on. */
+/* More devices than partitions or rows: some only pass rows on. */
 static void devices_may_have_nothing(void)
 {
     static const uint64_t dims[] = {2, 3, 50};
@@ -182,7 +182,7 @@ static void devices_may_have_nothing(void)
     devices_store_destroy(&made);
 }
 
-/* A device whose k-th tile fails, or raises the stop flag. */
+/* A device that fails at its k-th tile, or sets the stop flag. */
 struct failing {
     struct slc_backend backend; /* first */
     struct slc_backend_ops ops;
@@ -240,7 +240,7 @@ static void split_add(struct slc_backend *backend, uint64_t row, const double *s
     failing.inner->ops->mttkrp_split_add(failing.inner, row, sums);
 }
 
-/* Has device `d` of the run fail at its `at`-th tile. */
+/* Makes device `d` of the run fail at its `at`-th tile. */
 static void make_failing(struct devices_run *run, unsigned d, int at)
 {
     failing.inner = run->backends[d];
@@ -258,7 +258,7 @@ static void make_failing(struct devices_run *run, unsigned d, int at)
     run->backends[d] = &failing.backend;
 }
 
-/* Everybody leaves, the message arrives, and the same devices compute again. */
+/* All devices stop, the message is reported, and the same devices can compute again. */
 static void a_failure_ends_all(void)
 {
     struct devices_store made;
@@ -296,7 +296,8 @@ static void stop_after_two(void *context, const struct slc_cp_iteration *iterati
     failing.stop = iteration->iteration == 2;
 }
 
-/* After an iteration: what that many iterations give. Within a pass: a model, and the reason. */
+/* After an iteration: the result of that many iterations. Within a pass: a model, and the
+ * reason. */
 static void a_stop_ends_all(void)
 {
     struct slc_plan_request request = devices_request(4, 3, 2);
@@ -335,7 +336,8 @@ static void a_stop_ends_all(void)
     devices_store_destroy(&made);
 }
 
-/* One MTTKRP: every device ends with all rows, those of one device; a failure changes no factor. */
+/* One MTTKRP: every device ends with all rows, equal to those of one device; a failure changes
+ * no factor. */
 static void check_mttkrp(const struct devices_store *made, enum slc_split split, unsigned mode)
 {
     struct slc_plan_request request = devices_request(7, 3, 2);
@@ -416,7 +418,7 @@ static void outputs_are_gathered(void)
     devices_store_destroy(&made);
 }
 
-/* Memory and threads refused at any moment: the message of it, and nothing is lost. */
+/* Allocations and threads fail at any moment: the error is reported, and nothing leaks. */
 static void refusals_end_it(void)
 {
     static const enum slc_fault_kind kinds[] = {SLC_FAULT_ALLOCATION, SLC_FAULT_THREAD};
@@ -503,7 +505,7 @@ static void plans_count_every_device(void)
     devices_store_destroy(&made);
 }
 
-/* What would give wrong numbers is refused when devices are made. */
+/* Divisions that would yield wrong numbers are rejected when devices are created. */
 static void divisions_have_to_fit_the_layout(void)
 {
     struct slc_plan_request request = devices_request(5, 2, 1);

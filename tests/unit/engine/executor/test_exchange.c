@@ -1,7 +1,7 @@
 /*
- * The ring exchange: after it all copies are equal wherever somebody has written, whatever the
- * number of devices, the rows they own and the shape of the matrix; a device that fails ends it for
- * all. Under ThreadSanitizer: no row is touched by two threads at a time.
+ * The ring exchange: all copies are equal afterwards wherever rows have owners, for any number of
+ * devices, ownership and shape of the matrix; a failing device ends it for all. Under
+ * ThreadSanitizer: no row is accessed by two threads at once.
  */
 #include "engine/executor/exchange.h"
 
@@ -15,14 +15,14 @@
 
 enum { DEVICES_MAX = 5, NOBODY = DEVICES_MAX };
 
-/* A device that fails the `fail_at`-th time (from 1) its rows are read or written. */
+/* A device that fails at the `fail_at`-th access (from 1) to its rows. */
 struct device {
     struct slc_backend backend; /* first */
     struct slc_backend_ops ops;
     uint64_t calls, fail_at;
 };
 
-/* Copies of one matrix, and who owns which row. */
+/* Copies of one matrix, and the owner of each row. */
 struct ring {
     unsigned devices;
     struct device device[DEVICES_MAX];
@@ -72,7 +72,7 @@ static enum slc_status write_rows(struct slc_backend *backend,
                : slc_cpu_backend_ops()->rows_write(backend, matrix, first, count, from, err);
 }
 
-/* What the owner writes, and what stands in the other copies. */
+/* The owner's value, and the value in the other copies. */
 static double written(uint64_t row, uint32_t col)
 {
     return (double)(row * 7 + col + 1);
@@ -83,7 +83,7 @@ static double stale(unsigned device)
     return -1.0 - device;
 }
 
-/* Runs of rows of random lengths, each of a random device or, where `gaps`, of nobody. */
+/* Runs of rows of random lengths, each owned by a random device or, with `gaps`, by none. */
 static void draw_owners(struct ring *ring, uint64_t rows, uint64_t longest, bool gaps)
 {
     uint64_t draw = rows * 100;
@@ -157,7 +157,7 @@ static void ring_destroy(struct ring *ring)
     free(ring->owner);
 }
 
-/* Elements that are not what they have to be; with `own_only` of rows that their owner has. */
+/* Elements with a wrong value; with `own_only` only in rows of their owner. */
 static uint64_t count_wrong(const struct ring *ring, bool own_only)
 {
     uint64_t wrong = 0;
@@ -209,7 +209,7 @@ static void check_ring(struct ring *ring)
     slc_exchange_destroy(exchange);
 }
 
-/* From one row to many chunks, of rows shorter and longer than a cache line. */
+/* From one row to many chunks, with rows shorter and longer than a cache line. */
 static void all_copies_are_equal(void)
 {
     static const struct {
@@ -231,7 +231,7 @@ static void all_copies_are_equal(void)
     }
 }
 
-/* Devices without rows pass on what they get; ranges may be empty. */
+/* Devices without rows forward the rows they receive; ranges may be empty. */
 static void devices_may_own_nothing(void)
 {
     for (unsigned owner = 0; owner < 4; owner++) {
@@ -250,7 +250,7 @@ static void devices_may_own_nothing(void)
     }
 }
 
-/* Wherever a device fails, everybody leaves, its message is kept, and own rows are as they were. */
+/* Wherever a device fails, all devices stop, its message is kept, and own rows are unchanged. */
 static void a_failure_ends_it_for_all(void)
 {
     struct slc_exchange *exchange = NULL;
@@ -316,7 +316,7 @@ static void refuses_and_runs_out(void)
     ring_destroy(&ring);
     slc_exchange_destroy(exchange);
 
-    /* Rows are never longer than those it was planned for. */
+    /* Rows are never longer than planned. */
     ring_create(&ring, 2, SLC_F64, 2, 40000, 1, false);
     SLC_ASSERT_OK(slc_exchange_create(2, 128, &exchange, &err), &err);
     SLC_ASSERT_FAILS(slc_exchange_run(exchange, &ring.job, ring.stats, &err), SLC_ERR_USAGE, &err,

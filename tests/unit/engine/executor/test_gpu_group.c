@@ -1,8 +1,8 @@
 /*
- * Several devices that take whole blocks (engine/executor/gpu_group.h), fake ones: the factors
- * of one device, blocks and rows divided as between devices of the CPU, and faults of any of them
- * that end all. Here sums are made in the order of arrival; that none is left out or comes twice
- * shows in what they are, to rounding.
+ * Several devices that process whole blocks (engine/executor/gpu_group.h), here fake ones: the
+ * factors of one device, blocks and rows divided as between CPU devices, and faults of any device
+ * that end all. Sums are in order of arrival; each contribution counted exactly once shows in the
+ * result, within rounding.
  */
 #include "cpu_groups_fixture.h"
 #include "fake_device.h"
@@ -22,7 +22,7 @@ enum { RANK = 5, DEVICES_MAX = 4, PLENTY = 1 << 28 };
 static const uint64_t dims[] = {40, 3, 700}; /* mode 2 has rows in many partitions */
 static struct devices_store made;
 
-/* Tiles are small, so that equal shares have blocks to divide. */
+/* Small tiles, so that there are blocks to divide equally. */
 static void make_problem(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -42,7 +42,7 @@ static void make_problem(void)
     }
 }
 
-/* Everything of a run but its solver. */
+/* The state of a run except its solver. */
 struct group_run {
     struct slc_store store;
     struct slc_layouts layouts;
@@ -144,7 +144,7 @@ static enum slc_status decompose(struct group_run *run,
     return slc_cp_als(&run->store, run->stream, NULL, &run->plan, options, result, err);
 }
 
-/* What the plan says of devices of the CPU, and what was done here. */
+/* Compares the plan for CPU devices with the work done here. */
 static void check_shares(const struct group_run *run, const struct slc_cp_result *result)
 {
     uint64_t nnz[SLC_MAX_DEVICES] = {0}, sent = 0, received = 0;
@@ -172,7 +172,7 @@ static void check_shares(const struct group_run *run, const struct slc_cp_result
         CU_ASSERT(result->devices[d].copied_bytes > 0);
         sent += result->devices[d].sent_bytes;
         received += stats.bytes_from_devices;
-        /* In once, and out of the first once; outputs stay. */
+        /* Copied in once, and out of the first device once; outputs stay. */
         CU_ASSERT_EQUAL(fake_counts(run->device[d])->factors_written, 3);
         CU_ASSERT_EQUAL(fake_counts(run->device[d])->factors_read, d == 0 ? 3 : 0);
         CU_ASSERT_EQUAL(fake_counts(run->device[d])->outputs_read, 0);
@@ -214,8 +214,9 @@ static void test_factors(void)
     slc_cp_result_destroy(&cpu);
 }
 
-/* Takes the MTTKRP away from its output, nonzero by nonzero; returns the largest that there was. */
-static double take_away(const struct slc_matrix *factors, unsigned mode, struct slc_matrix *output)
+/* Subtracts the MTTKRP from its output, nonzero by nonzero; returns the largest initial value. */
+static double
+subtract_mttkrp(const struct slc_matrix *factors, unsigned mode, struct slc_matrix *output)
 {
     double largest = 0.0;
 
@@ -237,7 +238,7 @@ static double take_away(const struct slc_matrix *factors, unsigned mode, struct 
     return largest;
 }
 
-/* Of every mode, by partitions and by equal shares: rows come from their owners, complete. */
+/* Every mode, by partitions and by equal shares: rows are complete at their owners. */
 static void test_outputs(void)
 {
     make_problem();
@@ -275,7 +276,7 @@ static void test_outputs(void)
         SLC_ASSERT_OK(executor->ops->mttkrp(executor, &pass, &err), &err);
         SLC_ASSERT_OK(executor->ops->read_output(executor, mode, &err), &err);
         slc_executor_destroy(executor);
-        largest = take_away(factors, mode, &output);
+        largest = subtract_mttkrp(factors, mode, &output);
         for (uint64_t i = 0; i < dims[mode] * RANK; i++) {
             wrong = fmax(wrong, fabs(slc_matrix_get(&output, i / RANK, (uint32_t)(i % RANK))));
         }
@@ -288,7 +289,7 @@ static void test_outputs(void)
     }
 }
 
-/* Any call of any device is refused: the run ends with its message, and another one can begin. */
+/* Any call of any device fails: the run ends with its message, and another run can begin. */
 static void test_refusals(void)
 {
     struct slc_plan_request request = group_request(3, SLC_SPLIT_PARTITIONS);
@@ -312,7 +313,7 @@ static void test_refusals(void)
             (void)fake_refuse(run.device[d], 0);
             if (status != SLC_OK) {
                 SLC_ASSERT_FAILS(status, SLC_ERR_SYSTEM, &err, "was refused");
-                /* Blocks that were to stay may be lost. */
+                /* Resident blocks may be lost. */
                 group_stop(&run);
                 slc_error_clear(&err);
                 SLC_ASSERT_OK(group_start(&run, request, &err), &err);
@@ -361,7 +362,7 @@ static void test_damage_and_stops(void)
     group_close(&run);
 }
 
-/* The k-th allocation fails, for every k, while a group is opened. */
+/* The k-th allocation fails while a group is opened, for every k. */
 static void test_allocations(void)
 {
     struct slc_plan_request request = group_request(2, SLC_SPLIT_PARTITIONS);
@@ -377,7 +378,7 @@ static void test_allocations(void)
         slc_gpu_group_close(run.group);
         run.group = NULL;
         slc_error_clear(&err);
-        /* The devices' own are no concern of this test: they end the program. */
+        /* Allocations of the devices themselves end the program and are not tested. */
         slc_fault_arm(SLC_FAULT_ALLOCATION, k < 12 ? k : 0);
         status = slc_gpu_group_open(&run.layouts, &run.plan, run.stream, &run.group, &err);
         slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
@@ -387,7 +388,7 @@ static void test_allocations(void)
     group_close(&run);
 }
 
-/* The smallest memory decides; blocks that stay are shared out, and none is copied twice. */
+/* The smallest memory decides; resident blocks are divided, and none is copied twice. */
 static void test_memory(void)
 {
     struct slc_plan_request request = group_request(3, SLC_SPLIT_NNZ);
@@ -423,13 +424,13 @@ static void test_memory(void)
             copies += fake_counts(run.device[d])->copied[b];
         }
     }
-    /* Even shares of blocks may not be quite even ones of bytes: a few go to and fro. */
+    /* Equal shares of blocks may be unequal in bytes: a few blocks alternate. */
     CU_ASSERT(copies >= blocks && copies <= blocks + blocks / 2);
     slc_cp_result_destroy(&result);
     group_close(&run);
 }
 
-static void test_what_cannot_be(void)
+static void test_impossible(void)
 {
     struct slc_plan_request request = group_request(2, SLC_SPLIT_PARTITIONS);
     struct slc_cp_als_options options;
@@ -465,7 +466,7 @@ static const struct slc_test tests[] = {
     {"damaged blocks and stops", test_damage_and_stops},
     {"no memory", test_allocations},
     {"memory of devices", test_memory},
-    {"what cannot be", test_what_cannot_be},
+    {"impossible requests", test_impossible},
 };
 
 SLC_SUITE(gpu_group)

@@ -1,6 +1,6 @@
 /*
- * What devices are given: every block and every row once, blocks in an order that keeps all devices
- * busy, units of rows that do not depend on the number of devices.
+ * Division of work between devices: every block and every row once, blocks in an order that keeps
+ * all devices busy, units of rows that do not depend on the number of devices.
  */
 #include "cpu_groups_fixture.h"
 #include "engine/executor/group_division.h"
@@ -13,7 +13,7 @@
 
 static const uint64_t dims[] = {60, 3, 5000};
 
-/* Every block stands once in the order, and blocks of a partition together, ascending. */
+/* Every block occurs once in the order, and blocks of a partition are contiguous and ascending. */
 static void check_order(const struct slc_reader *reader, const struct slc_group_division *division)
 {
     bool *seen = calloc(division->block_count + 1, sizeof *seen);
@@ -44,7 +44,7 @@ static void check_order(const struct slc_reader *reader, const struct slc_group_
     free(seen);
 }
 
-/* At any place in the order no device is more than a partition's worth of work ahead. */
+/* At any point of the order no device is ahead by more than the work of a partition. */
 static void check_pace(const struct slc_reader *reader, const struct slc_group_division *division)
 {
     uint64_t done[SLC_MAX_DEVICES] = {0};
@@ -76,7 +76,7 @@ static void check_pace(const struct slc_reader *reader, const struct slc_group_d
     }
 }
 
-/* Units cover all rows once and are short; ordinals count them by rows. */
+/* Units are short and cover all rows once; ordinals number them by rows. */
 static void
 check_units(const struct slc_group_division *division, uint64_t rows, uint64_t unit_rows)
 {
@@ -120,7 +120,7 @@ static void check_shares(const struct slc_reader *reader,
     slc_group_division_destroy(&division);
 }
 
-/* Equal shares of blocks: each device has about as many rows, also of a short mode. */
+/* Equal shares of blocks: each device has about the same number of rows, also of a small mode. */
 static void check_even_rows(const struct slc_reader *reader, uint64_t rows)
 {
     struct slc_group_division division;
@@ -183,7 +183,7 @@ static void compare_units(const struct slc_reader *reader, enum slc_split split,
     slc_group_division_destroy(&one);
 }
 
-/* Units, which sums are taken over, are the same whoever owns them. */
+/* Units, the granularity of sums, do not depend on their owners. */
 static void units_follow_from_the_layout(void)
 {
     struct slc_group_division one;
@@ -240,7 +240,7 @@ static void names_and_sizes(void)
 }
 
 static const struct slc_test tests[] = {
-    {"every block and row is given once", everything_is_given_once},
+    {"every block and row is assigned once", everything_is_given_once},
     {"units follow from the layout", units_follow_from_the_layout},
     {"names and sizes", names_and_sizes},
 };

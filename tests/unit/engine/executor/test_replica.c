@@ -1,6 +1,6 @@
 /*
- * Copies loaded from a stream: the bits of the streamed MTTKRP where sums are exact; after a stop,
- * a failing read or a damaged block nothing is held, and the same stream and device load again.
+ * Replicas loaded from a stream: bitwise the streamed MTTKRP for exact sums; after a stop, a
+ * failing read or a damaged block nothing is held, and the same stream and device can load again.
  */
 #include "engine/executor/replica.h"
 
@@ -20,12 +20,12 @@
 
 enum { RANK = 7, MODES = 3 };
 
-/* A store of several tiles and factors of small integers: sums of any order have the same bits. */
+/* A store of several tiles and factors of small integers: sums in any order have the same bits. */
 struct problem {
     struct fixture_tensor tensor;
     char path[512];
     struct slc_matrix factors[MODES];
-    double *want[MODES]; /* what the oracle makes of them */
+    double *want[MODES]; /* the oracle's result */
 };
 
 static void take_answers(struct problem *problem)
@@ -44,8 +44,8 @@ static void take_answers(struct problem *problem)
 }
 
 /*
- * The one that nearly all tests read: copies want full tiles, which take long to make. Five, or
- * four under ThreadSanitizer: one more than two workers may have begun when the second is stopped.
+ * The store of nearly all tests: replicas need full tiles, which are slow to make. Five, or four
+ * under ThreadSanitizer: one more than two workers may have begun when the second is stopped.
  */
 static struct problem tiled;
 static unsigned tile_count;
@@ -121,7 +121,7 @@ static bool same_bits(const struct problem *problem, unsigned mode, const struct
     return same;
 }
 
-/* Every mode, computed in one way, has the oracle's bits. Returns how many passes that took. */
+/* Every mode, computed in one way, has the oracle's bits. Returns the number of passes. */
 static uint64_t
 check_modes(struct fixture_run *run, const struct problem *problem, enum slc_conflict conflict)
 {
@@ -144,7 +144,7 @@ check_modes(struct fixture_run *run, const struct problem *problem, enum slc_con
     return after.passes - before.passes;
 }
 
-/* Every mode from copies has the bits of the streamed one, and costs no pass. */
+/* Every mode from replicas is bitwise the streamed one, and needs no pass. */
 static void check_copies(struct fixture_run *run, const struct problem *problem)
 {
     CU_ASSERT_EQUAL(check_modes(run, problem, SLC_CONFLICT_REPLICA), 0);
@@ -159,7 +159,7 @@ load(struct fixture_run *run, const volatile int *flag, struct slc_error *err)
                             run->plan.threads, NULL, &stop, err);
 }
 
-/* That nothing is held. */
+/* Checks that nothing is held. */
 static void check_empty(struct fixture_run *run, const struct problem *problem)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -172,7 +172,7 @@ static void check_empty(struct fixture_run *run, const struct problem *problem)
     slc_matrix_destroy(&output);
 }
 
-static void gives_the_streamed_bits(void)
+static void yields_the_streamed_bits(void)
 {
     make_tiles();
     for (unsigned variant = 0; variant < 6; variant += slc_test_threads_only() ? 2 : 1) {
@@ -192,8 +192,8 @@ static void gives_the_streamed_bits(void)
 }
 
 /*
- * A device that raises `stop` in its second tile; later ones wait for that, so that no worker takes
- * the rest of the tiles while the one with the second has lost its processor.
+ * A device that sets `stop` in its second tile; later tiles wait for that, so that no worker
+ * processes the rest while the worker with the second tile is descheduled.
  */
 static volatile int stop_raised;
 static atomic_uint tiles_seen;
@@ -215,7 +215,7 @@ static enum slc_status stopping_tile(struct slc_backend *backend,
     return ops_below->replica_tile(backend, worker, tile, err);
 }
 
-static void goes_on_after_a_stop(void)
+static void continues_after_a_stop(void)
 {
     make_tiles();
     for (unsigned threads = 1; threads <= 2; threads++) {
@@ -244,7 +244,7 @@ static void goes_on_after_a_stop(void)
     }
 }
 
-/* That the block `err` names is the one whose read was hit. */
+/* Checks that `err` names the block whose read was hit. */
 static void check_block(struct fixture_run *run, struct slc_faulty *faulty, struct slc_error *err)
 {
     const uint64_t hit = atomic_load(&faulty->hit_offset);
@@ -255,7 +255,7 @@ static void check_block(struct fixture_run *run, struct slc_faulty *faulty, stru
     CU_ASSERT(hit >= entry.offset && hit < entry.offset + entry.padded_bytes);
 }
 
-/* A time that has passed ends a load before its first tile. */
+/* A deadline in the past ends a load before its first tile. */
 static void ends_in_time(void)
 {
     const struct slc_stop passed = {.deadline_ns = 1};
@@ -303,7 +303,7 @@ static void names_a_failing_read(void)
     slc_error_clear(&err);
     SLC_ASSERT_OK(load(&run, NULL, &err), &err);
     check_copies(&run, &tiled);
-    /* A flipped bit in a later load: the copies that were held go, too. */
+    /* A flipped bit in a later load: the replicas held before are dropped, too. */
     slc_faulty_flip(&faulty, 3, 100000);
     SLC_ASSERT_FAILS(load(&run, NULL, &err), SLC_ERR_DAMAGED, &err, "");
     check_block(&run, &faulty, &err);
@@ -344,7 +344,7 @@ static void holds_nothing_after_a_fault(void)
     }
 }
 
-/* A shape that is not the stream's. */
+/* A shape that differs from the stream's. */
 static void refuses_another_tensor(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
@@ -395,13 +395,13 @@ static void no_nonzeros_give_zeros(void)
 SLC_SUITE(replica)
 {
     static const struct slc_test tests[] = {
-        {"the bits of the streamed MTTKRP", gives_the_streamed_bits},
-        {"after a stop the next load works", goes_on_after_a_stop},
+        {"the same bits as the streamed MTTKRP", yields_the_streamed_bits},
+        {"after a stop the next load works", continues_after_a_stop},
         {"a time limit ends a load", ends_in_time},
         {"a failing read is named, and nothing is held", names_a_failing_read},
         {"every failing allocation and thread", holds_nothing_after_a_fault},
         {"refused: another tensor's shape", refuses_another_tensor},
-        {"no nonzeros give zeros", no_nonzeros_give_zeros},
+        {"no nonzeros yield zeros", no_nonzeros_give_zeros},
     };
 
     const int failed = slc_test_main("engine: replica", tests, SLC_COUNT(tests), argc, argv);

@@ -1,6 +1,6 @@
 /*
- * MTTKRPs and CP-ALS that the CPU shares with a device: every block once, by one of them, from
- * wherever it lies and however few the slots; the sums of both; and what is planned for them.
+ * MTTKRPs and CP-ALS shared by the CPU and a device: every block is computed once by one of them,
+ * from cache, device or drive and with any number of slots; the sums of both; and their plans.
  */
 #include "engine/planning/planning.h"
 #include "shared_run.h"
@@ -11,7 +11,7 @@
 static const struct slc_hybrid_wish adaptive = {SLC_HYBRID_ADAPTIVE, 0};
 static struct shared_problem many, one, empty;
 
-/* Of what was asked for: every nonzero once in each of `passes` passes. */
+/* Over all requests: every nonzero once in each of `passes` passes. */
 static void
 check_parts(const struct shared_run *shared, const struct slc_hybrid *share, uint64_t passes)
 {
@@ -84,7 +84,7 @@ static void test_passes(void)
     }
 }
 
-/* Some blocks stay on the device, some in the host's cache, and the rest is read. */
+/* Some blocks are resident on the device, some in the host's cache, and the rest is read. */
 static void test_both_sets(void)
 {
     shared_problem(&many, "many", SHARED_DRAWS, 4096);
@@ -94,7 +94,7 @@ static void test_both_sets(void)
         struct shared_run shared;
         uint64_t least, all;
 
-        /* One figure for both plans: the process may grow between them. */
+        /* One value for both plans: the process may grow between them. */
         request.resident_bytes = slc_memory_resident();
         shared_limits(&many, &request, &least, &all);
         request.memory_bytes = 1;
@@ -119,7 +119,7 @@ static void test_both_sets(void)
     }
 }
 
-/* One block, and none. */
+/* One block, and no block. */
 static void test_few_blocks(void)
 {
     shared_problem(&one, "one", 500, UINT32_C(1) << 20);
@@ -137,7 +137,7 @@ static void test_few_blocks(void)
         shared_check(&shared, 2);
         shared_check(&shared, 2);
         check_parts(&shared, &shared.hybrid[2], 2);
-        /* Nobody shares a block: the device has it, unless less than half is to be its part. */
+        /* A single block is not shared: the device has it, unless its part is less than half. */
         CU_ASSERT_EQUAL(slc_hybrid_fraction(shared.hybrid[2].parts),
                         shared_wishes[w].kind != SLC_HYBRID_STATIC ||
                             shared_wishes[w].fraction == 1);
@@ -152,7 +152,7 @@ static void test_few_blocks(void)
     }
 }
 
-/* What a plan with a share holds. */
+/* Contents of a plan with a split. */
 static void test_plans(void)
 {
     struct slc_plan_request request = shared_request(SLC_IO_PREAD, 2, true, &shared_wishes[4]);
@@ -166,7 +166,8 @@ static void test_plans(void)
     SLC_ASSERT_OK(shared_open(&open, &many, NULL, &request, UINT64_C(1) << 40, 0, &err), &err);
     shared = open.run.plan;
     shared_close(&open);
-    /* The CPU cannot have what stays: some does not, however much room there is. */
+    /* Resident blocks are unavailable to the CPU: some are not resident, however much memory
+     * there is. */
     CU_ASSERT(shared.layouts[0].resident_bytes > 0);
     CU_ASSERT(shared.layouts[0].resident_bytes * 8 <= shared.layouts[0].store_bytes * 7);
     for (unsigned n = 0; n < 3; n++) {
@@ -178,14 +179,14 @@ static void test_plans(void)
     SLC_ASSERT_OK(shared_open(&open, &many, NULL, &request, UINT64_C(1) << 40, 0, &err), &err);
     alone = open.run.plan;
     shared_close(&open);
-    /* The CPU's factors are the result's; its output and scratch are its own. */
+    /* The CPU uses the factors of the result; it has its own output and scratch. */
     CU_ASSERT_EQUAL(alone.output_bytes, 0);
     CU_ASSERT_EQUAL(alone.scratch_bytes, 0);
     CU_ASSERT(shared.output_bytes > 0 && shared.scratch_bytes > 0);
-    /* The process itself may have grown between the two. */
+    /* The process may have grown between the two. */
     CU_ASSERT(shared.minimum_bytes - shared.process_bytes >
               alone.minimum_bytes - alone.process_bytes);
-    /* No more stays with the device than it is to compute. */
+    /* No more blocks are resident than the device computes. */
     request.hybrid = (struct slc_hybrid_wish){SLC_HYBRID_STATIC, 0.25};
     SLC_ASSERT_OK(shared_open(&open, &many, NULL, &request, UINT64_C(1) << 40, 0, &err), &err);
     CU_ASSERT(open.run.plan.layouts[0].resident_bytes > 0);
@@ -224,7 +225,7 @@ static void test_misuse(void)
     shared_close(&shared);
 }
 
-/* An adaptive share leaves passes to the device while the CPU's part costs too much. */
+/* An adaptive split leaves passes to the device while the CPU's part costs too much. */
 static void test_without_cpu(void)
 {
     const struct slc_plan_request request = shared_request(SLC_IO_PREAD, 2, true, &adaptive);
@@ -263,7 +264,7 @@ static void test_without_cpu(void)
 
 /* ---- CP-ALS */
 
-/* The fit and the factors of the CPU alone, and what a device may hold but the factors. */
+/* Fit and factors equal those of the CPU alone; the device may hold more than the factors. */
 static void check_decomposition(const struct slc_hybrid_wish *wish, unsigned add_us)
 {
     struct slc_plan_request request = shared_request(SLC_IO_PREAD, 2, true, wish);
@@ -303,14 +304,14 @@ static void check_decomposition(const struct slc_hybrid_wish *wish, unsigned add
         alone += result.hybrid[n].passes_alone;
     }
     CU_ASSERT(distance <= 1e-8);
-    /* Written by the test and at the start; back before the next MTTKRP, and at the end. */
+    /* Written by the test and at the start; read back before the next MTTKRP, and at the end. */
     CU_ASSERT_EQUAL(fake_counts(shared.run.device)->factors_written, 6);
     read = fake_counts(shared.run.device)->factors_read;
     if (wish->kind != SLC_HYBRID_ADAPTIVE) {
         CU_ASSERT_EQUAL(read, 3 * 4 - 1 + 3);
     } else if (add_us > 0) {
-        /* One pass of each mode shows what the CPU's part costs. The second is a trial, if passes
-         * are slow as well. The others need no factor. */
+        /* One pass of each mode measures the cost of the CPU's part. The second is a trial if
+         * passes are slow. The others need no factor. */
         CU_ASSERT(alone >= 3 * 2);
         CU_ASSERT_EQUAL(fake_counts(shared.run.device)->outputs_added, 3 * 4 - alone);
         CU_ASSERT(alone < 3 * 3 || read == 2 + 3);
@@ -338,7 +339,7 @@ static const struct slc_test tests[] = {
     {"plans", test_plans},
     {"passes that cannot be", test_misuse},
     {"passes without the CPU", test_without_cpu},
-    {"CP-ALS finds what the CPU finds", test_decompositions},
+    {"CP-ALS agrees with the CPU", test_decompositions},
 };
 
 SLC_SUITE(shared)

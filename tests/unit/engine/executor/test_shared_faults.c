@@ -1,6 +1,6 @@
 /*
- * Faults on either side of MTTKRPs that the CPU shares with a device: drive, blocks, device, memory
- * and signals. Each ends the pass and both jobs, and the next pass is as always.
+ * Faults on either side of MTTKRPs shared by the CPU and a device: drive, blocks, device, memory
+ * and signals. Each ends the pass and both jobs, and the next pass succeeds.
  */
 #include "faulty_files.h"
 #include "forge_file.h"
@@ -50,7 +50,7 @@ static void test_failing_reads(void)
     }
 }
 
-/* Damage of a block that either side has. */
+/* Damage of a block on either side. */
 static void test_damage(void)
 {
     shared_problem(&many, "many", SHARED_DRAWS, 4096);
@@ -81,7 +81,7 @@ static void test_damage(void)
         slc_forged_poke(file, entry.offset + 100, byte);
         shared_check(&shared, 0);
         if (shared_wishes[w].fraction == 1) {
-            /* What the device alone finds, at the end. */
+            /* Damage that only the device detects, at the end. */
             slc_error_clear(&err);
             fake_damage(shared.run.device, 7);
             SLC_ASSERT_FAILS(shared_compute(&shared, 0, NULL, NULL, NULL, &err), SLC_ERR_DAMAGED,
@@ -129,7 +129,7 @@ static void test_no_memory(void)
     shared_close(&shared);
 }
 
-/* The k-th call that the device refuses ends the pass and both jobs. */
+/* The k-th call of the device fails and ends the pass and both jobs. */
 static void test_refusals(void)
 {
     shared_problem(&many, "many", SHARED_DRAWS, 4096);
@@ -146,7 +146,7 @@ static void test_refusals(void)
         (void)fake_refuse(shared.run.device, 0);
         shared_check(&shared, 1);
         calls = fake_refuse(shared.run.device, 0);
-        /* How many there are is chance; two thirds of them there will be again. */
+        /* Their number varies; at least two thirds of them occur again. */
         for (uint64_t k = 1; k < calls * 2 / 3; k += 1 + calls / 20) {
             const unsigned begun = fake_counts(shared.run.device)->begun;
 
@@ -177,7 +177,7 @@ static void test_stop(void)
         int stop = 1;
 
         shared_limits(&many, &request, &least, &all);
-        /* Progress is reported ten times a second, which the device is late enough for. */
+        /* Progress is reported ten times a second; the device is late enough for that. */
         SLC_ASSERT_OK(shared_open(&shared, &many, NULL, &request, least, 20000, &err), &err);
         SLC_ASSERT_FAILS(shared_compute(&shared, 0, &stop, NULL, NULL, &err), SLC_ERR_INTERRUPTED,
                          &err, NULL);

@@ -1,4 +1,4 @@
-/* Shares of CPU and device: what is understood, and what rates make of it. */
+/* Splits between CPU and device: parsing, and fractions from rates. */
 #include "engine/hybrid/hybrid.h"
 #include "slc_test.h"
 
@@ -37,7 +37,7 @@ static void understands_wishes(void)
     }
 }
 
-static void refuses_what_is_none(void)
+static void rejects_invalid_splits(void)
 {
     static const char *const fractions[] = {"static",      "static=",
                                             "static=1.1",  "static=-0.5",
@@ -61,7 +61,7 @@ static void refuses_what_is_none(void)
         CU_ASSERT_EQUAL(wish.kind, SLC_HYBRID_NONE);
         CU_ASSERT_EQUAL(wish.fraction, -1);
     }
-    /* Those that mean a share, so that what is wrong with them is told as of one. */
+    /* Words meant as a split, so that errors are reported for the split. */
     CU_ASSERT(slc_hybrid_is_split("static"));
     CU_ASSERT(slc_hybrid_is_split("static=9"));
     CU_ASSERT(slc_hybrid_is_split("queue=1"));
@@ -71,7 +71,7 @@ static void refuses_what_is_none(void)
     CU_ASSERT_FALSE(slc_hybrid_is_split("statics"));
 }
 
-static void names_what_is_not_asked_for(void)
+static void names_no_split(void)
 {
     const struct slc_hybrid_wish none = {SLC_HYBRID_NONE, 0};
     struct slc_hybrid_text text;
@@ -94,7 +94,7 @@ static void divides_by_rates(void)
     struct slc_hybrid share = {.wish = {SLC_HYBRID_ADAPTIVE, 0}};
 
     CU_ASSERT(slc_hybrid_planned(&share) < 0);
-    /* One side alone says nothing about the other. */
+    /* The rate of one side says nothing about the other. */
     note(&share, 0, 1, 600, 2);
     CU_ASSERT(slc_hybrid_planned(&share) < 0);
     CU_ASSERT_EQUAL(slc_hybrid_fraction(share.last), 1);
@@ -103,7 +103,7 @@ static void divides_by_rates(void)
     note(&share, 100, 1, 0, 2);
     CU_ASSERT_EQUAL(slc_hybrid_planned(&share), 0.75);
     CU_ASSERT_EQUAL(slc_hybrid_fraction(share.last), 0);
-    /* The last measurement counts half: a CPU of 100 and 500 a second is one of 300. */
+    /* The last measurement has weight one half: a CPU with 100 and 500 per second counts as 300. */
     note(&share, 1500, 3, 900, 3);
     CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_rate(&share.rates, SLC_HYBRID_CPU), 300, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_planned(&share), 0.5, 1e-12);
@@ -114,8 +114,8 @@ static void divides_by_rates(void)
     CU_ASSERT_EQUAL(share.parts[SLC_HYBRID_GPU].seconds, 7);
 }
 
-/* A device three times as quick: whatever the start, the fraction goes to 3/4 and stays there. */
-static void settles_where_both_end_together(void)
+/* A device three times as fast: from any start, the fraction converges to 3/4. */
+static void converges_where_both_end_together(void)
 {
     struct slc_hybrid share = {.wish = {SLC_HYBRID_ADAPTIVE, 0}};
     const double nnz = 1e6;
@@ -131,14 +131,14 @@ static void settles_where_both_end_together(void)
     CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_planned(&share), 0.75, 1e-3);
 }
 
-/* A device 9 times as fast as the CPU, passes of 1000 nonzeros that take it a second. */
+/* A device 9 times as fast as the CPU, and passes of 1000 nonzeros that take the CPU a second. */
 static void note_shared(struct slc_hybrid *share, double cost)
 {
     note(share, 100, 0.9, 900, 0.9);
     slc_hybrid_record_cost(share, cost);
 }
 
-/* The CPU saves a tenth of a second of a pass: it has a part if that costs less. */
+/* The CPU saves a tenth of a second per pass: it gets a part if that costs less. */
 static void leaves_the_cpu_out(void)
 {
     struct slc_hybrid cheap = {.wish = {SLC_HYBRID_ADAPTIVE, 0}};
@@ -162,12 +162,12 @@ static void leaves_the_cpu_out(void)
     note(&dear, 0, 0, 1000, 1);
     CU_ASSERT_EQUAL(dear.passes_alone, 1);
     CU_ASSERT(slc_hybrid_without_cpu(&dear));
-    /* The device becomes slower: the CPU's part pays again. */
+    /* The device becomes slower: the CPU's part pays off again. */
     note(&dear, 0, 0, 1000, 4);
     CU_ASSERT(!slc_hybrid_without_cpu(&dear));
 }
 
-/* A lower cost counts at once, a higher one by half. */
+/* A lower cost counts at once, a higher one with weight one half. */
 static void costs(void)
 {
     struct slc_hybrid share = {.wish = {SLC_HYBRID_ADAPTIVE, 0}};
@@ -180,7 +180,7 @@ static void costs(void)
     CU_ASSERT_EQUAL(share.cost_seconds, 3);
 }
 
-static void plans_what_is_asked_for(void)
+static void plans_the_requested_fraction(void)
 {
     struct slc_hybrid fixed = {.wish = {SLC_HYBRID_STATIC, 0.25}};
     struct slc_hybrid queue = {.wish = {SLC_HYBRID_QUEUE, 0}};
@@ -201,12 +201,12 @@ static void plans_what_is_asked_for(void)
 SLC_SUITE(hybrid)
 {
     static const struct slc_test tests[] = {
-        {"what can be asked for is understood and named", understands_wishes},
-        {"all else is refused, saying what there is", refuses_what_is_none},
-        {"no share has a name, too", names_what_is_not_asked_for},
+        {"valid splits are parsed and named", understands_wishes},
+        {"anything else is rejected with the valid choices", rejects_invalid_splits},
+        {"no split has a name, too", names_no_split},
         {"rates divide", divides_by_rates},
-        {"an adaptive share settles", settles_where_both_end_together},
-        {"passes begin with what is asked for", plans_what_is_asked_for},
+        {"an adaptive split converges", converges_where_both_end_together},
+        {"passes begin with the requested fraction", plans_the_requested_fraction},
         {"the CPU is left out if its part costs more than it saves", leaves_the_cpu_out},
         {"the cost of the CPU's part", costs},
     };

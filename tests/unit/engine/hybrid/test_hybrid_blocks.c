@@ -1,6 +1,6 @@
 /*
- * Who gets which block: passes are played step by step, by two sides whose rates and slots are
- * given and whose clock is the test's own, so that what comes out can be compared with what should.
+ * Distribution of blocks: passes are simulated step by step with two sides of given rates and slots
+ * and with the test's own clock, so that the result can be compared with the ideal one.
  */
 #include "engine/hybrid/hybrid_blocks.h"
 #include "slc_test.h"
@@ -13,24 +13,24 @@
 
 enum { BLOCKS_MOST = 400 };
 
-/* What is played. */
+/* A simulated scene. */
 struct scene {
     uint64_t count;
     uint64_t nnz[BLOCKS_MOST];
-    uint8_t state[BLOCKS_MOST];    /* as the pass begins */
+    uint8_t state[BLOCKS_MOST];    /* at the start of the pass */
     double rate[SLC_HYBRID_PARTS]; /* nonzeros a second */
     unsigned slots;
-    unsigned backlog; /* blocks that the device takes before it has computed them */
+    unsigned backlog; /* blocks in progress on the device at a time */
 };
 
 struct player {
-    uint64_t block[BLOCKS_MOST]; /* in hand: the first is being computed */
-    bool slot[BLOCKS_MOST];      /* it lies in one */
+    uint64_t block[BLOCKS_MOST]; /* blocks in progress: the first is being computed */
+    bool slot[BLOCKS_MOST];      /* whether it is in a slot */
     unsigned count;
-    double free_at; /* when it will be done with that */
+    double free_at; /* time when that is finished */
 };
 
-/* A pass that goes on. */
+/* A simulated pass. */
 struct play {
     const struct scene *scene;
     struct slc_hybrid_blocks pass;
@@ -61,7 +61,7 @@ static void give(struct play *play, enum slc_hybrid_side side, uint64_t block, b
     player->block[player->count++] = block;
 }
 
-/* Whatever can be taken at this moment is: reads are done at once. */
+/* Assigns all available blocks: reads finish at once. */
 static void take_all(struct play *play)
 {
     bool some = true;
@@ -87,7 +87,7 @@ static void take_all(struct play *play)
     }
 }
 
-/* The next block is done. False where there is none. */
+/* Finishes the next block. Returns false if there is none. */
 static bool advance(struct play *play)
 {
     const struct player *cpu = &play->player[SLC_HYBRID_CPU];
@@ -118,7 +118,7 @@ static bool advance(struct play *play)
     return true;
 }
 
-/* A whole pass, after which every block has been taken once. Returns when it ended. */
+/* Simulates a whole pass, in which every block is assigned once. Returns its duration. */
 static double play_pass(const struct scene *scene, struct slc_hybrid *share)
 {
     struct play *play = calloc(1, sizeof *play);
@@ -152,8 +152,8 @@ static double play_pass(const struct scene *scene, struct slc_hybrid *share)
     return end;
 }
 
-/* Blocks of falling size, each as large as `spread` times the smallest at most; a device `times` as
- * quick as the CPU. */
+/* Blocks of descending size, the largest `spread` times the smallest; a device `times` as fast
+ * as the CPU. */
 static struct scene make_scene(uint64_t count, double spread, double times)
 {
     struct scene scene = {.count = count, .rate = {1e6, times * 1e6}, .slots = 6, .backlog = 3};
@@ -176,13 +176,13 @@ static uint64_t all_nnz(const struct scene *scene)
     return nnz;
 }
 
-/* What both could do together, never waiting. */
+/* The time of both together without waiting. */
 static double ideal_seconds(const struct scene *scene)
 {
     return (double)all_nnz(scene) / (scene->rate[SLC_HYBRID_CPU] + scene->rate[SLC_HYBRID_GPU]);
 }
 
-/* Of these blocks every so many-th is held. */
+/* Every N-th of these blocks is resident. */
 static void hold(struct scene *scene, unsigned every)
 {
     for (uint64_t b = 0; every > 0 && b < scene->count; b += every) {
@@ -190,7 +190,7 @@ static void hold(struct scene *scene, unsigned every)
     }
 }
 
-/* A fixed fraction: within a block of what is asked for, whatever the rates. */
+/* A fixed fraction: within a block of the requested fraction, for any rates. */
 static void test_static(void)
 {
     static const double fractions[] = {0, 0.01, 0.3, 0.5, 0.9, 1};
@@ -212,7 +212,7 @@ static void test_static(void)
     }
 }
 
-/* Blocks that stay with the device count towards its part, and stay even where they are more. */
+/* Resident blocks count towards the device's part, and are kept even if they exceed it. */
 static void test_residents(void)
 {
     for (unsigned tenths = 0; tenths <= 10; tenths++) {
@@ -221,7 +221,7 @@ static void test_residents(void)
         struct slc_hybrid queue = {.wish = {SLC_HYBRID_QUEUE, 0}};
 
         for (uint64_t b = 0; b < scene.count; b++) {
-            /* Some are there, some are to come. */
+            /* Some are resident, some are to become resident. */
             if (b % 10 < tenths) {
                 scene.state[b] =
                     b % 2 == 0 ? SLC_HYBRID_OF_GPU : SLC_HYBRID_OF_GPU | SLC_HYBRID_HELD;
@@ -234,7 +234,7 @@ static void test_residents(void)
     }
 }
 
-/* All but one stay with the device: it leaves that one to the CPU as long as it has others. */
+/* All but one are resident: the device leaves that block to the CPU while it has others. */
 static void test_one_free(void)
 {
     for (uint64_t count = 2; count <= 8; count++) {
@@ -260,7 +260,7 @@ static void test_one_free(void)
     }
 }
 
-/* What stays with the device is no reason for the CPU to be idle at the end. */
+/* Resident blocks must not leave the CPU idle at the end. */
 static void test_queue_with_residents(void)
 {
     for (unsigned read = 0; read <= 1; read++) {
@@ -278,7 +278,7 @@ static void test_queue_with_residents(void)
     }
 }
 
-/* Both sides end at about the same time, whoever is quicker and wherever blocks lie. */
+/* Both sides end at about the same time, for any rates and locations of blocks. */
 static void test_queue(void)
 {
     static const double times[] = {0.1, 1, 4, 30};
@@ -296,7 +296,7 @@ static void test_queue(void)
     }
 }
 
-/* The device takes the large blocks. */
+/* The device gets the large blocks. */
 static void test_ends(void)
 {
     struct scene scene = make_scene(200, 5, 1);
@@ -320,13 +320,13 @@ static void test_ends(void)
         last[side] = block;
         count[side]++;
     }
-    /* Nobody gives anything back: each in turn. */
+    /* Without feedback the sides alternate. */
     CU_ASSERT_EQUAL(count[SLC_HYBRID_CPU], 100);
     CU_ASSERT_EQUAL(count[SLC_HYBRID_GPU], 100);
     CU_ASSERT_EQUAL(last[SLC_HYBRID_CPU], last[SLC_HYBRID_GPU] + 1);
 }
 
-/* The fraction comes out near what the rates are, in the first pass and ever nearer in others. */
+/* The fraction is close to the ratio of rates in the first pass, and closer in later ones. */
 static void test_adaptive(void)
 {
     static const double times[] = {0.1, 0.5, 1, 3, 20};
@@ -351,7 +351,7 @@ static void test_adaptive(void)
     }
 }
 
-/* A side that changes its pace half way: the fraction follows. */
+/* A side changes its speed halfway: the fraction follows. */
 static void test_follows(void)
 {
     struct scene scene = make_scene(300, 1, 9);
@@ -366,7 +366,7 @@ static void test_follows(void)
     CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_planned(&share), 0.5, 0.02);
 }
 
-/* A side that was held up in the first pass is tried again, and has its part in the end. */
+/* A side that was delayed in the first pass is tried again, and gets its part in the end. */
 static void test_held_up(void)
 {
     for (unsigned residents = 0; residents <= 8; residents += 8) {
@@ -386,7 +386,7 @@ static void test_held_up(void)
     }
 }
 
-/* One that is so slow that a block takes it longer than everything the other is not. */
+/* A side so slow that a block takes longer than the whole pass on the other is not tried again. */
 static void test_hopeless(void)
 {
     struct scene scene = make_scene(16, 1, 200);
@@ -398,7 +398,7 @@ static void test_hopeless(void)
     }
 }
 
-/* Nothing, one block, and two. */
+/* No block, one, and two. */
 static void test_few_blocks(void)
 {
     static const struct slc_hybrid_wish wishes[] = {
@@ -426,7 +426,7 @@ static void test_few_blocks(void)
     }
 }
 
-/* Any sizes, states, rates and numbers of slots: every block is taken once. */
+/* Any sizes, states, rates and numbers of slots: every block is assigned once. */
 static void test_anything(void)
 {
     for (uint64_t round = 0; round < 300; round++) {
@@ -462,10 +462,10 @@ SLC_SUITE(hybrid_blocks)
         {"a fixed fraction", test_static},
         {"blocks that stay with the device", test_residents},
         {"one block that does not stay", test_one_free},
-        {"a queue beside blocks that stay", test_queue_with_residents},
+        {"a queue with resident blocks", test_queue_with_residents},
         {"a queue from both ends", test_queue},
-        {"the device takes the large blocks, the CPU the small ones", test_ends},
-        {"what is measured divides the rest, and later passes", test_adaptive},
+        {"the device gets the large blocks, the CPU the small ones", test_ends},
+        {"measured rates divide the rest, and later passes", test_adaptive},
         {"a side that changes its pace", test_follows},
         {"a side that was held up", test_held_up},
         {"a side that is too slow for a block", test_hopeless},

@@ -1,4 +1,4 @@
-/* Which side of a machine has which tiles, and who waits for whom. */
+/* Assignment of tiles to the CPU and the device, and waiting. */
 #include "engine/hybrid/hybrid_tiles.h"
 #include "slc_test.h"
 
@@ -35,7 +35,7 @@ static enum slc_hybrid_side one(uint64_t ordinal, uint64_t busy_ns)
     return place.side;
 }
 
-/* After k tiles the device has had as many as its fraction of them has whole ones. */
+/* After k tiles the device has had the integer part of its fraction of k. */
 static void a_fraction_divides(void)
 {
     static const double fractions[] = {0, 0.1, 0.25, 0.4, 0.5, 0.7, 0.99, 1};
@@ -52,7 +52,7 @@ static void a_fraction_divides(void)
     }
 }
 
-/* A tile's side is its own, in whatever order tiles come. */
+/* The side of a tile does not depend on the order of arrival. */
 static void ordinals_decide(void)
 {
     enum slc_hybrid_side seen[100];
@@ -69,7 +69,7 @@ static void ordinals_decide(void)
     slc_hybrid_tiles_destroy(&sides);
 }
 
-/* As a queue the device's places go first; every place has a number of its own. */
+/* As a queue, the device's places are filled first; every place has its own number. */
 static void the_device_first(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -91,7 +91,7 @@ static void the_device_first(void)
     slc_hybrid_tiles_destroy(&sides);
 }
 
-/* The device takes a third of the time: after a tenth of the tiles it gets three quarters. */
+/* The device needs a third of the time: after a tenth of the tiles it gets three quarters. */
 static void a_tenth_is_measured(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -120,7 +120,7 @@ static void a_tenth_is_measured(void)
     slc_hybrid_tiles_destroy(&sides);
 }
 
-/* A side that nothing is known of gets none by a fraction. */
+/* A side without measurements gets no tiles by a fraction. */
 static void one_side_is_not_measured(void)
 {
     open_sides(SLC_HYBRID_ADAPTIVE, 0, 1, 1, 20, false);
@@ -136,7 +136,7 @@ struct waiting {
     enum slc_status status;
 };
 
-/* Takes a place, holds it until all tiles before have left theirs, and leaves. */
+/* Acquires a place, holds it until all earlier tiles have released theirs, and releases it. */
 static uint64_t passed;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
@@ -161,9 +161,9 @@ static void *hold_in_order(void *context)
     return NULL;
 }
 
-/* Started last tile first, fewer places than tiles, each held until the tiles before are through.
- */
-static void nobody_waits_for_ever(void)
+/* Started in reverse order, with fewer places than tiles, each held until the earlier tiles are
+ * done. */
+static void no_thread_waits_forever(void)
 {
     static const double fractions[] = {0, 0.5, 1};
 
@@ -185,7 +185,7 @@ static void nobody_waits_for_ever(void)
     }
 }
 
-/* Of those who wait for a tile before theirs, for any place and for one of a side nobody stays. */
+/* An abort wakes all waiters: for an earlier tile, for any place, and for a place of one side. */
 static void an_abort_wakes(void)
 {
     for (unsigned i = 0; i < 3; i++) {
@@ -213,7 +213,7 @@ static const struct slc_test tests[] = {
     {"the device first", the_device_first},
     {"a tenth is measured", a_tenth_is_measured},
     {"one side is not measured", one_side_is_not_measured},
-    {"nobody waits for ever", nobody_waits_for_ever},
+    {"no thread waits forever", no_thread_waits_forever},
     {"an abort wakes", an_abort_wakes},
 };
 

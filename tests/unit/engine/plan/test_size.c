@@ -1,4 +1,4 @@
-/* Sizes: what is understood, exactly, and what is refused. */
+/* Parsing of sizes: exact values, and errors. */
 #include "base/memory/memory.h"
 #include "engine/plan/plan.h"
 #include "slc_test.h"
@@ -58,7 +58,7 @@ static void understands_shares(void)
     CU_ASSERT_EQUAL(bytes, total / 8);
 }
 
-static void refuses_the_rest(void)
+static void rejects_the_rest(void)
 {
     static const struct {
         const char *text;
@@ -103,8 +103,8 @@ SLC_SUITE(size)
 {
     static const struct slc_test tests[] = {
         {"units, fractions and the largest size", understands_units},
-        {"shares of memory", understands_shares},
-        {"what is no size is refused with a reason", refuses_the_rest},
+        {"fractions of memory", understands_shares},
+        {"an invalid size is rejected with a reason", rejects_the_rest},
     };
 
     return slc_test_main("engine: size", tests, SLC_COUNT(tests), argc, argv);

@@ -1,4 +1,4 @@
-/* Plans: every part counted, the minimum exact, the rest of the budget spent where it helps. */
+/* Plans: every part counted, the minimum exact, the rest of the budget used where it helps. */
 #include "base/memory/memory.h"
 #include "cp_fixture.h"
 #include "one_layout.h"
@@ -9,7 +9,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* A store of five blocks with one full tile each, but for the last. */
+/* A store of five blocks with one tile each, full except the last. */
 static void open_five_blocks(struct slc_store *store)
 {
     const uint64_t dims[3] = {300, 200, 100};
@@ -52,7 +52,7 @@ static void large_budgets_cache_everything(void)
     CU_ASSERT_EQUAL(plan.cached_blocks, 5);
     CU_ASSERT_EQUAL(plan.cache_bytes, plan.layouts[0].store_bytes);
     CU_ASSERT_EQUAL(plan.iteration_read_bytes, 0);
-    CU_ASSERT_EQUAL(plan.slot_count, 5); /* never more than there are blocks */
+    CU_ASSERT_EQUAL(plan.slot_count, 5); /* never more than the number of blocks */
     CU_ASSERT_EQUAL(plan.passes, 3);
     CU_ASSERT_EQUAL(plan.threads, 2);
     CU_ASSERT_TRUE(plan.process_bytes > slc_memory_resident() / 2);
@@ -104,7 +104,7 @@ static void tight_budgets_buy_slots_then_cache(void)
     uint64_t slot_bytes, read_before = UINT64_MAX;
 
     open_five_blocks(&store);
-    request.threads = 1; /* one strategy only, so that all the room goes to slots and cache */
+    request.threads = 1; /* a single strategy, so that all memory goes to slots and cache */
     SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     slot_bytes = plan.slot_bytes;
     for (unsigned extra = 0; extra <= 8; extra++) {
@@ -123,10 +123,10 @@ static void tight_budgets_buy_slots_then_cache(void)
     slc_store_close(&store);
 }
 
-/* A budget without room for any scratch: columns of the output are divided. */
+/* A budget too small for any scratch: columns of the output are divided. */
 static void columns_where_scratch_does_not_fit(void)
 {
-    /* Long enough that a tile's rows are too many for a window, and would be sorted. */
+    /* So large that the rows of a tile exceed a window and would need sorting. */
     static const uint64_t dims[3] = {200000, 100, 100};
     struct slc_plan_request request = fixture_request(16);
     struct slc_error err = SLC_ERROR_INIT;
@@ -227,7 +227,7 @@ static void the_kept_set_has_its_size_and_is_spread(void)
 
             for (uint64_t b = 0; b < count; b++) {
                 members += slc_plan_keeps(kept, count, b);
-                /* Every head of the file holds its share, rounded up. */
+                /* Every prefix of the file has its share, rounded up. */
                 CU_ASSERT_TRUE(members * count >= b * kept);
                 CU_ASSERT_TRUE(members * count < (b + 1) * kept + count);
             }
@@ -243,8 +243,8 @@ static void keep_bytes_read(void *context, const struct slc_cp_iteration *iterat
     bytes_read[iteration->iteration - 1] = iteration->bytes_read;
 }
 
-/* Once the cache is filled, each pass reads what the plan says to the byte; before, all of it. */
-static void passes_read_what_is_planned(void)
+/* With a filled cache, each pass reads exactly the planned bytes; before, the whole file. */
+static void passes_read_the_planned_bytes(void)
 {
     const uint64_t dims[3] = {300, 200, 100};
     struct slc_plan_request request = fixture_request(4);
@@ -266,7 +266,7 @@ static void passes_read_what_is_planned(void)
     options.tolerance = 0;
     options.iteration = keep_bytes_read;
     options.context = bytes_read;
-    request.threads = 1; /* one strategy only, so that all the room goes to the cache */
+    request.threads = 1; /* a single strategy, so that all memory goes to the cache */
     request.slots = 2;
     for (unsigned part = 0; part <= 8; part++) {
         struct slc_cp_result result;
@@ -346,7 +346,7 @@ static void factors_beyond_the_address_space(void)
     struct slc_error err = SLC_ERROR_INIT;
     char path[512];
 
-    /* One nonzero: two would be further apart than a tile may reach. */
+    /* One nonzero: two would be further apart than the largest extent of a tile. */
     fixture_random(&tensor, 2, dims, 1, slc_test_seed());
     fixture_store(&tensor, slc_test_folder(), "long", SLC_CODEC_PACKED, 4096, path);
     fixture_destroy(&tensor);
@@ -356,8 +356,8 @@ static void factors_beyond_the_address_space(void)
     slc_store_close(&store);
 }
 
-/* Copies are planned where all fits beside the store, and never where they may not be. */
-static void copies_take_what_is_left(void)
+/* Replicas are planned if everything fits next to the store, and never if they are disabled. */
+static void replicas_use_the_rest(void)
 {
     struct slc_plan_request request = fixture_request(8);
     struct slc_store store;
@@ -418,8 +418,7 @@ static void copies_take_what_is_left(void)
     slc_store_close(&store);
 }
 
-/* Copies that are asked for are part of the minimum, whatever the kernels of a larger budget take.
- */
+/* Requested replicas are part of the minimum, whatever kernels a larger budget would use. */
 static void the_minimum_with_copies_works(void)
 {
     static const uint32_t ranks[] = {1, 16, 333};
@@ -480,11 +479,11 @@ SLC_SUITE(plan)
         {"the schedule follows the blocks", schedules_follow_the_blocks},
         {"an MTTKRP needs no factor of its own mode", mttkrp_leaves_its_own_factor_out},
         {"the kept set has its size and is spread", the_kept_set_has_its_size_and_is_spread},
-        {"passes read what is planned", passes_read_what_is_planned},
+        {"passes read the planned bytes", passes_read_the_planned_bytes},
         {"wrong requests are refused", wrong_requests_are_refused},
         {"defaults come from the machine", defaults_come_from_the_machine},
         {"factors beyond the address space", factors_beyond_the_address_space},
-        {"copies per mode take what is left", copies_take_what_is_left},
+        {"replicas per mode use the remaining memory", replicas_use_the_rest},
         {"the minimum with copies works", the_minimum_with_copies_works},
         {"schedules by name", schedules_have_names},
         {"copies by name", copies_have_names},

@@ -1,4 +1,4 @@
-/* See contract_fixture.h. */
+/* Contracts random stores and compares with a naive product. */
 #include "contract_fixture.h"
 
 #include "base/random.h"
@@ -98,7 +98,7 @@ double product_of(const struct problem *problem, uint64_t i)
     return product;
 }
 
-/* What the builder would have been given: a view of the input's columns, with products. */
+/* The input of an equivalent build: a view of the input's columns, with products as values. */
 static void derive(const struct problem *problem, struct input *derived)
 {
     *derived = (struct input){.count = problem->input.count};

@@ -1,6 +1,6 @@
 /*
- * Tests of tensor times vectors share this: a random store, vectors for some of its modes, and a
- * naive specification of what their product is.
+ * Shared by the tests of tensor times vectors: a random store, vectors for some of its modes, and a
+ * naive specification of their product.
  */
 #ifndef SLC_CONTRACT_FIXTURE_H
 #define SLC_CONTRACT_FIXTURE_H
@@ -8,7 +8,7 @@
 #include "builder_fixture.h"
 #include "engine/product/contract.h"
 
-/* A store, a vector for some of its modes, and what is to become of them. */
+/* A store, vectors for some of its modes, and the expected result. */
 struct problem {
     struct input input;
     char store[256];
@@ -21,7 +21,7 @@ struct problem {
 
 extern const struct build plenty;
 
-/* `contracted`: bit n where mode n has a vector. Small integers make every sum exact. */
+/* `contracted`: bit n if mode n has a vector. Small integers make every sum exact. */
 void problem_create(struct problem *problem,
                     unsigned order,
                     const uint64_t *dims,
@@ -32,16 +32,16 @@ void problem_create(struct problem *problem,
                     const struct build *build);
 void problem_destroy(struct problem *problem);
 
-/* The product of an entry with the vectors' numbers. */
+/* The product of a nonzero with the elements of the vectors. */
 double product_of(const struct problem *problem, uint64_t i);
 
 /*
- * Contracts by the options and compares with the naive product, bit for bit; removes the result.
- * True when sums came in the order of the result.
+ * Contracts with the options and compares with the naive product, bit for bit; removes the result.
+ * Returns true if sums were in the order of the result.
  */
 bool check_exact(struct problem *problem);
 
-/* The smallest budget, as the refusal of a smaller one names it. */
+/* The smallest budget, as named by the error of a smaller one. */
 uint64_t named_budget(const struct slc_contract_options *options);
 
 #endif

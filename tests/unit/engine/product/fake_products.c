@@ -1,4 +1,4 @@
-/* See fake_products.h. */
+/* Multiplies tiles on the CPU and checks the contract of tile products. */
 #include "fake_products.h"
 
 #include "base/device.h"
@@ -16,7 +16,7 @@ struct fake_lane {
     double sums[SLC_TILE_NNZ];
 };
 
-/* Whether this call is the one to fail; under the mutex. */
+/* Whether this call must fail; the mutex must be held. */
 static enum slc_status may_fail(struct fake_products *fake, const char *what, struct slc_error *err)
 {
     return ++fake->calls == fake->refuse ? slc_fail(err, SLC_ERR_SYSTEM, "refused to %s", what)
@@ -59,11 +59,11 @@ open_fake(void *self, const struct slc_matrix *const matrices[SLC_MAX_ORDER], st
 }
 
 /* Whether nonzero i of a chunk belongs to the lane's last fiber. */
-static bool goes_on(const struct fake_products *fake,
-                    const struct fake_lane *lane,
-                    const struct slc_tile_view *tile,
-                    const struct slc_chunk_view *chunk,
-                    uint32_t i)
+static bool continues_fiber(const struct fake_products *fake,
+                            const struct fake_lane *lane,
+                            const struct slc_tile_view *tile,
+                            const struct slc_chunk_view *chunk,
+                            uint32_t i)
 {
     for (unsigned mode = 0; mode < tile->order; mode++) {
         if (fake->vectors[mode] == NULL && lane->count > 0 &&
@@ -88,7 +88,7 @@ static void take_nonzero(const struct fake_products *fake,
                                            tile->corner[mode] + chunk->offset[mode][i]);
         }
     }
-    if (!goes_on(fake, lane, tile, chunk, i)) {
+    if (!continues_fiber(fake, lane, tile, chunk, i)) {
         for (unsigned mode = 0; mode < tile->order; mode++) {
             lane->offset[mode][lane->count] = chunk->offset[mode][i];
         }
@@ -139,7 +139,7 @@ static struct fake_lane *free_lane(const struct fake_products *fake)
     return NULL;
 }
 
-/* Under the mutex. NULL: the worker's own. */
+/* The mutex must be held. NULL: the worker multiplies itself. */
 static struct fake_lane *choose_lane(struct fake_products *fake, const struct slc_tile_view *tile)
 {
     struct fake_lane *lane = NULL;

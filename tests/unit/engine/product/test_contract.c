@@ -1,10 +1,10 @@
 /*
  * Tensor times vectors against a naive specification.
  *
- * Identity: the result is the store that would be built from the input with each value multiplied
- * by the vectors' numbers and the contracted modes left out. With small integers all sums are
- * exact, whatever their order, so the stores agree bit for bit. With reals the same bits come out
- * of any number of threads and any memory. Refusals name what is wrong; faults leave nothing.
+ * Identity: the result is the store built from the input with each value multiplied by the vector
+ * elements and the contracted modes removed. With small integers all sums are exact in any order,
+ * so the stores agree bit for bit. With reals the bits are the same for any number of threads and
+ * any memory. Errors name the cause; faults leave no files.
  */
 #include "base/error/fault.h"
 #include "contract_fixture.h"
@@ -42,7 +42,7 @@ static void test_against_naive(void)
         {5, {8, 9, 10, 11, 12}, 30000, 4, UNIFORM},
         {6, {3, 4, 1, 5, 6, 7}, 20000, 33, EQUAL},
         {6, {3, 4, 1, 5, 6, 7}, 20000, 63, UNIFORM},
-        {3, {1009, 203, 71}, 60000, 0, SKEWED}, /* by no vector: the store itself */
+        {3, {1009, 203, 71}, 60000, 0, SKEWED}, /* without vectors: the store itself */
         {3, {10, 20, 30}, 0, 2, UNIFORM},
         {3, {10, 20, 30}, 1, 2, UNIFORM},
         {3, {10, 20, 30}, 0, 7, UNIFORM},
@@ -72,7 +72,7 @@ static void test_against_naive(void)
     }
 }
 
-/* The same bits from any number of threads and the least memory that is enough. */
+/* The same bits for any number of threads and the smallest sufficient memory. */
 static void test_independence(void)
 {
     static const uint64_t dims[] = {200, 3000, 40};
@@ -127,10 +127,10 @@ static void test_number_independence(void)
     problem_destroy(&problem);
 }
 
-/* What the resident process may grow by between a plan and a run. */
+/* Allowance for growth of the resident process between a plan and a run. */
 #define GROWTH_BYTES (UINT64_C(8) << 20)
 
-/* A dry run names the budget that works, and touches neither vectors nor disk. */
+/* A dry run names a sufficient budget, and reads neither vectors nor disk. */
 static void test_dry_run(void)
 {
     static const uint64_t dims[] = {40, 30, 20};
@@ -226,7 +226,7 @@ static void test_refused(void)
     problem_destroy(&problem);
 }
 
-/* An existing store stays as it is without overwrite, and a result may replace its own source. */
+/* An existing store is kept without overwrite, and a result may replace its own source. */
 static void test_existing_output(void)
 {
     static const uint64_t dims[] = {20, 30, 40};
@@ -245,7 +245,8 @@ static void test_existing_output(void)
     problem_destroy(&problem);
 }
 
-/* Of a relabelled store, whose sums are sorted; or with the contracted mode's fibers together. */
+/* A relabelled store, whose sums are sorted; or a store with the contracted mode's fibers
+ * together. */
 static void create_to_fail(struct problem *problem, bool ordered)
 {
     static const uint64_t dims[] = {40, 300, 50};
@@ -258,7 +259,7 @@ static void create_to_fail(struct problem *problem, bool ordered)
     problem->options.sort = !ordered;
 }
 
-/* Every file operation fails once: nothing is left, and the source is whole. */
+/* Every file operation fails once: no files are left, and the source is intact. */
 static void fail_files(bool ordered)
 {
     static const enum slc_faulty_kind kinds[] = {SLC_FAULTY_OPEN, SLC_FAULTY_READ, SLC_FAULTY_WRITE,

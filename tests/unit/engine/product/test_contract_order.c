@@ -1,8 +1,8 @@
 /*
- * Tensor times vectors where sums come in the order of the result.
+ * Tensor times vectors with sums in the order of the result.
  *
- * Identities: with small integers the result is that of a naive specification, bit for bit; with
- * reals it is the file that sorting makes, for any number of threads and the least memory.
+ * Identities: with small integers the result equals a naive specification, bit for bit; with reals
+ * it equals the file made by sorting, for any number of threads and the smallest memory.
  */
 #include "contract_fixture.h"
 #include "convert/layout/relayout.h"
@@ -19,7 +19,7 @@ struct order_case {
     unsigned fibers; /* mode whose fibers the store keeps together */
     unsigned contracted;
     enum shape shape;
-    bool ordered; /* sums come in the order of the result */
+    bool ordered; /* sums are in the order of the result */
 };
 
 static const struct order_case order_cases[] = {
@@ -32,13 +32,13 @@ static const struct order_case order_cases[] = {
     /* Keys beyond 64 bits, of the store and of the result. */
     {4, {1000000, 500, 1000000, 1000000}, 100000, 1, 2, UNIFORM, true},
     {5, {1000000, 1000000, 1000000, 8, 1000000}, 100000, 3, 8, UNIFORM, true},
-    /* A contracted mode of length 1 keeps any order. */
+    /* A contracted mode of size 1 keeps any order. */
     {4, {30, 1, 50, 40}, 20000, 2, 6, UNIFORM, true},
     {4, {30, 1, 50, 40}, 20000, 0, 2, UNIFORM, true},
     {3, {1, 1, 40}, 30, 2, 4, UNIFORM, true},
     {3, {10, 20, 30}, 0, 1, 2, UNIFORM, true},
     {3, {10, 20, 30}, 1, 1, 2, UNIFORM, true},
-    /* Other modes, more than the fibers' own, and tiles that end early are sorted. */
+    /* Other modes, more modes than the fibers' own, and tiles that end early need sorting. */
     {3, {40, 50, 60}, 100000, 0, 2, UNIFORM, false},
     {3, {40, 50, 60}, 100000, 0, 3, UNIFORM, false},
     {3, {UINT64_C(1) << 33, 10, 5}, 20000, 1, 2, UNIFORM, false},
@@ -53,7 +53,7 @@ static void create_in_order(struct problem *problem, const struct order_case *c,
     problem_create(problem, c->order, c->dims, c->count, c->contracted, c->shape, integers, &build);
     problem->options.fibers = SLC_FIBERS_NONE;
     problem->options.overwrite = true;
-    /* Where a run may be inherited. */
+    /* If a run may be inherited. */
     if (c->contracted != 1U << c->fibers && c->ordered) {
         problem->options.fibers = SLC_FIBERS_AUTO;
     }
@@ -70,7 +70,7 @@ static void test_in_order(void)
     }
 }
 
-/* Real values: the file that sorting makes, for any number of threads and the least memory. */
+/* Real values: the file made by sorting, for any number of threads and the smallest memory. */
 static void test_in_order_bits(void)
 {
     for (size_t i = 0; i < SLC_COUNT(order_cases); i++) {
@@ -108,7 +108,8 @@ static void test_in_order_bits(void)
     }
 }
 
-/* Each tile's part of a fiber is finite, and their sum is not: named, sorted or not. */
+/* Each tile's part of a fiber is finite, and their sum is not: reported with its position,
+ * sorted or not. */
 static void test_overflow_across_tiles(void)
 {
     static const uint64_t dims[] = {1, 300000};
@@ -159,7 +160,7 @@ static void add_fibers(const struct problem *problem, unsigned mode)
     slc_relayout_close(&layouts);
 }
 
-/* A store whose own order keeps no fibers, with a layout that does: read for one mode or more. */
+/* A store whose own order keeps no fibers, with a layout that does: used for one mode or more. */
 static void test_fiber_layout(void)
 {
     static const uint64_t dims[] = {300, 3000, 70};

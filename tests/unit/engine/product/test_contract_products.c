@@ -1,9 +1,9 @@
 /*
- * Tensor times vectors where somebody else multiplies tiles, all or some of them.
+ * Tensor times vectors with an external multiplier for all or some of the tiles.
  *
- * Identities: with small integers the store is that of a naive specification, bit for bit, however
- * tiles are divided and in whatever pieces sums are delivered; with reals, and all tiles there, the
- * bytes do not depend on the number of lanes and threads. Whatever fails, nothing is left.
+ * Identities: with small integers the store equals a naive specification, bit for bit, for any
+ * division of tiles and any delivered pieces of sums; with reals and all tiles on one side, the
+ * bytes do not depend on the number of lanes and threads. After any fault, no files are left.
  */
 #include "base/error/fault.h"
 #include "contract_fixture.h"
@@ -31,7 +31,7 @@ static const struct shape_case cases[] = {
     {3, {2, 100000, 2}, 200000, 2, UNIFORM, 1, false},
     {3, {9, 7, 5}, 3000, 4, ZEROS, 2, false},
     {4, {1000000, 500, 1000000, 1000000}, 30000, 2, UNIFORM, 1, false},
-    /* More than the fibers' own mode; modes of length 1; one longer than a number of 32 bits. */
+    /* More modes than the fibers' own; modes of size 1; a mode larger than 2^32. */
     {3, {40, 50, 60}, 50000, 3, UNIFORM, 0, false},
     {4, {30, 1, 50, 40}, 20000, 6, UNIFORM, 2, false},
     {6, {3, 4, 1, 5, 6, 7}, 20000, 33, EQUAL, 6, false},
@@ -92,7 +92,7 @@ static void test_against_naive(void)
     }
 }
 
-/* Reals: where all tiles are multiplied alike nothing shows who has taken them. */
+/* Reals: if all tiles are multiplied in the same way, the result does not show on which side. */
 static void test_lanes(void)
 {
     for (size_t i = 0; i < SLC_COUNT(cases); i += 3) {
@@ -125,7 +125,8 @@ static void test_lanes(void)
     }
 }
 
-/* What products take is part of the budget; a dry run opens nothing, and no vector, no product. */
+/* The memory of products is part of the budget; a dry run opens nothing, and without vectors
+ * there is no product. */
 static void test_memory(void)
 {
     struct slc_contract_report without, with;
@@ -183,7 +184,7 @@ static const struct shape_case failing[] = {
     {3, {400, 300, 50}, 80000, 7, UNIFORM, 3, false},
 };
 
-/* Every call that may fail does, one after the other. */
+/* Every fallible call fails, one after the other. */
 static void test_refusals(void)
 {
     for (size_t i = 0; i < SLC_COUNT(failing); i++) {

@@ -1,6 +1,6 @@
 /*
- * The two files of a product, through every crash: never one of a new result beside one of an
- * earlier, never half a file; both after success, and nothing beside them.
+ * The two files of a product through every crash: never files of two results together, never a
+ * partial file; both exist after success, without other files.
  */
 #include "crash_try.h"
 #include "slc_test.h"
@@ -18,7 +18,7 @@ enum { FIBERS = 700, MODES = 2, COLS = 3 };
 
 static const char folder[] = "/run/product";
 
-/* A result whose numbers all follow from one. */
+/* A result whose numbers are all derived from one. */
 struct result {
     int64_t number;
     bool replaces;
@@ -75,7 +75,7 @@ static void prepare(void *context, const struct slc_files *files)
     }
 }
 
-/* The number of the result that a file is of; 0: it is not there; -1: it is not whole. */
+/* The number of the file's result; 0: missing; -1: incomplete. */
 static int64_t number_of(const struct slc_files *files, const char *path, bool coords)
 {
     const uint64_t row_bytes = (coords ? MODES : COLS) * sizeof(int64_t);
@@ -151,7 +151,7 @@ static void sweep(bool replaces)
     slc_crash_report_print(&report, operation.name, &bounds);
     slc_recorded_destroy(disk);
     CU_ASSERT_EQUAL(report.bad, 0);
-    /* Where there is an earlier product, its folder's name is on the drive before sync 1. */
+    /* If there is an earlier product, the name of its folder is on the drive before sync 1. */
     CU_ASSERT_EQUAL(slc_crash_needless(&operation, &bounds), replaces ? 1 : 0);
 }
 

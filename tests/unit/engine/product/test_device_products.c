@@ -1,6 +1,7 @@
 /*
- * The table of a device's products, taken as an operation does that knows no device: everything is
- * multiplied once, by whoever is to, and what cannot be on the device is done without where it may.
+ * The table of a device's products, used like by an operation that knows no device: every tile is
+ * multiplied once on the right side, and without a usable device everything is done on the CPU, if
+ * allowed.
  */
 #include "engine/product/device_products.h"
 #include "engine/stream/tile_stream.h"
@@ -12,11 +13,11 @@
 
 enum { WORKERS_MAX = 32 };
 
-/* Sums of a pass, each worker's own. */
+/* The sums of a pass, separate for each worker. */
 struct pass {
     const struct ttm_problem *problem;
     const struct slc_tile_products *products;
-    double sum[WORKERS_MAX]; /* of all rows' elements */
+    double sum[WORKERS_MAX]; /* over the elements of all rows */
     uint64_t nnz[WORKERS_MAX];
 };
 
@@ -148,7 +149,7 @@ static void all_is_multiplied(void)
         products.streams = 2;
         SLC_ASSERT_OK(run_pass(&problem, &products, 1, &err), &err);
         CU_ASSERT_EQUAL(products.plan.streams, 2);
-        /* The least that works. */
+        /* The smallest sufficient memory. */
         SLC_ASSERT_OK(run_pass(&problem, &products, 0, &err), &err);
         CU_ASSERT_EQUAL(products.plan.streams, 2);
         CU_ASSERT_EQUAL(products.plan.total_bytes, products.plan.minimum_bytes);
@@ -159,7 +160,7 @@ static void all_is_multiplied(void)
     ttm_problem_destroy(&problem);
 }
 
-/* No device, or one with too little memory, or one that does not open. */
+/* No device, a device with too little memory, or one that fails to open. */
 static void done_without(void)
 {
     struct slc_device_products none = {.device = NULL};

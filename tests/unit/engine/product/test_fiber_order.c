@@ -1,6 +1,6 @@
 /*
- * Whole fibers of a mode: from the store where it has them, else from a temporary store, of which
- * nothing is left, whatever fails.
+ * Whole fibers of a mode: from the store if it has them, otherwise from a temporary store, which is
+ * always removed, also after faults.
  */
 #include "contract_fixture.h"
 
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A store of 2,000 entries whose order keeps whole fibers of mode 1, or of none. */
+/* A store of 2,000 nonzeros whose order keeps whole fibers of mode 1, or of none. */
 static void create(struct problem *problem, bool whole)
 {
     static const uint64_t dims[] = {40, 30, 50};
@@ -77,7 +77,8 @@ static void test_orders(void)
     }
 }
 
-/* While one is in use, nobody replaces it; what another run has unfinished beside it stays. */
+/* While a temporary store is in use, it is not replaced; unfinished files of another run next to
+ * it are kept. */
 static void test_two_runs(void)
 {
     struct slc_fiber_order_options options = {
@@ -105,7 +106,8 @@ static void test_two_runs(void)
     problem_destroy(&problem);
 }
 
-/* What a run that was killed left, also while it removed it, goes; what no run wrote stays. */
+/* Leftovers of a run that was killed, even during their removal, are removed; files that no run
+ * wrote are kept. */
 static void test_leftovers(void)
 {
     static const char *const names[] = {"tensor.json", "blco.blk", NULL, "thesis.tex"};
@@ -137,7 +139,7 @@ static void test_leftovers(void)
     problem_destroy(&problem);
 }
 
-/* A mode too long for a temporary store is refused before anything is sorted. */
+/* A mode too large for a temporary store is rejected before any sorting. */
 static void test_long_mode(void)
 {
     static const uint64_t dims[] = {4, (UINT64_C(1) << SLC_FIBER_BITS_MAX) + 1, 5};
@@ -152,7 +154,7 @@ static void test_long_mode(void)
     problem_destroy(&problem);
 }
 
-/* Every k-th operation of a kind fails. What cannot be removed is an error, and no other is. */
+/* Every k-th operation of a kind fails. Failed removals are errors, and no others. */
 static void test_failing_files(void)
 {
     static const enum slc_faulty_kind kinds[] = {SLC_FAULTY_OPEN, SLC_FAULTY_WRITE,
@@ -174,7 +176,7 @@ static void test_failing_files(void)
             CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
             CU_ASSERT(status != SLC_OK || !exists(path_in(test_folder(), "out.fibers.tmp")));
             CU_ASSERT_FALSE(exists(path_in(test_folder(), "out.fibers.tmp.part")));
-            /* Also where it is complete, but not known to be safe: nothing fails in removing it. */
+            /* Also if it is complete but not yet durable: nothing fails in removing it. */
             CU_ASSERT(kinds[i] != SLC_FAULTY_SYNC ||
                       !exists(path_in(test_folder(), "out.fibers.tmp")));
             if (!slc_faulty_fired(&faulty)) {
@@ -207,7 +209,7 @@ static void test_failing_memory(void)
         }
         CU_ASSERT_EQUAL(status, err.status);
         CU_ASSERT(status != SLC_OK || !exists(path_in(test_folder(), "out.fibers.tmp")));
-        /* What removing it failed to remove. */
+        /* Files that the failed removal left. */
         SLC_ASSERT_OK(slc_fiber_order_remove(slc_quick_files(),
                                              path_in(test_folder(), "out.fibers.tmp"), &err),
                       NULL);

@@ -1,6 +1,6 @@
 /*
- * TTM over a stream against the oracle: every fiber once, with the right row, whatever the shape,
- * the kernel, the number of threads and the memory; and the same bytes for all of these.
+ * TTM over a stream against the oracle: every fiber once with the right row, for any shape, kernel,
+ * number of threads and memory, and the same bytes for all of these.
  */
 #include "slc_test.h"
 #include "ttm_fixture.h"
@@ -33,7 +33,7 @@ run_once(const struct ttm_problem *problem, struct ttm_shape shape, struct ttm_r
 
 /*
  * Both kernels, several threads, little and much memory: the oracle's numbers, and the same bytes.
- * `step`: every so many of the six variants are run.
+ * `step`: runs every N-th of the six variants.
  */
 static void check_problem(const struct ttm_problem *problem, double tolerance, unsigned step)
 {
@@ -81,7 +81,7 @@ static void random_shapes(void)
     }
 }
 
-/* Fibers over many tiles, or shorter than one; rows of any length. */
+/* Fibers over many tiles, or within one; rows of any length. */
 static void long_and_short_fibers(void)
 {
     static const uint64_t shapes[][3] = {{3, 4000, 2}, {700, 5, 900}, {1, 6000, 1}};
@@ -126,7 +126,7 @@ static void nothing_at_all(void)
     ttm_problem_destroy(&problem);
 }
 
-/* Tiles of full length, more fibers than any worker has room for, and a ring that runs full. */
+/* Full tiles, more fibers than any worker's memory holds, and a ring that fills up. */
 static void larger_than_its_memory(void)
 {
     static const uint64_t dims[3] = {3000, 40, 2000};
@@ -138,7 +138,7 @@ static void larger_than_its_memory(void)
     ttm_problem_destroy(&problem);
 }
 
-/* Coordinates are those that the caller's table has for them. */
+/* Coordinates are translated by the caller's table. */
 static void names_indices(void)
 {
     static const uint64_t dims[3] = {60, 50, 70};
@@ -167,7 +167,7 @@ static void names_indices(void)
     ttm_problem_destroy(&problem);
 }
 
-/* The budget that a refusal names is enough, and a little less is not. */
+/* The budget named by an error suffices, and slightly less does not. */
 static void smallest_budget(void)
 {
     static const uint64_t dims[3] = {60, 5000, 70};
@@ -190,7 +190,7 @@ static void smallest_budget(void)
         SLC_ASSERT_FAILS(slc_ttm_plan(&layouts, &request, &plan, &division, &err), SLC_ERR_BUDGET,
                          &err, "rank 100");
         for (uint64_t more = 0; more < 40 << 20; more = more * 3 + 4567) {
-            /* The resident process is counted in steps of 4 MiB, and may grow by one. */
+            /* The resident process is counted in steps of 4 MiB, and may grow by a step. */
             request.memory_bytes = plan.minimum_bytes + (4 << 20) + more;
             slc_error_clear(&err);
             SLC_ASSERT_OK(slc_ttm_plan(&layouts, &request, &plan, &division, &err), &err);

@@ -1,6 +1,6 @@
 /*
- * TTM by a device, and by the CPU and a device together: the oracle's rows whoever has which tiles,
- * and the same bytes where those are said to be.
+ * TTM on a device, and on CPU and device together: the oracle's rows for any division of the tiles,
+ * and the same bytes where guaranteed.
  */
 #include "product_device.h"
 #include "slc_test.h"
@@ -36,7 +36,7 @@ static void run_shape(const struct ttm_problem *problem,
     CU_ASSERT_EQUAL(ttm_folder_names(problem->folder), 2);
 }
 
-/* What both sides did is all there was to do, each its part. */
+/* The work of both sides adds up, and each has its part. */
 static void check_report(const struct ttm_problem *problem,
                          const struct slc_hybrid_wish *wish,
                          const struct slc_ttm_report *report)
@@ -119,7 +119,7 @@ static void nothing_at_all(void)
     ttm_problem_destroy(&problem);
 }
 
-/* Full tiles of many fibers in a device that has room for a few of these. */
+/* Full tiles of many fibers on a device that holds only a few of them. */
 static void in_pieces(void)
 {
     static const uint64_t dims[3] = {300, 9, 200};
@@ -142,7 +142,8 @@ static void in_pieces(void)
     ttm_problem_destroy(&problem);
 }
 
-/* The bits of a device follow from the layout, those of a static share from it and the fraction. */
+/* The bits of a device depend only on the layout, those of a static split on the layout and the
+ * fraction. */
 static void the_same_bits(void)
 {
     static const uint64_t dims[3] = {200, 30, 150};
@@ -174,7 +175,7 @@ static void the_same_bits(void)
     ttm_problem_destroy(&problem);
 }
 
-/* A slow device gets less of an adaptive pass than half. */
+/* A slow device gets less than half of an adaptive pass. */
 static void measures(void)
 {
     static const uint64_t dims[3] = {200, 30, 150};
@@ -196,7 +197,7 @@ static void measures(void)
     device->ops->destroy(device);
 }
 
-/* Less memory: fewer lanes, until the smallest budget; what a refusal names is enough. */
+/* Less memory: fewer lanes, down to the smallest budget; the budget named by an error suffices. */
 static void smallest_budget(void)
 {
     static const uint64_t dims[3] = {60, 5000, 70};
@@ -232,10 +233,10 @@ static void smallest_budget(void)
             CU_ASSERT_EQUAL(plan.threads, lanes + (w > 0 ? 2 : 0));
             CU_ASSERT_EQUAL(division.outputs, w > 0 ? 2 : 0);
         }
-        /* Two for each of two threads; and some more behind the tiles of these. */
+        /* Two for each of two threads, and more for the tiles after these. */
         CU_ASSERT_EQUAL(lanes, w > 0 ? SLC_DEVICE_STREAMS + 4 : 4);
     }
-    /* As many threads as there may be, some of which are those of lanes. */
+    /* The largest number of threads, some of which belong to lanes. */
     request.threads = SLC_MAX_THREADS;
     request.memory_bytes = UINT64_C(1) << 40;
     SLC_ASSERT_OK(slc_ttm_plan(&layouts, &request, &plan, &division, &err), &err);

@@ -1,6 +1,6 @@
 /*
- * TTM by CPU and device together where something fails: the first fault is told, whoever waits is
- * woken, the device is closed, and an earlier result stays as it was.
+ * TTM on CPU and device together with faults: the first fault is reported, waiting threads are
+ * woken, the device is closed, and an earlier result is unchanged.
  */
 #include "faulty_files.h"
 #include "product_device.h"
@@ -22,8 +22,8 @@ static const struct slc_hybrid_wish wishes[] = {{SLC_HYBRID_NONE, 0},
 struct scene {
     struct ttm_problem problem;
     struct slc_device *device;
-    uint64_t hash; /* of that result, by another matrix than the problem's is then */
-    double value;  /* in which they differ */
+    uint64_t hash; /* of that result, made with a different matrix */
+    double value;  /* element in which they differ */
 };
 
 static enum slc_status multiply(struct scene *scene,
@@ -51,7 +51,7 @@ static struct ttm_shape shape_of(const struct scene *scene, const struct slc_hyb
         .threads = 2, .least = true, .device = scene->device, .hybrid = *wish, .streams = 3};
 }
 
-/* Makes the earlier result by the CPU. */
+/* Makes the earlier result on the CPU. */
 static void multiply_earlier(struct scene *scene)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -74,8 +74,8 @@ static void open_scene(struct scene *scene)
     ttm_result_destroy(&result);
 }
 
-/* Whether the folder holds the earlier result, or else the new one, and nothing beside it. */
-static bool is_earlier(const struct scene *scene)
+/* Whether the folder holds exactly the earlier result, or otherwise exactly the new one. */
+static bool has_earlier_result(const struct scene *scene)
 {
     struct ttm_result result;
     bool same = ttm_result_read(scene->problem.folder, &result);
@@ -104,20 +104,20 @@ static void the_device_refuses(void)
     for (size_t w = 0; w < SLC_COUNT(wishes); w++) {
         for (unsigned k = 1; k < 14; k += k < 4 ? 1 : 5) {
             struct slc_error err = SLC_ERROR_INIT;
-            /* Of a share that depends on time the device may be called less often. */
+            /* With a split that depends on time, the device may be called less often. */
             const bool certain = w < 2 || k < 4;
             enum slc_status status;
 
             product_device_refuse(scene.device, k);
             status = multiply(&scene, shape_of(&scene, &wishes[w]), NULL, NULL, &err);
             if (status == SLC_OK && !certain) {
-                CU_ASSERT(!is_earlier(&scene));
+                CU_ASSERT(!has_earlier_result(&scene));
                 product_device_refuse(scene.device, 0);
                 multiply_earlier(&scene);
                 continue;
             }
             SLC_ASSERT_FAILS(status, SLC_ERR_SYSTEM, &err, "refused");
-            CU_ASSERT(is_earlier(&scene));
+            CU_ASSERT(has_earlier_result(&scene));
         }
     }
     product_device_refuse(scene.device, 0);
@@ -131,8 +131,8 @@ static void a_tile_is_damaged(void)
     open_scene(&scene);
     for (size_t w = 0; w < SLC_COUNT(wishes); w++) {
         struct slc_error err = SLC_ERROR_INIT;
-        /* A static half has every second tile; shares that depend on time need not have this one.
-         */
+        /* A static half has every second tile; splits that depend on time may not have this
+         * tile. */
         const bool certain = w < 2;
         enum slc_status status;
 
@@ -141,9 +141,9 @@ static void a_tile_is_damaged(void)
         CU_ASSERT(status == SLC_ERR_DAMAGED || (status == SLC_OK && !certain));
         if (status == SLC_ERR_DAMAGED) {
             CU_ASSERT(err.block != SLC_NOWHERE);
-            CU_ASSERT(is_earlier(&scene));
+            CU_ASSERT(has_earlier_result(&scene));
         } else {
-            CU_ASSERT(!is_earlier(&scene));
+            CU_ASSERT(!has_earlier_result(&scene));
             break;
         }
     }
@@ -165,7 +165,7 @@ static void the_disk_is_full(void)
             SLC_ASSERT_FAILS(
                 multiply(&scene, shape_of(&scene, &wishes[w]), &faulty.table, NULL, &err),
                 SLC_ERR_NOSPACE, &err, "writing");
-            CU_ASSERT(is_earlier(&scene));
+            CU_ASSERT(has_earlier_result(&scene));
         }
     }
     close_scene(&scene);
@@ -182,7 +182,7 @@ static void a_signal_stops(void)
 
         SLC_ASSERT_FAILS(multiply(&scene, shape_of(&scene, &wishes[w]), NULL, &stop, &err),
                          SLC_ERR_INTERRUPTED, &err, "stopped");
-        CU_ASSERT(is_earlier(&scene));
+        CU_ASSERT(has_earlier_result(&scene));
     }
     close_scene(&scene);
 }
@@ -209,7 +209,7 @@ static void memory_and_threads_fail(void)
             CU_ASSERT_EQUAL(err.status, status);
         }
         SLC_ASSERT_OK(status, NULL);
-        CU_ASSERT(!is_earlier(&scene));
+        CU_ASSERT(!has_earlier_result(&scene));
         ttm_run_close(&run);
     }
     close_scene(&scene);

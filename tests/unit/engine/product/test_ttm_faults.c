@@ -1,6 +1,6 @@
 /*
- * TTM over a stream when something fails: nothing of the new result is left, the earlier one is as
- * it was, and nobody waits for ever.
+ * TTM over a stream with faults: no files of the new result are left, the earlier one is unchanged,
+ * and no thread waits forever.
  */
 #include "faulty_files.h"
 #include "slc_test.h"
@@ -16,7 +16,7 @@
 static const uint64_t dims[3] = {200, 30, 150};
 static const struct ttm_shape shape = {.form = SLC_TTM_FIBERS, .threads = 3, .least = true};
 
-/* A problem whose folder holds a result; *hash is that result's. */
+/* A problem whose folder holds a result; *hash is its hash. */
 static void create(struct ttm_problem *problem, uint64_t *hash)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -34,7 +34,7 @@ static void create(struct ttm_problem *problem, uint64_t *hash)
     ttm_result_destroy(&result);
 }
 
-/* Whether the folder holds one whole result, that of `hash`, and nothing else. */
+/* Whether the folder holds exactly one complete result, with this hash. */
 static bool result_is(const struct ttm_problem *problem, uint64_t hash)
 {
     struct ttm_result result;
@@ -47,7 +47,7 @@ static bool result_is(const struct ttm_problem *problem, uint64_t hash)
     return same;
 }
 
-/* Multiplies by another matrix through a table; *hash: the new result's, where there is one. */
+/* Multiplies by another matrix through a table; *hash: of the new result, if any. */
 static enum slc_status
 again(struct ttm_problem *problem, const struct slc_files *files, struct slc_error *err)
 {
@@ -84,7 +84,7 @@ static void every_operation_fails(void)
             status = again(&problem, &faulty.table, &err);
             CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
             if (status == SLC_OK) {
-                /* Of closing the locked folder, last of all, nothing depends. */
+                /* Nothing depends on closing the locked folder, which is last. */
                 CU_ASSERT(!slc_faulty_fired(&faulty) || kinds[i] == SLC_FAULTY_CLOSE);
                 CU_ASSERT(!result_is(&problem, old));
                 break;
@@ -99,7 +99,7 @@ static void every_operation_fails(void)
     ttm_problem_destroy(&problem);
 }
 
-/* Those of the folder's own name, of both files, and of their names before and after. */
+/* The syncs of the folder's name, of both files, and of their names before and after. */
 static void syncs_fail(void)
 {
     struct slc_faulty faulty;
@@ -137,7 +137,7 @@ static void the_disk_is_full(void)
     ttm_problem_destroy(&problem);
 }
 
-/* A folder that was made for a result that does not come is not left behind. */
+/* A folder created for a failed result is removed. */
 static void leaves_no_folder(void)
 {
     const struct slc_files *files = slc_files_system();
@@ -172,7 +172,8 @@ static void a_signal_stops(void)
     ttm_problem_destroy(&problem);
 }
 
-/* A byte in the middle of the file is inverted: the pass finds it, whoever waits is woken. */
+/* A byte in the middle of the file is inverted: the pass detects it, and waiting threads are
+ * woken. */
 static void a_damaged_block_is_named(void)
 {
     struct slc_error err = SLC_ERROR_INIT;

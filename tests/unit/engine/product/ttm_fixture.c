@@ -1,4 +1,4 @@
-/* See ttm_fixture.h. */
+/* Multiplies small random tensors with a matrix and reads the result. */
 #include "ttm_fixture.h"
 
 #include "base/hash.h"
@@ -49,7 +49,7 @@ static void fill_matrix(struct slc_matrix *matrix, bool integers)
     }
 }
 
-/* The same with the signs taken off, for the scale of an error. */
+/* The same with absolute values, the scale of errors. */
 static void ask_magnitude(struct ttm_problem *problem, const uint64_t *order, const uint64_t *fiber)
 {
     const struct slc_matrix *matrix = &problem->matrix;
@@ -198,7 +198,7 @@ ttm_run_multiply(struct ttm_run *run, struct slc_ttm_report *report, struct slc_
     return status;
 }
 
-/* A whole file behind its header; NULL where it is missing. */
+/* A whole file after its header; NULL if it is missing. */
 static void *read_file(const char *folder,
                        const char *name,
                        struct slc_npy_header *header,
@@ -282,7 +282,7 @@ uint64_t ttm_count_wrong(const struct ttm_problem *problem,
         k += m != problem->mode;
         view.coords[m] = column;
     }
-    /* Fibers that are all different come out sorted as the oracle's are. */
+    /* Distinct fibers are sorted like the oracle's. */
     if (wrong == 0 &&
         slc_reference_fibers(&view, problem->mode, sorted, number) == (order > 1 ? view.nnz : 1)) {
         for (uint64_t f = 0; f < result->fibers; f++) {

@@ -1,5 +1,5 @@
-/* Products of small random tensors with a matrix: the oracle's, and those of a stream, read back.
- */
+/* Products of small random tensors with a matrix: the oracle's, and those of a stream, read
+ * back. */
 #ifndef SLC_TEST_TTM_FIXTURE_H
 #define SLC_TEST_TTM_FIXTURE_H
 
@@ -19,17 +19,17 @@ struct ttm_problem {
     double *magnitude;
 };
 
-/* What is asked of a run. */
+/* Options of a run. */
 struct ttm_shape {
     enum slc_ttm_form form;
     unsigned threads;
-    bool least;                /* memory: the least that works, not plenty */
+    bool least;                /* memory: the smallest sufficient, or plenty */
     struct slc_device *device; /* NULL: none */
     struct slc_hybrid_wish hybrid;
     unsigned streams;
 };
 
-/* A result as its files hold it. */
+/* A result read from its files. */
 struct ttm_result {
     uint64_t fibers;
     uint64_t modes, cols;
@@ -41,7 +41,7 @@ struct ttm_result {
 
 /*
  * Tiles of up to `tile_nnz` nonzeros (0: full), so that there are many borders. A matrix of small
- * integers makes all sums exact; the tensor's values are made integers then, too.
+ * integers also makes the tensor's values integers, so that all sums are exact.
  */
 void ttm_problem_create(struct ttm_problem *problem,
                         unsigned order,
@@ -54,7 +54,7 @@ void ttm_problem_create(struct ttm_problem *problem,
                         bool integers);
 void ttm_problem_destroy(struct ttm_problem *problem);
 
-/* A store that is open for a product: reader, plan, share and stream. */
+/* A store opened for a product: reader, plan, split and stream. */
 struct ttm_run {
     struct slc_store store;
     struct slc_plan plan;
@@ -71,17 +71,17 @@ void ttm_run_close(struct ttm_run *run);
 enum slc_status
 ttm_run_multiply(struct ttm_run *run, struct slc_ttm_report *report, struct slc_error *err);
 
-/* Reads both files, whose headers and lengths have to be right. False where one is missing. */
+/* Reads both files and checks headers and sizes. Returns false if one is missing. */
 bool ttm_result_read(const char *folder, struct ttm_result *result);
 void ttm_result_destroy(struct ttm_result *result);
 
-/* Coordinates that are not the oracle's, and elements that differ from its by more than so many
- * times the sum of magnitudes. */
+/* Number of coordinates that differ from the oracle's, and of elements whose error exceeds the
+ * tolerance times the sum of magnitudes. */
 uint64_t ttm_count_wrong(const struct ttm_problem *problem,
                          const struct ttm_result *result,
                          double tolerance);
 
-/* How many names there are in a folder; 0 where it is missing. */
+/* Number of names in a folder; 0 if it is missing. */
 unsigned ttm_folder_names(const char *folder);
 
 #endif

@@ -219,7 +219,7 @@ struct slc_cp_als_options fixture_options(uint32_t rank, unsigned iterations)
     return options;
 }
 
-/* Opens what computes, for a store that is open and a plan that is made. */
+/* Opens stream and backend for an open store with a plan. */
 static enum slc_status start(struct fixture_run *run, struct slc_error *err)
 {
     const enum slc_status status =

@@ -1,6 +1,6 @@
 /*
- * Small random tensors for the solver's tests: as coordinate lists for the oracle, as stores for
- * the engine, and the set-up of a decomposition over a store.
+ * Small random tensors for the solver's tests: as coordinate lists for the oracle and as stores for
+ * the engine, and the setup of a decomposition over a store.
  */
 #ifndef SLC_TEST_CP_FIXTURE_H
 #define SLC_TEST_CP_FIXTURE_H
@@ -20,17 +20,17 @@ struct fixture_tensor {
     uint64_t nnz;             /* distinct coordinates, ascending by key */
     uint64_t *coords[SLC_MAX_ORDER];
     double *values;
-    uint32_t tile_nnz[3]; /* of the store's tiles in turn; 0: full tiles */
-    double lie;           /* what the store says of sums of squares, over what they are; 0: true */
+    uint32_t tile_nnz[3]; /* of the store's tiles, in rotation; 0: full tiles */
+    double lie;           /* factor of the store's sums of squares over the true ones; 0: true */
 };
 
-/* Draws `draws` coordinates, drops repeated ones, and gives them values in (0, 1] (f64). */
+/* Draws `draws` coordinates, drops duplicates, and assigns values in (0, 1] (f64). */
 void fixture_random(struct fixture_tensor *tensor,
                     unsigned order,
                     const uint64_t *dims,
                     uint64_t draws,
                     uint64_t seed);
-/* The same under keys with a fiber run. */
+/* The same with keys that have a fiber run. */
 void fixture_random_run(struct fixture_tensor *tensor,
                         unsigned order,
                         const uint64_t *dims,
@@ -48,7 +48,7 @@ void fixture_store(const struct fixture_tensor *tensor,
                    uint64_t block_bytes,
                    char *path);
 
-/* Everything a run needs, opened and closed together. */
+/* The state of a run, opened and closed together. */
 struct fixture_run {
     struct slc_store store;
     struct slc_plan plan;
@@ -56,7 +56,7 @@ struct fixture_run {
     struct slc_backend *backend;
 };
 
-/* Options and a request for f64, all cached, no limits; change what a test is about. */
+/* Options and a request for f64, all cached, no limits; a test changes its subject. */
 struct slc_plan_request fixture_request(uint32_t rank);
 struct slc_cp_als_options fixture_options(uint32_t rank, unsigned iterations);
 
@@ -66,8 +66,8 @@ enum slc_status fixture_open(struct fixture_run *run,
                              struct slc_error *err);
 
 /*
- * Plans for `extra` bytes beyond the smallest budget, which it sets, for the process as resident as
- * it is at the first such plan.
+ * Plans for `extra` bytes beyond the smallest budget, which it sets, for the resident size of the
+ * process at the first such plan.
  */
 enum slc_status fixture_plan_beyond(struct slc_reader *reader,
                                     struct slc_plan_request *request,
@@ -75,7 +75,7 @@ enum slc_status fixture_plan_beyond(struct slc_reader *reader,
                                     struct slc_plan *plan,
                                     struct slc_error *err);
 
-/* fixture_open under such a plan. */
+/* fixture_open with such a plan. */
 enum slc_status fixture_open_beyond(struct fixture_run *run,
                                     const char *path,
                                     struct slc_plan_request *request,

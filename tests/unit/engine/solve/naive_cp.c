@@ -41,7 +41,7 @@ void naive_destroy(struct naive_cp *model)
     free(model->lambda);
 }
 
-/* Solves V x = b for symmetric V by Gaussian elimination with pivoting; both are destroyed. */
+/* Solves V x = b for symmetric V by Gaussian elimination with pivoting; overwrites both. */
 static void solve(uint32_t size, double *v, double *b)
 {
     for (uint32_t k = 0; k < size; k++) {
@@ -79,7 +79,7 @@ static void solve(uint32_t size, double *v, double *b)
     }
 }
 
-/* The Hadamard product of the Gram matrices of all modes but `skip`. */
+/* The Hadamard product of the Gram matrices of all modes except `skip`. */
 static void gram_product(const struct naive_cp *model, unsigned skip, double *v)
 {
     const uint32_t rank = model->rank;

@@ -1,5 +1,5 @@
 /*
- * A naive CP-ALS on a dense array, written to be read: the second opinion on engine/solve. Shares
+ * A naive CP-ALS on a dense array, written for readability: the reference for engine/solve. Shares
  * with the engine only the random numbers of the start and the oracle's MTTKRP.
  */
 #ifndef SLC_TEST_NAIVE_CP_H
@@ -15,7 +15,7 @@ struct naive_cp {
     double *lambda;
 };
 
-/* Uniform start as the engine draws it. */
+/* Uniform start, as drawn by the engine. */
 void naive_start(struct naive_cp *model,
                  const struct fixture_tensor *tensor,
                  uint32_t rank,
@@ -29,7 +29,7 @@ void naive_iterate(struct naive_cp *model,
                    unsigned iteration,
                    double regularization);
 
-/* 1 - ||X - M|| / ||X||, every cell of the grid looked at. */
+/* 1 - ||X - M|| / ||X|| over every cell of the grid. */
 double naive_fit(const struct naive_cp *model, const struct fixture_tensor *tensor);
 
 /* Largest difference of a cell between the two models. */

@@ -1,6 +1,7 @@
 /*
- * Core consistency of a store: of the model that the tensor was made from, of others by a core that
- * is solved for by itself, the same bits for any number of threads, and what a fault leaves.
+ * Core consistency of a store: for the model that the tensor was made from, for others against a
+ * core computed independently, the same bits for any number of threads, and the state after a
+ * fault.
  */
 #include "engine/solve/core_consistency.h"
 
@@ -40,7 +41,7 @@ static void destroy_factors(struct slc_matrix *factors)
     }
 }
 
-/* A tensor without zeros, of the model's values with these weights; in tiles of 200. */
+/* A dense tensor with the model's values for these weights; in tiles of 200. */
 static void make_tensor(struct fixture_tensor *tensor,
                         const struct slc_matrix *factors,
                         const double *lambda,
@@ -63,7 +64,7 @@ static void make_tensor(struct fixture_tensor *tensor,
     }
 }
 
-/* A store of it under the test's folder. */
+/* A store of it in the test's folder. */
 static void
 open_store(const struct fixture_tensor *tensor, const char *name, struct slc_store *store)
 {
@@ -115,8 +116,7 @@ static void of_the_tensors_own_model_is_100(void)
 }
 
 /*
- * The least-squares core by conjugate gradients on ||X - G x_1 A1 .. ||, which knows nothing of
- * pseudo-inverses.
+ * The least-squares core by conjugate gradients on ||X - G x_1 A1 .. ||, without pseudo-inverses.
  */
 struct normal {
     const struct fixture_tensor *tensor;
@@ -135,7 +135,7 @@ static double basis(const struct normal *normal, uint64_t i, unsigned k)
 
 enum { CORE = RANK * RANK * RANK };
 
-/* out = B^T (B g), or B^T x where g is NULL. */
+/* out = B^T (B g), or B^T x if g is NULL. */
 static void apply(const struct normal *normal, const double *g, double *out)
 {
     memset(out, 0, CORE * sizeof *out);
@@ -220,7 +220,7 @@ static void of_another_model_is_that_of_the_best_core(void)
     fixture_destroy(&tensor);
 }
 
-/* Weights belong to all modes alike, and scales of columns to nobody. */
+/* Weights are spread evenly over the modes, and scales of columns have no effect. */
 static void weights_are_shared_by_the_modes(void)
 {
     static const double ones[RANK] = {1.0, 1.0, 1.0}, lambda[RANK] = {8.0, 8.0, 8.0};
@@ -251,7 +251,7 @@ static void weights_are_shared_by_the_modes(void)
 }
 
 /* A column that is twice another, and a component without weight. */
-static void dependent_columns_are_told(void)
+static void dependent_columns_are_reported(void)
 {
     static const double lambda[RANK] = {1.0, 1.0, 0.0};
     struct slc_error err = SLC_ERROR_INIT;
@@ -312,7 +312,7 @@ static const struct slc_test tests[] = {
     {"of the tensor's own model is 100", of_the_tensors_own_model_is_100},
     {"of another model is that of the best core", of_another_model_is_that_of_the_best_core},
     {"weights are shared by the modes", weights_are_shared_by_the_modes},
-    {"dependent columns are told", dependent_columns_are_told},
+    {"dependent columns are reported", dependent_columns_are_reported},
     {"refuses and fails cleanly", refuses_and_fails_cleanly},
 };
 

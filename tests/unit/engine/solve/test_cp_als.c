@@ -1,7 +1,7 @@
 /*
- * CP-ALS: the same iterates as a naive one, the conventions of its result, every reason to stop,
- * degenerate tensors, and the failure of every allocation. That no bit depends on threads, I/O or
- * storage is in test_cp_repeat.c.
+ * CP-ALS: the same iterates as a naive implementation, the conventions of its result, every reason
+ * to stop, degenerate tensors, and the failure of every allocation. test_cp_repeat.c tests that no
+ * bit depends on threads, I/O or storage.
  */
 #include "base/error/fault.h"
 #include "naive_cp.h"
@@ -16,11 +16,11 @@
 
 enum { HISTORY = 64 };
 
-/* What the callback saw. */
+/* Values seen by the callback. */
 struct history {
     unsigned count;
     struct slc_cp_iteration iterations[HISTORY];
-    int *stop; /* set after the first iteration, where not NULL */
+    int *stop; /* set after the first iteration, unless NULL */
 };
 
 static void remember(void *context, const struct slc_cp_iteration *iteration)
@@ -55,8 +55,8 @@ static enum slc_status decompose(struct fixture_run *run,
     return slc_cp_als(&run->store, run->stream, run->backend, &run->plan, options, result, err);
 }
 
-/* Unit columns, falling weights, at most one factor of a component negative at its largest entry.
- */
+/* Unit columns, descending weights, at most one factor of a component negative at its largest
+ * element. */
 static void check_conventions(const struct slc_cp_result *result, double tolerance)
 {
     for (uint32_t r = 0; r < result->rank; r++) {
@@ -86,7 +86,7 @@ static void compare_with_naive(unsigned order,
                                double regularization,
                                enum slc_copies copies)
 {
-    /* As many as copies need to be made by themselves. */
+    /* As many as are needed before replicas are created automatically. */
     enum { RANK = 3, ITERATIONS = 2 * SLC_CP_COPIES_AFTER + 1 };
     const uint64_t seed = slc_test_seed() + order;
     struct slc_plan_request request = fixture_request(RANK);
@@ -171,7 +171,7 @@ static void regularizes(void)
     compare_with_naive(3, dims, straight, 0.25, SLC_COPIES_NEVER);
 }
 
-/* A tensor of 13 x 9 x 11 opened for rank 3: what most of the tests below need. */
+/* A tensor of 13 x 9 x 11 opened for rank 3, as most tests below need. */
 static void open_small(struct fixture_tensor *tensor,
                        struct fixture_run *run,
                        const struct slc_plan_request *request)
@@ -292,7 +292,7 @@ static void stops_inside_a_pass(void)
     struct fixture_run run;
     struct slc_error err = SLC_ERROR_INIT;
 
-    /* Ten blocks through two slots, nothing cached: the 15th read belongs to the second pass. */
+    /* Ten blocks through two slots without a cache: the 15th read belongs to the second pass. */
     fixture_random(&tensor, 3, dims, 700000, slc_test_seed());
     request.cache = false;
     request.slots = 2;
@@ -370,7 +370,7 @@ static void starts_from_files(void)
     CU_ASSERT_TRUE(same_bits(&from_seed, &from_files));
     slc_cp_result_destroy(&from_files);
 
-    /* Without iterations the start, with its weights, is the result. */
+    /* Without iterations the result is the start, with its weights. */
     options.iterations = 0;
     SLC_ASSERT_OK(decompose(&run, &options, &from_files, &err), &err);
     CU_ASSERT_TRUE(naive_distance(&start, &from_files) <= 1e-12);
@@ -378,7 +378,7 @@ static void starts_from_files(void)
     check_conventions(&from_files, 1e-12);
     slc_cp_result_destroy(&from_files);
 
-    /* A NaN is found, in whichever mode and though iterations would absorb the first mode's. */
+    /* A NaN is detected in any mode, although iterations would overwrite the first mode's. */
     options.iterations = 5;
     slc_matrix_set(&start.factors[0], 1, 2, NAN);
     save_start(&start, folder);

@@ -1,6 +1,6 @@
 /*
- * Copies per mode in a decomposition: that it says when they take over, goes on without them where
- * memory is refused, and ends at its time limit also while they are made.
+ * Replicas per mode in a decomposition: it reports when they are first used, continues without them
+ * if memory is refused, and ends at its time limit even while they are created.
  */
 #include "base/error/fault.h"
 #include "cp_fixture.h"
@@ -12,13 +12,13 @@
 
 enum { RANK = 3, ITERATIONS_MAX = 2 * SLC_CP_COPIES_AFTER + 1 };
 
-/* What the callback saw, and what it does. */
+/* Observations and actions of the callback. */
 struct seen {
-    bool refuse_memory; /* to the first that asks after SLC_CP_COPIES_AFTER iterations */
+    bool refuse_memory; /* on the first request after SLC_CP_COPIES_AFTER iterations */
     unsigned iterations;
     bool first_of_copies[ITERATIONS_MAX];
-    bool given_up[ITERATIONS_MAX]; /* for want of memory, as it says */
-    bool forms[ITERATIONS_MAX];    /* how copies are sorted was told */
+    bool given_up[ITERATIONS_MAX]; /* reported as abandoned for lack of memory */
+    bool forms[ITERATIONS_MAX];    /* the sort of replicas was reported */
 };
 
 static void on_iteration(void *context, const struct slc_cp_iteration *iteration)
@@ -70,7 +70,7 @@ static void decompose(enum slc_copies copies,
     fixture_close(&run);
 }
 
-static void says_when_they_take_over(void)
+static void reports_first_use(void)
 {
     struct slc_cp_result result;
     struct seen seen = {.refuse_memory = false};
@@ -83,7 +83,7 @@ static void says_when_they_take_over(void)
         CU_ASSERT_TRUE(seen.forms[i]);
     }
     CU_ASSERT_EQUAL(result.copies_after, 0);
-    /* Nothing was streamed, so no strategy of the stream may be told. */
+    /* Nothing was streamed, so no strategy of the stream may be reported. */
     for (unsigned n = 0; n < result.order; n++) {
         CU_ASSERT_EQUAL(result.choices[n].chosen, SLC_CONFLICT_REPLICA);
         CU_ASSERT_EQUAL(result.choices[n].rival, SLC_CONFLICT_AUTO);
@@ -93,8 +93,8 @@ static void says_when_they_take_over(void)
     slc_cp_result_destroy(&result);
 }
 
-/* Passes come first: what they took is told beside the copies that take over. */
-static void tells_what_went_before(void)
+/* Passes come first: their times are reported with the replicas that replace them. */
+static void reports_earlier_passes(void)
 {
     struct slc_cp_result result;
     struct seen seen = {.refuse_memory = false};
@@ -112,8 +112,8 @@ static void tells_what_went_before(void)
     slc_cp_result_destroy(&result);
 }
 
-/* Copies that may be had are given up where memory is refused, those that must be had are not. */
-static void goes_on_where_memory_is_refused(void)
+/* Optional replicas are abandoned if memory is refused, required ones are not. */
+static void continues_without_memory(void)
 {
     const struct slc_cp_als_options options = fixture_options(RANK, ITERATIONS_MAX);
     struct slc_cp_result with, without;
@@ -136,7 +136,8 @@ static void goes_on_where_memory_is_refused(void)
     slc_cp_result_destroy(&without);
 }
 
-/* The limit has passed before the first tile is copied: nothing is held, and the run ends by it. */
+/* The deadline passes before the first tile is added: nothing is held, and the run ends by its
+ * limit. */
 static void ends_in_time_while_they_are_made(void)
 {
     struct slc_cp_als_options options = fixture_options(RANK, 4);
@@ -151,7 +152,7 @@ static void ends_in_time_while_they_are_made(void)
     CU_ASSERT_EQUAL(result.copies_after, UINT_MAX);
     slc_cp_result_destroy(&result);
 
-    /* Limits that are far away, or none. */
+    /* Distant limits, or none. */
     for (unsigned i = 0; i < 3; i++) {
         options.max_seconds = i == 0 ? 0.0 : i == 1 ? 1e6 : 1e300;
         seen.iterations = 0;
@@ -165,9 +166,9 @@ static void ends_in_time_while_they_are_made(void)
 SLC_SUITE(cp_copies)
 {
     static const struct slc_test tests[] = {
-        {"a run says when they take over", says_when_they_take_over},
-        {"a run tells what went before them", tells_what_went_before},
-        {"a run goes on without where memory is refused", goes_on_where_memory_is_refused},
+        {"a run reports when they are first used", reports_first_use},
+        {"a run reports the passes before them", reports_earlier_passes},
+        {"a run continues without them if memory is refused", continues_without_memory},
         {"a run ends in time while they are made", ends_in_time_while_they_are_made},
     };
 

@@ -1,7 +1,6 @@
 /*
- * CP-ALS by a device that takes whole blocks, and the plans for it: the CPU's fit, factors that
- * leave the device when the run ends and not before, whatever ends it, and memory of both kinds
- * that adds up.
+ * CP-ALS on a device that processes whole blocks, and its plans: the CPU's fit, factors that leave
+ * the device only when the run ends, for any reason, and memory of both kinds that adds up.
  */
 #include "device_run.h"
 #include "make_sorted.h"
@@ -25,7 +24,7 @@ static void make_problem(void)
     }
 }
 
-/* The same run by the CPU. */
+/* The same run on the CPU. */
 static void run_cpu(const struct slc_plan_request *request,
                     struct slc_cp_als_options options,
                     struct slc_cp_result *result)
@@ -51,7 +50,7 @@ static enum slc_status run_device(struct device_run *run,
     return slc_cp_als(&run->store, run->stream, NULL, &run->plan, options, result, err);
 }
 
-/* A run of a device with so much memory beyond the least, beside the CPU's. */
+/* A run on a device with this much memory beyond the least, compared with the CPU's. */
 static void compare(const struct slc_plan_request *request,
                     struct slc_cp_als_options options,
                     uint64_t extra_bytes,
@@ -80,7 +79,7 @@ static void compare(const struct slc_plan_request *request,
         }
     }
     CU_ASSERT(distance <= 100.0 * tolerance);
-    /* In and out once, and no output at all. */
+    /* Copied in and out once, without an output. */
     CU_ASSERT_EQUAL(fake_counts(run.device)->factors_written, result.order);
     CU_ASSERT_EQUAL(fake_counts(run.device)->factors_read, result.order);
     CU_ASSERT_EQUAL(fake_counts(run.device)->outputs_read, 0);
@@ -147,7 +146,7 @@ static void test_sorted_layouts(void)
     slc_made_tensor_destroy(&made);
 }
 
-/* What ends a run early. */
+/* Reasons to end a run early. */
 struct ending {
     int stop;
     unsigned after; /* iterations */
@@ -162,7 +161,7 @@ static void end_after(void *context, const struct slc_cp_iteration *iteration)
     }
 }
 
-/* Stops leave the model of the last iteration. */
+/* A stop leaves the model of the last iteration. */
 static void test_stops(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
@@ -188,7 +187,7 @@ static void test_stops(void)
     CU_ASSERT_DOUBLE_EQUAL(result.fit, cpu.fit, 1e-10);
     CU_ASSERT_DOUBLE_EQUAL(result.lambda[0], cpu.lambda[0], 1e-8 * cpu.lambda[0]);
     slc_cp_result_destroy(&result);
-    /* The same stream and device take another run. */
+    /* The same stream and device can run again. */
     ending.stop = 0;
     options.max_seconds = 1e-9;
     SLC_ASSERT_OK(run_device(&run, &options, &result, &err), &err);
@@ -199,7 +198,7 @@ static void test_stops(void)
     device_run_close(&run);
 }
 
-/* Any refusal ends the run with its message, and leaves nothing behind. */
+/* Any failing call ends the run with its message, and leaves nothing on the device. */
 static void test_refusals(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
@@ -222,7 +221,7 @@ static void test_refusals(void)
         if (status != SLC_OK) {
             SLC_ASSERT_FAILS(status, SLC_ERR_SYSTEM, &err, "was refused");
             CU_ASSERT(result.lambda == NULL);
-            /* Blocks that were to stay may be lost. */
+            /* Resident blocks may be lost. */
             device_run_stop(&run);
             slc_error_clear(&err);
             SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);
@@ -233,7 +232,7 @@ static void test_refusals(void)
     device_run_close(&run);
 }
 
-/* The parts of both memories add up, and more memory never keeps less. */
+/* The parts of both memories add up, and more memory never reduces the resident blocks. */
 static void test_plans(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
@@ -266,7 +265,7 @@ static void test_plans(void)
     CU_ASSERT(kept > 0);
 }
 
-/* Names the least that works, which then does; and a byte less does not. */
+/* The error names the least sufficient memory; a byte less does not suffice. */
 static void test_minimum(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
@@ -282,7 +281,7 @@ static void test_minimum(void)
         slc_error_clear(&err);
         SLC_ASSERT_FAILS(device_run_start(&run, &request, &err), SLC_ERR_BUDGET, &err,
                          "MiB of device memory or more");
-        /* The host's part of it is known all the same. */
+        /* The host's part of it is known nevertheless. */
         host_bytes = run.plan.device_bytes;
         CU_ASSERT(host_bytes > 0 && run.plan.minimum_bytes > host_bytes);
         device_run_close(&run);
@@ -303,7 +302,7 @@ static void refuse(struct device_run *run, const struct slc_plan_request *reques
     SLC_ASSERT_FAILS(device_run_start(run, request, &err), SLC_ERR_USAGE, &err, part);
 }
 
-static void test_what_cannot_be(void)
+static void test_impossible(void)
 {
     const struct slc_plan_request plain = fixture_request(RANK);
     struct slc_cp_als_options options = fixture_options(RANK, 1);
@@ -342,7 +341,7 @@ static const struct slc_test tests[] = {
     {"any call is refused", test_refusals},
     {"plans add up", test_plans},
     {"the least memory that works", test_minimum},
-    {"what cannot be", test_what_cannot_be},
+    {"impossible requests", test_impossible},
 };
 
 SLC_SUITE(cp_device)

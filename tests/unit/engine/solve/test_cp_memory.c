@@ -1,6 +1,6 @@
 /*
- * The budget holds: a decomposition planned with the smallest budget never has more resident than
- * that, libraries and BLAS included. One process per program, so that the peak is this test's own.
+ * The budget holds: a decomposition planned with the smallest budget never exceeds it in resident
+ * size, including libraries and BLAS. One test per process, so that the peak is this test's own.
  */
 #include "base/memory/memory.h"
 #include "cp_fixture.h"
@@ -17,8 +17,7 @@
 #endif
 #endif
 
-/* Makes the peak start again from what is resident now; false where the system does not allow it.
- */
+/* Resets the peak to the current resident size; returns false if the system does not allow it. */
 static bool reset_peak(void)
 {
     FILE *file = fopen("/proc/self/clear_refs", "w");
@@ -31,7 +30,7 @@ static bool reset_peak(void)
     return fclose(file) == 0 && done;
 }
 
-/* Decomposes under the smallest budget plus `extra` bytes and compares the peak. */
+/* Decomposes with the smallest budget plus `extra` bytes and checks the peak. */
 static void run_within(const char *path, struct slc_plan_request request, uint64_t extra)
 {
     struct slc_cp_als_options options = fixture_options(request.rank, 2);

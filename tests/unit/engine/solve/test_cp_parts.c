@@ -1,7 +1,7 @@
 /*
- * Decompositions that are left within passes: at every part by a stop, or by a read that fails, and
- * gone on with from the checkpoint by other threads and another I/O method. The factors are, bit
- * for bit, those of a run that was not, and nothing is read twice that was computed.
+ * Decompositions interrupted within passes: at every part by a stop, or by a failing read, and
+ * resumed from the checkpoint with other threads and another I/O method. The factors are bitwise
+ * those of an uninterrupted run, and no computed part is read twice.
  */
 #include "sorted_fixture.h"
 
@@ -15,8 +15,8 @@
 
 enum { MODES = 3, ITERATIONS = 3, COMPONENTS = 5, TILE_NNZ = 900, NNZ = 24000, BLOCK_BYTES = 4096 };
 
-/* A store with a layout for each mode, partitions of several blocks, and rows of mode 1 split; or
- * the same in blocks of several tiles. */
+/* A store with a layout for each mode, partitions of several blocks, and split rows of mode 1;
+ * or the same in blocks of several tiles. */
 static const char *make_store_in(bool large_blocks)
 {
     static const uint64_t dims[MODES] = {300, 5, 90};
@@ -48,7 +48,7 @@ static const char *make_store(void)
     return make_store_in(false);
 }
 
-/* A kind of run, but for threads and the like. */
+/* A kind of run, without threads and the like. */
 struct way {
     enum slc_layout_choice layouts;
     enum slc_passes passes;
@@ -79,11 +79,11 @@ static struct slc_plan_request request_of(const struct way *way, unsigned varian
     return request;
 }
 
-/* What ends a run early. */
+/* Reasons to end a run early. */
 struct leaving {
-    uint64_t checkpoints; /* after so many a stop is wanted; 0: never */
+    uint64_t checkpoints; /* stops after this many; 0: never */
     uint64_t reads;       /* the read that fails; 0: none */
-    unsigned iterations;  /* that are allowed; 0: ITERATIONS */
+    unsigned iterations;  /* iterations allowed; 0: ITERATIONS */
     uint64_t seen;
     volatile int stop;
 };
@@ -98,7 +98,7 @@ static void count_checkpoint(void *context, const struct slc_cp_checkpointed *ch
     }
 }
 
-/* One run, from the checkpoint in `folder` if there is one; *bytes grows by what it read. */
+/* One run, from the checkpoint in `folder` if there is one; adds the bytes read to *bytes. */
 static enum slc_status run_once(const char *path,
                                 const char *folder,
                                 const struct slc_plan_request *request,
@@ -154,7 +154,7 @@ static bool same_bits(const struct slc_cp_result *a, const struct slc_cp_result 
     return same;
 }
 
-/* The state in the checkpoint in the folder. */
+/* The state in the checkpoint of the folder. */
 static struct slc_cp_saved saved_in(const char *folder)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -177,7 +177,7 @@ static bool stands_in_a_pass(const char *folder)
     return saved_in(folder).part.position != 0;
 }
 
-/* Runs to the end, leaving again and again: after so many checkpoints, or at the read. */
+/* Runs to the end with interruptions: after this many checkpoints, or at the read. */
 static void check_way(const char *path, unsigned number, uint64_t checkpoints, uint64_t reads)
 {
     const struct way *way = &ways[number];
@@ -233,7 +233,7 @@ static void stops_within_passes(void)
     }
 }
 
-/* As a run ends that is killed: what is there is the last checkpoint. */
+/* As after a kill: only the last checkpoint exists. */
 static void failures_within_passes(void)
 {
     const char *path = make_store();
@@ -243,8 +243,8 @@ static void failures_within_passes(void)
     }
 }
 
-/* Other passes than those that a checkpoint stands in: for one mode it begins anew, for two it
- * cannot be gone on with. */
+/* Passes that differ from those of a checkpoint: a pass for one mode begins anew; a pass for two
+ * modes cannot be resumed. */
 static void other_passes(void)
 {
     for (unsigned fused = 0; fused < 2; fused++) {
@@ -278,7 +278,7 @@ static void other_passes(void)
     }
 }
 
-/* The same nonzeros in other blocks, read in the same order by their numbers: as above. */
+/* The same nonzeros in other blocks, read in the order of block numbers: as above. */
 static void other_blocks(void)
 {
     static const unsigned numbers[] = {0, 2, 4};
@@ -316,7 +316,7 @@ static void other_blocks(void)
     }
 }
 
-/* Leaves a run in its second iteration, within a pass for its second mode and its third. */
+/* Interrupts a run in its second iteration, within a pass for its second and third modes. */
 static void leave_in_second_iteration(const struct slc_plan_request *request, const char *folder)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -336,9 +336,8 @@ static void leave_in_second_iteration(const struct slc_plan_request *request, co
     CU_ASSERT_TRUE_FATAL(saved.iterations == 1 && saved.place == 1 && saved.part.fused);
 }
 
-/* Within a pass for two modes, with no more iterations allowed than were made: of the factor some
- * rows are new and some are not, so that its update is made to its end, as by a run that is stopped
- * there. */
+/* Within a pass for two modes, with no more iterations allowed than were made: some rows of the
+ * factor are new and some are not, so its update is finished, as in a run that is stopped there. */
 static void no_more_iterations(void)
 {
     const struct slc_plan_request request = request_of(&ways[4], 0);

@@ -1,6 +1,6 @@
 /*
- * Under `deterministic` a decomposition has the same bits for any threads, I/O method, codec, block
- * size and budget, in f64 and f32; without it the same to rounding.
+ * With `deterministic` a decomposition has the same bits for any threads, I/O method, codec, block
+ * size and budget, in f64 and f32; without it the results agree within rounding.
  */
 #include "cp_fixture.h"
 #include "slc_test.h"
@@ -11,7 +11,8 @@
 
 enum { RANK = 5, ITERATIONS = 3, TILE_NNZ = 10000 };
 
-/* Tensor of five tiles, not full ones, which take long: a fifth of the rows of mode 0 in each. */
+/* A tensor of five tiles, not full because full ones are slow to make: each has a fifth of the
+ * rows of mode 0. */
 static void make_tensor(struct fixture_tensor *tensor)
 {
     static const uint64_t dims[4] = {1000, 40, 3, 70};
@@ -67,7 +68,7 @@ static void compare_all(enum slc_value_type precision)
 {
     static const enum slc_codec codecs[] = {SLC_CODEC_PACKED, SLC_CODEC_LZ4, SLC_CODEC_BLCO};
     static const enum slc_io_kind kinds[] = {SLC_IO_PREAD, SLC_IO_MMAP, SLC_IO_URING};
-    /* A tile each, and about two. */
+    /* One tile per block, and about two. */
     static const uint64_t block_bytes[] = {4096, UINT64_C(256) << 10};
     struct fixture_tensor tensor;
     struct slc_cp_result first = {0};
@@ -82,8 +83,10 @@ static void compare_all(enum slc_value_type precision)
             struct slc_plan_request request = fixture_request(RANK);
             struct slc_cp_result result;
 
-            /* A third of each store's: every method with every number of threads over all stores.
-             * Under ThreadSanitizer one of each store's: each method, and each number of threads.
+            /*
+             * A third of the variants of each store: every method with every number of threads over
+             * all stores. Under ThreadSanitizer one variant of each store: each method and each
+             * number of threads.
              */
             if (slc_test_threads_only() ? (v + 4 * s) % 9 != 0
                                         : slc_test_quick() && (v + s) % 3 != 0) {

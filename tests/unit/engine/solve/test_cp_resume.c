@@ -1,7 +1,7 @@
 /*
- * A run that was stopped after any update, or died at any write of a checkpoint, and goes on gives
- * the bits of one that was not, for any number of threads, if it is deterministic; and a checkpoint
- * of another run is refused.
+ * A deterministic run that was stopped after any update, or killed at any write of a checkpoint,
+ * resumes to the bits of an uninterrupted run, for any number of threads; and a checkpoint of
+ * another run is rejected.
  */
 #include "base/error/fault.h"
 #include "cp_fixture.h"
@@ -22,14 +22,15 @@ enum { COMPONENTS = 5, ITERATIONS = 4, PARTS_MAX = 80 };
 
 static const uint64_t lengths[3] = {60, 31, 17};
 
-/* One part of a run: its plan, what stops it, and what it says. */
+/* One part of a run: its plan, its stop, and its messages. */
 struct part {
     struct slc_plan_request request;
     struct slc_cp_als_options options;
     const char *folder;            /* of the checkpoint; NULL: none */
     const struct slc_files *files; /* for it */
     bool restart;
-    uint64_t fail_allocation, allocations; /* of the solver, from 1; and how many there were */
+    uint64_t fail_allocation, allocations; /* the solver's allocation to fail, from 1; and their
+                                            * total number */
     /* Stops after the first update, or while the `stop_at`-th block is read. */
     bool stop_after_update;
     unsigned stop_at;
@@ -69,7 +70,7 @@ static int64_t stopping_read(void *self, int fd, void *data, uint64_t bytes, uin
     return slc_quick_files()->read_at(slc_quick_files()->self, fd, data, bytes, offset);
 }
 
-/* A deterministic run over the store, every update of which is kept. */
+/* A deterministic run over the store that saves every update. */
 static struct part
 part_of(const char *folder, enum slc_layout_choice layouts, enum slc_passes passes)
 {
@@ -85,7 +86,7 @@ part_of(const char *folder, enum slc_layout_choice layouts, enum slc_passes pass
     return part;
 }
 
-/* Opens what computes, reading through `files`. */
+/* Opens stream and backend, reading through `files`. */
 static void start(struct devices_run *run, const struct slc_files *files)
 {
     const unsigned count = run->plan.cpu_groups > 0 ? run->plan.cpu_groups : 1;
@@ -97,7 +98,7 @@ static void start(struct devices_run *run, const struct slc_files *files)
     }
 }
 
-/* Runs a part over the layouts that its plan takes, stream and all. */
+/* Runs a part over the layouts of its plan, including the stream. */
 static enum slc_status run_part(const char *path, struct part *part, struct slc_error *err)
 {
     struct devices_run run;
@@ -164,7 +165,8 @@ static struct slc_cp_result uninterrupted(const char *path, struct part part)
     return part.result;
 }
 
-/* Goes on one update at a time, each with another number of threads. Returns the parts made. */
+/* Resumes one update at a time, each with another number of threads. Returns the number of
+ * parts. */
 static unsigned step_by_step(const char *path, const struct part *like, bool exact)
 {
     struct slc_cp_result whole = uninterrupted(path, *like);
@@ -208,7 +210,7 @@ static void stops_after_every_update(void)
         devices_store_destroy(&made);
         return;
     }
-    /* As many parts as updates, but that the last one needs none after it. */
+    /* As many parts as updates, except that no part follows the last one. */
     part = part_of(fresh_folder("blco"), SLC_LAYOUTS_BLCO, SLC_PASSES_PLAIN);
     CU_ASSERT_EQUAL(step_by_step(made.path, &part, true), 3 * ITERATIONS);
     part = part_of(fresh_folder("sorted"), SLC_LAYOUTS_SORTED, SLC_PASSES_PLAIN);
@@ -216,7 +218,7 @@ static void stops_after_every_update(void)
     part = part_of(fresh_folder("f32"), SLC_LAYOUTS_SORTED, SLC_PASSES_FUSED);
     part.request.precision = SLC_F32;
     (void)step_by_step(made.path, &part, true);
-    /* Whatever order modes are updated in, and where the tolerance ends it. */
+    /* For any order of mode updates, and any end by the tolerance. */
     part = part_of(fresh_folder("order"), SLC_LAYOUTS_BLCO, SLC_PASSES_PLAIN);
     part.request.mode_order_set = part.options.mode_order_set = true;
     memcpy(part.request.mode_order, ((unsigned[3]){2, 0, 1}), 3 * sizeof(unsigned));
@@ -232,14 +234,14 @@ static void stops_after_every_update(void)
     part.request.deterministic = part.options.deterministic = false;
     part.request.copies = SLC_COPIES_ALWAYS;
     (void)step_by_step(made.path, &part, false);
-    /* On devices of the CPU. */
+    /* On CPU devices. */
     part = part_of(fresh_folder("devices"), SLC_LAYOUTS_SORTED, SLC_PASSES_PLAIN);
     part.request.cpu_groups = 2;
     (void)step_by_step(made.path, &part, true);
     devices_store_destroy(&made);
 }
 
-/* A stop while a pass is under way: at any block. */
+/* A stop during a pass: at any block. */
 static void stops_in_passes(void)
 {
     struct devices_store made;
@@ -260,7 +262,8 @@ static void stops_in_passes(void)
             part.stop_at = at;
             SLC_ASSERT_OK(run_part(made.path, &part, &err), &err);
             if (part.result.reason == SLC_STOP_SIGNAL) {
-                /* A pass for two modes is waited for: either way it goes on where it stopped. */
+                /* A stop waits for a pass for two modes: either way the run resumes where it
+                 * stopped. */
                 CU_ASSERT_EQUAL(part.result.checkpoints.count > 0, true);
                 CU_ASSERT_TRUE(part.result.resume_iteration > 0);
                 slc_cp_result_destroy(&part.result);
@@ -278,8 +281,8 @@ static void stops_in_passes(void)
 }
 
 /*
- * A pass for two modes that would take far longer than a stop may wait for is left: its factor is
- * half made, so that the checkpoint before it stays, and the run goes on from that.
+ * A pass for two modes that would far exceed the wait of a stop is abandoned: its factor is
+ * incomplete, so the previous checkpoint is kept, and the run resumes from that.
  */
 static void stops_in_a_slow_pass(void)
 {
@@ -292,7 +295,7 @@ static void stops_in_a_slow_pass(void)
     devices_store_create(&made, "slow", 3, lengths, 9000, 400);
     like.request.cache = false;
     whole = uninterrupted(made.path, like);
-    /* Mode 2 is what a pass has left, so that the next one is for modes 3 and 1. */
+    /* The pass leaves mode 2, so that the next one is for modes 3 and 1. */
     for (unsigned updates = 0; updates < 2; updates++) {
         part = like;
         part.stop_after_update = true;
@@ -300,7 +303,7 @@ static void stops_in_a_slow_pass(void)
         slc_cp_result_destroy(&part.result);
     }
     part = like;
-    /* A block or two a second. */
+    /* A block or two per second. */
     part.request.read_limit = 8192;
     part.stop_at = 1;
     SLC_ASSERT_OK(run_part(made.path, &part, &err), &err);
@@ -387,7 +390,7 @@ static void refused(const char *path, struct part part, const char *difference)
     CU_ASSERT_PTR_NOT_NULL(strstr(err.file, ".ckpt"));
 }
 
-/* Writes factors of ones to start from, but for one number. */
+/* Writes start factors of ones, except for one number. */
 static void write_start(const char *folder, double other)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -457,7 +460,7 @@ static void other_runs_are_refused(void)
     part.request.cpu_groups = 1;
     refused(made.path, part, "device is several");
 
-    /* What may change; and a start from files is the same while these are. */
+    /* Options that may change; a start from files is the same as long as the files are. */
     part = ours;
     part.options.iterations = 3;
     part.options.tolerance = 1e-3;
@@ -480,7 +483,7 @@ static void other_runs_are_refused(void)
     devices_store_destroy(&made);
 }
 
-/* One that is allowed fewer iterations than it has made ends with what it has. */
+/* A run with fewer allowed iterations than it has made ends with its current result. */
 static void fewer_iterations(void)
 {
     struct devices_store made;
@@ -502,13 +505,13 @@ static void fewer_iterations(void)
     SLC_ASSERT_OK(run_part(made.path, &part, &err), &err);
     CU_ASSERT_EQUAL(part.result.reason, SLC_STOP_ITERATIONS);
     CU_ASSERT_EQUAL(part.result.iterations, 2);
-    /* Of the factors as they are, with one more mode updated. */
+    /* Fit of the current factors, with one more mode updated. */
     CU_ASSERT_DOUBLE_EQUAL(part.result.fit, fit, 1e-12);
     slc_cp_result_destroy(&part.result);
     devices_store_destroy(&made);
 }
 
-/* By default none is written in a run of less than ten seconds but where it is stopped. */
+/* By default a run of less than ten seconds writes a checkpoint only when it is stopped. */
 static void automatic_interval(void)
 {
     struct devices_store made;

@@ -1,6 +1,6 @@
 /*
- * Held-out nonzeros: about the part that was asked for, the same whatever the tiles, for either
- * type of value; masked in a copy; and the error of a model on them.
+ * Held-out nonzeros: about the requested fraction, independent of tiles, for either value type;
+ * masked in a copy; and the error of a model on them.
  */
 #include "engine/solve/held.h"
 
@@ -26,7 +26,7 @@ struct flat {
     struct slc_chunk_view chunk;
 };
 
-/* Coordinates (first + i, 7, 2 i), whatever the corner. */
+/* Coordinates (first + i, 7, 2 i), for any corner. */
 static void make_flat(struct flat *flat, uint64_t first, uint64_t corner, enum slc_value_type type)
 {
     memset(flat, 0, sizeof *flat);
@@ -74,7 +74,7 @@ static void masks_a_part_by_coordinates_alone(void)
     free(other);
 }
 
-/* Gathers from a store with such blocks by so many threads. */
+/* Gathers them from a store with such blocks by this many threads. */
 static void gather(const struct fixture_tensor *tensor,
                    const char *name,
                    uint64_t block_bytes,
@@ -127,7 +127,7 @@ static void gathers_the_same_whatever_reads(void)
     fixture_destroy(&tensor);
 }
 
-static void judges_a_model(void)
+static void evaluates_a_model(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
     struct fixture_tensor tensor;
@@ -179,8 +179,8 @@ static void judges_a_model(void)
 
 static const struct slc_test tests[] = {
     {"masks a part by coordinates alone", masks_a_part_by_coordinates_alone},
-    {"gathers the same, whatever reads", gathers_the_same_whatever_reads},
-    {"judges a model", judges_a_model},
+    {"gathers the same with any reader", gathers_the_same_whatever_reads},
+    {"evaluates a model", evaluates_a_model},
 };
 
 SLC_SUITE(holdout)

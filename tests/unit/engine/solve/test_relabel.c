@@ -1,6 +1,6 @@
 /*
- * Rows of relabelled modes: each goes where the permutation says, both ways, in f32 and f64 with
- * padding untouched; modes that are not relabelled stay; a fault leaves every row where it was.
+ * Rows of relabelled modes: each moves to its permuted place, in both directions, in f32 and f64
+ * with padding unchanged; other modes are unchanged; a fault moves no row.
  */
 #include "slc_test.h"
 
@@ -15,7 +15,7 @@
 
 enum { ROWS = 1013, COLS = 5 };
 
-/* As much of a store as moving rows looks at: mode 1 has a permutation. */
+/* The parts of a store needed for moving rows: mode 1 has a permutation. */
 static void make_store(struct slc_store *store, char *folder, uint32_t *expected)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -56,7 +56,7 @@ static void fill(struct slc_matrix *matrix, enum slc_value_type type)
     }
 }
 
-/* Row i holds what row from[i] (NULL: i) was filled with. */
+/* Row i holds the initial contents of row from[i] (NULL: i). */
 static uint64_t count_wrong(const struct slc_matrix *matrix, const uint32_t *from)
 {
     uint64_t wrong = 0;

@@ -1,4 +1,4 @@
-/* Plans and streams of one layout alone, for tests that have no others. */
+/* Plans and streams of a single layout, for tests without others. */
 #ifndef SLC_TEST_ONE_LAYOUT_H
 #define SLC_TEST_ONE_LAYOUT_H
 

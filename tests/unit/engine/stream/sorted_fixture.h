@@ -1,6 +1,6 @@
 /*
- * What the tests of sorted layouts share: stores that have some, the ways to stream them, and runs
- * over those that a plan takes.
+ * Shared by the tests of sorted layouts: stores that have some, the variants of streams, and runs
+ * over the layouts of a plan.
  */
 #ifndef SLC_TEST_SORTED_FIXTURE_H
 #define SLC_TEST_SORTED_FIXTURE_H
@@ -12,7 +12,7 @@
 
 enum { RANK = 9, VARIANTS = 60 };
 
-/* A store with blco.blk and sorted layouts, its nonzeros as the oracle takes them, and factors. */
+/* A store with blco.blk and sorted layouts, its nonzeros for the oracle, and factors. */
 struct sorted_store {
     char path[512];
     struct slc_made_tensor tensor;
@@ -22,8 +22,8 @@ struct sorted_store {
     const struct slc_matrix *views[SLC_MAX_ORDER];
 };
 
-/* Sorted by the modes of the set `modes`, in partitions of `target_nnz`; blocks of 4096 bytes have
- * a tile. */
+/* Sorted by the modes of the set `modes`, in partitions of `target_nnz`; blocks of 4096 bytes
+ * have a tile. */
 void make_sorted_store(struct sorted_store *made,
                        const char *name,
                        unsigned order,
@@ -34,7 +34,7 @@ void make_sorted_store(struct sorted_store *made,
                        uint64_t block_bytes);
 void destroy_sorted_store(struct sorted_store *made);
 
-/* An open store, a plan for the layouts that the request takes, a stream and a device. */
+/* An open store, a plan for the requested layouts, a stream and a device. */
 struct sorted_run {
     struct slc_store store;
     struct slc_layouts layouts;
@@ -47,17 +47,17 @@ enum slc_status plan_run(struct sorted_run *run,
                          const char *path,
                          const struct slc_plan_request *request,
                          struct slc_error *err);
-/* Through `files`, NULL: the system. False where io_uring is refused. */
+/* Through `files`; NULL: the system's. Returns false if io_uring is unavailable. */
 bool start_run(struct sorted_run *run, const struct slc_files *files);
 void close_run(struct sorted_run *run);
 
 /*
- * How to stream an MTTKRP, by number below VARIANTS: every kind, schedule and number of threads,
- * few slots and many, blocks kept or not.
+ * Stream options of an MTTKRP, by number below VARIANTS: every kind, schedule and number of
+ * threads, few slots and many, with and without cached blocks.
  */
 struct slc_plan_request variant_request(unsigned variant, unsigned mode);
 
-/* Keeps every second block of one layout, so that a pass finds some in memory and reads others. */
+/* Caches every second block of one layout, so that a pass finds some in memory and reads others. */
 void keep_some(struct sorted_run *run, unsigned layout);
 
 #endif

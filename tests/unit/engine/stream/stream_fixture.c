@@ -1,4 +1,4 @@
-/* See stream_fixture.h. */
+/* Block files for the tests of streams, and a checking consumer. */
 #include "stream_fixture.h"
 
 #include "slc_test.h"
@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Enough for several chunks of 1024, and for blocks of several pages; full tiles take long. */
+/* Enough for several chunks of 1024, and for blocks of several pages; full tiles are slow to
+ * make. */
 enum { FIXTURE_TILE_NNZ = 5000, FIXTURE_NNZ = 9 * FIXTURE_TILE_NNZ + 1000 };
 
 struct fixture small_blocks;
@@ -150,7 +151,7 @@ static void consume_chunk(struct consumer *consumer,
     consumer->nnz[worker] += chunk->nnz;
 }
 
-/* Waits for the turn of a tile. False when the pass was given up. */
+/* Waits for the turn of a tile. Returns false if the pass was aborted. */
 static bool commit(struct consumer *consumer, uint64_t ordinal)
 {
     bool turn;
@@ -169,8 +170,8 @@ static bool commit(struct consumer *consumer, uint64_t ordinal)
 }
 
 /*
- * Raises `stop` in the tile begun as number `stop_at`; later ones wait for that, so that the pass
- * cannot end first, however the threads are scheduled.
+ * Sets `stop` in the tile begun as number `stop_at`; later tiles wait for that, so that the pass
+ * cannot end first with any thread schedule.
  */
 static void raise_stop(struct consumer *consumer)
 {

@@ -1,6 +1,6 @@
 /*
- * What the tests of streams share: two block files of one random tensor, plans made by hand, and a
- * consumer that checks what it is given.
+ * Shared by the tests of streams: two block files of one random tensor, plans made by hand, and a
+ * consumer that checks its input.
  */
 #ifndef SLC_STREAM_FIXTURE_H
 #define SLC_STREAM_FIXTURE_H
@@ -15,7 +15,7 @@
 
 enum { ORDER = 3, MAX_TILES = 64, MAX_WORKERS = 8 };
 
-/* The block file that all tests read, and what is true of it. */
+/* The block file of all tests, and its properties. */
 struct fixture {
     char path[256];
     struct slc_reader *reader;
@@ -40,7 +40,7 @@ struct shape {
     unsigned slots;
     uint64_t cached; /* blocks */
     enum slc_value_type precision;
-    bool every_worker; /* takes every tile */
+    bool every_worker; /* processes every tile */
 };
 
 enum { KINDS = 3, SCHEDULES = 2 };
@@ -49,19 +49,20 @@ extern const enum slc_schedule schedules[SCHEDULES];
 
 struct slc_plan make_plan(const struct fixture *fixture, const struct shape *shape);
 
-/* Opens a stream; NULL where io_uring is refused. */
+/* Opens a stream; returns NULL if io_uring is unavailable. */
 struct slc_stream *open_stream(const struct fixture *fixture,
                                const struct shape *shape,
                                const struct slc_files *files);
 
-/* What a consumer collects, and how it behaves. */
+/* Observations and behaviour of a consumer. */
 struct consumer {
     enum slc_value_type precision;
-    struct slc_pass_part part; /* of the pass that run_pass makes */
-    unsigned takers;           /* threads that each take every tile; 0: a tile goes to one */
+    struct slc_pass_part part; /* of the pass made by run_pass */
+    unsigned takers;           /* threads that each process every tile; 0: each tile is processed
+                                * once */
     bool ordered;              /* wait for all tiles before this one, as ordered commits do */
-    uint64_t fail_at;          /* ordinal whose tile fails; SLC_NOWHERE: none */
-    uint64_t stop_at; /* tiles begun before the one that raises `stop`; SLC_NOWHERE: none */
+    uint64_t fail_at;          /* ordinal of the tile that fails; SLC_NOWHERE: none */
+    uint64_t stop_at;          /* tiles begun before the one that sets `stop`; SLC_NOWHERE: none */
     atomic_uint_fast64_t begun;
     volatile int stop;
     pthread_mutex_t mutex;
@@ -70,7 +71,7 @@ struct consumer {
     bool aborted;
     atomic_uint aborts;
     atomic_uint seen[MAX_TILES];
-    bool ascending;             /* a worker's tiles have to come in file order */
+    bool ascending;             /* the tiles of a worker must be in file order */
     uint64_t next[MAX_WORKERS]; /* ascending: one after the worker's latest tile */
     uint64_t nnz[MAX_WORKERS];
     uint64_t fingerprint[MAX_WORKERS];
@@ -84,12 +85,12 @@ void consumer_init(struct consumer *consumer, const struct shape *shape);
 enum slc_status
 run_pass(struct slc_stream *stream, struct consumer *consumer, struct slc_error *err);
 
-/* One pass that has to go well. */
+/* One pass that must succeed. */
 void check_pass(struct slc_stream *stream,
                 const struct fixture *fixture,
                 const struct shape *shape,
                 bool ordered);
-/* The same in `count` parts, which end at ends[0], ends[1] .. */
+/* The same in `count` parts, which end at ends[0], ends[1], .. */
 void check_parts(struct slc_stream *stream,
                  const struct fixture *fixture,
                  const struct shape *shape,

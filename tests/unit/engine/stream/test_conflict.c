@@ -1,6 +1,6 @@
 /*
- * Strategies from plan to result: what a plan takes over, what a decomposition tries in its first
- * passes, and that it says and keeps what it found.
+ * Strategies from plan to result: choices that a plan reuses, trials in the first passes of a
+ * decomposition, and reports of the choices.
  */
 #include "base/error/fault.h"
 #include "cp_fixture.h"
@@ -26,7 +26,7 @@ static void make_store(char *path)
     fixture_destroy(&tensor);
 }
 
-/* What the callback saw. */
+/* Values seen by the callback. */
 struct seen {
     unsigned iterations;
     unsigned tried; /* modes with measured costs in the first iteration's report */
@@ -42,7 +42,7 @@ static void on_iteration(void *context, const struct slc_cp_iteration *iteration
     seen->iterations++;
 }
 
-/* Candidates as a plan for a tensor of many more tiles would have them. */
+/* Candidates as in a plan for a tensor with many more tiles. */
 static void want_trials(struct slc_plan *plan, enum slc_conflict first)
 {
     const enum slc_conflict second =
@@ -80,7 +80,7 @@ static void decompose(const char *path,
     fixture_close(&run);
 }
 
-static void decompositions_try_once_and_tell(void)
+static void decompositions_try_once_and_report(void)
 {
     char path[512];
     const unsigned step = slc_test_threads_only() ? 2 : 1;
@@ -117,7 +117,7 @@ static void decompositions_try_once_and_tell(void)
     }
 }
 
-/* Nothing is tried, whatever could be, and nothing is measured. */
+/* No trials and no measurements. */
 static void deterministic_runs_try_nothing(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
@@ -138,8 +138,8 @@ static void deterministic_runs_try_nothing(void)
     slc_cp_result_destroy(&result);
 }
 
-/* A choice made before is taken over where there is one to make. */
-static void plans_take_a_choice_over(void)
+/* An earlier choice is reused if there is a choice to make. */
+static void plans_reuse_a_choice(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
     struct slc_error err = SLC_ERROR_INIT;
@@ -165,7 +165,7 @@ static void plans_take_a_choice_over(void)
     slc_store_close(&store);
 }
 
-/* The k-th allocation fails while strategies are tried, for every k from the first pass on. */
+/* The k-th allocation fails during trials, for every k from the first pass on. */
 static void faults_end_a_trial(void)
 {
     struct slc_cp_als_options options = fixture_options(RANK, 2);
@@ -196,9 +196,9 @@ static void faults_end_a_trial(void)
 }
 
 static const struct slc_test tests[] = {
-    {"decompositions try once and tell", decompositions_try_once_and_tell},
+    {"decompositions try once and report", decompositions_try_once_and_report},
     {"deterministic runs try nothing", deterministic_runs_try_nothing},
-    {"plans take a choice over", plans_take_a_choice_over},
+    {"plans reuse a choice", plans_reuse_a_choice},
     {"faults end a trial", faults_end_a_trial},
 };
 

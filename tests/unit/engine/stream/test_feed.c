@@ -1,7 +1,7 @@
 /*
- * Passes that give whole blocks to a device, and MTTKRPs by it: every block once, in any order and
- * from wherever it lies, the slots of copies untouched until they are made, and faults of drive,
- * blocks and device.
+ * Passes that feed whole blocks to a device, and its MTTKRPs: every block once, in any order and
+ * from any location, slots unchanged until their copies are made, and faults of drive, blocks and
+ * device.
  */
 #include "device_run.h"
 #include "faulty_files.h"
@@ -69,7 +69,7 @@ static void write_factors(struct device_run *run)
     }
 }
 
-/* An MTTKRP that has to go well; integers add up exactly, in any order. */
+/* An MTTKRP that must succeed; sums of integers are exact in any order. */
 static void check_mttkrp(struct device_run *run, unsigned mode)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -133,7 +133,7 @@ static void check_counts(const struct device_run *run, unsigned passes)
     CU_ASSERT_EQUAL(stats.bytes_cached, layout->cache_bytes * (passes - 1));
 }
 
-/* Budget of the host that keeps about half of what the device does not. */
+/* Host budget that caches about half of the blocks that are not resident on the device. */
 static void run_variant(const struct slc_plan_request *request, uint64_t device_bytes)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -175,7 +175,7 @@ static void test_passes(void)
     }
 }
 
-/* The host's budget leaves room for some blocks that do not stay on the device. */
+/* The host's budget has space for some blocks that are not resident on the device. */
 static void test_both_sets(void)
 {
     struct slc_plan_request request = request_of(SLC_IO_PREAD, SLC_SCHEDULE_AUTO, 2, true);
@@ -186,7 +186,7 @@ static void test_both_sets(void)
     make_problem();
     device_run_limits(path, &request, &least, &all);
     device_run_store(&run, path, NULL, least + (UINT64_C(64) << 10), LATE_US);
-    /* One figure for both plans: the process may grow between them. */
+    /* One value for both plans: the process may grow between them. */
     request.resident_bytes = slc_memory_resident();
     request.memory_bytes = 1;
     SLC_ASSERT_FAILS(device_run_start(&run, &request, &err), SLC_ERR_BUDGET, &err,
@@ -204,8 +204,8 @@ static void test_both_sets(void)
 }
 
 /*
- * Three passes over a store whose values expand, by a device with so much memory: of how many
- * blocks one copy was made, and of how many one in each pass.
+ * Three passes over a store whose values expand, on a device with this much memory: the number of
+ * blocks copied once, and of those copied in each pass.
  */
 static void count_copies(const char *store,
                          uint64_t device_bytes,
@@ -239,8 +239,8 @@ static void count_copies(const char *store,
 }
 
 /*
- * The index does not tell which values expand. Where there is room for all of them every block
- * stays that was planned to; else the device keeps fewer, and all is well.
+ * The index does not show which values expand. With enough memory every planned block is resident;
+ * otherwise the device keeps fewer, and the result is right.
  */
 static void test_values_that_expand(void)
 {
@@ -267,14 +267,14 @@ static void test_values_that_expand(void)
     CU_ASSERT_EQUAL(again, 0);
     CU_ASSERT_EQUAL(stayed, planned.kept_blocks);
 
-    /* Half of what they may need is of use, too. Slots take up to a quarter of the room. */
+    /* Half of the memory they may need helps, too. Slots use up to a quarter of it. */
     count_copies(other_path, least + (planned.kept_bytes + planned.kept_expanded_bytes / 2) / 3 * 4,
                  &stayed, &again, &planned);
     CU_ASSERT(stayed > planned.kept_blocks / 2 && again > 0);
     CU_ASSERT(planned.total_bytes <= planned.budget_bytes);
 }
 
-/* The k-th call that the device refuses ends the pass and the job. */
+/* The k-th call of the device fails and ends the pass and the job. */
 static void check_refusal(struct device_run *run, uint64_t k)
 {
     const unsigned begun = fake_counts(run->device)->begun;
@@ -289,7 +289,7 @@ static void check_refusal(struct device_run *run, uint64_t k)
     (void)fake_refuse(run->device, 0);
 }
 
-/* Whatever it refuses, the next pass is as always. */
+/* After any failing call, the next pass succeeds. */
 static void test_refusals(void)
 {
     uint64_t least, all;
@@ -307,7 +307,7 @@ static void test_refusals(void)
         SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);
         write_factors(&run);
         check_mttkrp(&run, 0);
-        /* The begin, and every block; where it is read, too, the question for its copy. */
+        /* The begin, and every block; if it is read, also the query of its copy. */
         calls = 1 + slc_reader_info(run.store.reader)->block_count * (cache != 0 ? 1 : 2);
         for (uint64_t k = 1; k <= calls; k += slc_test_quick() ? 5 : 1) {
             check_refusal(&run, k);
@@ -317,7 +317,7 @@ static void test_refusals(void)
     }
 }
 
-/* Of opening: nothing stays registered or open. */
+/* When opening fails, nothing stays registered or open. */
 static void test_refused_opening(void)
 {
     struct slc_plan_request request = request_of(SLC_IO_MMAP, SLC_SCHEDULE_FILE, 2, true);
@@ -343,7 +343,7 @@ static void test_refused_opening(void)
         SLC_ASSERT_FAILS(status, SLC_ERR_SYSTEM, &err, "was refused");
         device_run_close(&run);
     }
-    CU_ASSERT_EQUAL(refusals, 3); /* open, the cache, and the buffers beside a map */
+    CU_ASSERT_EQUAL(refusals, 3); /* open, the cache, and the buffers of a map */
 }
 
 static void test_failing_reads(void)
@@ -382,7 +382,7 @@ static void test_failing_reads(void)
     }
 }
 
-/* Damage that the checksum finds, and such that the device finds. */
+/* Damage found by the checksum, and damage found by the device. */
 static void test_damage(void)
 {
     struct slc_plan_request request = request_of(SLC_IO_PREAD, SLC_SCHEDULE_FILE, 2, false);
@@ -424,14 +424,14 @@ static void test_damage(void)
 }
 
 /*
- * A device under whose hands the file changes: a byte of the next block, when this has arrived and
- * a worker waits for a copy, which it has to before it can copy the block.
+ * A device that changes the file during a pass: a byte of the next block, once it has arrived and a
+ * worker waits for a copy, which it must do before it can copy the block.
  */
 static struct {
     const struct slc_device_ops *inner;
     const struct slc_reader *reader;
-    uint64_t next; /* block that will be handed over */
-    bool resting;  /* there may be no block that has arrived */
+    uint64_t next; /* next block to be passed to the device */
+    bool resting;  /* possibly no block has arrived */
     uint64_t at;
     uint8_t byte;
     bool changed;
@@ -472,7 +472,7 @@ static enum slc_status meddling_copied(
     return meddler.inner->job.copied(device, ticket, wait, done, err);
 }
 
-/* What goes to the device from a mapped file is what was checked, whenever the file changes. */
+/* The device receives the verified bytes of a mapped file, whenever the file changes. */
 static void test_change_under_a_map(void)
 {
     const struct slc_plan_request request = request_of(SLC_IO_MMAP, SLC_SCHEDULE_FILE, 1, false);
@@ -523,7 +523,7 @@ static void test_stop(void)
         SLC_ERR_INTERRUPTED, &err, NULL);
     stop = 0;
     slc_error_clear(&err);
-    /* Progress is reported ten times a second, which the device is late enough for. */
+    /* Progress is reported ten times a second; the device is late enough for that. */
     SLC_ASSERT_FAILS(slc_gpu_executor_mttkrp(run.device, run.stream, &run.plan, 0, &stop,
                                              device_run_raise_stop, &stop, &err),
                      SLC_ERR_INTERRUPTED, &err, NULL);

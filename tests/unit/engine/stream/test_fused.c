@@ -1,7 +1,7 @@
 /*
  * Decompositions whose passes update two modes: the factors of plain passes in the same order of
  * modes, for 3 to 5 modes, from sorted layouts and from blco alone; as many passes and bytes as
- * pairs of modes need; the same bits for any number of threads where asked for; a model that fits
+ * pairs of modes need; bitwise repeatable for any number of threads if requested; a model that fits
  * when a pass is stopped; and the plans that choose such passes.
  */
 #include "sorted_fixture.h"
@@ -68,7 +68,7 @@ static void make_low_rank(struct low_rank *made,
     }
 }
 
-/* What a run of some iterations has done. */
+/* Result of a run of some iterations. */
 struct outcome {
     struct slc_cp_result result;
     struct slc_plan plan;
@@ -115,7 +115,7 @@ static void run_cpd(const char *path,
     close_run(&run);
 }
 
-/* The norm of the difference of two factors, over that of the second. */
+/* The norm of the difference of two factors, relative to that of the second. */
 static double distance(const struct slc_matrix *a, const struct slc_matrix *b)
 {
     double difference = 0.0, size = 0.0;
@@ -151,7 +151,7 @@ static struct slc_plan_request request_of(enum slc_passes passes)
     return request;
 }
 
-/* Runs fused and plain passes in the order of modes that the fused plan has. */
+/* Runs fused and plain passes in the mode order of the fused plan. */
 static void run_both(const char *path,
                      struct slc_plan_request request,
                      struct outcome *fused,
@@ -177,7 +177,7 @@ static void destroy_both(struct outcome *fused, struct outcome *plain)
 
 static const uint64_t lengths[] = {90, 70, 80, 65, 75};
 
-/* All layouts: N/2 passes. Those of every second mode: ceil(N/2). One: one pass less than N. */
+/* All layouts: N/2 passes. Those of every second mode: ceil(N/2). One: N - 1 passes. */
 static void same_factors_from_sorted_layouts(void)
 {
     for (unsigned order = 3; order <= 5; order++) {
@@ -199,7 +199,7 @@ static void same_factors_from_sorted_layouts(void)
             passes = s == 0 ? order / 2.0 : passes;
             CU_ASSERT_DOUBLE_EQUAL(fused.plan.passes, passes, 0);
             check_equal(&fused, &plain, 1e-8);
-            /* The last iteration leaves nothing behind, so that it may take half a pass more. */
+            /* The last iteration leaves no open pass, so it may need half a pass more. */
             CU_ASSERT_TRUE((double)fused.passes <= iterations() * passes + 0.5);
             CU_ASSERT_TRUE((double)fused.passes >= iterations() * passes);
             CU_ASSERT_TRUE(fused.plan.iteration_bytes < plain.plan.iteration_bytes);
@@ -213,7 +213,7 @@ static void same_factors_from_sorted_layouts(void)
     }
 }
 
-/* From blco alone, whose scan closes the rows of a long mode early: N - 1 passes. */
+/* From blco alone, whose scan completes the rows of a large mode early: N - 1 passes. */
 static void same_factors_from_blco(void)
 {
     static const uint64_t long_modes[] = {30, 9000, 20, 25, 15};
@@ -240,7 +240,7 @@ static void same_factors_from_blco(void)
     }
 }
 
-/* f32, blocks kept, and rows that are split over partitions. */
+/* f32, cached blocks, and rows split over partitions. */
 static void other_ways(void)
 {
     static const uint64_t short_mode[] = {100, 3, 80};
@@ -260,7 +260,7 @@ static void other_ways(void)
     slc_made_tensor_destroy(&made.tensor);
 }
 
-/* Any threads, I/O and budget give the same bits; the order of modes is that of plain passes. */
+/* The same bits for any threads, I/O and budget; the mode order is that of plain passes. */
 static void same_bits_when_deterministic(void)
 {
     static const unsigned threads[] = {1, 2, 5};
@@ -294,7 +294,7 @@ static void same_bits_when_deterministic(void)
     slc_made_tensor_destroy(&made.tensor);
 }
 
-/* A table of file operations that raises a flag with the k-th read. */
+/* A table of file operations that sets a flag with the k-th read. */
 struct stopper {
     struct slc_files table;
     const struct slc_files *inner;
@@ -313,7 +313,7 @@ static int64_t stopping_read(void *self, int fd, void *data, uint64_t bytes, uin
     return stopper->inner->read_at(stopper->inner->self, fd, data, bytes, offset);
 }
 
-/* 1 - ||X - M|| / ||X|| over the nonzeros alone, and the model's norm beyond them. */
+/* 1 - ||X - M|| / ||X|| over the nonzeros alone, and the model's norm outside them. */
 static double fit_of(const struct low_rank *made, const struct slc_cp_result *result)
 {
     double inner = 0.0, model = 0.0, norm = 0.0;
@@ -353,8 +353,8 @@ static double fit_of(const struct low_rank *made, const struct slc_cp_result *re
 }
 
 /*
- * Stopped at any read, a run leaves a model: of its last iteration, or one that fits no worse, with
- * some rows solved for and others not.
+ * Stopped at any read, a run leaves a model: that of its last iteration, or one with at least its
+ * fit, with some rows updated and others not.
  */
 static void stops_leave_a_model(void)
 {
@@ -383,7 +383,7 @@ static void stops_leave_a_model(void)
             slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err),
             &err);
         fit = fit_of(&made, &result);
-        /* No fit is told before the first iteration is complete. */
+        /* No fit is reported before the first iteration is complete. */
         CU_ASSERT_TRUE(result.iterations == 0 || fit >= result.fit - 1e-9);
         between +=
             result.reason == SLC_STOP_SIGNAL && result.iterations > 0 && fit > result.fit + 1e-9;
@@ -437,7 +437,7 @@ static struct slc_plan planned(const char *path, const struct slc_plan_request *
     return run.plan;
 }
 
-/* Fused passes where they read less, for that reason; and why not, where not. */
+/* Fused passes if they read less, with the reason; otherwise the reason against them. */
 static void plans_say_why(void)
 {
     struct slc_plan_request request = request_of(SLC_PASSES_AUTO);
@@ -456,7 +456,7 @@ static void plans_say_why(void)
     CU_ASSERT_TRUE(plan.slot_count >= plan.fusion.range_blocks[0]);
     CU_ASSERT_TRUE(plan.total_bytes <= plan.budget_bytes);
 
-    request.cache = true; /* all of it is kept: nothing to gain */
+    request.cache = true; /* everything is cached: nothing to gain */
     plan = planned(made.path, &request);
     CU_ASSERT_EQUAL(plan.fusion.reason, SLC_FUSION_NO_GAIN);
     CU_ASSERT_EQUAL(plan.fusion.modes, 0);
@@ -476,7 +476,7 @@ static void plans_say_why(void)
     request.threads = 64; /* a layout has fewer ranges */
     CU_ASSERT_EQUAL(planned(made.path, &request).fusion.reason, SLC_FUSION_FEW_RANGES);
 
-    /* As many blocks as this tensor has for every row of a mode are too many for two slots. */
+    /* This tensor has too many blocks per row of a mode for two slots. */
     make_low_rank(&none, "none", 3, (const uint64_t[]){100, 100, 100}, 500000, 0);
     request = request_of(SLC_PASSES_AUTO);
     request.slots = 2;
@@ -542,7 +542,7 @@ static void names_and_refusals(void)
     close_run(&run);
     slc_error_clear(&err);
 
-    /* A run in another order than the plan's, which has its passes for that one. */
+    /* A run whose mode order differs from the plan's, which determined the passes. */
     request.mode_order_set = false;
     SLC_ASSERT_OK(plan_run(&run, made.path, &request, &err), &err);
     CU_ASSERT_TRUE_FATAL(start_run(&run, NULL));
@@ -566,7 +566,7 @@ static const struct slc_test tests[] = {
     {"no memory", no_memory},
     {"plans say why", plans_say_why},
     {"plans choose an order of modes", plans_choose_an_order},
-    {"names, and what is refused", names_and_refusals},
+    {"names, and errors", names_and_refusals},
 };
 
 SLC_SUITE(fused)

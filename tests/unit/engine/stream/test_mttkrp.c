@@ -1,6 +1,6 @@
 /*
  * MTTKRP over a stream: the oracle's numbers for every mode, strategy and schedule; after a damaged
- * block, a stop or a thread that cannot start, the same stream and device serve the next one.
+ * block, a stop or a thread that fails to start, the same stream and device can be used again.
  */
 #include "engine/stream/mttkrp.h"
 
@@ -16,7 +16,7 @@
 
 enum { RANK = 17, MODES = 3, TILE_NNZ = 6000 };
 
-/* A store with five tiles, not full ones, which take long, and random factors. */
+/* A store with five tiles, not full because full ones are slow to make, and random factors. */
 struct problem {
     struct fixture_tensor tensor;
     char path[512];
@@ -101,7 +101,7 @@ distance(const struct problem *problem, unsigned mode, const struct slc_matrix *
     return largest;
 }
 
-static void gives_the_oracles_numbers(void)
+static void yields_the_oracles_numbers(void)
 {
     static const enum slc_conflict conflicts[] = {SLC_CONFLICT_AUTO, SLC_CONFLICT_PRIVATE,
                                                   SLC_CONFLICT_LOCKED, SLC_CONFLICT_COLUMNS,
@@ -185,7 +185,7 @@ static void stops_at_a_damaged_block(void)
         CU_ASSERT_PTR_NOT_NULL(strstr(err.file, "blco.blk"));
         CU_ASSERT_NOT_EQUAL(err.offset, SLC_NOWHERE);
 
-        /* The other bits come back: the same stream and device go on. */
+        /* After the bits are restored, the same stream and device continue. */
         damage_block(problem.path, &run.store);
         slc_error_clear(&err);
         SLC_ASSERT_OK(multiply(&run, &problem, 1, SLC_CONFLICT_AUTO, NULL, &output, &err), &err);
@@ -196,7 +196,7 @@ static void stops_at_a_damaged_block(void)
     destroy_problem(&problem);
 }
 
-static void goes_on_after_a_stop(void)
+static void continues_after_a_stop(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
     struct problem problem;
@@ -262,10 +262,10 @@ static void no_nonzeros_give_zeros(void)
 SLC_SUITE(mttkrp)
 {
     static const struct slc_test tests[] = {
-        {"the oracle's numbers, every strategy", gives_the_oracles_numbers},
+        {"the oracle's numbers, every strategy", yields_the_oracles_numbers},
         {"a damaged block is named, and the next pass works", stops_at_a_damaged_block},
-        {"after a stop the next pass works", goes_on_after_a_stop},
-        {"no nonzeros give zeros", no_nonzeros_give_zeros},
+        {"after a stop the next pass works", continues_after_a_stop},
+        {"no nonzeros yield zeros", no_nonzeros_give_zeros},
     };
 
     return slc_test_main("engine: mttkrp", tests, SLC_COUNT(tests), argc, argv);

@@ -1,8 +1,8 @@
 /*
- * MTTKRPs over passes in parts: one by one, and two in a pass. A pass that is left between two
- * parts and gone on with by another stream and device, with other threads and another I/O method,
- * gives the bits of one that was not, by strategies that promise bits, and else the same to
- * rounding; however it is cut.
+ * MTTKRPs over passes in parts: one by one, and two in a pass. A pass interrupted between two parts
+ * and resumed by another stream and device, with other threads and another I/O method, yields the
+ * bits of an uninterrupted pass with strategies that guarantee bits, otherwise the same within
+ * rounding, for any split into parts.
  */
 #include "sorted_fixture.h"
 
@@ -19,7 +19,7 @@
 
 enum { MODES = 3, TILE_NNZ = 900, NNZ = 30000, PARTITION_NNZ = 2500, BLOCK_BYTES = 4096 };
 
-/* Rows of mode 1 fill several partitions each, and partitions have several blocks. */
+/* Rows of mode 1 span several partitions each, and partitions have several blocks. */
 static const uint64_t dims[MODES] = {300, 4, 90};
 
 /* A store with blco.blk and layouts sorted by modes 0 and 1. */
@@ -86,14 +86,14 @@ static double distance(const struct slc_matrix *a, const struct slc_matrix *b)
     return difference / largest;
 }
 
-/* Cuts a pass, and leaves it where it is told to. */
+/* Splits a pass, and interrupts it at a chosen point. */
 struct cutter {
     struct slc_pass_cuts cuts;
     struct slc_backend *backend[2]; /* one, or two in a pass */
-    uint64_t most;                  /* blocks or ranges of a part; 0: all of them */
-    uint64_t draw;                  /* 0: parts have `most`; else up to that */
+    uint64_t most;                  /* blocks or ranges per part; 0: all */
+    uint64_t draw;                  /* 0: parts have `most`; otherwise up to that */
     bool leaves;                    /* after every part */
-    uint64_t left_at;               /* 0: was not left */
+    uint64_t left_at;               /* 0: was not interrupted */
     unsigned parts;
     struct slc_kept_state kept[2];
 };
@@ -146,7 +146,7 @@ static void cutter_init(struct cutter *cutter, unsigned number)
     cutter->leaves = number % 2 == 0;
 }
 
-/* One way to compute one mode: everything but how its pass is cut. */
+/* One way to compute one mode, without the split of its pass. */
 struct way {
     unsigned mode;
     enum slc_layout_choice layouts;
@@ -167,7 +167,7 @@ static struct slc_plan_request request_of(const struct way *way, unsigned varian
     return request;
 }
 
-/* Opens all for a variant of a way; false where io_uring is refused. */
+/* Opens everything for a variant; returns false if io_uring is unavailable. */
 static bool open_way(struct sorted_run *run,
                      const struct sorted_store *made,
                      const struct way *way,
@@ -183,7 +183,7 @@ static bool open_way(struct sorted_run *run,
     return start_run(run, NULL);
 }
 
-/* One call for a pass: its end, or where it was left. */
+/* One call for a pass: to its end, or to an interruption. */
 static enum slc_status compute(struct sorted_run *run,
                                const struct way *way,
                                const struct slc_matrix factors[MODES],
@@ -207,13 +207,14 @@ static enum slc_status compute(struct sorted_run *run,
     for (unsigned n = 0; n < MODES; n++) {
         job.factors[n] = &factors[n];
     }
-    memset(output->buffer.data, 0x55, bytes_of(output)); /* whatever lies there is not used */
+    memset(output->buffer.data, 0x55, bytes_of(output)); /* its previous contents are not used */
     cutter->backend[0] = run->backend;
     return slc_mttkrp_stream_parts(run->stream, run->plan.mode_layout[way->mode], run->backend,
                                    &job, &cutter->cuts, NULL, NULL, NULL, err);
 }
 
-/* A whole pass, cut as its number says; each time it was left, another variant goes on with it. */
+/* A whole pass, split according to its number; after each interruption another variant resumes
+ * it. */
 static void compute_in_parts(const struct sorted_store *made,
                              const struct way *way,
                              const struct slc_matrix factors[MODES],
@@ -275,7 +276,7 @@ static void check_way(const struct sorted_store *made, const struct way *way, un
     destroy_factors(factors);
 }
 
-/* Sums with fixed bits, by both strategies that have such, from every codec. */
+/* Sums with fixed bits, by both strategies that guarantee them, from every codec. */
 static void the_bits_of_a_whole_pass(void)
 {
     static const struct way ways[] = {
@@ -283,7 +284,7 @@ static void the_bits_of_a_whole_pass(void)
         {1, SLC_LAYOUTS_BLCO, SLC_CONFLICT_AUTO, SLC_F32, true},
         {1, SLC_LAYOUTS_SORTED, SLC_CONFLICT_AUTO, SLC_F64, true},
         {0, SLC_LAYOUTS_SORTED, SLC_CONFLICT_AUTO, SLC_F32, true},
-        /* Largest partitions first: the same bits all the same. */
+        /* Largest partitions first: still the same bits. */
         {1, SLC_LAYOUTS_SORTED, SLC_CONFLICT_ROWS, SLC_F64, true},
     };
 
@@ -316,7 +317,7 @@ static void the_same_to_rounding(void)
     slc_made_tensor_destroy(&made.tensor);
 }
 
-/* Two MTTKRPs in a pass; the factor between them is half of the first one's output. */
+/* Two MTTKRPs in a pass; the factor between them is half of the first output. */
 struct pair {
     struct sorted_run run;
     struct slc_backend *second;
@@ -437,7 +438,7 @@ static void destroy_pair(struct pair *pair)
     slc_matrix_destroy(&pair->outputs[1]);
 }
 
-/* Rows that no turn has made yet hold what nobody may read. */
+/* Rows that no turn has computed yet hold values that must not be read. */
 static void spoil_rows(struct pair *pair, uint64_t first_range)
 {
     for (uint64_t r = first_range; r < pair->ranges.count; r++) {
@@ -451,7 +452,7 @@ static void spoil_rows(struct pair *pair, uint64_t first_range)
     }
 }
 
-/* Runs the pair's pass, cut as the number says. */
+/* Runs the pass of the pair, split according to the number. */
 static void run_pair(
     struct pair *pair, const char *path, bool sorted, enum slc_conflict conflict, unsigned number)
 {
@@ -527,7 +528,7 @@ static void two_in_a_pass(void)
     slc_made_tensor_destroy(&made.tensor);
 }
 
-/* Over blco ranges share blocks and tiles, which are read and decoded on both sides of a cut. */
+/* In blco, ranges share blocks and tiles, which are read and decoded on both sides of a split. */
 static void two_in_a_pass_over_blco(void)
 {
     static const uint64_t lengths[MODES] = {9000, 6, 40};
@@ -543,7 +544,7 @@ static void two_in_a_pass_over_blco(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* Positions that no pass was left at; and what an error between parts leaves behind. */
+/* Positions at which no pass was interrupted; and the state after an error between parts. */
 static void refusals(void)
 {
     const struct way way = {0, SLC_LAYOUTS_BLCO, SLC_CONFLICT_AUTO, SLC_F64, true};
@@ -565,7 +566,7 @@ static void refusals(void)
     SLC_ASSERT_FAILS(compute(&run, &way, factors, &cutter, &output, &err), SLC_ERR_USAGE, &err,
                      "cannot resume at 100000");
     slc_error_clear(&err);
-    /* The stream and the device serve the rest of the pass that was left. */
+    /* The stream and the device can compute the rest of the interrupted pass. */
     cutter.cuts.first = cutter.left_at;
     cutter.leaves = false;
     SLC_ASSERT_OK(compute(&run, &way, factors, &cutter, &output, &err), &err);
@@ -580,7 +581,7 @@ static const struct slc_test tests[] = {
     {"other strategies, to rounding", the_same_to_rounding},
     {"two in a pass, with the same bits", two_in_a_pass},
     {"two in a pass over blco", two_in_a_pass_over_blco},
-    {"positions that are none, and what follows", refusals},
+    {"invalid positions, and the next pass", refusals},
 };
 
 SLC_SUITE(parts)

@@ -1,7 +1,6 @@
 /*
- * The length of parts, by playing whole runs through: parts come near the time that they aim at,
- * whatever the passes' speed and however it changes; what is short is not cut; a clock that jumps
- * does no harm.
+ * The length of parts, by simulating whole runs: parts come close to their target time, for any
+ * speed of passes and its changes; short passes are not split; clock jumps do no harm.
  */
 #include "base/random.h"
 #include "engine/stream/pass_pace.h"
@@ -12,13 +11,13 @@
 #define MIB    (UINT64_C(1) << 20)
 #define TARGET 3.0
 
-/* Parts of one pass that was played through. */
+/* Parts of one simulated pass. */
 struct played {
     unsigned parts;
     double first, longest, shortest; /* seconds; the latter two without the first part */
 };
 
-/* A pass over so many bytes, at so many a second, times up to `noise` more or less. */
+/* A pass over this many bytes at this rate, times up to `noise` more or less. */
 static struct played
 play(struct slc_pass_pace *pace, uint64_t bytes, double rate, double noise, uint64_t stream)
 {
@@ -42,8 +41,8 @@ play(struct slc_pass_pace *pace, uint64_t bytes, double rate, double noise, uint
     return played;
 }
 
-/* A first part that is small, then parts near the target; later passes have no small one. */
-static void parts_take_what_is_aimed_at(void)
+/* A small first part, then parts near the target; later passes have no small one. */
+static void parts_take_the_target_time(void)
 {
     for (unsigned draw = 0; draw < 100; draw++) {
         const double rate = (double)MIB * exp(10.0 * slc_random_f64(slc_test_seed(), 1, draw));
@@ -61,7 +60,8 @@ static void parts_take_what_is_aimed_at(void)
     }
 }
 
-/* What ends soon is one part: from the start where it is small, and once it is known to be fast. */
+/* A short pass is a single part: from the start if it is small, and otherwise once it is known
+ * to be fast. */
 static void short_passes_are_whole(void)
 {
     struct slc_pass_pace pace = {0};
@@ -75,7 +75,8 @@ static void short_passes_are_whole(void)
     CU_ASSERT_EQUAL(play(&pace, 500 * MIB, 100.0 * (double)MIB, 0.0, 1).parts, 2);
 }
 
-/* Ten times faster once blocks are cached, or slower beside another process: after a few parts. */
+/* Ten times faster once blocks are cached, or slower because of another process: adapts after a
+ * few parts. */
 static void follows_changes(void)
 {
     struct slc_pass_pace pace = {0};
@@ -100,12 +101,12 @@ static void clocks_jump(void)
     }
     slc_pass_pace_record(&pace, 0, 1.0);
     CU_ASSERT_EQUAL(pace.bytes_per_second, 0.0);
-    /* An hour that was none: the parts after it are small, and then right again. */
+    /* An hour that did not elapse: the next parts are small, then right again. */
     slc_pass_pace_record(&pace, 1000 * MIB, 10.0);
     slc_pass_pace_record(&pace, 300 * MIB, 3600.0);
     CU_ASSERT_TRUE(slc_pass_pace_bytes(&pace, TARGET, 100000 * MIB) > 0);
     CU_ASSERT_TRUE(play(&pace, 100000 * MIB, 100.0 * (double)MIB, 0.0, 1).parts < 350);
-    /* The slowest that there may be, and the fastest. */
+    /* The slowest possible rate, and the fastest. */
     pace.bytes_per_second = 1e-300;
     CU_ASSERT_EQUAL(slc_pass_pace_bytes(&pace, TARGET, UINT64_MAX), 1);
     pace.bytes_per_second = 1e300;
@@ -113,7 +114,7 @@ static void clocks_jump(void)
 }
 
 static const struct slc_test tests[] = {
-    {"parts take the time that is aimed at", parts_take_what_is_aimed_at},
+    {"parts take the target time", parts_take_the_target_time},
     {"short passes are not cut", short_passes_are_whole},
     {"speeds that change", follows_changes},
     {"a clock that jumps", clocks_jump},

@@ -1,7 +1,7 @@
 /*
- * Passes in two phases: every range of rows is computed twice by one worker, with its turn between,
- * however few the slots, whatever lies in the cache, and whoever waits for earlier ranges; a fault
- * or a stop in either phase ends the pass, and the stream serves the next one.
+ * Passes in two phases: every range of rows is computed twice by one worker, with its turn in
+ * between, for any number of slots, any cache contents, and workers that wait for earlier ranges; a
+ * fault or a stop in either phase ends the pass, and the stream can be used again.
  */
 #include "sorted_fixture.h"
 
@@ -20,10 +20,10 @@
 
 enum { MODES = 3, RANGES_MAX = 128 };
 
-/* Where a consumer does something else than watch. */
+/* Steps in which a consumer can fail. */
 enum step { IN_FIRST, IN_TURN, IN_SECOND };
 
-/* What a consumer has seen of a range. Written by the worker that has it alone. */
+/* Observations of a range. Written only by the worker that owns it. */
 struct seen {
     unsigned worker;
     uint64_t nnz[2];
@@ -38,14 +38,14 @@ struct watch {
     bool in_order; /* in the second phase, wait for all ranges before this one */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    uint64_t finished; /* ranges, in order: their second phase is over */
+    uint64_t finished; /* ranges, in order, whose second phase is over */
     bool aborted;
     unsigned aborts;
     atomic_uint faults;
     volatile int stop;
     enum step fail_in;
     uint64_t fail_range; /* SLC_NOWHERE: none */
-    bool stops;          /* raises `stop` there in place of failing */
+    bool stops;          /* sets `stop` there instead of failing */
     struct seen seen[RANGES_MAX];
 };
 
@@ -66,7 +66,7 @@ static void expect(struct watch *watch, bool right)
     }
 }
 
-/* Fails, or raises the flag that ends the pass, where it is to. */
+/* Fails, or sets the flag that ends the pass, at the chosen step. */
 static enum slc_status
 maybe_fail(struct watch *watch, enum step step, uint64_t range, struct slc_error *err)
 {
@@ -80,7 +80,7 @@ maybe_fail(struct watch *watch, enum step step, uint64_t range, struct slc_error
     return slc_fail(err, SLC_ERR_NUMERIC, "range %u is bad", (unsigned)range);
 }
 
-/* Decodes a tile of a range and checks what may be known of it. */
+/* Decodes a tile of a range and checks its known properties. */
 static enum slc_status
 take(struct watch *watch, unsigned phase, struct slc_tile_view *tile, struct slc_error *err)
 {
@@ -137,7 +137,8 @@ range_done(void *context, unsigned worker, uint64_t range, struct slc_error *err
     return maybe_fail(watch, IN_TURN, range, err);
 }
 
-/* Waits for all ranges before this one, as ordered commits do. False when the pass was given up. */
+/* Waits for all ranges before this one, as ordered commits do. Returns false if the pass was
+ * aborted. */
 static bool await_turn(struct watch *watch, uint64_t range)
 {
     bool turn_came;
@@ -202,7 +203,7 @@ run_pass(struct sorted_run *run, unsigned layout, struct watch *watch, struct sl
     return slc_stream_pass(run->stream, &pass, err);
 }
 
-/* A pass, in parts of `part` ranges each, that has to go well. */
+/* A pass, in parts of `part` ranges each, that must succeed. */
 static void check_parts(struct sorted_run *run,
                         unsigned layout,
                         const struct slc_row_ranges *ranges,
@@ -254,9 +255,9 @@ static void check_pass(struct sorted_run *run,
 }
 
 /*
- * Ranges of one layout of a store. Over `blco`: of mode 0, whose rows its scan closes early; blocks
- * have several tiles, so that cuts run through blocks and tiles. Sorted by mode 0, whose partitions
- * have several blocks, and by mode 1, each of whose rows is split over partitions.
+ * Ranges of one layout of a store. Over `blco`: of mode 0, whose rows its scan completes early;
+ * blocks have several tiles, so that ranges split blocks and tiles. Sorted by mode 0, whose
+ * partitions have several blocks, and by mode 1, each of whose rows is split over partitions.
  */
 struct ranged {
     struct sorted_run run;
@@ -267,7 +268,7 @@ struct ranged {
 static const uint64_t dims[MODES] = {4000, 6, 40};
 enum { KINDS_OF_RANGES = 3, NNZ = 520000 };
 
-/* The store that all tests read: ranges over blco have full tiles, which take long to make. */
+/* The store of all tests: ranges over blco have full tiles, which are slow to make. */
 static struct sorted_store made;
 
 static void make_ranged(struct ranged *ranged)
@@ -279,7 +280,8 @@ static void make_ranged(struct ranged *ranged)
     }
 }
 
-/* Opens a stream of `slots` slots more than the largest range needs. False: no io_uring. */
+/* Opens a stream with `slots` slots more than the largest range needs. Returns false without
+ * io_uring. */
 static bool open_ranged(struct ranged *ranged,
                         unsigned kind,
                         struct slc_plan_request request,
@@ -310,7 +312,7 @@ static void close_ranged(struct ranged *ranged)
     slc_row_ranges_destroy(&ranged->ranges);
 }
 
-/* Whether consumers may wait for earlier ranges: then they are taken in the order of rows. */
+/* Whether consumers may wait for earlier ranges: then ranges are processed in row order. */
 static bool in_order(const struct ranged *ranged)
 {
     return ranged->ranges.shared || ranged->run.plan.schedule == SLC_SCHEDULE_FILE;
@@ -327,7 +329,7 @@ static void every_range_twice(void)
                                                                                       : 5) {
         struct slc_plan_request request = variant_request(variant, 0);
 
-        /* More workers than ranges, too. */
+        /* Also with more workers than ranges. */
         request.threads = (const unsigned[]){1, 2, 5, 12}[variant % 4];
         request.slots = 0;
         if (open_ranged(&ranged, variant % KINDS_OF_RANGES, request, variant / 3 % 3, NULL)) {
@@ -344,7 +346,7 @@ static void every_range_twice(void)
     CU_ASSERT_TRUE(streams > 0);
 }
 
-/* Some blocks cached, others not, with just the slots that are needed. */
+/* Some blocks cached, others not, with the minimal number of slots. */
 static void cached_and_not(void)
 {
     struct ranged ranged;
@@ -372,7 +374,7 @@ static void cached_and_not(void)
     }
 }
 
-/* Consumers that fail, or raise the flag that stops the pass, in every step of every range. */
+/* Consumers that fail, or set the flag that stops the pass, in every step of every range. */
 static void faults_in_every_step(void)
 {
     struct ranged ranged;
@@ -402,7 +404,7 @@ static void faults_in_every_step(void)
                                  &err, "is bad");
                 CU_ASSERT_EQUAL(watch->aborts, 1);
             } else if (run_pass(&ranged.run, ranged.layout, watch, &err) != SLC_OK) {
-                /* One that is raised in a last tile ends nothing. */
+                /* A stop set in the last tile ends nothing. */
                 CU_ASSERT_EQUAL(err.status, SLC_ERR_INTERRUPTED);
                 CU_ASSERT_EQUAL(watch->aborts, 1);
             } else {
@@ -451,7 +453,7 @@ static void failing_reads(void)
     }
 }
 
-/* Ranges have all rows between them, and every block that has rows of theirs. */
+/* Ranges cover all rows, and all blocks with their rows. */
 static void check_ranges(const struct slc_reader *reader, const struct slc_row_ranges *ranges)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
@@ -491,12 +493,12 @@ static void rows_are_divided(void)
             request.io = SLC_IO_PREAD;
             CU_ASSERT_TRUE_FATAL(open_ranged(&ranged, kind, request, 0, NULL));
             check_ranges(ranged.run.layouts.reader[ranged.layout], &ranged.ranges);
-            /* The scan of the longest mode closes its rows early: few blocks at a time. */
+            /* The scan of the largest mode completes its rows early: few blocks at a time. */
             CU_ASSERT_TRUE(ranged.ranges.max_blocks * 2 <= ranged.ranges.block_count);
             close_ranged(&ranged);
         }
     }
-    /* Over blco rows of the other modes are open from the first block to the last. */
+    /* Over blco, rows of the other modes are incomplete from the first block to the last. */
     for (unsigned mode = 1; mode < MODES; mode++) {
         struct slc_plan_request request = variant_request(1, mode);
         struct slc_row_ranges ranges;

@@ -1,4 +1,4 @@
-/* The moments at which a drive of a given rate would be done. */
+/* The completion times of reads from a drive of a given rate. */
 #include "engine/stream/read_limit.h"
 #include "slc_test.h"
 

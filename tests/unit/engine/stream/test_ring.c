@@ -1,7 +1,7 @@
 /*
- * The ring alone, with a reader that answers in random order after random times and workers that
- * take random times: every block is handed out once, in order where asked for, and nobody waits for
- * ever. Meant to be run under ThreadSanitizer as well.
+ * The ring alone, with a reader that answers in random order after random delays and workers with
+ * random delays: every block is delivered once, in order if requested, and no thread waits forever.
+ * Also intended for ThreadSanitizer.
  */
 #include "slc_test.h"
 
@@ -19,13 +19,13 @@
 
 enum { MAX_SLOTS = 9, MAX_BLOCKS = 400 };
 
-/* What ends a pass early. */
+/* Reasons to end a pass early. */
 enum trouble { NO_TROUBLE, FAILED_READ, FAILED_WORKER };
 
 struct pass {
     struct slc_ring *ring;
     uint64_t seed;
-    uint64_t blocks;  /* that go through slots */
+    uint64_t blocks;  /* blocks that go through slots */
     uint64_t skipped; /* that need none */
     unsigned slots;
     bool in_order;
@@ -33,10 +33,10 @@ struct pass {
     uint64_t trouble_at; /* block */
     unsigned delay_us;   /* at most */
     atomic_uint_fast64_t to_skip;
-    atomic_uint_fast64_t tickets; /* order in which blocks were taken */
+    atomic_uint_fast64_t tickets; /* order in which blocks were received */
     uint64_t ticket[MAX_BLOCKS];
     atomic_uint taken[MAX_BLOCKS];
-    uint64_t payload[MAX_SLOTS]; /* plain memory, handed over by the ring alone */
+    uint64_t payload[MAX_SLOTS]; /* plain memory, synchronized only by the ring */
 };
 
 static void pause_randomly(const struct pass *pass, uint64_t draw, uint64_t stream)
@@ -50,7 +50,7 @@ static void pause_randomly(const struct pass *pass, uint64_t draw, uint64_t stre
     }
 }
 
-/* Claims all it can, then lets one of the reads in flight arrive, chosen at random. */
+/* Claims all possible slots, then completes a random read in flight. */
 static void play_reader(struct pass *pass)
 {
     unsigned flying[MAX_SLOTS];
@@ -109,7 +109,7 @@ static void compute(struct pass *pass, unsigned slot, uint64_t position)
     slc_ring_release(pass->ring, slot);
 }
 
-/* Takes blocks; between them, blocks that need no slot; now and then tells the others something. */
+/* Receives blocks; in between, blocks that need no slot; occasionally notifies the others. */
 static void play_worker(struct pass *pass)
 {
     uint64_t waited_ns = 0;
@@ -172,7 +172,7 @@ static void check_complete(const struct pass *pass, unsigned workers)
 
     for (uint64_t b = 0; b < pass->blocks; b++) {
         missing += atomic_load(&pass->taken[b]) != 1;
-        /* With one worker tickets are drawn in the order of handing out. */
+        /* With one worker the tickets have the order of delivery. */
         out_of_order += pass->in_order && workers == 1 && pass->ticket[b] != b;
     }
     CU_ASSERT_EQUAL(missing, 0);
@@ -232,7 +232,7 @@ static void test_trouble(void)
             SLC_ASSERT_FAILS(run_pass(&pass, workers, &err), read ? SLC_ERR_IO : SLC_ERR_NUMERIC,
                              &err, read ? "the read failed" : "the worker failed");
             CU_ASSERT(slc_ring_aborted(pass.ring));
-            /* A pass that was given up leaves the ring ready for the next. */
+            /* After an aborted pass the ring is ready for the next. */
             slc_error_clear(&err);
             pass.trouble = NO_TROUBLE;
             SLC_ASSERT_OK(run_pass(&pass, workers, &err), &err);
@@ -261,12 +261,12 @@ static void test_states(void)
     CU_ASSERT(slc_ring_state(ring, a) == SLC_SLOT_READING);
     slc_ring_ready(ring, b, 11, NULL);
     CU_ASSERT(slc_ring_state(ring, b) == SLC_SLOT_READY);
-    /* 11 is there, but it is the turn of 10. */
+    /* 11 has arrived, but it is the turn of 10. */
     CU_ASSERT(slc_ring_take_block(ring, 0, false, &c, &position, &waited_ns) == SLC_RING_NOTHING);
     slc_ring_notify(ring);
     CU_ASSERT(slc_ring_take_block(ring, 0, true, &c, &position, &waited_ns) == SLC_RING_NEWS);
     CU_ASSERT_EQUAL(waited_ns, 0);
-    /* A rest ends by itself; at once where there is news, or a block. */
+    /* A wait ends by itself, or at once after a notification or an arriving block. */
     slc_ring_wait(ring, 1, 1000, &waited_ns);
     CU_ASSERT(waited_ns >= 1000);
     slc_ring_wait(ring, 0, UINT64_C(3600) * 1000000000, &waited_ns);

@@ -1,7 +1,7 @@
 /*
- * Layouts sorted by a mode, from the plan to the numbers: partitions come one block after the other
- * to anybody; MTTKRP gives the oracle's numbers, and the same bits whatever the threads, schedule,
- * I/O method, slots and cache; a plan takes them where an iteration reads no more.
+ * Layouts sorted by a mode, from the plan to the numbers: the blocks of a partition arrive one
+ * after the other at any worker; MTTKRP yields the oracle's numbers, and the same bits for any
+ * threads, schedule, I/O method, slots and cache; a plan uses them if an iteration reads no more.
  */
 #include "sorted_fixture.h"
 
@@ -16,16 +16,16 @@
 
 enum { MODES = 3, PARTITIONS_MAX = 64 };
 
-/* What a consumer of partitions has seen. */
+/* Observations of a consumer of partitions. */
 struct watch {
     const struct slc_reader *reader;
     atomic_bool busy[PARTITIONS_MAX];
-    uint64_t next_tile[PARTITIONS_MAX]; /* ordinal after the last one; 0: none came */
+    uint64_t next_tile[PARTITIONS_MAX]; /* ordinal after the last one; 0: none received */
     atomic_uint_fast64_t nnz;
     atomic_uint faults;
 };
 
-/* A tile follows the one before it in its partition, whose other tiles are not being taken. */
+/* A tile follows its predecessor in its partition, no other tile of which is in progress. */
 static enum slc_status
 watch_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
@@ -56,7 +56,7 @@ static void partitions_come_in_order(void)
     struct sorted_store made;
     unsigned streams = 0;
 
-    /* Rows of mode 1 fill three partitions each: split ones, of several blocks. */
+    /* Rows of mode 1 fill three partitions each: split rows, of several blocks. */
     make_sorted_store(&made, "partitions", MODES, dims, 900000, 1U << 0 | 1U << 1, 150000, 4096);
     for (unsigned variant = 0; variant < VARIANTS; variant += slc_test_quick() ? 4 : 1) {
         const struct slc_plan_request request = variant_request(variant, variant % 2);
@@ -109,7 +109,7 @@ static enum slc_status multiply(struct sorted_run *run,
                              NULL, NULL, err);
 }
 
-/* Elements that are off the oracle's by more than 1e-13 of the sum of magnitudes. */
+/* Elements whose error exceeds 1e-13 of the sum of magnitudes. */
 static uint64_t
 count_wrong(const struct sorted_store *made, unsigned mode, const struct slc_matrix *output)
 {
@@ -173,7 +173,7 @@ static void same_bits_in_every_way(void)
     destroy_sorted_store(&made);
 }
 
-/* Modes without a layout of their own are read from blco; factors are those of blco alone. */
+/* Modes without their own layout are read from blco; factors equal those of blco alone. */
 static void decompositions_agree(void)
 {
     static const uint64_t dims[MODES] = {60, 30, 20};
@@ -216,7 +216,8 @@ static void decompositions_agree(void)
     destroy_sorted_store(&made);
 }
 
-/* Plans with `room` bytes for the cache, beside what the plan in `run` holds without one. */
+/* Plans with `room` bytes for the cache, in addition to the memory of the uncached plan in
+ * `run`. */
 static void plan_with_room(struct sorted_run *run,
                            const char *path,
                            struct slc_plan_request *request,
@@ -229,7 +230,7 @@ static void plan_with_room(struct sorted_run *run,
     close_run(run);
 }
 
-static void plans_take_what_reads_less(void)
+static void plans_prefer_less_reading(void)
 {
     static const uint64_t dims[MODES] = {300, 200, 100};
     struct slc_plan_request request = fixture_request(RANK);
@@ -259,27 +260,27 @@ static void plans_take_what_reads_less(void)
     whole = run.plan.request;
     close_run(&run);
 
-    /* One copy fits, three do not: blco alone. */
+    /* One replica fits, three do not: blco alone. */
     plan_with_room(&run, made.path, &request, blco_bytes);
     CU_ASSERT_EQUAL(run.plan.layout_count, 1);
     CU_ASSERT_TRUE(run.plan.other_read_bytes > run.plan.iteration_read_bytes);
     CU_ASSERT_TRUE(run.plan.other_read_bytes != UINT64_MAX);
 
-    /* The bits of a deterministic run may not depend on the budget. */
+    /* The bits of a deterministic run must not depend on the budget. */
     request.deterministic = true;
     request.memory_bytes = 0;
     SLC_ASSERT_OK(plan_run(&run, made.path, &request, &err), &err);
     close_run(&run);
     plan_with_room(&run, made.path, &request, sorted_bytes / 2);
     CU_ASSERT_EQUAL(run.plan.layout_count, 4);
-    /* What is kept is divided evenly: no layout is left out. */
+    /* The cached blocks are divided evenly over all layouts. */
     for (unsigned l = 1; l < 4; l++) {
         CU_ASSERT_TRUE(run.plan.layouts[l].cached_blocks > 0);
         CU_ASSERT_TRUE(run.plan.layouts[l].cache_bytes < run.plan.layouts[l].store_bytes);
     }
     CU_ASSERT_TRUE(run.plan.total_bytes <= run.plan.budget_bytes);
 
-    /* Copies per mode are made from blco. */
+    /* Replicas per mode are made from blco. */
     request = whole;
     request.copies = SLC_COPIES_ALWAYS;
     request.memory_bytes = 0;
@@ -313,7 +314,7 @@ static enum slc_status plan_below_smallest(struct sorted_run *run,
     return status;
 }
 
-static void plans_take_what_fits(void)
+static void plans_choose_what_fits(void)
 {
     static const uint64_t dims[MODES] = {300, 200, 100};
     struct slc_plan_request request = fixture_request(RANK);
@@ -324,27 +325,27 @@ static void plans_take_what_fits(void)
     request.resident_bytes = slc_memory_resident();
     request.copies = SLC_COPIES_NEVER;
 
-    /* Two threads need scratch on blco, to keep additions apart, and none on sorted layouts. */
+    /* Two threads need scratch on blco, to separate additions, and none on sorted layouts. */
     request.threads = 2;
     CU_ASSERT_EQUAL(plan_below_smallest(&run, made.path, &request, SLC_LAYOUTS_BLCO), SLC_OK);
     CU_ASSERT_EQUAL(run.plan.layout_count, 4);
     CU_ASSERT_EQUAL(run.plan.other_read_bytes, UINT64_MAX);
     CU_ASSERT_TRUE(run.plan.minimum_bytes <= run.plan.budget_bytes);
 
-    /* One thread adds directly: blco has fewer indices to hold. */
+    /* One thread adds directly: blco has fewer indexes to hold. */
     request.threads = 1;
     CU_ASSERT_EQUAL(plan_below_smallest(&run, made.path, &request, SLC_LAYOUTS_SORTED), SLC_OK);
     CU_ASSERT_EQUAL(run.plan.layout_count, 1);
     CU_ASSERT_EQUAL(run.plan.other_read_bytes, UINT64_MAX);
 
-    /* Neither fits: the smaller of the smallest budgets is named. */
+    /* Neither fits: the error names the smaller of the smallest budgets. */
     CU_ASSERT_EQUAL(plan_below_smallest(&run, made.path, &request, SLC_LAYOUTS_BLCO),
                     SLC_ERR_BUDGET);
     CU_ASSERT_EQUAL(run.plan.minimum_bytes, run.plan.budget_bytes + 1);
     destroy_sorted_store(&made);
 }
 
-static void refuses_what_is_not_there(void)
+static void rejects_missing_layouts(void)
 {
     static const uint64_t dims[MODES] = {30, 20, 10};
     struct slc_plan_request request = variant_request(1, 1);
@@ -374,7 +375,7 @@ static void refuses_what_is_not_there(void)
     destroy_sorted_store(&made);
 }
 
-/* Names go there and back. */
+/* Names are printed and parsed back. */
 static void choices_have_names(void)
 {
     enum slc_layout_choice choice = SLC_LAYOUTS_AUTO;
@@ -391,9 +392,9 @@ static const struct slc_test tests[] = {
     {"partitions come in order, one tile at a time", partitions_come_in_order},
     {"the oracle's numbers, the same bits in every way", same_bits_in_every_way},
     {"a decomposition from sorted layouts", decompositions_agree},
-    {"plans take what reads less", plans_take_what_reads_less},
-    {"plans take what fits", plans_take_what_fits},
-    {"what is not there is refused", refuses_what_is_not_there},
+    {"plans prefer the layouts that read less", plans_prefer_less_reading},
+    {"plans choose layouts that fit", plans_choose_what_fits},
+    {"missing layouts are rejected", rejects_missing_layouts},
 };
 
 SLC_SUITE(sorted)

@@ -1,6 +1,6 @@
 /*
- * Streams over real block files: every tile arrives once whatever the I/O method, schedule, number
- * of workers, slots and cached blocks; a pass can be stopped.
+ * Streams over real block files: every tile arrives once for any I/O method, schedule, number of
+ * workers, slots and cached blocks; a pass can be stopped.
  */
 #include "stream_fixture.h"
 
@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-/* Three passes over one shape, and what the statistics have to say about them. */
+/* Three passes over one shape, and their expected statistics. */
 static void check_shape(const struct fixture *fixture, const struct shape *shape)
 {
     struct slc_plan plan = make_plan(fixture, shape);
@@ -148,7 +148,7 @@ static void test_bad_plans(void)
     slc_stream_close(NULL);
 }
 
-/* Reads held back: everything comes all the same, and a stop or a fault does not wait for them. */
+/* Throttled reads: every tile still arrives, and a stop or a fault does not wait for them. */
 static void test_read_limit(void)
 {
     make_fixtures();
@@ -169,7 +169,7 @@ static void test_read_limit(void)
         check_pass(stream, &small_blocks, &shape, false);
         slc_stream_close(stream);
 
-        plan.request.read_limit = 1; /* hours for a block */
+        plan.request.read_limit = 1; /* hours per block */
         SLC_ASSERT_OK(stream_one(NULL, small_blocks.reader, &plan, &stream, &err), &err);
         consumer_init(&consumer, &shape);
         consumer.stop = 1;

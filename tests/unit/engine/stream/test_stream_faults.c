@@ -1,6 +1,6 @@
 /*
- * Streams under faults: of reads, blocks, consumers, threads and memory. A pass ends with one error
- * that says where, and the stream serves the next pass.
+ * Streams under faults of reads, blocks, consumers, threads and memory. A pass ends with one error
+ * that has the position, and the stream can be used again.
  */
 #include "stream_fixture.h"
 
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The operation of the table that carries the results of a kind's reads. */
+/* The table operation that transfers the data of this kind of reader. */
 static enum slc_faulty_kind read_operation(enum slc_io_kind kind)
 {
     return kind == SLC_IO_PREAD ? SLC_FAULTY_READ : SLC_FAULTY_COMPLETED;
@@ -125,7 +125,7 @@ static void test_damaged_blocks(void)
                 CU_ASSERT_EQUAL(atomic_load(&consumer.seen[t]), 0);
             }
             check_pass(stream, &large_blocks, &shape, false);
-            /* From here on block 0 is cached: damage to it on the disk is no concern of this
+            /* From here on block 0 is cached: damage to it on the disk does not affect this
              * stream. */
         }
         flip_byte(large_blocks.path, SLC_PAGE_BYTES + 100);
@@ -163,7 +163,7 @@ static void test_failing_consumer(void)
     }
 }
 
-/* Every allocation of opening fails once; a pass allocates nothing but what its threads do. */
+/* Every allocation of opening fails once; in a pass only its threads allocate. */
 static void test_no_memory(void)
 {
     make_fixtures();
@@ -223,7 +223,7 @@ static void test_no_threads(void)
     slc_stream_close(stream);
 }
 
-/* A consumer that cuts the file when it gets its first tile, and then reads all of it. */
+/* A consumer that truncates the file when it receives its first tile, and then reads all of it. */
 static enum slc_status
 cut_and_decode(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
@@ -238,7 +238,7 @@ cut_and_decode(void *context, unsigned worker, struct slc_tile_view *tile, struc
     return status;
 }
 
-/* However blocks are read, a file that is cut under a pass ends it, and not the process. */
+/* For every I/O method, truncating the file during a pass ends the pass but not the process. */
 static void test_cut_file(void)
 {
     make_fixtures();

@@ -1,6 +1,7 @@
 /*
- * Passes in parts: every tile arrives once, in order where the schedule says so, wherever a pass is
- * cut; a part reads its own blocks alone; one that is stopped or fails leaves the stream usable.
+ * Passes in parts: every tile arrives once, in order if the schedule guarantees it, for any split
+ * of the pass; a part reads only its own blocks; a part that is stopped or fails leaves the stream
+ * usable.
  */
 #include "stream_fixture.h"
 
@@ -11,7 +12,8 @@
 
 enum { PARTS_MAX = 64 };
 
-/* Cuts `blocks` blocks: everywhere (way 0), once (1), or at random places. Returns the parts. */
+/* Splits `blocks` blocks: everywhere (way 0), once (1), or at random places. Returns the number
+ * of parts. */
 static unsigned make_cuts(uint64_t blocks, unsigned way, uint64_t ends[PARTS_MAX])
 {
     unsigned parts = 0;
@@ -30,7 +32,7 @@ static unsigned make_cuts(uint64_t blocks, unsigned way, uint64_t ends[PARTS_MAX
     return parts;
 }
 
-/* Three passes over one shape, each cut in another way, and their statistics. */
+/* Three passes over one shape, each split differently, and their statistics. */
 static void check_shape(const struct fixture *fixture, const struct shape *shape, unsigned first)
 {
     const struct slc_plan plan = make_plan(fixture, shape);
@@ -118,7 +120,7 @@ static void parts_leave_others_alone(void)
     slc_stream_close(stream);
 }
 
-/* A stop and a fault in a later part end it alone; what follows is as if nothing had been. */
+/* A stop or a fault in a later part ends only that part; later passes are not affected. */
 static void stops_and_faults(void)
 {
     make_fixtures();

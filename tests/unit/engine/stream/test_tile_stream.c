@@ -1,6 +1,6 @@
 /*
- * Tiles of a layout by a stream, for operations that know none: every tile goes through its steps
- * once by any I/O method, with turns in the order of the file, and within the memory that it names.
+ * Streams of tiles for operations without their own stream: every tile passes through its steps
+ * once with any I/O method, with turns in file order, and within the stated memory.
  */
 #include "stream_fixture.h"
 
@@ -14,10 +14,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* What the steps see, and how they behave. */
+/* Observations and behaviour of the steps. */
 struct watch {
-    uint64_t fail_at; /* ordinal whose tile fails */
-    uint64_t end_at;  /* turns, the last of which wants no more; 0: none */
+    uint64_t fail_at; /* ordinal of the tile that fails */
+    uint64_t end_at;  /* turns, the last of which ends the run; 0: none */
     atomic_uint decoded[MAX_TILES];
     atomic_uint_fast64_t nnz;
     uint64_t tile[MAX_WORKERS];
@@ -60,7 +60,8 @@ static void deliver(void *context, unsigned worker)
     atomic_fetch_add(&((struct watch *)context)->delivered, 1);
 }
 
-/* A run in one shape; SLC_ERR_UNSUPPORTED where io_uring is refused. `spare`: beyond the least. */
+/* A run with one shape; SLC_ERR_UNSUPPORTED if io_uring is unavailable. `spare`: memory beyond
+ * the least. */
 static enum slc_status run_stream(struct slc_tile_stream *tiles,
                                   const struct fixture *fixture,
                                   unsigned workers,
@@ -114,7 +115,7 @@ static void test_every_tile(void)
     }
 }
 
-/* What is chosen where nothing is asked for: these blocks differ in size, the small ones hardly. */
+/* The automatic choice of a schedule: these blocks differ in size, small ones hardly. */
 static void test_schedule(void)
 {
     struct slc_tile_stream tiles = {.io = SLC_IO_PREAD};
@@ -126,7 +127,7 @@ static void test_schedule(void)
     CU_ASSERT_EQUAL(tiles.used_schedule, SLC_SCHEDULE_FILE);
 }
 
-/* A step that wants no more ends the run, which is no error. */
+/* A step may end the run early, without an error. */
 static void test_early_end(void)
 {
     make_fixtures();
@@ -193,7 +194,7 @@ static void test_failing_reads(void)
     CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
 }
 
-/* Every allocation, and every thread, is refused once. */
+/* Every allocation, and every thread, fails once. */
 static void test_no_resources(void)
 {
     make_fixtures();
@@ -222,8 +223,8 @@ static void test_no_resources(void)
 static const struct slc_test tests[] = {
     {"every tile once, by every I/O method and schedule", test_every_tile},
     {"the schedule that is chosen", test_schedule},
-    {"a step that wants no more", test_early_end},
-    {"a caller that wants no more", test_stop},
+    {"a step that ends the run", test_early_end},
+    {"a caller that stops the run", test_stop},
     {"a step fails at every tile", test_failing_steps},
     {"failing reads name file and block", test_failing_reads},
     {"no memory and no threads", test_no_resources},
