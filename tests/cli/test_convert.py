@@ -145,7 +145,7 @@ def complete(folder):
         result, said = finish(folder, *more)
         check("resuming an interrupted run: the store is complete" in said and result == expected, said)
         for line in first.splitlines():
-            check(not line.strip().startswith(told) or line in said, f"not told again: {line}\n{said}")
+            check(not line.strip().startswith(told) or line in said, f"not printed again: {line}\n{said}")
     for more, why in ((["--codec", "lz4"], "its options differ"), (["--restart"], "a restart was requested")):
         check(crowded(command(), folder, "out.slc")[0] == 5, "not left")
         result, said = finish(folder, *more)

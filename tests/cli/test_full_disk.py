@@ -90,7 +90,7 @@ def refused(args, what, limit=None):
     lines = done.stderr.splitlines()
     told = [number for number, line in enumerate(lines) if line.startswith("sluice: /") and reason in line]
     check(len(told) == 1, f"{what}: no file is named: {done.stderr}")
-    check("then repeat the command" in lines[told[0] + 1], f"{what}: not said what to do: {done.stderr}")
+    check("then repeat the command" in lines[told[0] + 1], f"{what}: no remedy in the message: {done.stderr}")
     return False
 
 
@@ -219,8 +219,8 @@ def read_only(folder):
             done = run_command(args, 300)
             check(done.returncode == 5, f"{name}: exit {done.returncode}: {done.stderr}")
             check(any(line.startswith("sluice: " + disk.folder) and "Read-only file system" in line
-                      for line in done.stderr.splitlines()), f"{name}: not said where: {done.stderr}")
-            check("its =" not in done.stdout + done.stderr, f"{name}: said after {done.stderr}")
+                      for line in done.stderr.splitlines()), f"{name}: no place in: {done.stderr}")
+            check("its =" not in done.stdout + done.stderr, f"{name}: iterations before {done.stderr}")
             check(tree(elsewhere) == {}, f"{name}: {sorted(tree(elsewhere))} was left")
         # Existing files can still be read.
         for args in (("check", out + "f.slc"), ("info", out + "f.slc"), ("export", out + "f.slc", elsewhere + "f.tns"),

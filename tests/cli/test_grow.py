@@ -113,7 +113,7 @@ def remembered(folder):
     origin = json.loads(sluice("info", store, "--json")[0])["origin"]
     check([a["entries"] for a in origin["appended"]] == [2000, 2000, 2000] and origin["entries_read"] == 9000, origin)
     check(origin["source"].endswith("x.tns") and origin["appended"][2]["source"].endswith("other.tns"), origin)
-    check("3 inputs, last: " in sluice("info", store)[0], "info does not tell")
+    check("3 inputs, last: " in sluice("info", store)[0], "missing in info")
     # Only a limited number of inputs is remembered; the oldest are forgotten first.
     store = made(folder, "y", first[:50])
     count = 130 if FULL else 3

@@ -54,7 +54,7 @@ def kept(folder):
     _, messages = sluice("check", store, status=5)
     check("names-2.bin" in messages and "altered" in messages, messages)
     os.remove(path)
-    check("missing" in sluice("check", store, status=5)[1], "a file that is not there")
+    check("missing" in sluice("check", store, status=5)[1], "a missing file")
 
 
 def text_in(folder, out, text):
@@ -118,8 +118,8 @@ def told(folder):
     os.rename(store, store + ".moved")
     alone, messages = sluice("top", out)
     check("word" not in alone and "without their names" in messages, messages)
-    check("without their names" in sluice("report", out, "-o", page, "-f")[1], "report of a store that is not there")
-    check("without their names" in sluice("export", out, model, "--format", "csv", "-f")[1], "csv of a store that is not there")
+    check("without their names" in sluice("report", out, "-o", page, "-f")[1], "report of a missing store")
+    check("without their names" in sluice("export", out, model, "--format", "csv", "-f")[1], "csv of a missing store")
     check(sluice("top", out, "-n", 6, "--store", store + ".moved")[0].splitlines()[1:] == text.splitlines()[1:], "--store")
     other = os.path.join(folder, "o.slc")
     sluice("generate", other, "--dims", "5x3000x2000", "--nnz", 9, "-q")
@@ -143,7 +143,7 @@ def refused(folder):
                              f"1={wrong}", "-q", status=3)
         check(f"wrong.map:{line}" in messages and words in messages, messages)
         os.remove(wrong)
-        check(sorted(os.listdir(folder)) == before, f"left behind: {os.listdir(folder)}")
+        check(sorted(os.listdir(folder)) == before, f"leftovers: {os.listdir(folder)}")
     one = os.path.join(maps, "mode-1-users.map")
     for where, status, words in ((f"4={one}", 2, "the tensor has 3 modes"), (f"17={one}", 2, "1 to 16"), ("1=", 2, "K=FILE"),
                                  (folder, 2, "no file of names"), (os.path.join(folder, "nowhere"), 5, "nowhere"),
@@ -152,7 +152,7 @@ def refused(folder):
         check(words in messages, messages)
     _, messages = sluice("convert", text, store, "-f", "--labels", maps, "--labels", f"1={one}", "-q", status=2)
     check("two files of names for mode 1" in messages, messages)
-    check(sorted(os.listdir(folder)) == before, f"left behind: {os.listdir(folder)}")
+    check(sorted(os.listdir(folder)) == before, f"leftovers: {os.listdir(folder)}")
 
 
 def grown(folder):

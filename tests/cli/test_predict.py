@@ -89,7 +89,7 @@ def refused(folder):
     for number, (text, word) in enumerate(cases):
         path = write(folder, f"bad{number}.tns", text)
         _, messages = sluice("predict", out, path, "-o", os.path.join(folder, "p.txt"), status=3)
-        check(word in messages, f"{text!r}: {messages!r} does not say {word!r}")
+        check(word in messages, f"{text!r}: {messages!r} lacks {word!r}")
         check(not os.path.exists(os.path.join(folder, "p.txt")), "refused, but something was written")
     # Later than the first two megabytes, too, with the line number.
     path = write(folder, "late.tns", "1 1 1\n" * 500000 + "0 1 1\n")

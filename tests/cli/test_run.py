@@ -358,7 +358,7 @@ def copies(folder):
     plan = json.loads(sluice("plan", store, "-r", 4, "--json")[0])
     tight = ("-r", 4, "--memory", plan["total_bytes"] - plan["copies_bytes"] // 2)
     missed = r"copies +none: replicas need [\d.]+ [KMG]iB, the budget has [\d.]+ [KMG]iB left"
-    check(re.search(missed, sluice("plan", store, *tight)[0]), "plan does not tell")
+    check(re.search(missed, sluice("plan", store, *tight)[0]), "missing in the plan")
     for more, tells in (("-v -i 25", True), ("-i 25", False), ("-v -i 20", False)):
         out, _ = sluice("cpd", store, *tight, "--tol", 0, "--nowrite", *more.split())
         check(bool(re.search(missed, out)) == tells, f"{more}: {out}")
@@ -444,10 +444,10 @@ def conflicts(folder):
     plan = json.loads(sluice("plan", store, *base, "--json")[0])
     check(plan["trials"] in (["locked", None, None], ["private", None, None]), f"{plan}")
     check(plan["untried"] == [None] * 3, f"{plan}")
-    check(": measured first)" in sluice("plan", store, *base)[0], "plan does not say what is tried")
+    check(": measured first)" in sluice("plan", store, *base)[0], "no trial in the plan")
     least = json.loads(sluice("plan", store, *base, "--json", "--memory", "400MiB")[0])
     check(least["trials"] == [None] * 3 and least["untried"][0] is not None, f"{least}")
-    check("(no memory to measure" in sluice("plan", store, *base, "--memory", "400MiB")[0], "not told")
+    check("(no memory to measure" in sluice("plan", store, *base, "--memory", "400MiB")[0], "not reported")
     # With replicas from the start there are no passes for trials.
     check(": measured first)" not in sluice("plan", store, *base, "--copies", "always")[0], "nothing to try")
     plan = json.loads(sluice("plan", store, *base, "--copies", "always", "--json")[0])

@@ -136,7 +136,7 @@ def conversion(folder):
     feed.wait(timeout=60)
     feed.stdin.close()
     check(feed.returncode == 130, f"exit {feed.returncode}: {feed.stderr.read()}")
-    check(os.listdir(folder) == [], f"left behind: {os.listdir(folder)}")
+    check(os.listdir(folder) == [], f"leftovers: {os.listdir(folder)}")
 
 
 def what_is_anothers(folder):
@@ -184,7 +184,7 @@ def product(folder):
             break
         shutil.rmtree(os.path.join(folder, "out.slc"))  # it finished before the signal came
     check(child.returncode == 130, f"exit {child.returncode}")
-    check(sorted(os.listdir(folder)) == ["t.slc", "v.npy"], f"left behind: {os.listdir(folder)}")
+    check(sorted(os.listdir(folder)) == ["t.slc", "v.npy"], f"leftovers: {os.listdir(folder)}")
 
 
 def stopped_while_it_writes(args, text):

@@ -44,7 +44,7 @@ def all_is_there(folder):
     said, _ = sluice("cpd", store, "--rank", "1,2,3", "--runs", 3, "--seed", 5, *BASE, "-o", out)
     for word in ("ranks 1,2,3; seeds 5 to 7", "Rank sweep", "core consistency", "agreement", "Suggested rank: ", "|===",
                  "best run", "sweep.json"):
-        check(word in said, f"{word!r} is not told:\n{said}")
+        check(word in said, f"{word!r} is missing:\n{said}")
     record = load_json(os.path.join(out, "sweep.json"))
     check(record["schema"] == "sluice-sweep-1" and record["complete"] is True, record)
     check([(r["rank"], r["seed"]) for r in record["runs"]] == [(k, s) for k in (1, 2, 3) for s in (5, 6, 7)], record)

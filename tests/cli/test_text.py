@@ -43,7 +43,7 @@ def as_bytes(text):
 
 def nothing_left(folder, *kept):
     left = set(os.listdir(folder)) - set(kept)
-    check(not left, f"left behind: {sorted(left)}")
+    check(not left, f"leftovers: {sorted(left)}")
 
 
 def bad(text, line, column, more, part):

@@ -133,7 +133,7 @@ def locked_memory(folder):
         for path in got:
             check(got[path] == expected.get(path), f"{locked} bytes to lock: other bytes in {path}")
         check(some is not commands or got.keys() == expected.keys(), f"other files: {got.keys() ^ expected.keys()}")
-        check(locked == 8 * MIB or "cpd" in told, f"{locked} bytes to lock: not said that less was registered")
+        check(locked == 8 * MIB or "cpd" in told, f"{locked} bytes to lock: no message that less memory was registered")
         print(f"# {locked >> 10} KiB to lock: {len(some)} commands; less registered than asked, or pread instead, said "
               f"by {', '.join(sorted(set(told))) or 'none'}")
 
@@ -147,7 +147,7 @@ def larger_ring(folder):
     make = ("generate", "t.slc", "--dims", "5000x4000x3000", "--nnz", 2000000, "-r", 2, "--noise", 0.5, "-q")
     check(done(here, program, [make], 8 * MIB) == [], "")
     told = done(here, program, [("cpd", "t.slc", "-r", 3, "-i", 1, "--no-cache", "--io", "uring", "-o", "r")], 8 * MIB)
-    check(told == ["cpd"] or os.geteuid() != 0, f"not said that less was registered: {told}")
+    check(told == ["cpd"] or os.geteuid() != 0, f"no message that less memory was registered: {told}")
 
 
 def read_only(folder):
@@ -180,7 +180,7 @@ def read_only(folder):
             what = " ".join(map(str, args))
             check(ended.returncode == 5, f"{what}: exit {ended.returncode}: {ended.stderr}")
             said = rf"^sluice: {made[:-1]}\S*: .*Permission denied\nsluice: .*then repeat the command$"
-            check(re.search(said, ended.stderr, re.M), f"{what}: not said where, or what to do: {ended.stderr}")
+            check(re.search(said, ended.stderr, re.M), f"{what}: no place or remedy in: {ended.stderr}")
             check(tree(made) == before, f"{what}: something was left or altered")
     finally:
         for path, _, _ in os.walk(made):

@@ -255,7 +255,7 @@ static int new_output(const char *name)
     int fd = memfd_create(name, MFD_CLOEXEC);
 
     if (fd < 0) {
-        printf("Bail out! no memory for what the command says: %s\n", strerror(errno));
+        printf("Bail out! no memory for the command's output: %s\n", strerror(errno));
         exit(EXIT_FAILURE);
     }
     return fd;

@@ -94,7 +94,7 @@ def interrupted(args, folder, begun):
     child.send_signal(signal.SIGINT)
     child.communicate(timeout=60)
     check(child.returncode == 130, f"exit {child.returncode}")
-    check(sorted(os.listdir(folder)) == before, f"left behind: {os.listdir(folder)}")
+    check(sorted(os.listdir(folder)) == before, f"leftovers: {os.listdir(folder)}")
 
 
 def holds(path, size):
@@ -138,7 +138,7 @@ def bundled(name, suffix=".tns.xz"):
         path = os.path.join(folder, name + suffix)
         if os.path.exists(path):
             return path
-    raise Skip(f"{name} is not bundled and not beside the checkout")
+    raise Skip(f"{name} is neither bundled nor next to the checkout")
 
 
 def read_bytes(path):

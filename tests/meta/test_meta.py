@@ -108,7 +108,7 @@ def readmes(_folder):
             check(named == modules, f"{path} does not name, or names in vain, {sorted(named ^ modules)}")
             allowed = re.findall(r"`([\w/]+)/`", text(path).split("May include:")[1].split("Begin with")[0])
             more = {one for one in included if not any((one + "/").startswith(a.removeprefix("include/") + "/") for a in allowed)}
-            check(not more, f"{path} does not say that {folder}/ includes {sorted(more)}")
+            check(not more, f"{path} does not list that {folder}/ includes {sorted(more)}")
 
 
 def engine_order(_folder):

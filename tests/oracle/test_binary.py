@@ -100,7 +100,7 @@ def pieces(folder):
         want = as_text(folder, *given, *more)
         for path in paths:
             check(converted(folder, path, *more) == want, f"{os.path.basename(path)} {more}: another store")
-    check(sorted(os.listdir(folder)) == ["a.bin", "b.bin.xz", "same.tns"], f"left behind: {os.listdir(folder)}")
+    check(sorted(os.listdir(folder)) == ["a.bin", "b.bin.xz", "same.tns"], f"leftovers: {os.listdir(folder)}")
 
 
 def golden(folder):
@@ -199,7 +199,7 @@ def temporary(folder):
     temp = os.path.join(folder, "temp")
     os.mkdir(temp)
     check(converted(folder, packed, "--temp-dir", temp) == as_text(folder, *given), "another store")
-    check(os.listdir(temp) == [] and sorted(os.listdir(folder)) == ["same.tns", "t.gz", "temp"], "left behind")
+    check(os.listdir(temp) == [] and sorted(os.listdir(folder)) == ["same.tns", "t.gz", "temp"], "leftovers")
 
 
 if __name__ == "__main__":

@@ -339,7 +339,7 @@ def holes(folder):
         dict(bytes=gib, nnz=tiles << 16, tiles=tiles, key=b << 20, low=[b << 19, 0], high=[(b + 1 << 19) - 1, 1])
         for b in range(60)])
     frugal(("plan", hollow.store, "--no-probe", "-r", "1", "--memory", "4GiB"), {0})
-    check("?[2J??31m" in frugal(("info", hollow.store), {0}), "the origin is not told")
+    check("?[2J??31m" in frugal(("info", hollow.store), {0}), "the origin is missing")
     # The first block has rows up to the end, so it is in all ranges of rows.
     hollow = Hollow(folder + "/wide.slc", [1 << 18, 2], [
         dict(bytes=PAGE, nnz=30 << 16, tiles=30, key=b << 4, low=[8 * b, 0],

@@ -316,7 +316,7 @@ def same_bits(folder):
         check(result.weights.tobytes() == np.load(os.path.join(folder, "command", "lambda.npy")).tobytes(), "weights")
     check(isinstance(mapped.factors[0], np.memmap) and not isinstance(kept.factors[0], np.memmap), "memory maps")
     check(kept.fits == mapped.fits and kept.fits[-1] == kept.fit and len(kept.fits) == 12, "fits")
-    check(np.isnan(loaded.fit) and kept.stop == "iterations" and kept.resume is None, "what it tells")
+    check(np.isnan(loaded.fit) and kept.stop == "iterations" and kept.resume is None, "properties of the model")
     x = np.zeros(tensor.shape)
     x[tuple(entries(sluice.open(tensor.path), folder)[0])] = entries(sluice.open(tensor.path), folder)[1]
     model = np.einsum("r,ir,jr,kr->ijk", kept.weights, *kept.factors)
@@ -423,7 +423,7 @@ def strongest(folder):
         fails(sluice.UsageError, "no component 3", result.top, 3)
         fails(sluice.BudgetError, "the budget is 1.0 MiB (memory)", result.top, 0, memory="1MiB")
     os.rename(store, store + ".moved")
-    check(results[0].top(0, 1)[0][0].name is None, "names of a store that is not there")
+    check(results[0].top(0, 1)[0][0].name is None, "names of a missing store")
 
 
 def pages(folder):

@@ -78,7 +78,7 @@ def interrupted(folder):
         before = tree(folder)
         try:
             call(output, interrupt)
-            check(name in ("mttkrp", "cpd") or not told, f"{name} went on after {told}")
+            check(name in ("mttkrp", "cpd") or not told, f"{name} continued after {told}")
         except KeyboardInterrupt:
             check(isinstance(told[0][1], int), f"{name}: {told}")
             after = tree(folder)
@@ -300,7 +300,7 @@ def wanted_no_more(folder):
     """A progress callback that returns True ends the call with an error that says so."""
     try:
         sluice.generate(os.path.join(folder, "out.slc"), SHAPE, 90000, progress=lambda *_: True)
-        check(False, "it went on")
+        check(False, "it did not stop")
     except sluice.SluiceError as fault:
         check(fault.status == "interrupted", vars(fault))
     check(os.listdir(folder) == [], os.listdir(folder))
@@ -313,7 +313,7 @@ def prompt(folder):
     killer.start()
     try:
         sluice.generate(os.path.join(folder, "huge.slc"), (100000, 100000, 100000), 400000000, memory="512MiB")
-        check(False, "it went on")
+        check(False, "it did not stop")
     except KeyboardInterrupt:
         took = time.monotonic() - begun[0]
         check(took < 5, f"{took:.1f} s to end")

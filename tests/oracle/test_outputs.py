@@ -88,7 +88,7 @@ def top_of_others(folder):
     told = json.loads(sluice("top", folder, "--json", "-n", 8)[0])
     check_top(told, np.ones(3), factors, range(3), 8, np.abs)
     check(told["store"] is None, f"{told['store']}")
-    check("weight" not in sluice("top", folder)[0], "weights that are not there")
+    check("weight" not in sluice("top", folder)[0], "missing weights")
     record = {"schema": "sluice-run-1", "tensor": {"path": "x", "dims": [20, 8], "content_sum": "0" * 16}}
     for change, part in ((record, "7 x 3, but 8 x 3"), (record | {"schema": "x"}, "schema"),
                          (record | {"tensor": {}}, "path"), ({}, "schema")):

@@ -75,7 +75,7 @@ def real_tensors(folder):
         plain, relabelled = os.path.join(folder, "p.slc"), os.path.join(folder, "r.slc")
         sluice("convert", text, plain, "--overwrite")
         out, _ = sluice("convert", text, relabelled, "--overwrite", *FREQUENCY)
-        check(" relabel " in out, f"{name}: the decision is not told: {out}")
+        check(" relabel " in out, f"{name}: the decision is missing: {out}")
         check(store_bytes(relabelled) <= store_bytes(plain), f"{name}: larger")
         check(rows_of(plain, folder) == rows_of(relabelled, folder), f"{name}: other rows")
         sluice("check", relabelled)

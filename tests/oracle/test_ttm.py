@@ -188,7 +188,7 @@ def stopped(folder):
         check(child.returncode == 143, f"exit {child.returncode}: {messages}")
         with open(os.path.join(out, "rows.npy")) as file:
             check(file.read() == "before", "the earlier result is gone")
-        check(os.listdir(out) == ["rows.npy"], f"left behind: {os.listdir(out)}")
+        check(os.listdir(out) == ["rows.npy"], f"leftovers: {os.listdir(out)}")
         check(sorted(os.listdir(folder)) == ["u.npy", "x.slc", "y"], os.listdir(folder))
 
 

@@ -60,7 +60,7 @@ def kernels(reports):
                 numbers = [int(n) for n in SPILLS.search(line).groups()]
                 stack, spilled = numbers[0], numbers[1] + numbers[2]
             elif at and USED.search(line):
-                check(stack is not None, f"{path}: no stack frame is told of {at[0]}")
+                check(stack is not None, f"{path}: no stack frame reported for {at[0]}")
                 found[at] = (int(USED.search(line).group(1)), stack, spilled)
                 at = None
     names = sorted({name for name, _ in found})
@@ -111,7 +111,7 @@ def main():
             check((name, arch) in limits, f"{name} has no ceiling for sm_{arch}: ceilings.txt")
             check(used <= limits[name, arch], f"{name}: {used} registers on sm_{arch}, at most {limits[name, arch]}")
         for name in sorted({name for name, _ in limits} - {name for name, _ in found}):
-            check(False, f"ceilings.txt names {name}, which is not there")
+            check(False, f"ceilings.txt names {name}, which does not exist")
 
     def instructions(_folder):
         for source, wanted in WANTED.items():

@@ -35,7 +35,7 @@ enum slc_status fake_factor_copy(struct slc_device *device,
     if (status != SLC_OK) {
         return status;
     }
-    check(fake, rows, count, fake->factors[mode].rows, "copying rows that are not there");
+    check(fake, rows, count, fake->factors[mode].rows, "copying rows out of range");
     fake_require(fake, fake != other, "copying rows from itself");
     for (uint64_t i = 0; i < count; i++) {
         memcpy((char *)fake->factors[mode].buffer.data + rows[i].first * row_bytes,
@@ -58,7 +58,7 @@ enum slc_status fake_output_add(struct slc_device *device,
     if (status != SLC_OK) {
         return status;
     }
-    check(fake, rows, count, fake->output.rows, "adding rows that are not there");
+    check(fake, rows, count, fake->output.rows, "adding rows out of range");
     fake_require(fake,
                  fake != other && fake->job.mode == other->job.mode && fake->has_output &&
                      other->has_output,
@@ -86,7 +86,7 @@ enum slc_status fake_output_rows(struct slc_device *device,
     if (status != SLC_OK) {
         return status;
     }
-    check(fake, rows, count, to->rows, "reading rows that are not there");
+    check(fake, rows, count, to->rows, "reading rows out of range");
     for (uint64_t i = 0; i < count; i++) {
         for (uint64_t row = rows[i].first; row < rows[i].end; row++) {
             for (uint32_t r = 0; r < to->cols; r++) {
@@ -114,7 +114,7 @@ enum slc_status fake_update_units(struct slc_device *device,
     if (status != SLC_OK) {
         return status;
     }
-    check(fake, units->rows, units->count, fake->output.rows, "units that are not there");
+    check(fake, units->rows, units->count, fake->output.rows, "units out of range");
     fake_require(
         fake, fake->has_output && mode == fake->job.mode && units->count <= fake->problem.unit_most,
         "units of another job, or too many");
