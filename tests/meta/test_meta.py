@@ -189,12 +189,19 @@ def headers_stand_alone(folder):
                            *(["-include", begin] if ahead else []))
 
 
+def test_folders(path):
+    """The folders whose fixtures the unit tests next to the header `path` share."""
+    top = re.match(r"tests/unit/\w+", path)
+    return {os.path.dirname(other) for other in files(".h", under=top[0])} if top else set()
+
+
 def compile_header(source, path, standard, *more):
     """Compiles the header `path` from a file `source` that only includes it."""
     with open(source, "w") as file:
         file.write(f'#include "{os.path.join(SOURCE, path)}"\nextern int slc_unused;\n')
     done = subprocess.run([*os.environ.get("CC", "cc").split(), "-x", standard.rstrip("1234567890"), f"-std={standard}",
-                           *(f"-I{os.path.join(SOURCE, name)}" for name in INCLUDED_FROM), "-Wall", "-Wextra",
+                           *(f"-I{os.path.join(SOURCE, name)}" for name in (*INCLUDED_FROM, *test_folders(path))),
+                           "-Wall", "-Wextra",
                            "-Wpedantic", "-Werror", "-D_GNU_SOURCE", '-DSLC_VERSION="0"', *more, source],
                           capture_output=True, text=True)
     check(done.returncode == 0, f"{path} as {standard}: {done.stderr}")
