@@ -14,9 +14,10 @@
 #include <string.h>
 
 enum {
-    PIECE_ENTRIES = 8192,     /* entries per piece: as many as text is parsed in */
-    SAMPLE_ENTRIES = 32768,   /* sample for choosing buckets: enough for a hundred of even size */
-    OVERHEAD_BYTES = 2 << 20, /* memory of the process that is first touched after planning */
+    PIECE_ENTRIES = 8192, /* entries per piece, as in a piece of parsed text */
+    /* sample for choosing buckets: enough for a hundred buckets of similar size */
+    SAMPLE_ENTRIES = 32768,
+    OVERHEAD_BYTES = 2 << 20,         /* memory that the process touches only after planning */
     WORKER_OVERHEAD_BYTES = 256 << 10 /* stack and allocator */
 };
 
@@ -25,7 +26,7 @@ struct sluice_builder {
     struct sluice_builder_options options;
     uint32_t order;
     unsigned base;
-    uint64_t entries;                /* pushed */
+    uint64_t entries;                /* entries pushed so far */
     uint64_t sequence;               /* number of the next piece */
     uint64_t largest[SLC_MAX_ORDER]; /* largest index pushed per mode */
     uint64_t start_ns;
@@ -34,7 +35,8 @@ struct sluice_builder {
     char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES];
 };
 
-/* Reduces the workers until they fit the budget, and leaves the remaining memory to the builder. */
+/* Reduces the number of workers until their memory fits the budget, and leaves the remaining memory
+ * to the builder. */
 static enum slc_status divide_memory(struct slc_builder_options *build,
                                      unsigned order,
                                      uint64_t beside,
@@ -81,7 +83,7 @@ static enum slc_status read_options(struct sluice_builder *builder,
             return slc_fail(err, SLC_ERR_USAGE, "the title of mode %u has more than %d bytes", n,
                             SLC_TITLE_BYTES - 1);
         }
-        /* The caller's text may be gone when it is written. */
+        /* Copy the title: the caller may free the text before it is written. */
         if (known->titles[n] != NULL) {
             known->titles[n] = strcpy(builder->titles[n], known->titles[n]);
         }
@@ -95,7 +97,7 @@ static enum slc_status read_options(struct sluice_builder *builder,
     return api_check_output(&known->output, err);
 }
 
-/* Writes the names of one mode, until the caller has no more. */
+/* Writes the names of one mode, until the mode ends or the callback returns NULL. */
 static enum slc_status write_names(const struct sluice_builder_options *known,
                                    uint32_t mode,
                                    const char *folder,
@@ -138,8 +140,8 @@ attach(void *context, const char *folder, struct slc_manifest *manifest, struct 
     return SLC_OK;
 }
 
-/* Returns the memory for writing names, in addition to the builder: that of the largest mode whose
- * size is known. */
+/* Returns the memory for writing names, which the builder's own memory does not include. The
+ * largest mode whose size is known determines it. */
 static uint64_t names_bytes(const struct sluice_builder *builder)
 {
     uint64_t most = 0;
@@ -241,8 +243,8 @@ static enum slc_status check_entries(struct sluice_builder *builder,
     return SLC_OK;
 }
 
-/* Takes a sample of the first entries that are pushed: all if they are few, otherwise evenly
- * spread. */
+/* Samples the first entries that are pushed: all of them if there are at most SAMPLE_ENTRIES,
+ * otherwise at equal distances. */
 static enum slc_status push_sample(struct sluice_builder *builder,
                                    uint64_t count,
                                    const uint64_t *const *coords,

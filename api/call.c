@@ -1,8 +1,7 @@
 /*
- * The boundary of the public interface: versioned structs, runs and faults.
+ * Converts between public and internal structs: versioned options and reports, runs and faults.
  *
- * Structs only grow at the end, so the common part of two versions is the size of the shorter
- * struct.
+ * Structs only grow at the end, so two versions share a prefix of the size of the shorter struct.
  */
 #include "api/call.h"
 

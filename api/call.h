@@ -1,5 +1,5 @@
-/* The boundary of public functions: versioned options and reports, calls under sluice_run_options
- * and sluice_output_options, and conversion of faults. */
+/* Helpers that every public function uses: versioned options and reports, sluice_run_options,
+ * sluice_output_options, and conversion of faults. */
 #ifndef SLC_API_CALL_H
 #define SLC_API_CALL_H
 
@@ -17,7 +17,7 @@
 
 #include <stddef.h>
 
-/* Ends a public function: copies the fault, unless `ret_err` is NULL or already has one. */
+/* Ends a public function: copies the fault, unless `ret_err` is NULL or already has a fault. */
 enum sluice_status
 api_return(enum slc_status status, const struct slc_error *err, struct sluice_error *ret_err);
 
@@ -30,10 +30,10 @@ const char *api_field_name(enum slc_error_field field);
 struct sluice_error api_public_error(const struct slc_error *err);
 
 /*
- * Copies the options of a program over `known`, which is all zero. A shorter, older struct leaves
- * newer members zero; a longer, newer struct is accepted if the members that this library does not
- * know are zero. `given` NULL: defaults. Errors: SLC_ERR_USAGE if struct_bytes is not set,
- * SLC_ERR_UNSUPPORTED.
+ * Copies the options `given` by a program to `known`, which must be all zero. A shorter struct of
+ * an older version leaves newer members zero. A longer struct of a newer version is accepted if all
+ * members that this library does not know are zero. `given` NULL: defaults. Errors: SLC_ERR_USAGE
+ * if struct_bytes is not set, SLC_ERR_UNSUPPORTED.
  */
 #define API_READ_OPTIONS(type, known, given, err)                                                  \
     api_read_options((struct type *){known}, sizeof(struct type), (const struct type *){given},    \
@@ -44,7 +44,8 @@ enum slc_status api_read_options(void *known,
                                  const char *name,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Checks struct_bytes of a report before the work that it will describe. NULL: no report. */
+/* Checks struct_bytes of a report, before the work that the report will describe. NULL: no
+ * report. */
 enum slc_status
 api_check_report(const void *given, const char *name, struct slc_error *err) SLC_NODISCARD;
 
@@ -76,7 +77,7 @@ enum slc_status api_check_choices(const struct api_choice *choices,
                                   size_t count,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* A call under sluice_run_options. Internal code polls `stop`; a callback that stops the call sets
+/* A call with sluice_run_options. Internal code polls `stop`; a callback that stops the call sets
  * the same flag. The struct must not move during the call. */
 struct api_run {
     struct sluice_run_options options;
@@ -87,14 +88,15 @@ struct api_run {
 };
 void api_run_init(struct api_run *run, const struct sluice_run_options *options);
 void api_run_stop(struct api_run *run);
-/* Return the caller's budget or 80 % of memory, and the caller's threads or all. */
+/* Return the budget, by default 80 % of memory, and the number of threads, by default one per
+ * processor. */
 uint64_t api_run_memory(const struct api_run *run);
 unsigned api_run_threads(const struct api_run *run);
 /* Returns the `progress` callback for internal options with the run as context; NULL if the caller
  * has none. */
 typedef void api_progress_fn(void *run, const char *phase, uint64_t done, uint64_t total);
 api_progress_fn *api_run_progress(const struct api_run *run);
-/* The same for passes, which count blocks. The phase is run->phase. */
+/* As api_progress, for passes, which count blocks. The phase is run->phase. */
 typedef void api_blocks_fn(void *run, uint64_t done, uint64_t total, uint64_t bytes_read);
 api_blocks_fn *api_run_blocks(const struct api_run *run);
 
@@ -107,8 +109,8 @@ api_blocks_fn *api_run_blocks(const struct api_run *run);
         (to)->context = (run);                                                                     \
     } while (0)
 
-/* Checks options of an output. Errors: SLC_ERR_USAGE for values outside their enumeration, and for
- * a mode or bits of fibers out of range. */
+/* Checks options of an output. Errors: SLC_ERR_USAGE for values outside their enumeration and for
+ * fiber_mode or fiber_bits out of range. */
 enum slc_status api_check_output(const struct sluice_output_options *output,
                                  struct slc_error *err) SLC_NODISCARD;
 

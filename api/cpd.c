@@ -57,7 +57,7 @@ enum slc_status api_cpd_read_options(struct sluice_cpd_options *known,
     enum slc_status status = API_READ_OPTIONS(sluice_cpd_options, known, options, err);
 
     SLC_THEN(status, api_check_compute(&known->compute, err));
-    /* Checked before planning; the condition also rejects NaN. */
+    /* Invalid options are reported before planning. The condition below also rejects NaN. */
     SLC_TRY(status);
     if (!(known->holdout >= 0.0) || !(known->holdout <= 0.5)) {
         return slc_fail(err, SLC_ERR_USAGE, "holdout %g is not a fraction from 0 to 0.5",
@@ -107,7 +107,7 @@ on_blocks(void *context, unsigned iteration, unsigned mode, uint64_t done, uint6
     }
 }
 
-/* Without memory for a copy of the earlier iterations, reports none. */
+/* Reports no earlier iterations if there is no memory to copy them. */
 static void report_resume(const struct run *run, const struct slc_cp_resume *resume)
 {
     const unsigned count = resume->past_count;
@@ -197,7 +197,8 @@ static enum slc_status open_checkpoint(struct run *run, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Makes the request to plan. `checkpoint`, unless NULL, has the order of modes of the run. */
+/* Makes the request to plan. If `checkpoint` is not NULL, it provides the order in which the run
+ * updates modes. */
 static enum slc_status cpd_request(const struct sluice_cpd_options *options,
                                    const struct sluice_store *store,
                                    uint32_t rank,
@@ -337,7 +338,7 @@ enum sluice_status sluice_checkpoint_remove(const char *folder, struct sluice_er
 
     if (status == SLC_OK && files->stat_path(files->self, folder, &stat) != -ENOENT) {
         status = slc_checkpoint_discard(files, folder, err);
-        /* Fails if the folder has other files. */
+        /* Removing the folder fails if it has other files. */
         if (status == SLC_OK) {
             (void)files->remove_folder(files->self, folder);
         }
@@ -345,7 +346,7 @@ enum sluice_status sluice_checkpoint_remove(const char *folder, struct sluice_er
     return api_return(status, err, ret_err);
 }
 
-/* Records of runs: made when a run ends, and loaded with its factors. */
+/* Records of runs. A record is made when a run ends and loaded with the factors of the run. */
 void api_history_add(struct api_history *history, const struct slc_cp_iteration *iteration)
 {
     if (history->count == history->capacity && !history->lost) {
@@ -385,7 +386,7 @@ static json_t *mode_order(const struct api_record_facts *run)
     return json_string(text);
 }
 
-/* Returns the options with the names of the command. */
+/* Returns the options as JSON, with the option names of the command. */
 static json_t *options_json(const struct api_record_facts *run)
 {
     const struct sluice_cpd_options *options = run->options;

@@ -6,7 +6,7 @@
 #include "engine/stream/stream.h"
 #include "sluice/cpd.h"
 
-/* Options of a decomposition with defaults, in internal terms. */
+/* Options of a decomposition after applying defaults, in the form that the engine uses. */
 struct api_cpd_limits {
     uint32_t iterations;       /* 0: start only */
     double tolerance;          /* 0: none */
@@ -31,11 +31,11 @@ enum slc_status api_cpd(const struct sluice_store *store,
                         struct sluice_model **ret_model,
                         struct slc_error *err) SLC_NODISCARD;
 
-/* Iterations of a run, including those before it resumed. All zero: none. */
+/* Iterations of a run, including iterations before the run resumed. All zero: none. */
 struct api_history {
     struct slc_cp_iteration *iterations;
     uint64_t count, capacity;
-    bool lost; /* memory did not suffice for all: the record would be wrong */
+    bool lost; /* memory did not suffice for all iterations: the record would be incomplete */
 };
 
 void api_history_add(struct api_history *history, const struct slc_cp_iteration *iteration);
@@ -53,19 +53,19 @@ struct api_record_facts {
     double seconds_before;
 };
 
-/* Returns the text of the record, which the caller frees by free. Without memory logs a message and
- * returns NULL, because the run itself succeeded. */
+/* Returns the text of the record, which the caller frees by free. If there is no memory, logs a
+ * message and returns NULL, because the run itself succeeded. */
 char *api_record_make(const struct api_record_facts *facts);
 
-/* Loads the text of the record in a run folder, to be freed by free; NULL if there is none, or it
- * is malformed or has other mode sizes. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
+/* Loads the text of the record in a run folder, to be freed by free. Stores NULL if there is no
+ * record or the record is malformed or has other mode sizes. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
 enum slc_status api_record_load(const char *folder,
                                 const struct slc_cp_result *result,
                                 char **ret_text,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Returns the path of the record of a model that is saved in this form at `path`; NULL without
- * memory. Ownership: slc_free. */
+/* Returns the path of the record for a model that is saved at `path` in form `form`; NULL if there
+ * is no memory. Ownership: slc_free. */
 char *api_record_path(enum sluice_model_form form, const char *path);
 
 #endif

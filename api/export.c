@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Names of the command. */
+/* Names of the forms in the command. */
 static const char *const tensor_forms[] = {NULL, "tns", "splatt-bin", "npz", "scipy", "matlab"};
 
 static enum slc_status choose_tensor_form(const struct sluice_export_options *known,

@@ -132,7 +132,7 @@ static enum slc_status check_kind(enum sluice_layout_kind kind, struct slc_error
     return SLC_OK;
 }
 
-/* A change of the layouts of a store. */
+/* State of a call that changes the layouts of a store. */
 struct changing {
     struct api_run run;
     struct slc_relayout layouts;

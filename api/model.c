@@ -57,7 +57,7 @@ static enum slc_status load_model(unsigned order,
     return slc_model_read_lambda(NULL, folder, result->rank, result->lambda, &found, err);
 }
 
-/* The same, with the shape of the files. */
+/* As load_model, with the shape that the files have. */
 static enum slc_status
 load_folder(const char *folder, struct sluice_model *model, struct slc_error *err)
 {

@@ -34,7 +34,7 @@ static enum slc_status fill_contraction(struct slc_contract_options *contract,
     return SLC_OK;
 }
 
-/* Chooses the GPU of the options, at most one. */
+/* Chooses the GPU that the options select, at most one. */
 static enum slc_status choose_device(const struct sluice_compute_options *compute,
                                      struct api_devices *devices,
                                      struct slc_products_choice *choice,
@@ -166,7 +166,8 @@ static void set_request(struct product *product, uint32_t mode, uint32_t columns
     options->progress_context = &product->run;
 }
 
-/* Opens the layout with whole fibers. Plans before, too, so that nothing is sorted in vain. */
+/* Opens the layout with whole fibers. Plans before sorting as well, so that an insufficient budget
+ * is an error before anything is sorted. */
 static enum slc_status open_fibers(struct product *product, struct slc_error *err)
 {
     struct slc_ttm_session *ttm = &product->ttm;

@@ -187,7 +187,7 @@ enum slc_status api_plan(const struct sluice_store *store,
                          struct slc_error *err)
 {
     struct api_devices devices;
-    /* All zero: if not even the indices fit, no plan is made and it stays zero. */
+    /* All zero, because no plan is made if even the indices exceed the budget. */
     struct slc_session session = {.stream = NULL};
     enum slc_status status = api_check_report(plan, "sluice_plan", err);
     enum slc_status filled;

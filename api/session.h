@@ -27,7 +27,7 @@ enum slc_status api_read_devices(const struct sluice_compute_options *compute,
                                  struct api_devices *devices,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Logs why SLUICE_DEVICE_AUTO selected the CPU; nothing if it did not. */
+/* Logs why SLUICE_DEVICE_AUTO selected the CPU. Logs nothing if it selected a GPU. */
 void api_log_refused(const struct slc_error *refused);
 
 /*
@@ -41,7 +41,7 @@ enum slc_status api_session_open(struct slc_session *session,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Plans a request. The reports, both of which may be NULL, are also filled in after SLC_ERR_BUDGET.
+ * Plans a request. Both reports may be NULL. They are also filled in after SLC_ERR_BUDGET.
  */
 enum slc_status api_plan(const struct sluice_store *store,
                          const struct slc_plan_request *request,

@@ -20,7 +20,7 @@ const char *sluice_status_name(enum sluice_status status)
     return slc_status_name((enum slc_status)status);
 }
 
-/* The caller's sink, with the public enumeration. */
+/* The caller's message callback, which uses the public enumeration. */
 static struct {
     void (*message)(void *context, enum sluice_log_level level, const char *message);
     void *context;
@@ -214,7 +214,8 @@ enum sluice_status sluice_store_get_name(struct sluice_store *store,
     return api_return(status, err, ret_err);
 }
 
-/* Context of the callbacks of a check. The run comes first, as API_SET_RUN's context. */
+/* Context of the callbacks of a check. The run must be the first member, because API_SET_RUN uses
+ * it as the context. */
 struct checking {
     struct api_run run;
     struct sluice_check_options known;

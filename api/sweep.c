@@ -1,5 +1,5 @@
-/* Public API: sweeps over ranks and starts. Each run is an sluice_cpd with a checkpoint in the
- * folder of its results. */
+/* Public API: sweeps over ranks and starts. Each run is a call of sluice_cpd, with the checkpoint
+ * in the folder of the run's results. */
 #include "sweep/sweep.h"
 #include "api/call.h"
 #include "api/cpd.h"
@@ -91,7 +91,7 @@ prepare(void *context, uint32_t rank, json_t **identity, struct slc_error *err)
     return status;
 }
 
-/* The public interface has no callback for the start. */
+/* The public interface has no callback for the start of a sweep. */
 static void ignore_start(void *context, bool fresh)
 {
     (void)context;
@@ -131,7 +131,7 @@ keep_run(const struct sluice_model *model, struct slc_sweep_job *job, struct slc
                : status;
 }
 
-/* Computes a run and returns its status, 0 if it is complete. Keeps the fault. */
+/* Computes a run and returns its status, 0 if the run is complete. Stores a fault in the sweep. */
 static int make_run(void *context, struct slc_sweep_job *job)
 {
     struct sweep *sweep = context;

@@ -2,7 +2,7 @@
 #include "report/factors/top.h"
 #include "api/call.h"
 
-/* Passes the top rows to the caller until its callback returns nonzero. */
+/* Passes the top rows to the caller's callback until it returns a value other than 0. */
 static enum slc_status pass_rows(struct slc_top *top,
                                  int (*pass_row)(void *context, const struct sluice_top_row *row),
                                  void *context,
@@ -44,7 +44,7 @@ static enum slc_status find_rows(struct slc_top_options *query,
     unsigned modes[SLC_MAX_ORDER];
 
     SLC_TRY(API_READ_OPTIONS(sluice_top_options, &known, options, err));
-    /* slc_top_find rejects more modes without reading them. */
+    /* slc_top_find rejects a larger mode_count without reading the modes. */
     for (uint32_t i = 0; known.mode_count <= SLC_MAX_ORDER && i < known.mode_count; i++) {
         modes[i] = known.modes[i];
     }

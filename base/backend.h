@@ -25,15 +25,15 @@ enum slc_conflict {
     SLC_CONFLICT_PRIVATE, /* each worker adds to its own copy of the output; mttkrp_end reduces the
                              copies */
     SLC_CONFLICT_LOCKED, /* tile-local rows (dense window or sorted segments), then striped locks */
-    SLC_CONFLICT_ORDERED, /* tile-local rows, added in tile order: the same bits for any number of
-                             workers; tiles must be started in ascending order */
+    SLC_CONFLICT_ORDERED, /* tile-local rows, added in tile order, so results have the same bits for
+                           * any number of workers; tiles must be started in ascending order */
     SLC_CONFLICT_COLUMNS, /* every worker processes every tile for its own columns of the output: no
                              scratch, but all workers decode all tiles */
     SLC_CONFLICT_ROWS,    /* for a layout sorted by the mode: no row is in two partitions, and the
-                             tiles of a partition come one after another, in order; the same bits
-                             for any number of workers and order of partitions */
-    SLC_CONFLICT_REPLICA /* replicas of the tensor in the device's memory, in which every output row
-                            has one owner; see replica_begin */
+                           * tiles of a partition come one after another, in order. Results have the
+                           * same bits for any number of workers and any order of partitions */
+    SLC_CONFLICT_REPLICA  /* replicas of the tensor in device memory, in which every output row has
+                           * one owner; see replica_begin */
 };
 
 const char *slc_conflict_name(enum slc_conflict conflict);
@@ -47,14 +47,14 @@ struct slc_conflict_cost {
 
 enum {
     SLC_CONFLICT_CANDIDATES = 2, /* strategies of a trial */
-    /* Candidates, and the strategy of a plan without memory for scratch. */
+    /* Candidates, and the strategy that a plan without memory for scratch uses. */
     SLC_CONFLICT_COSTS = SLC_CONFLICT_CANDIDATES + 1
 };
 
 /* The choice of a strategy for a mode. */
 struct slc_conflict_choice {
     enum slc_conflict chosen; /* never AUTO */
-    /* Alternative for a first pass to try, at a cost of a few percent. AUTO: none. */
+    /* Alternative that a first pass tries, at a cost of a few percent of its time. AUTO: none. */
     enum slc_conflict rival;
     unsigned cost_count; /* 0 if the strategy was given or is the only possible one */
     struct slc_conflict_cost costs[SLC_CONFLICT_COSTS]; /* candidates, cheapest prediction first */
@@ -69,31 +69,31 @@ struct slc_mttkrp_job {
     unsigned order;
     unsigned mode;      /* 0-based */
     uint32_t rank;      /* 1 .. SLC_MAX_RANK */
-    uint64_t nnz;       /* of the whole layout, to choose a strategy */
+    uint64_t nnz;       /* nonzeros of the whole layout, to choose a strategy */
     unsigned workers;   /* number of threads that call mttkrp_tile */
     bool deterministic; /* forces SLC_CONFLICT_ORDERED, or ROWS if there are partitions */
     /* Number of partitions of a layout sorted by `mode`, which selects ROWS. 0: another layout. */
     uint64_t partitions;
     enum slc_conflict conflict; /* AUTO: the cheapest prediction */
-    /* PRIVATE or LOCKED, to be compared with `conflict`: both alternate on some tiles, and the
-     * faster one computes the rest (mttkrp_tried). AUTO: no trial. */
+    /* PRIVATE or LOCKED, to be compared with `conflict`: the two strategies alternate on some
+     * tiles, and the faster strategy computes the other tiles (mttkrp_tried). AUTO: no trial. */
     enum slc_conflict rival;
     /*
-     * ORDERED: the first tile of this job, if mttkrp_resume restores the sums of the tiles before.
+     * ORDERED: the first tile of this job, if mttkrp_resume restores the sums of earlier tiles.
      */
     uint64_t first_tile;
     const struct slc_matrix *factors[SLC_MAX_ORDER]; /* dims[n] x rank; factors[mode] is not read */
     struct slc_matrix *output; /* dims[mode] x rank, with the type of the factors */
 };
 
-/* Memory with the sums of a job so far. */
+/* A memory region with sums of a job so far. */
 enum { SLC_MTTKRP_REGIONS = 3 };
 struct slc_mttkrp_state {
     unsigned count;
     struct {
         void *data;
         uint64_t bytes;
-        unsigned word_bytes; /* 4 or 8: size of its words, in machine byte order */
+        unsigned word_bytes; /* 4 or 8: size of a word of the region, in machine byte order */
     } region[SLC_MTTKRP_REGIONS];
 };
 
@@ -102,10 +102,10 @@ struct slc_tensor_shape {
     unsigned order;
     uint64_t nnz;
     uint64_t dims[SLC_MAX_ORDER];
-    uint32_t tile_nnz; /* of all tiles except the last */
+    uint32_t tile_nnz; /* nonzeros of every tile except the last */
 };
 
-/* Sort order of the replica of a mode: plain, or in runs that agree in some modes. */
+/* Sort order of the replica of a mode: plain, or in runs whose nonzeros agree in some modes. */
 struct slc_replica_form {
     uint32_t varying;   /* bit m: mode m varies within a run; 0: plain */
     double nnz_per_run; /* average; 1 for a plain replica */
@@ -123,8 +123,8 @@ struct slc_backend;
 struct slc_backend_ops {
     const char *name;
 
-    /* Returns the bytes of scratch that a job needs in addition to factors and output. Without an
-     * output (NULL), the larger value for f32 and f64. */
+    /* Returns the bytes of scratch that a job needs in addition to factors and output. If
+     * job->output is NULL, returns the larger of the values for f32 and f64. */
     uint64_t (*mttkrp_scratch_bytes)(const struct slc_mttkrp_job *job, uint64_t output_rows);
 
     /* Chooses the strategy of mttkrp_begin and an alternative to try. Depends only on the shape of
@@ -156,36 +156,37 @@ struct slc_backend_ops {
 
     /*
      * Completes the output rows [begin, end) under SLC_CONFLICT_ROWS, after all tiles of the
-     * partitions that contain these rows were added. No row of them is continued by another
-     * partition. Called by any worker, also for different rows at the same time.
+     * partitions that contain these rows were added. No other partition continues one of these
+     * rows. Called by any worker, also for different rows at the same time.
      */
     void (*mttkrp_rows)(struct slc_backend *backend, uint64_t begin, uint64_t end);
 
     /*
-     * Describes the memory with all sums of the job, between two tiles while no worker is in
-     * mttkrp_tile; completes these sums first. The bytes are the same for any workers if the sums
-     * of the strategy are. To continue from such bytes later, in this process or another: begin the
-     * same job, call mttkrp_state, copy the bytes to the memory if the sizes agree, and call
-     * mttkrp_resume before the first tile. The memory belongs to the device until mttkrp_end.
-     * Errors: SLC_ERR_USAGE without a job, SLC_ERR_SYSTEM (threads).
+     * Describes the memory with all sums of the job, after completing these sums. Called between
+     * two tiles, while no worker is in mttkrp_tile. The bytes do not depend on the number of
+     * workers if the strategy's sums do not. To continue from such bytes later, in this process or
+     * another: begin the same job, call mttkrp_state, copy the bytes to the memory if the sizes
+     * agree, and call mttkrp_resume before the first tile. The memory belongs to the device until
+     * mttkrp_end. Errors: SLC_ERR_USAGE without a job, SLC_ERR_SYSTEM (threads).
      */
     enum slc_status (*mttkrp_state)(struct slc_backend *backend,
                                     struct slc_mttkrp_state *state,
                                     struct slc_error *err);
     /* Continues from the bytes in the memory of mttkrp_state. Errors: SLC_ERR_DAMAGED if no job can
-     * have left such bytes; they are then not used. */
+     * have left such bytes; the bytes are then not used. */
     enum slc_status (*mttkrp_resume)(struct slc_backend *backend, struct slc_error *err);
 
-    /* Wakes all workers that wait in mttkrp_tile; their calls return SLC_ERR_INTERRUPTED. */
+    /* Wakes all workers that wait in mttkrp_tile; the waiting calls return SLC_ERR_INTERRUPTED. */
     void (*mttkrp_abort)(struct slc_backend *backend);
 
     /*
      * Under SLC_CONFLICT_ROWS several devices may own parts of a row that is split over partitions.
      * After the last tile and before mttkrp_end, mttkrp_split_take removes the sums of each
-     * continuing partition, in order, and mttkrp_split_add adds them to the row on the device with
-     * its first partition. `sums` has output->pitch numbers; those after the rank are zero. Returns
-     * false, without changes, if this device had no tile of `partition` or the partition continues
-     * no row. mttkrp_end adds sums that were not removed to this device's own output.
+     * continuing partition, in order, and mttkrp_split_add adds these sums to the row on the device
+     * that owns the first partition of the row. `sums` has output->pitch numbers; those after the
+     * rank are zero. Returns false, without changes, if this device had no tile of `partition` or
+     * the partition continues no row. mttkrp_end adds sums that were not removed to this device's
+     * own output.
      */
     bool (*mttkrp_split_take)(struct slc_backend *backend,
                               uint64_t partition,
@@ -220,8 +221,8 @@ struct slc_backend_ops {
                               uint32_t rank,
                               enum slc_value_type type,
                               unsigned workers);
-    /* Errors: SLC_ERR_USAGE for a shape or number of workers beyond the limits, SLC_ERR_MEMORY; no
-     * replicas are held then. */
+    /* Errors: SLC_ERR_USAGE for a shape or number of workers beyond the limits, SLC_ERR_MEMORY;
+     * after an error, no replicas are held. */
     enum slc_status (*replica_begin)(struct slc_backend *backend,
                                      const struct slc_tensor_shape *shape,
                                      enum slc_value_type type,
@@ -249,7 +250,7 @@ struct slc_backend_ops {
     /*
      * Describes the order of the replica of `mode`. Returns false, without changes, without
      * replicas or such a mode. Threads: not while replicas are made. Cost: reads the head of every
-     * chunk of some thousand nonzeros.
+     * chunk of a few thousand nonzeros.
      */
     bool (*replica_form)(const struct slc_backend *backend,
                          unsigned mode,

@@ -24,8 +24,8 @@ struct slc_chunk_view {
     const void *values;                    /* of the tile view's value_type, f64 or f32 */
 };
 
-/* The same, cut into runs of nonzeros that agree in all modes but `mode`: pieces of mode-n fibers.
- * A fiber may continue in the next chunk. */
+/* A chunk cut into runs of nonzeros that agree in all modes but `mode`: pieces of mode-n fibers. A
+ * fiber may continue in the next chunk. */
 struct slc_fiber_view {
     uint32_t nnz;
     uint32_t runs;         /* at least 1 if nnz is */
@@ -39,7 +39,7 @@ struct slc_encoded_block; /* base/encoded.h */
 
 struct slc_tile_view {
     uint64_t ordinal; /* of the tile within its layout, from 0 */
-    uint64_t block;   /* number of its block, for messages */
+    uint64_t block;   /* number of the tile's block, for messages */
     uint32_t nnz;
     unsigned order;
     enum slc_value_type
@@ -49,7 +49,8 @@ struct slc_tile_view {
     /*
      * In a layout sorted by a mode: the partition of the tile, from 0. The rows of a partition are
      * in no other partition, except for a row that is split over several partitions, which then
-     * contain only this row; all but the first are `continued`. 0 and false in other layouts.
+     * contain only this row; all of these partitions but the first are `continued`. In other
+     * layouts `partition` is 0 and `continued` is false.
      */
     uint64_t partition;
     bool continued;
@@ -63,18 +64,18 @@ struct slc_tile_view {
                             uint32_t max_nnz,
                             struct slc_chunk_view *chunk,
                             struct slc_error *err);
-    /* The same, cut into runs; NULL if the order of the tile has no runs. Calls of both may
-     * alternate within a tile. */
+    /* As `next`, with the nonzeros cut into runs; NULL if the order of the tile has no runs. Calls
+     * of `next` and `next_fibers` may alternate within a tile. */
     enum slc_status (*next_fibers)(struct slc_tile_view *tile,
                                    uint32_t max_nnz,
                                    struct slc_fiber_view *fibers,
                                    struct slc_error *err);
     /*
-     * Describes the tile as a block with one tile for a device that decodes by itself, with number
-     * and file offset of its block, and expanded, because a device uses one warp per compressed
-     * section and a tile has only one. The description and its data are valid as long as the view
-     * and do not affect `next`. NULL if the view does not deliver all encoded nonzeros. Errors:
-     * SLC_ERR_DAMAGED.
+     * Describes the tile as a block with one tile, with the number and file offset of its block,
+     * for a device that decodes by itself. The compressed section is already expanded, because a
+     * device uses one warp per compressed section and a tile has only one section. The description
+     * and its data are valid as long as the view and do not affect `next`. NULL if the view does
+     * not deliver all encoded nonzeros. Errors: SLC_ERR_DAMAGED.
      */
     enum slc_status (*describe)(struct slc_tile_view *tile,
                                 struct slc_encoded_block *described,

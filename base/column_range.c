@@ -1,4 +1,5 @@
-/* Ranges of columns: one loop, also compiled for wide vectors, where it is four times as fast. */
+/* Ranges of columns. The same loop is also compiled for wide vectors, which makes it four times as
+ * fast. */
 #include "base/column_range.h"
 
 #include "base/memory/checked.h"

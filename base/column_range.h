@@ -1,17 +1,18 @@
-/* Smallest and largest of an array of numbers. */
+/* Finds the smallest and the largest of an array of numbers. */
 #ifndef SLC_BASE_COLUMN_RANGE_H
 #define SLC_BASE_COLUMN_RANGE_H
 
 #include <stdint.h>
 
-/* Extends *smallest and *largest by `count` numbers. Cost: 0.1 to 0.4 ns per number. */
+/* Extends the range from *smallest to *largest to include `count` numbers. Cost: 0.1 to 0.4 ns per
+ * number. */
 void slc_column_range(const uint64_t *column,
                       uint32_t count,
                       uint64_t *smallest,
                       uint64_t *largest);
 
-/* The same for the bits of the numbers in `mask`. Gathering bits preserves order, so the range of a
- * field of keys is found without gathering all of them. */
+/* As slc_column_range, for the bits of the numbers that `mask` selects. Gathering bits preserves
+ * order, so the range of a field of keys is found without gathering the field of every key. */
 void slc_column_range_masked(
     const uint64_t *column, uint32_t count, uint64_t mask, uint64_t *smallest, uint64_t *largest);
 

@@ -11,7 +11,7 @@ void slc_compress_init(struct slc_compress *compress, uint64_t mask)
     memset(compress, 0, sizeof *compress);
     compress->mask = mask;
     compress->bits = (uint32_t)__builtin_popcountll(mask);
-    /* Stop once the bits are contiguous and lowest. */
+    /* Stop once the selected bits are the lowest bits without gaps. */
     for (unsigned s = 0; (selected & (selected + 1)) != 0; s++) {
         /* Bit p of the parallel prefix: bit s of the number of zeros right of p. */
         uint64_t odd = zeros_right;

@@ -1,7 +1,7 @@
 /*
  * Operations of a device with its own memory that decodes blocks itself. gpu/ implements them.
- * Factors, MTTKRP outputs and some blocks stay in the memory of the device; transfers are blocks,
- * once per pass, and small matrices of the solver.
+ * Factors, MTTKRP outputs and some blocks stay in device memory. Only other blocks, once per pass,
+ * and small matrices of the solver are transferred.
  *
  *     open -> host_register .. -> factor_write .. ->
  *         { job.begin -> { block | resident | flush } .. -> job.end -> update .. } ..
@@ -9,14 +9,14 @@
  *
  * Only one thread at a time uses a device, but not always the same thread. Work is asynchronous:
  * `block` returns when the block has been enqueued, and its memory may be reused once `copied`
- * reports that. Faults of kernels are reported by job.end.
+ * reports that the copy is complete. Faults of kernels are reported by job.end.
  *
- * A device may instead multiply tiles, fiber by fiber, by matrices that it keeps, and return the
+ * A device may instead multiply tiles, fiber by fiber, by matrices in device memory and return the
  * sums:
  *
  *     product.open -> { product.tile -> product.more .. } .. -> close
  *
- * Then several threads use it at the same time, each with its own lane.
+ * Then several threads use the device at the same time, each with its own lane.
  */
 #ifndef SLC_BASE_DEVICE_H
 #define SLC_BASE_DEVICE_H
@@ -39,7 +39,8 @@ struct slc_device_info {
 
 enum {
     SLC_DEVICE_STREAMS = 8, /* maximum: more than two or three copies and kernels never overlap */
-    /* Maximum: a tile fills a twentieth of a large device, and other tiles are in transfer. */
+    /* Maximum: one tile occupies a twentieth of a large device, and some lanes are transferring
+     * tiles. */
     SLC_DEVICE_LANES = 64,
     /* Alignment in bytes of blocks in a slot: whole cache lines. */
     SLC_DEVICE_ALIGN = 128
@@ -50,7 +51,7 @@ struct slc_device_problem {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
     uint32_t rank;
-    enum slc_value_type precision; /* of factors; products and sums are f64 */
+    enum slc_value_type precision; /* type of factors; products and sums are f64 */
     bool deterministic; /* sums do not depend on the order of additions (gpu/mttkrp/exact_sum.h) */
     unsigned layout_count;
     const struct slc_encoded_layout *layouts;
@@ -66,8 +67,8 @@ struct slc_device_problem {
     uint64_t resident_bytes;
     uint32_t resident_tiles;
 
-    /* With several devices that share a problem: the maximum number of units of update_units. The
-     * devices may differ in the memory for batches and blocks. 0: a single device. */
+    /* If several devices share a problem: the maximum number of units of update_units; the devices
+     * may differ in the memory for batches and blocks. 0: a single device. */
     uint32_t unit_most;
     bool adds_host; /* job.add_host will be used; not with deterministic */
 };
@@ -97,12 +98,12 @@ struct slc_device_job {
      * slc_device_stats.squares before using the output.
      */
     double magnitude;
-    /* Other blocks are copied during the job: launches of resident blocks are split, so that copied
-     * blocks are computed in between. */
+    /* Blocks that are not resident are copied during the job: launches of resident blocks are
+     * split, so that copied blocks are computed in between. */
     bool copies;
 };
 
-/* Number of a block that is not resident. */
+/* The number that a block has if it is not resident. */
 #define SLC_NOT_RESIDENT UINT32_MAX
 
 /* A product of tiles and matrices that a device is opened for. Everything is borrowed until
@@ -117,10 +118,10 @@ struct slc_device_product {
      * remains. At least one is not NULL. Plans use only the shapes.
      */
     const struct slc_matrix *matrix[SLC_MAX_ORDER];
-    enum slc_value_type precision; /* of matrices; products and sums are f64 */
+    enum slc_value_type precision; /* type of matrices; products and sums are f64 */
     unsigned lanes;                /* 1 to SLC_DEVICE_LANES */
     uint64_t tile_bytes;     /* at least the bytes of the largest block passed to product.tile */
-    uint64_t expanded_bytes; /* at least its expanded bytes */
+    uint64_t expanded_bytes; /* at least the expanded bytes of the largest block */
     uint32_t room;           /* fibers returned per call: 1 to SLC_TILE_NNZ */
 };
 
@@ -141,13 +142,13 @@ struct slc_device_stats {
     uint64_t blocks, nnz;                    /* blocks or tiles */
     uint64_t block_bytes;                    /* copied to the device */
     uint64_t resident_bytes;                 /* of blocks that were computed without a copy */
-    uint64_t bytes_to_device, bytes_to_host; /* of everything else */
+    uint64_t bytes_to_device, bytes_to_host; /* all other bytes copied */
     uint64_t factor_bytes_to_host; /* part of bytes_to_host: rows of factors and outputs */
     uint64_t bytes_from_devices;   /* rows of factors and outputs of other devices */
     /*
-     * Device time during which at least one block was copied, at least one kernel ran, and at least
-     * one of both took place. Overlapping work of several streams counts once, so that no number
-     * exceeds the elapsed time.
+     * Device time during which at least one block was copied, during which at least one kernel ran,
+     * and during which either happened. Overlapping work of several streams counts once, so that
+     * none of the times exceeds the elapsed time.
      */
     double copy_seconds, compute_seconds, busy_seconds;
     double squares; /* with deterministic: rounded sum of squares of the values of the last job */
@@ -162,7 +163,7 @@ struct slc_device_memory_ops {
     uint64_t (*memory_bytes)(const struct slc_device *device,
                              const struct slc_device_problem *problem);
 
-    /* Host memory that `open` would allocate, as memory_bytes; memory of CUDA itself is not
+    /* As memory_bytes, for the host memory that `open` would allocate; memory of CUDA itself is not
      * included. */
     uint64_t (*host_bytes)(const struct slc_device *device,
                            const struct slc_device_problem *problem);
@@ -256,9 +257,9 @@ struct slc_device_job_ops {
     enum slc_status (*end)(struct slc_device *device, struct slc_error *err);
 
     /*
-     * After job.end, if problem.adds_host: adds the host's result for other blocks to the output.
-     * `from` has the output's shape and is f64 or f32. Errors: SLC_ERR_USAGE, SLC_ERR_SYSTEM; the
-     * output is then undefined.
+     * After job.end, if problem.adds_host: adds the result that the host computed for other blocks
+     * to the output. `from` has the output's shape and is f64 or f32. Errors: SLC_ERR_USAGE,
+     * SLC_ERR_SYSTEM; the output is then undefined.
      */
     enum slc_status (*add_host)(struct slc_device *device,
                                 const struct slc_matrix *from,
@@ -267,8 +268,8 @@ struct slc_device_job_ops {
 
 /* Dense algebra of factors and outputs. */
 struct slc_device_algebra_ops {
-    /* After job.end: computes factor `mode` = output D V^-1 E and copies its sums to the host.
-     * Order: always the same bits. Errors: SLC_ERR_SYSTEM. */
+    /* After job.end: computes factor `mode` = output D V^-1 E and copies the sums of the update to
+     * the host. Order: always the same bits. Errors: SLC_ERR_SYSTEM. */
     enum slc_status (*update)(struct slc_device *device,
                               unsigned mode,
                               const struct slc_solver *solver,
@@ -289,9 +290,9 @@ struct slc_device_algebra_ops {
 
     /*
      * The operations below are for several devices that share a problem (unit_most), each used by
-     * its own thread. `from` is another of them; nobody may change the rows that are read. Rows are
-     * `count` spans; the operation is complete on return. Errors: SLC_ERR_USAGE for a device of
-     * another kind or problem, SLC_ERR_SYSTEM.
+     * its own thread. `from` is another of these devices; nothing may change the rows that are
+     * read. Rows are `count` spans; the operation is complete on return. Errors: SLC_ERR_USAGE for
+     * a device of another kind or problem, SLC_ERR_SYSTEM.
      */
 
     /* Copies rows of factor `mode` from `from`. */
@@ -306,8 +307,8 @@ struct slc_device_algebra_ops {
      * After job.end of the same mode on both devices, and before any other use of the outputs: adds
      * rows of the output of `from` to the output of this device. With deterministic the result does
      * not depend on the distribution of nonzeros among devices, if each device adds all others,
-     * even with no rows: a column to which a number could not be added is NaN on all devices. After
-     * an error the output is undefined.
+     * even if no rows are added: a column to which a number could not be added is NaN on all
+     * devices. After an error the output is undefined.
      */
     enum slc_status (*output_add)(struct slc_device *device,
                                   const struct slc_device *from,
@@ -315,15 +316,16 @@ struct slc_device_algebra_ops {
                                   uint64_t count,
                                   struct slc_error *err);
 
-    /* output_read of some rows. Other rows of `to` do not change. */
+    /* As output_read, for some rows. Other rows of `to` do not change. */
     enum slc_status (*output_rows)(struct slc_device *device,
                                    const struct slc_row_span *rows,
                                    uint64_t count,
                                    struct slc_matrix *to,
                                    struct slc_error *err);
 
-    /* `update` of the rows in units only. Unit u has 2 * rank numbers at columns + u * 2 * rank:
-     * largest magnitudes, then inner products. Order: the same bits for any other units. */
+    /* As `update`, for the rows in units only. Unit u has 2 * rank numbers at columns + u * 2 *
+     * rank: largest magnitudes, then inner products. Order: the bits do not depend on the other
+     * units. */
     enum slc_status (*update_units)(struct slc_device *device,
                                     unsigned mode,
                                     const struct slc_solver *solver,
@@ -334,15 +336,15 @@ struct slc_device_algebra_ops {
 
 /* Products of tiles and matrices. */
 struct slc_device_product_ops {
-    /* Device and host memory that product.open would allocate, as memory_bytes and host_bytes. */
+    /* As memory_bytes and host_bytes, for the memory that product.open would allocate. */
     uint64_t (*memory_bytes)(const struct slc_device *device,
                              const struct slc_device_product *product);
 
     uint64_t (*host_bytes)(const struct slc_device *device,
                            const struct slc_device_product *product);
 
-    /* Allocates all memory and copies the matrices, in place of `open`; `close` ends it. Errors: as
-     * open; no memory is held then. */
+    /* Allocates all memory and copies the matrices. Replaces `open` for products; `close` frees the
+     * memory. Errors: as open; no memory is held then. */
     enum slc_status (*open)(struct slc_device *device,
                             const struct slc_device_product *product,
                             struct slc_error *err);
@@ -352,7 +354,7 @@ struct slc_device_product_ops {
      * memory, and is borrowed until the call returns with the sums.
      *
      * Math: y(f, r) = sum over the nonzeros x of fiber f of x * product of U_n(i_n, r) over the
-     * modes n with a matrix ([Kolda2009] section 2.5, its matrices transposed).
+     * modes n with a matrix ([Kolda2009] section 2.5, with transposed matrices).
      * A fiber is a run of consecutive nonzeros of the tile that agree in all remaining modes
      * (without remaining modes, the whole tile). Fibers have the order of the tile. If the layout
      * keeps fibers whole, each occurs once, except that the last fiber of a tile may continue in
@@ -395,7 +397,7 @@ struct slc_device {
     const struct slc_device_ops *ops;
 };
 
-/* Creates devices for layers that do not know their kinds. */
+/* Creates devices for layers that do not depend on kinds of devices. */
 struct slc_device_maker {
     /* Creates a device of this machine with a memory limit; memory_bytes 0: most of the free
      * memory. */
@@ -406,7 +408,7 @@ struct slc_device_maker {
     /* Frees the resources of the process for the device. Needs: every slc_device of this ordinal is
      * destroyed. */
     void (*release)(unsigned ordinal);
-    /* Creates a description of a device by the name of its chip, for plans on any machine.
+    /* Creates a description of a device from the name of a chip, for plans on any machine.
      * Ownership: the caller destroys the device; release does not apply. */
     enum slc_status (*describe)(const char *name,
                                 uint64_t memory_bytes,

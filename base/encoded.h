@@ -66,9 +66,10 @@ struct slc_encoded_layout {
 };
 
 /*
- * Patched groups with one number per nonzero: for each group of SLC_GROUP_NNZ the width and the
- * width and number of exceptions, one byte each; then for each group the packed low bits, the
- * positions of exceptions and their packed high bits (docs/FORMAT.md, section 6).
+ * Patched groups with one number per nonzero: for each group of SLC_GROUP_NNZ nonzeros, the width
+ * of the low bits, the width of exceptions and the number of exceptions, one byte each; then for
+ * each group the packed low bits, the positions of exceptions and their packed high bits
+ * (docs/FORMAT.md, section 6).
  */
 struct slc_encoded_patched {
     uint32_t widths_at, extras_at, counts_at, data_at;
@@ -87,15 +88,16 @@ struct slc_encoded_tile {
     uint64_t first_lo, first_hi;    /* key */
     uint64_t last_lo, last_hi;      /* key */
     uint64_t corner[SLC_MAX_ORDER]; /* smallest coordinate per mode */
-    /* Contribution of key bits 32 to 127 to a coordinate, the same for all nonzeros, if key_words
-     * is 1. */
+    /* If key_words is 1: the contribution of key bits 32 to 127 to a coordinate, the same for all
+     * nonzeros. */
     uint64_t above[SLC_MAX_ORDER];
     uint32_t extent[SLC_MAX_ORDER]; /* largest minus smallest coordinate per mode */
     uint32_t nnz;
     uint8_t encoding;  /* enum slc_encoding */
     uint8_t form;      /* enum slc_value_form */
-    uint8_t key_words; /* 32-bit words in which keys of the tile differ: 1, 2 or 4 */
-    /* 1: keys differ in more than 32 bits of a mode, so its coordinates need 64-bit words. */
+    uint8_t key_words; /* number of 32-bit words in which keys of the tile differ: 1, 2 or 4 */
+    /* 1: keys differ in more than 32 bits of a mode, so coordinates of the mode need 64-bit
+     * words. */
     uint8_t long_modes;
     uint8_t unused[4];
 
@@ -128,7 +130,7 @@ struct slc_encoded_block {
     uint64_t block;  /* number within its layout */
     uint64_t offset; /* of the block in its file, for messages */
     uint64_t bytes;  /* at `data`, including slack; all must be copied */
-    /* Expanded size of its LZ4 sections; each starts at a multiple of 16. */
+    /* Total expanded size of the block's LZ4 sections; each section starts at a multiple of 16. */
     uint64_t expanded_bytes;
     uint64_t nnz;
     uint32_t tile_count;

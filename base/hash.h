@@ -8,8 +8,8 @@
 /* Returns XXH3 64-bit with seed 0 of `bytes` bytes at `data`, which may be NULL if bytes is 0. */
 uint64_t slc_hash64(const void *data, size_t bytes);
 
-/* The same hash of bytes that arrive in pieces: begin, add each piece, end. begin initializes any
- * memory; a stream holds no resources. */
+/* Computes the hash of slc_hash64 for bytes that arrive in pieces: begin, add each piece, end.
+ * begin accepts uninitialized memory; a stream holds no resources. */
 struct slc_hash_stream {
     _Alignas(64) uint8_t state[640];
 };

@@ -102,7 +102,7 @@ bool slc_key_layout_same(const struct slc_key_layout *a, const struct slc_key_la
 bool slc_key_layout_fibers(const struct slc_key_layout *layout, unsigned mode)
 {
     assert(mode < layout->order);
-    /* A mode has at most 62 bits, so the lowest ones are in one word. */
+    /* A mode has at most 62 bits, so all bits of the lowest mode are in one word. */
     return layout->mask_hi[mode] == 0 &&
            layout->mask_lo[mode] == (UINT64_C(1) << layout->mode_bits[mode]) - 1;
 }
@@ -172,8 +172,8 @@ int slc_coords_compare(unsigned order,
     for (unsigned n = 0; n < order; n++) {
         const uint64_t difference = n == run.mode ? (a[n] ^ b[n]) & ~below : a[n] ^ b[n];
 
-        /* True if the highest bit of `top` is below that of `difference`. A tie keeps the lower
-         * mode, which is more significant within a level. */
+        /* True if the highest bit of `difference` is above the highest bit of `top`. If both are at
+         * the same level, the lower mode stays, which is more significant within a level. */
         if (top < difference && top < (top ^ difference)) {
             top = difference;
             mode = n;

@@ -4,15 +4,15 @@
  *
  * A key interleaves the bits of all N coordinates. Level k has bit k of every mode with such a bit.
  * Level 0 is least significant; within a level mode 0 is most significant. A mode of size L has
- * ceil(log2 L) bits (0 for L = 1): bits that are always zero are not stored, and since they compare
- * as zero, the order of two keys does not depend on the mode sizes. The surplus bits of the largest
- * mode are most significant. Source: [Helal2021] section 3, with a fixed instead
+ * ceil(log2 L) bits (0 for L = 1). Bits that are always zero are not stored; they do not affect
+ * comparisons, so the order of two keys does not depend on the mode sizes. The surplus bits of the
+ * largest mode are most significant. Source: [Helal2021] section 3, with a fixed instead
  * of an adaptive order of modes.
  *
  * With a fiber run of b bits in mode n, the b lowest bits of mode n (or all, if it has fewer) move
- * below all other bits. Nonzeros that differ only in these bits, pieces of a mode-n fiber, are then
- * consecutive, and the coordinates of all other modes and the product of their factor rows are
- * needed once per piece.
+ * below all other bits. Nonzeros that differ only in these bits form a piece of a mode-n fiber and
+ * are then consecutive. The coordinates in all other modes, and the product of the factor rows of
+ * these modes, are needed once per piece.
  */
 #ifndef SLC_BASE_KEY_H
 #define SLC_BASE_KEY_H
@@ -42,7 +42,7 @@ struct slc_key_layout {
     unsigned mode_bits[SLC_MAX_ORDER]; /* ceil(log2 dims[n]) */
     uint64_t mask_lo[SLC_MAX_ORDER];   /* bits 0..63 of the key that belong to mode n */
     uint64_t mask_hi[SLC_MAX_ORDER];   /* bits 64..127 */
-    struct slc_fiber_run run;          /* at most the bits of its mode; all zero: none */
+    struct slc_fiber_run run;          /* at most all bits of the mode; all zero: no run */
 };
 
 /*
@@ -55,7 +55,7 @@ enum slc_status slc_key_layout_init_run(struct slc_key_layout *layout,
                                         const uint64_t *dims,
                                         struct slc_fiber_run run,
                                         struct slc_error *err) SLC_NODISCARD;
-/* The same, in plain ALTO order. */
+/* As slc_key_layout_init_run, for plain ALTO order. */
 enum slc_status slc_key_layout_init(struct slc_key_layout *layout,
                                     unsigned order,
                                     const uint64_t *dims,
@@ -65,13 +65,13 @@ enum slc_status slc_key_layout_init(struct slc_key_layout *layout,
 bool slc_key_layout_same(const struct slc_key_layout *a, const struct slc_key_layout *b);
 
 /*
- * Returns whether keys keep whole fibers of `mode` together: all its bits are below the bits of
- * other modes. Keys of a fiber then differ only in the low mode_bits[mode] bits, and no key of
+ * Returns whether keys keep whole fibers of `mode` together: all bits of `mode` are below the bits
+ * of other modes. Keys of a fiber then differ only in the low mode_bits[mode] bits, and no key of
  * another fiber is between them.
  */
 bool slc_key_layout_fibers(const struct slc_key_layout *layout, unsigned mode);
 
-/* Joins the two halves of a key that files and records have. */
+/* Joins the two halves in which files and records store a key. */
 static inline slc_u128 slc_key_join(uint64_t lo, uint64_t hi)
 {
     return (slc_u128)hi << 64 | lo;

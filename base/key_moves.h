@@ -1,6 +1,6 @@
 /*
- * Converts keys from one layout to another by a table per byte of the key with the target of each
- * bit, so that a key costs a load and an OR per byte on every machine.
+ * Converts keys from one layout to another. A table per byte of the key maps the byte to its bits
+ * in the converted key, so on every machine a key costs one load and one OR per byte.
  *
  * Memory: 2 KiB (4 KiB for more than 64 bits) per byte of a key, at most 64 KiB.
  */
@@ -25,8 +25,8 @@ struct slc_key_moves {
 /* Returns the bytes of the tables. */
 uint64_t slc_key_moves_memory_bytes(unsigned from_bits, unsigned to_bits);
 
-/* Creates tables that move no bit yet. Ownership: slc_key_moves_destroy, which accepts an all-zero
- * struct. Errors: SLC_ERR_MEMORY. */
+/* Creates tables without moves. Ownership: slc_key_moves_destroy, which accepts an all-zero struct.
+ * Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_key_moves_create(struct slc_key_moves *moves,
                                      unsigned from_bits,
                                      unsigned to_bits,
@@ -36,8 +36,8 @@ void slc_key_moves_destroy(struct slc_key_moves *moves);
 /* Adds the move of bit `from` of keys to bit `to`. */
 void slc_key_moves_add(struct slc_key_moves *moves, unsigned from, unsigned to);
 
-/* Creates tables for two layouts with the same number of modes. For each mode they move the bits
- * that both layouts have. Ownership and errors: as slc_key_moves_create. */
+/* Creates tables for two layouts with the same number of modes. For each mode the tables move the
+ * bits that both layouts have. Ownership and errors: as slc_key_moves_create. */
 enum slc_status slc_key_moves_between(struct slc_key_moves *moves,
                                       const struct slc_key_layout *from,
                                       const struct slc_key_layout *to,
@@ -46,7 +46,8 @@ enum slc_status slc_key_moves_between(struct slc_key_moves *moves,
 /* Returns the position of bit `bit` of mode n in keys. Needs: the mode has this bit. */
 unsigned slc_key_bit_position(const struct slc_key_layout *layout, unsigned n, unsigned bit);
 
-/* Converts a key. `two_words` repeats moves->two_words as a constant for the compiler. */
+/* Converts a key. Needs: `two_words` equals moves->two_words; a constant lets the compiler
+ * specialize the loop. */
 static inline slc_u128
 slc_key_moves_apply(const struct slc_key_moves *moves, uint64_t lo, uint64_t hi, bool two_words)
 {

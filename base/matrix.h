@@ -32,8 +32,8 @@ struct slc_matrix {
     struct slc_buffer buffer;
 };
 
-/* Returns the elements from row to row for `cols` columns: a power of two up to 64 bytes, then a
- * multiple of 64 bytes (8 f64, 16 f32). */
+/* Returns the number of elements from one row to the next for `cols` columns. Rows have a power of
+ * two of bytes up to 64 bytes, beyond that a multiple of 64 bytes (8 f64, 16 f32). */
 uint32_t slc_matrix_pitch(enum slc_value_type type, uint32_t cols);
 
 /* Returns the bytes that a matrix will map, for plans; UINT64_MAX on overflow. */
@@ -58,8 +58,9 @@ static inline float *slc_matrix_row_f32(const struct slc_matrix *m, uint64_t row
     return (float *)m->buffer.data + row * m->pitch;
 }
 
-/* Returns SLC_ERR_INPUT, with its position, for a number that is not finite in the type of the
- * matrix. Such a number would spoil every sum, in an MTTKRP even if it is multiplied by 0. */
+/* Returns SLC_ERR_INPUT for a number that is not finite in the type of the matrix, with the
+ * position of the number. Such a number would spoil every sum, in an MTTKRP even if it is
+ * multiplied by 0. */
 enum slc_status slc_matrix_refuse(const struct slc_matrix *m,
                                   uint64_t row,
                                   uint64_t col,

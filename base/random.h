@@ -8,16 +8,17 @@
 /* Returns four 32-bit words for counter (index, stream) and key `seed`. */
 void slc_philox4x32(uint64_t seed, uint64_t stream, uint64_t index, uint32_t words[4]);
 
-/* 64 uniform bits: words 0 and 1 of the above, the first in the low bits. */
+/* Returns 64 uniform bits: words 0 and 1 of slc_philox4x32, word 0 in the low bits. */
 uint64_t slc_random_u64(uint64_t seed, uint64_t stream, uint64_t index);
 
-/* Uniform in [0, 1): the top 53 bits of slc_random_u64 times 2^-53. */
+/* Returns a uniform number in [0, 1): the top 53 bits of slc_random_u64 times 2^-53. */
 double slc_random_f64(uint64_t seed, uint64_t stream, uint64_t index);
 
-/* Standard normal distribution (Box-Muller on the four words). */
+/* Returns a number with standard normal distribution (Box-Muller on the four words). */
 double slc_random_normal(uint64_t seed, uint64_t stream, uint64_t index);
 
-/* Uniform in [0, bound) by multiply-shift (bias below bound / 2^64); bound > 0. */
+/* Returns a uniform number in [0, bound) by multiply-shift (bias below bound / 2^64). Needs: bound
+ * > 0. */
 uint64_t slc_random_below(uint64_t seed, uint64_t stream, uint64_t index, uint64_t bound);
 
 #endif

@@ -1,5 +1,5 @@
-/* Prepared solver for the rows of a factor and the sums of an update, the same for every device.
- * cpu/dense/dense.h prepares a solver; the device with the rows applies it. */
+/* The prepared solver for the rows of a factor, and the sums of an update. Both are the same for
+ * every device. cpu/dense/dense.h prepares a solver; the device with the rows applies it. */
 #ifndef SLC_BASE_SOLVER_H
 #define SLC_BASE_SOLVER_H
 
@@ -8,8 +8,8 @@
 
 /*
  * X = M D V^-1 E, row by row. If V = L L^T is regular, X (E^-1 L) (D^-1 L)^T = M is solved by
- * substitution with two triangular matrices; if V is singular, X is one product. Matrices are
- * row-major.
+ * substitution with two triangular matrices. If V is singular, X is the product M D V^+ E. Matrices
+ * are row-major.
  */
 struct slc_solver {
     uint32_t rank;
@@ -22,7 +22,8 @@ struct slc_solver {
     double *forward_inverse, *backward_inverse; /* inverses of their diagonals */
 };
 
-/* Sums of an update over the factor as rounded to its type. Arrays of the caller. */
+/* Sums of an update over the factor after rounding to the factor's type. The caller owns the
+ * arrays. */
 struct slc_update_sums {
     double *gram;    /* R x R: factor^T factor; not finite if a number of the column is not */
     double *largest; /* R: largest magnitudes, NaN ignored */

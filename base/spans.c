@@ -1,4 +1,5 @@
-/* Union of time spans: a sorted list of disjoint spans, whose first ones are added to a total. */
+/* Union of time spans: a sorted list of disjoint spans. If the list is full, the first spans are
+ * added to a total. */
 #include "base/spans.h"
 
 #include <math.h>

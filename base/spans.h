@@ -1,10 +1,12 @@
 /*
- * Total time covered by time spans that overlap and arrive in almost any order. For work of several
- * streams of a device: overlapping spans count once, so the total never exceeds the elapsed time.
+ * Total time covered by time spans that overlap and arrive in almost any order. Used for the work
+ * of several streams of a device: overlapping spans count once, so the total never exceeds the
+ * elapsed time.
  *
- * Up to SLC_SPANS_PENDING disjoint spans are kept sorted. If a further span needs space, the
- * earliest is added to the total, and parts of later spans before its end are ignored. The result
- * is exact unless more spans arrive out of order, and never too large.
+ * Up to SLC_SPANS_PENDING disjoint spans are kept sorted. If there is no space for a further span,
+ * the earliest span is added to the total, and parts of later spans before the end of that span are
+ * ignored. The result is exact unless more than SLC_SPANS_PENDING spans arrive out of order, and it
+ * is never too large.
  */
 #ifndef SLC_BASE_SPANS_H
 #define SLC_BASE_SPANS_H

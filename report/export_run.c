@@ -14,13 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Small objects, buffers of readers, and library pages that are touched later. */
+/* Memory for small objects and for library pages that are touched later; buffers per reader. */
 enum { UNTOUCHED_BYTES = 4 << 20, READER_BYTES = 320 << 10 };
 
 struct exported {
     const struct slc_export_run_options *options;
     const struct slc_files *files;
-    struct slc_run_folder run; /* for a model in memory, its shape */
+    struct slc_run_folder run; /* for a model in memory, the shape of the model */
     struct slc_model_view model;
     struct slc_model_work work;
     struct slc_run_names names; /* for CSV */
@@ -137,7 +137,7 @@ static enum slc_status remove_weights(const struct exported *exported, struct sl
                   : slc_name_sync(files, path, err);
 }
 
-/* Removes the files of an incomplete model, none of which existed before. */
+/* Removes the files of an incomplete model. None of these files existed before the export. */
 static void remove_part(const struct exported *exported)
 {
     const struct slc_files *files = exported->files;
@@ -148,7 +148,7 @@ static void remove_part(const struct exported *exported)
         (void)files->unlink(files->self, exported->paths[f]);
     }
     if (in_folder) {
-        /* Fails if the folder has other files. */
+        /* Removing the folder fails if it has other files. */
         (void)files->remove_folder(files->self, exported->options->output);
     }
 }

@@ -1,5 +1,5 @@
 /* Exports the factors and weights of a run folder or of a model in memory in another form. Factors
- * are streamed from their files, so modes may exceed memory. */
+ * are streamed from their files, so factors may be larger than memory. */
 #ifndef SLC_REPORT_EXPORT_RUN_H
 #define SLC_REPORT_EXPORT_RUN_H
 
@@ -16,8 +16,9 @@ struct slc_export_run_options {
     const struct slc_model_view *model; /* model in memory; borrowed */
     const char
         *store; /* store with names of indices for CSV; NULL: the run's store, if it exists */
-    const char *output;       /* as for slc_model_write */
-    enum slc_model_form form; /* not SLC_MODEL_NPY for a folder, which already has this form */
+    const char *output; /* as for slc_model_write */
+    /* not SLC_MODEL_NPY if `run` is a folder, because a folder already has this form */
+    enum slc_model_form form;
     uint64_t memory_bytes;
     bool overwrite;
     const struct slc_stop *stop; /* request to stop with SLC_ERR_INTERRUPTED; may be NULL */
@@ -45,22 +46,23 @@ struct slc_export_run_report {
 
 /*
  * Exports a model. Writes the weights last, so that files next to weights belong to the same model.
- * After an error all new files are removed; if files of an earlier model were to be replaced, its
- * weights are gone. Errors: SLC_ERR_IO if an output exists and options->overwrite is not set;
- * SLC_ERR_BUDGET; those of reading the run and of writing.
+ * After an error all new files are removed. If the export was replacing an earlier model, the
+ * weights of that model are gone. Errors: SLC_ERR_IO if an output exists and options->overwrite is
+ * not set; SLC_ERR_BUDGET; those of reading the run and of writing.
  */
 enum slc_status slc_export_run(const struct slc_export_run_options *options,
                                struct slc_export_run_report *report,
                                struct slc_error *err) SLC_NODISCARD;
 
-/* Checks whether a file can be written at `path`. Errors: SLC_ERR_IO if it exists and must not be
- * replaced, or is not a file. */
+/* Checks whether a file can be written at `path`. Errors: SLC_ERR_IO if the file exists and must
+ * not be replaced, or is not a regular file. */
 enum slc_status slc_check_replaceable(const struct slc_files *files,
                                       const char *path,
                                       bool overwrite,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Does everything before writing, for a forecast. Errors: those of slc_export_run. */
+/* Does everything that slc_export_run does before it writes. For a forecast. Errors: those of
+ * slc_export_run. */
 enum slc_status slc_export_run_prepare(const struct slc_export_run_options *options,
                                        struct slc_export_run_report *report,
                                        struct slc_error *err) SLC_NODISCARD;

@@ -1,5 +1,6 @@
 /*
- * Members that records of runs, stores and benchmarks share. Functions return NULL without memory.
+ * Members that records of runs, stores and benchmarks share. Functions return NULL if there is no
+ * memory.
  */
 #ifndef SLC_REPORT_JSON_PARTS_H
 #define SLC_REPORT_JSON_PARTS_H
@@ -14,8 +15,8 @@ json_t *slc_json_modes(uint32_t modes); /* the modes of a set, counted from 1, a
 json_t *slc_json_hex(
     uint64_t number); /* 16 hexadecimal digits, because a double cannot represent the number */
 
-/* Set members of an object. Ownership: `value` is passed to the object. Without memory the member
- * is missing. */
+/* Set members of an object. Ownership: `value` is passed to the object. If there is no memory, the
+ * member is not set. */
 void slc_json_set(json_t *object, const char *name, json_t *value);
 void slc_json_set_count(json_t *object, const char *name, uint64_t number);
 void slc_json_set_real(json_t *object, const char *name, double number);

@@ -157,7 +157,7 @@ json_t *slc_json_choice(unsigned mode, const struct slc_conflict_choice *choice)
         (void)json_array_append_new(candidates, candidate);
     }
     slc_json_set_count(object, "mode", mode + 1);
-    /* Null if there was no choice: a device separates additions itself. */
+    /* Null if there was no choice, because devices avoid conflicts between additions themselves. */
     slc_json_set_text(object, "chosen", name_of(choice->chosen));
     slc_json_set(object, "candidates", candidates);
     return object;

@@ -11,8 +11,8 @@
 #include <jansson.h>
 
 json_t *slc_json_plan(const struct slc_plan *plan, unsigned order);
-/* Returns the choice of a mode's strategy: candidates with predicted and, if tried, measured ns per
- * nonzero. */
+/* Returns the choice of a strategy for a mode: the candidates with their predicted ns per nonzero
+ * and, for candidates that were tried, the measured ns. */
 json_t *slc_json_choice(unsigned mode, const struct slc_conflict_choice *choice);
 json_t *slc_json_iteration(const struct slc_cp_iteration *iteration, unsigned order);
 
@@ -20,13 +20,13 @@ json_t *slc_json_iteration(const struct slc_cp_iteration *iteration, unsigned or
 json_t *slc_json_device_plan(const struct slc_plan *plan, unsigned order);
 json_t *slc_json_device_stats(const struct slc_plan *plan, const struct slc_device_stats *stats);
 
-/* Return how work is divided between CPU and GPU, with the requested fraction; and the measurements
- * of each mode, with one element of `shares` per mode. Null if work is not divided. */
+/* Return how work is divided between CPU and GPU, with the requested fraction, and the measurements
+ * per mode, from one element of `shares` per mode. Both return null if work is not divided. */
 json_t *slc_json_hybrid_wish(const struct slc_hybrid_wish *wish);
 json_t *slc_json_hybrid(const struct slc_hybrid *shares, unsigned order);
 
-/* Computes the largest over the mean number of nonzeros of the plan's devices, and the same for
- * their times. */
+/* Computes the largest number of nonzeros of a device of the plan divided by the mean over all
+ * devices, and the same ratio for the times of the devices. */
 void slc_devices_imbalance(const struct slc_plan *plan,
                            const struct slc_member_stats *stats,
                            double *of_nnz,

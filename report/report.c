@@ -18,12 +18,13 @@
 #include <string.h>
 
 enum {
-    /* Small objects, and library pages that are touched later. */
+    /* Memory for small objects and for library pages that are touched later. */
     UNTOUCHED_BYTES = 4 << 20,
     /* Maximum bytes of memory per byte of JSON: a number of two characters needs a node and a place
-     * in a list, a short member needs more. */
+     * in a list, and a short member needs still more. */
     JSON_FACTOR = 48,
-    /* Bands of all pictures together, which limits the size of a page, and of one picture. */
+    /* Maximum number of bands of all pictures together, which limits the size of a page, and
+     * maximum per picture. */
     ALL_BANDS = 24576,
     LEAST_BANDS = 24,
     MOST_BANDS = 160
@@ -97,7 +98,7 @@ static enum slc_status read_folder(struct run_report *report, struct slc_error *
     enum slc_status status = slc_saved_run_find(folder, &saved, err);
 
     SLC_THEN(status, slc_run_folder_find(folder, &results, err));
-    /* Without both, this reports what is missing. */
+    /* If there are neither results nor a checkpoint, this call reports what is missing. */
     SLC_TRY(status);
     if ((results || !saved)) {
         SLC_TRY(slc_run_folder_read(NULL, folder, &report->run, err));
@@ -152,7 +153,7 @@ static enum slc_status allocate_memory(struct run_report *report, struct slc_err
         bytes += count * (page->row_counts[n] * sizeof *page->rows[n] +
                           page->band_counts[n] * sizeof *page->bands[n]);
     }
-    /* At most 16 modes of 4096 components of a thousand rows: far from 2^64. */
+    /* No overflow: at most 16 modes, 4096 components and a thousand rows. */
     enum slc_status status = within_budget(
         report->options,
         SLC_OUTPUT_BUFFER_BYTES + slc_factor_rows_memory_bytes(run->rank > 0 ? run->rank : 1) +
@@ -284,7 +285,8 @@ report_run(const struct slc_report_options *options, uint64_t *ret_bytes, struct
     return status;
 }
 
-/* Loads run.json of the best run, which has the command; none if it is missing or malformed. */
+/* Loads run.json of the best run, which contains the command. Stores no record if the file is
+ * missing or malformed. */
 static enum slc_status read_best(const struct slc_report_options *options,
                                  const struct slc_sweep_record *record,
                                  json_t **best,

@@ -123,7 +123,8 @@ static json_t *counters(const struct slc_stream_stats *stats, uint64_t kernel)
     return object;
 }
 
-/* Returns since when and in which order a mode's MTTKRPs were computed from a replica. */
+/* Returns the iteration from which a mode's MTTKRPs were computed from a replica, and the sort
+ * order of the replica. */
 static json_t *copy(const struct slc_cp_result *result, unsigned mode)
 {
     const struct slc_replica_form *form = &result->copies[mode];
@@ -184,7 +185,8 @@ static json_t *checkpoint(const struct slc_run_facts *facts)
     return object;
 }
 
-/* Returns a shared reference, because a long run has many iterations; null for NULL. */
+/* Returns a shared reference instead of a copy, because a long run has many iterations; null for
+ * NULL. */
 static json_t *shared(json_t *value)
 {
     return value != NULL ? json_incref(value) : json_null();
@@ -261,7 +263,8 @@ enum slc_status slc_run_record_remove(const char *path, struct slc_error *err)
     if (rc < 0 && rc != -ENOENT) {
         return slc_fail_errno(err, -rc, path, "removing the record of an earlier run");
     }
-    /* Sync even if the file is already gone: a killed run may have removed it. */
+    /* Sync even if the file is already gone: a run may have been killed after removing the file and
+     * before the sync. */
     enum slc_status status = slc_name_sync(files, path, &fault);
     if (status == SLC_OK || fault.system_errno == ENOENT) {
         return SLC_OK; /* also if there is no folder yet */

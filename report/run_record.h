@@ -24,17 +24,17 @@ struct slc_run_facts {
     const struct slc_stream_stats *stats;
     json_t *iterations; /* array of slc_json_iteration */
     double total_seconds;
-    double seconds_before;         /* of the earlier runs that this run resumed */
+    double seconds_before;         /* total time of the earlier runs that this run resumed */
     const char *checkpoint_folder; /* NULL: no checkpoints */
-    int exit_code;                 /* of the command */
+    int exit_code;                 /* exit code of the command */
 };
 
-/* Returns the bytes that the process has read from drives, by the kernel's counter; UINT64_MAX:
+/* Returns the bytes that the process has read from drives, according to the kernel; UINT64_MAX:
  * unknown. */
 uint64_t slc_run_kernel_read_bytes(void);
 
-/* Makes the text of the record with the current state. Ownership: the caller releases *ret_text by
- * free. Errors: SLC_ERR_MEMORY. */
+/* Makes the text of a record of the run's current state. Ownership: the caller releases *ret_text
+ * by free. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_run_record_text(const struct slc_run_facts *facts,
                                     char **ret_text,
                                     struct slc_error *err) SLC_NODISCARD;
@@ -44,7 +44,8 @@ enum slc_status
 slc_run_record_write(const char *text, const char *path, struct slc_error *err) SLC_NODISCARD;
 
 /* Removes the record of an earlier run, if there is one, and syncs its folder, before other factors
- * are written next to it: a record means that all files belong to its run. Errors: SLC_ERR_IO. */
+ * are written to that folder: if there is a record, all files in the folder belong to the recorded
+ * run. Errors: SLC_ERR_IO. */
 enum slc_status slc_run_record_remove(const char *path, struct slc_error *err) SLC_NODISCARD;
 
 #endif

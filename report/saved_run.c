@@ -53,8 +53,8 @@ enum slc_status slc_saved_run_find(const char *path, bool *found, struct slc_err
     return status;
 }
 
-/* Opens the newer generation of a folder, or a file. Without the lock: a run may be writing, and
- * one generation is then incomplete. */
+/* Opens the newer generation in a folder, or opens a file. Does not take the lock, because a run
+ * may be writing; one generation is then incomplete. */
 static enum slc_status open_newest(const char *path,
                                    bool quiet,
                                    struct slc_checkpoint_reader **reader,

@@ -1,5 +1,5 @@
-/* Describes the run of a checkpoint: a file, or a folder with two generations, of which the newer
- * is used. */
+/* Describes the run of a checkpoint. A checkpoint is a file, or a folder with two generations, of
+ * which the newer is used. */
 #ifndef SLC_REPORT_SAVED_RUN_H
 #define SLC_REPORT_SAVED_RUN_H
 
@@ -24,9 +24,10 @@ enum slc_status
 slc_saved_run_find(const char *path, bool *found, struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Opens and reads the newest generation without the lock, because a run may be writing. Unless
- * `quiet`, logs an incomplete generation. Ownership: slc_saved_run_close, only after success.
- * Errors: SLC_ERR_FORMAT if there is none or it is damaged; SLC_ERR_IO, SLC_ERR_MEMORY.
+ * Opens and reads the newest generation. Does not take the lock, because a run may be writing. Logs
+ * an incomplete generation unless `quiet`. Ownership: slc_saved_run_close, only after success.
+ * Errors: SLC_ERR_FORMAT if there is no checkpoint or the checkpoint is damaged; SLC_ERR_IO,
+ * SLC_ERR_MEMORY.
  */
 enum slc_status slc_saved_run_open(const char *path,
                                    bool quiet,

@@ -2,8 +2,9 @@
  * Computes the missing runs of a sweep, then compares the runs of each rank.
  *
  * A complete run is recorded once its results are on the drive and before its checkpoint is
- * removed: if a sweep is killed at any time, its current run is recorded or continues from its
- * checkpoint. Factors that are not kept are removed once the record states so.
+ * removed: whenever a sweep is killed, its current run is either recorded or continues from the
+ * checkpoint of the run. Factors that are not kept are removed only after the record states that
+ * they are not kept.
  */
 #include "sweep/sweep.h"
 
@@ -124,7 +125,7 @@ static enum slc_status record_run(struct slc_sweep_job *job, struct slc_error *e
     return write_record(sweep, NULL, err);
 }
 
-/* Removes the checkpoint of a complete run, if the sweep was killed before it could. */
+/* Removes the checkpoint of a complete run, in case the sweep was killed before removing it. */
 static enum slc_status remove_checkpoint(const char *folder, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
@@ -141,7 +142,7 @@ static enum slc_status remove_checkpoint(const char *folder, struct slc_error *e
     return found ? slc_checkpoint_discard(files, folder, err) : SLC_OK;
 }
 
-/* Removes the factors of a run. Its record stays. */
+/* Removes the factors of a run. The record of the run stays. */
 static enum slc_status
 remove_factors(const struct sweep *sweep, const struct slc_sweep_run *run, struct slc_error *err)
 {
@@ -163,7 +164,8 @@ remove_factors(const struct sweep *sweep, const struct slc_sweep_run *run, struc
     return SLC_OK;
 }
 
-/* Returns the remaining seconds of the sweep, at least a moment; 0: no limit. */
+/* Returns the remaining seconds of the sweep, a small positive number if none remain; 0: no
+ * limit. */
 static double seconds_left(const struct sweep *sweep)
 {
     const double limit = sweep->options->max_seconds;
@@ -214,7 +216,7 @@ static enum slc_sweep_end make_run(struct sweep *sweep,
     return SLC_SWEEP_COMPLETE;
 }
 
-/* Returns whether a rank was compared with all its runs. */
+/* Returns whether the comparison of a rank includes all runs of the rank. */
 static bool is_compared(struct sweep *sweep, uint32_t rank)
 {
     const struct slc_sweep_run *best = slc_sweep_record_best(sweep->record, rank);
@@ -288,7 +290,8 @@ finish(struct sweep *sweep, struct slc_sweep_suggestion *suggestion, struct slc_
 {
     slc_sweep_suggest(sweep->record, suggestion);
     json_t *object = slc_sweep_suggestion_json(suggestion);
-    /* Rank, reason and folder; with less the sweep would appear incomplete. */
+    /* The suggestion has three members: rank, reason and folder. If one were missing, the sweep
+     * would appear incomplete. */
     enum slc_status status =
         json_object_size(object) == 3
             ? write_record(sweep, object, err)

@@ -20,7 +20,8 @@ struct slc_sweep_job {
     struct slc_sweep_run record; /* rank and seed; slc_sweep_options.run fills in the rest */
     const char *folder;
     double max_seconds; /* remaining time of the sweep; 0: no limit */
-    /* To be called when the results are on the drive, before the checkpoint is removed. */
+    /* slc_sweep_options.run calls this when the results are on the drive, before it removes the
+     * checkpoint. */
     enum slc_status (*written)(struct slc_sweep_job *job, struct slc_error *err);
     void *sweep;
 };
@@ -31,25 +32,26 @@ struct slc_sweep_options {
     const uint32_t *ranks;
     unsigned rank_count;
     uint64_t runs; /* per rank */
-    uint64_t seed; /* of the first run of each rank; others have seed + 1, .. */
-    bool keep_all; /* keep the factors of all runs, not only of the best run of each rank */
+    uint64_t seed; /* seed of the first run per rank; the other runs have seed + 1, .. */
+    bool keep_all; /* keep the factors of all runs, not only those of the best run per rank */
     enum slc_consistency consistency;
     bool restart;
     double max_seconds;       /* 0: no limit */
     uint64_t memory_bytes;    /* 0: the default budget */
     unsigned threads;         /* 0: all */
-    const volatile int *stop; /* nonzero: end the sweep after the current run; may be NULL */
+    const volatile int *stop; /* not 0: end the sweep after the current run; may be NULL */
     /* Fails if memory does not suffice for a rank, and stores the parameters that determine the
      * results of all runs except rank and seed (slc_sweep_identity). The sweep releases them. */
     enum slc_status (*prepare)(void *context,
                                uint32_t rank,
                                json_t **identity,
                                struct slc_error *err);
-    /* Called before the first run; `fresh`: the sweep is new, not continued. */
+    /* Called before the first run. `fresh` is true if the sweep is new, false if it continues. */
     void (*starting)(void *context, bool fresh);
     /* Computes a run. Returns 0 if it is complete, otherwise the code that ends the sweep. */
     int (*run)(void *context, struct slc_sweep_job *job);
-    /* Called for each complete run; `before`: it was complete when the sweep started. */
+    /* Called for each complete run. `before` is true if the run was complete when the sweep
+     * started. */
     void (*completed)(void *context, const struct slc_sweep_run *run, bool before);
     void *context;
 };
@@ -58,8 +60,8 @@ struct slc_sweep_options {
 enum slc_sweep_end {
     SLC_SWEEP_COMPLETE,
     SLC_SWEEP_STOPPED, /* by *stop */
-    SLC_SWEEP_TIME,    /* by max_seconds, before a run */
-    SLC_SWEEP_RUN      /* by a run, with its return value in *code */
+    SLC_SWEEP_TIME,    /* stopped by max_seconds, before a run */
+    SLC_SWEEP_RUN      /* stopped by a run, whose return value is in *code */
 };
 
 /*
@@ -86,8 +88,8 @@ struct slc_sweep_method {
     uint64_t holdout_seed;
 };
 
-/* Returns these options and the tensor as texts, by which records are compared; NULL without
- * memory. */
+/* Returns the options `method` and the identity of the tensor as texts, by which records are
+ * compared; NULL if there is no memory. */
 json_t *slc_sweep_identity(const struct slc_manifest *manifest,
                            const struct slc_sweep_method *method);
 

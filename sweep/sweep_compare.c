@@ -1,5 +1,5 @@
-/* Compares runs by their files: factors of two runs are read one mode at a time to compare them,
- * and all factors of the best run for its core. */
+/* Compares runs by their files. To compare two runs, their factors are read one mode at a time; for
+ * the core of the best run, all factors of that run are read. */
 #include "sweep/sweep_compare.h"
 
 #include "base/error/stop.h"
@@ -19,11 +19,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Memory of the process that is not counted, and of each thread for packed BLAS operands. */
+/* Memory of the process that is not counted elsewhere, and memory per thread for packed BLAS
+ * operands. */
 static const uint64_t process_bytes = UINT64_C(16) << 20;
 static const uint64_t thread_bytes = UINT64_C(8) << 20;
 
-/* Maximum number of multiply-adds of --consistency auto: some minutes on two cores. */
+/* Maximum number of multiply-adds with --consistency auto: a few minutes on two cores. */
 static const double core_work_most = 2e12;
 
 enum { PATH_BYTES = 1024 + 128 };
@@ -322,7 +323,7 @@ enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *compar
 
 static bool trilinear(const struct slc_sweep_rank *rank)
 {
-    return rank->consistency >= SLC_SWEEP_CONSISTENCY_GOOD; /* not where it is NAN */
+    return rank->consistency >= SLC_SWEEP_CONSISTENCY_GOOD; /* false if the consistency is NAN */
 }
 
 static bool agreed(const struct slc_sweep_rank *rank, bool unknown)

@@ -338,8 +338,8 @@ enum slc_status slc_sweep_record_parse(const char *text,
     return parse.status;
 }
 
-/* Makes the text of `object`, which is released. Without memory jansson omits members silently, so
- * the text is parsed again to check it. Ownership: free. */
+/* Makes the text of `object` and releases `object`. If memory is short, jansson silently omits
+ * members, so the text is parsed again to check it. Ownership: free. */
 static enum slc_status
 make_text(const struct slc_sweep_record *record, json_t *object, char **text, struct slc_error *err)
 {

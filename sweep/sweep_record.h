@@ -1,5 +1,5 @@
 /* sweep.json: the completed runs of a sweep, from which the same sweep continues, and its results
- * for programs. Replaced atomically after every run. */
+ * for programs. The file is replaced atomically after every run. */
 #ifndef SLC_REPORT_SWEEP_RECORD_H
 #define SLC_REPORT_SWEEP_RECORD_H
 
@@ -13,7 +13,7 @@
 enum {
     SLC_SWEEP_RUNS_MAX = 100000,        /* maximum in a record */
     SLC_SWEEP_RANKS_MAX = 256,          /* maximum in a record; a command line has at most 16 */
-    SLC_SWEEP_RECORD_BYTES = 256 << 20, /* maximum size of its text */
+    SLC_SWEEP_RECORD_BYTES = 256 << 20, /* maximum size of the text of a record */
     SLC_SWEEP_FOLDER_BYTES = 48,        /* "r16-seed3" */
     SLC_SWEEP_REASON_BYTES = 16
 };
@@ -28,18 +28,20 @@ struct slc_sweep_run {
     double seconds;
     double heldout_rmse;
     double match; /* factor match score with the best run of its rank */
-    bool kept;    /* its factors are in its folder */
+    bool kept;    /* the factors are in the folder of the run */
 };
 
 /* Comparison of the runs of a rank. */
 struct slc_sweep_rank {
     uint32_t rank;
-    unsigned runs;      /* number of runs compared */
-    uint64_t best_seed; /* of the run with the largest fit; the smallest of several */
-    double agreement;   /* mean match of the other runs; NAN: none */
-    unsigned compared;  /* number of other runs */
-    double consistency; /* of the best run, in percent; NAN: not computed .. */
-    char note[192];     /* .. for this reason */
+    unsigned runs; /* number of runs compared */
+    /* seed of the run with the largest fit; the smallest seed if several runs have this fit */
+    uint64_t best_seed;
+    double agreement;  /* mean match of the other runs; NAN: none */
+    unsigned compared; /* number of other runs */
+    /* core consistency of the best run, in percent; NAN: not computed, see `note` */
+    double consistency;
+    char note[192]; /* reason if the core consistency was not computed */
 };
 
 struct slc_sweep_record {
@@ -66,7 +68,7 @@ enum slc_status slc_sweep_record_parse(const char *text,
                                        struct slc_sweep_record *record,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Reads the file at `path`. *found is false, and the record empty, if there is none. */
+/* Reads the file at `path`. If there is no file, *found is false and the record is empty. */
 enum slc_status slc_sweep_record_read(const char *path,
                                       struct slc_sweep_record *record,
                                       bool *found,
@@ -80,7 +82,7 @@ enum slc_status slc_sweep_record_write(const char *path,
                                        json_t *suggestion,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Fails if the record has another identity than `identity`, an object of texts. Errors:
+/* Fails if the identity of the record differs from `identity`, an object of texts. Errors:
  * SLC_ERR_USAGE with the first difference. */
 enum slc_status slc_sweep_record_compare(const struct slc_sweep_record *record,
                                          json_t *identity,
@@ -94,10 +96,12 @@ slc_sweep_record_find(const struct slc_sweep_record *record, uint32_t rank, uint
 enum slc_status slc_sweep_record_add(struct slc_sweep_record *record,
                                      const struct slc_sweep_run *run,
                                      struct slc_error *err) SLC_NODISCARD;
-/* Returns a rank, which is added without values if it is new; NULL: too many ranks. */
+/* Returns a rank. A rank that the record does not have is added without values. NULL: too many
+ * ranks. */
 struct slc_sweep_rank *slc_sweep_record_rank(struct slc_sweep_record *record, uint32_t rank);
 
-/* Returns the run of a rank with the largest fit, with the smallest seed of several; NULL: none. */
+/* Returns the run of a rank with the largest fit; if several runs have this fit, the run with the
+ * smallest seed. NULL: the rank has no runs. */
 struct slc_sweep_run *slc_sweep_record_best(const struct slc_sweep_record *record, uint32_t rank);
 
 /* Writes "r16-seed3" to SLC_SWEEP_FOLDER_BYTES at `text`. */

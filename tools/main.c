@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 /*
- * Exit codes: base/error/error.c defines those of errors, signals.h those of signals. Help,
+ * Exit codes: base/error/error.c defines the codes of errors, signals.h the codes of signals. Help,
  * README.md and sluice(1) have the same texts (tests/cli/test_exit_codes.py).
  */
 static const struct {
@@ -115,9 +115,9 @@ static int dispatch(int argc, char **argv)
 }
 
 /*
- * Opens closed standard streams (`>&-`) on /dev/null, in the wrong direction. Otherwise their
- * descriptors would be reused for the first files opened, and output would be printed into a store.
- * Reads and writes of these streams still fail.
+ * If a standard stream is closed (`>&-`), opens /dev/null in its place. Otherwise the first files
+ * opened would reuse the descriptors, and output would be printed into a store. Standard input is
+ * opened only for writing and the outputs only for reading, so that reads and writes still fail.
  */
 static bool occupy_standard_streams(void)
 {
@@ -132,8 +132,8 @@ static bool occupy_standard_streams(void)
 }
 
 /*
- * Flushes standard output. Returns 0, or the errno of a failed write. The errno of an earlier
- * failure is not kept; writing a newline reproduces it.
+ * Flushes standard output. Returns 0, or the errno of a failed write. Standard I/O does not keep
+ * the errno of an earlier failure; writing a newline reproduces the failure.
  */
 static int flush_output(void)
 {
@@ -157,9 +157,9 @@ static bool is_limited(int resource)
 
 /*
  * Re-executes the process with OPENBLAS_NUM_THREADS=1 under a limit of the address space (ulimit
- * -v, h_vmem of a queue). When OpenBLAS is loaded it starts a thread per further processor, each
- * with 128 MiB, and retries forever if that memory is refused: even --help would never end. With
- * one thread it starts none.
+ * -v, h_vmem of a queue). When OpenBLAS is loaded, it starts a thread for each processor but the
+ * first, each with 128 MiB, and retries forever if that memory is refused: even --help would never
+ * end. With OPENBLAS_NUM_THREADS=1 it starts no threads.
  */
 static void restart_without_blas_threads(char **argv)
 {
@@ -182,14 +182,14 @@ int main(int argc, char **argv)
     slc_dense_end_blas_threads();
     json_out_start();
     /*
-     * A file at its size limit (ulimit -f) then fails the write, as a full disk does, instead of
-     * ending the process.
+     * With SIGXFSZ ignored, a write beyond the file size limit (ulimit -f) fails, as on a full
+     * disk, instead of ending the process.
      */
     (void)signal(SIGXFSZ, SIG_IGN);
     int code = dispatch(argc, argv);
     progress_stop();
     /*
-     * While a signal ends the process, errors that this causes must not replace the reported end.
+     * While a signal ends the process, resulting errors must not replace the reported reason.
      */
     signals_abandon_by(NULL, NULL);
     int failed = flush_output();

@@ -1,22 +1,25 @@
 /*
- * Monotonic time. CLOCK_MONOTONIC should never go back, but does on virtual machines that were
- * moved and on emulators; differences of unsigned times would then be centuries. A backward jump is
- * therefore added to all later times, so that time continues from its last value.
+ * Monotonic time. CLOCK_MONOTONIC should never go back, but goes back on emulators and on virtual
+ * machines that were moved. The difference of two unsigned times would then be centuries. The size
+ * of a backward jump is therefore added to all later times, so that time continues from the last
+ * value returned.
  */
 #include "base/error/clock.h"
 
 #include <stdatomic.h>
 #include <time.h>
 
-/* Threads that read the clock in one order may arrive here in another: only a step back far beyond
- * such delays counts as a jump. */
+/* Threads may arrive here in another order than they read the clock: only a step back that is much
+ * longer than such delays counts as a jump. */
 #define JUMP_NS UINT64_C(1000000000)
-/* Maximum lag of the time that threads share: it is written rarely, so it stays in all caches. */
+/* Maximum lag of the time that threads share. A large lag means that the time is written rarely and
+ * stays in all caches. */
 #define LAG_NS UINT64_C(10000)
 
 static atomic_uint_fast64_t latest_ns; /* latest time returned, minus at most LAG_NS */
 static atomic_uint_fast64_t lost_ns;   /* sum of the backward jumps of the system's clock */
-/* Latest time returned to this thread; smaller times within LAG_NS are raised to it. */
+/* Latest time returned to this thread. A smaller time that is within LAG_NS is raised to this
+ * time. */
 static _Thread_local uint64_t returned_ns;
 
 uint64_t slc_clock_ns(void)
@@ -39,7 +42,7 @@ uint64_t slc_clock_ns(void)
             returned_ns = now > returned_ns ? now : returned_ns;
             return returned_ns;
         }
-        /* The first thread adds the jump; the others read again. */
+        /* The first thread adds the jump; the other threads read the clock again. */
         (void)atomic_compare_exchange_strong(&lost_ns, &lost, lost + (latest - now));
     }
 }

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Returns nanoseconds of CLOCK_MONOTONIC, which changes of the wall clock do not affect. Never goes
- * back, even if that clock does. Signal handlers may call it. */
+/* Returns nanoseconds of CLOCK_MONOTONIC, which changes of the wall clock do not affect. The result
+ * never decreases, even if CLOCK_MONOTONIC does. Signal handlers may call it. */
 uint64_t slc_clock_ns(void);
 
 static inline double slc_seconds_since(uint64_t start_ns)

@@ -236,7 +236,7 @@ enum slc_status slc_fail_budget(
         (void)snprintf(budget, sizeof budget, "%" PRIu64 ".%" PRIu64 " MiB", budget_bytes / mib,
                        budget_bytes % mib * 10 / mib);
     } else {
-        /* Probably a number of MiB or GiB without its unit. */
+        /* A very small budget is probably a number of MiB or GiB without the unit. */
         (void)snprintf(budget, sizeof budget, "%" PRIu64 " bytes", budget_bytes);
     }
     return slc_fail_field(err, SLC_ERR_BUDGET, SLC_FIELD_MEMORY,

@@ -14,8 +14,8 @@
 #define SLC_NODISCARD                       __attribute__((warn_unused_result))
 #define SLC_PRINTF(format_index, first_arg) __attribute__((format(printf, format_index, first_arg)))
 
-/* Returns from the calling function if a call failed, with its status. For functions with nothing
- * to release at that point. */
+/* If a call fails, returns its status from the calling function. For functions that have nothing to
+ * release at that point. */
 #define SLC_TRY(...)                                                                               \
     do {                                                                                           \
         enum slc_status slc_try_status = (__VA_ARGS__);                                            \
@@ -25,8 +25,8 @@
         }                                                                                          \
     } while (0)
 
-/* Assigns the status of a call to `status`, unless an earlier step failed; then the call is not
- * made. For functions that release something and return `status` at their end. */
+/* If no earlier step failed, makes a call and assigns its status to `status`. For functions that
+ * release something at the end and then return `status`. */
 #define SLC_THEN(status, ...)                                                                      \
     do {                                                                                           \
         if ((status) == SLC_OK) {                                                                  \
@@ -43,8 +43,8 @@ typedef const char *slc_field_name_fn(enum slc_error_field field);
 
 /*
  * Writes "FILE:LINE:COLUMN: MESSAGE (FIELD)" or "FILE: block B, offset O: MESSAGE", with the parts
- * that apply, to `text`, always terminated. `name` NULL: without fields. Returns the length of the
- * whole line, as snprintf.
+ * that apply, to `text`, always with a terminating zero. `name` NULL: without fields. Returns the
+ * length of the whole line, as snprintf does.
  */
 int slc_error_format(const struct slc_error *err,
                      slc_field_name_fn *name,
@@ -69,8 +69,8 @@ enum slc_status slc_check_memory(bool allocated, struct slc_error *err, const ch
 
 /*
  * As slc_fail, for a fault that an option or argument caused or can resolve. The message states the
- * action in words for every interface, which appends the name of the field: "cannot start 8
- * threads: use fewer" becomes "cannot start 8 threads: use fewer (-t)".
+ * action without naming the field. Each interface appends its own name of the field: the command
+ * turns "cannot start 8 threads: use fewer" into "cannot start 8 threads: use fewer (-t)".
  */
 enum slc_status slc_fail_field(struct slc_error *err,
                                enum slc_status status,
@@ -101,8 +101,8 @@ slc_check_call(int result, struct slc_error *err, const char *file, const char *
 
 /*
  * Records SLC_ERR_BUDGET: "WHAT needs N MiB of memory or more; the budget is M" and
- * SLC_FIELD_MEMORY, with the need rounded up to a sufficient number of MiB. `format` names the
- * operation and its main uses of memory.
+ * SLC_FIELD_MEMORY, with N rounded up to a sufficient number of MiB. `format` names the operation
+ * and its main uses of memory.
  */
 enum slc_status slc_fail_budget(struct slc_error *err,
                                 uint64_t budget_bytes,
@@ -110,7 +110,7 @@ enum slc_status slc_fail_budget(struct slc_error *err,
                                 const char *format,
                                 ...) SLC_PRINTF(4, 5);
 
-/* Copies a fault that was recorded elsewhere, if there is one. Returns its status. */
+/* Copies `fault`, which was recorded elsewhere, if it is a fault. Returns the status of `fault`. */
 enum slc_status slc_error_pass(struct slc_error *err, const struct slc_error *fault);
 
 /* Add a location to a recorded fault; members that are already set do not change. `file` may be
@@ -122,7 +122,7 @@ void slc_error_locate_block(struct slc_error *err,
                             uint64_t block,
                             uint64_t offset);
 
-/* The same for the field of the fault. */
+/* Sets the field of a recorded fault, unless it is already set. */
 void slc_error_set_field(struct slc_error *err, enum slc_error_field field);
 
 /* Makes `err` an empty record. `err` may be NULL. */

@@ -31,7 +31,7 @@ bool slc_fault_hit(enum slc_fault_kind kind)
         return false;
     }
     if (kind == SLC_FAULT_ALLOCATION) {
-        errno = ENOMEM; /* as the failing allocation sets it */
+        errno = ENOMEM; /* as a failing allocation would */
     }
     return true;
 }

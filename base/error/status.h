@@ -1,10 +1,11 @@
 /*
- * Status codes and the error record. include/sluice/status.h has the public ones.
+ * Status codes and the error record. include/sluice/status.h has the public status codes and error
+ * record.
  *
  * Every function that can fail returns an enum slc_status and accepts, as its last argument, a
- * struct slc_error * of the caller, which may be NULL. The record is filled in where the fault
- * occurs and never overwritten by callers: initialize it with SLC_ERROR_INIT before every
- * operation.
+ * struct slc_error * of the caller, which may be NULL. The function in which a fault occurs fills
+ * in the record, and callers never overwrite it: initialize the record with SLC_ERROR_INIT before
+ * every operation.
  */
 #ifndef SLC_BASE_STATUS_H
 #define SLC_BASE_STATUS_H
@@ -18,8 +19,8 @@ enum slc_status {
     SLC_ERR_INPUT, /* the user's data is malformed; `line` and `column` locate the fault (exit 3) */
     SLC_ERR_FORMAT, /* not a sluice file, or a file that no version of sluice writes (exit 3) */
     SLC_ERR_UNSUPPORTED, /* valid, but beyond this version or a stated limit (exit 3) */
-    SLC_ERR_BUDGET,      /* the memory or disk budget is too small; the message has a sufficient one
-                            (exit 4) */
+    SLC_ERR_BUDGET,      /* the memory or disk budget is too small; the message states a sufficient
+                          * budget (exit 4) */
     SLC_ERR_IO,          /* the operating system refused or failed a file operation (exit 5) */
     SLC_ERR_NOSPACE,     /* the disk, or the permitted part of it, is full (exit 5) */
     SLC_ERR_DAMAGED,     /* a checksum or a count does not match: the store was altered (exit 5) */
@@ -30,8 +31,8 @@ enum slc_status {
     SLC_ERR_TIME_LIMIT   /* stopped by the time limit (exit 75) */
 };
 
-/* The option or argument that is wrong or must change. The message does not name it, because each
- * interface has its own name for it (slc_field_name_fn). */
+/* The option or argument that is wrong or must change. The message does not name the field, because
+ * each interface has its own name for it (slc_field_name_fn). */
 enum slc_error_field {
     SLC_FIELD_NONE = 0,
     SLC_FIELD_MEMORY,
@@ -88,8 +89,9 @@ struct slc_error {
     uint64_t block;                   /* 0-based block of a block file */
     uint64_t offset;                  /* byte offset in the file */
     enum slc_error_field field;       /* SLC_FIELD_NONE: none */
-    enum slc_error_field other_field; /* a second one */
-    char file[512]; /* path as passed by the user; a longer path starts with ".." and its end */
+    enum slc_error_field other_field; /* a second field */
+    /* path as passed by the user; a longer path is replaced with ".." and the end of the path */
+    char file[512];
     char message[1024];
 };
 

@@ -10,8 +10,8 @@
 
 struct slc_stop {
     const volatile int
-        *flag; /* set by a signal handler or another thread; nonzero: stop; may be NULL */
-    uint64_t deadline_ns; /* in time of slc_clock_ns; 0: none */
+        *flag;            /* set by a signal handler or another thread; not 0: stop; may be NULL */
+    uint64_t deadline_ns; /* a time of slc_clock_ns; 0: no deadline */
 };
 
 /* Returns whether to stop now. `stop` may be NULL. Any thread. */
@@ -24,7 +24,7 @@ static inline bool slc_stop_wanted(const struct slc_stop *stop)
            (stop->deadline_ns != 0 && slc_clock_ns() >= stop->deadline_ns);
 }
 
-/* Errors: SLC_ERR_INTERRUPTED if the operation must stop now. Any thread. */
+/* Returns SLC_ERR_INTERRUPTED if the operation must stop now. Any thread. */
 static inline enum slc_status slc_stop_check(const struct slc_stop *stop, struct slc_error *err)
 {
     return slc_stop_wanted(stop) ? slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end")

@@ -1,6 +1,6 @@
 /*
- * Arithmetic that reports overflow instead of wrapping. Every product or sum of sizes that comes
- * from a file or a user goes through these.
+ * Arithmetic that reports overflow instead of wrapping. Sizes that come from a file or a user are
+ * multiplied and added only with these functions.
  */
 #ifndef SLC_BASE_CHECKED_H
 #define SLC_BASE_CHECKED_H

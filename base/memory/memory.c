@@ -1,8 +1,9 @@
 /*
  * Allocation with fault points, and the memory limits of the system.
  *
- * Large buffers are anonymous mappings, not malloc: they have exact page alignment for O_DIRECT and
- * registration, are zeroed without being touched, and return to the system when they are destroyed.
+ * Large buffers are anonymous mappings, not malloc: mappings are page-aligned, which O_DIRECT and
+ * registration need, are zeroed without being touched, and return to the system when they are
+ * destroyed.
  */
 #include "base/memory/memory.h"
 
@@ -71,7 +72,8 @@ uint64_t slc_buffer_footprint(uint64_t bytes, enum slc_pages pages)
     return slc_round_up_u64(bytes, unit, &rounded) ? rounded : UINT64_MAX;
 }
 
-/* Maps `bytes` at a multiple of the huge page size: maps more, then unmaps both ends. */
+/* Maps `bytes` bytes at a multiple of the huge page size: maps a larger range, then unmaps both
+ * ends. */
 static void *map_aligned(uint64_t bytes)
 {
     uint64_t mapped_bytes = bytes + huge_page_bytes;
@@ -89,7 +91,8 @@ static void *map_aligned(uint64_t bytes)
     if (mapped_bytes - head > bytes) {
         (void)munmap(mapped + head + bytes, mapped_bytes - head - bytes);
     }
-    /* Fails if transparent huge pages are disabled: small pages also work, more slowly. */
+    /* This call fails if transparent huge pages are disabled. Small pages also work, but more
+     * slowly. */
     (void)madvise(mapped + head, bytes, MADV_HUGEPAGE);
     return mapped + head;
 }

@@ -22,12 +22,13 @@ char *slc_strdup(const char *text);
 enum slc_pages {
     SLC_PAGES_SMALL, /* system pages: exact sizes, for small budgets */
     /*
-     * Exact sizes, in transparent huge pages as far as whole ones fit; for the slots of the ring. A
-     * read into 4 KiB pages is a list of a thousand pieces for the drive; a virtual NVMe drive
-     * delivered 2.9 instead of 1.5 GB/s with huge pages.
+     * Exact sizes, with transparent huge pages for the part that whole huge pages fill; for the
+     * slots of the ring. For the drive, a read into 4 KiB pages is a list of a thousand pieces;
+     * with huge pages, a virtual NVMe drive delivered 2.9 instead of 1.5 GB/s.
      */
     SLC_PAGES_MIXED,
-    SLC_PAGES_HUGE /* transparent huge pages: random rows of large factors are 1.6 times faster */
+    /* transparent huge pages: reading random rows of large factors is 1.6 times faster */
+    SLC_PAGES_HUGE
 };
 
 struct slc_buffer {
@@ -40,15 +41,17 @@ struct slc_buffer {
         NULL, 0                                                                                    \
     }
 
-/* Maps at least `bytes` bytes of zeroed memory; 0: an empty buffer. Ownership: slc_buffer_destroy,
- * which accepts an empty buffer. Errors: SLC_ERR_MEMORY with the size; *buffer is then empty. */
+/* Maps at least `bytes` bytes of zeroed memory; if `bytes` is 0, the buffer is empty. Ownership:
+ * slc_buffer_destroy, which accepts an empty buffer. Errors: SLC_ERR_MEMORY with the size; *buffer
+ * is then empty. */
 enum slc_status slc_buffer_create(struct slc_buffer *buffer,
                                   size_t bytes,
                                   enum slc_pages pages,
                                   struct slc_error *err) SLC_NODISCARD;
 void slc_buffer_destroy(struct slc_buffer *buffer);
 
-/* Returns whole pages after the first `bytes` bytes (at most buffer->bytes) to the system. */
+/* Releases whole pages after the first `bytes` bytes to the system. Needs: `bytes` is at most
+ * buffer->bytes. */
 void slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes);
 
 /* Returns the bytes that slc_buffer_create maps for `bytes`, for plans. */
@@ -62,13 +65,13 @@ uint64_t slc_memory_page_bytes(void);
  * unknown. */
 uint64_t slc_memory_resident(void);
 uint64_t slc_memory_peak(void);
-/* Sets a lower bound of slc_memory_resident: in a forked process, pages count only when it touches
- * them, although the parent holds them. To be called before threads start. */
+/* Sets a lower bound of slc_memory_resident: in a forked process, the system counts pages only when
+ * that process touches them, although the parent holds them. To be called before threads start. */
 void slc_memory_resident_at_least(uint64_t bytes);
 /*
  * Returns the smallest of physical memory, the cgroup limit (v1 and v2) of this process, and half
- * of its address space limit (ulimit -v): libraries, stacks and thread heaps may use the other half
- * without using memory.
+ * of its address space limit (ulimit -v): libraries, stacks and thread heaps may reserve the other
+ * half of the address space without using memory.
  */
 uint64_t slc_memory_total(void);
 

@@ -8,7 +8,7 @@ scale(struct slc_format_text *out, double number, double step, const char *const
 {
     int unit = 0;
 
-    /* 999.5 would print as 1000 with three digits, so the next unit starts there. */
+    /* With three digits, 999.5 would be printed as 1000, so the next unit starts at 999.5. */
     while (number >= step * 0.9995 && unit < last) {
         number /= step;
         unit++;

@@ -1,7 +1,7 @@
 /*
  * Numbers with units, for messages. Each function writes to a buffer of SLC_FORMAT_BYTES of the
  * caller and returns it, so calls can be nested in a printf. Data and rates have decimal units (MB,
- * GB), memory has binary units (MiB, GiB), as drives and budgets do.
+ * GB), as drives do; memory has binary units (MiB, GiB), as budgets do.
  */
 #ifndef SLC_BASE_FORMAT_H
 #define SLC_BASE_FORMAT_H

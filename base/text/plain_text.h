@@ -9,7 +9,7 @@
  */
 bool slc_text_is_plain(const char *text);
 
-/* Replaces each byte of a control character by '?'. */
+/* Replaces each byte of a control character with '?'. */
 void slc_text_make_plain(char *text);
 
 #endif

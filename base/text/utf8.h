@@ -4,13 +4,14 @@
 
 #include <stddef.h>
 
-/* Replaces a byte that is not part of a character: U+FFFD, "replacement character". */
+/* U+FFFD, "replacement character": replaces a byte that is not part of a character. */
 #define SLC_UTF8_REPLACEMENT "\xef\xbf\xbd"
 
 /*
  * Returns the length, 1 to 4, of the well-formed sequence (Unicode 15, table 3-7) at `at`; 0 if
- * there is none or it does not end within `bytes` bytes. A terminating 0 is a character and ends
- * every other, so that any `bytes` of at least 4 is valid for a string.
+ * there is no such sequence, or if it does not end within `bytes` bytes. A terminating 0 is a
+ * character of its own and part of no other sequence, so for a string every value of `bytes` from 4
+ * is valid.
  */
 unsigned slc_utf8_length(const char *at, size_t bytes);
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Set in workers: teams that they start are nested. */
+/* True in workers: a team that a worker starts is nested. */
 static _Thread_local bool in_team;
 
 struct job {
@@ -93,13 +93,13 @@ struct range {
     struct share shares[SLC_MAX_NODES];
 };
 
-/* Limits the workers to the number of pieces. */
+/* Returns the number of workers, limited to the number of pieces. */
 static unsigned useful_workers(unsigned workers, uint64_t count, uint64_t grain)
 {
     return (unsigned)slc_min_u64(workers, slc_div_up_u64(count, grain));
 }
 
-/* Shares are proportional to the workers of the nodes. */
+/* The share of a node is proportional to the number of workers on the node. */
 unsigned slc_team_shares(unsigned workers, uint64_t count, uint64_t grain, uint64_t *ends)
 {
     const unsigned useful = useful_workers(workers, count, grain);
@@ -110,7 +110,7 @@ unsigned slc_team_shares(unsigned workers, uint64_t count, uint64_t grain, uint6
     for (unsigned n = 0; n + 1 < shares; n++) {
         const uint64_t done = slc_min_u64(placement->first_worker[n + 1], useful);
 
-        /* Avoids the product of pieces, which may exceed 2^54, and workers. */
+        /* This form avoids the overflow of pieces * done: there may be more than 2^54 pieces. */
         ends[n] = (pieces / useful * done + pieces % useful * done / useful) * grain;
         ends[n] = slc_min_u64(ends[n], count);
     }
@@ -158,7 +158,7 @@ enum slc_status slc_team_for(unsigned workers,
                              void *context,
                              struct slc_error *err)
 {
-    struct range range; /* not initialized: shares beyond share_count are not used */
+    struct range range; /* not initialized, because shares beyond share_count are not used */
     uint64_t ends[SLC_MAX_NODES];
 
     if (count == 0) {

@@ -11,13 +11,14 @@ enum slc_status slc_team_run_pool(unsigned workers,
                                   void *context,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Runs a team of threads that are created for it and end with it. */
+/* Runs a team of threads that are created for the team and end with the team. */
 enum slc_status slc_team_run_apart(unsigned workers,
                                    slc_team_fn *fn,
                                    void *context,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Needs: workers >= 2, slc_team_openmp_usable. Exists only if built with OpenMP. */
+/* Needs: workers >= 2, slc_team_openmp_usable. Available only if the library was built with
+ * OpenMP. */
 enum slc_status slc_team_run_openmp(unsigned workers,
                                     slc_team_fn *fn,
                                     void *context,

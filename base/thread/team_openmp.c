@@ -2,9 +2,9 @@
  * Teams of OpenMP threads.
  *
  * The OpenMP runtime ends the process if it cannot create a thread, and its threads inherit the
- * signal mask of the thread that creates them. Therefore, before a team grows, threads of our own
- * test that enough can be created, and an empty region creates OpenMP's threads with all signals
- * blocked.
+ * signal mask of the thread that creates them. Therefore, before a team grows, sluice starts test
+ * threads to check that enough threads can be created, and then creates OpenMP's threads in an
+ * empty region with all signals blocked.
  */
 #include "base/error/fault.h"
 #include "base/thread/team_kinds.h"
@@ -46,7 +46,7 @@ static void do_nothing(void *context, unsigned worker, unsigned workers)
     (void)workers;
 }
 
-/* Creates OpenMP's threads for a team that is larger than the last one. */
+/* Creates OpenMP's threads for a team that is larger than all earlier teams. */
 static enum slc_status create_threads(unsigned workers, struct slc_error *err)
 {
     struct slc_thread_state before;
@@ -68,7 +68,7 @@ static enum slc_status create_threads(unsigned workers, struct slc_error *err)
     return SLC_OK;
 }
 
-/* The program uses the same threads: none may stay bound. */
+/* No thread may stay bound, because the program uses the same threads. */
 static void run_worker(const struct slc_placement *placement,
                        unsigned worker,
                        unsigned workers,

@@ -4,16 +4,17 @@
  * For passes over a tensor, whose jobs take a millisecond and share the processors with a thread
  * that reads: OpenMP's threads spin for milliseconds after each region (measurement in
  * docs/PERFORMANCE.md). Waking a sleeping thread costs 10 to 50 microseconds, so a thread that has
- * finished polls for the next job for about as long before it sleeps. Jobs in quick succession, as
- * for a tensor in memory, then wake no thread.
+ * finished polls for the next job for about the same time before it sleeps. Jobs in quick
+ * succession, as for a tensor in memory, then wake no thread.
  *
  * One job at a time uses the pool. A team that is started while another runs (by another thread or
  * by a worker) gets its own threads. The pool grows to the largest team so far, ends when the
  * library is unloaded or the program exits, and starts empty in a forked child.
  *
- * A thread that was bound for a job stays bound until a job without binding: if it were bound for
- * each job, it would wake on any processor and then migrate. Teams with their own threads are not
- * bound, because two teams at a time would use the same processors.
+ * A thread that was bound for a job stays bound until a job without binding: if the thread were
+ * bound anew for each job, it would wake on any processor and then migrate. Teams with their own
+ * threads are not bound, because two teams that run at the same time would be bound to the same
+ * processors.
  */
 #include "base/error/fault.h"
 #include "base/memory/limits.h"
@@ -27,7 +28,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Polls before a thread sleeps: about 30 microseconds. */
+/* Number of polls before a thread sleeps: about 30 microseconds. */
 enum { LOOKS = 1000 };
 
 struct job {
@@ -45,7 +46,8 @@ static struct {
     bool closing;
     unsigned threads;
     /* Written with the lock held, read without it. */
-    uint64_t jobs;    /* jobs started so far, by which a thread detects a new job */
+    /* number of jobs started so far; a thread detects a new job by a change of this number */
+    uint64_t jobs;
     unsigned running; /* workers of the job that have not returned, except worker 0 */
     struct job job;
     pthread_t thread[SLC_MAX_THREADS];
@@ -58,7 +60,8 @@ static struct slc_spread spread;
 
 static pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
 
-/* A child has no threads of its parent, and their locks may be in any state. */
+/* A forked child does not have the threads of the parent, and the locks of these threads may be in
+ * any state. */
 static void forget_pool(void)
 {
     (void)pthread_mutex_init(&pool.lock, NULL);
@@ -78,7 +81,7 @@ __attribute__((destructor)) static void close_pool(void)
     unsigned threads = 0;
 
     (void)pthread_mutex_lock(&pool.lock);
-    if (!pool.busy) { /* otherwise the program exits within a job, and no thread can be joined */
+    if (!pool.busy) { /* if busy, the program exits within a job, and no thread can be joined */
         pool.closing = true;
         threads = pool.threads;
         (void)pthread_cond_broadcast(&pool.begun);
@@ -120,7 +123,7 @@ static void *pool_thread(void *context)
     const unsigned number = (unsigned)(uintptr_t)context;
 
     (void)pthread_mutex_lock(&pool.lock);
-    /* Created before its first job starts, with the lock held. */
+    /* The thread was created with the lock held, before the first job of the thread started. */
     uint64_t seen = pool.jobs - (pool.running > 0);
     for (;;) {
         while (pool.jobs == seen && !pool.closing) {
@@ -154,8 +157,8 @@ static void *pool_thread(void *context)
     return NULL;
 }
 
-/* Grows the pool to the size of the job. Needs: the lock. Like creating a thread, waking one may
- * fail. */
+/* Grows the pool to the size of the job. Needs: the lock is held. Creating a thread may fail, and
+ * waking a thread may fail, too. */
 static enum slc_status grow(unsigned threads, struct slc_error *err)
 {
     for (unsigned i = 0; i < threads; i++) {
@@ -243,7 +246,7 @@ slc_team_run_apart(unsigned workers, slc_team_fn *fn, void *context, struct slc_
     return status;
 }
 
-/* Runs the part of the calling thread, which is bound only meanwhile. */
+/* Runs the part of the calling thread, which is bound only while it runs this part. */
 static void run_first(const struct job *job)
 {
     if (job->placement != NULL) {

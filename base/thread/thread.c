@@ -1,5 +1,5 @@
 /* Starts threads, with the thread fault point, with all external signals blocked, and with the
- * affinity mask of the starting thread before it was bound to a processor. */
+ * affinity mask that the starting thread had before it was bound to a processor. */
 #include "base/thread/thread.h"
 
 #include "base/error/fault.h"
@@ -20,7 +20,7 @@ void slc_thread_prepare(struct slc_thread_state *before)
     sigdelset(&all, SIGFPE);
     sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_SETMASK, &all, &before->signals);
-    /* Otherwise both threads would compete for one processor. */
+    /* Remove the binding: otherwise both threads would compete for one processor. */
     before->bound = slc_thread_bound(&before->processor);
     slc_thread_unbind();
 }

@@ -10,7 +10,7 @@
 
 /*
  * Starts `run(context)` in a thread that receives no signals, so that handlers run in the program's
- * own threads. `what` names the thread in the message. Ownership: the caller joins it. Errors:
+ * own threads. `what` names the thread in messages. Ownership: the caller joins the thread. Errors:
  * SLC_ERR_SYSTEM (also by fault point SLC_FAULT_THREAD).
  */
 enum slc_status slc_thread_start(pthread_t *thread,
@@ -20,9 +20,9 @@ enum slc_status slc_thread_start(pthread_t *thread,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
- * For creating threads, which inherit the signal mask and processor binding of the calling thread:
- * slc_thread_prepare blocks all signals except synchronous faults and removes the binding,
- * slc_thread_restore restores both.
+ * A new thread inherits the signal mask and processor binding of the calling thread. Before threads
+ * are created, slc_thread_prepare blocks all signals except synchronous faults and removes the
+ * binding; afterwards slc_thread_restore restores both.
  */
 struct slc_thread_state {
     sigset_t signals;

@@ -1,5 +1,6 @@
-/* Turns: parallel work that is delivered in order. Workers take tickets, prepare results in any
- * order and wait for their turn to deliver, so the order of results does not depend on timing. */
+/* Turns: parallel work that is delivered in order. Each worker takes a ticket, prepares a result
+ * and waits for the turn of the ticket to deliver the result, so the order of results does not
+ * depend on timing. */
 #ifndef SLC_BASE_TURNS_H
 #define SLC_BASE_TURNS_H
 
@@ -12,7 +13,7 @@
 struct slc_turns {
     pthread_mutex_t mutex;
     pthread_cond_t moved;
-    uint64_t tickets; /* issued so far */
+    uint64_t tickets; /* number of tickets issued so far */
     uint64_t turn;    /* ticket that may deliver now */
     bool stopped;
 };
@@ -27,7 +28,7 @@ bool slc_turns_take_ticket(struct slc_turns *turns, uint64_t *ticket);
 bool slc_turns_wait(struct slc_turns *turns, uint64_t ticket);
 /* Ends the turn of the current ticket. */
 void slc_turns_done(struct slc_turns *turns);
-/* Wakes all waiting workers; nothing more is delivered. */
+/* Wakes all waiting workers. No further results are delivered. */
 void slc_turns_stop(struct slc_turns *turns);
 
 #endif

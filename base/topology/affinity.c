@@ -47,7 +47,8 @@ void slc_thread_bind(unsigned processor)
         return;
     }
     CPU_ZERO(&one);
-    CPU_SET(processor, &one); /* beyond CPU_SETSIZE the set stays empty, and the call fails */
+    /* if processor >= CPU_SETSIZE, the set stays empty and the call fails */
+    CPU_SET(processor, &one);
     if (sched_setaffinity(0, sizeof one, &one) != 0) {
         log_refusal(processor);
         return;
@@ -58,7 +59,8 @@ void slc_thread_bind(unsigned processor)
 
 void slc_thread_unbind(void)
 {
-    /* Fails if the processors of the mask no longer exist: the system has then chosen others. */
+    /* Restoring the mask fails if its processors no longer exist; the system has then chosen other
+     * processors. */
     if (self.bound) {
         (void)sched_setaffinity(0, sizeof self.own, &self.own);
         self.bound = false;

@@ -11,17 +11,18 @@ bool slc_thread_allowed(cpu_set_t *allowed);
 
 /*
  * Binds the calling thread to one processor until slc_thread_unbind or the next slc_thread_bind.
- * Cost: a system call if the processor changes. A processor that does not exist or is not allowed
- * leaves the thread unchanged, which is no error, only slower. The first failure in a process is
- * logged (SLC_LOG_DETAIL).
+ * Cost: a system call if the processor changes. If the processor does not exist or is not allowed,
+ * the thread stays unchanged; this is not an error, but the thread may run more slowly. The first
+ * failure in a process is logged (SLC_LOG_DETAIL).
  */
 void slc_thread_bind(unsigned processor);
 
 /* Restores the mask that the calling thread had before it was bound. */
 void slc_thread_unbind(void);
 
-/* Moves the calling thread, which must not be bound, to a processor that it may run on, without
- * binding it. On failure it stays in place. Cost: three system calls. */
+/* Moves the calling thread, without binding it, to `processor`, on which it must be allowed to run.
+ * Needs: the thread is not bound. On failure the thread stays on its processor. Cost: three system
+ * calls. */
 void slc_thread_move(unsigned processor);
 
 /* Returns whether the calling thread is bound, and stores its processor. */

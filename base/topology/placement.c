@@ -80,8 +80,8 @@ static unsigned count_rank(const struct layout *layout, unsigned node, unsigned 
     return count;
 }
 
-/* Assigns up to `left` workers, each to the node with the fewest that has a free processor. Returns
- * the number that remains. */
+/* Assigns up to `left` workers, each to the node with the fewest workers among the nodes with a
+ * free processor. Returns the number of workers that remain. */
 static unsigned assign_workers(struct layout *layout, unsigned node_count, unsigned left)
 {
     while (left > 0) {
@@ -180,7 +180,7 @@ void slc_placement_choose(struct slc_placement *placement, enum slc_pin pin, uns
     struct slc_topology topology;
 
     memset(placement, 0, sizeof *placement);
-    /* A single worker is bound only on request: it can use any processor. */
+    /* A single worker is bound only with SLC_PIN_ALWAYS, because it can use any processor. */
     if (workers == 0 || pin == SLC_PIN_NEVER || (pin == SLC_PIN_AUTO && workers == 1)) {
         return;
     }
@@ -214,7 +214,7 @@ bool slc_placement_entered(void)
 
 const struct slc_placement *slc_placement_of_team(unsigned workers)
 {
-    /* A team of one mostly has work that is too small to divide. */
+    /* A team of one worker mostly has work that is too small to divide. */
     const bool placed =
         current != NULL && workers <= current->workers && (workers > 1 || current->workers == 1);
 
@@ -233,7 +233,7 @@ void slc_buffer_spread(const struct slc_buffer *buffer)
     for (unsigned n = 0; n < current->node_count; n++) {
         nodes |= 1UL << current->node[n];
     }
-    /* The kernel uses one bit less than it is passed. */
+    /* The kernel uses one bit less than the number that it is passed. */
     if (syscall(SYS_mbind, buffer->data, buffer->bytes, MPOL_INTERLEAVE, &nodes,
                 8 * sizeof nodes + 1, 0) != 0 &&
         !atomic_flag_test_and_set(&logged)) {

@@ -1,10 +1,11 @@
 /*
- * Processors of the workers of a team, and NUMA nodes of shared memory.
+ * Assigns processors to the workers of a team, and NUMA nodes to shared memory.
  *
- * While a thread has a current placement (slc_placement_enter), its teams follow it: worker w is
- * bound to processor[w] while the team runs, ranges are assigned node by node (base/thread/team.h),
- * and large shared buffers are spread over the nodes. Memory that a single worker fills needs no
- * placement: the system allocates it on the node of the thread that first writes it.
+ * While a thread has a current placement (slc_placement_enter), the teams of the thread follow the
+ * placement: worker w is bound to processor[w] while the team runs, ranges are assigned node by
+ * node (base/thread/team.h), and large shared buffers are spread over the nodes. Memory that a
+ * single worker fills needs no placement: the system allocates it on the node of the thread that
+ * first writes it.
  *
  * Threads that read or write files, and threads of a conversion, are never bound: they mostly
  * sleep, and the system finds an idle processor for them.
@@ -20,7 +21,8 @@
 #include <stdint.h>
 
 /* Whether workers are bound. A bound thread does not avoid another program on its processor, so one
- * busy processor can delay all workers; an unbound thread may run far from its memory. */
+ * busy processor can delay all workers. An unbound thread may run on another node than its
+ * memory. */
 enum slc_pin {
     SLC_PIN_AUTO, /* if there are several NUMA nodes and a worker for every core */
     SLC_PIN_NEVER,
@@ -39,8 +41,9 @@ struct slc_placement {
 };
 
 /*
- * Places one worker on every core before a second on any, evenly over the nodes as far as their
- * processors allow, and far apart within a node. Needs: 1 <= workers <= topology->processor_count.
+ * Places a worker on every core before it places a second worker on any core. Distributes the
+ * workers evenly over the nodes as far as the nodes have enough processors, and far apart within a
+ * node. Needs: 1 <= workers <= topology->processor_count.
  */
 void slc_placement_make(struct slc_placement *placement,
                         const struct slc_topology *topology,
@@ -49,19 +52,19 @@ void slc_placement_make(struct slc_placement *placement,
 /* Places `workers` on the processors of the calling thread, or makes an empty placement. */
 void slc_placement_choose(struct slc_placement *placement, enum slc_pin pin, unsigned workers);
 
-/* Makes a placement current for the calling thread until slc_placement_leave. Borrowed. An empty
- * placement has no effect on teams. */
+/* Makes a placement current for the calling thread until slc_placement_leave. The placement is
+ * borrowed. An empty placement has no effect on teams. */
 void slc_placement_enter(const struct slc_placement *placement);
 void slc_placement_leave(void);
-/* Returns whether the calling thread is between the two calls. */
+/* Returns whether the calling thread is between slc_placement_enter and slc_placement_leave. */
 bool slc_placement_entered(void);
 /* Returns the current placement for a team of `workers`; NULL: none. */
 const struct slc_placement *slc_placement_of_team(unsigned workers);
 
 /*
  * Spreads the untouched pages of a buffer that all workers use over the nodes of the current
- * placement. On failure pages are on the node that touches them first, which is no error. Does
- * nothing on a single node.
+ * placement. On failure, which is not an error, each page is on the node of the thread that first
+ * touches it. Does nothing on a single node.
  */
 void slc_buffer_spread(const struct slc_buffer *buffer);
 

@@ -11,7 +11,7 @@ static unsigned place_of(const struct slc_spread *spread, unsigned worker)
     return atomic_load_explicit(&spread->of_worker[worker], memory_order_relaxed);
 }
 
-/* Returns whether another worker's place is on `processor`. */
+/* Returns whether another worker is on `processor`. */
 static bool
 is_taken(const struct slc_spread *spread, unsigned worker, unsigned workers, unsigned processor)
 {
@@ -34,7 +34,7 @@ static const struct slc_processor *find_processor(const struct slc_topology *top
     return NULL;
 }
 
-/* Returns whether another worker's place is on the core of `processor`. */
+/* Returns whether another worker is on the core of `processor`. */
 static bool shares_core(const struct slc_spread *spread,
                         unsigned worker,
                         unsigned workers,
@@ -82,7 +82,8 @@ unsigned slc_spread_choose(const struct slc_spread *spread,
 }
 
 /*
- * Moves the calling thread to a processor without a worker, if there is one. Returns its processor.
+ * Moves the calling thread to a processor without a worker, if there is such a processor. Returns
+ * the processor on which the thread now runs.
  */
 static unsigned move_to_free_processor(const struct slc_spread *spread,
                                        unsigned worker,

@@ -4,10 +4,10 @@
  * The system wakes a sleeping thread on its last processor or near the waking thread. On a busy
  * machine (Linux searches for an idle processor only up to some load, and two workers that poll for
  * jobs are a load) two workers of a team may share a processor while another is idle, and stay
- * there as long as their jobs are short: a whole run then takes twice as long. Therefore each
- * worker records its processor when it starts a job, and a worker that finds another one there
- * moves once to a processor without workers. It is not bound: the system may move it, away from
- * another program.
+ * there as long as the jobs are short, so that the whole run takes twice as long. Therefore each
+ * worker records its processor when it starts a job. A worker that finds another worker on its
+ * processor moves once to a processor without workers. The worker is not bound afterwards, so the
+ * system may still move it away from another program.
  */
 #ifndef SLC_BASE_SPREAD_H
 #define SLC_BASE_SPREAD_H
@@ -24,9 +24,9 @@ struct slc_spread {
 
 /*
  * Returns the processor for worker `worker` of `workers`, now on processor `here`: `here`, unless
- * another worker is there and a processor of `allowed` has no worker. Of these, processors on a
- * core without workers come first, then those on the same node. Needs: worker < workers <=
- * SLC_MAX_THREADS.
+ * another worker is there and a processor of `allowed` has no worker. Among processors without a
+ * worker, processors on a core without workers come first, then processors on the same node. Needs:
+ * worker < workers <= SLC_MAX_THREADS.
  */
 unsigned slc_spread_choose(const struct slc_spread *spread,
                            unsigned worker,

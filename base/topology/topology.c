@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Maximum number of caches of a processor: each level, data and instructions separately. */
+/* Maximum number of caches of a processor: one per level, or two for data and instructions. */
 enum { SYSFS_CACHES_MAX = 8 };
 
 static struct slc_topology machine;
@@ -32,7 +32,7 @@ static void count_parts(struct slc_topology *topology)
     }
 }
 
-/* Makes every processor a core, all on one node. */
+/* Makes every processor a core, and puts all processors on one node. */
 static void read_flat(struct slc_topology *topology)
 {
     const long configured = sysconf(_SC_NPROCESSORS_CONF);
@@ -150,7 +150,7 @@ static void read_caches(void)
     for (unsigned index = 0; index < SYSFS_CACHES_MAX; index++) {
         read_cache(processor, index);
     }
-    /* Containers may hide sysfs; the C library asks the processor. */
+    /* Containers may hide sysfs. In that case the C library queries the processor. */
     for (unsigned i = 0; i < SLC_CACHE_LEVELS; i++) {
         caches[i] = caches[i] > 0 ? caches[i] : configured_bytes(names[i]);
     }

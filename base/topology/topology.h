@@ -1,9 +1,9 @@
 /*
  * The machine: processors, their cores and NUMA nodes, and cache sizes.
  *
- * Cores and nodes come from hwloc, if built with it; otherwise every processor is a core, and all
- * are on one node. Cache sizes always come from the system, so results that depend on them do not
- * depend on hwloc.
+ * If built with hwloc, cores and nodes come from hwloc; otherwise every processor is a core, and
+ * all processors are on one node. Cache sizes always come from the system, so results that depend
+ * on cache sizes do not depend on hwloc.
  */
 #ifndef SLC_BASE_TOPOLOGY_H
 #define SLC_BASE_TOPOLOGY_H
@@ -19,12 +19,13 @@ enum {
 
 struct slc_processor {
     uint16_t number; /* system number */
-    uint16_t core;   /* any number that identifies its core */
+    uint16_t core;   /* a number that identifies the core of the processor */
     uint16_t node;   /* system number of the NUMA node with the nearest memory */
 };
 
 /*
- * Processors of a core are adjacent; with hwloc also cores that share a cache and cores of a node.
+ * Processors of a core are adjacent in the list. With hwloc, processors that share a cache and
+ * processors of a node are also adjacent.
  */
 struct slc_topology {
     unsigned processor_count;

@@ -4,7 +4,7 @@
 
 #include <hwloc.h>
 
-/* Returns the node nearest to a processor; the first node if its own may not be used. */
+/* Returns the node nearest to a processor; the first node if the nearest node may not be used. */
 static int node_of(hwloc_topology_t machine, hwloc_obj_t processor)
 {
     const int nearest = hwloc_bitmap_first(processor->nodeset);
@@ -15,9 +15,9 @@ static int node_of(hwloc_topology_t machine, hwloc_obj_t processor)
 static bool load_machine(hwloc_topology_t machine)
 {
     /*
-     * Levels that group processors determine their order and node: filtering out a level removes
-     * its nodes, up to the machine. Levels that group nothing may be removed, except cores with one
-     * processor.
+     * Levels that group processors determine the order and node of the processors, and filtering
+     * out a level removes the nodes attached to it. Therefore only levels that group nothing are
+     * removed. Cores are kept even if they have only one processor.
      */
     return hwloc_topology_set_all_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) == 0 &&
            hwloc_topology_set_type_filter(machine, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) ==
@@ -40,7 +40,7 @@ static bool copy_processors(hwloc_topology_t machine, struct slc_topology *topol
             continue;
         }
         known = known && node < SLC_MAX_NODES;
-        /* Some systems have no information about cores. */
+        /* Some systems provide no information about cores. */
         topology->processors[topology->processor_count++] = (struct slc_processor){
             .number = (uint16_t)processor->os_index,
             .core = (uint16_t)(core != NULL ? core->logical_index : processor->logical_index),

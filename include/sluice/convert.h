@@ -3,12 +3,12 @@
  * formats.
  *
  * Common errors, to which function comments refer: SLUICE_ERR_USAGE for options out of range,
- * SLUICE_ERR_UNSUPPORTED for options of a newer version, SLUICE_ERR_BUDGET naming the smallest
- * budget, SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM,
+ * SLUICE_ERR_UNSUPPORTED for options of a newer version, SLUICE_ERR_BUDGET stating the smallest
+ * sufficient budget, SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM,
  * SLUICE_ERR_INTERRUPTED, and those of sluice_store_open for a store that is read.
  *
  * Unless a comment states otherwise, a function leaves either the complete result or nothing on
- * disk. Data beyond the memory budget is written to a temporary file once.
+ * disk. Data that exceeds the memory budget is written to a temporary file once.
  */
 #ifndef SLUICE_CONVERT_H
 #define SLUICE_CONVERT_H
@@ -29,36 +29,38 @@ enum sluice_duplicates {
 
 /* Type of stored values. */
 enum sluice_value {
-    SLUICE_VALUE_AUTO, /* f32 if every value is exactly a float, else f64 */
-    SLUICE_VALUE_F32,  /* rounded */
+    SLUICE_VALUE_AUTO, /* f32 if it represents every value exactly, otherwise f64 */
+    SLUICE_VALUE_F32,  /* values are rounded */
     SLUICE_VALUE_F64
 };
 
-/* How rows of a table are handled that have an empty field in a column that is used. */
+/* How table rows with an empty field in a used column are handled. */
 enum sluice_missing {
     SLUICE_MISSING_ERROR,
     SLUICE_MISSING_SKIP,
     SLUICE_MISSING_NAME /* the empty string is a name */
 };
 
-/* How entries become nonzeros: the member `entries` of options. */
+/* How entries become nonzeros. Options have this struct as the member `entries`. */
 struct sluice_entry_options {
     enum sluice_index_base index_base; /* for a builder, SLUICE_BASE_AUTO is zero */
     enum sluice_duplicates duplicates;
     enum sluice_value value;
-    uint32_t dims_order;             /* the order if `dims` is set; 0: it is not */
-    uint64_t dims[SLUICE_MAX_ORDER]; /* mode sizes; not set: those of the input */
+    /* number of sizes in `dims`: the order; 0: `dims` is not set */
+    uint32_t dims_order;
+    uint64_t dims[SLUICE_MAX_ORDER]; /* mode sizes; if not set, the mode sizes of the input */
 };
 
-/* How a CSV or TSV file becomes a tensor: the member `table` of options. The other members apply
- * only if `columns` is set. */
+/* How a CSV or TSV file becomes a tensor. Options have this struct as the member `table`. The other
+ * members apply only if `columns` is set. */
 struct sluice_table_options {
     /* One item per mode, in the syntax of sluice-convert(1): "hour(when),origin,int(user)". NULL:
      * the input is a tensor, not a table. */
     const char *columns;
-    const char *value_column;    /* NULL: count rows */
-    char delimiter;              /* 0: a tab for .tsv and .tab files, else a comma */
-    uint32_t no_header;          /* nonzero: there is no header row; columns are 1, 2, .. */
+    const char *value_column; /* NULL: count rows */
+    char delimiter;           /* 0: a tab for .tsv and .tab files, else a comma */
+    /* not 0: there is no header row, and the columns are called 1, 2, .. */
+    uint32_t no_header;
     enum sluice_missing missing; /* empty fields */
 };
 
@@ -66,12 +68,12 @@ struct sluice_convert_options {
     uint64_t struct_bytes;
     struct sluice_run_options run;
     struct sluice_output_options output;
-    struct sluice_entry_options entries; /* for a table, only duplicates and value */
-    enum sluice_dialect dialect;         /* not for a table */
-    /* Nonzero: discard the state of an interrupted conversion of the same file instead of
+    struct sluice_entry_options entries; /* for a table, only `duplicates` and `value` apply */
+    enum sluice_dialect dialect;         /* applies to tensors only */
+    /* Not 0: discard the state of an interrupted conversion of the same file instead of
      * continuing it. */
     uint32_t restart;
-    double commit_seconds; /* seconds of work between commits; 0: 30, if commits are cheap */
+    double commit_seconds; /* seconds of work between commits; 0: 30, or more if commits are slow */
     struct sluice_table_options table;
     /* Names of indices of a tensor: folders with mode-1-TITLE.map, .., or "K=FILE" for mode K,
      * counted from 1. */
@@ -89,13 +91,14 @@ struct sluice_convert_report {
     uint64_t dims[SLUICE_MAX_ORDER];
     uint32_t index_base;       /* 0 or 1 */
     uint32_t relabelled_modes; /* bit n: the store numbers mode n by frequency */
-    uint64_t entries;          /* rows read; for a slice or permutation, nonzeros of its source */
-    uint64_t skipped;          /* rows of a table with empty fields */
-    uint64_t duplicates;       /* entries merged into an earlier entry */
-    uint64_t explicit_zeros;   /* entries of value zero, which are not stored */
-    uint64_t nnz;              /* nonzeros stored */
-    uint64_t text_bytes;       /* bytes of text read, after decompression */
-    uint64_t store_bytes;      /* of the block file */
+    /* rows read; for a slice or permutation, nonzeros of the source store */
+    uint64_t entries;
+    uint64_t skipped;        /* rows of a table with empty fields */
+    uint64_t duplicates;     /* entries merged into an earlier entry */
+    uint64_t explicit_zeros; /* entries of value zero, which are not stored */
+    uint64_t nnz;            /* nonzeros stored */
+    uint64_t text_bytes;     /* bytes of text read, after decompression */
+    uint64_t store_bytes;    /* size of the block file */
     double seconds;
 };
 
@@ -115,7 +118,7 @@ SLUICE_API enum sluice_status sluice_convert(const char *input,
                                              struct sluice_convert_report *report,
                                              struct sluice_error *err);
 
-/* An unfinished store that is made from entries of the caller. */
+/* An unfinished store to which the caller adds entries. */
 struct sluice_builder;
 
 struct sluice_builder_options {
@@ -123,20 +126,21 @@ struct sluice_builder_options {
     struct sluice_run_options run;
     struct sluice_output_options output;
     struct sluice_entry_options entries;
-    /* Returns the name of an index of a mode in the set `named_modes`. sluice_builder_finish calls
-     * it from one thread with index 0, 1, .. of each such mode, until the mode ends or NULL is
-     * returned. The name is copied. */
+    /* Returns the name of `index` of `mode`. For each mode in `named_modes`, sluice_builder_finish
+     * calls this function from one thread with the indices 0, 1, .., until the mode ends or the
+     * function returns NULL. The name is copied. */
     const char *(*name)(void *context, uint32_t mode, uint64_t index);
-    uint64_t named_modes;                 /* bit n: mode n */
+    uint64_t named_modes;                 /* bit n: indices of mode n have names */
     const char *titles[SLUICE_MAX_ORDER]; /* names of modes, up to 255 bytes, copied; NULL: none */
 };
 
 /*
- * Starts a store `output` of `order` modes from entries that the caller pushes.
+ * Starts a store `output` with `order` modes. The caller then pushes the entries.
  * Ownership: the caller ends *ret_builder with sluice_builder_finish or sluice_builder_abandon.
  * The stop flag, callbacks and their context must live as long as the builder.
  * Errors: the common errors. On error, *ret_builder is unchanged and nothing is left on disk.
- * Cost: allocates all memory that the builder uses; the caller's arrays count in addition.
+ * Cost: allocates all memory that the builder uses; the caller's arrays also count against
+ * run.memory_bytes.
  */
 SLUICE_API enum sluice_status sluice_builder_create(const char *output,
                                                     uint32_t order,
@@ -145,14 +149,14 @@ SLUICE_API enum sluice_status sluice_builder_create(const char *output,
                                                     struct sluice_error *err);
 
 /*
- * Adds `count` entries to a builder. The first call selects the distribution of entries for
- * sorting: push all entries at once, or random ones first.
+ * Adds `count` entries to a builder. The entries of the first call determine how all entries are
+ * divided for sorting: push all entries at once, or start with a random sample.
  * Shapes: coords[n] has `count` indices of mode n, one for each of the `order` modes; `values` has
  * `count` numbers.
  * Ownership: the arrays are the caller's and are copied.
  * Order: the store depends only on the entries and their order, not on their division among calls.
  * Errors: the common errors; SLUICE_ERR_INPUT naming entry and mode for an index out of range or a
- * value that is not finite. On error, the builder can only be ended.
+ * value that is not finite. On error, the builder accepts no more entries and must be ended.
  * Cost: proportional to `count`; may write to a temporary file.
  */
 SLUICE_API enum sluice_status sluice_builder_push(struct sluice_builder *builder,
@@ -165,8 +169,8 @@ SLUICE_API enum sluice_status sluice_builder_push(struct sluice_builder *builder
  * Sorts the entries, writes and publishes the store, and destroys the builder. `report` may be
  * NULL.
  * Ownership: destroys the builder in every case.
- * Errors: the common errors; SLUICE_ERR_INPUT without entries and mode sizes. On error, `report` is
- * unchanged, and `output` does not exist or is the old store.
+ * Errors: the common errors; SLUICE_ERR_INPUT if there are neither entries nor mode sizes. On
+ * error, `report` is unchanged, and `output` does not exist or is the old store.
  * Cost: a sort, and one pass that writes the store.
  */
 SLUICE_API enum sluice_status sluice_builder_finish(struct sluice_builder *builder,
@@ -185,13 +189,13 @@ struct sluice_append_options {
     enum sluice_index_base index_base; /* SLUICE_BASE_AUTO: detected, or as in the first input */
     enum sluice_duplicates duplicates;
     uint32_t fixed_modes;  /* bit n: an index beyond the size of mode n is an error */
-    uint32_t again;        /* nonzero: append an input that the store already contains */
-    uint32_t drop_layouts; /* nonzero: drop layouts other than blco instead of rebuilding them */
-    /* Names of indices, as in sluice_convert_options: one for every index of the grown mode. Names
-     * that the store already has do not change. */
+    uint32_t again;        /* not 0: append the input even if the store already contains it */
+    uint32_t drop_layouts; /* not 0: drop layouts other than blco instead of rebuilding them */
+    /* Names of indices, as in sluice_convert_options: one name for every index of the grown mode.
+     * Names that the store already has do not change. */
     const char *const *labels;
     uint32_t label_count;
-    /* Nonzero: `input` is a table with the columns that the store was made from. Files that end in
+    /* Not 0: `input` is a table with the columns that the store was made from. Files that end in
      * .csv, .tsv or .tab need no flag. */
     uint32_t table;
     const char *values; /* file with the values for coordinates in a .npy file; NULL: none */
@@ -202,22 +206,22 @@ struct sluice_append_report {
     uint32_t order;
     uint32_t layouts_dropped; /* layouts other than blco that were not rebuilt */
     uint64_t dims[SLUICE_MAX_ORDER];
-    uint64_t known;      /* nonzero: the store already contained the input and did not change */
+    uint64_t known;      /* not 0: the store already contained the input and did not change */
     uint64_t entries;    /* of the input */
     uint64_t nnz_before; /* nonzeros of the old store */
     uint64_t nnz;        /* nonzeros of the new store */
 };
 
 /*
- * Adds the nonzeros of the tensor or table `input` to the store at `path`. The result is the store
- * of both inputs, converted one after the other. Modes grow as needed; codec and numbering stay the
- * same; other layouts are rebuilt if they fit into memory. The store records checksums of its
- * inputs and skips an input that it already contains, unless options->again is set. `report` may be
- * NULL. Open handles keep reading the old store.
+ * Adds the nonzeros of the tensor or table `input` to the store at `path`. The result equals a
+ * store converted from both inputs, one after the other. Modes grow as needed; codec and numbering
+ * stay the same; other layouts are rebuilt if they fit into memory. The store records checksums of
+ * its inputs and skips an input that it already contains, unless options->again is set. `report`
+ * may be NULL. Open handles keep reading the old store.
  * Errors: those of sluice_convert; SLUICE_ERR_INPUT for an index beyond a fixed mode. On error,
  * also after a crash, `report` is unchanged and the store is either the old or the new one.
- * Cost: one pass over the store and the input, a merge, and one pass that writes the new store; the
- * disk needs space for both stores.
+ * Cost: one pass over the store and one over the input, a merge, and one pass that writes the new
+ * store; the disk needs space for both stores.
  */
 SLUICE_API enum sluice_status sluice_append(const char *path,
                                             const char *input,
@@ -231,7 +235,7 @@ struct sluice_reshape_options {
     struct sluice_run_options run;
     struct sluice_output_options output;
     const char *transform; /* steps applied to values in order: "abs,log1p"; NULL: none */
-    uint64_t keep_indices; /* nonzero: a slice keeps indices and mode sizes */
+    uint64_t keep_indices; /* not 0: a slice keeps indices and mode sizes */
 };
 
 /* Indices `first` to `last` of a mode, from 0; `last` may be UINT64_MAX for the end of the mode. */
@@ -242,9 +246,10 @@ struct sluice_range {
 };
 
 /*
- * Makes the store `output` from the nonzeros of the store at `path` that lie in ranges. A nonzero
- * is selected if, in every mode that has ranges, its index is in one of them. Remaining indices are
- * renumbered in ascending order, unless options->keep_indices is set. `report` may be NULL.
+ * Makes the store `output` from the nonzeros of the store at `path` that lie in the given ranges. A
+ * nonzero is selected if, in every mode that has ranges, the nonzero's index is in one of the
+ * mode's ranges. Remaining indices are renumbered in ascending order, unless options->keep_indices
+ * is set. `report` may be NULL.
  * Shapes: `ranges` has `count` ranges, in any order.
  * Ownership: `ranges` is the caller's and is copied.
  * Errors: the common errors; SLUICE_ERR_USAGE for a mode or index that does not exist, and for more
@@ -280,7 +285,7 @@ SLUICE_API enum sluice_status sluice_permute(const char *path,
 enum sluice_distribution {
     SLUICE_DIST_UNIFORM,
     SLUICE_DIST_ZIPF,          /* low indices are frequent */
-    SLUICE_DIST_ZIPF_SHUFFLED, /* the same with permuted indices */
+    SLUICE_DIST_ZIPF_SHUFFLED, /* as SLUICE_DIST_ZIPF, with permuted indices */
     SLUICE_DIST_BEST,          /* a full box: the nonzeros touch as few rows as possible */
     SLUICE_DIST_WORST          /* no index of any mode occurs twice */
 };
@@ -305,7 +310,7 @@ struct sluice_generate_options {
  * Ownership: `dims` is the caller's and is copied.
  * Errors: the common errors; SLUICE_ERR_USAGE for a shape that cannot hold `nnz` nonzeros. On
  * error, nothing is left on disk.
- * Cost: generates the nonzeros, and sorts and writes them.
+ * Cost: generating, sorting and writing the nonzeros.
  */
 SLUICE_API enum sluice_status sluice_generate(const char *output,
                                               uint32_t order,
@@ -329,16 +334,17 @@ struct sluice_export_options {
     struct sluice_run_options run;
     enum sluice_export_form form;
     enum sluice_index_base index_base; /* of text */
-    uint64_t overwrite;                /* nonzero: replace an existing file */
+    uint64_t overwrite;                /* not 0: replace an existing file */
 };
 
 /*
  * Writes the store at `path` in another format, as `sluice export` does. FROSTT text has the fewest
- * digits that read back to the same bits, and may go to "-", standard output; other formats need a
- * file. Stores the number of nonzeros in *ret_nnz, which may be NULL.
+ * digits that read back to the same bits. With the `output` "-", FROSTT text is written to standard
+ * output; other formats need a file. Stores the number of nonzeros in *ret_nnz, which may be NULL.
  * Errors: the common errors; SLUICE_ERR_UNSUPPORTED if the format cannot hold the tensor. On error,
  * *ret_nnz is unchanged and no file is left.
- * Cost: one pass over the store; for SLUICE_EXPORT_NPZ as many as the memory budget requires.
+ * Cost: one pass over the store; for SLUICE_EXPORT_NPZ, as many passes as the memory budget
+ * requires.
  */
 SLUICE_API enum sluice_status sluice_export(const char *path,
                                             const char *output,

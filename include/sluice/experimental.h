@@ -28,7 +28,7 @@ enum sluice_split {
     SLUICE_SPLIT_PARTITIONS, /* several devices: by partitions of sorted layouts */
     SLUICE_SPLIT_NNZ,        /* several devices: equal numbers of nonzeros of the blco layout */
     SLUICE_SPLIT_STATIC,     /* split_fraction of the nonzeros to one GPU, the rest to the CPU */
-    SLUICE_SPLIT_ADAPTIVE,   /* CPU and one GPU, in proportion to their measured rates */
+    SLUICE_SPLIT_ADAPTIVE,   /* CPU and one GPU, in proportion to the measured rates */
     SLUICE_SPLIT_QUEUE       /* CPU and one GPU, from a common queue of blocks */
 };
 
@@ -38,11 +38,12 @@ struct sluice_device_plan {
     uint64_t budget_bytes;
     uint64_t minimum_bytes; /* the smallest budget that works */
     uint64_t total_bytes;
-    uint64_t slot_bytes;      /* of each of `streams` slots that blocks are copied to */
+    uint64_t slot_bytes;      /* size of each of the `streams` slots that blocks are copied to */
     uint64_t resident_blocks; /* blocks that are copied once and stay in GPU memory */
-    uint64_t resident_bytes;  /* of these blocks, in each GPU's memory */
-    uint64_t copied_bytes;    /* of other blocks per iteration; a maximum if the CPU shares work */
-    uint64_t host_bytes;      /* host memory for GPUs; part of sluice_plan.total_bytes */
+    uint64_t resident_bytes;  /* bytes of these blocks in the memory of each GPU */
+    /* bytes of other blocks copied per iteration; a maximum if the CPU shares work */
+    uint64_t copied_bytes;
+    uint64_t host_bytes; /* host memory for GPUs; part of sluice_plan.total_bytes */
     uint32_t streams;
     uint32_t count;     /* devices that divide the work, including groups of processors; 0: none */
     uint32_t described; /* 1: `name` is a chip, and no GPU was opened */
@@ -58,15 +59,18 @@ struct sluice_device_options {
     double split_fraction; /* with SLUICE_SPLIT_STATIC: 0 to 1 */
     uint64_t memory_bytes; /* limit per GPU; 0: most of the free memory */
     uint32_t streams;      /* per GPU; 0: chosen automatically */
-    /* For MTTKRP and decompositions. With SLUICE_DEVICE_GPU the number of GPUs in `numbers`; 0: the
-     * first GPU. Otherwise the number of groups of processors that divide the work, with
+    /* For MTTKRP and decompositions. With SLUICE_DEVICE_GPU: the number of GPUs in `numbers`; 0:
+     * the first GPU. Otherwise: the number of groups of processors that divide the work, with
      * run.threads threads each; 0: none. */
     uint32_t count;
-    uint32_t numbers[SLUICE_MAX_DEVICES]; /* of GPUs; a number may occur several times */
-    /* For plans with SLUICE_DEVICE_GPU only: plan for GPUs of this chip, which need not be in this
-     * machine ("a100", "a100-80gb", "h100", "h200", "b200", "l40s"), with memory_bytes each; 0:
-     * nine tenths of the chip's memory. NULL: the GPUs of this machine; if it has none and
-     * memory_bytes is set, an h100. Calls that compute return SLUICE_ERR_USAGE. */
+    /* numbers of the GPUs; a number may occur several times */
+    uint32_t numbers[SLUICE_MAX_DEVICES];
+    /*
+     * For plans with SLUICE_DEVICE_GPU only: plan for GPUs of this chip, which need not be in this
+     * machine ("a100", "a100-80gb", "h100", "h200", "b200", "l40s"). memory_bytes is then the limit
+     * per GPU; 0: nine tenths of the chip's memory. NULL: the GPUs of this machine; if it has none
+     * and memory_bytes is set, an h100. Calls that compute return SLUICE_ERR_USAGE.
+     */
     const char *chip;
     struct sluice_device_plan *plan; /* filled in by plan functions; NULL: no plan for GPUs */
 };
@@ -81,7 +85,7 @@ struct sluice_predict_options {
  * Math: values[i] = sum over r of weights[r] * A1(i1, r) * .. * AN(iN, r).
  * Shapes: coords[n] has `count` indices of mode n, from 0; `values` has space for `count` doubles.
  * Ownership: all arrays are the caller's.
- * Order: the same bits for any threads.
+ * Order: the same bits for any number of threads.
  * Errors: SLUICE_ERR_INPUT naming an entry outside the model; SLUICE_ERR_USAGE,
  * SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM, SLUICE_ERR_INTERRUPTED. On error,
  * `values` is unchanged after SLUICE_ERR_INPUT and otherwise undefined.
@@ -97,7 +101,7 @@ SLUICE_API enum sluice_status sluice_predict(const struct sluice_model *model,
 /* Format of predicted values. */
 enum sluice_predict_form {
     SLUICE_PREDICT_TEXT, /* a line for each row: indices, value, model, residual */
-    SLUICE_PREDICT_CSV,  /* the same with commas, after a header row */
+    SLUICE_PREDICT_CSV,  /* as SLUICE_PREDICT_TEXT, with commas, after a header row */
     SLUICE_PREDICT_NPY   /* f8, rows x 3: value, model, residual */
 };
 
@@ -107,7 +111,7 @@ struct sluice_predict_text_options {
     enum sluice_dialect dialect;   /* of the input; text formats only */
     enum sluice_index_base index_base;
     enum sluice_predict_form form; /* of the output */
-    uint32_t overwrite;            /* nonzero: replace an existing file */
+    uint32_t overwrite;            /* not 0: replace an existing file */
 };
 
 struct sluice_predict_report {
@@ -147,9 +151,9 @@ struct sluice_sweep_run {
     double fit;
     double seconds;
     double heldout_rmse;
-    double match; /* factor match score with the best run of its rank, once compared */
+    double match; /* factor match score with the best run of the same rank, once compared */
     enum sluice_stop_reason stop_reason; /* SLUICE_STOP_TOLERANCE or SLUICE_STOP_ITERATIONS */
-    uint32_t kept;                       /* nonzero: its factors are in `folder` */
+    uint32_t kept;                       /* not 0: the factors of the run are in `folder` */
     char folder[48];                     /* within the folder of the sweep */
 };
 
@@ -158,12 +162,13 @@ struct sluice_sweep_rank {
     uint64_t struct_bytes;
     uint32_t rank;
     uint32_t runs;
-    uint64_t best_seed; /* of the run with the largest fit */
+    uint64_t best_seed; /* seed of the run with the largest fit */
     double best_fit;
-    double agreement;   /* mean factor match score of the other runs with the best; NaN: none */
-    double consistency; /* core consistency (CORCONDIA) of the best run, percent; NaN: `note` */
-    uint64_t compared;  /* number of other runs */
-    char note[192];     /* reason if the core consistency is not known */
+    double agreement; /* mean factor match score of the other runs with the best; NaN: none */
+    /* core consistency (CORCONDIA) of the best run, percent; NaN: unknown, see `note` */
+    double consistency;
+    uint64_t compared; /* number of other runs */
+    char note[192];    /* reason if the core consistency is not known */
 };
 
 /* The rank that a sweep suggests. */
@@ -177,7 +182,7 @@ struct sluice_sweep_suggestion {
 
 /* Whether a sweep computes the core consistency of each rank's best run. */
 enum sluice_consistency {
-    SLUICE_CONSISTENCY_AUTO, /* if it needs no more than some minutes */
+    SLUICE_CONSISTENCY_AUTO, /* if it takes no more than a few minutes */
     SLUICE_CONSISTENCY_ALWAYS,
     SLUICE_CONSISTENCY_NEVER
 };
@@ -187,14 +192,15 @@ struct sluice_sweep_options {
     /* Options of each run; NULL: the defaults. The sweep uses the member `run` for itself, sets
      * seed, max_seconds, checkpoint_folder and restart, and requires init_folder NULL. */
     const struct sluice_cpd_options *cpd;
-    uint32_t runs;     /* per rank; 0: 1 */
-    uint32_t keep_all; /* nonzero: keep the factors of all runs; 0: of the best run per rank */
-    uint64_t seed;     /* of the first run of each rank; the others have seed + 1, .. */
+    uint32_t runs; /* per rank; 0: 1 */
+    /* not 0: keep the factors of all runs; 0: keep only those of the best run per rank */
+    uint32_t keep_all;
+    uint64_t seed; /* seed of the first run per rank; the other runs have seed + 1, .. */
     enum sluice_consistency consistency;
-    uint32_t restart;   /* nonzero: discard an earlier sweep in the folder */
-    double max_seconds; /* of the sweep; 0: no limit */
-    /* Called by the calling thread for every completed run, including those of earlier calls; NULL:
-     * no callback. A nonzero return value ends the sweep with SLUICE_ERR_INTERRUPTED. */
+    uint32_t restart;   /* not 0: discard an earlier sweep in the folder */
+    double max_seconds; /* limit for the whole sweep; 0: no limit */
+    /* The calling thread calls this for every completed run, including runs of earlier calls; NULL:
+     * no callback. A return value other than 0 ends the sweep with SLUICE_ERR_INTERRUPTED. */
     int (*completed)(void *context, const struct sluice_sweep_run *run);
 };
 
@@ -214,8 +220,8 @@ struct sluice_sweep;
  * the first run if memory does not suffice for the largest rank; SLUICE_ERR_IO if another process
  * uses the folder; those of sluice_cpd and sluice_model_save. On error, *ret_sweep is unchanged and
  * completed runs stay in the folder.
- * Cost: the cost of all runs, one pass for each core consistency, and reading factors to compare
- * them.
+ * Cost: the cost of all runs, one pass per core consistency, and reading the factors to compare
+ * runs.
  */
 SLUICE_API enum sluice_status sluice_sweep_ranks(const struct sluice_store *store,
                                                  const char *folder,
@@ -249,9 +255,9 @@ SLUICE_API enum sluice_status sluice_sweep_get_rank(const struct sluice_sweep *s
                                                     struct sluice_error *err);
 
 /*
- * Suggests a rank and its best run. Suggests the largest rank whose best run has a core consistency
- * of 80 % or more and whose runs agree to 0.9 or more; otherwise the largest rank whose runs agree;
- * otherwise no rank, and the run with the largest fit.
+ * Suggests a rank and its best run: the largest rank whose best run has a core consistency of 80 %
+ * or more and whose runs agree to 0.9 or more. If there is no such rank, suggests the largest rank
+ * whose runs agree to 0.9 or more; failing that, no rank and the run with the largest fit.
  * Errors: SLUICE_ERR_USAGE for a wrong struct_bytes. On error, `suggestion` is unchanged. Cost:
  * constant.
  */

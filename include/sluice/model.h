@@ -1,6 +1,6 @@
 /*
  * Models: the results of decompositions. A model is the sum over r of weights[r] times the outer
- * product of columns r of the factor matrices. It is in memory or in a run folder, which
+ * product of columns r of the factor matrices. A model is in memory or in a run folder, which
  * sluice_model_save and `sluice cpd` write: mode-1.npy, mode-2.npy, .. and lambda.npy.
  */
 #ifndef SLUICE_MODEL_H
@@ -36,7 +36,7 @@ SLUICE_API enum sluice_status sluice_model_create(uint32_t order,
 
 /*
  * Loads the model in a run folder. Weights are 1 if there is no lambda.npy. If `store` is not NULL,
- * the factors must have its shape, and the norm of the model is that of the store.
+ * the factors must have the shape of the store, and the model takes the norm of the store.
  * Ownership: the caller destroys *ret_model with sluice_model_destroy; `store` may be closed
  * earlier.
  * Errors: SLUICE_ERR_INPUT or SLUICE_ERR_FORMAT for missing files or other shapes, SLUICE_ERR_IO,
@@ -63,12 +63,12 @@ struct sluice_model_info {
     uint64_t struct_bytes;
     uint32_t order, rank;
     uint64_t dims[SLUICE_MAX_ORDER]; /* rows of each factor */
-    /* The rest describes the run of sluice_cpd. It is zero or NaN for other models. */
-    uint32_t iterations; /* completed */
+    /* The members below describe the run of sluice_cpd. For other models they are zero or NaN. */
+    uint32_t iterations; /* number of completed iterations */
     enum sluice_stop_reason stop_reason;
     double fit;
-    double norm;                           /* of the tensor, without held-out nonzeros */
-    uint32_t mode_order[SLUICE_MAX_ORDER]; /* of updates */
+    double norm;                           /* norm of the tensor, without held-out nonzeros */
+    uint32_t mode_order[SLUICE_MAX_ORDER]; /* order in which modes were updated */
     /* Iteration, from 1, and mode at which an unfinished run resumes from its checkpoint; 0: no
      * checkpoint. */
     uint32_t resume_iteration, resume_mode;
@@ -94,7 +94,7 @@ SLUICE_API enum sluice_status sluice_model_get_info(const struct sluice_model *m
  * Shapes: one weight for each component; `weights` has space for `count` doubles.
  * Ownership: the caller owns `weights`.
  * Errors: SLUICE_ERR_USAGE if the weights do not fit. On error, `weights` is unchanged. Cost:
- * copies them.
+ * copies the weights.
  */
 SLUICE_API enum sluice_status sluice_model_get_weights(const struct sluice_model *model,
                                                        double *weights,
@@ -106,7 +106,7 @@ SLUICE_API enum sluice_status sluice_model_get_weights(const struct sluice_model
  * Shapes: the factor is dims[mode] x rank; `factor` has space for `count` doubles.
  * Ownership: the caller owns `factor`.
  * Errors: SLUICE_ERR_USAGE if the factor does not fit, or for a mode that does not exist. On error,
- * `factor` is unchanged. Cost: copies it.
+ * `factor` is unchanged. Cost: copies the factor.
  */
 SLUICE_API enum sluice_status sluice_model_get_factor(const struct sluice_model *model,
                                                       uint32_t mode,
@@ -115,9 +115,9 @@ SLUICE_API enum sluice_status sluice_model_get_factor(const struct sluice_model 
                                                       struct sluice_error *err);
 
 /*
- * Returns the record of the run that made the model as JSON, or NULL without a record.
- * sluice_model_save writes it as run.json: plan, fit of every iteration, times, counters and
- * everything that is needed to repeat the run.
+ * Returns the record of the run that made the model as JSON, or NULL if there is no record. The
+ * record has the plan, the fit of every iteration, times, counters and everything that is needed to
+ * repeat the run. sluice_model_save writes the record as run.json.
  * Ownership: the text is valid until the model is destroyed. Cost: constant.
  */
 SLUICE_API const char *sluice_model_record(const struct sluice_model *model);
@@ -134,11 +134,11 @@ enum sluice_model_form {
 
 /*
  * Writes the model in a form other than SLUICE_MODEL_AUTO, without names of indices. Replaces each
- * file atomically. Removes the record of an earlier model first, and writes the record of the
- * model's run, if there is one, last: run.json in the folder, STEMrun.json or PATH.run.json.
- * Errors: SLUICE_ERR_USAGE for another form, SLUICE_ERR_UNSUPPORTED if the form cannot hold the
- * model, SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_MEMORY. On error, each file is the old or
- * the new one, and there is no record.
+ * file atomically. First removes the record of an earlier model. If the model has a record of its
+ * run, writes that record last, as run.json in the folder, STEMrun.json or PATH.run.json. Errors:
+ * SLUICE_ERR_USAGE for SLUICE_MODEL_AUTO or an unknown form, SLUICE_ERR_UNSUPPORTED if the form
+ * cannot hold the model, SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_MEMORY. On error, each file
+ * is the old or the new one, and there is no record.
  * Cost: writes the factors once.
  */
 SLUICE_API enum sluice_status sluice_model_save(const struct sluice_model *model,
@@ -150,7 +150,7 @@ struct sluice_model_export_options {
     uint64_t struct_bytes;
     struct sluice_run_options run; /* threads is not used */
     enum sluice_model_form form;
-    uint32_t overwrite; /* nonzero: replace existing files */
+    uint32_t overwrite; /* not 0: replace existing files */
     /* Store with the names of indices for CSV. NULL: the store that the run folder records, if it
      * still exists; for a model in memory, no names. */
     const char *store;
@@ -190,8 +190,8 @@ struct sluice_top_options {
     const uint32_t *modes;         /* mode_count numbers from 0; mode_count 0: all */
     uint32_t component_count;
     uint32_t mode_count;
-    uint32_t by_number; /* nonzero: components by number; 0: the heaviest first */
-    uint32_t by_signed; /* nonzero: the largest values; 0: the largest magnitudes */
+    uint32_t by_number; /* not 0: components in the order of their numbers; 0: the heaviest first */
+    uint32_t by_signed; /* not 0: the largest values; 0: the largest magnitudes */
     uint64_t rows;      /* per mode, up to a million; 0: 10 */
     const char *store;  /* store with names, as sluice_model_export_options.store */
 };
@@ -201,14 +201,14 @@ struct sluice_top_row {
     uint32_t component, mode; /* from 0 */
     uint64_t place;           /* rank among the top rows of component and mode, from 0 */
     uint64_t index;           /* from 0 */
-    double value;             /* in the factor */
-    double weight;            /* of the component; 1 without weights */
+    double value;             /* element of the factor */
+    double weight;            /* weight of the component; 1 if the model has no weights */
     const char *name, *title; /* of index and mode, UTF-8 without control characters; "": none */
 };
 
 /*
  * Finds the top rows of the components of a model and passes them to `row`. Rows come component by
- * component, mode by mode, in descending order. A nonzero return value of `row` ends the call,
+ * component, mode by mode, in descending order. A return value other than 0 of `row` ends the call,
  * which is not an error.
  * Ownership: a row and its texts are valid during the callback.
  * Errors: SLUICE_ERR_USAGE for components and modes that do not exist; SLUICE_ERR_INPUT if the
@@ -239,13 +239,13 @@ SLUICE_API enum sluice_status sluice_run_top(const char *folder,
 struct sluice_report_options {
     uint64_t struct_bytes;
     struct sluice_run_options run; /* uses memory_bytes */
-    uint64_t components;           /* maximum, the heaviest first, up to 4096; 0: 64 */
+    uint64_t components;           /* maximum number, up to 4096; the heaviest come first; 0: 64 */
     uint64_t rows;                 /* per mode of a component, up to 1000; 0: 10 */
     const char *store;             /* store with names, as sluice_model_export_options.store */
     /* For sluice_model_report: the record to show, in the format of sluice_model_record; NULL: the
      * record of the model. */
     const char *record;
-    uint64_t overwrite; /* nonzero: replace an existing file */
+    uint64_t overwrite; /* not 0: replace an existing file */
 };
 
 /*
@@ -267,7 +267,7 @@ SLUICE_API enum sluice_status sluice_model_report(const struct sluice_model *mod
  * sluice_model_report. `folder` is a run folder, a folder with only a checkpoint, or the folder of
  * a sweep.
  * Errors: those of sluice_model_report; SLUICE_ERR_INPUT if `folder` is none of these,
- * SLUICE_ERR_FORMAT if its files are damaged. On error, an existing file is unchanged.
+ * SLUICE_ERR_FORMAT if files in it are damaged. On error, an existing file is unchanged.
  * Cost: reads each factor file twice.
  */
 SLUICE_API enum sluice_status sluice_run_report(const char *folder,

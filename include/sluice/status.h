@@ -24,7 +24,7 @@ enum sluice_status {
     SLUICE_ERR_INPUT,       /* the input is malformed; `line` and `column` locate the fault */
     SLUICE_ERR_FORMAT,      /* not a sluice file, or a file that no version of sluice writes */
     SLUICE_ERR_UNSUPPORTED, /* valid, but beyond this version or a documented limit */
-    SLUICE_ERR_BUDGET,  /* the memory or disk budget is too small; the message has the minimum */
+    SLUICE_ERR_BUDGET,  /* the memory or disk budget is too small; the message states the minimum */
     SLUICE_ERR_IO,      /* the operating system refused or failed a file operation */
     SLUICE_ERR_NOSPACE, /* the disk, or the permitted part of it, is full */
     SLUICE_ERR_DAMAGED, /* a checksum or a count does not match: the file was altered */
@@ -42,7 +42,8 @@ enum sluice_status {
  * One fault. `message` is a sentence with the expected and the actual value, in UTF-8, without a
  * newline. Locations that do not apply are SLUICE_NOWHERE, or "" for `file`. `field` names the
  * option, argument or function that is wrong or must change, such as "memory_bytes"; `message` does
- * not. `other_field` names a second one. Both are static text, "" if they do not apply.
+ * not name it. `other_field` names a second option, argument or function. Both are static text, or
+ * "" if they do not apply.
  */
 struct sluice_error {
     enum sluice_status status;

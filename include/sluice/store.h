@@ -16,7 +16,7 @@ struct sluice_store;
 struct sluice_store_info {
     uint64_t struct_bytes;
     uint32_t order;
-    enum sluice_precision value_type; /* SLUICE_F32 if every value is exactly a float */
+    enum sluice_precision value_type; /* SLUICE_F32 if f32 represents every value exactly */
     uint64_t dims[SLUICE_MAX_ORDER];  /* mode sizes */
     uint64_t nnz;
     double norm;          /* 2-norm of all values */
@@ -25,14 +25,16 @@ struct sluice_store_info {
     uint64_t block_count;
     uint64_t tile_count;
     uint64_t max_block_bytes;
-    uint64_t content_sum; /* checksum of the nonzeros as the store numbers them, in any order */
+    /* checksum of the nonzeros in the store's numbering; their order does not matter */
+    uint64_t content_sum;
     enum sluice_codec codec;
     uint32_t relabelled_modes; /* bit n: the store numbers mode n by frequency */
     uint32_t named_modes;      /* bit n: indices of mode n have names */
-    uint32_t fiber_bits;       /* fibers are kept together in pieces of 2^fiber_bits indices .. */
-    uint32_t fiber_mode;       /* .. of this mode; fiber_bits 0: of no mode */
-    uint32_t key_bits;         /* bits of a linearized coordinate */
-    /* The input of the store, including appended inputs. */
+    /* fibers of fiber_mode are kept together in pieces of 2^fiber_bits indices; 0: not kept */
+    uint32_t fiber_bits;
+    uint32_t fiber_mode; /* the mode whose fibers are kept together, if fiber_bits is not 0 */
+    uint32_t key_bits;   /* bits of a linearized coordinate */
+    /* The members below describe the input of the store, including appended inputs. */
     uint64_t entries;
     uint64_t duplicates;     /* entries merged into an earlier entry */
     uint64_t explicit_zeros; /* entries of value zero, which are not stored */
@@ -73,7 +75,8 @@ SLUICE_API enum sluice_status sluice_store_get_info(const struct sluice_store *s
                                                     struct sluice_error *err);
 
 /* Describes appended input `number`, from 0 in the order of appending. Errors: SLUICE_ERR_USAGE
- * if there is no such input. On error, `appended` is unchanged. Cost: constant. */
+ * if the store has no appended input of this number. On error, `appended` is unchanged. Cost:
+ * constant. */
 SLUICE_API enum sluice_status sluice_store_get_appended(const struct sluice_store *store,
                                                         uint32_t number,
                                                         struct sluice_appended *appended,
@@ -87,12 +90,12 @@ SLUICE_API const char *sluice_store_title(const struct sluice_store *store, uint
 SLUICE_API uint64_t sluice_store_name_count(const struct sluice_store *store, uint32_t mode);
 
 /*
- * Stores the name of an index, in the numbering of the input, in *ret_name. A name is
+ * Stores the name of `index`, in the numbering of the input, in *ret_name. A name is
  * zero-terminated and may contain any other bytes. *ret_name is NULL if the index has no name.
- * Ownership: the store owns the text until the next call for the same store, or until it is closed.
- * Errors: SLUICE_ERR_USAGE for a mode or index that does not exist, SLUICE_ERR_DAMAGED,
- * SLUICE_ERR_IO, SLUICE_ERR_MEMORY. On error, *ret_name is unchanged or NULL.
- * Cost: low for ascending indices; otherwise two reads of some KiB.
+ * Ownership: the store owns the text, which is valid until the next call for the same store or
+ * until the store is closed. Errors: SLUICE_ERR_USAGE for a mode or index that does not exist,
+ * SLUICE_ERR_DAMAGED, SLUICE_ERR_IO, SLUICE_ERR_MEMORY. On error, *ret_name is unchanged or NULL.
+ * Cost: low for ascending indices; otherwise two reads of a few KiB.
  */
 SLUICE_API enum sluice_status sluice_store_get_name(struct sluice_store *store,
                                                     uint32_t mode,
@@ -104,7 +107,7 @@ SLUICE_API enum sluice_status sluice_store_get_name(struct sluice_store *store,
 struct sluice_layout_info {
     uint64_t struct_bytes;
     enum sluice_layout_kind kind;
-    uint32_t mode; /* of a sorted or fiber layout */
+    uint32_t mode; /* mode of a sorted or fiber layout */
     enum sluice_codec codec;
     uint32_t stripes; /* number of stripes; 0: the layout is in the store */
     uint64_t file_bytes;
@@ -118,7 +121,7 @@ SLUICE_API uint32_t sluice_store_layout_count(const struct sluice_store *store);
  * Describes layout `number`, from 0.
  * Errors: SLUICE_ERR_USAGE if there is no such layout, SLUICE_ERR_DAMAGED, SLUICE_ERR_IO,
  * SLUICE_ERR_MEMORY. On error, `info` is unchanged.
- * Cost: reads the list of stripes, a small file, if there is one.
+ * Cost: if the layout has stripes, reads the list of stripes, a small file.
  */
 SLUICE_API enum sluice_status sluice_store_get_layout(const struct sluice_store *store,
                                                       uint32_t number,
@@ -154,7 +157,7 @@ struct sluice_layout_options {
  * the layouts), SLUICE_ERR_NOSPACE, SLUICE_ERR_DAMAGED, SLUICE_ERR_MEMORY, SLUICE_ERR_INTERRUPTED.
  * On error, also after a crash, the store is valid without the new layout, and the same call
  * continues the work.
- * Cost: one or more passes over the store, as the memory budget requires, and writing the layout.
+ * Cost: one or more passes over the store, depending on the memory budget, and writing the layout.
  */
 SLUICE_API enum sluice_status sluice_layout_add(const char *path,
                                                 enum sluice_layout_kind kind,
@@ -164,8 +167,9 @@ SLUICE_API enum sluice_status sluice_layout_add(const char *path,
 
 /*
  * Removes a sorted or fiber layout, or the remains of an interrupted sluice_layout_add.
- * Errors: SLUICE_ERR_USAGE if there is neither, SLUICE_ERR_IO, SLUICE_ERR_MEMORY, and those of
- * sluice_store_open. On error, the store is valid, with or without the layout.
+ * Errors: SLUICE_ERR_USAGE if there is neither a layout nor remains, SLUICE_ERR_IO,
+ * SLUICE_ERR_MEMORY, and those of sluice_store_open. On error, the store is valid, with or without
+ * the layout.
  * Cost: opens the store and removes the files of the layout.
  */
 SLUICE_API enum sluice_status sluice_layout_drop(const char *path,
@@ -207,9 +211,9 @@ SLUICE_API enum sluice_status sluice_layout_gather(const char *path,
 struct sluice_check_options {
     uint64_t struct_bytes;
     struct sluice_run_options run;
-    uint32_t fast;         /* nonzero: verify checksums only, decode nothing */
+    uint32_t fast;         /* not 0: verify checksums only, decode nothing */
     uint32_t max_findings; /* stop after this number of faults; 0: 64 */
-    /* Called for each fault, from one thread at a time; NULL: no callback. */
+    /* Called for each fault, by one thread at a time; NULL: no callback. */
     void (*found)(void *context, const struct sluice_error *fault);
     /* Called with the name of each file that an interrupted layout change has left in the store.
      * Such a file is not a fault. NULL: no callback. */

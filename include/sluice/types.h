@@ -2,15 +2,16 @@
  * Types that the other headers share: versions, limits, enumerations, and parts of option structs.
  *
  * Versioned structs. Every struct of options, and every struct that a function fills in, begins
- * with `struct_bytes`. Set all of the struct to zero and struct_bytes to its size before the call:
+ * with `struct_bytes`. Before the call, set the whole struct to zero and `struct_bytes` to the size
+ * of the struct:
  *
  *     struct sluice_cpd_options options = {.struct_bytes = sizeof options};
  *
  * Zero is the default of every option, and a NULL pointer to options means all defaults. Later
  * versions add members at the end, so a program runs with any library of the same soname: the
  * library treats missing members as zero, fills in only the members that the caller's struct has,
- * and returns SLUICE_ERR_UNSUPPORTED if a member that it does not know is not zero. It returns
- * SLUICE_ERR_USAGE if struct_bytes is not set. A struct without struct_bytes never changes,
+ * and returns SLUICE_ERR_UNSUPPORTED if a member that it does not know is not zero. If struct_bytes
+ * is not set, the library returns SLUICE_ERR_USAGE. A struct without struct_bytes never changes,
  * including the shared parts (sluice_run_options, sluice_output_options, ..). Structs that the
  * library passes to a callback may grow at the end.
  */
@@ -66,23 +67,23 @@ sluice_parse_size(const char *text, uint64_t *ret_bytes, struct sluice_error *er
 struct sluice_progress {
     const char *phase;  /* short name of the current phase, such as "sort" */
     uint64_t done;      /* bytes, nonzeros or blocks, depending on the phase */
-    uint64_t total;     /* in the same unit; 0: unknown */
-    uint32_t iteration; /* of a decomposition, from 1; otherwise 0 */
-    uint32_t mode;      /* that a decomposition updates, from 0 */
+    uint64_t total;     /* in the unit of `done`; 0: unknown */
+    uint32_t iteration; /* iteration of a decomposition, from 1; 0 for other calls */
+    uint32_t mode;      /* mode that a decomposition updates, from 0 */
 };
 
-/* How a call runs: the member `run` of most option structs. */
+/* How a call runs. Most option structs have this struct as the member `run`. */
 struct sluice_run_options {
     /* Limit of the resident memory of the process, including arrays of the caller, in bytes. 0:
      * 80 % of the smaller of physical memory and the cgroup limit. */
     uint64_t memory_bytes;
     uint32_t threads; /* 0: one per processor */
-    /* A signal handler or another thread may set this flag to a nonzero value to stop the call,
-     * which then returns SLUICE_ERR_INTERRUPTED soon. The library sets it to 1 if a callback stops
-     * the call. NULL: no flag. */
+    /* A signal handler or another thread may set this flag to a value other than 0 to stop the
+     * call, which then returns SLUICE_ERR_INTERRUPTED soon. The library sets it to 1 if a callback
+     * stops the call. NULL: no flag. */
     sluice_atomic_int *stop;
-    /* Called from time to time, from one thread at a time. A nonzero return value stops the call.
-     * NULL: no callback. */
+    /* Called from time to time, by one thread at a time. A return value other than 0 stops the
+     * call. NULL: no callback. */
     int (*progress)(void *context, const struct sluice_progress *progress);
     void *context; /* passed to every callback of the options */
 };
@@ -92,7 +93,7 @@ enum sluice_precision { SLUICE_F32 = 1, SLUICE_F64 = 2 };
 
 /* Encoding of blocks. */
 enum sluice_codec {
-    SLUICE_CODEC_DEFAULT, /* packed; for a slice or permutation, the codec of its source */
+    SLUICE_CODEC_DEFAULT, /* packed; for a slice or permutation, the codec of the source store */
     SLUICE_CODEC_PACKED,
     SLUICE_CODEC_LZ4,
     SLUICE_CODEC_BLCO
@@ -101,28 +102,28 @@ enum sluice_codec {
 /* Whether a store numbers indices by frequency. This changes only the size of the store: arrays,
  * files and text use the numbering of the input. */
 enum sluice_relabel {
-    SLUICE_RELABEL_DEFAULT, /* none; for a slice or permutation, as its source */
+    SLUICE_RELABEL_DEFAULT, /* none; for a slice or permutation, as in the source store */
     SLUICE_RELABEL_NONE,
-    SLUICE_RELABEL_FREQUENCY /* if that makes the store smaller */
+    SLUICE_RELABEL_FREQUENCY /* number by frequency if that makes the store smaller */
 };
 
-/* The mode whose fibers a store keeps together in its order of nonzeros. */
+/* The mode whose fibers the order of nonzeros keeps together. */
 enum sluice_fibers {
     SLUICE_FIBERS_AUTO, /* the mode with the fewest pieces of fibers, or none */
     SLUICE_FIBERS_NONE,
     SLUICE_FIBERS_MODE /* fiber_mode */
 };
 
-/* How a store is written: the member `output` of options. */
+/* How a store is written. Options have this struct as the member `output`. */
 struct sluice_output_options {
     enum sluice_codec codec;
     enum sluice_relabel relabel;
     enum sluice_fibers fibers;
-    uint32_t fiber_mode; /* with SLUICE_FIBERS_MODE, from 0 */
-    /* With SLUICE_FIBERS_MODE: fibers are kept together in pieces of 2^fiber_bits indices, with 1
-     * to 24 bits; 0: 12. */
+    uint32_t fiber_mode; /* the mode of SLUICE_FIBERS_MODE, from 0 */
+    /* With SLUICE_FIBERS_MODE: fibers are kept together in pieces of 2^fiber_bits indices,
+     * fiber_bits from 1 to 24; 0: 12. */
     uint32_t fiber_bits;
-    uint32_t overwrite;      /* nonzero: replace an existing store once the new one is complete */
+    uint32_t overwrite;      /* not 0: replace an existing store once the new one is complete */
     uint64_t block_bytes;    /* target size of a block; 0: 4 MiB */
     const char *temp_folder; /* for data that does not fit into memory; NULL: next to the output */
     uint64_t max_temp_bytes; /* limit of temporary data; 0: no limit */
@@ -137,11 +138,12 @@ enum sluice_index_base {
 
 /* Format of an input. */
 enum sluice_dialect {
-    SLUICE_DIALECT_AUTO,          /* detected from the first bytes and lines */
-    SLUICE_DIALECT_TNS,           /* FROSTT and SPLATT: rows only */
-    SLUICE_DIALECT_PARTI,         /* order, dimensions, rows */
-    SLUICE_DIALECT_FROSTT_EXT,    /* "# extended FROSTT format" */
-    SLUICE_DIALECT_GENTEN,        /* sptensor, indices from 0 unless the header states another */
+    SLUICE_DIALECT_AUTO,       /* detected from the first bytes and lines */
+    SLUICE_DIALECT_TNS,        /* FROSTT and SPLATT: rows only */
+    SLUICE_DIALECT_PARTI,      /* order, dimensions, rows */
+    SLUICE_DIALECT_FROSTT_EXT, /* "# extended FROSTT format" */
+    /* sptensor, indices from 0 unless the header states another base */
+    SLUICE_DIALECT_GENTEN,
     SLUICE_DIALECT_TENSORTOOLBOX, /* sptensor, indices from 1 */
     SLUICE_DIALECT_TACO,          /* %%MatrixMarket tensor coordinate */
     SLUICE_DIALECT_MATRIXMARKET,  /* %%MatrixMarket matrix coordinate */
@@ -150,8 +152,8 @@ enum sluice_dialect {
     SLUICE_DIALECT_ALTO_BIN,      /* ALTO binary; never detected */
     SLUICE_DIALECT_NPZ,           /* pydata/sparse (COO) or scipy.sparse (COO, CSR, CSC) */
     SLUICE_DIALECT_NPY,           /* coordinates; the values are in another file */
-    SLUICE_DIALECT_NPY_ROWS,      /* the same, with one row per nonzero */
-    SLUICE_DIALECT_NPY_COLUMNS,   /* the same, with one column per nonzero */
+    SLUICE_DIALECT_NPY_ROWS,      /* coordinates with one row per nonzero */
+    SLUICE_DIALECT_NPY_COLUMNS,   /* coordinates with one column per nonzero */
     SLUICE_DIALECT_CSV            /* a table; in reports only */
 };
 

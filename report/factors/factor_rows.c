@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* Approximate numbers per read: larger reads are no faster. */
+/* Approximate count of matrix elements per read: larger reads are no faster. */
 enum { PIECE_NUMBERS = 64 * 1024 };
 
 static uint64_t piece_rows(uint32_t rank)
@@ -134,7 +134,7 @@ static bool weaker(const struct slc_top_row *a, const struct slc_top_row *b, boo
     return x < y || (x == y && a->row > b->row);
 }
 
-/* Inserts `row` at `at` or below it in a heap of `count`. */
+/* Inserts `row` at position `at`, or at a position below `at`, in a heap of `count` rows. */
 static void
 sink(struct slc_top_row *heap, uint64_t count, uint64_t at, struct slc_top_row row, bool by_signed)
 {
@@ -169,7 +169,8 @@ static void add_rows(void *context, const double *values, uint64_t first, uint64
 
             if (row.row < count) {
                 heap[row.row] = row;
-                /* The heap is full for the first time: order it from its end. */
+                /* The heap has just become full: establish the heap order, starting from the last
+                 * element. */
                 for (uint64_t at = count; row.row + 1 == count && at-- > 0;) {
                     sink(heap, count, at, heap[at], query->by_signed);
                 }

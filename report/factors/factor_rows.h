@@ -21,8 +21,9 @@ struct slc_factor_rows {
 /* Returns the memory of the functions below. */
 uint64_t slc_factor_rows_memory_bytes(uint32_t rank);
 
-/* Columns of a factor for pictures, cut into bands of about equally many rows. Each band has the
- * smallest and the largest value of its rows, so that no peak is lost in a long mode. */
+/* A band of rows of a column, for pictures. The bands of a column have about the same number of
+ * rows. A band stores the smallest and the largest value of the rows, so that no peak is lost in a
+ * large mode. */
 
 struct slc_band {
     double low;
@@ -36,13 +37,13 @@ struct slc_column_bands {
     uint32_t bands; /* per column, at least 1 */
 };
 
-/* Returns the number of bands per column: at most its rows. */
+/* Returns the number of bands per column: query->bands, but at most the number of rows. */
 uint32_t slc_column_bands_count(const struct slc_column_bands *query);
 
 /*
- * Fills `found` (column_count x slc_column_bands_count). Band k of `count` has the rows from k *
- * length / count, rounded up, to the start of the next band. Cost: reads the factor once. Errors:
- * those of slc_npy_rows_read; SLC_ERR_MEMORY. `found` is then undefined.
+ * Fills `found` (column_count x slc_column_bands_count). If a column has `count` bands, band k has
+ * the rows from k * length / count, rounded up, to the start of the next band. Cost: reads the
+ * factor once. Errors: those of slc_npy_rows_read; SLC_ERR_MEMORY. `found` is then undefined.
  */
 enum slc_status slc_column_bands_find(const struct slc_column_bands *query,
                                       struct slc_band *found,
@@ -67,7 +68,7 @@ struct slc_top_rows_query {
     bool by_signed; /* the largest values, not the largest magnitudes */
 };
 
-/* Returns the number of top rows per column: at most its rows. */
+/* Returns the number of top rows per column: query->rows, but at most the number of rows. */
 uint64_t slc_top_rows_count(const struct slc_top_rows_query *query);
 
 /*

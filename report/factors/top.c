@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-/* Small objects, and library pages that are touched later. */
+/* Memory for small objects and for library pages that are touched later. */
 enum { UNTOUCHED_BYTES = 4 << 20 };
 
 static enum slc_status
@@ -77,7 +77,7 @@ allocate_memory(const struct slc_top_options *options, struct slc_top *top, stru
         top->counts[i] = slc_min_u64(options->rows, top->run.dims[top->modes[i]]);
         rows += top->counts[i] * top->component_count;
     }
-    /* At most 16 modes of 4096 components of a million rows: far from 2^64. */
+    /* No overflow: at most 16 modes, 4096 components and a million rows. */
     uint64_t need = slc_memory_resident() + UNTOUCHED_BYTES + slc_run_names_bytes(&top->names) +
                     slc_factor_rows_memory_bytes(top->run.rank) +
                     slc_buffer_footprint(rows * sizeof *top->found[0], SLC_PAGES_SMALL);

@@ -21,7 +21,9 @@ struct slc_top_options {
     const struct slc_model_view *model; /* model in memory; borrowed */
     const uint32_t *components;         /* component_count numbers from 0; component_count 0: all */
     uint32_t component_count;
-    bool by_weight;        /* with all components: the heaviest first, otherwise by number */
+    /* if all components are selected: true for the heaviest first, false for the order of their
+     * numbers */
+    bool by_weight;
     const unsigned *modes; /* mode_count numbers from 0; mode_count 0: all */
     unsigned mode_count;
     uint64_t rows;         /* per mode, 1 to SLC_TOP_ROWS_MAX */
@@ -32,12 +34,12 @@ struct slc_top_options {
 
 /* Selected components and modes, and their top rows. */
 struct slc_top {
-    struct slc_run_folder run; /* for a model in memory: shape and weights */
+    struct slc_run_folder run; /* for a model in memory, only shape and weights */
     uint32_t component_count;
     uint32_t components[SLC_MAX_RANK]; /* from 0, in the order of output */
     unsigned mode_count;
     unsigned modes[SLC_MAX_ORDER];  /* from 0 */
-    uint64_t counts[SLC_MAX_ORDER]; /* top rows of each of `modes` */
+    uint64_t counts[SLC_MAX_ORDER]; /* number of top rows for each of `modes` */
     struct slc_top_row *found[SLC_MAX_ORDER];
     struct slc_run_names names;
     struct slc_buffer memory;

@@ -10,8 +10,8 @@
 
 /*
  * Style sheet within the page, in pieces, because C does not guarantee string literals of this
- * length. Text has a contrast of at least 7 to 1 with its background, lines and bars of more than 3
- * to 1, in both color schemes.
+ * length. Text has a contrast of at least 7 to 1 with its background, lines and bars have a
+ * contrast of more than 3 to 1, in both color schemes.
  */
 static const char *const style[] = {
     ":root{color-scheme:light dark;--ground:#fff;--panel:#f5f7f9;--text:#16202a;--dim:#445260;"
@@ -79,7 +79,7 @@ static const char *const style[] = {
     "border-radius:0 2px 2px 0;print-color-adjust:exact;-webkit-print-color-adjust:exact}\n",
     ".wide td,.wide tbody th{white-space:nowrap}.wide thead th{white-space:normal;"
     "vertical-align:bottom}\n",
-    /* A shadow at an end that can be scrolled further. */
+    /* Shows a shadow at each end that can be scrolled further. */
     ".scroll{overflow-x:auto;max-height:26rem;overflow-y:auto;"
     "background:linear-gradient(var(--ground) 40%,transparent) top/100% 2rem no-repeat local,"
     "linear-gradient(transparent,var(--ground) 60%) bottom/100% 2rem no-repeat local,"
@@ -144,7 +144,7 @@ void slc_page_table_end(struct slc_html *html)
     slc_html_put(html, "</tbody></table></div>\n");
 }
 
-/* Writes a value in words; lists and objects have one level. */
+/* Writes a value in words; lists and objects are written one level deep. */
 static void show_value(struct slc_html *html, const json_t *value, bool within)
 {
     const char *key;

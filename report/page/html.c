@@ -44,7 +44,7 @@ void slc_html_print(struct slc_html *html, const char *format, ...)
     }
 }
 
-/* Returns the length of the UTF-8 character at `at` and stores it; 0 for none. */
+/* Stores the UTF-8 character at `at` and returns its length; 0 if there is no valid character. */
 static unsigned decode(const char *at, uint32_t *character)
 {
     const unsigned char *byte = (const unsigned char *)at;
@@ -86,7 +86,7 @@ static const char *escape(uint32_t character)
 void slc_html_text(struct slc_html *html, const char *text)
 {
     const char *at = text;
-    const char *plain = at; /* start of the text that is not written yet */
+    const char *plain = at; /* start of the text that has not been written yet */
 
     while (at != NULL && *at != '\0') {
         uint32_t character;

@@ -1,7 +1,7 @@
 /*
  * Writes HTML to a file. Markup comes from the code; all text of files and users goes through
- * slc_html_text. The first fault is kept and nothing is written after it, so callers check the
- * status once, at the end.
+ * slc_html_text. The first fault is kept, and nothing is written after a fault, so callers check
+ * the status once, at the end.
  */
 #ifndef SLC_REPORT_PAGE_HTML_H
 #define SLC_REPORT_PAGE_HTML_H

@@ -10,7 +10,7 @@
 /*
  * A page consists of, in this order: slc_page_begin up to its title, a line that describes it;
  * slc_page_nav and an item for each section; slc_page_main and the content; slc_page_end. Names
- * come from the code, titles do not.
+ * come from the code; titles may come from files and users and are escaped.
  */
 void slc_page_begin(struct slc_html *html, const char *title);
 void slc_page_nav(struct slc_html *html);
@@ -19,7 +19,8 @@ void slc_page_main(struct slc_html *html);
 void slc_page_end(struct slc_html *html);
 
 /*
- * Returns the reason why a run stopped in words; an unknown reason is returned unchanged. Borrowed.
+ * Returns a phrase for the reason why a run stopped. An unknown reason is returned unchanged.
+ * Borrowed.
  */
 const char *slc_page_reason(const char *reason);
 
@@ -32,20 +33,20 @@ const char *slc_page_short_name(const char *path);
 /* Starts a section with its heading. */
 void slc_page_section(struct slc_html *html, const char *id, const char *title);
 
-/* Write a card, one of the key figures at the top within a list, and a note with markup that a
- * reader must see first. */
+/* Write a card, which is one of the key figures in the list at the top, and a note with markup,
+ * which a reader must see first. */
 void slc_page_card(struct slc_html *html, const char *name, const char *value);
 void slc_page_note(struct slc_html *html, const char *text);
 
 /* Returns a member of an object as a number; 0 if it is missing, negative or not a number. */
 double slc_page_number(const json_t *object, const char *name);
-/* The same as an integer below 2^63. */
+/* As slc_page_number, as an integer below 2^63. */
 uint64_t slc_page_count(const json_t *object, const char *name);
 
-/* Start a table or scrolling region, and a row. `name` comes from the code. */
+/* Start a table, a scrolling region, and a row. `name` comes from the code. */
 void slc_page_table(struct slc_html *html, const char *name);
 void slc_page_row(struct slc_html *html, const char *name, const char *value);
-/* Writes a row for a member; nothing if it is missing. */
+/* Writes a row for a member of an object. Writes nothing if the member is missing. */
 void slc_page_member(struct slc_html *html,
                      const char *label,
                      const json_t *object,

@@ -44,7 +44,7 @@ static bool make_axis(struct axis *axis, double low, double high, double least)
     return isfinite(axis->step) && axis->step > 0 && low + axis->step > low;
 }
 
-/* Extends the axis to whole steps, so that both ends have a number. */
+/* Extends the axis to whole steps, so that both ends are labelled. */
 static void widen_axis(struct axis *axis)
 {
     const double low = floor(axis->low / axis->step + 1e-9) * axis->step;
@@ -66,7 +66,7 @@ static double place_y(const struct axis *axis, double y)
     return HEIGHT - BOTTOM - (y - axis->low) / (axis->high - axis->low) * (HEIGHT - TOP - BOTTOM);
 }
 
-/* Draws horizontal lines with their numbers. */
+/* Draws horizontal lines labelled with their values. */
 static void draw_levels(struct slc_html *html, const struct axis *y)
 {
     for (unsigned i = 0; i < 12; i++) {
@@ -165,7 +165,7 @@ void slc_html_line(struct slc_html *html, const struct slc_html_line *line)
     draw_names(html, line->x_name, line->y_name);
 }
 
-/* Positions at equal distances, for items without distances. */
+/* Places items at equal distances, regardless of their labels. */
 static double place_step(size_t at, size_t count)
 {
     return LEFT + ((double)at + 0.5) / (double)count * (WIDTH - LEFT - RIGHT);
@@ -173,7 +173,7 @@ static double place_step(size_t at, size_t count)
 
 static void draw_steps(struct slc_html *html, const struct slc_html_steps *plot)
 {
-    /* Labels that fit with about five digits each. */
+    /* Label every `every`-th item, so that labels of about five digits fit. */
     const size_t every = 1 + plot->count / 11;
 
     for (size_t i = 0; i < plot->count; i++) {

@@ -12,7 +12,7 @@
 enum { SLC_PLOT_POINTS = 400 };
 
 struct slc_html_line {
-    const char *title; /* from the code, as all texts here */
+    const char *title; /* comes from the code, like all texts in this struct */
     const char *x_name;
     const char *y_name;
     const double *x; /* not descending */
@@ -26,7 +26,7 @@ struct slc_html_line {
 /* Draws a line through the points, with axes; if there are too few points, writes their values. */
 void slc_html_line(struct slc_html *html, const struct slc_html_line *line);
 
-/* Values of a few items, such as ranks, at equal distances. */
+/* A plot of values of a few items, such as ranks, at equal distances. */
 struct slc_html_steps {
     const char *title;
     const char *x_name;
@@ -40,13 +40,13 @@ struct slc_html_steps {
         double y;
     } * dots;
     size_t dot_count;
-    double low, high; /* range of the axis, at whose end points beyond it are drawn; empty: range of
-                         the points */
+    double low, high; /* range of the axis; points beyond the range are drawn at its ends; empty:
+                       * range of the points */
     double mark;      /* level with a broken line; NAN: none */
     size_t chosen;    /* highlighted item; `count`: none */
 };
 
-/* Draws a line through the points, with axes; without points, a text. */
+/* Draws a line through the points, with axes. Writes a text if there are no points. */
 void slc_html_steps(struct slc_html *html, const struct slc_html_steps *plot);
 
 /* Writes a row of a table of bars: a name, a value in words, and a bar of `share` of the width. */

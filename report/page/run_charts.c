@@ -7,7 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Rows of the table; from a longer run, rows and points of plots are picked evenly. */
+/* Maximum number of rows of the table. From a longer run, rows and points of plots are picked at
+ * equal distances. */
 enum { TABLE_ROWS = 200 };
 
 struct history {
@@ -312,7 +313,7 @@ static double over(double actual, double expected)
     return slc_ratio(actual, expected);
 }
 
-/* Writes the estimate that a run made from its own start. */
+/* Writes the estimate that a run derived from its own first measurements. */
 static void expected(struct slc_html *html, const struct slc_run_page *page)
 {
     const json_t *estimate = json_object_get(page->record, "estimate");

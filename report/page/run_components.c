@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Components that are open when the page loads. */
+/* Number of components that are expanded when the page loads. */
 enum { OPEN_COMPONENTS = 3 };
-/* Maximum characters of a name in a table, of up to four bytes each. */
+/* Maximum number of characters of a name in a table; a character has up to four bytes. */
 enum { NAME_CHARACTERS = 60 };
 
 static void weights(struct slc_html *html, const struct slc_run_page *page)
@@ -47,7 +47,7 @@ static void name(struct slc_html *html, struct slc_run_names *names, unsigned n,
         return;
     }
     html->status = slc_run_names_text(names, n, index, text, html->err);
-    /* A name in another direction than the page keeps its own direction. */
+    /* A right-to-left name keeps its own direction. */
     slc_html_put(html, "<td dir=\"auto\">");
     for (unsigned shown = 0; text[bytes] != '\0'; bytes++) {
         shown += ((unsigned char)text[bytes] & 0xc0) != 0x80;

@@ -1,5 +1,5 @@
-/* The page of a run. Its content comes from run.json, a checkpoint and factors, as far as they
- * exist; none of them is trusted. */
+/* The page of a run. The content comes from run.json, the checkpoint and the factors, as far as
+ * these files exist. None of these files is trusted. */
 #ifndef SLC_REPORT_PAGE_RUN_PAGE_H
 #define SLC_REPORT_PAGE_RUN_PAGE_H
 
@@ -15,7 +15,7 @@ struct slc_run_page {
     const char *folder;
     const json_t *record;             /* run.json; NULL: none */
     const json_t *checkpoint;         /* as printed by `sluice info --json`; NULL: none */
-    const struct slc_run_folder *run; /* of order 0 without factors */
+    const struct slc_run_folder *run; /* has order 0 if there are no factors */
 
     /* Components that are shown, the heaviest first, with their top rows and bands. */
     uint32_t component_count;
@@ -24,7 +24,7 @@ struct slc_run_page {
     struct slc_top_row *rows[SLC_MAX_ORDER];
     uint32_t band_counts[SLC_MAX_ORDER];
     struct slc_band *bands[SLC_MAX_ORDER];
-    struct slc_run_names *names; /* names of the indices of these rows */
+    struct slc_run_names *names; /* names of the indices of the top rows */
 };
 
 /* Writes the page. Errors: those of writing, and SLC_ERR_MEMORY. */

@@ -1,5 +1,5 @@
-/* The page of a sweep. Ranks are shown with the comparison in the record; ranks of an incomplete
- * sweep without a comparison are shown with their runs. */
+/* The page of a sweep. A rank is shown with the comparison in the record. In an incomplete sweep, a
+ * rank without a comparison is shown with a list of its runs. */
 #include "report/page/sweep_page.h"
 
 #include "base/memory/memory.h"
@@ -32,7 +32,8 @@ struct sweep_summary {
     const struct slc_sweep_record *record;
     struct slc_sweep_suggestion suggestion;
     unsigned count;
-    size_t chosen; /* index of the suggested rank, or of the rank with the result; count: none */
+    /* index of the suggested rank, or else of the rank whose best run is the result; count: none */
+    size_t chosen;
     bool heldout;
     struct rank_summary ranks[SLC_SWEEP_RANKS_MAX];
     uint32_t labels[SLC_SWEEP_RANKS_MAX];
@@ -51,8 +52,8 @@ static const struct slc_sweep_rank *find_compared(const struct slc_sweep_record 
     return NULL;
 }
 
-/* Collects the ranks of the runs, which are sorted by rank. If a forged record has more ranks than
- * a sweep can have, the rest is omitted. */
+/* Collects the ranks of the runs, which are sorted by rank. A forged record may have more ranks
+ * than a sweep can have; the excess ranks are omitted. */
 static void collect(struct sweep_summary *summary)
 {
     const struct slc_sweep_record *record = summary->record;
@@ -216,7 +217,8 @@ static double of_rank(enum measure measure, const struct rank_summary *rank)
                                     : rank->compared->agreement;
 }
 
-/* Collects points of runs, evenly picked, with the same maximum for each rank. */
+/* Collects points of runs. The points are picked at equal distances, with the same maximum per
+ * rank. */
 static size_t collect_dots(struct sweep_summary *summary, enum measure measure)
 {
     const unsigned most = ALL_DOTS / summary->count;

@@ -10,7 +10,7 @@
 struct slc_sweep_page {
     const char *folder;
     const struct slc_sweep_record *record; /* as read from the file */
-    const json_t *best; /* run.json of the best run, which has the command; NULL: none */
+    const json_t *best; /* run.json of the best run, which contains the command; NULL: none */
 };
 
 /* Writes the page. Errors: those of writing, and SLC_ERR_MEMORY. */

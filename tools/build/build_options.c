@@ -97,7 +97,8 @@ build_start(const struct build_options *options, const char *output, struct slc_
     return cleanup_watch(output, err);
 }
 
-/* Prints the modes with a verdict and its meaning; nothing if there are none. */
+/* Prints the modes that have a verdict, and the meaning of the verdict. Prints nothing if no mode
+ * has it. */
 static void report_verdict(const struct slc_relabel_report *report,
                            unsigned order,
                            enum slc_relabel_verdict verdict,
@@ -224,7 +225,7 @@ static enum slc_status fill_options(const struct build_options *build,
                                     struct slc_error *err)
 {
     SLC_TRY(reshape_transforms(transforms, &out->transforms, err));
-    /* Zero keeps the codec of the input store. */
+    /* A codec of zero keeps the codec of the input store. */
     if (build->codec != reshape_codec_choices[0]) {
         SLC_TRY(build_codec(build, &out->codec, err));
     }
@@ -235,9 +236,9 @@ static enum slc_status fill_options(const struct build_options *build,
     return build_fibers(build, &out->fibers, &out->run, err);
 }
 
-/* Length of a decoding trial. */
+/* Length of a decoding trial in seconds. */
 #define TRIAL_SECONDS 0.05
-/* Time to start, to sync and to finish. */
+/* Seconds to start, to sync and to finish. */
 #define ALWAYS_SECONDS 0.02
 
 static void estimate_times(const struct slc_reshape_forecast *found, struct forecast *forecast)

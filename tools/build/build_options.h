@@ -45,7 +45,7 @@ extern const char *const build_relabel_choices[];
                    .help = "renumber indices within the store by frequency if that makes it "      \
                            "smaller: none or frequency")
 
-/* Row of commands that make a store from another one. */
+/* Row of commands that make a store from another store. */
 #define BUILD_OPTION_ROW_FIBERS_AGAIN(type)                                                        \
     OPTION_ROW("fibers", OPTION_STRING, type, build.fibers, .value = "MODE", .fallback = "auto",   \
                .help = "mode whose fibers are kept together, as for sluice convert")
@@ -71,10 +71,10 @@ extern const char *const build_relabel_choices[];
     BUILD_RESOURCE_OPTION_ROWS(type, "output"), OPTION_ROW_OVERWRITE(type, build.force),           \
         BUILD_REPORT_OPTION_ROWS(type)
 
-/* All rows. */
+/* All option rows of commands that build a store. */
 #define BUILD_OPTION_ROWS(type) BUILD_STORE_OPTION_ROWS(type), BUILD_WORK_OPTION_ROWS(type)
 
-/* Parses --fibers. *run is set if the user names a mode. Errors: SLC_ERR_USAGE. */
+/* Parses --fibers. If the user names a mode, sets *run. Errors: SLC_ERR_USAGE. */
 enum slc_status build_fibers(const struct build_options *options,
                              enum slc_fibers *fibers,
                              struct slc_fiber_run *run,
@@ -98,7 +98,7 @@ enum slc_status build_codec(const struct build_options *options,
         (to)->publishing = cleanup_publishing;                                                     \
     } while (0)
 
-/* Returns the renumbering of indices. */
+/* Returns how the options renumber indices. */
 enum slc_relabel build_relabel(const struct build_options *options);
 
 /*
@@ -109,7 +109,7 @@ enum slc_status build_labels(const struct option_strings *labels,
                              struct slc_name_maps *names,
                              struct slc_error *err) SLC_NODISCARD;
 
-/* Number of threads: the option, or one per processor. */
+/* Returns the number of threads: the value of the option, or one per processor. */
 unsigned build_threads(const struct build_options *options);
 
 /*
@@ -135,7 +135,8 @@ void build_report_memory(uint64_t budget_bytes);
 extern const char *const reshape_codec_choices[];
 extern const char *const reshape_relabel_choices[];
 
-/* Rows of commands that reshape a store; codec and numbering default to those of the input. */
+/* Rows of commands that reshape a store. By default the result has the codec and numbering of the
+ * input store. */
 #define RESHAPE_OPTION_ROWS(type)                                                                  \
     OPTION_ROW("codec", OPTION_CHOICE, type, build.codec, .value = "NAME", .fallback = "keep",     \
                .choices = reshape_codec_choices,                                                   \
@@ -152,8 +153,8 @@ enum slc_status reshape_transforms(const struct option_strings *given,
                                    struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Completes the options, then reshapes the store and prints a report, or makes a dry run. Returns
- * the exit code.
+ * Adds the common options to the options of the operation, then reshapes the store and prints a
+ * report, or makes a dry run. Returns the exit code.
  */
 int reshape_run(const struct build_options *build,
                 const struct option_strings *transforms,

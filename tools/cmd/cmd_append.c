@@ -1,6 +1,6 @@
 /*
- * sluice append: adds nonzeros to a store. The new store is built next to the old one; their names
- * are exchanged at the end.
+ * sluice append: adds nonzeros to a store. The new store is built next to the old store; the names
+ * of the two are exchanged at the end.
  */
 #include "base/memory/checked.h"
 #include "convert/ingest/convert.h"

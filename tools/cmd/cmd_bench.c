@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In the order of the help. */
+/* Benchmarks, in the order of the help. */
 static const struct command *const benches[] = {
     &bench_stream, &bench_mttkrp, &bench_roofline, &bench_codec, &bench_convert, &bench_cpd,
     &bench_device, &bench_io,     &bench_pass,     &bench_ttv,   &bench_ttm,     NULL,

@@ -18,12 +18,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As in storage/verify/verify.c: pages first touched later; stack and arena of a thread. */
+/* As in storage/verify/verify.c: memory of pages that are first touched later, and memory per
+ * thread for its stack and arena. */
 #define UNTOUCHED_BYTES (UINT64_C(2) << 20)
 #define WORKER_BYTES    (UINT64_C(128) << 10)
 #define TRIAL_SECONDS   0.3
-#define BRIEF_SECONDS   0.02 /* at the start of a run */
-/* Cost relative to decoding a nonzero: comparing keys, ranges and sums, too; or only checksums. */
+#define BRIEF_SECONDS   0.02 /* seconds of the trial at the start of a run */
+/* Cost per nonzero relative to decoding it: of decoding it and comparing keys, ranges and sums; of
+ * computing only checksums. */
 #define CHECKED_DECODING 9.5
 #define CHECKSUM_SHARE   0.15
 
@@ -57,7 +59,8 @@ static void print_finding(void *context, const struct slc_error *fault)
     printf("%s\n", fault_text(&text, fault));
 }
 
-/* Prints a note: the command that completes or removes a file left by an interrupted run. */
+/* Prints a note with the command line that completes or removes a file left by an interrupted
+ * run. */
 static void print_leftover(void *context, const struct slc_leftover *leftover)
 {
     const struct operands *operands = context;
@@ -99,11 +102,11 @@ static enum slc_status forecast_check(const struct arguments *args,
         return slc_fail_budget(err, args->memory, fixed + each, "checking this store");
     }
     forecast->read_bytes = slc_manifest_file_bytes(&store->manifest);
-    /* Names are read as a whole, and then in pieces. */
+    /* Each file of names is read twice: as a whole, and then in pieces. */
     for (unsigned i = 0; i < store->manifest.names_count; i++) {
         forecast->read_bytes += store->manifest.names[i].file_bytes;
     }
-    /* Opening the store has already touched the pages that are otherwise touched later. */
+    /* Opening the store for the forecast has already touched these pages. */
     forecast->memory_bytes = fixed - UNTOUCHED_BYTES + workers * each;
     forecast_add_buffer(forecast, "process", fixed - UNTOUCHED_BYTES,
                         "program, libraries, index of blocks");
@@ -174,7 +177,7 @@ static enum slc_status dry_run(const struct job *job, struct slc_error *err)
                             job->path);
 }
 
-/* A signal ends a check at once, because it changes nothing. */
+/* A signal ends a check at once, because a check changes nothing. */
 static void end_check(void *unused)
 {
     (void)unused;

@@ -1,7 +1,7 @@
 /*
- * sluice completion: prints a completion script for bash, zsh or fish. It is generated from the
- * option tables of the commands and knows every command, option and choice, and which values are
- * files or folders.
+ * sluice completion: prints a completion script for bash, zsh or fish. The script is generated from
+ * the option tables of the commands. It completes every command, option and choice, and completes
+ * files and folders where a value is a path.
  */
 #include "tools/options/options.h"
 #include "tools/progress/console.h"
@@ -35,7 +35,7 @@ static bool is_word(const char *text, size_t bytes, const char *word)
     return bytes == strlen(word) && memcmp(text, word, bytes) == 0;
 }
 
-/* Adds one of the parts of a placeholder that are separated by bars. */
+/* Adds one part of a placeholder; bars separate the parts. */
 static void add_part(struct offer *offer, const char *part, size_t bytes)
 {
     if (is_word(part, bytes, "DIR")) {
@@ -50,8 +50,8 @@ static void add_part(struct offer *offer, const char *part, size_t bytes)
 
 /*
  * Derives the possible values from the kind of the option and the placeholder of its value: the
- * choices; or the lower-case words between bars, folders for DIR, and files for FILE, STEM or
- * *.npy. Nothing for numbers.
+ * choices, or else the lower-case words between bars, folders for DIR, and files for FILE, STEM or
+ * *.npy. Numbers have no possible values.
  */
 static void offer_of(const struct option *option, struct offer *offer)
 {
@@ -91,8 +91,8 @@ static void completion_each(const struct command *const *commands,
 }
 
 /*
- * Prints a help text up to its first semicolon. Characters in `special` are escaped by a backslash,
- * and single quotes are replaced by `quote`.
+ * Prints a help text up to its first semicolon. Characters in `special` are escaped with a
+ * backslash, and single quotes are replaced with `quote`.
  */
 static void completion_print_help(const char *help, const char *special, const char *quote)
 {
@@ -211,7 +211,7 @@ static void completion_print_bash(const struct command *const *commands)
 }
 
 /* Script for fish: a line per command and per option. */
-/* Within single quotes fish escapes a quote and a backslash by a backslash. */
+/* Within single quotes, fish escapes a quote and a backslash with a backslash. */
 static void print_fish_text(const char *text)
 {
     putchar('\'');
@@ -326,7 +326,7 @@ static void print_zsh_value(const struct option *option)
     }
 }
 
-/* Prints a name of an option, with the way its value is attached. */
+/* Prints a name of an option, and how a value is attached to the name. */
 static void print_zsh_name(const struct option *option, const char *name, char letter)
 {
     const bool repeated = option->kind == OPTION_MORE_STRINGS || option->kind == OPTION_MORE_MODES;

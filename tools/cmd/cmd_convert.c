@@ -84,7 +84,8 @@ static const struct option options[] = {
     {.name = NULL}};
 
 /*
- * Reads --value, a type, or with --columns possibly a column. Sets *column to the column, or NULL.
+ * Reads --value, which is a type or, with --columns, possibly the name of a column. Sets *column to
+ * the column, or to NULL for a type.
  */
 static enum slc_status read_value(const struct arguments *args,
                                   struct slc_convert_options *out,
@@ -156,7 +157,8 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 
-/* Coordinates in .npy files start at 0, as in NumPy. Prints a note if that looks wrong. */
+/* Coordinates in .npy files start at 0, as in NumPy. Prints a note if the indices suggest base
+ * 1. */
 static void warn_about_npy(const struct slc_convert_report *report, const struct arguments *args)
 {
     bool from_one = args->input.index_base[0] == 'a' && report->dialect >= SLC_DIALECT_NPY &&
@@ -171,7 +173,7 @@ static void warn_about_npy(const struct slc_convert_report *report, const struct
     }
 }
 
-/* Prints a note if the base 1 was only assumed and looks wrong. */
+/* Prints a note if base 1 was only assumed and the indices suggest another base. */
 static void warn_about_base(const struct slc_convert_report *report)
 {
     if (!report->base_assumed || report->index_base != 1) {

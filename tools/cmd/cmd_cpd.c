@@ -1,6 +1,7 @@
 /*
- * sluice cpd: CP-ALS of a store, streamed. Opens and plans, runs the solver with callbacks that
- * report and log, writes the model and run.json, and maps the reason for stopping to an exit code.
+ * sluice cpd: CP-ALS of a store that is streamed. Opens and plans, runs the solver with callbacks
+ * that report and log, writes the model and run.json, and maps the reason for stopping to an exit
+ * code.
  */
 #include "base/error/clock.h"
 #include "report/json_plan.h"
@@ -34,12 +35,12 @@ static const struct option options[] = {
     {"consistency", OPTION_CHOICE, offsetof(struct arguments, consistency), .value = "WHEN",
      .fallback = "auto", .choices = consistency_choices,
      .help = "in a sweep: compute the core consistency of the best run of each rank: always, never "
-             "or auto (if that needs at most some minutes)"},
+             "or auto (if that takes at most a few minutes)"},
     {"iters", OPTION_U64, offsetof(struct arguments, iterations), .alias = "maxiters",
      .letter = 'i', .value = "N", .fallback = "50", .maximum = 1000000000,
-     .help = "maximum number of iterations; 0 writes the start"},
+     .help = "maximum number of iterations; 0: write the initial factors"},
     {"tol", OPTION_DOUBLE, offsetof(struct arguments, tolerance), .value = "T", .fallback = "1e-5",
-     .help = "stop when the fit changes by less; 0: never"},
+     .help = "stop when the fit changes by less than T; 0: never"},
     {"maxsecs", OPTION_DOUBLE, offsetof(struct arguments, max_seconds), .value = "S",
      .fallback = "0", .help = "stop after S seconds, with exit code 75; 0: no limit"},
     {"reg", OPTION_DOUBLE, offsetof(struct arguments, regularization), .value = "X",
@@ -47,7 +48,7 @@ static const struct option options[] = {
      .help = "regularization: a number added to the diagonal of every Gram matrix"},
     {"seed", OPTION_U64, offsetof(struct arguments, seed), .value = "N", .fallback = "0",
      .maximum = INT64_MAX,
-     /* maximum that JSON can represent */ .help = "seed of the random start"},
+     /* maximum of a JSON integer */ .help = "seed of the random start"},
     {"init", OPTION_STRING, offsetof(struct arguments, init), .value = "random|DIR",
      .fallback = "random",
      .help = "start: uniform random, or the factors mode-1.npy, mode-2.npy, .. of a folder"},
@@ -227,8 +228,8 @@ static void show_start(struct cpd *cpd)
 }
 
 /*
- * Without --mode-order the plan chooses the order of modes, from memory, threads and layouts. A
- * resumed run keeps the order of its start.
+ * Without --mode-order the plan chooses the order of modes, depending on memory, threads and
+ * layouts. A resumed run keeps the order that was chosen when the run started.
  */
 static enum slc_status keep_mode_order(struct cpd *cpd, struct slc_error *err)
 {
@@ -455,7 +456,7 @@ int cpd_run_one(struct cpd *cpd, const struct operands *operands)
     return code;
 }
 
-/* In a sweep, plans each rank once, because the runs of a rank are alike. */
+/* In a sweep, plans each rank once, because all runs of a rank have the same plan. */
 static int dry_run_all(struct cpd *cpd, const struct operands *operands)
 {
     int code = 0;

@@ -28,9 +28,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Length of a trial of decoding and formatting. */
+/* Length in seconds of a trial of decoding and formatting. */
 #define TRIAL_SECONDS 0.3
-#define BRIEF_SECONDS 0.02 /* at the start of a run */
+#define BRIEF_SECONDS 0.02 /* length of the trial at the start of a run */
 /* Cost of writing rows in order, relative to formatting them. */
 #define IN_ORDER 1.6
 
@@ -73,7 +73,7 @@ static bool ends_with(const char *text, const char *ending)
     return length > strlen(ending) && strcmp(text + length - strlen(ending), ending) == 0;
 }
 
-/* Rejects names whose suffix means a format that is not written. */
+/* Rejects an output name whose suffix is that of a format that cannot be written. */
 static enum slc_status check_suffix(const char *output, struct slc_error *err)
 {
     static const char *const packed[] = {".gz", ".bz2", ".xz", ".zst", ".lz4"};
@@ -121,7 +121,8 @@ static enum slc_status choose_form(const struct arguments *args,
                : status;
 }
 
-/* Mean length of a number as text, "-1.2345678901234567e-01" and a separator: half are negative. */
+/* Mean length of a number as text, such as "-1.2345678901234567e-01", with a separator. Half of the
+ * numbers are assumed to be negative. */
 #define NUMBER_BYTES 23.5
 enum {
     TOUCHED_BYTES = 2 << 20, /* pages of program and libraries that are touched later */
@@ -376,8 +377,8 @@ static enum slc_status export_tensor(const struct arguments *args,
 }
 
 /*
- * Returns whether `folder` belongs to a sweep. Reading it as a run then fails with a message that
- * names its runs.
+ * Returns whether `folder` belongs to a sweep. If it does, reading it as a run fails with a message
+ * that names the runs of the sweep.
  */
 static enum slc_status is_sweep(const char *folder, bool *found, struct slc_error *err)
 {

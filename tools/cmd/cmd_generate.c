@@ -133,9 +133,9 @@ static void print_report(const struct slc_generate_options *options_used,
     build_report_memory(options_used->memory_bytes);
 }
 
-/* Smaller tensors are generated faster than their forecast. */
+/* Generating a smaller tensor takes less time than the forecast. */
 #define AHEAD_NNZ_MIN 100000
-/* Time to start, to sync and to finish. */
+/* Seconds to start, to sync and to finish. */
 #define ALWAYS_SECONDS 0.05
 
 static void estimate_times(const struct slc_generate_forecast *found, struct forecast *forecast)
@@ -156,7 +156,7 @@ static void estimate_times(const struct slc_generate_forecast *found, struct for
     }
 }
 
-/* The tensor to generate, and the extent of its forecast. */
+/* The tensor to generate, and how much is measured for the forecast. */
 struct job {
     const struct slc_generate_options *generate;
     bool no_probe, brief;

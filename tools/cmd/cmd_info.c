@@ -89,12 +89,12 @@ struct used_range {
 };
 
 /*
- * Properties of a layout that the manifest does not contain: its order, and the partitions of a
- * sorted one.
+ * Properties of a layout that the manifest does not contain: the order of nonzeros, and the
+ * partitions of a sorted layout.
  */
 struct layout_stats {
     struct slc_fiber_run run;
-    uint64_t fibers; /* of fiber-n */
+    uint64_t fibers; /* number of nonempty fibers of a fiber-n layout */
     uint64_t count;
     uint64_t smallest_nnz;
     uint64_t largest_nnz;
@@ -123,7 +123,8 @@ static double cells_of(const struct slc_manifest *manifest)
 }
 
 /*
- * Lower bound of the mean number of bits for a set of this size and shape: log2(e * cells / nnz).
+ * Returns a lower bound of the mean number of bits per coordinate for a tensor of this size and
+ * shape: log2(e * cells / nnz).
  */
 static double ideal_bits(const struct slc_manifest *manifest)
 {
@@ -136,8 +137,8 @@ static double index_bits(const struct slc_manifest *manifest, const struct slc_s
 }
 
 /*
- * Finds the smallest and largest index of mode n in all blocks. Numbering by falling frequency uses
- * all indices of the range, so the range can be mapped back exactly.
+ * Finds the smallest and largest index of mode n in all blocks. If the store numbers the mode by
+ * frequency, every number in the range is used, so the range can be mapped back exactly.
  */
 static enum slc_status find_range(const struct slc_store *store,
                                   unsigned n,
@@ -174,7 +175,7 @@ find_ranges(const struct slc_store *store, struct used_range *ranges, struct slc
     return SLC_OK;
 }
 
-/* Reads the index of a further layout and counts its partitions. */
+/* Reads the index of a layout other than the first and counts the partitions. */
 static enum slc_status read_layout_stats(const struct slc_store *store,
                                          const struct slc_store_layout *layout,
                                          struct layout_stats *stats,
@@ -385,7 +386,7 @@ static void print_modes(const struct slc_store *store, const struct used_range *
     }
 }
 
-/* Prints a layout: its file, the size of its coordinates, its order, and its partitions. */
+/* Prints the file, the size of the coordinates, the order and the partitions of a layout. */
 static void
 print_layout(const struct slc_manifest *manifest, unsigned i, const struct layout_stats *stats)
 {
@@ -413,7 +414,7 @@ print_layout(const struct slc_manifest *manifest, unsigned i, const struct layou
     }
 }
 
-/* Prints texts of foreign origin, without control characters for the terminal. */
+/* Prints texts that come from files, without control characters. */
 static void print_origin(const struct slc_store_origin *found)
 {
     struct slc_store_origin origin = *found;

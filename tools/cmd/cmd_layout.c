@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kinds of further layouts. */
+/* Kinds of layouts that can be added. */
 enum { LAYOUT_KINDS = 2 };
 
 struct arguments {
@@ -43,9 +43,9 @@ struct arguments {
 struct layout_changes {
     uint32_t add[LAYOUT_KINDS];
     uint32_t drop[LAYOUT_KINDS];
-    uint32_t move[LAYOUT_KINDS]; /* further layouts to stripe or gather */
-    bool move_blco;              /* also the first layout */
-    bool move_all;               /* all layouts */
+    uint32_t move[LAYOUT_KINDS]; /* layouts to stripe or gather, except the first */
+    bool move_blco;              /* stripe or gather the first layout */
+    bool move_all;               /* stripe or gather all layouts */
 };
 
 static const enum slc_layout_kind kinds[LAYOUT_KINDS] = {SLC_LAYOUT_SORTED, SLC_LAYOUT_FIBER};
@@ -88,8 +88,8 @@ static enum slc_status parse_modes(
     return SLC_OK;
 }
 
-/* Parses a list of layouts; NULL: none. *blco (may be NULL) is set for the first layout. Errors:
- * SLC_ERR_USAGE. */
+/* Parses a list of layouts; NULL: none. If the list contains the first layout, sets *blco; `blco`
+ * may be NULL. Errors: SLC_ERR_USAGE. */
 static enum slc_status parse_layouts(const char *option,
                                      const char *list,
                                      unsigned order,
@@ -170,11 +170,11 @@ struct layout_expected {
     struct forecast_ahead ahead;
     const struct slc_relayout *layouts;
     uint64_t made_bytes; /* actual size of the files */
-    bool resumed;        /* part of an interrupted build existed: less is read and written */
+    bool resumed;        /* fewer bytes are read and written: part of a build existed */
 };
 
-/* Prints the layouts according to the manifest only, because another run may be changing or
- * replacing the store. Errors: as slc_manifest_read. */
+/* Prints the layouts that the manifest lists and reads nothing else, because another run may be
+ * changing or replacing the store. Errors: as slc_manifest_read. */
 static enum slc_status print_list(const char *store, struct slc_error *err)
 {
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
@@ -218,21 +218,21 @@ static void print_head(enum slc_layout_kind kind, unsigned mode, const struct sl
     }
 }
 
-/* Estimates the size from the size of the first layout, plus half a page of padding and an index
- * entry per partition. */
+/* Estimates the size of a layout: the size of the first layout, plus half a page of padding and an
+ * index entry per partition. */
 static double disk_bytes(const struct slc_layout_info *info, const struct slc_sorted_plan *plan)
 {
     return (double)info->file_bytes +
            (double)plan->cuts.count * (2048.0 + 88.0 + 16.0 * info->order);
 }
 
-/* Length of a decoding trial. */
+/* Length of a decoding trial in seconds. */
 #define TRIAL_SECONDS 0.3
-/* Cost per nonzero relative to decoding: counting or gathering it in a scan; sorting and encoding
- * it. */
+/* Cost per nonzero relative to decoding it: of counting or gathering it in a scan; of sorting and
+ * encoding it. */
 #define SCAN_OF_DECODE 4.0
 #define SORT_OF_DECODE 80.0
-/* Time to start, to sync and to finish. */
+/* Seconds to start, to sync and to finish. */
 #define ALWAYS_SECONDS 0.05
 
 /* Estimates bytes and time, and checks the disk space. */
@@ -273,7 +273,7 @@ static enum slc_status estimate_build(const struct slc_relayout *layouts,
     return SLC_OK;
 }
 
-/* Part of the memory for encoders and writer that is touched (measured: 0.21 to 0.45). */
+/* Fraction of the memory for encoders and writer that is touched (measured: 0.21 to 0.45). */
 #define ENCODERS_FILLED 0.35
 /* Time to sort, encode and write, relative to a counting scan (measured: 1.2 to 3.6). */
 #define WRITE_OF_SCAN 2.5
@@ -316,7 +316,7 @@ static void print_plan(const struct slc_relayout *layouts,
     printf("  %-12s about %s\n", "disk", format_data(&a, disk_bytes(info, plan)));
 }
 
-/* Prints the layout that was built; `verbose`: also its scans and times. */
+/* Prints the layout that was built and, with `verbose`, the scans and times. */
 static void print_report(const struct slc_relayout *layouts,
                          enum slc_layout_kind kind,
                          unsigned mode,
@@ -433,7 +433,8 @@ static enum slc_status drop_layout(struct slc_relayout *layouts,
     return SLC_OK;
 }
 
-/* Parses folders and makes them absolute. At most SLC_MAX_STRIPES. Errors: SLC_ERR_USAGE. */
+/* Parses folders and makes them absolute. There are at most SLC_MAX_STRIPES folders. Errors:
+ * SLC_ERR_USAGE. */
 static enum slc_status
 parse_folders(const char *text, char **folders, unsigned *count, struct slc_error *err)
 {

@@ -1,4 +1,4 @@
-/* sluice mttkrp: one MTTKRP of a store with factors from a folder, streamed. */
+/* sluice mttkrp: computes one MTTKRP of a streamed store with factors from a folder. */
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
 #include "engine/executor/gpu_group.h"
@@ -56,8 +56,8 @@ static const struct option options[] = {
     {.name = NULL}};
 
 /*
- * Finds the rank of the factors from the file of the smallest mode. This happens before the plan,
- * because a plan made after loading the factors would count them twice.
+ * Finds the rank of the factors from the file of the smallest mode. The rank is read from the file
+ * before planning, because a plan made after loading the factors would count their memory twice.
  */
 static enum slc_status find_rank(const struct slc_manifest *manifest,
                                  const char *folder,

@@ -25,10 +25,11 @@
 struct plan_product {
     enum slc_layout_kind layout; /* layout to read */
     uint64_t layout_bytes;
-    uint64_t fibers;            /* number of nonempty fibers; 0 if the layout does not record it */
-    bool ttv_sorts;             /* sums are not in the order of the result */
-    bool ttm_sorts;             /* no layout with whole fibers: a temporary store is built */
-    bool ttm_needs_layout;      /* and the mode is too large for one */
+    uint64_t fibers; /* number of nonempty fibers; 0 if the layout does not record it */
+    bool ttv_sorts;  /* sums are not in the order of the result */
+    bool ttm_sorts;  /* no layout with whole fibers: a temporary store is built */
+    /* ttm_sorts is true, and the mode is too large for a temporary store */
+    bool ttm_needs_layout;
     uint64_t ttv_minimum_bytes; /* minimum budgets */
     uint64_t ttm_minimum_bytes;
     /* Minimum device memory, if a device multiplies; 0: no device. */
@@ -36,8 +37,8 @@ struct plan_product {
 };
 
 /*
- * Plans a product with a vector in one mode. A budget that is too small is not an error; the
- * minimum is recorded.
+ * Plans a product with a vector in one mode. If the budget is too small, this is not an error: the
+ * plan records the minimum budget.
  */
 static enum slc_status plan_ttv(const struct slc_store *store,
                                 const struct session_options *options,
@@ -87,7 +88,7 @@ static uint64_t device_minimum(const struct slc_device *device,
     const enum slc_status status =
         slc_products_plan(device, reader, &shape, 0, &plan, &host_bytes, NULL);
 
-    /* Device memory that is too small is not an error either. */
+    /* If the device memory is too small, this is not an error either. */
     return status == SLC_OK || status == SLC_ERR_BUDGET ? plan.minimum_bytes : 0;
 }
 
@@ -129,9 +130,9 @@ static enum slc_status plan_ttm(const struct slc_store *store,
 }
 
 /*
- * Plans the products in every mode, with `columns` columns of a matrix. Modes of the result count
- * as in the store. `device` may be NULL. Errors: those of opening layouts; a budget that is too
- * small is not an error.
+ * Plans the products in every mode, for matrices with `columns` columns. Modes of the result keep
+ * the numbers that they have in the store. `device` may be NULL. Errors: those of opening layouts;
+ * a budget that is too small is not an error.
  */
 static enum slc_status plan_products(const struct slc_store *store,
                                      const struct session_options *options,
@@ -150,7 +151,7 @@ static enum slc_status plan_products(const struct slc_store *store,
     return status;
 }
 
-/* Prints which products of a mode must sort, and how to avoid it. */
+/* Prints which products of a mode must sort, and how to avoid sorting. */
 static void
 print_sorting(const struct slc_store *store, const struct plan_product *product, unsigned mode)
 {

@@ -1,6 +1,6 @@
 /*
- * sluice predict: computes the values of a model at the coordinates of a text and compares them
- * with its values.
+ * sluice predict: computes the values of a model at the coordinates in a text and compares them
+ * with the values in the text.
  */
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
@@ -25,7 +25,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Small objects, pages of libraries that are touched later, and the decoder of compressed text. */
+/* Memory for small objects, for pages of libraries that are touched later, and for the decoder of
+ * compressed text. */
 static const uint64_t untouched_bytes = UINT64_C(24) << 20;
 static const uint64_t thread_bytes = UINT64_C(256) << 10;
 
@@ -156,7 +157,7 @@ static uint64_t budget_of(const struct prediction *prediction)
     return prediction->args.memory != 0 ? prediction->args.memory : slc_memory_total() / 5 * 4;
 }
 
-/* Checks the budget. Everything else is in memory before the first factor is read. */
+/* Checks the budget. Called when everything except the factors is in memory. */
 static enum slc_status check_budget(const struct prediction *prediction, struct slc_error *err)
 {
     const struct slc_run_folder *run = &prediction->run;
@@ -180,8 +181,8 @@ static enum slc_status check_budget(const struct prediction *prediction, struct 
 }
 
 /*
- * Fraction of the memory for rows and their text that is touched; pages of program and libraries
- * that are touched later.
+ * Fraction of the memory for rows and their text that is touched, and memory for pages of program
+ * and libraries that are touched later.
  */
 #define ROWS_FILLED 0.5
 static const uint64_t touched_bytes = UINT64_C(2) << 20;
@@ -204,7 +205,7 @@ static void estimate_times(const struct prediction *prediction,
                       slc_ratio((double)forecast->written_bytes, forecast->write_rate));
 }
 
-/* Makes the forecast. The folder of the run was read; its factors need not be. */
+/* Makes the forecast. Needs: the folder of the run was read. The factors need not be read. */
 static enum slc_status forecast_predictions(const struct prediction *prediction,
                                             bool brief,
                                             struct slc_predict_forecast *found,
@@ -323,8 +324,8 @@ print_json(const struct prediction *prediction, const char *folder, struct slc_e
 }
 
 /*
- * Prints the summary as text; on standard error if the values are written to standard output, so
- * that they can be piped.
+ * Prints the summary as text; The summary goes to standard error if the values are written to
+ * standard output, so that the values can be piped.
  */
 static void print_summary(const struct prediction *prediction)
 {

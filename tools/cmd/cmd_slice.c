@@ -26,7 +26,7 @@ static const struct option options[] = {
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
-/* Parses "3=100..200", the ranges of mode 3. */
+/* Parses the ranges of a mode, such as "3=100..200" for mode 3. */
 static enum slc_status
 parse_mode(const char *text, struct slc_ranges *ranges, struct slc_error *err)
 {

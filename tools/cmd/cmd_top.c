@@ -103,8 +103,8 @@ static enum slc_status print_text(struct listing *listing, struct slc_error *err
 }
 
 /*
- * Prints the JSON object row by row. A tree of all rows would take about 600 bytes per row, beyond
- * the budget.
+ * Prints the JSON object row by row. A JSON tree of all rows would take about 600 bytes per row,
+ * which the budget does not include.
  */
 static enum slc_status print_value(json_t *value, struct slc_error *err)
 {
@@ -118,7 +118,8 @@ static enum slc_status print_value(json_t *value, struct slc_error *err)
     return status;
 }
 
-/* Prints the members of `object` and the start of one more, a list, which "]}" ends. */
+/* Prints the members of `object` and the start of one more member, `list`, which is a JSON list.
+ * The caller prints "]}" at the end. */
 static enum slc_status print_open(json_t *object, const char *list, struct slc_error *err)
 {
     char *text = NULL;

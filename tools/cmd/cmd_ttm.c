@@ -1,6 +1,6 @@
 /*
- * sluice ttm: multiplies a tensor with a matrix. The result is the coordinates of the fibers, and a
- * dense row per fiber.
+ * sluice ttm: multiplies a tensor with a matrix. The result has two files: the coordinates of the
+ * fibers, and a dense row per fiber.
  */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
@@ -60,8 +60,8 @@ static double operations(const struct ttm_product *product)
 }
 
 /*
- * Returns the number of fibers of the result: exact for a layout that counts them, otherwise an
- * upper bound, the nonzeros or the cells of the other modes.
+ * Returns the number of fibers of the result: exact for a layout that records the number, otherwise
+ * an upper bound: the number of nonzeros, or of cells of the other modes.
  */
 static uint64_t ttm_fibers_most(const struct ttm_product *product)
 {
@@ -97,7 +97,7 @@ static const char *layout_text(const struct ttm_product *product)
     return slc_layout_name(slc_reader_info(product->run.order.reader)->layout);
 }
 
-/* Describes the device for the report; `done`: with the work it did. */
+/* Describes the device for the report. If `done`, includes the work that the device did. */
 static struct product_gpu describe_gpu(const struct ttm_product *product, bool done)
 {
     return (struct product_gpu){.choice = &product->run.choice,
@@ -353,8 +353,8 @@ static enum slc_status multiply(struct ttm_product *product, struct slc_error *e
 }
 
 /*
- * Describes the product for its time forecast. Costs are relative to decoding a nonzero: sorting
- * it, and multiplying it by each column.
+ * Describes the product for its time forecast. The costs of sorting a nonzero and of multiplying it
+ * by a column are relative to the cost of decoding it.
  */
 static struct forecast_product describe_product(const struct ttm_product *product)
 {
@@ -374,8 +374,8 @@ static enum slc_status print_time_forecast(const struct ttm_product *product, st
 }
 
 /*
- * Returns the memory of the result rows: buffers until all are written, and the rows of a tile per
- * thread.
+ * Returns the memory for rows of the result: buffers for rows that are not written yet, and the
+ * rows of one tile per thread.
  */
 static uint64_t rows_bytes(const struct ttm_product *product, uint64_t result_bytes)
 {
@@ -384,7 +384,7 @@ static uint64_t rows_bytes(const struct ttm_product *product, uint64_t result_by
     return (uint64_t)((double)result_bytes * (1 + product->run.plan.threads * fmin(tile, 1)));
 }
 
-/* Makes the forecast of a run that has its plan and the layout to multiply. */
+/* Makes the forecast of a run. Needs: the plan and the layout to multiply. */
 static enum slc_status
 estimate_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
 {
@@ -431,7 +431,7 @@ static enum slc_status print_result(const struct ttm_product *product, struct sl
     return args->json ? ttm_print_json(product, err) : SLC_OK;
 }
 
-/* Plans over the layout with whole fibers, if the store has it. */
+/* Plans over the layout with whole fibers, if the store has such a layout. */
 static enum slc_status plan_only(struct ttm_product *product, struct slc_error *err)
 {
     const uint64_t budget =
@@ -460,8 +460,8 @@ compute(struct ttm_product *product, const char *store, struct slc_error *err)
     product->run.refused = product->run.choice.refused;
     SLC_TRY(status);
     /*
-     * First plan over the existing layout, so that nothing is sorted for a product that does not
-     * fit.
+     * First plan over the existing layout, so that nothing is sorted if the product does not fit
+     * into the budget.
      */
     SLC_TRY(slc_ttm_session_plan(&product->run, product->store.reader, err));
     if (product->args->dry_run) {

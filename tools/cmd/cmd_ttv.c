@@ -73,7 +73,8 @@ struct product {
     double seconds;
 };
 
-/* Sets how tiles are read. Largest first gives no order in which sums could be written. */
+/* Sets how tiles are read. If the largest blocks are read first, sums do not arrive in the order of
+ * the result and must be sorted. */
 static enum slc_status fill_tiles(struct product *product, struct slc_error *err)
 {
     const struct session_options *session = &product->args.session;
@@ -277,7 +278,7 @@ static void set_result_json(const struct product *product, json_t *record)
     slc_json_set_count(record, "dropped_sums", report->build.explicit_zeros);
 }
 
-/* Sets how the store was read, memory and times. */
+/* Sets the members for how the store was read, for memory and for times. */
 static void set_run_json(const struct product *product, json_t *record)
 {
     const struct slc_tile_stream *tiles = &product->tiles;
@@ -354,8 +355,8 @@ static enum slc_status print_json(const struct product *product, struct slc_erro
 }
 
 /*
- * Prints the device to standard error, because standard output contains only the number; a note if
- * the device was not used.
+ * Prints the device to standard error, because standard output contains only the number. Prints a
+ * note if the device was not used.
  */
 static void print_device_of_number(const struct product *product)
 {
@@ -369,8 +370,8 @@ static void print_device_of_number(const struct product *product)
     }
 }
 
-/* Cost relative to decoding a nonzero: sums in order are written at once, others are
- * sorted. */
+/* Cost per nonzero relative to decoding it: if sums arrive in order and are written at once; if
+ * sums must be sorted. */
 #define ORDERED_DECODINGS 20.0
 #define SORTED_DECODINGS  150.0
 
@@ -425,7 +426,7 @@ static const char *output_to_remove(const struct product *product)
                                                                       : "-";
 }
 
-/* Checks the output of a dry run, which must fail if a run would. */
+/* Checks the output of a dry run, which must fail if a run would fail. */
 static enum slc_status check_output(const struct product *product, struct slc_error *err)
 {
     const struct slc_contract_options *contract = &product->contract;
@@ -442,7 +443,8 @@ multiply(struct product *product, const struct operands *operands, struct slc_er
     SLC_TRY(fill_options(product, operands, err));
     SLC_TRY(build_start(&product->args.build, output_to_remove(product), err));
     /*
-     * Started after the signal thread, so that the threads of the device inherit blocked signals.
+     * The device is opened after the signal thread has started, so that the threads of the device
+     * inherit blocked signals.
      */
     SLC_TRY(fill_products(product, err));
     SLC_TRY(slc_contract_on_device(&product->contract, &product->choice, &product->device,

@@ -1,7 +1,7 @@
 /*
  * sluice watch: follows a run by its JSON log (--log-json) or its folder, without writing to
  * either. The file is opened again for every poll, because network file systems (NFS) then see new
- * data. New data is processed line by line; a line without its end is still being written.
+ * data. New data is processed line by line; a line without a line end is still being written.
  */
 #include "base/error/clock.h"
 #include "base/error/error.h"
@@ -31,17 +31,18 @@
 #include <time.h>
 
 struct watch_folder {
-    bool held;     /* a process of this machine has the folder locked */
-    bool was_held; /* a process had it locked during the watch */
+    bool held;     /* a process on this machine has locked the folder */
+    bool was_held; /* a process on this machine had locked the folder during the watch */
 };
 
 enum { PATH_BYTES = 4096 };
 
 /*
- * Returns the process that has the folder locked; 0: none on this machine. A run locks the folder
- * of its checkpoints (storage/file/folder_lock.h). Trying the lock could block a run that is
- * starting, so the lock table of the system is read. Only inode numbers are compared, because
- * device numbers differ if volumes share a device.
+ * Returns the id of the process that has locked the folder; 0: no process on this machine. A run
+ * locks the folder of its checkpoints (storage/file/folder_lock.h). Trying the lock could block a
+ * run that is starting, so the lock table of the system is read. Only inode numbers are compared,
+ * because on file systems with several volumes the lock table may show another device number than
+ * stat.
  */
 static int64_t holder_of(const char *path)
 {
@@ -96,7 +97,8 @@ static uint64_t count_of(const json_t *object, const char *name)
 }
 
 /*
- * Returns the recorded exit code, or for older records without it the code of cpd for that reason.
+ * Returns the recorded exit code. For older records without an exit code, returns the exit code
+ * that cpd has for `reason`.
  */
 static int exit_code_of(const json_t *record, const char *reason)
 {
@@ -112,7 +114,8 @@ static int exit_code_of(const json_t *record, const char *reason)
                                            : 0;
 }
 
-/* Reads run.json of a run that has ended. *there: it exists and is not older than `written`. */
+/* Reads run.json of a run that has ended. Sets *there to whether the file exists and is not older
+ * than `written`. */
 static enum slc_status read_record(const char *folder,
                                    const char *written,
                                    struct run_state *state,
@@ -168,8 +171,8 @@ static enum slc_status read_record(const char *folder,
 }
 
 /*
- * Reads the newest checkpoint and its time. Ignores one that cannot be read, because it may be in
- * the middle of a replacement.
+ * Reads the newest checkpoint and its time. Ignores a checkpoint that cannot be read, because it
+ * may be in the middle of a replacement.
  */
 static void read_checkpoint(const char *folder, struct run_state *state, char written[32])
 {
@@ -187,9 +190,9 @@ static void read_checkpoint(const char *folder, struct run_state *state, char wr
 }
 
 /*
- * Updates `state` from the folder. *news: the change since the previous call. A checkpoint that is
- * being written is read by the next call. Errors: SLC_ERR_INPUT if this is neither the folder of a
- * run nor locked by one; SLC_ERR_IO; SLC_ERR_MEMORY.
+ * Updates `state` from the folder. Sets *news to the change since the previous call. If a
+ * checkpoint is being written, the next call reads it. Errors: SLC_ERR_INPUT if the folder is
+ * neither the folder of a run nor locked by a run; SLC_ERR_IO; SLC_ERR_MEMORY.
  */
 static enum slc_status watch_folder_update(const char *path,
                                            struct watch_folder *folder,
@@ -233,7 +236,8 @@ static enum slc_status watch_folder_update(const char *path,
 }
 
 enum {
-    LINE_BYTES_MAX = 1 << 20, /* of an event: a plan for a thousand processors has 20 KiB */
+    /* maximum length of an event: a plan for a thousand processors has 20 KiB */
+    LINE_BYTES_MAX = 1 << 20,
     READ_BYTES = 64 << 10,
     POLL_MS = 250
 };
@@ -260,10 +264,10 @@ struct watch {
     struct arguments args;
     const char *path;
     struct run_state state;
-    uint64_t inode, offset; /* of the file, and the bytes already processed */
+    uint64_t inode, offset; /* inode of the file, and number of bytes already processed */
     bool found;             /* the file has existed */
     bool skipping;          /* ignoring a line that is too long, up to its end */
-    size_t held;            /* bytes of an unfinished line */
+    size_t held;            /* number of bytes of an unfinished line */
     char *line;             /* LINE_BYTES_MAX */
     uint64_t heard_ns;      /* time of the last news */
     bool noted_waiting;     /* a note about waiting was printed */
@@ -414,7 +418,7 @@ static int alive(const struct watch *watch)
     }
     if (log_json_boot(boot)[0] != '\0' && state->boot[0] != '\0' &&
         strcmp(boot, state->boot) != 0) {
-        return 0; /* the machine was restarted since */
+        return 0; /* the machine was restarted after the run started */
     }
     return kill((pid_t)state->pid, 0) == 0 || errno != ESRCH;
 }
@@ -440,7 +444,7 @@ static void draw_live_line(struct watch *watch)
         return;
     }
     if (!console_can_rewrite()) {
-        /* Printed once, to reveal that a wrong file name was given. */
+        /* Print this note once, to reveal a wrong file name. */
         if (!watch->state.started && !watch->noted_waiting) {
             console_note("note: waiting for a run that writes to %s", watch->path);
             watch->noted_waiting = true;

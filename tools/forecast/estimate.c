@@ -1,12 +1,13 @@
 /*
  * Estimates an iterative run from its first iterations. The first iteration measures strategies and
- * fills the cache; later ones are assumed to take equally long. Within the first iteration all
- * passes are assumed equal, except that later passes read less by the cached bytes if the drive is
- * the bottleneck.
+ * fills the cache; all later iterations are assumed to take the same time as each other. Within the
+ * first iteration all passes are assumed equal, except that if the drive is the bottleneck, later
+ * passes are assumed not to read the cached bytes.
  *
  * Replicas are used after SLC_CP_COPIES_AFTER iterations. Measured with 2 threads on seven tensors
- * of 0.3 to 2.6 M nonzeros, rank 16: they took 0.47 to 0.63 of their planned memory, building them
- * took as long as 2 to 28 iterations, and iterations were then 1.2 to 2.1 times faster.
+ * of 0.3 to 2.6 M nonzeros, rank 16: replicas took 0.47 to 0.63 of the planned memory, building
+ * replicas took as long as 2 to 28 iterations, and iterations with replicas were 1.2 to 2.1 times
+ * faster. The constants below are typical values.
  */
 #include "tools/forecast/estimate.h"
 
@@ -22,11 +23,12 @@
 #define COPIES_ITERATIONS 10.0
 #define COPIES_GAIN       1.5
 /*
- * Growth of a process beyond its plan, within the margin for that: first-touched pages of
- * libraries, stacks (measured: 0.2 to 0.9 MiB).
+ * Typical growth of a process beyond the plan, from library pages and stacks that are first touched
+ * later (measured: 0.2 to 0.9 MiB). The margin of the plan covers this growth.
  */
 #define GROWN_BYTES (UINT64_C(1) << 19)
-/* Times before this are not representative: memory is first touched and strategies are measured. */
+/* Times before this many seconds are not representative, because memory is first touched and
+ * strategies are measured. */
 #define EARLY_SECONDS 0.4
 /* The drive is the bottleneck if workers wait for more than this fraction of the passes. */
 #define READING_SHARE 0.3
@@ -82,7 +84,8 @@ void estimator_iteration(struct estimator *estimator, const struct slc_cp_iterat
     estimator->share = 0;
 }
 
-/* Returns whether a run of this many iterations has still to build replicas. */
+/* Returns whether a run of `iterations` iterations will build replicas but has not built them
+ * yet. */
 static bool will_use_replicas(const struct estimator *estimator, unsigned iterations)
 {
     const struct slc_plan *plan = estimator->plan;
@@ -108,8 +111,8 @@ void estimator_mark(struct estimator *estimator, const struct slc_stream_stats *
 }
 
 /*
- * Returns the measured seconds per iteration, or within the first iteration an extrapolation of its
- * passes; below 0 if unknown.
+ * Returns the measured seconds per iteration. Within the first iteration, extrapolates from the
+ * passes so far. The result is below 0 if the time is unknown.
  */
 static double seconds_each(const struct estimator *estimator, bool reading)
 {
@@ -186,11 +189,12 @@ static uint64_t estimate_reads(const struct estimator *estimator, unsigned itera
     if (plan->copies_bytes > 0 && slc_cp_copies_pay(iterations)) {
         passes = SLC_CP_COPIES_AFTER + 1 / (plan->passes > 0 ? plan->passes : 1);
     }
-    /* Cached bytes are read once. */
+    /* Cached bytes are read from the drive only once. */
     return plan->cache_bytes + (uint64_t)(passes * (double)plan->iteration_read_bytes);
 }
 
-/* Returns the bytes of slots that remain unused because a pass reads less. */
+/* Returns the bytes of slots that remain unused because a pass reads fewer bytes than the slots
+ * hold. */
 static uint64_t empty_slots_bytes(const struct slc_plan *plan)
 {
     const uint64_t slots = plan->slot_count * plan->slot_bytes;
@@ -210,7 +214,7 @@ uint64_t estimate_memory(const struct slc_plan *plan)
     uint64_t bytes = plan->total_bytes - plan->copies_bytes - (plan->process_bytes - process) -
                      empty_slots_bytes(plan);
 
-    /* With replicas from the start there is no scratch for kernels that add to an output. */
+    /* If replicas are made at the start, kernels that add to an output need no scratch. */
     if (slc_plan_starts_with_copies(plan)) {
         bytes += (uint64_t)(COPIES_OF_PLANNED * (double)plan->copies_bytes) - plan->scratch_bytes;
     }
@@ -315,7 +319,7 @@ json_t *estimate_json(const struct estimate *estimate)
     return object;
 }
 
-/* Formats the ratio of actual to expected value, which is never below 0. */
+/* Formats the ratio of actual to expected value, which is never negative. */
 static const char *times(double expected, double actual, struct format_text *out)
 {
     if (expected == actual) {

@@ -1,7 +1,7 @@
 /*
  * Estimates peak memory, bytes read and time of a decomposition or an MTTKRP from its first
- * iterations. `sluice plan` and --dry-run make a trial run for that (probe.h). A run makes its own
- * estimate and compares it with the actual values at its end.
+ * iterations. `sluice plan` and --dry-run make a trial run for the estimate (probe.h). A run makes
+ * its own estimate and, at its end, compares the estimate with the actual values.
  */
 #ifndef SLC_TOOLS_ESTIMATE_H
 #define SLC_TOOLS_ESTIMATE_H
@@ -28,9 +28,10 @@ struct estimate {
     double nnz_rate;   /* per second, over all passes of the trial run */
     double wait_share; /* fraction of the passes spent waiting for data */
     bool reading;      /* reading is the bottleneck; otherwise computing */
-    double trial_seconds;  /* seconds of the trial run; 0: none, so the time is unknown */
-    double enough_seconds; /* sufficient --probe-seconds, if there was no trial run */
-    double least_seconds;  /* minimum time of the drive; 0: unknown, or below the estimated time */
+    double trial_seconds; /* seconds of the trial run; 0: none, so the time is unknown */
+    /* value of --probe-seconds that would suffice, if there was no trial run */
+    double enough_seconds;
+    double least_seconds; /* minimum time of the drive; 0: unknown, or below the estimated time */
 };
 
 /* Measurements of a trial run. */
@@ -40,12 +41,12 @@ struct estimator {
     uint64_t start_ns;
     double first_seconds;   /* time of the first block */
     unsigned completed;     /* number of completed iterations */
-    double completed_after; /* time when the last of them was complete */
+    double completed_after; /* time when the last completed iteration ended */
     double all_seconds, first_iteration, recent_seconds;
     unsigned recent; /* number of iterations in `recent_seconds` */
     bool copied;     /* replicas are in use */
-    unsigned mode;   /* current mode; `passes` and `share`: passes of this iteration before it, and
-                      * progress of the current one */
+    unsigned mode;   /* current mode; `passes`: completed passes of this iteration; `share`:
+                      * progress of the current pass */
     double passes, share;
     double early_after, early_passes; /* time and passes at the end of EARLY_SECONDS */
     /* Set by estimator_mark. */
@@ -69,19 +70,20 @@ double estimator_seconds(const struct estimator *estimator);
 void estimator_mark(struct estimator *estimator, const struct slc_stream_stats *stats);
 
 /*
- * Computes the estimate for `iterations`. Without a complete block the time is unknown (below 0).
+ * Computes the estimate for `iterations`. If no block is complete, the time is unknown (below 0).
  */
 void estimator_estimate(const struct estimator *estimator,
                         unsigned iterations,
                         struct estimate *estimate);
 
 /*
- * Expected peak memory according to the plan, without replicas that are made later. Margins of the
- * plan are replaced by typical values.
+ * Returns the expected peak memory according to the plan, without replicas that are made later.
+ * Typical values replace the margins of the plan.
  */
 uint64_t estimate_memory(const struct slc_plan *plan);
 
-/* Prints "Estimate" and its lines, or returns the JSON member of that name. */
+/* estimate_print prints the heading "Estimate" and the lines of the estimate. estimate_json
+ * returns the JSON member. */
 void estimate_print(const struct estimate *estimate);
 json_t *estimate_json(const struct estimate *estimate);
 

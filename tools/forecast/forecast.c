@@ -14,10 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Limits of a drive test: bytes, bytes per call, and seconds. */
+/* Limits of a drive test: total bytes, bytes per call, and seconds. */
 #define TRIAL_BYTES   (UINT64_C(32) << 20)
 #define TRIAL_SECONDS 0.2
-/* Smaller inputs are read in less time than the test takes, or from the page cache. */
+/* Reading a smaller input takes less time than the test, or reads from the page cache. */
 #define BRIEF_BYTES_MIN (UINT64_C(256) << 20)
 enum { TRIAL_PIECE_BYTES = 1 << 20, PATH_BYTES = 4096 };
 
@@ -148,7 +148,7 @@ void forecast_try_drives(struct forecast *forecast, const char *input)
         forecast->write_rate = try_writing(folder, piece.data);
     }
     if (input != NULL) {
-        /* If it cannot be read, the command itself reports the error. */
+        /* If the input cannot be read, the command itself reports the error. */
         (void)(forecast_try_reading(input, UINT64_MAX, &forecast->read_rate, NULL) == SLC_OK);
     }
     slc_buffer_destroy(&piece);
@@ -372,7 +372,7 @@ enum slc_status forecast_dry_run(
 #define DECODING_SECONDS 0.3
 /* Assumed bytes per second for writing, if the drive was not tested. */
 #define UNTRIED_RATE 1e9
-/* Time to start, to sync and to finish. */
+/* Seconds to start, to sync and to finish. */
 #define ALWAYS_SECONDS 0.05
 
 static enum slc_status estimate_times(const struct forecast_product *product,

@@ -22,7 +22,7 @@ struct forecast_options {
 };
 
 /*
- * Rows of commands that have no --json of their own. Members are not expressions:
+ * Rows of commands that have no other use for --json. Members are not expressions:
  * NOLINTBEGIN(bugprone-macro-parentheses)
  */
 #define FORECAST_OPTION_ROWS(type, field)                                                          \
@@ -37,7 +37,8 @@ struct forecast_options {
 
 enum { FORECAST_BUFFERS = 8, FORECAST_PHASES = 6, FORECAST_PARTS = 4 };
 
-/* Concurrent activities of a phase; the slowest one determines its time. */
+/* One of the concurrent activities of a phase. The slowest activity determines the time of the
+ * phase. */
 struct forecast_part {
     const char *what; /* such as "parsing" */
     double seconds;
@@ -48,8 +49,8 @@ struct forecast {
     bool brief;
     uint64_t budget_bytes;
     uint64_t memory_bytes;      /* expected peak */
-    uint64_t memory_most_bytes; /* upper bound; 0 if memory_bytes is certain. The other *_most_bytes
-                                 * likewise */
+    uint64_t memory_most_bytes; /* upper bound; 0 if memory_bytes is exact. The other *_most_bytes
+                                 * have the same meaning */
     unsigned buffers;
     struct {
         const char *name, *what;
@@ -86,16 +87,17 @@ void forecast_add_phase(struct forecast *forecast, const char *name);
 void forecast_add_part(struct forecast *forecast, const char *what, double seconds);
 
 /*
- * Measures how fast `input` is read, and files in the folder of the output are written: some tens
- * of megabytes, or a fifth of a second. The written file is unnamed and disappears when it is
- * closed; file systems without such files are not measured. `input` NULL: reading is not measured.
+ * Measures how fast `input` is read and how fast files in the folder of the output are written.
+ * Each test uses a few tens of megabytes or a fifth of a second. The written file is unnamed and
+ * disappears when it is closed; writing is not measured on file systems without unnamed files.
+ * `input` NULL: reading is not measured.
  */
 void forecast_try_drives(struct forecast *forecast, const char *input);
 
 /*
  * Measures the bytes per second for reading `most` bytes from the start of a block file, bypassing
  * the page cache if possible. Only the first stripe is read, because several stripes may be on one
- * drive. 0 if nothing is read. Errors: those of opening and reading.
+ * drive. The rate is 0 if nothing is read. Errors: those of opening and reading.
  */
 enum slc_status forecast_try_reading(const char *path,
                                      uint64_t most,
@@ -110,8 +112,8 @@ enum slc_status forecast_check_space(struct forecast *forecast,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Returns the total seconds, and the activity that takes most of them; below 0 and NULL without
- * phases.
+ * Returns the total seconds, and stores the activity that takes most of the time. Without phases,
+ * the seconds are below 0 and the activity is NULL.
  */
 double forecast_seconds(const struct forecast *forecast, const char **bottleneck);
 
@@ -144,22 +146,22 @@ struct forecast_product {
     bool brief; /* as in struct forecast */
     unsigned threads;
     uint64_t written_bytes; /* upper bound; 0: unknown, and the disk space is not checked */
-    double decodings;       /* cost of all steps per nonzero and thread, in units of decoding one
+    double decodings;       /* cost of all steps per nonzero and thread, relative to decoding a
                              * nonzero */
 };
 
 /*
- * Makes the forecast at the start of a run: sets command, output, written bytes and time; no phases
- * if nothing can be measured. Errors: those of the store.
+ * Makes the forecast at the start of a run: sets command, output, written bytes and time. Adds no
+ * phases if nothing can be measured. Errors: those of the store.
  */
 enum slc_status forecast_product_estimate(const struct forecast_product *product,
                                           struct forecast *forecast,
                                           struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Measures some tiles of the layout and the drives, and prints "time" and "bottleneck"; nothing if
- * nothing can be measured. Errors: SLC_ERR_BUDGET if the disk has not enough space; those of the
- * store.
+ * Measures the drives and some tiles of the layout, and prints "time" and "bottleneck". Prints
+ * nothing if nothing can be measured. Errors: SLC_ERR_BUDGET if the disk has not enough space;
+ * those of the store.
  */
 enum slc_status forecast_product(const struct forecast_product *product,
                                  struct slc_error *err) SLC_NODISCARD;

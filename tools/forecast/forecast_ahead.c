@@ -1,7 +1,7 @@
 /*
- * Makes the forecast at the start of a run in a forked process and compares it at the end. The
- * process is forked before the run has threads that could hold locks. It returns its numbers
- * through a pipe and prints nothing.
+ * Makes the forecast at the start of a run in a forked process, and compares the forecast at the
+ * end. The process is forked before the run has threads that could hold locks. The forked process
+ * returns its numbers through a pipe and prints nothing.
  */
 #include "tools/forecast/forecast_ahead.h"
 
@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Smaller inputs are read in a few hundredths of a second, the time of a forecast. */
+/* Reading a smaller input takes a few hundredths of a second, as long as a forecast takes. */
 #define INPUT_BYTES_MIN (UINT64_C(128) << 10)
 enum { PATH_BYTES = 4096 };
 
@@ -43,8 +43,8 @@ static uint64_t bytes_read(void)
 }
 
 /*
- * Returns the size of a file, or of the files of a store; 0 if it does not exist or is something
- * else.
+ * Returns the size of a file, or of the files of a store; 0 if `path` does not exist or is
+ * something else.
  */
 static uint64_t size_of(const char *path)
 {
@@ -86,7 +86,7 @@ static void estimate_and_exit(int pipe_end,
     const char *bottleneck;
 
     slc_memory_resident_at_least(resident);
-    /* End with the parent, if a signal ends it. */
+    /* End this process if a signal ends the parent. */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
         dup2(nothing, STDERR_FILENO) >= 0 && estimate(context, &forecast, NULL) == SLC_OK) {

@@ -1,8 +1,8 @@
 /*
- * Forecast at the start of a run, for commands with a dry run, and its comparison with the actual
- * values at the end: a line of the summary, and the member "estimate" of the last event of the JSON
- * log. The forecast is made in a separate process, so that memory and bytes read of the run are not
- * affected.
+ * Makes a forecast at the start of a run, for commands with a dry run, and compares it with the
+ * actual values at the end: a line of the summary, and the member "estimate" of the last event of
+ * the JSON log. The forecast is made in a separate process, so that it does not affect the memory
+ * and bytes read of the run.
  */
 #ifndef SLC_TOOLS_FORECAST_AHEAD_H
 #define SLC_TOOLS_FORECAST_AHEAD_H
@@ -23,10 +23,10 @@ typedef enum slc_status
 forecast_estimate_fn(const void *context, struct forecast *forecast, struct slc_error *err);
 
 /*
- * Makes the forecast for a run that starts. There is none if the command is quiet and has no log;
- * if `input`, a file or a store (NULL: none is read), is smaller than 128 KiB, because the run
- * would be complete sooner than the forecast; or if the forecast fails, because the run will report
- * the cause itself.
+ * Makes the forecast for a run that starts. Makes no forecast in three cases: the command is quiet
+ * and has no log; `input`, a file or a store (NULL: none is read), is smaller than 128 KiB, so the
+ * run would be complete sooner than the forecast; the forecast fails, in which case the run will
+ * report the cause itself.
  */
 void forecast_ahead(struct forecast_ahead *of,
                     bool quiet,
@@ -43,8 +43,9 @@ void forecast_ahead_start(struct forecast_ahead *of);
 /* Compares at the end of the run. `output`: the file or store that was written; NULL: none. */
 void forecast_compare(const struct forecast_ahead *of, bool quiet, const char *output);
 /*
- * As forecast_compare, with bytes counted by the caller: `size` of an output that replaces another
- * one (0: no output), and bytes `read` if system calls do not count them (io_uring; 0: they do).
+ * As forecast_compare, with bytes counted by the caller. `size`: bytes of the output; 0: no output.
+ * `read`: bytes read, if io_uring read them, which system calls do not count; 0: use the count of
+ * the system calls.
  */
 void forecast_compare_bytes(const struct forecast_ahead *of,
                             bool quiet,

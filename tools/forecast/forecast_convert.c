@@ -93,7 +93,7 @@ static void fill_forecast(const struct slc_convert_forecast *found,
                         "process, buckets, sort areas, encoders and writer");
 }
 
-/* Time to build a further layout, relative to sorting and encoding the store. */
+/* Time to build another layout, relative to the time to sort and encode the store. */
 #define LAYOUT_OF_SORT 2.0
 
 /* Computes the time of each phase from the sample and the measured drives. */
@@ -171,8 +171,8 @@ void forecast_convert_ahead(const struct slc_convert_options *convert,
 }
 
 /*
- * Checks disk space, --max-temp, and that the upper bound of the strings of a table fits into
- * memory.
+ * Checks that the disk space and --max-temp suffice, and that the upper bound of the memory for the
+ * strings of a table fits into the budget.
  */
 static enum slc_status check_limits(const struct slc_convert_forecast *found,
                                     const struct slc_convert_options *convert,

@@ -7,13 +7,14 @@
 
 /*
  * Prints the properties of the input and the forecast of the conversion. Errors: those of the
- * input; SLC_ERR_BUDGET if the disk space does not suffice, after the report was printed.
+ * input; SLC_ERR_BUDGET if the disk space does not suffice; the report has been printed in that
+ * case.
  */
 enum slc_status forecast_convert(const struct forecast_options *options,
                                  const struct slc_convert_options *convert,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Makes the forecast for a run that starts; none for standard input. */
+/* Makes the forecast for a run that starts. Makes no forecast for standard input. */
 void forecast_convert_ahead(const struct slc_convert_options *convert,
                             bool quiet,
                             struct forecast_ahead *ahead);

@@ -20,13 +20,14 @@
 #include <time.h>
 
 /*
- * A trial run of whole passes ends after this fraction of its time, which is enough for rates to
- * within a few percent.
+ * A trial run that has completed whole passes ends after this fraction of its time, which is enough
+ * to measure rates to within a few percent.
  */
 #define ENOUGH_SHARE 0.75
 /* The steps before the first block may take at most this fraction of the time. */
 #define START_SHARE 0.6
-/* Below this size the steps before the first block are fast enough; no test is needed. */
+/* If the steps before the first block fill or read fewer bytes than this, they are fast enough, and
+ * no test is needed. */
 #define START_BYTES_SURE (UINT64_C(64) << 20)
 /* Size of the memory test. */
 #define TRIAL_BYTES (UINT64_C(32) << 20)
@@ -37,7 +38,7 @@ struct probe {
     double seconds;
     volatile int stop;
     atomic_bool over;
-    unsigned mode; /* of an MTTKRP */
+    unsigned mode; /* mode of an MTTKRP */
 };
 
 static void stop_probe(struct probe *probe)
@@ -58,8 +59,8 @@ static void check_duration(struct probe *probe)
 }
 
 /*
- * Thread that stops the trial run when its time is over or after a signal, even while a block is in
- * progress.
+ * The thread that stops the trial run when the time is over or after a signal, even while a block
+ * is in progress.
  */
 static void *watch_clock(void *context)
 {
@@ -151,7 +152,8 @@ start_mttkrp(struct slc_session *session, struct probe *probe, struct slc_error 
     const struct slc_manifest *manifest = &session->store.manifest;
     const struct slc_plan *plan = &session->plan;
     const unsigned mode = plan->request.mode;
-    struct slc_matrix matrices[SLC_MAX_ORDER] = {{0}}; /* the output at the index of its mode */
+    /* the element of the computed mode is the output */
+    struct slc_matrix matrices[SLC_MAX_ORDER] = {{0}};
     struct slc_mttkrp_job job = {.order = manifest->order,
                                  .mode = mode,
                                  .rank = plan->request.rank,
@@ -219,8 +221,8 @@ static double try_memory(void)
 }
 
 /*
- * Estimates whether the first block would be computed in time. The steps before it cannot be
- * interrupted: slots and factors are filled, and one block per worker is read.
+ * Estimates whether the first block would be computed in time. The steps before the first block
+ * cannot be interrupted: slots and factors are filled, and one block per worker is read.
  */
 static enum slc_status check_start_time(const struct slc_session *session,
                                         double seconds,

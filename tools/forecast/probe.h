@@ -21,10 +21,11 @@
 /*
  * Makes a trial run of the operation that `session` has planned; starts and stops the session.
  * `iterations`: maximum of a CP-ALS. The run stops after `seconds`, except for a tile or a block in
- * progress. If the first block would take too long, no trial run is made, and the estimate has no
- * time. If the operation rejects the tensor, the device or this machine (less memory than the plan
- * needs; an MTTKRP on devices), there is no estimate; a note gives the reason, and this is not an
- * error. Errors: SLC_ERR_IO, SLC_ERR_DAMAGED and others of the operation; SLC_ERR_INTERRUPTED.
+ * progress. If the first block would take too long, no trial run is made, and the time of the
+ * estimate is unknown. If the operation rejects the tensor, the device or this machine (less memory
+ * than the plan needs; an MTTKRP on devices), there is no estimate, and a note states the reason;
+ * this is not an error. Errors: SLC_ERR_IO, SLC_ERR_DAMAGED and others of the operation;
+ * SLC_ERR_INTERRUPTED.
  */
 enum slc_status probe_run(struct slc_session *session,
                           unsigned iterations,

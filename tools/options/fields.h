@@ -1,10 +1,11 @@
-/* Formats errors of the library with the command's names of options. */
+/* Formats errors of the library with the option names of the command. */
 #ifndef SLC_TOOLS_FIELDS_H
 #define SLC_TOOLS_FIELDS_H
 
 #include "base/error/error.h"
 
-/* Formats an error that the command only mentions, as "MESSAGE (OPTION)". Returns the text. */
+/* Formats an error as "MESSAGE (OPTION)", for notes about errors that do not end the command.
+ * Returns the text. */
 struct fault_text {
     char text[sizeof(struct slc_error) + 128];
 };

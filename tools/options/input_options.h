@@ -35,8 +35,9 @@ extern const char *const input_duplicates_choices[];
                .fallback = "sum", .choices = input_duplicates_choices, .help = (text))
 
 /*
- * Converts the options to values of the library. *base is -1 if the base is detected. *duplicates
- * is unchanged without the option, and may then be NULL. Errors: SLC_ERR_USAGE.
+ * Converts the options to values of the library. *base is -1 if the base is detected. If the
+ * command has no option --duplicates, *duplicates is unchanged, and `duplicates` may be NULL.
+ * Errors: SLC_ERR_USAGE.
  */
 enum slc_status input_parse(const struct input_options *options,
                             enum slc_dialect *dialect,

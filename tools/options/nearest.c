@@ -15,7 +15,7 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Edit distance; SIZE_MAX if a word exceeds the width of the table. */
+/* Returns the edit distance; SIZE_MAX if a word is longer than the table is wide. */
 static size_t edit_distance(const char *a, const char *b)
 {
     size_t rows[3][WIDTH + 1];
@@ -43,7 +43,8 @@ static size_t edit_distance(const char *a, const char *b)
     return rows[a_bytes % 3][b_bytes];
 }
 
-/* Returns whether the shorter word has at least three letters and is a prefix of the other one. */
+/* Returns whether the shorter word has at least three letters and is a prefix of the longer
+ * word. */
 static bool shares_prefix(const char *word, const char *name)
 {
     const size_t bytes = min_size(strlen(word), strlen(name));

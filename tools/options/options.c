@@ -1,6 +1,6 @@
 /*
- * Parses a command line according to the option table of a command. Cost: linear in options times
- * arguments.
+ * Parses a command line according to the option table of a command. Cost: proportional to the
+ * number of options times the number of arguments.
  */
 #include "tools/options/options.h"
 
@@ -19,7 +19,8 @@ static void *field_of(void *values, const struct option *option)
 }
 
 /*
- * Reads decimal digits at *text and advances it. Returns false for no digits or more than 64 bits.
+ * Reads decimal digits at *text and advances *text. Returns false if there are no digits or the
+ * number exceeds 64 bits.
  */
 static bool read_digits(const char **text, uint64_t *number)
 {
@@ -386,7 +387,8 @@ parse_letters(struct parse_state *state, const char *text, bool *help, struct sl
 {
     const size_t bytes = strcspn(text, "=");
 
-    /* As letters, -output would be parsed as -o with the value "utput". */
+    /* Reject a long name after a single dash: as letters, -output would be parsed as -o with the
+     * value "utput". */
     if (bytes > 1 && find_long(state->command, text, bytes) != NULL) {
         return slc_fail(err, SLC_ERR_USAGE, "unknown option -%s; did you mean --%.*s?", text,
                         (int)bytes, text);

@@ -1,11 +1,11 @@
 /*
  * Each subcommand has one table of options, from which parsing, defaults, help text and the record
- * of a run are derived. A default is stored as the text that a user would type and parsed in the
- * same way, so the help always states the actual default.
+ * of a run are derived. A default is stored as the text that a user would type, and is parsed as
+ * the user's text is, so the help always states the actual default.
  *
  * Accepted forms: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, clustered flags (-qv), and `--` to
  * end the options. Operands and options may be mixed. Errors are SLC_ERR_USAGE (exit 2) and name
- * the option; for an unknown option the nearest name is suggested.
+ * the option; for an unknown option, the message suggests the nearest name.
  */
 #ifndef SLC_TOOLS_OPTIONS_H
 #define SLC_TOOLS_OPTIONS_H
@@ -48,7 +48,7 @@ struct option_dims {
     uint64_t length[SLC_MAX_ORDER];
 };
 
-/* More than any sweep needs. */
+/* Maximum number of values of OPTION_COUNTS: more than any sweep needs. */
 enum { OPTION_COUNTS_MAX = 16 };
 
 struct option_counts {
@@ -71,8 +71,8 @@ struct option {
 };
 
 /*
- * A row for a field of struct `type` that several tables share. Further members are designated
- * initializers.
+ * A row for a field of struct `type` that several tables share. The other members of the row are
+ * passed as designated initializers.
  */
 #define OPTION_ROW(name, kind, type, field, ...)                                                   \
     {                                                                                              \
@@ -96,7 +96,7 @@ struct command {
     int (*run)(const struct command *command, int argc, char **argv);
 };
 
-/* The maximum, used by bench roofline. */
+/* Maximum number of operands; bench roofline uses this many. */
 enum { OPTIONS_MAX_OPERANDS = 8 };
 
 struct operands {
@@ -106,7 +106,7 @@ struct operands {
 
 /*
  * Parses argv[1..] into the command's struct `values` (zeroed before) and `operands`. `--help` sets
- * *help and stops. Strings point into argv or the table. Errors: SLC_ERR_USAGE.
+ * *help and ends the parsing. Strings point into argv or the table. Errors: SLC_ERR_USAGE.
  */
 enum slc_status options_parse(const struct command *command,
                               int argc,
@@ -126,8 +126,9 @@ void options_print_help(const struct command *command);
 json_t *options_to_json(const struct command *command, const void *values);
 
 /*
- * Returns the element of `names` (NULL-terminated) closest to `word`: by edit distance, or because
- * one is a prefix of the other. NULL if more than a third of the letters differ.
+ * Returns the element of `names` (NULL-terminated) closest to `word`: the name with the smallest
+ * edit distance, or a name of which `word` is a prefix or that is a prefix of `word`. Returns NULL
+ * if more than a third of the letters differ.
  */
 const char *options_nearest(const char *word, const char *const *names);
 

@@ -15,7 +15,7 @@
 
 static struct cleanup_outputs watched;
 
-/* Search for a descriptor of this process that has the file `there` open. */
+/* State of a search for a descriptor of this process with which the file `there` is open. */
 struct search {
     const struct slc_files *files;
     struct slc_file_stat there;
@@ -32,7 +32,7 @@ static int match_descriptor(void *context, const char *name, char kind)
     char path[64];
 
     (void)kind;
-    /* By name, because another thread owns the descriptor and may be closing it. */
+    /* Look at the descriptor by name, because another thread owns it and may be closing it. */
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (files->stat_path(files->self, path, &open) < 0 || open.inode != search->there.inode ||
         open.device != search->there.device) {
@@ -44,8 +44,8 @@ static int match_descriptor(void *context, const char *name, char kind)
 }
 
 /*
- * Returns whether a process has the folder locked, or may have: not every file system supports
- * locks.
+ * Returns whether a process has locked the folder, or may have locked it, because not every file
+ * system supports locks.
  */
 static bool is_locked(const struct slc_files *files, const char *folder)
 {
@@ -60,9 +60,9 @@ static bool is_locked(const struct slc_files *files, const char *folder)
 }
 
 /*
- * Returns whether this process is writing the file or folder at `path`. It may also belong to
- * another run with the same output, or be unrelated: the signal can arrive before the path was
- * checked.
+ * Returns whether this process is writing the file or folder at `path`. If not, the file or folder
+ * belongs to another run with the same output or is unrelated, because the signal can arrive before
+ * the path is checked.
  */
 static bool is_own(const struct slc_files *files, const char *path, struct slc_file_stat there)
 {
@@ -91,7 +91,7 @@ static bool can_resume(const struct slc_files *files, const char *folder)
     return found;
 }
 
-/* Cleans up the folder `path`, of this run or of another one. */
+/* Cleans up the folder `path`, which may belong to this run (`own`) or to another run. */
 static void clean_up_folder(const struct slc_files *files, const char *path, bool own)
 {
     if (!own && is_locked(files, path)) {
@@ -100,7 +100,8 @@ static void clean_up_folder(const struct slc_files *files, const char *path, boo
     if (can_resume(files, path)) {
         console_note("the finished work is kept in %s; repeat the command to resume", path);
     } else if (!own) {
-        /* A folder that this run created but did not lock yet is empty. */
+        /* Removes the folder if it is empty, as it is if this run has created it but not locked it
+         * yet. */
         (void)files->remove_folder(files->self, path);
     } else if (slc_folder_remove(files, path, NULL) != SLC_OK) {
         console_note("%s remains and can be removed", path);

@@ -1,6 +1,6 @@
 /*
  * Removes unfinished outputs after a signal and ends the process, for operations that cannot stop
- * midway. A store that a later run can resume is kept, with a note, and so are files that do not
+ * midway. Keeps a store that a later run can resume, and prints a note. Keeps files that do not
  * belong to this run.
  */
 #ifndef SLC_TOOLS_CLEANUP_H
@@ -25,9 +25,9 @@ enum slc_status cleanup_watch_all(const struct cleanup_outputs *outputs,
 
 /*
  * Called just before an output gets its final name. A signal then no longer removes the output or
- * ends the process. If a signal is already being handled, this function does not return. For
- * `publishing` of the options of a conversion: a folder must not be published while it is being
- * removed.
+ * ends the process. If a signal is already being handled, this function does not return.
+ * Conversions call this function as the member `publishing` of their options, because a folder must
+ * not be published while it is being removed.
  */
 void cleanup_publishing(void);
 

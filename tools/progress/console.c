@@ -26,8 +26,8 @@ static void wipe_locked(void)
 {
     if (live_shown) {
         /*
-         * Erases to the end of the line. This moves the cursor and sets no color, so NO_COLOR does
-         * not apply.
+         * Erases to the end of the line. NO_COLOR does not apply, because this sequence sets no
+         * color.
          */
         (void)fputs("\r\033[K", stderr);
         live_shown = false;
@@ -148,7 +148,8 @@ void console_line(const char *text)
     (void)pthread_mutex_unlock(&console_lock);
 }
 
-/* Columns of the terminal, because a live line that wraps could not be erased. */
+/* Returns the columns of the terminal. A live line must not be longer, because a line that wraps
+ * could not be erased. */
 static int terminal_columns(void)
 {
     struct winsize size;

@@ -1,6 +1,6 @@
 /*
  * Standard error, shared by all threads: errors, warnings and one live progress line. The live line
- * is erased before anything else is written, and drawn again by its next update.
+ * is erased before anything else is written; the next update draws it again.
  */
 #ifndef SLC_TOOLS_CONSOLE_H
 #define SLC_TOOLS_CONSOLE_H
@@ -14,11 +14,11 @@ enum console_level { CONSOLE_QUIET, CONSOLE_NORMAL, CONSOLE_VERBOSE };
 /* Sets the verbosity and receives the log messages of the library. Errors are always printed. */
 void console_start(enum console_level level);
 
-/* Prints "sluice: MESSAGE", unless quiet. */
+/* Prints "sluice: MESSAGE", unless the level is quiet. */
 void console_note(const char *format, ...) SLC_PRINTF(1, 2);
 
 /*
- * Prints "sluice: FILE:LINE:COLUMN: MESSAGE", even if quiet, and advice for errors such as a full
+ * Prints "sluice: FILE:LINE:COLUMN: MESSAGE", at every level, and advice for errors such as a full
  * disk or missing permission. Returns the exit code of the status.
  */
 int console_error(const struct slc_error *err);

@@ -15,7 +15,7 @@ enum { FORMAT_DIMS_BYTES = SLC_FORMAT_DIMS_BYTES, FORMAT_MODES_BYTES = SLC_FORMA
 #define format_dims                  slc_format_dims
 #define format_modes                 slc_format_modes
 
-/* Plural suffix of a noun after a number. */
+/* Returns the plural suffix of a noun that follows the number `count`. */
 static inline const char *plural(uint64_t count)
 {
     return count == 1 ? "" : "s";

@@ -25,16 +25,16 @@
 #include <unistd.h>
 
 struct log_json {
-    pthread_mutex_t lock; /* of the file */
+    pthread_mutex_t lock; /* protects the file */
     FILE *file;
-    bool failed; /* reported once */
+    bool failed; /* a write failed, and the error was reported */
     char path[512];
 };
 
 /*
- * Rejects paths inside stores. The log is written in place, so symbolic links are resolved; *mode
- * prevents creating a file at the end of a dangling link. Existing content is kept, because a
- * resumed run appends to it (log_json_truncate).
+ * Rejects paths inside stores. Symbolic links are resolved, because the log is written in place.
+ * Sets *mode such that opening the path creates no file at the end of a dangling link. Existing
+ * content is kept, because a resumed run appends to it (log_json_truncate).
  */
 static enum slc_status check_place(const char *path, const char **mode, struct slc_error *err)
 {
@@ -79,7 +79,7 @@ enum slc_status log_json_open(const char *path, struct log_json **log, struct sl
 
 void log_json_truncate(struct log_json *log)
 {
-    /* A file that cannot be truncated, such as a pipe, is empty. */
+    /* A file that cannot be truncated, such as a pipe, has no earlier content. */
     if (log != NULL && ftruncate(fileno(log->file), 0) == 0) {
         rewind(log->file);
     }
@@ -113,7 +113,7 @@ static void write_text(struct log_json *log, const char *text)
     (void)pthread_mutex_unlock(&log->lock);
 }
 
-/* Writes one line and destroys `object` (NULL if memory was exhausted). */
+/* Writes `object` as one line and destroys it. `object` is NULL if memory was exhausted. */
 static void write_event(struct log_json *log, json_t *object)
 {
     char *text = NULL;
@@ -242,8 +242,8 @@ void log_json_start(struct log_json *log, const struct command *command, int arg
 }
 
 /*
- * Formatted without the JSON library and without allocations: phase and progress events contain
- * only numbers and fixed names.
+ * Phase and progress events contain only numbers and fixed names, so they are formatted without the
+ * JSON library and without allocations.
  */
 void log_json_phase(struct log_json *log, const char *phase, double seconds)
 {
@@ -330,7 +330,7 @@ static struct {
     uint64_t start_ns;
     json_t *estimate; /* for the last event; NULL: none */
 } current;
-/* A signal thread may end the log of a run that is just completing. */
+/* Needed because the signal thread may end the log while the run is completing. */
 static pthread_mutex_t current_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *path_of(const struct command *command, const void *values)
@@ -415,7 +415,8 @@ void run_log_end(int exit_code)
 
 void run_log_abort(int exit_code)
 {
-    /* Not unlocked: the process ends, and no other thread may close the log before. */
+    /* The mutex stays locked: the process ends, and no other thread may close the log before
+     * that. */
     pthread_mutex_lock(&current_mutex);
     log_json_abort(current.log, exit_code, slc_seconds_since(current.start_ns));
 }

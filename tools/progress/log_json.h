@@ -30,19 +30,21 @@ void log_json_close(struct log_json *log);
 
 /* Writes the first event of a run: its command line and its process. */
 void log_json_start(struct log_json *log, const struct command *command, int argc, char **argv);
-/* Writes that a phase of a conversion, check or export has started; seconds since the start. */
+/* Writes that a phase of a conversion, check or export has started, `seconds` after the start of
+ * the command. */
 void log_json_phase(struct log_json *log, const char *phase, double seconds);
 
-/* Progress of a run. */
+/* Content of a progress event. */
 struct log_progress {
     double seconds;      /* since the start */
     double left;         /* remaining seconds; below 0: unknown */
     unsigned iterations; /* maximum; 0: no iterations */
     unsigned iteration;  /* current iteration, from 1 */
-    unsigned completed;  /* completed iterations; `fit` is that of the last one */
+    /* number of completed iterations; `fit` is the fit of the last completed iteration */
+    unsigned completed;
     double fit;
     unsigned mode;                           /* from 0 */
-    const char *phase;                       /* of operations without modes; otherwise "" */
+    const char *phase;                       /* phase of an operation without modes; otherwise "" */
     uint64_t done, total;                    /* blocks, or units of the phase; total 0: unknown */
     double bytes_per_second, nnz_per_second; /* of the current pass; 0: unknown */
 };
@@ -61,9 +63,9 @@ void log_json_checkpoint(struct log_json *log,
                          const char *folder);
 /* Writes that a model, usable as a start (--init), was written to `path`. */
 void log_json_results(struct log_json *log, unsigned iteration, const char *path, double seconds);
-/* End of a run. */
+/* Content of the last event of a run. */
 struct log_end {
-    const char *reason; /* reason of the report, "done", or the status name of a failed run */
+    const char *reason; /* reason as in the report, "done", or the status name of a failed run */
     int exit_code;
     double seconds;
     const struct slc_cp_result *result; /* NULL: not a decomposition */
@@ -92,18 +94,19 @@ json_t *json_command_line(int argc, char **argv);
 
 /*
  * Opens and truncates the log named by the option log-json, if given, and writes the first event.
- * Returns false after an error, which was printed; *exit_code is then set. Commands with
+ * After an error, prints the error, sets *exit_code and returns false. Commands with
  * command.resumes open the log themselves.
  */
 bool run_log_begin(
     const struct command *command, int argc, char **argv, const void *values, int *exit_code);
 
-/* Uses an open log, which remains the caller's; NULL: none. */
+/* Makes an open log the log of the current command. The caller still owns the log. NULL: no log. */
 void run_log_set(struct log_json *log);
 
 /* Returns whether run_log_begin opened a log. */
 bool run_log_is_open(void);
-/* Sets the member "estimate" of the last event. Takes ownership, with or without a log. */
+/* Sets the member "estimate" of the last event. Takes ownership of `estimate`, even if there is no
+ * log. */
 void run_log_estimate(json_t *estimate);
 
 /* Writes the last event and closes a log that run_log_begin opened. */

@@ -16,7 +16,7 @@
 
 const char *const progress_choices[] = {"auto", "always", "never", NULL};
 
-/* Ten updates per second: faster than the eye, with a negligible number of writes. */
+/* Ten updates per second look continuous and cost a negligible number of writes. */
 #define UPDATE_NS UINT64_C(100000000)
 
 /*
@@ -46,7 +46,8 @@ static struct {
 } state;
 
 /*
- * Returns true if standard output and standard error are the same file: lines would appear twice.
+ * Returns true if standard output and standard error are the same file, in which case lines would
+ * appear twice.
  */
 static bool same_output(void)
 {
@@ -81,7 +82,8 @@ void progress_shape(const struct progress_shape *shape)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* Estimated seconds until all iterations are done, from the passes so far; below 0 if unknown. */
+/* Returns the estimated seconds until all iterations are done, from the passes so far; below 0 if
+ * unknown. */
 static double seconds_left(double share)
 {
     double passes = state.passes_done + share;
@@ -93,7 +95,7 @@ static double seconds_left(double share)
                : -1;
 }
 
-/* Blocks of the pass, or units of the phase, per second. */
+/* Returns the blocks of the pass, or units of the phase, per second. */
 static double speed_of_part(void)
 {
     const double seconds = slc_seconds_since(state.part_ns);
@@ -101,7 +103,7 @@ static double speed_of_part(void)
     return slc_ratio((double)state.done, seconds);
 }
 
-/* Estimated seconds until the phase is done; below 0 if unknown. */
+/* Returns the estimated seconds until the phase is done; below 0 if unknown. */
 static double phase_seconds_left(void)
 {
     const double speed = speed_of_part();
@@ -111,7 +113,7 @@ static double phase_seconds_left(void)
                : -1;
 }
 
-/* Unit that the phase counts; NULL: bytes. */
+/* Returns the unit that the phase counts; NULL: bytes. */
 static const char *unit_of_phase(void)
 {
     static const struct {
@@ -126,7 +128,7 @@ static const char *unit_of_phase(void)
     return "nnz";
 }
 
-/* Logs blocks and contents of the pass, or units of the phase. */
+/* Logs the progress: blocks, bytes and nonzeros of the pass, or units of the phase. */
 static void log_state(void)
 {
     const bool passes = state.shape.passes > 0;
@@ -206,7 +208,7 @@ static void describe_phase(char *text, size_t bytes)
     const double eta = phase_seconds_left();
 
     if (state.total == 0 && state.done == 0) {
-        (void)snprintf(text, bytes, "%s", state.phase); /* a phase that does not count */
+        (void)snprintf(text, bytes, "%s", state.phase); /* a phase without a count */
     } else if (state.total == 0) {
         (void)snprintf(text, bytes, "%s: %s%s done, %s%s/s", state.phase,
                        format_units(&done, (double)state.done), unit,
@@ -226,7 +228,7 @@ static void describe(char *text, size_t bytes)
     double eta = seconds_left(0);
 
     if (state.shape.iterations > 0 && state.completed >= state.iteration) {
-        /* Short passes complete before they first report blocks. */
+        /* Short passes end before they report any blocks. */
         (void)snprintf(text, bytes, "its = %3u of %u done, ETA %s", state.completed,
                        state.shape.iterations, eta < 0 ? "?" : format_seconds(&left, eta));
     } else if (state.shape.passes > 0) {

@@ -38,10 +38,10 @@ void progress_shape(const struct progress_shape *shape);
  */
 void progress_blocks(unsigned iteration, unsigned mode, uint64_t done, uint64_t blocks);
 
-/* Reports a complete iteration: a plain line if there is no live line. */
+/* Reports a complete iteration. Prints a plain line if there is no live line. */
 void progress_iteration(unsigned iteration, double fit, double delta, double seconds);
 
-/* Reports a phase; a progress callback of the library. */
+/* Reports the progress of a phase. Usable as a progress callback of the library. */
 void progress_phase(void *unused, const char *phase, uint64_t done, uint64_t total);
 
 /* Sets the log for phase and progress events; NULL: none. */

@@ -1,6 +1,6 @@
 /*
- * Reads members of an event. A missing member, or one of wrong type or out of range, leaves the
- * value unchanged.
+ * Reads members of an event. If a member is missing, has a wrong type or is out of range, the value
+ * stays unchanged.
  */
 #include "tools/progress/run_state.h"
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Change caused by a line of the log. */
+/* The change that a line of the log causes. */
 enum run_news {
     RUN_NEWS_NONE, /* not an event of a log, or nothing new */
     RUN_NEWS_START,
@@ -22,7 +22,8 @@ enum run_news {
 
 struct run_state {
     bool started, ended;
-    char name[32]; /* of the command; texts are plain (base/text/plain_text.h) */
+    /* name of the command; texts have no control characters (base/text/plain_text.h) */
+    char name[32];
     char host[128], boot[64];
     int64_t pid; /* positive, or 0: unknown */
     char phase[32];

@@ -1,7 +1,8 @@
 /*
  * A handler writes each signal and its time into a pipe, which a thread reads. The signals are
  * blocked in all other threads, so their system calls are not interrupted. sigwait alone would not
- * suffice, because libraries (OpenBLAS) start threads before main that block nothing.
+ * suffice, because libraries (OpenBLAS) start threads before main, and these threads block no
+ * signals.
  */
 #include "tools/progress/signals.h"
 
@@ -27,7 +28,7 @@ enum { TICK_MS = 1000 };
 /*
  * Message in the pipe, written atomically (POSIX: up to PIPE_BUF). The handler records the time,
  * because the thread may read the second signal much later: on a slow machine, or while a terminal
- * blocks the output about the first one.
+ * blocks the output about the first signal.
  */
 struct arrival {
     uint64_t number, at_ns;
@@ -66,7 +67,7 @@ static void handle_first_stop(int number)
     console_note("stopping after the current part; a second signal stops at once");
 }
 
-/* While it waits, the thread updates the progress. */
+/* Waits for a signal. Meanwhile, updates the progress. */
 static void wait_for_signal(void)
 {
     struct pollfd wake = {.fd = wake_pipe[0], .events = POLLIN};

@@ -16,7 +16,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Largest load over the mean load; 1 without nonzeros. */
+/* Returns the largest load divided by the mean load; 1 if there are no nonzeros. */
 static double imbalance(const struct device_shares *shares, unsigned devices)
 {
     double loads[SLC_MAX_DEVICES];
@@ -182,7 +182,7 @@ void devices_report_stats(const struct slc_plan *plan,
            of_time);
 }
 
-/* Prints the bytes that a pass and an iteration copy once the resident blocks are loaded. */
+/* Prints the bytes that a pass and an iteration copy after the resident blocks have been loaded. */
 static void report_copied(const struct slc_plan *plan, unsigned order)
 {
     const struct slc_plan_gpu *gpu = &plan->gpu;

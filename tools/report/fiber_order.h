@@ -28,7 +28,7 @@ enum slc_status fiber_order_open(struct slc_fiber_order *order,
                                  const struct fiber_order_options *options,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Closes the layout and removes the temporary store, with a note if that fails. */
+/* Closes the layout and removes the temporary store. Prints a note if removing it fails. */
 void fiber_order_close(struct slc_fiber_order *order);
 
 #endif

@@ -21,7 +21,7 @@ static bool is_used(const struct product_gpu *product)
     return product->choice->device != NULL && product->refused->status == SLC_OK;
 }
 
-/* Fraction of the nonzeros that the device computed. */
+/* Returns the fraction of the nonzeros that the device computed. */
 static double part_of(const struct slc_hybrid_tiles_report *hybrid)
 {
     const double device = (double)hybrid->nnz[SLC_HYBRID_GPU];

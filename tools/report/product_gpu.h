@@ -1,6 +1,6 @@
 /*
  * Reports the tiles that a GPU multiplies for ttv and ttm (engine/product/products.h): the device,
- * its memory, and the work of GPU and CPU.
+ * the device memory, and the work of GPU and CPU.
  */
 #ifndef SLC_TOOLS_PRODUCT_GPU_H
 #define SLC_TOOLS_PRODUCT_GPU_H
@@ -30,7 +30,7 @@ struct product_gpu {
  * the CPU alone.
  */
 void product_gpu_print(const struct product_gpu *product, FILE *out);
-/* Returns the same data as an object; null if no device is used. */
+/* Returns the data that product_gpu_print prints as an object; null if no device is used. */
 json_t *product_gpu_json(const struct product_gpu *product);
 
 #endif

@@ -81,8 +81,8 @@ static void report_threads(const struct slc_plan *plan)
 }
 
 /*
- * Prints the strategy of a mode, and the strategy that is measured against it or would be with more
- * memory.
+ * Prints the strategy of a mode, and the strategy that is compared with it, or that would be
+ * compared with it if there were more memory.
  */
 static void plan_conflict(const struct slc_plan *plan, unsigned mode)
 {
@@ -234,7 +234,7 @@ void report_not_fused(const struct slc_plan *plan)
         [SLC_FUSION_COPIES] = "replicas will be used",
         [SLC_FUSION_CPU_GROUPS] = "with --devices each pass updates one mode",
         [SLC_FUSION_GPU] = "on the device each pass updates one mode",
-        /* One text. NOLINTNEXTLINE(bugprone-suspicious-missing-comma) */
+        /* The two literals are one text. NOLINTNEXTLINE(bugprone-suspicious-missing-comma) */
         [SLC_FUSION_NO_RANGES] =
             "no layout completes rows of a mode within the maximum number of slots",
         [SLC_FUSION_FEW_RANGES] = "there would be fewer row ranges than threads",

@@ -15,7 +15,9 @@
 /* Bytes read per iteration (or in the single pass of an MTTKRP), for the line "share". */
 struct report_reads {
     uint64_t iterations;
-    double lowest_share; /* smallest fraction of the bytes of its passes that an iteration read */
+    /* fraction of the bytes of an iteration's passes that was read from the drive; the smallest of
+     * all iterations */
+    double lowest_share;
 };
 void report_reads_add(struct report_reads *reads, const struct slc_plan *plan, uint64_t bytes_read);
 
@@ -26,25 +28,26 @@ void report_tensor(const struct slc_store *store);
 void report_factoring(const struct slc_plan *plan,
                       unsigned order,
                       const struct slc_cp_als_options *options);
-/* Prints what computes. If `no_gpu` is an error, also prints why no GPU is used. */
+/* Prints which device computes. If `no_gpu` is an error, also prints why no GPU is used. */
 void report_device(const struct slc_plan *plan, const struct slc_error *no_gpu);
 /* Prints why no pass updates two modes, if that has a reason worth reporting. */
 void report_not_fused(const struct slc_plan *plan);
 
-/* Prints a part of the memory, unless it has no bytes; and all parts of the plan, one per line. */
+/* report_part prints a part of the memory, unless it has no bytes; report_plan prints all parts of
+ * the plan, one per line. */
 void report_part(const char *name, uint64_t bytes, const char *what);
 void report_plan(const struct slc_plan *plan, unsigned order);
 
 /* Prints the memory that replicas need, if the budget is too small for them. */
 void report_copies_missed(const struct slc_plan *plan);
 
-/* Prints how the strategy of a mode was chosen; nothing if there was no choice. */
+/* Prints how the strategy of a mode was chosen. Prints nothing if there was no choice. */
 void report_conflict(unsigned mode, bool second, const struct slc_conflict_choice *choice);
 
 /*
- * Prints a line per iteration, with `verbose` also a line per mode; in the first iteration also how
- * strategies were chosen. When replicas are first used, prints a line per mode with their form;
- * prints a line if they are abandoned.
+ * Prints the line of an iteration. With `verbose` also prints a line per mode and, in the first
+ * iteration, how strategies were chosen. When replicas are first used, prints a line per mode with
+ * the form of the replica. Prints a line if replicas are abandoned.
  */
 void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, bool verbose);
 
@@ -62,7 +65,7 @@ void report_times(const struct slc_cp_result *result,
                   const struct slc_stream_stats *stats,
                   unsigned threads);
 
-/* Prints bytes read and their fraction of each pass, peak memory and budget. */
+/* Prints the bytes read, the fraction of each pass that was read, peak memory and budget. */
 void report_resources(const struct slc_plan *plan,
                       const struct slc_stream_stats *stats,
                       const struct report_reads *reads);

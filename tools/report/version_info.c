@@ -30,7 +30,7 @@ static json_t *text_until(const char *text, const char *ends)
     return json_stringn(text, strcspn(text, ends));
 }
 
-/* `built` "unknown" and `running` NULL mean an unknown version. */
+/* A `built` of "unknown" or a `running` of NULL means that the version is unknown. */
 static void add_library(json_t *list, const char *name, const char *built, json_t *running)
 {
     (void)json_array_append_new(
@@ -40,7 +40,8 @@ static void add_library(json_t *list, const char *name, const char *built, json_
 }
 
 /*
- * The version is the second word, as in "OpenBLAS 0.3.21 DYNAMIC_ARCH .. Haswell MAX_THREADS=64".
+ * Returns the second word of the configuration of OpenBLAS, which is the version, as in "OpenBLAS
+ * 0.3.21 DYNAMIC_ARCH .. Haswell MAX_THREADS=64".
  */
 static json_t *blas_running(void)
 {
@@ -66,9 +67,9 @@ static json_t *archive_running(void)
 }
 
 /*
- * Lists for each library the version of its headers, from its pkg-config file, and that of the
- * library loaded at run time. liburing before 2.4 does not report its version, and hwloc only that
- * of its interface.
+ * Lists for each library the version of the headers, from the pkg-config file, and the version of
+ * the library that is loaded at run time. liburing before 2.4 does not report a version, and hwloc
+ * reports only the version of its interface.
  */
 static json_t *libraries(void)
 {
@@ -80,7 +81,7 @@ static json_t *libraries(void)
     add_library(list, "libzip", SLC_BUILT_WITH_LIBZIP, json_string(zip_libzip_version()));
     add_library(list, "libarchive", SLC_BUILT_WITH_LIBARCHIVE, archive_running());
     add_library(list, "zlib", SLC_BUILT_WITH_ZLIB, json_string(zlibVersion()));
-    /* No pkg-config file; the library reports "1.0.8, 13-Jul-2019". */
+    /* bzip2 has no pkg-config file; the library reports "1.0.8, 13-Jul-2019". */
     add_library(list, "bzip2", "unknown", text_until(BZ2_bzlibVersion(), ","));
     add_library(list, "liblzma", SLC_BUILT_WITH_LIBLZMA, json_string(lzma_version_string()));
     add_library(list, "zstd", SLC_BUILT_WITH_ZSTD, json_string(ZSTD_versionString()));
@@ -104,8 +105,8 @@ static json_t *libraries(void)
 }
 
 /*
- * Returns the toolkit version, the architectures with machine code, and the devices, or why there
- * are none.
+ * Returns the version of the CUDA toolkit, the architectures for which there is machine code, and
+ * the devices or the reason why there are none.
  */
 static json_t *cuda(void)
 {
@@ -197,7 +198,7 @@ static void print_cuda(const json_t *object)
     }
 }
 
-/* Prints one version if both are equal or one is unknown. */
+/* Prints only one version if the two versions are equal or one of them is unknown. */
 static void print_library(const json_t *library)
 {
     const char *built = text_of(library, "built_with");

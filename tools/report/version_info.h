@@ -1,6 +1,6 @@
 /*
  * The output of `sluice --version`: build configuration, features and library versions, as defined
- * by tools/meson.build. One record is printed as JSON or as text, so that both agree.
+ * by tools/meson.build. JSON and text are printed from the same record, so they agree.
  */
 #ifndef SLC_TOOLS_VERSION_INFO_H
 #define SLC_TOOLS_VERSION_INFO_H

@@ -1,4 +1,4 @@
-/* The list of subcommands, and the first steps of each. */
+/* The list of subcommands, and the first steps that all subcommands share. */
 #ifndef SLC_TOOLS_COMMANDS_H
 #define SLC_TOOLS_COMMANDS_H
 
@@ -29,8 +29,9 @@ extern const struct command command_watch;
 extern const struct command *const commands_all[];
 
 /*
- * Prints an error for `word`, which is not in `commands` (for "bench io" the last word counts). The
- * message suggests the nearest name, or refers to `help`. Returns the exit code.
+ * Prints an error for `word`, which is not in `commands` (of a name such as "bench io", the last
+ * word is compared). The message suggests the nearest name, or refers to `help`. Returns the exit
+ * code.
  */
 int commands_unknown(const char *what,
                      const char *word,
@@ -38,8 +39,8 @@ int commands_unknown(const char *what,
                      const char *help);
 
 /*
- * Parses the arguments into `values` (zeroed). Returns false if the command is already complete,
- * after --help or after a usage error that was printed; *exit_code is then set.
+ * Parses the arguments into `values` (zeroed). Returns false if there is nothing left to do, after
+ * --help or after a usage error that was printed; in that case *exit_code is set.
  */
 bool command_begin(const struct command *command,
                    int argc,

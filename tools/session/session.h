@@ -32,15 +32,17 @@ struct session_options {
     const char *layouts;            /* NULL: only blco */
     const char *passes;             /* NULL: plain */
     struct option_modes mode_order; /* empty: chosen by the plan */
-    /* CPU: one number, the number of devices. With --device gpu: the numbers of the GPUs. */
+    /* With the CPU: one value, the number of devices. With --device gpu: the numbers of the
+     * GPUs. */
     struct option_counts devices;
     const char *split;  /* NULL: not given, or the command has no such option */
     const char *device; /* NULL: the CPU */
     uint64_t device_memory;
     const char *device_name; /* NULL: a device of this machine */
-    bool plan_only;          /* nothing will be computed; not set by an option of its own */
+    bool plan_only;          /* nothing will be computed; no option sets this member directly */
     uint64_t streams;
-    double holdout; /* of cpd: held-out fraction of the nonzeros; not set by an option of its own */
+    /* held-out fraction of the nonzeros, for cpd; no option sets this member directly */
+    double holdout;
 };
 
 extern const char *const session_io_choices[];
@@ -89,7 +91,7 @@ extern const char *const session_device_choices[];
             .help =                                                                                \
                 "read every block in every pass, even if the budget could hold some in memory")
 
-/* Row of commands that stream. */
+/* Row of commands that stream a store. */
 #define SESSION_OPTION_ROW_IO_LIMIT(type)                                                          \
     OPTION_ROW("io-limit", OPTION_SIZE, type, session.io_limit, .value = "SIZE",                   \
                .help = "limit reads to SIZE bytes per second, to simulate a slower drive")
@@ -99,7 +101,7 @@ extern const char *const session_device_choices[];
     OPTION_ROW("layouts", OPTION_CHOICE, type, session.layouts, .value = "WHICH",                  \
                .fallback = "auto", .choices = session_layout_choices,                              \
                .help = "layouts to read: blco, sorted (each mode from its sorted layout) or auto " \
-                       "(sorted if that reads no more)")
+                       "(sorted unless that reads more bytes)")
 
 /* Rows of commands that can compute on a device with its own memory. */
 #define SESSION_OPTION_ROWS_DEVICE(type)                                                           \
@@ -119,10 +121,11 @@ extern const char *const session_device_choices[];
 #define SESSION_OPTION_ROW_DEVICE_NAME(type)                                                       \
     OPTION_ROW("device-name", OPTION_CHOICE, type, session.device_name, .value = "CHIP",           \
                .choices = slc_gpu_chip_names,                                                      \
-               .help = "plan for a GPU that is not in this machine: a100, a100-80gb, h100, h200, " \
-                       "b200 or l40s, with --device-memory or nine tenths of its memory; if not "  \
-                       "given, an " SLC_DEVICE_CHIP                                                \
-                       " if no GPU is usable here and --device-memory is given")
+               .help =                                                                             \
+                   "plan for a GPU that is not in this machine: a100, a100-80gb, h100, h200, "     \
+                   "b200 or l40s, with --device-memory or nine tenths of the chip memory; if not " \
+                   "given, an " SLC_DEVICE_CHIP                                                    \
+                   " if no GPU is usable here and --device-memory is given")
 
 /* Row of commands that can compute on the CPU and one GPU together, but not on several GPUs. */
 #define SESSION_OPTION_ROW_SHARE(type)                                                             \
@@ -148,13 +151,13 @@ extern const char *const session_device_choices[];
 #define SESSION_OPTION_ROW_MODE_ORDER(type)                                                        \
     OPTION_ROW("mode-order", OPTION_MODES, type, session.mode_order, .value = "2,3,1",             \
                .help = "order in which modes are updated; if not given: 1,2,.., or the order "     \
-                       "that reads less")
+                       "that reads fewer bytes")
 
 #define SESSION_OPTION_ROW_PASSES(type)                                                            \
     OPTION_ROW("passes", OPTION_CHOICE, type, session.passes, .value = "WHICH",                    \
                .fallback = "auto", .choices = session_passes_choices,                              \
                .help = "plain (one mode per pass), fused (two modes if rows complete early) or "   \
-                       "auto (fused if that reads less)")
+                       "auto (fused if that reads fewer bytes)")
 
 #define SESSION_OPTION_ROW_COPIES(type)                                                            \
     OPTION_ROW("copies", OPTION_CHOICE, type, session.copies, .value = "WHEN", .fallback = "auto", \
@@ -179,7 +182,8 @@ enum slc_status session_device_wish(const struct session_options *options,
 
 /*
  * Opens the layouts that the options name and plans an operation. `mode` from 0 (MTTKRP only).
- * SLC_ERR_BUDGET names the smallest sufficient budget, and session->plan holds it.
+ * SLC_ERR_BUDGET states the smallest sufficient budget, and session->plan also contains this
+ * budget.
  */
 enum slc_status session_plan(struct slc_session *session,
                              const struct session_options *options,
@@ -188,7 +192,8 @@ enum slc_status session_plan(struct slc_session *session,
                              uint32_t rank,
                              struct slc_error *err) SLC_NODISCARD;
 
-/* Makes the requested plan over the open layouts: `blco`, unless an earlier plan opened more. */
+/* Makes the requested plan over the open layouts: only `blco`, unless an earlier plan opened other
+ * layouts. */
 enum slc_status session_plan_request(struct slc_session *session,
                                      const struct slc_plan_request *request,
                                      struct slc_error *err) SLC_NODISCARD;
@@ -200,7 +205,7 @@ void session_close(struct slc_session *session);
 const char *
 session_layout_name(struct format_text *out, enum slc_layout_kind layout, unsigned mode);
 
-/* Bytes of all block files and permutations of the store, per nonzero. */
+/* Returns the bytes of all block files and permutations of the store, per nonzero. */
 double session_bytes_per_nonzero(const struct slc_manifest *manifest);
 
 #endif

@@ -68,7 +68,7 @@ enum slc_status cpd_checkpoint_remove(struct cpd_checkpoint *checkpoint, struct 
         return SLC_OK;
     }
     SLC_TRY(slc_checkpoint_remove(checkpoint->file, err));
-    /* The system refuses to remove a folder that contains other files. */
+    /* Removing the folder fails if it contains other files. */
     if (checkpoint->own_folder) {
         (void)files->remove_folder(files->self, checkpoint->folder);
     }

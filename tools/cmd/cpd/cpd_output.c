@@ -157,15 +157,15 @@ static void name_results(struct cpd_output *output,
 }
 
 /*
- * Sets the folder that belongs to results that are files: it contains their checkpoint and is
- * locked.
+ * Sets the folder that belongs to results in the form of files. The folder contains the checkpoint
+ * and is locked.
  */
 static void set_own_folder(bool stem, const char *name, char *folder, size_t bytes)
 {
     (void)snprintf(folder, bytes, stem ? "%scheckpoint" : "%s.checkpoint", name);
 }
 
-/* Sets the checkpoint folder: with the results, unless another one is given. */
+/* Sets the checkpoint folder: the folder of the results, unless the options name another folder. */
 static void choose_checkpoint_folder(struct cpd_output *output, const char *named)
 {
     output->own_checkpoint = false;
@@ -208,7 +208,8 @@ enum slc_status cpd_output_choose(struct cpd_output *output,
     return check_outputs(output, err);
 }
 
-/* Returns whether two names, which may not exist, refer to the same folder. Errors: SLC_ERR_IO. */
+/* Returns whether two paths refer to the same folder. The folders need not exist. Errors:
+ * SLC_ERR_IO. */
 static enum slc_status
 same_folder(const char *one, const char *two, bool *same, struct slc_error *err)
 {
@@ -279,7 +280,8 @@ cpd_output_lock(struct cpd_output *output, const char *checkpoint, struct slc_er
 
 void cpd_output_note_replaced(const struct cpd_output *output)
 {
-    /* Limits the memory: larger records, of a thousand iterations, are reported without details. */
+    /* Maximum size of a record that is read, which limits the memory. Larger records, with about a
+     * thousand iterations, are reported without details. */
     enum { RECORD_BYTES_MAX = 256 << 10 };
     const struct slc_files *files = slc_files_system();
     struct slc_file_stat stat;

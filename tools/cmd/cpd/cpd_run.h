@@ -20,9 +20,10 @@ struct cpd_checkpoint {
     struct slc_checkpoint *file; /* NULL: no checkpoints */
     const char *folder;
     bool own_folder; /* the folder contains only the checkpoint and is named after the results */
-    double seconds_before; /* time of the runs that this run resumes */
-    unsigned iteration; /* where the last checkpoint resumes, from 1; 0: there is no checkpoint */
-    unsigned mode;      /* mode where it resumes, from 0 */
+    double seconds_before; /* total time of the earlier runs that this run resumes */
+    /* iteration at which the last checkpoint resumes, from 1; 0: there is no checkpoint */
+    unsigned iteration;
+    unsigned mode; /* mode at which the last checkpoint resumes, from 0 */
 };
 
 /* Parses "auto" (-1) or seconds. Errors: SLC_ERR_USAGE. */
@@ -39,8 +40,8 @@ enum slc_status cpd_checkpoint_open(struct cpd_checkpoint *checkpoint,
                                     bool restart,
                                     struct slc_error *err) SLC_NODISCARD;
 /*
- * Returns the order in which the checkpointed run updates its `order` modes; false without a
- * checkpoint.
+ * Stores the order in which the checkpointed run updates the `order` modes. Returns false if there
+ * is no checkpoint.
  */
 bool cpd_checkpoint_order(const struct cpd_checkpoint *checkpoint, unsigned order, unsigned *modes);
 void cpd_checkpoint_close(struct cpd_checkpoint *checkpoint);
@@ -60,7 +61,7 @@ void cpd_checkpoint_written(struct cpd_checkpoint *checkpoint,
                             const struct slc_cp_checkpointed *written,
                             struct log_json *log);
 
-/* Prints where the same command line resumes, after a run that was not complete. */
+/* After a run that did not complete, prints where the same command line resumes. */
 void cpd_checkpoint_report(const struct cpd_checkpoint *checkpoint);
 
 /* Estimate of `sluice cpd`: by a trial run for a dry run, by the first iterations for a run. */
@@ -80,8 +81,8 @@ void cpd_estimate_iteration(struct cpd_estimate *of,
                             const struct slc_cp_iteration *iteration);
 
 /*
- * Computes the estimate for this number of iterations, and the actual values. Not for a run that
- * resumed another one, or that followed another run in the same process.
+ * Computes the estimate for this number of iterations, and the actual values. Makes no estimate for
+ * a run that resumed, or that followed another run in the same process.
  */
 void cpd_estimate_end(struct cpd_estimate *of,
                       const struct slc_session *session,
@@ -115,10 +116,10 @@ struct run_record {
 enum { CPD_OUTPUT_PLACES = 3 };
 
 struct cpd_output {
-    char folder[1024];          /* of .npy files; "": none */
-    const char *stem;           /* of SPLATT text; NULL: none */
+    char folder[1024];          /* folder of .npy files; "": none */
+    const char *stem;           /* stem of SPLATT text files; NULL: none */
     const char *ktensor;        /* file; NULL: none */
-    char run_path[1024 + 16];   /* run.json; "": nothing is written */
+    char run_path[1024 + 16];   /* path of run.json; "": nothing is written */
     char checkpoint[1024 + 16]; /* folder; "": none */
     bool own_checkpoint;        /* the folder contains only the checkpoint and is named after the
                                  * results */
@@ -161,8 +162,8 @@ enum slc_status cpd_output_choose(struct cpd_output *output,
 
 /*
  * Keeps other runs from writing the same results until cpd_output_unlock: locks the folder of the
- * factors, STEMcheckpoint and KTENSOR.checkpoint, and creates missing ones. The folder `checkpoint`
- * (or NULL) is already locked and is skipped. Errors: SLC_ERR_IO.
+ * factors, STEMcheckpoint and KTENSOR.checkpoint, and creates these folders if they are missing.
+ * The folder `checkpoint` (or NULL) is already locked and is skipped. Errors: SLC_ERR_IO.
  */
 enum slc_status cpd_output_lock(struct cpd_output *output,
                                 const char *checkpoint,
@@ -170,11 +171,12 @@ enum slc_status cpd_output_lock(struct cpd_output *output,
 /* Prints a note if results of an earlier run exist that will be replaced at the end. */
 void cpd_output_note_replaced(const struct cpd_output *output);
 /*
- * Unlocks the folders. Accepts the result of cpd_output_choose, locked or not, and a zeroed struct.
+ * Unlocks the folders. Accepts a struct that cpd_output_choose filled in, locked or not, and a
+ * zeroed struct.
  */
 void cpd_output_unlock(struct cpd_output *output);
 
-/* Writes the model in every chosen format, and run.json; logs each to `log`. */
+/* Writes the model in every chosen format, and run.json. Logs each result to `log`. */
 enum slc_status cpd_output_write(const struct cpd_output *output,
                                  const struct run_record *record,
                                  struct log_json *log,
@@ -233,7 +235,7 @@ struct cpd {
     struct cpd_estimate estimate;
     uint64_t start_ns;
     double write_seconds;        /* below 0 until results are written */
-    struct slc_sweep_job *sweep; /* sweep of this run; NULL: none */
+    struct slc_sweep_job *sweep; /* job of the sweep that this run belongs to; NULL: no sweep */
 };
 
 /*

@@ -16,7 +16,7 @@
 
 enum { BAR = 40 };
 
-/* Formats a number of a column, or a dash. */
+/* Formats a number in a column, or a dash if the number is unknown. */
 static const char *format_cell(char *text, size_t bytes, const char *format, double value)
 {
     if (isnan(value)) {
@@ -60,7 +60,8 @@ static void print_table(const struct slc_sweep_record *record)
     }
 }
 
-/* Prints a bar of `part` (0 to 1) of BAR characters; dots for an unknown number. */
+/* Prints a bar whose length is the fraction `part` (0 to 1) of BAR characters. Prints dots if the
+ * number is unknown. */
 static void print_bar(double part, char mark)
 {
     char bar[BAR + 1];
@@ -236,7 +237,7 @@ static enum slc_status check_sweep(const struct arguments *args, struct slc_erro
     return SLC_OK;
 }
 
-/* Sets the folder to the given one, or NAME.sweep. */
+/* Sets the folder of the sweep to the folder in the options, or to NAME.sweep. */
 static enum slc_status choose_folder(struct sweep *sweep, struct slc_error *err)
 {
     const char *output = sweep->cpd->args.folder;
@@ -257,7 +258,7 @@ static enum slc_status choose_folder(struct sweep *sweep, struct slc_error *err)
     return cpd_output_check_folder(sweep->folder, err);
 }
 
-/* Returns the exit code of a sweep without an error of its own. */
+/* Returns the exit code of a sweep that ended without an error outside of its runs. */
 static int end_code(enum slc_sweep_end end, int code)
 {
     switch (end) {

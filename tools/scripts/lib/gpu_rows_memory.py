@@ -1,4 +1,4 @@
-"""Rows 1 to 5 and 8 of tools/gpu-acceptance: measurements in the device's memory."""
+"""Rows 1 to 5 and 8 of tools/gpu-acceptance: measurements in device memory."""
 
 import glob
 import os
@@ -13,7 +13,7 @@ VARIANT_TENSORS = ("skewed", "long")
 
 
 def ceilings(runner):
-    """1: ceilings, which are recorded; all other rows are compared with them."""
+    """1: records the ceilings, with which all other rows are compared."""
     device = runner.ceilings() and runner.record["ceilings"]["device"]
     best = {}
     for row in runner.ceilings():
@@ -78,7 +78,7 @@ def find_sanitizer():
 
 
 def sanitizer(runner):
-    """4: no error in the kernels that decode and compute, and a planted race is found."""
+    """4: no error is found in the kernels that decode and compute, and a planted race is found."""
     tool = find_sanitizer()
     planted = os.path.join(runner.folder, "planted_race")
     programs = [name for name in ("device_expand", "device_decode", "device_product", "device_mttkrp")

@@ -35,8 +35,8 @@ def stream_once(runner, store, memory, *more):
 
 
 def through(runner, codec, result):
-    """Streams a store of one codec through a part of the device's memory: an eighth of it is
-    resident, and then a half."""
+    """Streams a store of one codec through a part of device memory: first with an eighth of the
+    store resident, then with a half."""
     store = runner.tensors.get("streamed", codec=codec)
     copy = runner.ceiling("to-device", 4 * 2**20)
     whole = runner.bench(store, "--rank", RANK, "--mode", 1, "-n", runner.repeats)["rows"][0]
@@ -65,7 +65,7 @@ def through(runner, codec, result):
 
 
 def streaming(runner):
-    """6: streaming from host memory through a part of the device's, compared with the same
+    """6: streaming from host memory through a part of device memory, compared with the same
     nonzeros in BLCO's codec."""
     result = {}
     packed = through(runner, "packed", result)
@@ -132,8 +132,8 @@ def divided(runner):
 
 
 def shared(runner, kept):
-    """CPU and GPU on one decomposition, compared with the faster one alone; from `blco`, which
-    all of them read."""
+    """CPU and GPU on one decomposition, compared with the faster of the two alone. All of them
+    read `blco`."""
     store = runner.tensors.get("skewed", 0.3)
     alone = {}
     for device in ("cpu", "gpu"):
@@ -158,7 +158,7 @@ def shared(runner, kept):
 
 
 def together(runner):
-    """9: one device as two and four; CPU with GPU."""
+    """9: one device used as two and as four devices; CPU with GPU."""
     logical_devices(runner, [])
     divided(runner)
     if not runner.offers("cpd", "adaptive", "queue"):

@@ -22,19 +22,19 @@ NAME = "gpu-acceptance"
 
 
 class Skip(Exception):
-    """A row is not possible on this machine; has the reason."""
+    """A row is not possible on this machine. Contains the reason."""
 
 
 class Late(Exception):
-    """The time limit of a row has passed; names the command."""
+    """The time limit of a row has passed. Names the command."""
 
 
 class Failed(Exception):
-    """A command failed; has its message."""
+    """A command failed. Contains the message of the command."""
 
 
 class Stopped(BaseException):
-    """A signal that ends the run; its number."""
+    """A signal ended the run. Contains the number of the signal."""
 
 
 def cuda_folders():
@@ -128,7 +128,7 @@ class Runner:
             return None
 
     def keep(self, name, value):
-        """Into the record, which is on the disk from then on."""
+        """Adds a member to the record and writes the record to the disk."""
         with self.lock:
             self.record[name] = value
         self.write()
@@ -181,7 +181,7 @@ class Runner:
         self.write()
 
     def mark(self, reached, text):
-        """Records a target. If it is missed, the row falls short, and continues."""
+        """Records a target. If the target is missed, the row falls short but continues."""
         if not reached:
             self.row["short"].append(text)
         self.add_figure(text)

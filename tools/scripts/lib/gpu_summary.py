@@ -62,7 +62,7 @@ def in_memory(record):
 
 
 def other_ranks(record):
-    """BLCO's time over sluice's, by tensor."""
+    """The time of BLCO divided by the time of sluice, by tensor."""
     cases = sorted({(row["precision"], row["rank"]) for row in record.get("in_memory", [])} - {("f64", 32)})
     names = list(dict.fromkeys(name_of(row["tensor"]) for row in record.get("in_memory", [])))
     rows = []
@@ -96,7 +96,8 @@ def variants(record):
 
 
 def streaming(record):
-    """Overlap: the share of the shorter of copies and kernels that the other hides."""
+    """Overlap: of the shorter of the copy time and the kernel time, the fraction that the longer
+    one hides."""
     rows = []
     for codec, measured in record.get("streaming", {}).items():
         for row in measured["through"]:

@@ -22,10 +22,10 @@ WARNINGS = ("-Wall", "-Wextra", "-Wimplicit-fallthrough", "-Wloop-analysis", "-W
 # found in base/.
 INCLUDED_FROM = [os.path.join(SOURCE, folder).rstrip(os.sep)
                  for folder in ("", "include", "tests/lib", "tests/gpu/emulation")]
-# Limit of a bundle: larger ones cost more than they save, and idle processors wait for the last
-# one.
+# Limit of a bundle: larger bundles cost more than they save, and idle processors wait for the last
+# bundle.
 BUNDLE_BYTES = 600_000
-# Names that many sources define independently: in a bundle they get a number.
+# Names that many sources define independently: a bundle appends a number to them.
 NUMBERED = (("main", re.compile(r"^int main\(", re.M)),
             ("tests", re.compile(r"^static const struct slc_test tests\[", re.M)),
             ("LLVMFuzzerTestOneInput", re.compile(r"^int LLVMFuzzerTestOneInput\(", re.M)))

@@ -52,7 +52,7 @@ class Tool:
     """A program that analyses a source, or several in a bundle."""
 
     name = None
-    # Checks that report a source it cannot parse.
+    # Checks that report a source that the tool cannot parse.
     failures = ()
 
     def program(self):
@@ -119,7 +119,7 @@ class Cppcheck(Tool):
     failures = ("syntaxError", "internalAstError", "internalError", "preprocessorErrorDirective", "unknownMacro")
 
     def choose(self, wanted, full):
-        # Its findings in tests are not worth half of its time every day.
+        # Findings in tests are not worth running the tool for twice as long every day.
         return [source for source in wanted if full or source.is_product]
 
     def command(self, unit, folder, full):

@@ -1,12 +1,12 @@
 # Shell functions for tools/demo and the benchmark scripts.
 
-# median NUMBER.. (for an even count, the upper of the middle two)
+# median NUMBER..: prints the median; of an even count of numbers, the larger of the middle two.
 median() {
     printf '%s\n' "$@" | sort -g | awk '{ v[NR] = $1 } END { print v[int(NR / 2) + 1] }'
 }
 
 # make_cgroup BYTES: creates a cgroup (version 1 or 2) limited to BYTES of memory and page cache.
-# Prints its folder, or nothing without permission.
+# Prints the folder of the cgroup, or nothing if permission is missing.
 make_cgroup() {
     local try folder
     for try in /sys/fs/cgroup/memory:memory.limit_in_bytes /sys/fs/cgroup:memory.max; do
