@@ -1,7 +1,7 @@
 /*
  * Sorts a bucket. The area holds two record arrays, between which the radix sort moves, and the
- * table of runs. Chunks are loaded in the order of their chain (newest first); the first
- * distribution reads them run by run in input order, and every step is stable.
+ * table of runs. Chunks are loaded in the order of their chain (newest first). The first
+ * distribution reads their records run by run in input order, and every step is stable.
  */
 #include "convert/build/bucket_sort.h"
 
@@ -16,7 +16,7 @@
 enum {
     /* Up to this count, shifting records costs less than counting digits. */
     INSERTION_SORT_MAX = 16,
-    /* Limit of a digit: the ends of more groups would leave the level-1 cache. */
+    /* Largest number of bits per digit: the ends of more groups would not fit the level-1 cache. */
     DIGIT_BITS = 10,
     /* Prefetch distance in a group's memory, for distributions that exceed the cache. */
     AHEAD_RECORDS = 8
@@ -32,7 +32,7 @@ struct wide_record {
     double value;
 };
 
-/* A run and the place of its loaded entries. */
+/* A run and the position of its loaded entries. */
 struct run_slot {
     uint64_t sequence;
     uint32_t first;
@@ -45,7 +45,8 @@ _Static_assert(sizeof(struct narrow_record) == SLC_NARROW_RECORD_BYTES &&
                    sizeof(struct run_slot) == SLC_RUN_SLOT_BYTES,
                "must match slc_bucket_area_bytes");
 
-/* Bits of a digit that leave about one record per value (bucket_sort_tmpl.h, sort_groups). */
+/* Number of bits per digit that results in about one record per digit value (bucket_sort_tmpl.h,
+ * sort_groups). */
 static unsigned digit_width(uint32_t count)
 {
     unsigned width = 31U - (unsigned)__builtin_clz(count | 4);
@@ -53,8 +54,8 @@ static unsigned digit_width(uint32_t count)
     return width < DIGIT_BITS ? width : DIGIT_BITS;
 }
 
-/* The digit of the first distribution: the highest bits in which a bucket's keys can differ. Its
- * values are counted while records are loaded, at starts[value + 1]. */
+/* The digit of the first distribution: the highest bits in which a bucket's keys can differ. While
+ * records are loaded, starts[value + 1] counts the records with each digit value. */
 struct first_digit {
     unsigned shift;
     unsigned mask;
@@ -62,7 +63,7 @@ struct first_digit {
 };
 
 /* Inline test for the common case of slc_sort_complete_value: the value is neither zero nor
- * infinite, the two extremes of the bit patterns. */
+ * infinite. These two are the extremes of the bit patterns. */
 static inline bool is_final(const struct slc_sort_plan *plan, double value)
 {
     const uint64_t infinite = UINT64_C(0x7ff) << 52;
@@ -213,7 +214,7 @@ void slc_sort_entries(const struct slc_sort_plan *plan,
 static struct first_digit choose_digit(const struct slc_sort_plan *plan,
                                        const struct slc_bucket *bucket)
 {
-    /* Whole keys share the common bits of first and last. */
+    /* All whole keys share the common upper bits of first and last. */
     slc_u128 differ = slc_bucket_is_wide(plan, bucket) ? bucket->first ^ bucket->last
                                                        : bucket->last - bucket->first;
     unsigned width = digit_width((uint32_t)bucket->chain.entries);
@@ -288,7 +289,7 @@ static bool load_records(const struct slc_sort_plan *plan,
     return true;
 }
 
-/* Gets the chunk at `link`, read ahead or fetched now. */
+/* Gets the chunk at `link`, which was read ahead or is fetched now. */
 static enum slc_status next_chunk(const struct slc_sort_plan *plan,
                                   const struct slc_bucket_source *source,
                                   struct slc_chunk_link link,
@@ -385,7 +386,7 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
         slc_read_ahead_end(source->ahead, source->request);
     }
     SLC_TRY(status);
-    /* In place: a bucket may have as many runs as entries. */
+    /* Sorted in place, because a bucket may have as many runs as entries. */
     slc_heap_sort(slots, bucket->chain.runs, sizeof *slots, slot_less, NULL);
     if (wide) {
         sort_runs_wide(scratch, slots, bucket->chain.runs, records, &first);

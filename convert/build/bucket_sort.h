@@ -3,12 +3,13 @@
  * duplicates in input order and drops zeros.
  *
  * The sort is a most-significant-digit radix sort with at most ten bits per level: after one pass
- * over the bucket its pieces fit the cache. Digits leave about one record each, so the final
- * insertion sorts move little. Bits that are equal in a piece cost nothing, so keys of a bucket,
- * which share their upper bits, need two or three passes.
+ * over the bucket, the groups of records with equal digits fit the cache. At the last level, most
+ * groups hold about one record, so the final insertion sort moves few records. Bits on which all
+ * keys of a group agree are skipped. The keys of a bucket share their upper bits, so they need only
+ * two or three passes.
  *
- * A bucket may hold only a part of the entries of its first or last coordinate, if that coordinate
- * alone overflowed a bucket. The caller combines those entries with the neighbours'.
+ * If a single coordinate overflowed a bucket, a bucket may hold only some entries of its first or
+ * last coordinate. The caller combines them with the entries of the neighbouring buckets.
  */
 #ifndef SLC_CONVERT_BUCKET_SORT_H
 #define SLC_CONVERT_BUCKET_SORT_H
@@ -29,17 +30,18 @@
 struct slc_bucket {
     struct slc_chain chain;
     uint64_t area_bytes; /* slc_bucket_area_bytes */
-    bool lower_shared;   /* the previous bucket may end with this one's first coordinate */
-    bool upper_shared;   /* the next bucket may begin with this one's last coordinate */
-    uint32_t completes;  /* push buckets done with this one; 0: none ends here */
-    /* Bounds of all keys: wide keys in a short range are sorted by 64-bit differences. */
+    bool lower_shared;   /* the previous bucket may end with the first coordinate of this bucket */
+    bool upper_shared;   /* the next bucket may begin with the last coordinate of this bucket */
+    uint32_t completes;  /* number of push buckets that are complete after this bucket; may be 0 */
+    /* Bounds of all keys. Wide keys whose bounds differ by less than 2^64 are sorted as 64-bit
+     * differences. */
     slc_u128 first, last;
 };
 
 /* Constant for all buckets of a tensor. */
 struct slc_sort_plan {
     struct slc_spill *spill;
-    struct slc_recoder *recoders; /* by frame number; to `layout` */
+    struct slc_recoder *recoders; /* indexed by frame number; convert keys to `layout` */
     uint32_t frame_count;
     bool resumed; /* chunks may come from another run: keys are checked against the bounds of their
                      bucket */
@@ -48,7 +50,7 @@ struct slc_sort_plan {
     uint64_t index_base;
     enum slc_duplicates duplicates;
     enum slc_value_choice value;
-    const struct slc_transforms *transforms; /* of combined values; NULL: none. Borrowed */
+    const struct slc_transforms *transforms; /* applied to combined values; NULL: none. Borrowed */
     const struct slc_stop *stop;             /* checked between chunks while loading; may be NULL */
 };
 
@@ -72,7 +74,8 @@ struct slc_sorted {
     uint64_t upper;
     uint64_t carry;
     const double *values;
-    /* The last coordinate, combined with the entries seen so far (upper_shared only). */
+    /* True if the last coordinate is still incomplete: its value combines only the entries of this
+     * bucket (upper_shared only). */
     bool open;
     uint64_t open_lo, open_hi;
     double open_value;
@@ -81,14 +84,15 @@ struct slc_sorted {
 
 /* Source of a bucket's chunks. */
 struct slc_bucket_source {
-    uint8_t *chunk_data;              /* page-aligned; holds any chunk */
-    struct slc_read_ahead *ahead;     /* NULL: no reading ahead */
-    struct slc_read_request *request; /* started with the bucket's chain; ended here */
+    uint8_t *chunk_data;          /* page-aligned; holds any chunk */
+    struct slc_read_ahead *ahead; /* NULL: no reading ahead */
+    /* Started by the caller with the bucket's chain; the sort ends it. */
+    struct slc_read_request *request;
 };
 
 enum { SLC_NARROW_RECORD_BYTES = 16, SLC_WIDE_RECORD_BYTES = 24, SLC_RUN_SLOT_BYTES = 24 };
 
-/* Whether records hold complete keys of more than 64 bits. */
+/* True if records hold whole keys of more than 64 bits. */
 static inline bool slc_bucket_is_wide(const struct slc_sort_plan *plan,
                                       const struct slc_bucket *bucket)
 {
@@ -129,8 +133,9 @@ enum slc_status slc_sort_combine(const struct slc_sort_plan *plan,
                                  double *value,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Completes a coordinate's value: rounds it if requested and counts it; *keep is false for zeros.
- * Errors: SLC_ERR_INPUT naming the coordinate if the value is infinite. */
+/* Finishes the combined value of a coordinate: rounds it if requested and updates the counts.
+ * *keep is false for zeros. Errors: SLC_ERR_INPUT naming the coordinate if the value is
+ * infinite. */
 enum slc_status slc_sort_complete_value(const struct slc_sort_plan *plan,
                                         uint64_t key_lo,
                                         uint64_t key_hi,
@@ -139,13 +144,14 @@ enum slc_status slc_sort_complete_value(const struct slc_sort_plan *plan,
                                         struct slc_sort_counts *counts,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/* Checks that the plan has the frame of a fetched chunk. Errors: SLC_ERR_DAMAGED. */
+/* Checks that the plan knows the frame of a fetched chunk. Errors: SLC_ERR_DAMAGED. */
 enum slc_status slc_sort_check_chunk(const struct slc_sort_plan *plan,
                                      const struct slc_chunk *chunk,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Final keys of entries begin .. begin + count - 1 (at most SLC_KEY_BATCH) of a checked chunk, and
- * their values unless NULL. hi: `count` words, written only if `want_hi`. */
+/* Forms the final keys of entries begin .. begin + count - 1 (at most SLC_KEY_BATCH) of a checked
+ * chunk and, unless `values` is NULL, copies their values. hi: `count` words, written only if
+ * `want_hi`. */
 void slc_sort_entries(const struct slc_sort_plan *plan,
                       const struct slc_chunk *chunk,
                       uint32_t begin,

@@ -36,7 +36,7 @@ static inline bool NAME(same)(const RECORD *a, const RECORD *b)
 #endif
 }
 
-/* Sorts into `sorted`, which may be `records`. */
+/* Sorts `records` into `sorted`; both may be the same array. */
 static void NAME(insertion_sort)(const RECORD *records, RECORD *sorted, size_t count)
 {
     size_t i, j;
@@ -51,7 +51,7 @@ static void NAME(insertion_sort)(const RECORD *records, RECORD *sorted, size_t c
     }
 }
 
-/* Position of the highest bit in which keys differ, plus one; 0 if all are equal. */
+/* Position of the highest bit in which keys differ, plus one; 0 if all keys are equal. */
 static unsigned NAME(differing_bits)(const RECORD *records, size_t count)
 {
     uint64_t lo = 0;
@@ -77,8 +77,8 @@ static void NAME(sort)(RECORD *from, RECORD *other, uint32_t count, bool swap);
 
 /*
  * Sorts the groups of equal digits in `to` after a distribution; starts[d] is the end of group d.
- * If all groups are small, most have one record: a single insertion sort over all of them then
- * moves little and predicts branches well, unlike many short ones.
+ * If all groups are small, most have one record. One insertion sort over all groups then moves few
+ * records and mispredicts fewer branches than one short sort per group.
  */
 static void NAME(sort_groups)(
     RECORD *to, RECORD *scratch, uint32_t count, const uint32_t *starts, unsigned mask, bool swap)
@@ -133,15 +133,15 @@ static void NAME(sort)(RECORD *from, RECORD *other, uint32_t count, bool swap)
     for (i = 0; i < count; i++) {
         other[starts[NAME(digit)(&from[i], shift, mask)]++] = from[i];
     }
-    /* Each start is now the start of the next digit. */
+    /* starts[d] is now the start of digit d + 1. */
     NAME(sort_groups)(other, from, count, starts, mask, !swap);
 }
 
 /*
  * Sorts a bucket whose records were loaded into `from` in any order and counted in `first`; `slots`
  * holds their input order. The first distribution reads them in that order, so no extra copy is
- * needed. The result is in `to`. The pieces of the first distribution and their scratch memory,
- * which all pieces share, fit the level-2 cache.
+ * needed. The result is in `to`. Each group of the first distribution fits the level-2 cache
+ * together with the scratch memory, which all groups share.
  */
 static void NAME(sort_runs)(RECORD *from,
                             const struct run_slot *slots,
@@ -175,8 +175,8 @@ static void NAME(sort_runs)(RECORD *from,
     }
 }
 
-/* Combines equal neighbours of sorted `records` into columns (in scratch of the same size), see
- * struct slc_sorted. The columns do not overlap records that are still to be read. */
+/* Combines neighbouring records with equal keys into the columns of struct slc_sorted, in scratch
+ * of the same size. The columns never overlap records that are still to be read. */
 static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
                                      const struct slc_bucket *bucket,
                                      const RECORD *records,
@@ -231,7 +231,7 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
         hi[out] = first->hi;
 #else
         lo[out] = (uint64_t)bucket->first + first->lo;
-        carry += keep && lo[out] >= first->lo; /* else the sum has wrapped */
+        carry += keep && lo[out] >= first->lo; /* otherwise the addition wrapped */
 #endif
         values[out] = value;
         out += keep;

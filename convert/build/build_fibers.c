@@ -37,7 +37,7 @@ enum slc_status slc_build_fibers_start(struct slc_builder *builder, struct slc_e
                         SLC_FIBER_BITS_MAX);
     }
     if (builder->order == 1 && options->fibers == SLC_FIBERS_GIVEN) {
-        options->fibers = SLC_FIBERS_NONE; /* the same order */
+        options->fibers = SLC_FIBERS_NONE; /* both have the same order */
     }
     if (options->fibers != SLC_FIBERS_AUTO) {
         return SLC_OK;
@@ -89,7 +89,8 @@ static void recount_chunk(struct slc_fiber_counts *counts,
     }
 }
 
-/* Counts the chunks of one bucket; `recoders`: per frame, to coordinates. */
+/* Counts the entries in the chunks of one bucket. `recoders`: one per frame, converting keys to
+ * coordinates. */
 static enum slc_status recount_bucket(struct slc_builder *builder,
                                       const struct slc_chain *chain,
                                       const struct slc_recoder *recoders,

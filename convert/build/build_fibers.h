@@ -1,15 +1,16 @@
-/* Keeping fibers together in the builder: counts entries while they are pushed, assumes a mode from
- * the sample, and chooses the final mode from all entries. */
+/* Decides in the builder which mode's fibers are kept together: assumes a mode from the sample,
+ * counts entries while they are pushed, and chooses the final mode from all entries. */
 #ifndef SLC_CONVERT_BUILD_FIBERS_H
 #define SLC_CONVERT_BUILD_FIBERS_H
 
 #include "convert/build/builder_internal.h"
 
-/* Errors: SLC_ERR_MEMORY; SLC_ERR_USAGE if the given run does not fit this tensor. */
+/* Errors: SLC_ERR_MEMORY; SLC_ERR_USAGE if the fiber run that the caller chose does not fit this
+ * tensor. */
 enum slc_status slc_build_fibers_start(struct slc_builder *builder,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Clears the counts of all workers. */
+/* Resets the counts of all workers. */
 void slc_build_fibers_reset(struct slc_builder *builder);
 
 /* Chooses the fiber run that forms buckets, from sampled rows as in slc_fiber_guess. */
@@ -22,9 +23,9 @@ enum slc_status slc_build_fibers_assume(struct slc_builder *builder,
                                         struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Chooses the fiber run of the store once all entries are in chunks, and frees the counts. Counts
- * made under a base other than `index_base` are recomputed from the chunks. Errors: as
- * slc_spill_fetch, SLC_ERR_MEMORY.
+ * Chooses the fiber run of the store once all entries are in chunks, and frees the counts. If
+ * entries were counted under a base other than `index_base`, they are counted again from the
+ * chunks. Errors: as slc_spill_fetch, SLC_ERR_MEMORY.
  */
 enum slc_status slc_build_fibers_choose(struct slc_builder *builder,
                                         unsigned index_base,

@@ -1,7 +1,7 @@
 /*
  * Second half of the builder: passes the buckets (build_queue.c), under the keys of the store
- * (build_keys.c), to the pipeline that sorts and encodes them, splits those that are larger than a
- * sort area, and writes the manifest.
+ * (build_keys.c), to the pipeline that sorts and encodes them, splits buckets that are larger than
+ * a sort area, and writes the manifest.
  */
 #include "convert/build/builder.h"
 #include "convert/build/builder_internal.h"
@@ -33,11 +33,11 @@ struct finish {
     struct slc_output *output;
     struct slc_build_progress *progress; /* NULL: the build is not resumable */
     struct slc_writer_kept kept;         /* written by an earlier run */
-    struct slc_build_fact fact;          /* the last one within the kept nonzeros */
+    struct slc_build_fact fact;          /* the last fact that covers only kept nonzeros */
     struct slc_builder_report *report;
 };
 
-/* Plans with one more thread if areas still hold every bucket. */
+/* Plans with one more thread if every bucket then still fits a sort area. */
 static struct slc_sort_memory
 plan_memory(const struct finish *finish, uint64_t needed, bool spilled)
 {
@@ -52,7 +52,7 @@ plan_memory(const struct finish *finish, uint64_t needed, bool spilled)
                : slc_sort_memory_plan(options, options->workers, resident, needed);
 }
 
-/* Divides memory: chunks in memory stay there if sorting fits as well. */
+/* Divides memory. Chunks in memory stay there if the sort still fits in memory. */
 static enum slc_status divide_memory(struct finish *finish, bool regroup, struct slc_error *err)
 {
     struct slc_builder *builder = finish->builder;
@@ -97,7 +97,7 @@ static enum slc_status allocate_areas(struct finish *finish, struct slc_error *e
         area_bytes >= SLC_BUILD_HUGE_AREA_BYTES ? SLC_PAGES_HUGE : SLC_PAGES_SMALL, err);
 }
 
-/* Opens the block file, after the blocks of an earlier run if the build is resumable. */
+/* Opens the block file; in a resumable build, after the blocks that an earlier run wrote. */
 static enum slc_status
 open_writer(struct finish *finish, const char *path, const uint64_t *dims, struct slc_error *err)
 {
@@ -112,7 +112,7 @@ open_writer(struct finish *finish, const char *path, const uint64_t *dims, struc
                                                    builder->options.relabelled_modes,
                                                .codec = builder->options.codec,
                                                .block_bytes = builder->options.block_bytes,
-                                               /* Until the store is recorded as complete. */
+                                               /* Kept until the store is recorded as complete. */
                                                .keep_journal = true};
     enum slc_status status = SLC_OK;
 
@@ -161,7 +161,7 @@ allocate_memory(struct finish *finish, bool regroup, const uint64_t *dims, struc
     slc_free(path);
     if (status == SLC_OK && finish->progress != NULL) {
         status = slc_build_progress_load(finish->progress, finish->kept.nnz, &finish->fact, err);
-        /* Merged buckets are all sorted again. */
+        /* Merged buckets must all be sorted again, so nothing is kept. */
         if (regroup) {
             finish->fact = (struct slc_build_fact){.buckets = 0};
         }
@@ -191,7 +191,7 @@ allocate_memory(struct finish *finish, bool regroup, const uint64_t *dims, struc
     return status;
 }
 
-/* Splits `count` buckets at the front of the top level and puts the parts in their place. */
+/* Replaces `count` buckets at the front of the top level with their parts. */
 static enum slc_status split_front(struct finish *finish, uint32_t count, struct slc_error *err)
 {
     struct slc_build_level *top = finish->queue.top;
@@ -216,7 +216,7 @@ static enum slc_status split_front(struct finish *finish, uint32_t count, struct
     return slc_build_queue_push(&finish->queue, parts, part_count, err);
 }
 
-/* Writes buckets to the file, each time up to the next one that must be split. */
+/* Writes buckets to the file; each round ends at the next bucket that must be split. */
 static enum slc_status write_buckets(struct finish *finish, struct slc_error *err)
 {
     struct slc_pipeline_options pipeline = {.plan = &finish->plan,
@@ -264,7 +264,7 @@ static void fill_report(struct finish *finish)
     slc_tiles_seconds(finish->tiles, &report->encode_seconds, &report->write_seconds);
 }
 
-/* Keeps blocks after which a later run can resume. */
+/* Ends the writer and keeps the blocks after which a later run can resume. */
 static void end_writer(struct finish *finish, enum slc_status status)
 {
     if (finish->writer != NULL && finish->progress != NULL &&

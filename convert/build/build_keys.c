@@ -1,4 +1,4 @@
-/* Keys of a store, formed when all entries have been pushed. */
+/* Defines the final keys of a store, once all entries have been pushed. */
 #include "convert/build/builder_internal.h"
 
 #include "base/error/log.h"
@@ -37,7 +37,7 @@ static enum slc_status check_ranges(const struct slc_builder *builder,
     return SLC_OK;
 }
 
-/* Whether buckets were cut for another base or another run; logs the reason. */
+/* True if buckets were formed under another base or fiber run; logs the reason. */
 static bool must_regroup(const struct slc_builder *builder,
                          unsigned base,
                          const struct slc_builder_report *report)
@@ -61,7 +61,7 @@ static bool must_regroup(const struct slc_builder *builder,
     return false;
 }
 
-/* Prepares the conversion of keys from every frame to final ones. */
+/* Prepares the conversion of keys from every frame to final keys. */
 static enum slc_status
 make_recoders(const struct slc_builder *builder, struct slc_sort_plan *plan, struct slc_error *err)
 {
@@ -104,7 +104,7 @@ enum slc_status slc_build_keys(struct slc_builder *builder,
     }
     SLC_THEN(status, check_ranges(builder, base, dims, err));
     if (plan->index_base != builder->options.assumed_base) {
-        slc_buffer_destroy(&builder->scatter_memory); /* counting again needs memory, too */
+        slc_buffer_destroy(&builder->scatter_memory); /* counting again also needs memory */
     }
     SLC_THEN(status, slc_build_fibers_choose(builder, base, &report->fibers, err));
     if (status == SLC_OK) {

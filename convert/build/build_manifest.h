@@ -24,8 +24,8 @@ struct slc_build_manifest {
     const struct slc_builder_report *report; /* entries, duplicates, zeros and the summary */
 };
 
-/* Sets the counts of `origin`, or of the last append in it, and writes the manifest. Errors:
- * SLC_ERR_MEMORY, those of files. */
+/* Sets the counts of `origin`, or of its last append, and writes the manifest. Errors:
+ * SLC_ERR_MEMORY and errors of file operations. */
 enum slc_status slc_build_manifest_write(const struct slc_build_manifest *built,
                                          struct slc_store_origin *origin,
                                          struct slc_error *err) SLC_NODISCARD;

@@ -11,22 +11,24 @@
 enum {
     MIB = 1 << 20,
     SEGMENTS_MAX = 1 << 20,
-    /* A cache line: no two workers write to the same one. */
+    /* One cache line, so that no two workers write to the same line. */
     AREA_ALIGN_BYTES = 64,
     SCATTER_BUFFER_BYTES_MIN = 4 << 10,
-    /* Chunks that stay in memory: enough rows that the chunk's header and runs are negligible. */
+    /* Buffer size for chunks that stay in memory: large enough that the chunk's header and runs are
+     * negligible. */
     MEMORY_BUFFER_BYTES = 32 << 10,
-    /* Estimated bytes of an entry in a chunk: text tensors need 6 to 14. */
+    /* Estimated bytes per entry in a chunk. Text tensors need 6 to 14. */
     CHUNK_ENTRY_BYTES = 16,
-    /* Key tables, splitters, chains, the writer's index, paths, stacks of sorting threads. */
+    /* Allowance for key tables, splitters, chains, the writer's index, paths and stacks of sorting
+     * threads. */
     SMALL_OBJECTS_BYTES = 1 * MIB,
     STACK_BYTES = 128 << 10,
-    /* Records whose first distribution stays in the cache: more buckets would slow down the push as
-     * much. */
+    /* Entries per bucket for which the first distribution of the sort stays in the cache. More
+     * buckets would slow down the push by as much as they speed up the sort. */
     CACHE_BUCKET_ENTRIES = 256 << 10,
-    /* Fewer buffers are full before a bucket starts than are worth a thread. */
+    /* With fewer buffers, reading ahead is not worth a thread. */
     AHEAD_BUFFERS_MIN = 4,
-    /* The chunks of a large bucket: more buffers would stay unused. */
+    /* Enough for all chunks of a large bucket; more buffers would stay unused. */
     AHEAD_BUFFERS_MAX = 64
 };
 
@@ -34,11 +36,12 @@ uint64_t slc_build_writer_bytes(uint64_t block_bytes)
 {
     const uint64_t target = block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : block_bytes;
 
-    /* A block grows by whole tiles: at most one beyond the target (about 2.5 MiB). */
+    /* A block grows by whole tiles and exceeds the target by at most one tile (about 2.5 MiB). */
     return slc_max_u64(target, 3 * MIB) + 1 * MIB;
 }
 
-/* Memory of an encoder for the longest keys: mode sizes are unknown when the budget is checked. */
+/* Memory of an encoder for the longest keys, because mode sizes are unknown when the budget is
+ * checked. */
 static uint64_t encoder_bytes(enum slc_codec codec)
 {
     static const uint64_t dims[] = {UINT64_C(1) << 62, UINT64_C(1) << 62, 16};
@@ -74,7 +77,7 @@ commit_bytes(const struct slc_builder_options *options, unsigned order, uint32_t
     if (!options->resumable) {
         return 0;
     }
-    /* Twice: growing copies the state, and so does adding its header. */
+    /* Twice the size, because growing the state and adding its header each copy it. */
     return 2 *
            ((UINT64_C(64) << 10) + slc_build_fibers_bytes(options, order) / options->workers / 2 +
             buckets * (chain + order * UINT64_C(8)));
@@ -85,7 +88,7 @@ push_fixed_bytes(const struct slc_builder_options *options, unsigned order, uint
 {
     return SMALL_OBJECTS_BYTES + slc_build_fibers_bytes(options, order) +
            commit_bytes(options, order, buckets) + (uint64_t)options->workers * STACK_BYTES +
-           /* Chains become buckets while everything else still exists. */
+           /* When chains are converted to buckets, both exist. */
            buckets * (uint64_t)(sizeof(struct slc_chain) + sizeof(struct slc_bucket));
 }
 
@@ -99,8 +102,9 @@ uint64_t slc_builder_memory_min(const struct slc_builder_options *options, unsig
     return slc_max_u64(push, sort);
 }
 
-/* Whether this number of entries will probably stay in memory until they are sorted. Small buckets
- * and chunks then cost nothing and save cache misses; chunks written to a disk must be large. */
+/* True if this number of entries will probably stay in memory until they are sorted. Then small
+ * buckets and chunks save cache misses at no cost. Chunks that are written to a disk must be large.
+ */
 static bool stays_in_memory(const struct slc_builder_options *options, uint64_t entries)
 {
     return entries > 0 && entries <= options->memory_bytes / 2 / CHUNK_ENTRY_BYTES;
@@ -112,7 +116,7 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
                                             uint64_t entries)
 {
     struct slc_push_memory plan;
-    /* An entry never packs to more than its row, a run and its part of a chunk's header. */
+    /* A packed entry is never larger than its row, a run and its part of a chunk's header. */
     uint64_t entry_bytes = 24 + 64;
     uint64_t memory = options->memory_bytes;
     uint64_t buffer = stays_in_memory(options, entries) ? MEMORY_BUFFER_BYTES : UINT32_MAX;
@@ -125,9 +129,9 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
         uint64_t buffers = count * SCATTER_BUFFER_BYTES_MIN;
 
         /*
-         * Most memory goes to the buffers: chunks are read back one by one, and large ones save
-         * more time than a larger stream would save by avoiding the disk. The rest is a MB or more,
-         * as sorting needs several.
+         * Most memory goes to the buffers: chunks are read back one by one, and large chunks save
+         * more time than a larger stream would save by avoiding the disk. The stream still gets a
+         * MB or more, because sorting needs several MB.
          */
         plan.shape = slc_scatter_fit(options->workers, buckets,
                                      slc_min_u64(free_bytes / 4 * 3, count * buffer + MIB));
@@ -142,7 +146,8 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
 
         rest = slc_min_u64(rest, needed);
     }
-    /* The few remaining segments must leave memory for the sort, which a large block may need. */
+    /* The segments that stay in memory must leave enough for the sort, which needs more if blocks
+     * are large. */
     most = sort_fixed_bytes(options, 1) + SLC_BUILD_AREA_BYTES_MIN;
     most = memory > most ? (memory - most) / SLC_SPILL_SEGMENTS_MIN : 0;
     segment = slc_min_u64(slc_min_u64(rest / 64, most), SLC_BUILD_SEGMENT_BYTES_MAX);
@@ -215,7 +220,7 @@ struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *op
     if (plan.area_bytes >= SLC_BUILD_HUGE_AREA_BYTES) {
         uint64_t rounded = slc_buffer_footprint(plan.area_bytes, SLC_PAGES_HUGE);
 
-        /* Round up if that still fits, else down. */
+        /* Round up if the result still fits, otherwise round down. */
         if (plan.workers * rounded + sort_fixed_bytes(options, plan.workers) + resident_bytes >
             options->memory_bytes) {
             rounded -= slc_buffer_footprint(1, SLC_PAGES_HUGE);
@@ -244,8 +249,9 @@ struct slc_ahead_memory slc_ahead_memory_plan(const struct slc_builder_options *
     return plan;
 }
 
-/* Chooses the number of buckets so that one fills about six tenths of a sort area, because samples
- * are uneven; several per worker if there is enough work; no more than the sample can separate. */
+/* Chooses the number of buckets so that a bucket fills about six tenths of a sort area, because
+ * splitters from a sample are uneven. There are several buckets per worker if there is enough work,
+ * but no more than the sample can separate. */
 uint32_t slc_build_bucket_count(const struct slc_builder_options *options,
                                 const struct slc_entries *sample,
                                 uint64_t entries_expected)
@@ -255,7 +261,8 @@ uint32_t slc_build_bucket_count(const struct slc_builder_options *options,
     struct slc_sort_memory plan =
         slc_sort_memory_plan(options, slc_sort_workers(options, spilled), resident, UINT64_MAX);
     uint64_t area = slc_max_u64(plan.area_bytes, SLC_BUILD_AREA_BYTES_MIN);
-    uint64_t buckets = 256; /* entries unknown: enough for some hundred times the area */
+    /* If the number of entries is unknown: enough for about a hundred times the area. */
+    uint64_t buckets = 256;
     unsigned bits = 0;
 
     for (unsigned mode = 0; mode < sample->order; mode++) {
@@ -267,7 +274,7 @@ uint32_t slc_build_bucket_count(const struct slc_builder_options *options,
         bits += slc_bits_for_length(largest == UINT64_MAX ? largest : largest + 1);
     }
     if (entries_expected > 0) {
-        /* A record and its copy, with its part of a run. */
+        /* Bytes per entry: a record and its copy, and its part of a run. */
         uint64_t each = bits > 62 ? 50 : 34;
 
         buckets = entries_expected / (area / each * 6 / 10 + 1) + 1;

@@ -1,7 +1,7 @@
 /*
  * Turns sorted buckets into tiles. Tiles within one bucket are encoded in place; a tile that spans
- * buckets is assembled in a stage. The number of stages exceeds that of workers by one, because
- * each worker may be encoding one.
+ * buckets is assembled in a stage. There is one more stage than workers, because each worker may be
+ * encoding a stage.
  */
 #include "convert/build/build_output.h"
 
@@ -42,11 +42,12 @@ struct slc_output {
     uint32_t *borrowed;
 
     struct slc_sort_counts counts;
-    uint64_t nnz;     /* so far, including those already in the file */
-    uint64_t written; /* nonzeros to come that are already in the file, up to .. */
+    uint64_t nnz; /* nonzeros so far, including nonzeros already in the file */
+    /* Number of further nonzeros that are already in the file, up to key `last_key`. */
+    uint64_t written;
     slc_u128 last_key;
-    bool any;          /* a nonzero was appended, now or by an earlier run; the last one has .. */
-    slc_u128 previous; /* .. this key */
+    bool any;          /* a nonzero was appended, by this or an earlier run */
+    slc_u128 previous; /* key of the last nonzero appended, if any */
     struct slc_build_progress *progress;
 };
 
@@ -145,8 +146,8 @@ static enum slc_status fail_other(struct slc_error *err)
                     "the input differs from the one that an earlier run wrote");
 }
 
-/* Skips nonzeros that are already in the file: *left_out of `count`. The skipped part ends with a
- * tile. */
+/* Skips *left_out of `count` nonzeros, which are already in the file. The skipped part ends at the
+ * end of a tile. */
 static enum slc_status skip_written(struct slc_output *output,
                                     const uint64_t *lo,
                                     const uint64_t *hi,
@@ -165,7 +166,8 @@ static enum slc_status skip_written(struct slc_output *output,
                : SLC_OK;
 }
 
-/* Checks that keys ascend from one call to the next; state of another run may violate this. */
+/* Checks that keys ascend from one call to the next, because the state of another run may violate
+ * this. */
 static enum slc_status
 check_order(struct slc_output *output, slc_u128 first, slc_u128 last, struct slc_error *err)
 {
@@ -234,7 +236,7 @@ static enum slc_status close_open(struct slc_output *output, struct slc_error *e
     SLC_TRY(slc_sort_complete_value(output->plan, output->open_lo, output->open_hi,
                                     &output->open_value, &keep, &output->counts, err));
     if (keep) {
-        /* One nonzero either completes a tile in the stage or is a tile of its own. */
+        /* A single nonzero either is added to the stage or becomes a tile of its own. */
         SLC_TRY(append_nonzeros(output, &output->open_lo, NULL, output->open_hi,
                                 &output->open_value, 1, err));
     }

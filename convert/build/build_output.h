@@ -1,7 +1,7 @@
 /*
- * From sorted buckets to tiles: joins coordinates that span buckets, cuts tiles by ordinal and
- * extent, and queues them for encoding. The output depends only on the sequence of nonzeros, not on
- * buckets, workers or memory. Threads: one at a time.
+ * Turns sorted buckets into tiles: joins coordinates that span buckets, ends tiles by number of
+ * nonzeros and by extent, and queues them for encoding. The output depends only on the sequence of
+ * nonzeros, not on buckets, workers or memory. Threads: one at a time.
  */
 #ifndef SLC_CONVERT_BUILD_OUTPUT_H
 #define SLC_CONVERT_BUILD_OUTPUT_H
@@ -16,10 +16,11 @@
 #include <stdint.h>
 
 /*
- * Progress of the sort of a resumable build: counts of all nonzeros up to the end of a bucket of
- * the push. The nonzeros themselves are in the block file, whose journal records which of them are
- * safe (storage/block/writer.h). A resumed run uses the last fact within the safe nonzeros,
- * continues after its bucket, and skips the nonzeros that the file has beyond it.
+ * Progress of the sort of a resumable build: counts of all nonzeros up to the end of a push bucket.
+ * The nonzeros themselves are in the block file, whose journal records which of them are safe
+ * (storage/block/writer.h). A resumed run uses the last fact that covers only safe nonzeros,
+ * continues after that fact's last bucket, and skips the nonzeros that the file already holds
+ * beyond the fact.
  */
 struct slc_build_fact {
     uint32_t buckets; /* number of buckets covered */
@@ -30,21 +31,22 @@ struct slc_build_fact {
 struct slc_build_progress {
     const struct slc_files *files; /* NULL: progress is not recorded */
     const char *folder;            /* borrowed */
-    uint64_t tag;                  /* of the build: facts with another tag are ignored */
-    double seconds;                /* between two saves */
+    uint64_t tag;                  /* identifies the build: facts with another tag are ignored */
+    double seconds;                /* minimum time between two saves */
     uint64_t saved_ns;
     uint32_t count;
     struct slc_build_fact facts[SLC_BUCKETS_MAX];
 };
 
-/* Reads the facts of an earlier run and keeps those about at most `kept_nnz` nonzeros. *fact: the
- * last of them, all zero without one. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
+/* Reads the facts of an earlier run and keeps those that cover at most `kept_nnz` nonzeros. *fact:
+ * the last fact kept; all zero if there is none. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
 enum slc_status slc_build_progress_load(struct slc_build_progress *progress,
                                         uint64_t kept_nnz,
                                         struct slc_build_fact *fact,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/* Adds a fact, and saves all facts when it is time. Errors: as slc_state_save. */
+/* Adds a fact, and saves all facts if `seconds` have passed since the last save. Errors: as
+ * slc_state_save. */
 enum slc_status slc_build_progress_add(struct slc_build_progress *progress,
                                        const struct slc_build_fact *fact,
                                        struct slc_error *err) SLC_NODISCARD;
@@ -54,10 +56,10 @@ struct slc_output_options {
     const uint64_t *dims;
     unsigned workers;
     struct slc_tiles *tiles; /* borrowed */
-    /* Resumable builds: the fact about the buckets before the first one to be added, .. */
+    /* Resumable builds: the fact that covers all buckets before the first bucket to be added. */
     struct slc_build_fact fact;
-    /* .. the number of nonzeros beyond it that are already in the file, and the key of the last
-     * one. */
+    /* Number of nonzeros beyond `fact` that are already in the file, and the key of the last
+     * nonzero in the file. */
     uint64_t written;
     slc_u128 last_key;
     struct slc_build_progress *progress; /* receives facts; NULL: none */
@@ -73,7 +75,7 @@ void slc_output_destroy(struct slc_output *output);
 
 /*
  * Adds the next bucket in key order. `sorted` must stay valid until *borrowed
- * (convert/build/build_tiles.h), which this call may only raise, is 0. `worker` may have to encode
+ * (convert/build/build_tiles.h) is 0; this call may increase *borrowed. `worker` may have to encode
  * tiles during the call. Errors: SLC_ERR_DAMAGED if nonzeros differ from those already in the file.
  */
 enum slc_status slc_output_add(struct slc_output *output,
@@ -83,10 +85,11 @@ enum slc_status slc_output_add(struct slc_output *output,
                                uint32_t *borrowed,
                                struct slc_error *err) SLC_NODISCARD;
 
-/* Adds the last tile and returns when all are in the file. Needs: no other thread is active. */
+/* Adds the last tile and returns when all tiles are in the file. Needs: no other thread is active.
+ */
 enum slc_status slc_output_finish(struct slc_output *output, struct slc_error *err) SLC_NODISCARD;
 
-/* Duplicates and zeros found here and in the buckets. */
+/* Duplicates and zeros that the bucket sorts and this module found. */
 const struct slc_sort_counts *slc_output_counts(const struct slc_output *output);
 
 #endif

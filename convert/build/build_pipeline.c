@@ -1,13 +1,13 @@
 /*
- * Runs the sort and encoding of buckets. An area is free, taken (its bucket is being sorted),
- * sorted, or lent: cut into tiles, and some of them are not encoded yet. The lock of the tiles
- * protects all states.
+ * Runs the sort and encoding of buckets. An area is in one of four states: free, taken (its bucket
+ * is being sorted), sorted, or lent (cut into tiles, some of which are not encoded yet). The lock
+ * of the tiles protects all states.
  *
- * Sorted buckets are cut in key order, by the worker that finds the next one sorted. A bucket that
- * could not be sorted becomes an error only when its turn to be cut comes, so the first one in key
- * order is reported, for any number of workers.
+ * Sorted buckets are cut in key order, by the worker that finds the next bucket sorted. If a bucket
+ * cannot be sorted, the error is reported only when the bucket's turn to be cut comes. The first
+ * such bucket in key order is therefore reported, for any number of workers.
  *
- * The bucket after the last one taken is known, so that it can be read ahead.
+ * The bucket after the last taken bucket is known, so that it can be read ahead.
  */
 #include "convert/build/build_pipeline.h"
 
@@ -20,7 +20,7 @@ enum area_state { AREA_FREE, AREA_TAKEN, AREA_SORTED, AREA_LENT };
 
 struct area {
     enum area_state state;
-    uint64_t ordinal; /* of its bucket */
+    uint64_t ordinal; /* ordinal of its bucket */
     struct slc_bucket bucket;
     struct slc_sorted sorted;
     uint32_t borrowed; /* tiles that are not in the file yet */
@@ -31,16 +31,16 @@ struct pipeline {
     const struct slc_pipeline_options *options;
     struct area *areas;
     struct slc_read_ahead *ahead;     /* NULL: no reading ahead */
-    struct slc_bucket upcoming;       /* the next one to be sorted, unless `exhausted` */
+    struct slc_bucket upcoming;       /* the next bucket to be sorted, unless `exhausted` */
     struct slc_read_request *request; /* for the chunks of `upcoming` */
-    uint64_t next_sort;               /* ordinals of buckets */
+    uint64_t next_sort;               /* ordinal of the next bucket to be sorted */
     uint64_t next_cut;
-    bool cutting;   /* by one worker at a time */
+    bool cutting;   /* a worker is cutting; at most one at a time */
     bool exhausted; /* there is no upcoming bucket */
     uint64_t sort_ns;
 };
 
-/* An area to sort in; NULL: none. */
+/* Returns a free area; NULL: none. */
 static struct area *free_area(const struct pipeline *pipeline)
 {
     for (unsigned i = 0; i < pipeline->options->workers; i++) {
@@ -108,7 +108,7 @@ static void cut_sorted(struct pipeline *pipeline, unsigned worker)
     slc_tiles_wake(options->tiles);
 }
 
-/* Makes the next bucket the upcoming one. */
+/* Makes the next bucket the upcoming bucket. */
 static void look_ahead(struct pipeline *pipeline)
 {
     const struct slc_pipeline_options *options = pipeline->options;
@@ -193,7 +193,7 @@ enum slc_status slc_pipeline_run(const struct slc_pipeline_options *options,
     SLC_TRY(slc_check_memory(pipeline.areas != NULL, err, "for sorting with %u threads",
                              options->workers));
     if (options->ahead_buffers > 0) {
-        /* A bucket per worker is being loaded, and one is upcoming. */
+        /* One request per worker for the bucket being loaded, and one for the upcoming bucket. */
         status = slc_read_ahead_create(
             &(struct slc_read_ahead_options){.spill = options->plan->spill,
                                              .requests = options->workers + 1,

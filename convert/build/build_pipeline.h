@@ -1,5 +1,6 @@
-/* Buckets to tiles in the file: a worker sorts the next bucket if an area is free and otherwise
- * encodes the next tile, so that reading the spill file, sorting, encoding and writing overlap. */
+/* Turns buckets into tiles in the block file. A worker sorts the next bucket if an area is free and
+ * otherwise encodes the next tile, so that reading the spill file, sorting, encoding and writing
+ * overlap. */
 #ifndef SLC_CONVERT_BUILD_PIPELINE_H
 #define SLC_CONVERT_BUILD_PIPELINE_H
 
@@ -16,7 +17,7 @@ struct slc_build_queue;
 
 struct slc_pipeline_options {
     const struct slc_sort_plan *plan;
-    unsigned workers; /* and number of areas */
+    unsigned workers; /* also the number of areas */
     void *areas;      /* workers * area_bytes */
     uint64_t area_bytes;
     uint8_t *const *chunk_data; /* SLC_BUILD_FETCH_BYTES per worker */
@@ -26,15 +27,15 @@ struct slc_pipeline_options {
     struct slc_tiles *tiles;
     struct slc_output *output;
     struct slc_build_queue *queue;
-    const struct slc_builder_options *builder; /* whose progress is called .. */
-    uint64_t entries;                          /* .. with this total */
+    const struct slc_builder_options *builder; /* provides the progress callback */
+    uint64_t entries;                          /* total passed to the progress callback */
 };
 
 /*
- * Runs until the next bucket in the queue does not fit an area or the queue is empty, and
- * everything is in the file except the nonzeros of an incomplete tile, which the output keeps.
- * *sort_seconds: the time of all workers is added. Errors: the first bucket in key order that
- * cannot be sorted; otherwise the first fault.
+ * Runs until the queue is empty or its next bucket does not fit an area. On return, all nonzeros
+ * are in the file except those of an incomplete tile, which the output keeps. Adds the time of all
+ * workers to *sort_seconds. Errors: the fault of the first bucket in key order that cannot be
+ * sorted; otherwise the first fault.
  */
 enum slc_status slc_pipeline_run(const struct slc_pipeline_options *options,
                                  double *sort_seconds,

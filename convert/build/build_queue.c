@@ -79,8 +79,7 @@ static bool splitter_key(const struct slc_builder *builder,
     return true;
 }
 
-/* Sets the key bounds of the buckets, as far as splitters determine them; regrouped buckets may
- * hold any key. */
+/* Sets the key bounds of the buckets from the splitters; regrouped buckets may hold any key. */
 static void set_ranges(const struct slc_builder *builder,
                        const struct slc_key_layout *layout,
                        struct slc_bucket *buckets,

@@ -18,7 +18,7 @@ enum {
     SAMPLE_CHUNKS = 512,
     PARTS_MIN = 4,
     PARTS_MAX = 1024,
-    /* Smaller parts per buffer would be written in small pieces. */
+    /* Smallest buffer per part. Smaller buffers would be written in small pieces. */
     PART_BUFFER_BYTES_MIN = 8 << 10
 };
 
@@ -79,7 +79,7 @@ static enum slc_status fail_counts(struct slc_error *err)
                     "the entries in the spill file do not match the counts of its buckets");
 }
 
-/* Samples `needed` entries of a chunk, evenly spread (all of them if it has no more). */
+/* Samples `needed` evenly spread entries of a chunk, or all entries if the chunk has no more. */
 static uint32_t sample_chunk(const struct slc_sort_plan *plan,
                              const struct slc_chunk *chunk,
                              uint32_t needed,
@@ -142,10 +142,10 @@ static enum slc_status draw_sample(const struct split *split,
 }
 
 /*
- * Chooses splitters at even steps through the sorted sample. The first with a new coordinate cuts
- * before all entries of that coordinate; further ones with the same coordinate cut within it. Each
- * part but the first therefore contains the sampled entry of its splitter, and is smaller than the
- * whole.
+ * Chooses splitters at even steps through the sorted sample. The first splitter with a new
+ * coordinate cuts before all entries of that coordinate; further splitters with the same coordinate
+ * cut between its entries. Each part except the first therefore contains the sampled entry of its
+ * splitter, so every part is smaller than the whole.
  */
 static void
 choose_splitters(struct split *split, const struct place *places, uint32_t count, uint32_t parts)
@@ -247,7 +247,7 @@ static enum slc_status scatter_chunk(struct split *split,
     return SLC_OK;
 }
 
-/* The key bounds of a part; all keys here are final ones. */
+/* Sets the key bounds of a part. All keys here are final keys. */
 static void part_keys(const struct split *split, uint32_t part, slc_u128 *first, slc_u128 *last)
 {
     bool end = part == split->splitter_count;
@@ -258,7 +258,7 @@ static void part_keys(const struct split *split, uint32_t part, slc_u128 *first,
                 : slc_key_join(split->key_lo[part], split->key_hi[part]);
 }
 
-/* Subtracts a chunk's entries from the remaining ones. Needs the lock. */
+/* Subtracts a chunk's entries from the number of remaining entries. Needs the lock. */
 static enum slc_status count_chunk(struct split *split, const struct slc_chunk *chunk)
 {
     if (chunk->count > split->entries_left) {
@@ -268,7 +268,8 @@ static enum slc_status count_chunk(struct split *split, const struct slc_chunk *
     return SLC_OK;
 }
 
-/* Fetches the next chunk of any chain. False at the end or after a fault. Needs the lock. */
+/* Fetches the next chunk of any chain. Returns false at the end or after a fault. Needs the lock.
+ */
 static bool next_chunk(struct split *split, unsigned worker, struct slc_chunk *chunk)
 {
     const struct slc_sort_plan *plan = split->options->plan;
@@ -352,7 +353,7 @@ static enum slc_status scatter_all(struct split *split, struct slc_error *err)
     return slc_scatter_flush_all(&split->scatter, err);
 }
 
-/* Number of parts such that each fits an area, allowing for an uneven sample. */
+/* Number of parts with which each part fits an area, allowing for an uneven sample. */
 static uint32_t choose_part_count(const struct split *split, uint64_t runs)
 {
     const struct slc_split_options *options = split->options;

@@ -26,9 +26,9 @@ struct slc_tiles {
     struct slc_encoder **encoders;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    enum beginning next; /* of the next tile */
+    enum beginning next; /* position of the next tile */
     uint64_t listed;     /* tiles queued so far */
-    uint64_t taken;      /* tiles taken by an encoder */
+    uint64_t taken;      /* tiles whose encoding has started */
     uint64_t appended;   /* tiles in the file */
     uint64_t encode_ns, write_ns;
     struct slc_error fault; /* the first fault; status SLC_OK: none */
@@ -47,7 +47,7 @@ enum slc_status slc_tiles_create(const struct slc_tiles_options *options,
     t->dims = options->dims;
     t->order = options->layout->order;
     t->workers = options->workers;
-    /* Default attributes: these two cannot fail on Linux. */
+    /* With default attributes, these two calls cannot fail on Linux. */
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->changed, NULL);
     t->encoders = slc_calloc(t->workers, sizeof *t->encoders);

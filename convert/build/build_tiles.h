@@ -1,11 +1,10 @@
 /*
- * Tiles on their way to the block file: one thread at a time queues them in file order, any thread
- * encodes the next one, and encoded tiles are appended in order. The file never depends on which
- * thread was faster, and no thread waits for a round to end.
+ * Encodes tiles and appends them to the block file. One thread at a time queues tiles in file
+ * order, any thread encodes the next tile, and encoded tiles are appended in order. The file does
+ * not depend on the timing of threads, and threads do not work in rounds.
  *
- * A tile is encoded from the memory that holds its nonzeros. The owner of that memory passes a
- * counter of its tiles that are not yet in the file, and may reuse the memory when the counter is
- * 0.
+ * A tile is encoded directly from the caller's memory. The caller passes a counter of the tiles in
+ * that memory that are not yet in the file, and may reuse the memory when the counter is 0.
  */
 #ifndef SLC_CONVERT_BUILD_TILES_H
 #define SLC_CONVERT_BUILD_TILES_H
@@ -19,8 +18,8 @@
 
 struct slc_tiles_options {
     const struct slc_key_layout *layout;
-    const struct slc_key_layout *content; /* of content sums; NULL: `layout` */
-    /* Mode sizes, borrowed, if keys may exceed them, which is then an error. NULL: keys are in
+    const struct slc_key_layout *content; /* layout for content sums; NULL: `layout` */
+    /* Mode sizes, borrowed: a key outside them is an error. NULL: all keys are known to be in
      * range. */
     const uint64_t *dims;
     enum slc_codec codec;
@@ -36,15 +35,15 @@ enum slc_status slc_tiles_create(const struct slc_tiles_options *options,
                                  struct slc_error *err) SLC_NODISCARD;
 void slc_tiles_destroy(struct slc_tiles *tiles);
 
-/* Queues a tile; if the queue is full, `worker` first encodes earlier tiles. *borrowed is one
- * higher until the tile is in the file. Errors: those of the first tile that failed. */
+/* Queues a tile; if the queue is full, `worker` first encodes earlier tiles. Increments *borrowed,
+ * and decrements it when the tile is in the file. Errors: those of the first tile that failed. */
 enum slc_status slc_tiles_queue(struct slc_tiles *tiles,
                                 unsigned worker,
                                 const struct slc_tile_source *source,
                                 uint32_t *borrowed,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* The next tile to be queued is the first of a partition (slc_writer_next_partition). */
+/* Marks the next tile to be queued as the first of a partition (slc_writer_next_partition). */
 void slc_tiles_next_partition(struct slc_tiles *tiles, bool continued);
 
 /* Encodes queued tiles, and waits for other workers, until *borrowed is 0. Errors: as above. */
@@ -64,7 +63,7 @@ void slc_tiles_wait(struct slc_tiles *tiles); /* until a tile or slc_tiles_wake 
 void slc_tiles_wake(struct slc_tiles *tiles);
 /* False if there is no tile to encode. */
 bool slc_tiles_encode_next(struct slc_tiles *tiles, unsigned worker);
-/* Stops all work; the first fault is kept. */
+/* Stops all work. If there are several faults, the first is kept. */
 void slc_tiles_fail(struct slc_tiles *tiles, const struct slc_error *fault);
 bool slc_tiles_failed(const struct slc_tiles *tiles);
 

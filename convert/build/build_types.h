@@ -18,7 +18,7 @@
 /* Numbering of the indices of a mode in the store. */
 enum slc_relabel { SLC_RELABEL_NONE, SLC_RELABEL_FREQUENCY };
 
-/* Whether the order of nonzeros keeps fibers of a mode together (base/key.h). */
+/* The mode whose fibers the order of nonzeros keeps together, if any (base/key.h). */
 enum slc_fibers {
     SLC_FIBERS_AUTO, /* chooses the mode from the nonzeros, or none (convert/build/sort/fibers.h) */
     SLC_FIBERS_NONE,
@@ -34,41 +34,44 @@ struct slc_build_layout {
 struct slc_builder_options {
     const struct slc_files *files; /* NULL: the operating system */
     const char *output;            /* OUT.slc; must not exist unless `overwrite` */
-    const char *temp_folder;       /* for the spill file; NULL: inside OUT.slc.part */
+    const char *temp_folder;       /* folder of the spill file; NULL: inside OUT.slc.part */
     bool overwrite;                /* replace an existing store, as the last step */
     enum slc_codec codec;
     enum slc_value_choice value; /* F32 rounds values after combining duplicates */
     enum slc_duplicates duplicates;
-    struct slc_transforms transforms; /* of values, after duplicates are combined */
+    struct slc_transforms transforms; /* applied to values after duplicates are combined */
     uint64_t block_bytes;             /* 0: default */
-    uint64_t memory_bytes;            /* everything that the builder may map */
-    unsigned layout_count; /* additional layouts, built before the store gets its name .. */
-    struct slc_build_layout layouts[SLC_MAX_LAYOUTS]; /* .. as far as they fit into memory */
-    uint64_t max_temp; /* limit of the spill file in bytes; 0: no limit (SLC_ERR_BUDGET beyond) */
+    uint64_t memory_bytes;            /* limit of all memory that the builder maps */
+    unsigned layout_count; /* additional layouts, built before the store is renamed to OUT.slc */
+    /* a layout that does not fit in memory is skipped */
+    struct slc_build_layout layouts[SLC_MAX_LAYOUTS];
+    /* Limit of the spill file in bytes, enforced by SLC_ERR_BUDGET; 0: no limit. */
+    uint64_t max_temp;
     unsigned workers;
     unsigned assumed_base; /* 0 or 1: see above */
     enum slc_fibers fibers;
     struct slc_fiber_run run; /* SLC_FIBERS_GIVEN */
     enum slc_relabel relabel;
-    /* The caller's part of the budget, and its largest useful value under a larger budget: for
+    /* The caller's part of the budget now, and at most if the budget were larger. Used only in
      * messages that name the whole budget. */
     uint64_t caller_bytes, caller_most_bytes;
     /*
      * Enables commits, from which a later build of the same identity resumes: see
-     * slc_builder_commit. Not with a temp_folder, because leftovers there would have no known
-     * owner.
+     * slc_builder_commit. Ignored if temp_folder is set, because files left in that folder would
+     * have no known owner.
      */
     bool resumable;
-    /* Without commits: a later build reuses a complete store .. */
+    /* No commits, but a later build reuses a complete store. */
     bool completable;
-    bool note_complete; /* .. and its completion is recorded even if the build was short */
+    bool note_complete; /* with `completable`: record completion even of a short build */
     struct slc_build_identity identity;
     bool restart;          /* removes the state of an earlier run */
     double commit_seconds; /* between commits; 0: chosen by cost, none in short builds */
     /*
      * Adds further files of the store (names, titles). Called after the block file is complete and
-     * before the manifest is written, with the folder of the block file and the manifest, in which
-     * dims are set, to list the files in. Called again if a build resumes. NULL: no callback.
+     * before the manifest is written, with the folder of the block file and with the manifest,
+     * which already has its mode sizes. The callback lists its files in the manifest. Called again
+     * if a build resumes. NULL: no callback.
      */
     enum slc_status (*attach)(void *context,
                               const char *folder,
@@ -78,7 +81,8 @@ struct slc_builder_options {
     uint64_t relabelled_modes;   /* bit n: mode n has labels already (publish/relabel.c) */
     void (*publishing)(void);    /* as in struct slc_convert_options */
     const struct slc_stop *stop; /* push and finish end with SLC_ERR_INTERRUPTED; may be NULL */
-    /* Of finish(): entries taken up for sorting, of the total; NULL: no callback. */
+    /* Called by finish() with the number of entries whose sort has started and the total number.
+     * NULL: no callback. */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
 };
@@ -102,7 +106,7 @@ struct slc_entries {
 enum slc_relabel_verdict {
     SLC_RELABEL_UNASKED,
     SLC_RELABELLED,
-    SLC_RELABEL_IN_ORDER,  /* its indices already have descending frequency */
+    SLC_RELABEL_IN_ORDER,  /* frequencies of its indices already descend */
     SLC_RELABEL_TOO_LONG,  /* its permutation alone would be larger than all coordinates */
     SLC_RELABEL_TOO_LARGE, /* the store would be larger */
 };
@@ -110,7 +114,7 @@ enum slc_relabel_verdict {
 struct slc_relabel_report {
     enum slc_relabel_verdict verdict[SLC_MAX_ORDER];
     uint64_t plain_bytes;       /* of the block file with the numbering of the input */
-    uint64_t plain_index_bytes; /* of its coordinates */
+    uint64_t plain_index_bytes; /* coordinates in that block file */
     uint64_t tried_bytes;       /* of the relabelled block file; 0: none was built */
     uint64_t tried_index_bytes;
     uint64_t permutation_bytes; /* of the permutation files */
@@ -119,9 +123,10 @@ struct slc_relabel_report {
 
 struct slc_fiber_report {
     struct slc_fiber_run run; /* as in the store; all zero: plain order */
-    bool chosen;              /* by the nonzeros, not by the caller; the fields below are set */
-    unsigned mode;            /* the mode whose fibers form the fewest pieces */
-    double piece_nnz;         /* nonzeros per piece on average; 0 without nonzeros */
+    /* True if chosen from the nonzeros, not by the caller; then the fields below are set. */
+    bool chosen;
+    unsigned mode;    /* the mode whose fibers form the fewest pieces */
+    double piece_nnz; /* average nonzeros per piece; 0 if there are no nonzeros */
 };
 
 struct slc_builder_report {
@@ -134,10 +139,10 @@ struct slc_builder_report {
     uint64_t recursions;   /* buckets that overflowed and were split again */
     unsigned layout_count; /* additional layouts of the store */
     struct slc_build_layout layouts[SLC_MAX_LAYOUTS];
-    /* Waiting for the spill file and splitting buckets; then sorting (including reading back),
-     * encoding and appending, each summed over workers. */
+    /* spill: waiting for the spill file and splitting buckets. sort: including reading from the
+     * spill file. write: appending tiles. Each is summed over workers. */
     double spill_seconds, sort_seconds, encode_seconds, write_seconds;
-    bool resumed;                      /* an earlier run had started it */
+    bool resumed;                      /* the build resumed from an earlier run */
     uint64_t kept_nnz;                 /* nonzeros that the earlier run had already written */
     bool completed;                    /* the earlier run had written the whole store */
     double commit_seconds;             /* spent in commits */

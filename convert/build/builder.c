@@ -1,5 +1,5 @@
-/* Creates a builder, pushes entries and ends it. Entries are handled in batches of SLC_KEY_BATCH:
- * the buckets of a batch are found together, then its rows are scattered. */
+/* Creates a builder, pushes entries and ends it. Entries are pushed in batches of SLC_KEY_BATCH:
+ * first the buckets of the whole batch are found, then its rows are scattered. */
 #include "convert/build/builder.h"
 
 #include "base/column_range.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In a folder chosen by the user, the name must differ from those of other runs. */
+/* In a folder chosen by the user, the name must differ from the names of other runs. */
 static char *spill_path(const struct slc_builder *builder, const char *temp_folder)
 {
     char name[64];
@@ -84,7 +84,8 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
     SLC_TRY(slc_check_memory(b != NULL, err, "for the builder"));
     b->options = *options;
     b->options.files = slc_files_or_system(options->files);
-    /* In a folder shared with others nothing may remain, because its owner would be unknown. */
+    /* A spill file in a folder of the user's choice must not remain, because its owner would be
+     * unknown. */
     b->options.resumable = options->resumable && options->temp_folder == NULL;
     b->completable = options->resumable || options->completable;
     b->order = order;
@@ -126,7 +127,8 @@ void slc_builder_abandon(struct slc_builder *builder)
     slc_build_destroy(builder);
 }
 
-/* Evenly spaced rows of the sample, at most SLC_SPLITTER_SAMPLE_MAX, minus the assumed base. */
+/* Returns at most SLC_SPLITTER_SAMPLE_MAX evenly spaced rows of the sample, after subtracting the
+ * assumed base. */
 static uint64_t *
 sample_rows(const struct slc_entries *sample, unsigned order, unsigned base, uint32_t *count)
 {

@@ -3,17 +3,17 @@
  * parsers, generators) push chunks of coordinates from several threads. The builder appends them to
  * buckets by key range, in memory while they fit and then in a spill file. finish() processes the
  * buckets in key order: it sorts each, combines duplicates in input order, encodes tiles in
- * parallel and writes OUT.slc. The store depends only on the nonzeros and their input order, never
- * on threads, memory or how the input was cut.
+ * parallel and writes OUT.slc. The store depends only on the nonzeros and their input order, not on
+ * threads, memory or the sizes of pushed chunks.
  *
  *     create -> sample -> push (any thread, any order) -> finish | abandon
  *
- * Coordinates are pushed as written in the input, 0- or 1-based, because the base may be certain
- * only after all input is read. The same holds for the mode whose fibers are kept together, because
- * all nonzeros influence that choice (fibers.h). Keys and buckets are formed under the assumed base
- * and the mode suggested by the sample. If another base or mode turns out to be right, all buckets
- * are merged into one and split again: one more pass through the spill file, but no second reading
- * of the input, so a pipe works too. Mode sizes are equally uncertain: key_frame.h.
+ * Coordinates are pushed as written in the input, 0- or 1-based, because the index base may be
+ * unknown until all input is read. The mode whose fibers are kept together is also unknown until
+ * then, because it depends on all nonzeros (fibers.h). Keys and buckets are formed under an assumed
+ * base and the mode suggested by the sample. If the final base or mode differs, all buckets are
+ * merged and split again. This costs one more pass through the spill file but does not read the
+ * input again, so a pipe works too. Mode sizes may also change during the push (key_frame.h).
  */
 #ifndef SLC_CONVERT_BUILDER_H
 #define SLC_CONVERT_BUILDER_H
@@ -27,9 +27,9 @@
 struct slc_builder;
 
 /*
- * Creates OUT.slc.part and allocates all memory. Owns: finish or abandon ends it. Errors:
- * SLC_ERR_BUDGET naming the smallest budget; SLC_ERR_IO (if the output exists, the message names
- * the option to overwrite); SLC_ERR_MEMORY.
+ * Creates OUT.slc.part and allocates all memory. Owns: slc_builder_finish, slc_builder_end or
+ * slc_builder_abandon. Errors: SLC_ERR_BUDGET naming the smallest budget; SLC_ERR_IO (if the output
+ * exists, the message names the option that overwrites it); SLC_ERR_MEMORY.
  */
 enum slc_status slc_builder_create(const struct slc_builder_options *options,
                                    unsigned order,
@@ -40,9 +40,9 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
  * Sets a sample of the coordinates to come (`sample` as in push; values and sequence unused), from
  * which key splitters are chosen, and an estimate of the number of entries (0: unknown). The sample
  * consists of `stretches` contiguous stretches of the input of about equal length: 1 for the
- * beginning of the input, sample->count if every entry was drawn independently. Optional, and only
- * before the first push; without it everything goes to one bucket, which is split when it
- * overflows.
+ * beginning of the input, sample->count if every entry was drawn independently. Optional. Must be
+ * called before the first push. Without a sample, all entries go to one bucket, which is split if
+ * it does not fit a sort area.
  */
 enum slc_status slc_builder_sample(struct slc_builder *builder,
                                    const struct slc_entries *sample,
@@ -57,30 +57,31 @@ enum slc_status slc_builder_push(struct slc_builder *builder,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Commits a build that may be interrupted (options.resumable): writes and syncs everything pushed
- * so far, with a note of the caller that describes it. If the process then ends early for any
- * reason, the next slc_builder_create of the same output and identity resumes from the commit.
- * slc_builder_resumed then returns the note, positioned at the caller's first field (NULL: nothing
- * to resume), and the caller pushes the rest, without a sample, which the builder already has. No
- * push may run concurrently. Errors: as slc_builder_push; SLC_ERR_IO, .. After an error the
- * previous commit is still valid, and the builder must be ended.
+ * Commits a resumable build (options.resumable): writes and syncs all entries pushed so far,
+ * together with a note from the caller that describes how far the input was read. If the process
+ * later ends early for any reason, the next slc_builder_create with the same output and identity
+ * resumes from the commit. slc_builder_resumed then returns the note, positioned at the caller's
+ * first field, or NULL if there is nothing to resume. After resuming, the caller pushes the
+ * remaining entries and passes no sample, because the builder saved it. No push may run
+ * concurrently. Errors: as slc_builder_push; SLC_ERR_IO, .. After an error the previous commit is
+ * still valid, and the builder must be ended.
  */
 enum slc_status slc_builder_commit(struct slc_builder *builder,
                                    const struct slc_state *note,
                                    struct slc_error *err) SLC_NODISCARD;
 struct slc_state *slc_builder_resumed(struct slc_builder *builder);
 
-/* Whether a commit is due: after an interval, if it is worth its cost. `last`: the commit after all
- * input. */
+/* True if a commit is due: enough time has passed since the last commit for the work at risk to be
+ * worth its cost. `last`: all input has been pushed. */
 bool slc_builder_commit_due(struct slc_builder *builder, bool last);
 
 /*
  * Sorts, writes and publishes the store (renames OUT.slc.part). `index_base` (0 or 1) is subtracted
- * from every coordinate. `dims`: mode sizes, each above every coordinate after that (SLC_ERR_INPUT
- * otherwise). `origin` is written to the manifest; its counts are set here. The builder is always
- * destroyed. After an error, nothing remains on disk except what slc_builder_end keeps.
- * options.relabel and options.layouts are ignored: slc_builder_finish (publish/build_complete.h)
- * handles them.
+ * from every coordinate. `dims`: mode sizes, each larger than every coordinate of that mode after
+ * the subtraction (SLC_ERR_INPUT otherwise). `origin` is written to the manifest; its counts are
+ * set here. The builder is always destroyed. After an error, nothing remains on disk except what
+ * slc_builder_end keeps. options.relabel and options.layouts are ignored: slc_builder_finish
+ * (publish/build_complete.h) handles them.
  */
 enum slc_status slc_builder_finish_plain(struct slc_builder *builder,
                                          unsigned index_base,
@@ -94,9 +95,8 @@ enum slc_status slc_builder_finish_plain(struct slc_builder *builder,
 void slc_builder_set_note(struct slc_builder *builder, const struct slc_state *note);
 
 /*
- * Ends a build that failed with `status`. If there was a commit and another run may not meet the
- * fault again (a full disk, but not bad input), committed data stays and this is logged. Accepts
- * NULL.
+ * Ends a build that failed with `status`. If there was a commit and another run may succeed (after
+ * a full disk, but not after bad input), keeps the committed data and logs this. Accepts NULL.
  */
 void slc_builder_end(struct slc_builder *builder, enum slc_status status);
 

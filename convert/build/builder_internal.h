@@ -52,8 +52,9 @@ struct slc_builder {
 };
 
 void slc_build_release_push_memory(struct slc_builder *builder);
-/* Divides memory for this number of buckets, which slc_push_memory_plan allows. `kept`: contents of
- * the spill file of an earlier run, or NULL. Errors: as slc_spill_create. */
+/* Allocates the memory of the push phase for this number of buckets, which slc_push_memory_plan
+ * must allow. `kept`: contents of the spill file of an earlier run, or NULL. Errors: as
+ * slc_spill_create. */
 enum slc_status slc_build_allocate_push_memory(struct slc_builder *builder,
                                                uint32_t buckets,
                                                const struct slc_spill_extent *kept,
@@ -67,18 +68,18 @@ enum slc_status slc_builder_restore(struct slc_builder *builder,
                                     struct slc_error *err) SLC_NODISCARD;
 /* Hash of everything that kept state depends on. */
 uint64_t slc_build_tag(const struct slc_builder *builder);
-/* Whether commits stay on disk when a build ends so. */
+/* True if commits stay on disk when a build ends with `status`. */
 bool slc_build_keeps(const struct slc_builder *builder, enum slc_status status);
 /* Seconds of work that an interruption may lose. */
 double slc_build_interval(const struct slc_builder *builder);
-/* Removes the commit states after everything is in the store, so that no later run resumes from
- * them. `recorded`: complete.state still owns the folder. */
+/* Removes the commit states once the store is complete, so that no later run resumes from them.
+ * `recorded`: complete.state exists and marks the folder as resumable. */
 enum slc_status slc_build_drop_commits(struct slc_builder *builder,
                                        bool recorded,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* All of finish except the final steps: sorts, and writes blco.blk and the manifest to the part
- * folder. */
+/* Performs finish() except for its final steps: sorts the entries, and writes blco.blk and the
+ * manifest to the part folder. */
 enum slc_status slc_build_store(struct slc_builder *builder,
                                 unsigned index_base,
                                 const uint64_t *dims,
@@ -86,18 +87,18 @@ enum slc_status slc_build_store(struct slc_builder *builder,
                                 struct slc_builder_report *report,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Releases everything outside the finished store: memory, a named spill file, and states that refer
- * to it. `recorded`: as for slc_build_drop_commits. */
+/* Releases the memory, removes a named spill file and the states that refer to it; the finished
+ * store remains. `recorded`: as for slc_build_drop_commits. */
 enum slc_status slc_build_drop_spill(struct slc_builder *builder,
                                      bool recorded,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Keys of a store, formed when all entries have been pushed and mode sizes and index base are
- * known. During pushing only the estimates of a sample were known. */
+/* Final keys of a store, defined once all entries are pushed and mode sizes and index base are
+ * known. Keys formed during the push use estimates from a sample. */
 
 /*
- * Flushes the workers' buffers, chooses the fiber run, and sets the keys of the plan and the
- * recoding from every frame. Sets *regroup and logs it if buckets were cut for another base or
+ * Flushes the workers' buffers, chooses the fiber run, and sets the plan's key layout and one
+ * recoder per frame. Sets *regroup, and logs this, if buckets were formed under another base or
  * fiber run. Needs: plan->index_base. Owns: slc_build_keys_destroy, also after an error. Errors:
  * SLC_ERR_INPUT for an index out of range; SLC_ERR_UNSUPPORTED for mode sizes that do not fit a
  * key; SLC_ERR_MEMORY; as slc_spill_append.
@@ -110,8 +111,8 @@ enum slc_status slc_build_keys(struct slc_builder *builder,
                                struct slc_error *err) SLC_NODISCARD;
 void slc_build_keys_destroy(const struct slc_builder *builder, struct slc_sort_plan *plan);
 
-/* Buckets still to be written, in key order. The parts of a split bucket form a level of their own
- * on top of the remaining buckets. */
+/* Buckets still to be written, in key order. The parts of a split bucket form a new level, which is
+ * processed before the remaining buckets. */
 struct slc_build_level {
     struct slc_build_level *below;
     struct slc_bucket *buckets;
@@ -123,13 +124,13 @@ struct slc_build_level {
 struct slc_build_queue {
     const struct slc_sort_plan *plan; /* of all buckets; borrowed */
     struct slc_build_level *top;
-    uint64_t taken; /* entries of the buckets returned by slc_build_queue_next */
+    uint64_t taken; /* number of entries in the buckets that slc_build_queue_next returned */
 };
 
 /*
  * Makes the pushed buckets, with their key bounds, the first level, and frees the builder's
- * buffers. Adds the number of nonempty buckets to *filled. `regroup`: buckets were cut for other
- * keys, so each may hold any key. Errors: SLC_ERR_MEMORY.
+ * buffers. Adds the number of nonempty buckets to *filled. `regroup`: buckets were formed under
+ * another base or fiber run, so each may hold any key. Errors: SLC_ERR_MEMORY.
  */
 enum slc_status slc_build_queue_fill(struct slc_build_queue *queue,
                                      struct slc_builder *builder,
@@ -137,14 +138,15 @@ enum slc_status slc_build_queue_fill(struct slc_build_queue *queue,
                                      uint64_t *filled,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Adds buckets before all others; owns the array from now on (slc_free), also after an error.
+/* Adds buckets before all others. Takes ownership of the array (slc_free), also after an error.
  * Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_build_queue_push(struct slc_build_queue *queue,
                                      struct slc_bucket *buckets,
                                      uint32_t count,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* The next bucket, NULL at the end. It stays on its level until `next` of that level advances. */
+/* The next bucket, NULL at the end. The bucket stays in its level until `next` of that level
+ * advances. */
 struct slc_bucket *slc_build_queue_front(struct slc_build_queue *queue);
 /* Removes the next bucket; false at the end, and if the bucket does not fit an area. */
 bool slc_build_queue_next(struct slc_build_queue *queue,

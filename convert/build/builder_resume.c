@@ -3,12 +3,12 @@
  *
  * A commit flushes the workers' buffers to chunks, writes and syncs all chunks to the spill file,
  * which then has a name, and replaces the state: splitters, frames of keys, counts of fibers,
- * ranges of coordinates, and the places of every bucket's chunks. Chunks written before a commit
+ * ranges of coordinates, and the positions of every bucket's chunks. Chunks written before a commit
  * are never overwritten, so state and file remain consistent with each other. Checksums protect the
  * state as a whole and each chunk; inconsistent data is discarded.
  *
- * A store does not depend on the times of commits, because it does not depend on how entries were
- * cut into chunks.
+ * A store does not depend on the times of commits, because it does not depend on the division of
+ * entries into chunks.
  */
 #include "convert/build/builder.h"
 #include "convert/build/builder_internal.h"
@@ -25,15 +25,17 @@
 #include <assert.h>
 #include <string.h>
 
-/* A commit costs at least two syncs, some tens of milliseconds on a busy disk, and the writing of
- * everything in memory, assumed at the rate of a 500 MB/s drive. */
+/* Assumed cost of a commit: two syncs, which take a few tens of milliseconds on a busy disk, and
+ * writing all chunks in memory at 500 MB/s. */
 static const double sync_seconds = 0.05;
 static const double write_bytes_per_second = 5e8;
 /* Fraction of the elapsed time that commits may use. */
 static const double cost_share = 0.02;
-/* Smallest time that an interruption may lose; shorter builds do not commit. */
+/* Smallest interval between commits, which is the work that an interruption may lose. Shorter
+ * builds do not commit. */
 static const double interval_seconds = 30;
-/* The budget counts from the memory that the process used before, which differs between runs. */
+/* Tolerance for comparing the budgets of two runs. The memory that the process used before the
+ * build is subtracted from the budget, and it differs between runs. */
 static const uint64_t memory_slack_bytes = UINT64_C(512) << 10;
 
 double slc_build_interval(const struct slc_builder *builder)
@@ -62,11 +64,11 @@ bool slc_builder_commit_due(struct slc_builder *builder, bool last)
         return false;
     }
     cost += (double)slc_spill_unwritten_bytes(builder->spill) / write_bytes_per_second;
-    /* Sorting and writing, still to come, need at least the time of pushing. */
+    /* The sort and the writing of the store, still to come, take at least as long as the push. */
     return builder->commit_cost_seconds + cost <= cost_share * elapsed * (last ? 2 : 1);
 }
 
-/* Without a sample there are no splitters, and their order is not set. */
+/* Without a sample, there are no splitters and their order is not set. */
 static void save_splitters(struct slc_state *state, const struct slc_builder *builder)
 {
     const struct slc_splitters *splitters = &builder->splitters;
@@ -143,7 +145,7 @@ static void pass_extent(struct slc_state *state, bool reading, struct slc_spill_
                                             extent->segment_bytes % SLC_PAGE_BYTES != 0));
 }
 
-/* A link to a chunk within the file, or to none. */
+/* Passes a link, either to a chunk within the file or to no chunk. */
 static void pass_link(struct slc_state *state,
                       bool reading,
                       const struct slc_spill_extent *extent,
@@ -158,7 +160,7 @@ static void pass_link(struct slc_state *state,
          (link->segment == extent->segments || link->bytes > extent->segment_bytes - link->offset));
 }
 
-/* `entries`: of all chains. */
+/* `entries`: total number of entries in all chains. */
 static void pass_chains(struct slc_state *state,
                         bool reading,
                         struct slc_builder *builder,
@@ -342,14 +344,14 @@ load_all(struct slc_builder *builder, const char **why, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Whether a fault means that the state is unusable, rather than currently unreadable. */
+/* True if a fault means that the state is unusable, not just unreadable for now. */
 static bool is_unusable(enum slc_status status)
 {
     return status == SLC_ERR_DAMAGED || status == SLC_ERR_UNSUPPORTED;
 }
 
-/* Sets *why to the reason why complete.state, if it exists, does not describe a usable store; else
- * leaves it unchanged. */
+/* If complete.state exists but does not describe a usable store, sets *why to the reason; otherwise
+ * leaves *why unchanged. */
 static enum slc_status
 check_complete(const struct slc_builder *builder, const char **why, struct slc_error *err)
 {
@@ -371,7 +373,7 @@ check_complete(const struct slc_builder *builder, const char **why, struct slc_e
     return status;
 }
 
-/* Restores the state of an earlier run. *why: the reason if it is unusable. */
+/* Restores the state of an earlier run. *why: the reason if the state is unusable. */
 static enum slc_status
 restore_state(struct slc_builder *builder, const char **why, struct slc_error *err)
 {
@@ -481,7 +483,7 @@ slc_build_drop_commits(struct slc_builder *builder, bool recorded, struct slc_er
     if (!committed) {
         return SLC_OK;
     }
-    /* The states first: a state must never exist without its chunks. */
+    /* Remove the states first: a state must never exist without its chunks. */
     SLC_TRY(slc_state_remove(files, builder->folder.part, SLC_PUSHED_STATE_NAME, err));
     SLC_TRY(slc_state_remove(files, builder->folder.part, SLC_SORTED_STATE_NAME, err));
     return slc_state_remove(files, builder->folder.part, SLC_BLCO_NAME ".journal", err);

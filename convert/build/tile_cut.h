@@ -21,9 +21,10 @@ void slc_tile_cutter_init(struct slc_tile_cutter *cutter,
                           const uint64_t *dims);
 
 /*
- * Returns how many of `count` nonzeros still fit the current tile, and adds them to its range;
- * `started`: it has some already. `hi`, `upper`: as in struct slc_tile_source. Only modes larger
- * than 2^32 - 1 are checked; without such a mode the call costs nothing.
+ * Returns how many of the next `count` nonzeros fit the current tile, and extends the tile's range
+ * to include them. `started`: the tile already holds nonzeros. `hi`, `upper`: as in struct
+ * slc_tile_source. Only modes larger than 2^32 - 1 are checked; without such a mode the call costs
+ * nothing.
  */
 uint32_t slc_tile_cutter_fit(struct slc_tile_cutter *cutter,
                              const uint64_t *lo,

@@ -25,7 +25,8 @@ enum {
     TEXT_BYTES_MAX = 2 << 20,
     CHUNK_NNZ = 1024,
     SMALL_OBJECTS_BYTES = 256 << 10,
-    /* Program, libraries and thread stacks first touched after planning. */
+    /* Allowance for pages of the program, libraries and thread stacks that are first touched after
+     * planning. */
     UNTOUCHED_BYTES = 2 << 20
 };
 
@@ -46,7 +47,7 @@ struct export
     uint64_t lines;
 };
 
-/* A worker's text: its position in the buffer, and whether its turn has come. */
+/* A worker's text: the position in its buffer, and whether its turn has come. */
 struct stream {
     struct export *export;
     char *buffer;
@@ -153,7 +154,8 @@ static enum slc_status export_block(struct export *export, uint64_t block, struc
     slc_reader_entry(export->store.reader, block, &entry);
     SLC_TRY(slc_block_file_read(&export->file, export->block.data, entry.padded_bytes, entry.offset,
                                 err));
-    /* The block will not be read again; the next one can be fetched while this one is formatted. */
+    /* The block will not be read again; the next block can be fetched while this block is
+     * formatted. */
     slc_block_file_advise(&export->file, entry.offset, entry.padded_bytes, POSIX_FADV_DONTNEED);
     slc_block_file_advise(&export->file, entry.offset + entry.padded_bytes, entry.padded_bytes,
                           POSIX_FADV_WILLNEED);
@@ -179,7 +181,7 @@ static enum slc_status export_block(struct export *export, uint64_t block, struc
     return status;
 }
 
-/* Text buffers share the budget left by blocks and decoders. */
+/* Divides the memory that blocks and decoders leave of the budget among the text buffers. */
 static enum slc_status
 divide_memory(struct export *export, size_t *text_bytes, struct slc_error *err)
 {

@@ -20,7 +20,7 @@ struct slc_export_options {
     unsigned threads;
     bool overwrite;
     const struct slc_stop *stop; /* stops with SLC_ERR_INTERRUPTED; may be NULL */
-    /* Nonzeros written, of the total; NULL: no callback. */
+    /* Called with the number of nonzeros written and the total number. NULL: no callback. */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
 };
@@ -33,27 +33,30 @@ enum slc_status slc_export_tns(const struct slc_export_options *options,
 /* Estimated cost of an export. */
 struct slc_export_forecast {
     uint64_t memory_bytes; /* peak */
-    uint64_t fixed_bytes;  /* of it, memory independent of the threads */
+    uint64_t fixed_bytes;  /* part of memory_bytes that does not depend on the number of threads */
     unsigned workers;
     uint64_t scans; /* of the store */
-    bool in_parts;  /* sorted and written in several parts, or in one */
+    /* The nonzeros do not fit in memory and are sorted and written in several parts. */
+    bool in_parts;
     uint64_t read_bytes, nnz;
     double output_bytes; /* size of the text, estimated by a trial like the seconds below; 0: no
                             trial */
     double decode_seconds, format_seconds;
 };
 
-/* `seconds`: length of a trial; 0: none. Errors: those of slc_export_tns before it writes. */
+/* `seconds`: length of a trial; 0: none. Errors: those that slc_export_tns reports before it
+ * writes. */
 enum slc_status slc_export_forecast(const struct slc_export_options *options,
                                     double seconds,
                                     struct slc_export_forecast *forecast,
                                     struct slc_error *err) SLC_NODISCARD;
 
 /*
- * `sluice export` to the binary forms of list_form.h. All threads decode tiles; in file order each
- * learns how many nonzeros precede its tile, and then writes its part of every list to its place,
- * independently of the others. Forms that need ascending rows (.npz of pydata/sparse) take as many
- * scans as needed to sort all nonzeros in the available memory (row_order.h).
+ * `sluice export` to the binary forms of list_form.h. All threads decode tiles. In file order, each
+ * thread obtains the number of nonzeros before its tile; it then writes the tile's part of every
+ * list at the matching offset, independently of other threads. Forms that need ascending rows (.npz
+ * of pydata/sparse) take as many scans as needed to sort all nonzeros in the available memory
+ * (row_order.h).
  */
 
 /* As slc_export_tns, but options->index_base is ignored and `output` must be a file. Errors:
@@ -64,7 +67,7 @@ enum slc_status slc_export_lists(const struct slc_export_options *options,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /* Estimates the cost; the size of the file is exact. `seconds`: length of a trial; 0: none. Errors:
- * those of slc_export_lists before it writes. */
+ * those that slc_export_lists reports before it writes. */
 enum slc_status slc_export_lists_forecast(const struct slc_export_options *options,
                                           enum slc_list_form form,
                                           double seconds,

@@ -16,14 +16,14 @@ struct slc_export_form {
     const char *ending; /* file ending that selects this form; NULL: none */
     bool of_tensor, of_model;
     enum slc_model_form model;
-    bool text;                /* of a tensor */
-    enum slc_list_form lists; /* of a binary tensor */
+    bool text;                /* a tensor as FROSTT text */
+    enum slc_list_form lists; /* a tensor in a binary form */
 };
 
 /*
- * Returns the form with that name; if `name` is NULL, the form selected by the ending of the output
- * (text for a tensor with any other ending). Static. Errors: SLC_ERR_USAGE if there is no such form
- * of that kind.
+ * Returns the form called `name`, in static memory. If `name` is NULL, the ending of the output
+ * selects the form; a tensor with an unknown ending is written as text. Errors: SLC_ERR_USAGE if
+ * this kind has no such form.
  */
 enum slc_status slc_export_form_choose(enum slc_export_kind kind,
                                        const char *name,

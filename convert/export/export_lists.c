@@ -14,14 +14,15 @@
 enum {
     CHUNK_NNZ = 256,
     SMALL_OBJECTS_BYTES = 512 << 10,
-    /* Program, libraries and thread stacks first touched after planning. */
+    /* Allowance for pages of the program, libraries and thread stacks that are first touched after
+     * planning. */
     UNTOUCHED_BYTES = 2 << 20
 };
 
 /*
- * Cost per nonzero, in multiples of decoding it: encoding its numbers in lists, with their
- * checksums; sorting it by its first modes, on one thread, and writing that. Measured on tensors of
- * 0.3 to 2.6 M nonzeros.
+ * Costs per nonzero as multiples of the cost of decoding it: encoding its numbers in lists, with
+ * checksums; sorting it by its first modes, on one thread, and writing the result. Measured on
+ * tensors with 0.3 to 2.6 M nonzeros.
  */
 #define LISTS_OF_DECODE 4.0
 #define SORT_OF_DECODE  20.0
@@ -29,8 +30,8 @@ enum {
 /* A worker's part for its tile. */
 struct part {
     struct slc_list_part list;
-    uint64_t first; /* number of its first nonzero; known once its turn has come */
-    bool placed;    /* its turn has come, before any fault */
+    uint64_t first; /* ordinal of its first nonzero, known once its turn has come */
+    bool placed;    /* its turn has come and no fault occurred before */
 };
 
 struct lists {
@@ -43,7 +44,7 @@ struct lists {
     unsigned workers;
     uint64_t done; /* nonzeros whose turn has come */
     pthread_mutex_t mutex;
-    struct slc_error fault; /* the first one while writing */
+    struct slc_error fault; /* the first fault while writing */
 };
 
 static enum slc_status
@@ -122,7 +123,7 @@ static uint64_t worker_bytes(const struct slc_layout_info *info)
     return slc_list_part_bytes(info->order, SLC_TILE_NNZ);
 }
 
-/* Chooses the largest number of workers that fits. */
+/* Chooses the largest number of workers that fits in memory. */
 static enum slc_status divide_memory(struct lists *lists, struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(lists->store.reader);
@@ -237,7 +238,7 @@ enum slc_status slc_export_lists(const struct slc_export_options *options,
     return status;
 }
 
-/* Bytes filled in a worker's lists, which have space for numbers of eight bytes. */
+/* Bytes in use in a worker's lists, which have space for numbers of eight bytes. */
 static uint64_t filled_bytes(const struct slc_list_file *file)
 {
     uint64_t bytes = 0;

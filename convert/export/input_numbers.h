@@ -10,7 +10,7 @@ struct slc_input_numbers {
     struct slc_labels modes[SLC_MAX_ORDER];
 };
 
-/* Bytes mapped to read them. */
+/* Memory that slc_input_numbers_read maps. */
 uint64_t slc_input_numbers_bytes(const struct slc_manifest *manifest);
 
 /* Owns: slc_input_numbers_destroy, also after an error; accepts an all-zero struct. Errors: those

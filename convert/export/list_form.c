@@ -1,4 +1,4 @@
-/* Lays out list files from front to back; checksums are unknown in the first pass. */
+/* Lays out list files from front to back. In the first pass, checksums are still unknown. */
 #include "convert/export/list_form.h"
 
 #include "base/memory/bytes.h"
@@ -198,7 +198,7 @@ static void arrange_archive(struct slc_list_file *file)
         add_member(&archive, "coords.npy", type_of(file, 0), lists, 0, n - 1, NULL, 0);
         add_member(&archive, "fill_value.npy", type_of(file, n), "()", none_first, none_last, zero,
                    slc_list_kind_bytes(file->lists[n].kind));
-        /* A string by which newer versions of pydata/sparse identify the format; older ones ignore
+        /* Newer versions of pydata/sparse identify the format by this string; older versions ignore
          * it. */
         add_member(&archive, "format.npy", "<U3", "()", none_first, none_last,
                    "c\0\0\0o\0\0\0o\0\0", 12);

@@ -1,7 +1,7 @@
 /*
  * Files that hold a tensor as lists, one of indices per mode and one of values: SPLATT .bin, MATLAB
- * .mat, NumPy .npz. They differ in the small pieces around the lists and in the number types of the
- * lists. The position of a nonzero follows from its number alone.
+ * .mat, NumPy .npz. The forms differ in the number types of the lists and in the small pieces of
+ * file around the lists. The file offsets of a nonzero depend only on its ordinal.
  */
 #ifndef SLC_CONVERT_LIST_FORM_H
 #define SLC_CONVERT_LIST_FORM_H
@@ -23,12 +23,12 @@ enum slc_list_kind { SLC_LIST_U32, SLC_LIST_U64, SLC_LIST_F32, SLC_LIST_F64 };
 struct slc_list {
     uint64_t offset; /* in the file */
     enum slc_list_kind kind;
-    uint32_t crc; /* of all its bytes, after they are written */
+    uint32_t crc; /* checksum of the whole list, set after the list is written */
 };
 
 enum { SLC_LIST_PIECES = 8, SLC_LIST_PIECE_BYTES = 1024 };
 
-/* A whole file without the contents of its lists. */
+/* Layout of a whole file: everything except the contents of the lists. */
 struct slc_list_file {
     enum slc_list_form form;
     unsigned order;
@@ -38,7 +38,7 @@ struct slc_list_file {
     bool checked;                             /* the form needs checksums of lists */
     struct slc_list lists[SLC_MAX_ORDER + 1]; /* one per mode, then the values */
     uint64_t bytes;                           /* of the file */
-    unsigned piece_count;                     /* pieces around the lists: */
+    unsigned piece_count;                     /* number of pieces around the lists */
     struct {
         uint64_t offset;
         uint32_t bytes;
@@ -58,7 +58,7 @@ enum slc_status slc_list_file_plan(struct slc_list_file *file,
                                    const struct slc_manifest *manifest,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Writes the pieces again, with the checksums of the lists. */
+/* Forms the pieces again, now with the checksums of the lists. */
 void slc_list_file_finish(struct slc_list_file *file);
 
 #endif

@@ -1,4 +1,4 @@
-/* Writes a file of lists (list_form.h): nonzeros in pieces, to any places. */
+/* Writes a file of lists (list_form.h) in parts that can be written in any order. */
 #ifndef SLC_CONVERT_LIST_OUTPUT_H
 #define SLC_CONVERT_LIST_OUTPUT_H
 
@@ -15,7 +15,7 @@ struct slc_list_output {
     bool open;
 };
 
-/* Encoded parts of all lists for one place, each with space for `capacity` nonzeros. */
+/* The same range of nonzeros in all lists, encoded, with space for `capacity` nonzeros. */
 struct slc_list_part {
     uint8_t *bytes;
     uint32_t capacity;
@@ -23,7 +23,7 @@ struct slc_list_part {
     uint32_t crcs[SLC_MAX_ORDER + 1];
 };
 
-/* Bytes of a part with that space. */
+/* Bytes of a part with that capacity. */
 static inline uint64_t slc_list_part_bytes(unsigned order, uint32_t capacity)
 {
     return (order + UINT64_C(1)) * capacity * 8;
@@ -50,14 +50,14 @@ void slc_list_part_sum(const struct slc_list_file *file, struct slc_list_part *p
 
 /* Adds the part's checksums to those of the earlier parts. Must be called in list order. */
 void slc_list_output_sum(struct slc_list_output *output, const struct slc_list_part *part);
-/* Writes the part to the place of nonzero `first`. Threads: any number concurrently. */
+/* Writes the part at the offsets of nonzero `first`. Threads: any number concurrently. */
 enum slc_status slc_list_output_write(struct slc_list_output *output,
                                       const struct slc_list_part *part,
                                       uint64_t first,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Writes the pieces around the lists and renames the file to its place; after an error, nothing
- * remains. */
+/* Writes the pieces around the lists and renames the file to the output path; after an error,
+ * nothing remains. */
 enum slc_status slc_list_output_commit(struct slc_list_output *output,
                                        struct slc_error *err) SLC_NODISCARD;
 void slc_list_output_abandon(struct slc_list_output *output);

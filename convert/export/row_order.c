@@ -12,9 +12,10 @@
 
 enum {
     CHUNK_NNZ = 256,
-    /* Counters, 2 MiB in total: parts are cut at their boundaries. */
+    /* Bins in which nonzeros are counted, with 2 MiB of counters. Parts are cut at the boundaries
+     * of bins. */
     BIN_BITS = 18,
-    /* Fewer nonzeros at a time do not justify another worker. */
+    /* Nonzeros in memory that justify another worker. */
     WORTH_A_WORKER_NNZ = 1 << 20,
     SMALL_OBJECTS_BYTES = 512 << 10,
     UNTOUCHED_BYTES = 2 << 20
@@ -23,8 +24,8 @@ enum {
 struct row_order {
     const struct slc_row_order_options *options;
     unsigned order;
-    unsigned below[SLC_MAX_ORDER]; /* bits of the key below those of a mode */
-    unsigned shift;                /* from keys to bins */
+    unsigned below[SLC_MAX_ORDER]; /* bits of the key below the bits of a mode */
+    unsigned shift;                /* key >> shift is the bin */
     unsigned workers;
     bool wide;         /* keys of more than 64 bits */
     uint64_t capacity; /* nonzeros in memory at a time */
@@ -238,7 +239,7 @@ static uint64_t fixed_bytes(const struct row_order *work)
            slc_buffer_footprint(sizeof(uint64_t) << BIN_BITS, SLC_PAGES_SMALL);
 }
 
-/* Chooses the number of nonzeros in memory, with fewer workers if memory is short. */
+/* Chooses the number of nonzeros that are held in memory, and fewer workers if memory is short. */
 static void choose_capacity(struct row_order *work)
 {
     const uint64_t budget = work->options->memory_bytes;
@@ -285,7 +286,7 @@ static enum slc_status allocate_memory(struct row_order *work, struct slc_error 
     return SLC_OK;
 }
 
-/* Writes part by part, each with as many bins as fit. */
+/* Writes the nonzeros in parts, each with as many bins as fit. */
 static enum slc_status write_parts(struct row_order *work, struct slc_error *err)
 {
     const uint64_t count = UINT64_C(1) << BIN_BITS;

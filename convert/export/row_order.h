@@ -1,8 +1,8 @@
 /*
  * Writes nonzeros of a store in ascending order of their coordinates, mode 1 first, as readers of
  * NumPy arrays expect, within a memory budget. A first scan counts nonzeros by the upper bits of
- * that order; then each scan gathers, sorts and writes as many of the next nonzeros as fit in
- * memory.
+ * their row-order keys. Each further scan gathers, sorts and writes as many of the next nonzeros as
+ * fit in memory.
  */
 #ifndef SLC_CONVERT_ROW_ORDER_H
 #define SLC_CONVERT_ROW_ORDER_H
@@ -26,15 +26,15 @@ struct slc_row_order_options {
 };
 
 /*
- * Writes all nonzeros to the lists. Cost: one scan if all of them fit in memory, else one to count
- * and one per part that fits. Errors: SLC_ERR_BUDGET naming a sufficient budget; those of
+ * Writes all nonzeros to the lists. Cost: one scan if all nonzeros fit in memory; otherwise one
+ * scan to count and one per part. Errors: SLC_ERR_BUDGET naming a sufficient budget; those of
  * slc_tile_scan and of writing.
  */
 enum slc_status slc_row_order_write(const struct slc_row_order_options *options,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* Estimates the memory without the process, and the number of scans for evenly filled bins. Ignores
- * `output` and `numbers`. Errors: SLC_ERR_BUDGET. */
+/* Estimates the memory (except for the process itself) and the number of scans, assuming that
+ * nonzeros are spread evenly. Ignores `output` and `numbers`. Errors: SLC_ERR_BUDGET. */
 enum slc_status slc_row_order_forecast(const struct slc_row_order_options *options,
                                        uint64_t *memory_bytes,
                                        uint64_t *scans,

@@ -114,7 +114,7 @@ enum slc_status slc_text_output_write(struct slc_text_output *output,
     return SLC_OK;
 }
 
-/* A device or pipe received the text with every write; only the last write may still fail. */
+/* A device or pipe already has all text except the last write, which may still fail. */
 static enum slc_status close_device(struct slc_text_output *output, struct slc_error *err)
 {
     int fd = output->fd;
@@ -165,7 +165,7 @@ void slc_text_output_abandon(struct slc_text_output *output)
 {
     const struct slc_files *files = output->files;
 
-    /* Without a path it is standard output, which stays open. */
+    /* Without a path, the output is standard output, which stays open. */
     if (output->path != NULL && output->fd >= 0) {
         files->close(files->self, output->fd);
     }

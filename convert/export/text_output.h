@@ -43,13 +43,13 @@ static inline char *slc_text_output_buffer(const struct slc_text_output *output,
     return (char *)output->memory.data + worker * output->buffer_bytes;
 }
 
-/* Appends text. Threads: one at a time, the one whose turn it is. */
+/* Appends text. Threads: only the thread whose turn it is. */
 enum slc_status slc_text_output_write(struct slc_text_output *output,
                                       const char *text,
                                       size_t bytes,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Syncs the file and renames it to its place. After an error nothing remains. */
+/* Syncs the file and renames it to PATH. After an error nothing remains. */
 enum slc_status slc_text_output_finish(struct slc_text_output *output,
                                        struct slc_error *err) SLC_NODISCARD;
 /* Accepts an all-zero struct. */

@@ -12,13 +12,13 @@ enum {
     LOCATOR_BYTES = 20,
     END_BYTES = 22,
     VERSION = 20,   /* needed to read stored members */
-    VERSION64 = 45, /* and those with ZIP64 fields */
+    VERSION64 = 45, /* needed to read members with ZIP64 fields */
     DATE = 0x21     /* 1 January 1980, so that the same tensor yields the same bytes */
 };
 
 #define BEYOND UINT64_C(0xFFFFFFFF)
 
-/* A 32-bit number, or the mark that it is in a ZIP64 field. */
+/* The number itself if it fits 32 bits, otherwise the mark that it is in a ZIP64 field. */
 static uint32_t short_form(uint64_t number)
 {
     return (uint32_t)(number < BEYOND ? number : BEYOND);

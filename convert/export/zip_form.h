@@ -1,7 +1,7 @@
 /*
  * Headers and directory of a .zip archive with stored members (APPNOTE 6.3), the container of .npz.
- * Sizes and places of members are known before they are written, checksums after. Numbers of
- * 0xFFFFFFFF and more use ZIP64 fields, which are written only if needed.
+ * Sizes and offsets of members are known before the members are written, checksums only afterwards.
+ * ZIP64 fields are written only for numbers of 0xFFFFFFFF and more.
  */
 #ifndef SLC_CONVERT_ZIP_FORM_H
 #define SLC_CONVERT_ZIP_FORM_H
@@ -22,11 +22,12 @@ struct slc_zip_member {
     uint32_t crc;     /* of its content: CRC-32 */
 };
 
-/* Writes the header before the content; returns its size, which depends only on name and bytes. */
+/* Forms the local header, which precedes the content. Returns its size, which depends only on the
+ * name and the size of the member. */
 uint32_t slc_zip_local(const struct slc_zip_member *member, uint8_t bytes[SLC_ZIP_LOCAL_MAX]);
 
-/* Writes the central directory, which follows the last content at `offset` of the file, to `bytes`
- * (count x SLC_ZIP_ENTRY_MAX + SLC_ZIP_END_MAX). Returns its size. */
+/* Forms the central directory, which follows the last content, at `offset` of the file. `bytes`:
+ * count x SLC_ZIP_ENTRY_MAX + SLC_ZIP_END_MAX. Returns its size. */
 uint32_t slc_zip_directory(const struct slc_zip_member *members,
                            unsigned count,
                            uint64_t offset,

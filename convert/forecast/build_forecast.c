@@ -11,33 +11,37 @@
 #include <math.h>
 
 enum {
-    /* A block header, its directory of tiles and half a page of padding; an index entry. */
+    /* Bytes per tile and per block: an entry of the tile directory; a block header with half a page
+     * of padding and an index entry. */
     TILE_ENTRY_BYTES = 104,
     BLOCK_EXTRA_BYTES = 2048 + 64 + 88
 };
 
-/* Cost of an entry for one thread, in multiples of encoding it: forming its key, counting fibers
- * and moving it to its bucket; sorting a bucket. Measured on tensors of 0.3 to 6 M nonzeros. */
+/* Costs per entry on one thread, as multiples of the cost of encoding it: forming its key, counting
+ * fibers and moving the entry to its bucket; sorting its bucket. Measured on tensors of 0.3 to 6 M
+ * nonzeros. */
 #define SCATTER_OF_ENCODE 4.0
 #define SORT_OF_ENCODE    4.0
-/* The scatter cost if all entries go to one bucket: no bucket is searched and writes are
+/* The scatter cost if all entries go to one bucket, so that no bucket is searched and writes are
  * sequential. */
 #define ONE_BUCKET_OF_ENCODE 2.0
 /* Bytes of a row in a sort area, by key length; regrouped entries also store their sequence. */
 enum { ROW_BYTES = 34, WIDE_ROW_BYTES = 50, SEQUENCE_BYTES = 5 };
-/* Largest ratio of tile sizes in a store to the sample tile, measured on ten tensors. */
+/* Largest measured ratio of the bytes of a tile in the store to the estimate from the sample tile,
+ * on ten tensors. */
 #define CODING_MOST 1.35
-/* A smaller fraction of buckets, of 32 examined, is taken to be a single bucket. */
+/* If less than this fraction of the 32 examined buckets is hit, a single bucket is assumed. */
 #define BUCKET_SHARE_LEAST 0.04
 /* Fraction of the memory for encoders and the writer that is touched. */
 #define ENCODERS_FILLED 0.35
 
 enum {
-    /* Parts of a sample without stretches, as for a table (csv_sample.c). */
+    /* Number of parts into which a sample without stretches is divided, as for a table
+     * (csv_sample.c). */
     PARTS = 64
 };
 
-/* Copies the entries of the sample to rows, as passed to the builder, from index 0. */
+/* Copies the entries of the sample to rows, as passed to the builder, with indices from 0. */
 static uint64_t *make_rows(const struct slc_build_job *job)
 {
     const struct slc_entries *sample = job->sample;
@@ -53,8 +57,8 @@ static uint64_t *make_rows(const struct slc_build_job *job)
     return rows;
 }
 
-/* Estimates the distinct pieces of a mode's fibers or, for mode N, the distinct coordinates, of all
- * entries. */
+/* Estimates the number of distinct pieces of a mode's fibers over all entries or, for mode N, of
+ * distinct coordinates. */
 static enum slc_status estimate_mode(const struct slc_build_job *job,
                                      const struct slc_fiber_counts *counts,
                                      const uint64_t *rows,
@@ -113,7 +117,8 @@ static enum slc_status choose_fibers(const struct slc_build_job *job,
     return status;
 }
 
-/* Whether the builder, which predicts before it knows all entries, cuts buckets for another run. */
+/* Determines if the builder, which must predict the fiber run before it knows all entries, forms
+ * buckets under another run. */
 static enum slc_status compare_guess(const struct slc_build_job *job,
                                      struct slc_fiber_counts *counts,
                                      const uint64_t *rows,
@@ -183,7 +188,7 @@ static uint64_t estimate_store(const struct slc_build_job *job,
                       blocks * (BLOCK_EXTRA_BYTES + 16 * job->sample->order));
 }
 
-/* Fraction of the threads' buffers that no row touches. */
+/* Fraction of the threads' buffers that rows never touch. */
 static double untouched(const struct slc_build_job *job)
 {
     const double others = (double)(job->build->workers - 1) / job->build->workers;
@@ -191,7 +196,8 @@ static double untouched(const struct slc_build_job *job)
     return job->bucket_share > 0 ? others * (1 - job->bucket_share) : 0;
 }
 
-/* Buckets that receive most entries: few if the text is sorted and the sample is its beginning. */
+/* Number of buckets that receive most entries. It is small if the text is sorted and the sample is
+ * its beginning. */
 static uint32_t buckets_filled(const struct slc_build_job *job, uint32_t buckets)
 {
     const double share = job->bucket_share;
@@ -214,7 +220,8 @@ static void estimate_memory(const struct slc_build_job *job,
         job->unsampled ? 1 : slc_build_bucket_count(build, job->sample, job->expected);
     const struct slc_push_memory push = slc_push_memory_plan(build, order, buckets, job->expected);
     const uint64_t stream = (uint64_t)push.segment_bytes * push.segment_count;
-    /* A row in a chunk: its key within the bucket, its value, a part of runs and headers. */
+    /* Bytes per row in a chunk: the key within the bucket, the value, and a part of runs and
+     * headers. */
     const double each = ceil((trial->key_bits - log2(buckets)) / 8) + ceil(trial->value_bits / 8);
     const uint64_t packed = (uint64_t)(each * (double)job->entries);
     const uint64_t area = job->entries / buckets_filled(job, buckets) *

@@ -1,5 +1,5 @@
-/* Estimates the cost of building a store from a sample of its entries; encodes one tile of the
- * sample as in the store (build_trial.c). */
+/* Estimates the cost of building a store from a sample of its entries. For this, a tile of the
+ * sample is encoded as in the store (build_trial.c). */
 #ifndef SLC_CONVERT_BUILD_FORECAST_H
 #define SLC_CONVERT_BUILD_FORECAST_H
 
@@ -16,11 +16,12 @@ struct slc_build_job {
     unsigned base;
     uint32_t stretches; /* as in slc_builder_sample */
     const uint64_t *dims;
-    uint64_t expected; /* number of entries passed to the builder; 0: unknown */
-    uint64_t entries;  /* entries to come */
+    uint64_t expected; /* number of entries passed to the builder as an estimate; 0: unknown */
+    uint64_t entries;  /* number of entries of the input */
     /* Estimate of distinct coordinates beyond the sample; NULL: none. */
     const struct slc_species_estimate *cells;
-    /* Fraction of the buckets for which each thread but the first holds rows; 0: all. */
+    /* Fraction of the buckets for which each thread, except the first, holds rows; 0: all buckets.
+     */
     double bucket_share;
     bool unsampled; /* the builder would not get the sample: all entries go to one bucket */
 };
@@ -30,16 +31,17 @@ struct slc_build_sample {
     double nnz, nnz_most;     /* expected, and upper bound */
     struct slc_fiber_run run; /* of the store; all zero: none */
     double pieces;            /* of fibers, if there is a run */
-    bool regroup;             /* buckets are cut for another run */
+    bool regroup;             /* buckets are formed under another run than the final run */
 };
 
 /* Trial encoding of a typical tile of the store, made from a sample of its entries. */
 struct slc_build_trial {
-    uint32_t nnz;                  /* of the sample; 0: no nonzeros, the rest is unknown */
+    uint32_t nnz;                  /* nonzeros in the sample; 0: the other fields are unknown */
     double index_bits, value_bits; /* per nonzero of the store */
     double key_bits;
-    double closer;      /* how many times denser nonzeros are in the store than in the sample */
-    double tiles;       /* of the store, including those cut short by their extent */
+    double closer; /* density of nonzeros in the store divided by the density in the sample */
+    /* Number of tiles in the store, including those that the extent limit ends early. */
+    double tiles;
     double nanoseconds; /* to encode a nonzero */
 };
 
@@ -52,9 +54,10 @@ enum slc_status slc_build_trial(const struct slc_build_job *job,
 /* All 0 if the sample or the input has no nonzeros. */
 struct slc_build_forecast {
     uint64_t push_bytes,
-        sort_bytes;       /* held while entries are pushed, and while the store is written */
+        sort_bytes;       /* memory while entries are pushed, and while the store is written */
     uint64_t spill_bytes; /* of the temporary file */
-    uint64_t store_bytes, store_most_bytes;               /* expected, and for the most nonzeros */
+    /* Expected size, and size for the upper bound of nonzeros. */
+    uint64_t store_bytes, store_most_bytes;
     double scatter_seconds, sort_seconds, encode_seconds; /* of all workers together */
 };
 

@@ -3,13 +3,13 @@
  *
  * A sample is sparse: neighbours are farther apart than in the store. In plain order, coordinates
  * need one bit less whenever the number of nonzeros doubles, so the sample is encoded unchanged and
- * bits are subtracted. If fibers are kept together, that would be too little, because gaps within a
- * piece of a fiber are short. A tile is then synthesized: its pieces are closer together than those
- * of the sample by the sampled fraction of all pieces, and are filled to their average length at
- * positions that occur in the sample.
+ * bits are subtracted. If fibers are kept together, this would subtract too little, because gaps
+ * within a piece of a fiber are short. In this case, a tile is synthesized: the distances between
+ * its pieces are the distances in the sample times the sampled fraction of all pieces, and the
+ * pieces are filled to their average length at positions that occur in the sample.
  *
- * Tiles end at their extent limit (tile_cut.h), in very sparse tensors after every nonzero: such
- * tiles are cells, and the store may have more cells than the sample shows.
+ * Tiles end at their extent limit (tile_cut.h), in very sparse tensors after every nonzero. Such
+ * tiles are counted as cells, and the store may have more cells than the sample shows.
  */
 #include "convert/forecast/build_forecast.h"
 
@@ -27,7 +27,7 @@
 #include <string.h>
 
 enum {
-    TRIALS = 4, /* of encoding a tile */
+    TRIALS = 4, /* number of times that a tile is encoded */
     LOWS = 1 << SLC_FIBER_BITS,
     /* Limit of the number of values summed at equal coordinates. */
     REPEATS_MAX = 64
@@ -53,7 +53,7 @@ static int compare(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* Distinct nonzeros of the sample by ascending key; returns their number. */
+/* Sorts the distinct nonzeros of the sample by ascending key; returns their number. */
 static uint32_t sort_sample(const struct slc_build_job *job,
                             const struct slc_key_layout *keys,
                             struct entry *entries)
@@ -80,7 +80,8 @@ static uint32_t sort_sample(const struct slc_build_job *job,
     return kept;
 }
 
-/* Replaces values by sums of `repeats` sampled values on average, geometrically distributed. */
+/* Replaces each value with the sum of a geometrically distributed number of sampled values,
+ * `repeats` on average. */
 static void sum_values(struct entry *entries, uint32_t count, double repeats)
 {
     for (uint32_t i = 0; i < count && repeats > 1.02; i++) {
@@ -112,7 +113,7 @@ static uint32_t piece_length(const struct entry *entries,
     return end - begin;
 }
 
-/* The factor by which pieces of these lengths must grow to hold `nnz` together. */
+/* The factor by which pieces of these lengths must grow to hold `nnz` nonzeros in total. */
 static double fill_factor(const uint32_t *lengths, uint32_t pieces, double nnz)
 {
     double low = 0, high = nnz;
@@ -160,7 +161,8 @@ static void fill_piece(const struct entry *entries,
     }
 }
 
-/* Synthesizes a tile of fibers that are kept together, from the lowest piece of the sample on. */
+/* Synthesizes a tile of fibers that are kept together, starting with the lowest piece of the
+ * sample. */
 static enum slc_status synthesize_tile(const struct entry *entries,
                                        uint32_t count,
                                        const struct slc_build_sample *found,
@@ -192,7 +194,7 @@ static enum slc_status synthesize_tile(const struct entry *entries,
     return SLC_OK;
 }
 
-/* Uses the sample itself. */
+/* Uses the sample itself as the tile. */
 static void copy_sample(const struct entry *entries, uint32_t count, struct tile *tile)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -209,7 +211,7 @@ struct encoded {
     uint32_t tiles;
 };
 
-/* Encodes the nonzeros as one tile, or as several where the extent limit cuts them. */
+/* Encodes the nonzeros as one tile, or as several tiles if the extent limit cuts them. */
 static enum slc_status encode_cut(struct slc_encoder *encoder,
                                   const struct slc_key_layout *keys,
                                   const uint64_t *dims,
@@ -237,8 +239,9 @@ static enum slc_status encode_cut(struct slc_encoder *encoder,
     return SLC_OK;
 }
 
-/* Cells occupied by `nnz` nonzeros if `seen` of them occupy `cells`: of `all` equally likely cells,
- * n nonzeros are expected to occupy all * (1 - exp(-n / all)). */
+/* Estimates the number of cells that `nnz` nonzeros occupy if `seen` of them occupy `cells` cells.
+ * Model: n nonzeros in `all` equally likely cells are expected to occupy all * (1 - exp(-n / all))
+ * cells. */
 static double occupied_cells(double cells, double seen, double nnz)
 {
     double low = log(cells), high = low + log(1e12);
@@ -284,7 +287,8 @@ static enum slc_status encode_tile(const struct slc_build_job *job,
     return status;
 }
 
-/* Tries entries of the sample in a tile of plain order or, if made_up, of the order in `found`. */
+/* Encodes entries of the sample as a tile in plain order or, if made_up, in the order in `found`.
+ */
 static enum slc_status try_entries(const struct slc_build_job *job,
                                    const struct slc_build_sample *found,
                                    bool made_up,
@@ -341,8 +345,8 @@ enum slc_status slc_build_trial(const struct slc_build_job *job,
     *trial = (struct slc_build_trial){.nnz = 0};
     SLC_TRY(slc_check_memory(entries != NULL, err, "for a trial of encoding"));
     enum slc_status status = try_entries(job, found, false, entries, trial, err);
-    /* Pieces are known only for the builder's own run. Fibers are kept together only if that is
-     * shorter, so the result is no longer than plain order. */
+    /* Pieces are known only for the builder's own run. Fibers are kept together only if this makes
+     * the tile smaller, so the result is never larger than in plain order. */
     if (status == SLC_OK && found->run.bits == SLC_FIBER_BITS && found->pieces > 0) {
         status = try_entries(job, found, true, entries, &together, err);
         if (status == SLC_OK && together.nnz > 0 && together.index_bits < trial->index_bits) {

@@ -6,36 +6,37 @@
 #include <string.h>
 
 enum {
-    /* Items in more pieces than these say little about unseen ones. */
+    /* Items in more pieces than this say little about unseen items. */
     CLASSES = 10,
-    /* With few pieces, only items in at most a quarter of them: others are not rare. */
+    /* Only items in at most 1/RARE_SHARE of the pieces are used; others are not rare. */
     RARE_SHARE = 4,
-    /* Numbers of models compared. */
+    /* Number of models compared, per parameter. */
     SLOPES = 121,
     MIXTURES = 41
 };
 
-/* a of the models: 0, and from 10^-5 to 10 in equal logarithmic steps. */
+/* Values of parameter a: 0, and from 10^-5 to 10 in equal logarithmic steps. */
 #define SLOPE_LEAST   1e-5
 #define SLOPE_DECADES 6.0
-/* Twice this is the 98th percentile of chi-square with two degrees of freedom. */
+/* Largest difference of logarithms of likelihoods. Twice this is the 98th percentile of chi-square
+ * with two degrees of freedom. */
 #define NEARLY_AS_LIKELY 4.0
 
 struct slc_species_slot {
     uint64_t hash;   /* 0: free */
-    uint16_t pieces; /* number of pieces in which it started */
-    uint16_t last;   /* the last of them, from 1 */
-    uint16_t first;  /* piece in which it was first seen */
+    uint16_t pieces; /* number of pieces in which the item started */
+    uint16_t last;   /* the last of these pieces, from 1 */
+    uint16_t first;  /* piece in which the item was first seen */
     uint16_t bytes;
 };
 
 /* Data of the estimate. */
 struct classes {
-    double count[CLASSES + 1]; /* by the number of pieces; 0: those that started in none */
+    double count[CLASSES + 1]; /* items by number of pieces; 0: items that started in no piece */
     double all, bytes, once_bytes;
     double late;          /* first seen in the second half of the pieces */
-    double late_expected; /* its expectation for random order */
-    unsigned rare;        /* the last class used */
+    double late_expected; /* expected value of `late` for random order */
+    unsigned rare;        /* the highest class used */
 };
 
 /* A model and its likelihood. */
@@ -68,8 +69,8 @@ void slc_species_piece(struct slc_species *species, bool whole)
     species->opening = true;
 }
 
-/* Finds the slot of a hash, or the free one for it. Kept hashes are small: their low bits are
- * uniform. */
+/* Finds the slot of a hash, or the free slot for it. Kept hashes are small, but their low bits are
+ * uniform and select the slot. */
 static struct slc_species_slot *find_slot(struct slc_species_slot *slots, uint64_t hash)
 {
     uint32_t at = (uint32_t)hash & (SLC_SPECIES_SLOTS - 1);
@@ -88,7 +89,7 @@ static void halve_limit(struct slc_species *species)
     species->limit >>= 1;
     species->halvings++;
     species->kept = 0;
-    /* Starting at a free slot, every probe chain is visited as a whole. */
+    /* Start at a free slot, so that every probe chain is visited as a whole. */
     while (species->slots[begin].hash != 0) {
         begin++;
     }
@@ -201,7 +202,8 @@ static struct model model_of(const struct classes *classes, unsigned slope, unsi
     return model;
 }
 
-/* unseen(x) / Q_1 by the most likely model, and by those that are nearly as likely. */
+/* unseen(x) / Q_1 by the most likely model, and its extremes over models that are nearly as likely.
+ */
 static void
 compare_models(const struct classes *classes, double x, double *best, double *least, double *most)
 {
@@ -229,8 +231,9 @@ compare_models(const struct classes *classes, double x, double *best, double *le
     }
 }
 
-/* How much the order of the pieces matters, from 0 to 1: if items stay near where they start and
- * the pieces are neighbours, far more items are new in the second half than the model predicts. */
+/* Measures from 0 to 1 how much the order of the pieces matters. If the occurrences of an item are
+ * close together and the pieces are neighbours, far more items are new in the second half than the
+ * model predicts. */
 static double drift_of(const struct classes *classes)
 {
     const double spread = 3 * sqrt(classes->late_expected) + 3;
@@ -255,7 +258,7 @@ void slc_species_extrapolate(const struct slc_species *species,
     if (x > 0) {
         compare_models(&classes, x, &best, &least, &most);
     }
-    /* Drifting items continue as in the second half. */
+    /* If items drift, new items continue at the rate of the second half. */
     drift = drift_of(&classes);
     onward = fmax(2 * x * classes.late, once * best);
     most = fmax((once + spread + 3) * most, drift > 0 ? onward : 0);

@@ -11,8 +11,10 @@
 enum {
     CHUNK_NNZ = 1024,
     BLOCKS = 8,
-    TILES = 64,    /* in all blocks together */
-    FORMATTED = 8, /* one of this many chunks: formatting one costs as much as decoding all */
+    TILES = 64, /* in all blocks together */
+    /* One chunk in this number is formatted, which costs about as much as decoding all these
+     * chunks. */
+    FORMATTED = 8,
     BLOCK_BYTES_MOST = 64 << 20
 };
 
@@ -22,8 +24,8 @@ struct work {
     struct slc_buffer block;
     struct slc_block_file file;
     struct slc_store_sample *sample; /* NULL: no sample */
-    uint32_t blocks;                 /* to be tried */
-    uint32_t quota;                  /* of the sample, per tile */
+    uint32_t blocks;                 /* number of blocks to try */
+    uint32_t quota;                  /* sampled nonzeros per tile */
     uint64_t nnz, formatted, text_bytes, decode_ns, format_ns;
 };
 
@@ -94,7 +96,8 @@ static enum slc_status try_tile(struct work *work,
     return status;
 }
 
-/* Decodes the first tile without measuring it, because it touches tables and buffers. */
+/* Decodes the first tile without measuring it, because this touches tables and buffers for the
+ * first time. */
 static enum slc_status
 warm_up(struct work *work, const struct slc_block_view *view, struct slc_error *err)
 {
@@ -119,7 +122,7 @@ static enum slc_status try_block(struct work *work, uint64_t block, struct slc_e
     enum slc_status status =
         slc_block_open(work->reader, block, work->block.data, false, &view, err);
     if (status == SLC_OK) {
-        /* For all tiles of the block; the tried ones account for their part. */
+        /* The time is for all tiles of the block; only the part of the tried tiles is counted. */
         work->decode_ns += (slc_clock_thread_ns() - start_ns) * tried / entry.tile_count;
     }
     if (work->sample != NULL) {

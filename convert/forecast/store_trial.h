@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 struct slc_store_trial {
-    uint64_t nnz;          /* tried; 0: none, the rest is unknown */
+    uint64_t nnz;          /* nonzeros in the trial; 0: the other fields are unknown */
     double decode_seconds; /* per nonzero, one thread, including its part of the checksum */
     double format_seconds; /* per nonzero as a row of text, indices from 1 */
-    double row_bytes;      /* of that row */
+    double row_bytes;      /* average length of such a row */
 };
 
-/* Nonzeros from all over the trial tiles, numbered as in the store. */
+/* Nonzeros spread over the trial tiles, with indices as in the store. */
 struct slc_store_sample {
     uint32_t capacity, count;
     uint64_t *coords[SLC_MAX_ORDER]; /* `capacity` each, owned by the caller */
@@ -25,8 +25,8 @@ struct slc_store_sample {
 };
 
 /*
- * Tries some tiles of some blocks from all over the file for about `seconds`: at least one block,
- * unless blocks are larger than 64 MiB, in which case none. `sample` (may be NULL) receives at most
+ * Decodes some tiles of some blocks, spread over the file, for about `seconds`. Reads at least one
+ * block, but none if blocks are larger than 64 MiB. `sample` (may be NULL) receives at most
  * `capacity` nonzeros. Memory: a block and a decoder. Errors: SLC_ERR_DAMAGED, SLC_ERR_IO,
  * SLC_ERR_MEMORY.
  */

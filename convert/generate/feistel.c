@@ -45,7 +45,8 @@ slc_u128 slc_feistel_apply(const struct slc_feistel *permutation, slc_u128 index
         uint64_t left = (uint64_t)(index >> permutation->right_bits) & permutation->left_mask;
         uint64_t right = (uint64_t)index & permutation->right_mask;
 
-        /* Each half in turn is changed by a function of the other: invertible for any function. */
+        /* Each half in turn is changed by a function of the other half, which is invertible for any
+         * function. */
         for (round = 0; round < SLC_PERMUTE_ROUNDS; round += 2) {
             left ^= slc_mix64(right + permutation->keys[round]) & permutation->left_mask;
             right ^= slc_mix64(left + permutation->keys[round + 1]) & permutation->right_mask;

@@ -1,7 +1,8 @@
 /*
- * Computes sides of best-case boxes. Starting with the smallest modes, each gets its even part of
- * the remaining cells, or its whole size, and leaves the rest to larger modes. Compared with a
- * search of all boxes on thousands of small cases, the sum of sides was always minimal.
+ * Computes sides of best-case boxes. Starting with the smallest mode, each side is the root that
+ * would divide the remaining cells evenly among the remaining modes, or the mode size if that is
+ * smaller. In a comparison with a search of all boxes on thousands of small cases, the sum of sides
+ * was always minimal.
  */
 #include "convert/generate/full_box.h"
 
@@ -10,7 +11,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* Whether base^exponent >= value. */
+/* True if base^exponent >= value. */
 static bool power_reaches(uint64_t base, unsigned exponent, uint64_t value)
 {
     uint64_t power = 1;
@@ -26,7 +27,8 @@ static bool power_reaches(uint64_t base, unsigned exponent, uint64_t value)
 /* The smallest root with root^exponent >= value. */
 static uint64_t root_up(uint64_t value, unsigned exponent)
 {
-    /* pow is accurate to 1e-16 in the exponent; a logarithm of at most 45 makes that 5e-15. */
+    /* pow has a relative error of 1e-16 in the logarithm of the result, which is at most 45, so the
+     * relative error of the root is 5e-15. */
     uint64_t root = (uint64_t)(pow((double)value, 1.0 / exponent) * (1 - 1e-14));
 
     while (!power_reaches(root, exponent, value)) {
@@ -35,7 +37,7 @@ static uint64_t root_up(uint64_t value, unsigned exponent)
     return root;
 }
 
-/* Sides of the modes not in `done`, with a product of at least `cells`. */
+/* Sets the sides of the modes that are not in `done`, with a product of at least `cells`. */
 static void
 even_sides(unsigned order, const uint64_t *dims, uint32_t done, uint64_t cells, uint64_t *sides)
 {
@@ -59,7 +61,7 @@ void slc_full_box_sides(
     unsigned order, const uint64_t *dims, uint64_t nnz, unsigned ttm_mode, uint64_t *sides)
 {
     const unsigned mode = ttm_mode - 1;
-    uint64_t others = 1; /* cells of a slice; UINT64_MAX: more than nonzeros */
+    uint64_t others = 1; /* cells of a slice; UINT64_MAX: more than the number of nonzeros */
 
     if (ttm_mode == 0) {
         even_sides(order, dims, 0, nnz, sides);
@@ -70,7 +72,7 @@ void slc_full_box_sides(
             others = UINT64_MAX;
         }
     }
-    /* Small other modes force a longer side. */
+    /* If the other modes are small, this side must be longer. */
     sides[mode] =
         slc_min_u64(dims[mode], slc_max_u64(root_up(nnz, 2), slc_div_up_u64(nnz, others)));
     even_sides(order, dims, UINT32_C(1) << mode, slc_div_up_u64(nnz, sides[mode]), sides);

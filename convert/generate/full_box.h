@@ -1,11 +1,12 @@
 /*
- * The box that a best-case tensor fills. Of all sets of nnz cells, those of a full box share the
- * most rows; of all boxes, the one with sides as equal as the mode sizes allow touches the fewest.
+ * The box that a best-case tensor fills. Of all sets of nnz cells, the cells of a full box share
+ * the most factor rows. Of all boxes, one whose sides are as equal as the mode sizes allow touches
+ * the fewest rows.
  *
- * Math: an MTTKRP touches the sum of s_m rows of a box with sides s_m, which for a given product is
- * least if the sides are equal (inequality of arithmetic and geometric means). A TTM in mode n
- * touches s_n rows of its matrix, and writes one row for each of the nnz / s_n fibers: least if s_n
- * is the square root of nnz.
+ * Math: on a box with sides s_m, an MTTKRP touches sum(s_m) rows. For a given product of the sides,
+ * this sum is smallest if the sides are equal (inequality of arithmetic and geometric means). A TTM
+ * in mode n reads s_n rows of its matrix and writes one row per fiber, nnz / s_n rows. The total is
+ * smallest if s_n is the square root of nnz.
  */
 #ifndef SLC_CONVERT_FULL_BOX_H
 #define SLC_CONVERT_FULL_BOX_H

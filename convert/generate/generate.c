@@ -31,7 +31,7 @@ struct generation {
     const struct slc_generate_options *options;
     const struct slc_files *files;
     unsigned workers;      /* fewer than requested if memory is short */
-    uint64_t memory_bytes; /* left for text buffers or the builder */
+    uint64_t memory_bytes; /* memory left for text buffers or the builder */
     struct slc_random_tensor tensor;
     struct slc_buffer columns; /* per worker: a column per mode, and values */
     struct slc_turns turns;
@@ -181,7 +181,9 @@ static enum slc_status run_workers(struct generation *g, struct slc_error *err)
         slc_error_clear(&g->worker_errors[i]);
     }
     SLC_TRY(slc_turns_init(&g->turns, err));
-    /* The first worker may start after the others have drawn everything. */
+    /* The first worker, which reports progress, may start after the other workers have drawn all
+     * entries.
+     */
     report_progress(g, 0);
     enum slc_status status = slc_team_run(workers, generate_pieces, g, err);
     slc_turns_destroy(&g->turns);
@@ -259,9 +261,9 @@ static enum slc_status generate_store(struct generation *g,
 }
 
 /*
- * Divides the memory: as many of the requested workers as fit. At most half of the free memory is
- * used for factor tables, which only save time; then columns; the rest for the text buffers or the
- * builder, which has a minimum.
+ * Divides the memory. As many of the requested workers are used as fit. At most half of the free
+ * memory goes to factor tables, which only save time. Then come the columns. The rest goes to the
+ * text buffers or to the builder, which has a minimum.
  */
 static enum slc_status
 divide_memory(struct generation *g, struct slc_builder_options *build, struct slc_error *err)

@@ -1,9 +1,9 @@
 /*
  * Computes random tensors. Uniform: the linear index of entry j is a permutation of j, so entries
- * are distinct without any memory of earlier ones. If the product of mode sizes exceeds 2^128,
- * there is no linear index; each mode is then drawn independently, and two of nnz entries coincide
- * with probability below nnz^2 / 2^129. Best: the linear index of entry j within the box is j.
- * Worst: the index of entry j is a permutation of j in every mode.
+ * are distinct without storing earlier entries. If the product of mode sizes exceeds 2^128, there
+ * is no linear index; each mode is then drawn independently, and two of nnz entries coincide with
+ * probability below nnz^2 / 2^129. Best: the linear index of entry j within the box is j. Worst:
+ * the index of entry j is a permutation of j in every mode.
  */
 #include "convert/generate/random_tensor.h"
 
@@ -23,7 +23,7 @@ enum {
     STREAM_TRIALS = 256
 };
 
-/* False if the product exceeds 2^128; 0 represents 2^128. */
+/* Returns false if the product exceeds 2^128. A product of 2^128 is represented by 0. */
 static bool product_of(unsigned order, const uint64_t *dims, slc_u128 *product)
 {
     slc_u128 total = 1;
@@ -34,7 +34,7 @@ static bool product_of(unsigned order, const uint64_t *dims, slc_u128 *product)
                 return false;
             }
         } else if (total > ~(slc_u128)0 / dims[mode]) {
-            /* Only a product of exactly 2^128 may wrap, to 0. */
+            /* Only a product of exactly 2^128 may wrap around, to 0. */
             if (total * dims[mode] != 0 || ~(slc_u128)0 / dims[mode] != total - 1) {
                 return false;
             }
@@ -48,9 +48,9 @@ static bool product_of(unsigned order, const uint64_t *dims, slc_u128 *product)
 }
 
 /*
- * Root mean square of a model with uniform factors over uniform coordinates. A product of N numbers
- * has mean square 3^-N, and products of two different columns have mean 4^-N: E v^2 = R 3^-N + R (R
- * - 1) 4^-N.
+ * Root mean square of a model with uniform factors over uniform coordinates. The product of N
+ * uniform numbers has mean square 3^-N, and the products of two different columns have mean 4^-N,
+ * so E v^2 = R 3^-N + R (R - 1) 4^-N.
  */
 static double model_rms(unsigned order, uint32_t rank)
 {
@@ -255,7 +255,7 @@ static void split_index(const struct slc_random_tensor *tensor,
 
     while (mode-- > 0) {
         if (index >> 64 == 0) {
-            /* Several times faster than a 128-bit division. */
+            /* Dividing 64-bit numbers is several times faster than a 128-bit division. */
             uint64_t low = (uint64_t)index;
 
             coords[mode][at] = low % tensor->sides[mode];

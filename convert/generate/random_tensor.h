@@ -1,7 +1,7 @@
 /*
- * The random tensor that `sluice generate` writes: entry j is a function of the options and j only,
- * and its value a function of the options and its coordinate, so equal coordinates have equal
- * values.
+ * The random tensor that `sluice generate` writes: the coordinate of entry j depends only on the
+ * options and j, and its value depends only on the options and the coordinate, so equal coordinates
+ * have equal values.
  *
  * Random streams of the seed (base/random.h), documented so that tests can repeat them:
  *     n              factors: A(n)(i, r) is number i * rank + r, uniform in [0, 1)
@@ -25,7 +25,8 @@
 struct slc_random_tensor {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    uint64_t sides[SLC_MAX_ORDER]; /* extents of linear indices: dims; best: its box */
+    /* Extents of linear indices: the box for SLC_DIST_BEST, otherwise dims. */
+    uint64_t sides[SLC_MAX_ORDER];
     uint64_t seed;
     enum slc_distribution distribution;
     bool independent; /* uniform, but the product of mode sizes exceeds 2^128 */
@@ -35,7 +36,8 @@ struct slc_random_tensor {
     uint32_t rank;
     double noise_scale; /* noise times the root mean square of the model */
     uint64_t hash_key;
-    struct slc_buffer tables[SLC_MAX_ORDER]; /* factors of small modes; others are recomputed */
+    /* Factors of small modes; rows of other modes are recomputed. */
+    struct slc_buffer tables[SLC_MAX_ORDER];
 };
 
 /* `table_bytes`: memory for factor tables. Owns: slc_random_tensor_destroy, which accepts an
@@ -47,7 +49,7 @@ enum slc_status slc_random_tensor_init(struct slc_random_tensor *tensor,
 void slc_random_tensor_destroy(struct slc_random_tensor *tensor);
 uint64_t slc_random_tensor_memory_bytes(const struct slc_random_tensor *tensor);
 
-/* Coordinates (0-based) of entries begin, begin + stride, ..: `count` of them, a column per mode.
+/* Coordinates (0-based) of `count` entries begin, begin + stride, .., one column per mode.
  */
 void slc_random_tensor_coords(const struct slc_random_tensor *tensor,
                               uint64_t begin,

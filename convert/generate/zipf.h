@@ -1,6 +1,6 @@
 /*
- * Zipf-distributed ids by rejection-inversion ([Hoermann1996]): no tables,
- * any length up to 2^62, about 1.1 trials per draw.
+ * Zipf-distributed ids by rejection-inversion ([Hoermann1996]), without tables, for any length up
+ * to 2^62, with about 1.1 trials per draw.
  */
 #ifndef SLC_CONVERT_ZIPF_H
 #define SLC_CONVERT_ZIPF_H
@@ -12,7 +12,7 @@ struct slc_zipf {
     double exponent;
     double integral_first; /* H(3/2) - 1 */
     double integral_last;  /* H(length + 1/2) */
-    double sure;           /* ids this close above the inverse need no test */
+    double sure;           /* ids at most this far above the inverse are accepted without a test */
 };
 
 /* P(i) ~ 1 / (i + 1)^exponent for i = 0 .. length - 1; exponent >= 0. */

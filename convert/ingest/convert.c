@@ -2,8 +2,8 @@
  * Converts a tensor to a store. Decisions are made in this order:
  *
  *   1. the dialect and its header, from the first piece of text or the header of a binary file;
- *   2. mode sizes: --dims, else the header, else (after reading) the data;
- *   3. the number of parsers that fit in memory, and the builder's part of it;
+ *   2. mode sizes: --dims, otherwise the header, otherwise (after reading) the data;
+ *   3. the number of parsers that fit in memory, and the builder's part of the memory;
  *   4. a sample of coordinates for the builder's key splitters and the assumed index base
  *      (convert_sample.c);
  *   5. everything is parsed and pushed (convert_parse.c);
@@ -26,8 +26,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Code and heap that become resident during a run: libarchive, codecs, first pages of thread
- * stacks. */
+/* Allowance for code and heap that become resident during a run: libarchive, codecs, first pages of
+ * thread stacks. */
 static const uint64_t overhead_bytes = UINT64_C(6) << 20;
 static const uint64_t thread_bytes = UINT64_C(256) << 10;
 
@@ -67,7 +67,7 @@ static enum slc_status set_dims(struct slc_conversion *c, struct slc_error *err)
     for (unsigned m = 0; m < header->order; m++) {
         c->job.lengths[m] = dims ? dims[m] : SLC_MAX_MODE_LENGTH;
     }
-    /* Check that keys fit before spending a pass over the input. */
+    /* Check that keys fit before reading the whole input. */
     return dims ? slc_conversion_locate_fault(
                       c, slc_key_layout_init(&keys, header->order, dims, err), err)
                 : SLC_OK;
@@ -91,7 +91,7 @@ static void set_stated_base(struct slc_conversion *c)
     c->job.base_reason = c->reason;
 }
 
-/* Memory with this many parsers, without the builder. */
+/* Memory with this number of parsers, without the builder. */
 static uint64_t bytes_without_builder(const struct slc_conversion *c, unsigned workers)
 {
     uint64_t each = thread_bytes + slc_parser_bytes(c->header.order, c->header.symmetry != 0) +
@@ -103,7 +103,8 @@ static uint64_t bytes_without_builder(const struct slc_conversion *c, unsigned w
            2 * slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL) + workers * each;
 }
 
-/* Divides the budget: the requested number of parsers if it fits, and the rest for the builder. */
+/* Divides the budget: the requested number of parsers is used if they fit, and the builder gets the
+ * rest. */
 static enum slc_status plan_memory(struct slc_conversion *c, struct slc_error *err)
 {
     unsigned workers = c->options->threads ? c->options->threads : slc_team_default_workers();
@@ -167,7 +168,7 @@ static void destroy_parsers(struct slc_parse_job *job)
     job->piece_count = 0;
 }
 
-/* After reading: determines the base from the indices. */
+/* Determines the base from the indices, after all rows are read. */
 static enum slc_status determine_base(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
@@ -276,8 +277,8 @@ static enum slc_status parse_all(struct slc_conversion *c, uint64_t *dims, struc
     struct slc_error changed = SLC_ERROR_INIT;
     enum slc_status status = slc_parse_run(&c->job, err);
 
-    /* If others write to the file, report that instead of a faulty row: the rows read do not belong
-     * to one version. */
+    /* If the file was changed during the run, report this instead of a faulty row, because the rows
+     * do not belong to one version. */
     if ((status == SLC_OK || status == SLC_ERR_INPUT) &&
         (slc_input_check(c->input, &changed) != SLC_OK ||
          (c->values && slc_input_check(c->values, &changed) != SLC_OK))) {
@@ -375,7 +376,7 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
         slc_builder_end(job->builder, status);
         return status;
     }
-    /* The text is read: free its memory before the sort. */
+    /* The text is completely read, so free its memory before the sort. */
     destroy_parsers(job);
     fill_origin(c, &origin);
     if (c->options->progress) {

@@ -1,15 +1,15 @@
 /*
  * `sluice append`: a conversion to a store with the nonzeros of the old store at its output,
- * followed by those of its input, as if their texts were concatenated. The old store is read after
- * the input, because only then is the index base certain that applies to all entries. Its entries
- * still have the lower sequence numbers.
+ * followed by the nonzeros of its input, as if their texts were concatenated. The old store is read
+ * after the input, because only then is the index base of all entries known. The entries of the old
+ * store still have the lower sequence numbers.
  *
- * The new store is built next to the old one and their names are exchanged as the last step. Its
- * manifest records every append: the input file, known before it is read, and a hash of the
- * entries, known afterwards from any source. Neither is appended twice unless requested. If a run
- * is killed after a long build, the same command line finds the complete store (build_complete.h):
- * its note identifies the store that was appended to, so a store that has replaced that one since
- * is not overwritten.
+ * The new store is built next to the old store, and their names are exchanged as the last step. The
+ * manifest records every append by the identity of the input file, which is known before reading,
+ * and by a hash of the entries, which is known afterwards for any source. Inputs with a recorded
+ * identity or hash are not appended again unless requested. If a run is killed after a long build,
+ * the same command line finds the complete store (build_complete.h): its note identifies the old
+ * store, so that another store that has replaced the old store since is not overwritten.
  */
 #include "convert/ingest/convert_internal.h"
 
@@ -29,8 +29,8 @@
 
 /* Names of a store that grows. */
 struct names_append {
-    struct slc_names_carry old;       /* of all modes, in their order */
-    const struct slc_name_maps *maps; /* NULL: no mode has one. Borrowed */
+    struct slc_names_carry old;       /* names of all modes, with modes in their order */
+    const struct slc_name_maps *maps; /* NULL: no mode has a map. Borrowed */
 };
 
 struct slc_appending {
@@ -42,7 +42,7 @@ struct slc_appending {
     struct slc_store_appended added;
 };
 
-/* Reads the names of a mode from its map, keeping those that the store has. */
+/* Reads the names of a mode from its map and keeps the names that the store already has. */
 static enum slc_status read_names(const struct names_append *append,
                                   unsigned mode,
                                   const char *folder,
@@ -65,9 +65,9 @@ static enum slc_status read_names(const struct names_append *append,
 }
 
 /*
- * The builder's `attach`: names of the old store stay, and a map has a line for every index of its
- * mode. The map's title, if any, replaces the old one. Errors: SLC_ERR_INPUT with file and line if
- * the map has another name for an index than the store.
+ * The builder's `attach`: names of the old store are kept, and a map must have a line for every
+ * index of its mode. The map's title, if any, replaces the old title. Errors: SLC_ERR_INPUT with
+ * file and line if map and store have different names for an index.
  */
 static enum slc_status append_names(void *context,
                                     const char *folder,
@@ -188,7 +188,7 @@ int slc_conversion_old_base(const struct slc_conversion *c)
 {
     const struct slc_store_origin *origin = &c->appending->origin;
 
-    /* Another format may have another base: coordinates of arrays, for instance, count from 0. */
+    /* Another format may have another base; for example, coordinates of arrays start from 0. */
     return strcmp(origin->dialect, slc_dialect_name(c->header.dialect)) == 0
                ? (int)origin->index_base
                : -1;
@@ -231,7 +231,7 @@ slc_conversion_old_table(struct slc_conversion *c, struct slc_csv_old *old, stru
     return status;
 }
 
-/* Whether the store records that input or those entries. */
+/* True if the store records this input or these entries. */
 static bool remembers(struct slc_conversion *c, uint64_t input, uint64_t content)
 {
     const struct slc_store_origin *origin = &c->appending->origin;
@@ -343,7 +343,7 @@ push_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc
     return slc_builder_push(c->job.builder, worker, &entries, err);
 }
 
-/* The builder has locked the store: check that it is the one that was opened. */
+/* Once the builder has locked the store, checks that it is still the store that was opened. */
 static enum slc_status check_unchanged(const struct slc_appending *a, struct slc_error *err)
 {
     const struct slc_conversion *c = a->conversion;
@@ -380,7 +380,7 @@ slc_conversion_push_old(struct slc_conversion *c, uint64_t *dims, struct slc_err
     }
     SLC_THEN(status,
              slc_store_push_scan(&a->push, c->job.workers, c->options->stop, push_rows, c, err));
-    /* Free this memory before everything is sorted. */
+    /* Free this memory before the sort. */
     slc_store_push_close(&a->push);
     return status;
 }

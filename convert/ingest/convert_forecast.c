@@ -1,9 +1,9 @@
 /*
  * Estimates the cost of a conversion (slc_convert_forecast). The sample shows the number and the
- * form of the entries to expect: its rows are parsed once more under the clock, and encoded as one
- * tile of the store would be (build_forecast.h).
+ * form of the entries to expect: its rows are parsed again to measure the time, and encoded like
+ * one tile of the store (build_forecast.h).
  *
- * A pipe, or a compressed file without a size, does not reveal its length; for the latter, the
+ * The length of a pipe is unknown. For a compressed file that does not record its length, the
  * compression ratio of the first pieces is extrapolated.
  */
 #include "base/error/clock.h"
@@ -18,15 +18,17 @@
 #include <string.h>
 
 enum {
-    /* Pieces of a compressed input that are decompressed: a few MB, some hundredths of a second. */
+    /* Pieces of a compressed input that are decompressed: a few MB, which take a few hundredths of
+     * a second. */
     UNPACKED_PIECES = 4,
-    /* Groups of neighbouring buckets whose memory is touched together, in huge pages. */
+    /* Number of buckets examined. Each represents neighbouring buckets whose memory is touched
+     * together, in huge pages. */
     BUCKETS_TRIED = 32
 };
 
 /* Fixed seconds of every conversion: start, sample and syncs. */
 #define ALWAYS_SECONDS 0.1
-/* Seconds per row of a table read back from its temporary file: measured. */
+/* Measured seconds per row of a table to read it back from its temporary file. */
 #define ROW_SECONDS 15e-9
 /* Fraction of the memory for pieces and parsers that is touched. */
 #define PIECES_FILLED 0.5
@@ -77,8 +79,9 @@ static void make_keys(const struct slc_conversion *c,
     }
 }
 
-/* The fraction of the buckets cut from the first piece's rows that the rows of another piece hit.
- * It is small if the text is sorted; each thread fills only buckets for which it has rows. */
+/* Cuts buckets from the rows of the first piece and returns the fraction of these buckets that rows
+ * of another piece hit. The fraction is small if the text is sorted. Each thread fills only buckets
+ * for which it has rows. */
 static double share_of_buckets(const struct slc_text_rows *first,
                                const slc_u128 *sorted,
                                const struct slc_text_rows *rows,
@@ -107,7 +110,8 @@ static double share_of_buckets(const struct slc_text_rows *first,
     return (double)count / BUCKETS_TRIED;
 }
 
-/* Sets *share to that fraction for the second piece; 1 if it cannot be determined. */
+/* Sets *share to the fraction of buckets that rows of the second piece hit; 1 if it cannot be
+ * determined. */
 static enum slc_status compare_pieces(const struct slc_conversion *c,
                                       const struct slc_text_rows *first,
                                       double *share,
@@ -135,7 +139,7 @@ static enum slc_status compare_pieces(const struct slc_conversion *c,
     slc_text_rows_clear(&rows);
     if (first->count > 0 &&
         slc_key_layout_init(&layout, c->header.order, c->forecast->dims, NULL) == SLC_OK) {
-        /* The run reports faulty rows. */
+        /* Faults are ignored here; the run reports them. */
         (void)!slc_row_source_parse(c->job.source, piece, &at, &rows, NULL);
         make_keys(c, &layout, first, sorted);
         qsort(sorted, first->count, sizeof *sorted, compare_keys);

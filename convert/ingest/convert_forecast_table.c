@@ -1,5 +1,5 @@
-/* Forecast of the conversion of a table. A run first reads the whole table; a forecast samples it
- * instead (csv_sample.h), with a sample that is small compared with the run. */
+/* Forecast of the conversion of a table. A run first reads the whole table. A forecast only reads a
+ * sample (csv_sample.h), at a small fraction of the cost of the run. */
 #include "base/memory/checked.h"
 #include "convert/ingest/convert_internal.h"
 #include "convert/ingest/csv/csv_sample.h"
@@ -13,8 +13,8 @@
 #define BRIEF_BYTES_MIN    (UINT64_C(1) << 20)
 #define UNKNOWN_INPUT_SIZE (UINT64_C(256) << 20)
 
-/* Adds the old store's sizes to a mode. Which strings the table shares with it is unknown without
- * reading everything. */
+/* Adds the old store's sizes to a mode. The number of strings that the table shares with the old
+ * store is unknown without reading both. */
 static void add_old(const struct slc_csv_old *old,
                     const struct slc_csv_spec *spec,
                     unsigned m,

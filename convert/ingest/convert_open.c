@@ -1,5 +1,5 @@
-/* Opens the inputs of a conversion. Formats are recognized by the first decompressed bytes, then by
- * the first lines. */
+/* Opens the inputs of a conversion. Binary formats are recognized by the first decompressed bytes,
+ * text dialects by the first lines. */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "convert/ingest/binary/binary.h"
@@ -73,7 +73,7 @@ static enum slc_status open_text(struct slc_conversion *c, struct slc_error *err
     return slc_text_source_open(c->input, &c->header, &c->job.source, err);
 }
 
-/* Coordinates can also be appended to a store of a table: the file name decides. */
+/* Coordinates can also be appended to a store made from a table, so the file name decides. */
 static bool is_table(const struct slc_conversion *c)
 {
     const struct slc_convert_options *options = c->options;

@@ -1,4 +1,4 @@
-/* Checks the options of a conversion and hashes those that determine the store. */
+/* Checks the options of a conversion and hashes the options that determine the store. */
 #include "base/hash.h"
 #include "convert/ingest/convert_internal.h"
 

@@ -1,10 +1,10 @@
 /*
- * Threads of a conversion: one reads pieces of rows, the others parse them.
+ * Threads of a conversion: one thread reads pieces of rows, the other threads parse them.
  *
- * Pieces are free or ready, under one lock. The reader queues pieces in input order, so when a
- * piece has a fault, every earlier piece is already with a parser and will be finished. Keeping the
- * fault with the smallest sequence number yields the first fault of the input, for any number of
- * threads.
+ * Lists of free and of ready pieces are protected by one lock. The reader queues pieces in input
+ * order, so when a piece has a fault, parsers have already started all earlier pieces and will
+ * finish them. Keeping the fault with the smallest sequence number yields the first fault of the
+ * input, for any number of threads.
  */
 #include "convert/ingest/convert_parse.h"
 
@@ -22,14 +22,14 @@ static const double progress_seconds = 0.1;
 
 struct slc_parse_queue {
     pthread_mutex_t lock;
-    pthread_cond_t changed;         /* any member below; changes are milliseconds apart */
+    pthread_cond_t changed; /* signals changes of any member below, which are milliseconds apart */
     struct slc_piece **free_pieces; /* a stack */
     unsigned free_count;
     struct slc_piece **ready; /* a ring of piece_count, in input order */
     unsigned ready_first;
     unsigned ready_count;
     bool finished;           /* the reader has queued its last piece */
-    uint64_t fault_sequence; /* of the first fault so far; UINT64_MAX: none */
+    uint64_t fault_sequence; /* sequence of the first fault so far; UINT64_MAX: none */
     struct slc_error fault;
 };
 
@@ -56,7 +56,7 @@ static void add_ready(struct slc_parse_job *job, struct slc_piece *piece)
     pthread_cond_broadcast(&queue->changed);
 }
 
-/* Waits for a free piece for the reader; NULL if a fault ends the run. */
+/* Returns a free piece to the reader, waiting if there is none; NULL if a fault ends the run. */
 static struct slc_piece *wait_for_free(struct slc_parse_queue *queue)
 {
     struct slc_piece *piece = NULL;
@@ -108,8 +108,8 @@ static void finish_reading(struct slc_parse_queue *queue)
     pthread_mutex_unlock(&queue->lock);
 }
 
-/* Waits until all pieces but the reader's are parsed, then commits the builder, unless there was a
- * fault. */
+/* Waits until all pieces except the reader's are parsed, then commits the builder unless there was
+ * a fault. */
 static enum slc_status
 commit_pieces(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
 {
@@ -186,7 +186,7 @@ static void parse_pieces(struct slc_parse_job *job, unsigned worker)
     }
 }
 
-/* Member 0 of the team reads, the others parse. */
+/* Member 0 of the team reads, all other members parse. */
 static void run_member(void *context, unsigned member, unsigned members)
 {
     struct slc_parse_job *job = context;
@@ -241,7 +241,7 @@ enum slc_status slc_parse_run(struct slc_parse_job *job, struct slc_error *err)
         return SLC_OK;
     }
     SLC_TRY(slc_check_memory(places != NULL, err, "for a queue of %u pieces", job->piece_count));
-    /* Default attributes: these two cannot fail on Linux. */
+    /* With default attributes, these two calls cannot fail on Linux. */
     pthread_mutex_init(&queue.lock, NULL);
     pthread_cond_init(&queue.changed, NULL);
     queue.free_pieces = places;

@@ -1,5 +1,5 @@
 /*
- * Parser threads of a conversion: pieces of rows in, chunks of entries pushed to the builder.
+ * Parser threads of a conversion: parse pieces of rows and push chunks of entries to the builder.
  * Internal to convert.c (control flow), convert_parse.c (threads) and convert_piece.c (one piece).
  */
 #ifndef SLC_CONVERT_CONVERT_PARSE_H
@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 enum {
-    /* Rows parsed before they are checked and pushed: 320 KiB at order 4, within level 2. */
+    /* Rows parsed before they are checked and pushed: 320 KiB at order 4, which fit the level-2
+     * cache. */
     SLC_BATCH_ROWS = 8192
 };
 
@@ -24,7 +25,7 @@ struct slc_parser {
     struct slc_text_rows rows;
     uint64_t *mirror_coords[2]; /* expanded symmetric entries, 2 * SLC_BATCH_ROWS */
     double *mirror_values;
-    uint32_t piece_entries; /* of the current piece so far, including mirrored ones */
+    uint32_t piece_entries; /* entries of the current piece so far, including mirrored entries */
     uint64_t row_count;
     uint64_t line_count;
     uint64_t entry_count;
@@ -40,23 +41,24 @@ struct slc_parse_job {
     struct slc_row_source *source;
     const struct slc_text_header *header;
     struct slc_builder *builder; /* NULL: entries are checked and discarded */
-    uint64_t first_sequence;     /* of new entries: lower numbers belong to the old store */
-    bool hashes_content;         /* see slc_parse_content */
+    /* First sequence of new entries; lower sequences belong to the old store. */
+    uint64_t first_sequence;
+    bool hashes_content; /* see slc_parse_content */
     unsigned workers;
     int index_base;                  /* -1: unknown until all input is read */
-    const char *base_reason;         /* when the base is known */
+    const char *base_reason;         /* reason for the base, once it is known */
     uint64_t lengths[SLC_MAX_ORDER]; /* mode sizes: declared, or SLC_MAX_MODE_LENGTH */
     bool dims_declared;
-    unsigned piece_count;     /* workers + 2: one being filled, one waiting */
+    unsigned piece_count; /* workers + 2: one piece per worker, one being filled and one waiting */
     struct slc_piece *pieces; /* the first holds the start of the input */
     struct slc_parser *parsers;
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
     uint64_t stored_bytes;
     const struct slc_stop *stop; /* checked before each piece; may be NULL */
-    bool all_read;               /* nothing is left to read: an earlier run read it */
-    /* Commits that everything before piece `sequence`, which starts after the bytes read so far, is
-     * in the builder. */
+    bool all_read;               /* an earlier run read the whole input */
+    /* Commits the builder, which has received all pieces before piece `sequence`. That piece starts
+     * after the bytes read so far. */
     enum slc_status (*commit)(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err);
 
     /* Results. */
@@ -78,14 +80,14 @@ struct slc_parse_job {
 /* Totals over all parsers. */
 struct slc_parse_totals {
     uint64_t row_count;
-    uint64_t line_count; /* without the header's */
+    uint64_t line_count; /* without the lines of the header */
     uint64_t smallest[SLC_MAX_ORDER];
     uint64_t largest[SLC_MAX_ORDER];
 };
 void slc_parse_totals(const struct slc_parse_job *job, struct slc_parse_totals *totals);
 
-/* Content hash of the entries of all parsers, independent of their order, under the final index
- * base; *entries: their number. Needs: job->hashes_content. */
+/* Content hash of the entries of all parsers under the final index base. It does not depend on the
+ * order of the entries. *entries: number of entries. Needs: job->hashes_content. */
 uint64_t slc_parse_content(const struct slc_parse_job *job, uint64_t *entries);
 
 /* Bytes of a parser's arrays. */

@@ -2,9 +2,9 @@
  * Parses one piece: rows in batches, each checked against the known base and mode sizes, expanded
  * if the matrix is symmetric, and pushed.
  *
- * Checks compare the smallest and largest index of a batch. Only if these are out of range is the
- * batch read again, row by row, for the line and column of the first faulty row. Valid input does
- * not pay for positions.
+ * Checks compare the smallest and largest index of a batch. Only if these are out of range, the
+ * batch is read again, row by row, to find the line and column of the first faulty row. Tracking
+ * positions therefore costs nothing for valid input.
  */
 #include "convert/ingest/convert_parse.h"
 
@@ -26,7 +26,7 @@ keep_mark(struct slc_parse_job *job, struct slc_mark *mark, const struct slc_mar
     pthread_mutex_unlock(job->lock);
 }
 
-/* Whether `sequence` comes before the place in *mark. */
+/* True if `sequence` is before the place in *mark. */
 static bool precedes_mark(struct slc_parse_job *job, const struct slc_mark *mark, uint64_t sequence)
 {
     pthread_mutex_lock(job->lock);
@@ -78,15 +78,15 @@ void slc_parser_destroy(struct slc_parser *parser)
 struct batch {
     const struct slc_piece *piece;
     const struct slc_parser *parser;
-    size_t begin;          /* byte of the piece where it starts */
-    uint64_t lines_before; /* lines of the piece before it */
+    size_t begin;          /* byte of the piece where the batch starts */
+    uint64_t lines_before; /* lines of the piece before the batch */
 };
 
-/* Whether a row violates a condition, and in which mode. */
+/* Checks if a row violates a condition, and in which mode. */
 typedef bool offends_fn(const void *context, const uint64_t *row, unsigned *mode);
 
-/* Finds the first row of the batch that violates a condition, which must exist, by reading the
- * batch again one row at a time, and fills in `place`. Cold. */
+/* Finds the first row of the batch that violates a condition and fills in `place`. Such a row must
+ * exist. Reads the batch again one row at a time; rarely called. */
 static void locate_row(const struct slc_parse_job *job,
                        const struct batch *batch,
                        offends_fn *offends,
@@ -186,7 +186,8 @@ bounds_fault(const struct slc_parse_job *job, const struct slc_mark *place, stru
     return SLC_ERR_INPUT;
 }
 
-/* Records the first match in the input; reads a batch again only if it may contain it. */
+/* Records the first match in the input. Reads a batch again only if the batch may contain the first
+ * match. */
 static void mark_first(struct slc_parse_job *job,
                        const struct batch *batch,
                        const struct bounds *bounds,
@@ -232,7 +233,8 @@ check_bounds(struct slc_parse_job *job, const struct batch *batch, struct slc_er
     return SLC_OK;
 }
 
-/* Matrix Market stores the lower triangle; for a skew-symmetric matrix without the diagonal. */
+/* Matrix Market stores only the lower triangle, for skew-symmetric matrices without the diagonal.
+ */
 static bool above_triangle(const void *context, const uint64_t *row, unsigned *mode)
 {
     const int *symmetry = context;
@@ -378,7 +380,8 @@ enum slc_status slc_parse_piece(struct slc_parse_job *job,
             add_to_totals(parser, job->header->order);
             status = push_batch(job, worker, &batch, err);
         }
-        /* Rows before the faulty one come first in the input, and so do their faults. */
+        /* Faults of the rows before the faulty row are reported first, because they come first in
+         * the input. */
         if (status == SLC_OK && row_status != SLC_OK) {
             *err = row_error;
             status = row_status;

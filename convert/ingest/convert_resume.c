@@ -1,12 +1,13 @@
 /*
- * Resumes conversions after an interruption: what commits record about the text, and how a later
- * run finds its place in it.
+ * Resumes conversions after an interruption: the record of the text in a commit, and how a later
+ * run finds its position in the text.
  *
- * A commit records up to which line the text is in the builder, and a summary of it: the number of
- * rows, their smallest and largest indices, and the places that may determine the index base.
- * Everything else (dialect, header, mode sizes) is read again from the beginning of the text, which
- * is the same text by the build's identity. A pipe has no identity, so its conversion starts anew.
- * The committed part of a compressed file is decompressed again, but not parsed.
+ * A commit records the line up to which the builder has received the text, and a summary of this
+ * part: the number of rows, their smallest and largest indices, and the places that may determine
+ * the index base. Everything else (dialect, header, mode sizes) is read again from the beginning of
+ * the text. The build's identity ensures that it is the same text. A pipe has no identity, so its
+ * conversion starts from the beginning. The committed part of a compressed file is decompressed
+ * again, but not parsed.
  */
 #include "convert/ingest/convert_internal.h"
 
@@ -28,7 +29,7 @@ enum slc_status slc_conversion_identify(struct slc_conversion *c, struct slc_err
         identity->input = both[0] && both[1] ? slc_hash64(both, sizeof both) | 1 : 0;
     }
     identity->options = slc_conversion_options_hash(c->options);
-    /* Only the text is committed; the store that is appended to may change in the meantime. */
+    /* Only the text is committed, and the old store of an append may change in the meantime. */
     c->build.resumable = identity->input != 0 && !c->options->append;
     c->build.completable = identity->input != 0;
     c->build.note_complete = c->options->again;
@@ -47,7 +48,7 @@ static void pass_mark(struct slc_state *state, bool reading, struct slc_mark *ma
     slc_state_pass_number(state, reading, &mark->index);
 }
 
-/* Commits everything before piece `sequence`; everything if that is 0. */
+/* Commits all text before piece `sequence`, or the whole text if `sequence` is 0. */
 static enum slc_status
 commit_rows(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
 {
@@ -76,7 +77,8 @@ enum slc_status slc_conversion_commit_all(struct slc_conversion *c, struct slc_e
     return slc_builder_commit_due(c->job.builder, true) ? commit_rows(&c->job, 0, err) : SLC_OK;
 }
 
-/* Advances to the rest of the text and fills the first piece from there. *there: it was found. */
+/* Advances to the rest of the text and fills the first piece from there. *there is false if the
+ * position was not found. */
 static enum slc_status fill_first(struct slc_conversion *c,
                                   uint64_t sequence,
                                   uint64_t offset,
@@ -161,7 +163,7 @@ void slc_conversion_save_report(const struct slc_conversion *c, struct slc_state
 static bool load_report(struct slc_state *note, struct slc_convert_report *report)
 {
     pass_report(note, true, report);
-    /* It is printed. */
+    /* The text is printed, so it must be terminated. */
     report->base_reason[sizeof report->base_reason - 1] = '\0';
     for (char *at = report->base_reason; *at != '\0'; at++) {
         *at = *at < ' ' || *at > '~' ? '?' : *at;

@@ -1,5 +1,5 @@
 /*
- * Samples the input of a conversion: rows from all over a seekable file, the first piece of any
+ * Samples the input of a conversion: rows spread over a seekable file, or the first piece of any
  * other input. The sample provides bucket cuts, the assumed index base and an estimate of the
  * number of entries; wrong estimates only cost time.
  */
@@ -8,12 +8,12 @@
 #include "convert/ingest/convert_internal.h"
 
 enum {
-    /* Ranges of a sample: enough to see all parts of a file sorted by its first mode. */
+    /* Ranges per sample: enough to cover all parts of a file that is sorted by its first mode. */
     SAMPLE_RANGES = 64,
     SAMPLE_RANGE_BYTES = 32 << 10
 };
 
-/* Parses rows up to the first fault, which the parsers will report with its place. */
+/* Parses rows up to the first fault, which the parsers will report later with its position. */
 static size_t sample_rows(const struct slc_conversion *c,
                           const struct slc_piece *piece,
                           struct slc_text_rows *rows)
@@ -59,7 +59,7 @@ static enum slc_status read_sample(struct slc_conversion *c,
     return SLC_OK;
 }
 
-/* The base for forming buckets: nearly always right; a wrong one only costs time. */
+/* The assumed base for forming buckets. It is nearly always right; a wrong base only costs time. */
 static unsigned assumed_base(const struct slc_conversion *c, const struct slc_text_rows *rows)
 {
     bool at_length = false;

@@ -1,5 +1,5 @@
-/* Cuts ranges by keys. A piece should have half of its allowed size: with dozens of samples per
- * piece, it exceeds that by more than half once in thousands of times, and is then cut again. */
+/* Cuts ranges by keys. The target size of a piece is half of the limit. With dozens of samples per
+ * piece, a piece exceeds the limit once in thousands of times, and is then cut again. */
 #include "convert/layout/key_cuts.h"
 
 #include "base/memory/checked.h"
@@ -11,9 +11,10 @@
 
 enum {
     SAMPLES_PER_PIECE = 64,
-    /* Fewer samples say too little: fewer pieces are made then, and cut again. */
+    /* With fewer samples per piece, cuts would be too inaccurate. Instead, fewer pieces are made
+     * and cut again. */
     SAMPLES_PER_PIECE_MIN = 16,
-    /* Samples at a time: at most 1 MiB, less than the nonzeros gathered later. */
+    /* Samples held at a time: at most 1 MiB, which is less than the nonzeros gathered later. */
     SAMPLES_MAX = 16384
 };
 
@@ -21,8 +22,8 @@ struct cuts {
     const struct slc_key_cuts_options *options;
     struct slc_gather_range *ranges;
     uint64_t count;
-    struct slc_gather_range *large; /* those of the ranges that are too large .. */
-    uint64_t *large_at;             /* .. and their numbers */
+    struct slc_gather_range *large; /* ranges that are too large */
+    uint64_t *large_at;             /* positions of the large ranges among all ranges */
     uint64_t large_count;
     struct slc_gather_sample *samples;
     uint64_t drawn;
@@ -127,7 +128,8 @@ static void cut_range(const struct cuts *cuts,
     slc_u128 first = range->first_key;
 
     if (needed < 2) {
-        /* Undersampled by chance, or one of very many ranges: cut into halves. */
+        /* The range has too few samples, by chance or because there are very many ranges: cut it
+         * into halves. */
         const slc_u128 middle = first + (last - first) / 2;
 
         append_piece(pieces, count, range, first, middle);
@@ -145,7 +147,7 @@ static void cut_range(const struct cuts *cuts,
     append_piece(pieces, count, range, first, range->last_key);
 }
 
-/* Replaces the large ranges by the counted pieces; drops empty ones. */
+/* Replaces the large ranges with the counted pieces and drops empty pieces. */
 static enum slc_status replace_ranges(struct cuts *cuts,
                                       const struct slc_gather_range *pieces,
                                       uint64_t count,
@@ -202,7 +204,7 @@ static enum slc_status cut_large(struct cuts *cuts, struct slc_error *err)
         cut_range(cuts, l, begin, end, pieces, &count);
         begin = end;
     }
-    /* Set the number of preceding pieces with the same rows, needed to count them. */
+    /* Set the number of preceding pieces with the same rows, which counting the pieces needs. */
     for (uint64_t p = 0; p < count; p++) {
         const bool same = p > 0 && pieces[p].first_row == pieces[p - 1].first_row;
 

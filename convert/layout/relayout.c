@@ -1,8 +1,9 @@
 /*
  * Adds and drops layouts. A layout is built in NAME-K.blk.tmp, checked, renamed to NAME-K.blk and
- * then listed by replacing the manifest; dropping reverses these steps. The files in the manifest
- * therefore always exist. A file that it does not list is a leftover, which the next build resumes,
- * or lists if it is finished, as recorded by the journal, which is removed last.
+ * then listed by replacing the manifest; dropping reverses these steps. Files listed in the
+ * manifest therefore always exist. A file that is not listed comes from an interrupted build: the
+ * next build resumes it or, if the journal (which is removed last) shows that it is finished, lists
+ * it.
  */
 #include "convert/layout/relayout.h"
 
@@ -16,7 +17,8 @@
 #include <string.h>
 
 enum {
-    /* Allocator, buffers of standard output, pages of the program first touched later. */
+    /* Allowance for the allocator, buffers of standard output, and pages of the program that are
+     * first touched later. */
     OVERHEAD_BYTES = 3 << 20,
     THREAD_BYTES = 128 << 10
 };
@@ -24,8 +26,8 @@ enum {
 /* Names of a layout's files in the store. */
 struct names {
     char file[64]; /* as listed in the manifest */
-    char *path;    /* of the finished file .. */
-    char *part;    /* .. and of the unfinished one */
+    char *path;    /* path of the finished file */
+    char *part;    /* path of the unfinished file */
     char *journal; /* of the unfinished file (storage/block/writer.h) */
 };
 
@@ -66,7 +68,7 @@ static enum slc_status sync_store(const struct slc_relayout *layouts, struct slc
     return slc_check_call(code, err, options->store, "syncing the folder");
 }
 
-/* Removes a file that may not exist; *found is set if it did. */
+/* Removes a file that may not exist; sets *found if it existed. */
 static enum slc_status
 remove_file(const struct slc_files *files, const char *path, bool *found, struct slc_error *err)
 {
@@ -108,7 +110,7 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
     bool taken;
 
     opened.options.files = slc_files_or_system(options->files);
-    /* For its message about a folder that is not a store. */
+    /* Called for its message about a folder that is not a store. */
     enum slc_status status =
         slc_manifest_read(opened.options.files, options->store, &opened.store.manifest, err);
     if (status == SLC_OK && !options->reads_only && !options->locked) {
@@ -118,15 +120,16 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
                                  &opened.lock, &taken, err);
     }
     if (status == SLC_OK && !options->reads_only) {
-        /* The last change of a killed run may not be on the drive, and this run builds on it. */
+        /* This run relies on the last change of an earlier run, which may have been killed before
+         * the change was on the drive. */
         status = sync_store(&opened, err);
     }
     if (status == SLC_OK && !options->reads_only) {
         status = slc_restripe_clean(opened.options.files, options->store, err);
     }
     if (status == SLC_OK) {
-        /* Open again: another run may have changed or replaced the store before this one had the
-         * lock. */
+        /* Open the store again, because another run may have changed or replaced it before this run
+         * held the lock. */
         status = slc_store_open_within(opened.options.files, options->store, options->memory_bytes,
                                        &opened.store, err);
     }
@@ -156,7 +159,7 @@ static struct slc_sorted_options build_options(const struct slc_relayout *layout
                                                const char *path)
 {
     const struct slc_relayout_options *options = &layouts->options;
-    /* The open store's index is resident already. */
+    /* The index of the open store is already part of the resident memory. */
     uint64_t used = slc_memory_resident() + OVERHEAD_BYTES + options->workers * THREAD_BYTES;
 
     return (struct slc_sorted_options){
@@ -205,7 +208,7 @@ static void insert_layout(struct slc_manifest *manifest, const struct slc_store_
     manifest->layouts[at] = *layout;
 }
 
-/* Checks that no other layout uses that file: other programs may choose other names. */
+/* Checks that no other layout uses this file. Other programs may choose other names. */
 static enum slc_status check_name(const struct slc_relayout *layouts,
                                   enum slc_layout_kind kind,
                                   unsigned mode,
@@ -279,7 +282,7 @@ static void remove_all(const struct slc_relayout *layouts, const struct names *n
     (void)files->unlink(files->self, names->journal);
 }
 
-/* Renames the finished file to its final name, unless it has it already, and lists it. */
+/* Renames the finished file to its final name, if necessary, and lists it in the manifest. */
 static enum slc_status publish_layout(struct slc_relayout *layouts,
                                       const struct names *names,
                                       const struct slc_store_layout *layout,
@@ -301,13 +304,13 @@ static enum slc_status publish_layout(struct slc_relayout *layouts,
     }
     SLC_THEN(status, write_manifest(layouts, manifest, err));
     slc_free(manifest);
-    /* The journal was needed until here; remove_journals removes one that a power failure brings
-     * back. */
+    /* The journal is no longer needed. If a power failure brings it back, remove_journals removes
+     * it. */
     SLC_TRY(status);
     return remove_file(layouts->options.files, names->journal, &found, err);
 }
 
-/* Looks for a file finished by an earlier run. *in_place: it has its final name. */
+/* Looks for a file finished by an earlier run. *in_place: the file has its final name. */
 static enum slc_status find_finished(const struct slc_sorted_options *options,
                                      const struct names *names,
                                      struct slc_sorted_report *report,
@@ -338,7 +341,7 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
     struct slc_sorted_options options = build_options(layouts, kind, mode, names.part);
     enum slc_status status = check_name(layouts, kind, mode, &names, err);
     if (status == SLC_OK) {
-        /* The layout was dropped: its list of stripes is not usable. */
+        /* The layout was dropped, so its list of stripes is not usable. */
         status = slc_restripe_discard(layouts->options.files, names.path, err);
     }
     SLC_THEN(status, find_finished(&options, &names, report, &in_place, &finished, err));

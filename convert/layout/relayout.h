@@ -19,17 +19,17 @@ struct slc_relayout_options {
     uint64_t memory_bytes;         /* of the whole process */
     unsigned workers;
     uint64_t stripe_unit;        /* whole pages; 0: SLC_STRIPE_UNIT */
-    bool reads_only;             /* for plans only: nothing is locked, synced or changed */
+    bool reads_only;             /* only plans are made: nothing is locked, synced or changed */
     bool locked;                 /* the caller has locked the store */
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
-    void *context; /* of progress and planned */
-    /* As in slc_sorted_options, for each layout that is built. */
+    void *context; /* argument of progress and planned */
+    /* Called for each layout that is built, as in slc_sorted_options. */
     void (*planned)(void *context, const struct slc_sorted_plan *plan);
     void *planned_context;
 };
 
-/* A store locked against changes of its layouts by others. */
+/* A store that is locked against changes of its layouts by other runs. */
 struct slc_relayout {
     struct slc_relayout_options options;
     struct slc_store store; /* its manifest is kept up to date */
@@ -47,9 +47,9 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
 void slc_relayout_close(struct slc_relayout *layouts);
 
 /*
- * Builds the layout of that kind (sorted or fiber) and mode, which the store must not have, and
- * lists it in the manifest. Progress is in nonzeros. Errors: those of slc_sorted_build, and of
- * files; the store is then unchanged.
+ * Builds the layout of this kind (sorted or fiber) and mode, which the store must not have yet, and
+ * lists it in the manifest. Progress is in nonzeros. Errors: those of slc_sorted_build, and errors
+ * of file operations; the store is then unchanged.
  */
 enum slc_status slc_relayout_add(struct slc_relayout *layouts,
                                  enum slc_layout_kind kind,
@@ -64,8 +64,8 @@ enum slc_status slc_relayout_plan(const struct slc_relayout *layouts,
                                   struct slc_sorted_plan *plan,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Removes the layout from the manifest and deletes its file, or the leftover of an interrupted
- * build. Errors: SLC_ERR_USAGE if there is neither; those of files. */
+/* Removes the layout from the manifest and deletes its file, or removes what an interrupted build
+ * left. Errors: SLC_ERR_USAGE if neither exists; those of file operations. */
 enum slc_status slc_relayout_drop(struct slc_relayout *layouts,
                                   enum slc_layout_kind kind,
                                   unsigned mode,

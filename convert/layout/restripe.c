@@ -1,7 +1,7 @@
 /*
- * Moves layouts to stripes and back. During a change there are, next to a block file P, lists of
- * stripes that are created or removed, or the file being gathered (convert/layout/restripe.h); the
- * successor becomes P by rename.
+ * Moves layouts to stripes and back. During a change, lists of the stripes being created or
+ * removed, or the file being gathered, exist next to a block file P (convert/layout/restripe.h).
+ * The successor becomes P by rename.
  */
 #include "convert/layout/restripe.h"
 
@@ -20,8 +20,8 @@ struct change {
     const struct slc_relayout *layouts;
     const struct slc_files *files;
     const struct slc_store_layout *listed;
-    char *path;                 /* P .. */
-    char *next;                 /* .. and its successor */
+    char *path;                 /* path P */
+    char *next;                 /* successor of P */
     struct slc_block_file from; /* P, open */
     struct slc_stripe_list old; /* contents of P if it is a list */
     bool striped;
@@ -59,8 +59,8 @@ static enum slc_status start_change(const struct slc_relayout *layouts,
                                err);
 }
 
-/* Copies the block file to `to`: pieces of `unit` bytes, round-robin over `count` files from
- * `start` on. */
+/* Copies the block file to the open files `to`: to stripes of shape `to_shape` or, if it is NULL,
+ * to the single file to[0]. */
 static enum slc_status copy_bytes(const struct change *change,
                                   const struct slc_stripe_shape *to_shape,
                                   const struct slc_block_part *to,
@@ -148,7 +148,7 @@ static enum slc_status write_list(const struct change *change,
     return status;
 }
 
-/* Records that the stripes of P's own list must be removed once P is no longer that list. */
+/* Records that the stripes listed in P must be removed once P is no longer this list. */
 static enum slc_status record_leaving(const struct change *change, struct slc_error *err)
 {
     char *path = slc_restripe_path(change->path, SLC_STRIPES_LEAVING);
@@ -217,7 +217,7 @@ static enum slc_status commit_stripes(struct change *change, struct slc_error *e
     return slc_restripe_clean_list(change->files, change->path, SLC_STRIPES_LEAVING, err);
 }
 
-/* After an error: removes new files now if possible, else the next change does. */
+/* Called after an error: removes new files. If this fails, the next change removes them. */
 static void abandon_change(const struct change *change)
 {
     struct slc_error ignored = SLC_ERROR_INIT;
@@ -233,7 +233,7 @@ static void abandon_change(const struct change *change)
            SLC_OK);
 }
 
-/* Whether the stripes listed in P are also in the given folders. */
+/* Checks if the stripes listed in P are also in the given folders. */
 static enum slc_status are_in_folders(const struct change *change,
                                       const struct slc_stripe_list *list,
                                       bool *there,
@@ -267,7 +267,7 @@ static bool same_folders(const struct slc_stripe_list *a, const struct slc_strip
 }
 
 /* Identity of new stripes: a hash of contents, store and folders, so that the same command yields
- * the same names, and two stores yield different ones. */
+ * the same names, and two stores yield different names. */
 static uint64_t identity(const struct change *change, const struct slc_stripe_list *list)
 {
     uint64_t numbers[] = {list->shape.file_bytes, list->shape.header_hash, list->shape.unit,
@@ -335,7 +335,7 @@ enum slc_status slc_relayout_stripe(struct slc_relayout *layouts,
     SLC_THEN(status, make_list(&change, folders, count, &list, err));
     SLC_THEN(status, are_in_folders(&change, &list, &there, err));
     if (status == SLC_OK && there && !same_folders(&change.old, &list)) {
-        /* The user moved the stripes. */
+        /* The user moved the stripes, so only the list changes. */
         list.shape = change.old.shape;
         status = write_list(&change, &list, change.next, err);
         SLC_THEN(status, commit_stripes(&change, err));

@@ -1,8 +1,8 @@
 /*
- * Moves a layout's block file out of its store, in stripes to other folders, and back. If the
- * process ends at any point, the store is whole: the list of stripes replaces the block file, or
- * vice versa, by one rename after all bytes are on the drive. A list next to the block file names
- * the leftovers, which the next change removes.
+ * Moves a layout's block file out of its store into stripes in other folders, and back. The store
+ * is complete even if the process ends at any point: after all bytes are on the drive, one rename
+ * replaces the block file with the list of stripes, or vice versa. A list next to the block file
+ * names the files that an interrupted change leaves behind; the next change removes them.
  */
 #ifndef SLC_CONVERT_RESTRIPE_H
 #define SLC_CONVERT_RESTRIPE_H
@@ -12,10 +12,11 @@
 #include "storage/file/files.h"
 
 /*
- * Moves the block file of a listed layout into `count` stripes, number k in folders[k] (absolute,
- * or relative to the store's folder), which must exist. *changed: false if it was there already.
- * Stripes that the user moved to those folders are listed there without rewriting. Errors:
- * SLC_ERR_USAGE: no such layout or folders; those of files. The store is then unchanged.
+ * Moves the block file of a listed layout into `count` stripes, stripe k in folders[k] (absolute,
+ * or relative to the store's folder). The folders must exist. *changed is false if the stripes were
+ * already there. If the user moved the stripes to these folders, only the list is rewritten.
+ * Errors: SLC_ERR_USAGE: no such layout or folders; errors of file operations. The store is then
+ * unchanged.
  */
 enum slc_status slc_relayout_stripe(struct slc_relayout *layouts,
                                     enum slc_layout_kind kind,
@@ -25,7 +26,8 @@ enum slc_status slc_relayout_stripe(struct slc_relayout *layouts,
                                     bool *changed,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* Moves it back into the store; *changed: false if it is there. Errors: as slc_relayout_stripe. */
+/* Moves the block file back into the store. *changed is false if the block file is already in
+ * the store. Errors: as slc_relayout_stripe. */
 enum slc_status slc_relayout_gather(struct slc_relayout *layouts,
                                     enum slc_layout_kind kind,
                                     unsigned mode,
@@ -43,17 +45,18 @@ enum slc_status slc_relayout_gather(struct slc_relayout *layouts,
 #define SLC_STRIPES_LEAVING  ".unstripe"
 #define SLC_STRIPES_GATHERED ".gathered"
 
-/* PATH + SUFFIX in new memory (slc_free), or NULL without memory. */
+/* PATH + SUFFIX, newly allocated (slc_free), or NULL if out of memory. */
 char *slc_restripe_path(const char *path, const char *suffix);
 
-/* Cleans up after a list PATH + SUFFIX: removes it, and its stripes unless PATH uses the same ones.
- * Does nothing without the list. Errors: those of files and lists; the list then still exists. */
+/* Cleans up after a list PATH + SUFFIX: removes the list, and also its stripes unless PATH uses
+ * them. Does nothing without the list. Errors: those of files and lists; the list then still
+ * exists. */
 enum slc_status slc_restripe_clean_list(const struct slc_files *files,
                                         const char *path,
                                         const char *suffix,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/* Removes the leftovers of interrupted changes of stripes in a store and in other folders. */
+/* Removes the files that interrupted changes of stripes left in a store and in other folders. */
 enum slc_status slc_restripe_clean(const struct slc_files *files,
                                    const char *store,
                                    struct slc_error *err) SLC_NODISCARD;

@@ -1,7 +1,7 @@
 /*
  * Cleans up after changes of stripes. All stripes of a list at P.stripes or P.unstripe are removed,
- * unless P is a list of the same stripes: the list then had become P, or was still P. This one rule
- * handles every crash.
+ * unless P is a list of the same stripes. In that case, the list has already become P, or is still
+ * P. This one rule handles every crash.
  */
 #include "convert/layout/restripe.h"
 
@@ -38,8 +38,8 @@ remove_file(const struct slc_files *files, const char *path, struct slc_error *e
                                        : SLC_OK;
 }
 
-/* Whether the open file is the expected stripe. A power failure may have lost any sectors of its
- * header: the others must match this stripe byte for byte. */
+/* Checks if the open file is the expected stripe. A power failure may have lost any sectors of its
+ * header; the remaining sectors must match the header of this stripe byte for byte. */
 static bool is_expected_stripe(const struct slc_files *files,
                                int fd,
                                const struct slc_stripe_shape *shape,
@@ -81,7 +81,7 @@ sync_gone(const struct slc_files *files, const char *path, struct slc_error *err
     return status;
 }
 
-/* Removes the stripe at `path`; any other file of that name stays. */
+/* Removes the file at `path` if it is the expected stripe; any other file stays. */
 static enum slc_status remove_stripe(const struct slc_files *files,
                                      const char *path,
                                      const struct slc_stripe_shape *shape,
@@ -148,7 +148,7 @@ enum slc_status slc_restripe_clean_list(const struct slc_files *files,
     return status;
 }
 
-/* The first leftover of a change of stripes in a folder. */
+/* The first file in a folder that an interrupted change of stripes left. */
 struct leftover {
     char name[256];
     const char *suffix;
@@ -157,7 +157,7 @@ struct leftover {
 
 static int find_leftover(void *context, const char *name, char kind)
 {
-    /* Lists first. */
+    /* Lists come first, because they name the stripes to be removed. */
     static const char *const suffixes[] = {SLC_STRIPES_COMING, SLC_STRIPES_LEAVING,
                                            SLC_STRIPES_GATHERED, ".stripes.tmp", ".unstripe.tmp"};
     struct leftover *leftover = context;
@@ -181,7 +181,7 @@ static int find_leftover(void *context, const char *name, char kind)
 enum slc_status
 slc_restripe_clean(const struct slc_files *files, const char *store, struct slc_error *err)
 {
-    /* Each round removes one name: stop if names cannot be removed. */
+    /* Each round removes one name. Stop if names cannot be removed. */
     const unsigned rounds_max = 1000;
     enum slc_status status = SLC_OK;
 
@@ -200,7 +200,7 @@ slc_restripe_clean(const struct slc_files *files, const char *store, struct slc_
             status = slc_restripe_clean_list(files, path, leftover.suffix, err);
             path[strlen(path)] = leftover.suffix[0];
         }
-        /* A list is gone by now; any other leftover is unusable. */
+        /* A list is already removed; any other file is unusable. */
         SLC_THEN(status, remove_file(files, path, err));
         slc_free(path);
     }

@@ -1,7 +1,8 @@
 /*
  * Counts nonzeros per row. The mode is cut into at most 65,536 runs of equal length, whose nonzeros
- * a scan counts. Runs that are too large are cut again, into 256, as many at a time as there is
- * memory for counters, until each holds one row. Every worker has its own counters.
+ * a scan counts. Runs that are too large are cut again into 256 runs each, as many per scan as
+ * there is memory for counters. This repeats until each large run is a single row. Every worker has
+ * its own counters.
  */
 #include "convert/layout/sorted_cuts.h"
 
@@ -12,22 +13,23 @@
 #include <string.h>
 
 enum {
-    /* Counters of 512 KiB per worker stay in the level-2 cache, and smaller modes need one scan. */
+    /* First cut: counters of 512 KiB per worker stay in the level-2 cache, and modes with at most
+     * 2^16 rows need only one scan. */
     FIRST_BITS = 16,
-    /* Few enough that all large runs of a level, at most nnz / run_nnz, need no more memory than a
-     * few blocks; and a mode of 2^24 rows needs no third scan. */
+    /* Further cuts: counters for all large runs of a level (at most nnz / run_nnz runs) need no
+     * more memory than a few blocks, and a mode of 2^24 rows needs no third scan. */
     FURTHER_BITS = 8,
     CHUNK_NNZ = 1024
 };
 
-/* One scan: cuts the runs first .. first + count - 1 of `large`. */
+/* Data of one scan, which cuts the runs first .. first + count - 1 of `large`. */
 struct level {
-    const struct slc_row_run *large; /* of at most 2^(shift + bits) rows each */
+    const struct slc_row_run *large; /* runs of at most 2^(shift + bits) rows each */
     uint64_t count;
-    unsigned bits;         /* a run is cut into 2^bits .. */
-    unsigned shift;        /* .. of 2^shift rows */
-    uint64_t *counters;    /* of all workers */
-    uint64_t worker_count; /* of each */
+    unsigned bits;         /* a run is cut into 2^bits runs */
+    unsigned shift;        /* each of these runs has 2^shift rows */
+    uint64_t *counters;    /* counters of all workers */
+    uint64_t worker_count; /* number of counters per worker */
     unsigned mode;
     const struct slc_tile_scan_options *options;
     uint64_t run_nnz;
@@ -102,7 +104,7 @@ static enum slc_status count_across(const struct level *level,
         for (uint32_t i = 0; i < chunk.nnz; i++) {
             uint64_t row = tile->corner[level->mode] + offset[i];
 
-            /* Neighbours are mostly in the same run. */
+            /* Neighbouring nonzeros are usually in the same run. */
             if (at == level->count || row < level->large[at].first_row ||
                 row - level->large[at].first_row >= level->large[at].rows) {
                 at = find_run(level, row);
@@ -137,7 +139,8 @@ count_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct sl
     return status;
 }
 
-/* Counts into zeroed counters, and sums those of all workers in those of the first. */
+/* Zeroes all counters, counts, and adds the counters of all workers to those of the first worker.
+ */
 static enum slc_status scan_level(struct level *level, struct slc_error *err)
 {
     const struct slc_row_run *last = &level->large[level->count - 1];
@@ -195,8 +198,8 @@ find_large(const struct slc_row_counts *counts, uint64_t run_nnz, struct slc_row
     return found;
 }
 
-/* Cuts the `found` runs of `large`, `group` of them per scan, and inserts their parts in place of
- * them among the other runs: from `before` to `after`, which has enough space. */
+/* Cuts the `found` runs of `large`, `group` runs per scan. Copies all runs from `before` to
+ * `after`, which has enough space, with the parts in place of the large runs. */
 static enum slc_status refine_runs(struct level *level,
                                    const struct slc_row_run *large,
                                    uint64_t found,
@@ -231,7 +234,7 @@ static enum slc_status refine_runs(struct level *level,
     return status;
 }
 
-/* Cuts all runs that are too large once. *done: there was none. */
+/* Cuts all runs that are too large once. *done is set if there was none. */
 static enum slc_status cut_level(const struct slc_tile_scan_options *options,
                                  uint64_t run_nnz,
                                  unsigned *row_bits,
@@ -253,7 +256,8 @@ static enum slc_status cut_level(const struct slc_tile_scan_options *options,
     }
     level.bits = *row_bits < bits ? *row_bits : bits;
     level.shift = *row_bits - level.bits;
-    /* Within the counters of the first level, whose memory was requested. */
+    /* Use at most as much memory as the counters of the first level, because this amount was
+     * planned. */
     uint64_t group = slc_min_u64(found, UINT64_C(1) << (FIRST_BITS - level.bits));
     after.runs = slc_calloc(counts->count + (found << level.bits), sizeof *after.runs);
     struct slc_row_run *large = slc_calloc(found, sizeof *large);

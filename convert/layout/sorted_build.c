@@ -1,8 +1,8 @@
 /*
  * Builds a sorted-n or fiber-n layout. Scans and encoding alternate, each with all workers: a batch
- * of ranges is gathered and each range sorted, then one worker queues its tiles and all encode
- * them. A partition larger than memory consists of several ranges: all complete tiles are encoded,
- * and the rest is kept for the next batch.
+ * of ranges is gathered and each range is sorted; then one worker queues the tiles of the batch and
+ * all workers encode them. A partition that does not fit in memory consists of several ranges.
+ * Complete tiles are encoded, and the rest is kept for the next batch.
  */
 #include "convert/layout/sorted_build.h"
 
@@ -20,8 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Incremented when partitions are cut or keys chosen differently: files started by an older version
- * are not resumed. */
+/* Must be incremented when the cutting of partitions or the choice of keys changes, so that files
+ * started by an older version are not resumed. */
 #define CUTS_VERSION 2U
 
 struct build {
@@ -31,18 +31,18 @@ struct build {
     struct slc_sorted_plan plan;
     struct slc_gather *gather;
     struct slc_writer *writer;
-    struct slc_writer_kept kept; /* from an interrupted build */
+    struct slc_writer_kept kept; /* the part that an interrupted build left */
     struct slc_tiles *tiles;
     struct slc_tile_cutter cutter;
     struct slc_buffer area;
     struct slc_key_columns gathered;
-    struct slc_key_columns scratch; /* for sorting, of the same size */
+    struct slc_key_columns scratch; /* scratch for sorting, of the same size as the columns */
 
     /* Tiles are queued in file order. */
-    uint64_t part;      /* the current partition .. */
-    uint64_t part_done; /* .. and the number of its nonzeros already queued */
-    uint64_t available; /* gathered nonzeros .. */
-    uint64_t listed;    /* .. of these, already in a tile */
+    uint64_t part;      /* the current partition */
+    uint64_t part_done; /* nonzeros of the current partition that are already queued */
+    uint64_t available; /* number of gathered nonzeros */
+    uint64_t listed;    /* gathered nonzeros that are already in a tile */
     uint32_t borrowed;  /* tiles in the area */
     bool all_listed;    /* protected by the tiles' lock */
     struct slc_error fault;
@@ -57,7 +57,7 @@ static uint64_t tag_of(const struct slc_layout_info *info)
 }
 
 /* fiber-n: returns how many of the next `fit` nonzeros belong to a tile that ends with a complete
- * fiber; all of them if they are a single fiber. */
+ * fiber; all of the nonzeros if they are a single fiber. */
 static uint32_t end_with_fiber(const struct build *build, uint64_t at, uint32_t fit)
 {
     const struct slc_key_columns rest = slc_key_columns_from(build->gathered, at);
@@ -139,7 +139,7 @@ static void emit_worker(void *context, unsigned worker, unsigned workers)
         struct slc_error ignored = SLC_ERROR_INIT;
         enum slc_status status = list_tiles(build, worker, &build->fault);
 
-        /* Queued tiles are always written: the writer must not stop within a tile. */
+        /* Queued tiles are always written, because the writer must not stop within a tile. */
         if (slc_tiles_release(tiles, worker, &build->borrowed, &ignored) != SLC_OK &&
             status == SLC_OK) {
             build->fault = ignored;
@@ -213,7 +213,7 @@ static void sort_ranges(void *context, uint64_t begin, uint64_t end, unsigned wo
     }
 }
 
-/* Gathers as many ranges as fit in addition to the rest of a tile. */
+/* Gathers as many ranges as fit in addition to the rest of an incomplete tile. */
 static enum slc_status
 gather_batch(struct build *build, uint64_t first, uint64_t count, struct slc_error *err)
 {
@@ -254,7 +254,7 @@ static uint64_t skip_done(struct slc_sorted_plan *plan, uint64_t done, slc_u128 
     return range;
 }
 
-/* Builds all nonzeros after those in the file. */
+/* Builds the part of the layout after the nonzeros that are already in the file. */
 static enum slc_status build_parts(struct build *build, struct slc_error *err)
 {
     struct slc_sorted_plan *plan = &build->plan;
@@ -276,7 +276,7 @@ static enum slc_status build_parts(struct build *build, struct slc_error *err)
     return status;
 }
 
-/* Columns for the nonzeros gathered at a time, from byte `at` of the area on. */
+/* Columns for the nonzeros gathered at a time, starting at byte `at` of the area. */
 static struct slc_key_columns columns_at(const struct build *build, uint64_t at)
 {
     const uint64_t nnz = build->plan.area_nnz;
@@ -309,7 +309,7 @@ static enum slc_status allocate_memory(struct build *build, struct slc_error *er
                             &build->tiles, err);
 }
 
-/* Whether the kept part can be the beginning of this layout: its checksums do not prove who wrote
+/* True if the kept part can be the beginning of this layout. Its checksums do not prove who wrote
  * it. */
 static bool kept_fits(const struct build *build)
 {
@@ -350,7 +350,7 @@ static enum slc_status open_writer(struct build *build, struct slc_error *err)
                                                &build->writer, &build->kept, err);
 
     if (status == SLC_OK && !kept_fits(build)) {
-        /* Removed, so that the build starts anew. */
+        /* Remove it, so that the build starts from the beginning. */
         slc_writer_abandon(build->writer);
         build->writer = NULL;
         status = slc_writer_resume(&options, tag_of(info), build->plan.cuts.count, &build->writer,
@@ -358,7 +358,7 @@ static enum slc_status open_writer(struct build *build, struct slc_error *err)
     }
     build->part = build->kept.partitions;
     if (build->options->layout == SLC_LAYOUT_FIBER) {
-        build->part_done = build->kept.nnz; /* of the only partition */
+        build->part_done = build->kept.nnz; /* nonzeros of the only partition */
         build->part = build->kept.nnz == info->nnz ? build->plan.cuts.count : 0;
     }
     build->report->kept_nnz = build->kept.nnz;

@@ -1,7 +1,7 @@
 /*
- * Writes the block file of a layout sorted-n or fiber-n from the layout blco. Partitions are
- * gathered (convert/layout/sorted_gather.h), as many per scan as fit in memory, sorted by key if
- * their keys differ from those of blco, and encoded in place. The bytes of the file do not depend
+ * Writes the block file of a sorted-n or fiber-n layout from the blco layout. Partitions are
+ * gathered (convert/layout/sorted_gather.h), as many per scan as fit in memory, sorted if the keys
+ * differ from those of the blco layout, and encoded in place. The bytes of the file do not depend
  * on threads or memory.
  */
 #ifndef SLC_CONVERT_SORTED_BUILD_H
@@ -15,25 +15,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Plan of a layout sorted-n or fiber-n: the partitions of sorted-n, and the ranges gathered per
- * scan. For building, fiber-n is one partition of all rows. */
+/* Plan of a sorted-n or fiber-n layout: the partitions of sorted-n, and the ranges gathered per
+ * scan. A fiber-n layout is built as one partition with all rows. */
 struct slc_sorted_plan;
 
 struct slc_sorted_options {
     const struct slc_files *files;
-    const struct slc_reader *reader; /* of the layout blco */
+    const struct slc_reader *reader; /* reader of the blco layout */
     enum slc_layout_kind layout;     /* sorted or fiber */
     unsigned mode;
     const char *path;     /* the block file to write */
     uint64_t block_bytes; /* target; 0: SLC_DEFAULT_BLOCK_BYTES, which is also the maximum */
-    bool keep_journal;    /* of a finished file, for slc_sorted_finished */
+    bool keep_journal;    /* keep the journal of a finished file, for slc_sorted_finished */
     unsigned workers;
-    uint64_t memory_bytes;       /* for everything the build maps and allocates */
-    uint64_t budget_bytes;       /* for messages: the whole budget .. */
-    uint64_t caller_bytes;       /* .. and the caller's part of it */
+    uint64_t memory_bytes;       /* limit of all memory that the build maps and allocates */
+    uint64_t budget_bytes;       /* for messages: the whole budget */
+    uint64_t caller_bytes;       /* for messages: the caller's part of the budget */
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
-    void *context; /* of progress */
+    void *context; /* argument of progress */
     /* Called once, after planning and before writing; NULL: no callback. */
     void (*planned)(void *context, const struct slc_sorted_plan *plan);
     void *planned_context;
@@ -41,19 +41,19 @@ struct slc_sorted_options {
 
 struct slc_sorted_plan {
     unsigned workers;
-    struct slc_key_layout keys; /* of the layout to be built */
-    bool sorts;                 /* keys differ from those of the input file */
-    uint64_t area_nnz;          /* nonzeros gathered at a time */
-    uint64_t area_bytes;        /* of these, doubled if they are sorted */
-    uint64_t need_bytes;        /* total */
+    struct slc_key_layout keys; /* keys of the layout to be built */
+    bool sorts;                 /* the keys differ from the keys of the input file */
+    uint64_t area_nnz;          /* most nonzeros gathered at a time */
+    uint64_t area_bytes;        /* bytes for area_nnz nonzeros, twice as much if they are sorted */
+    uint64_t need_bytes;        /* total memory needed */
     struct slc_sorted_cuts cuts;
-    /* One per partition, but one for all pieces of a row; cut further by keys if memory is too
-     * small. */
+    /* One range per partition, except that all pieces of a row form one range. Ranges are cut
+     * further by keys if memory is too small. */
     struct slc_gather_range *ranges;
     uint64_t range_count;
-    uint64_t ranges_max;  /* of one scan */
-    uint64_t batches;     /* scans that gather */
-    unsigned count_scans; /* earlier scans that count */
+    uint64_t ranges_max;  /* limit of ranges per scan */
+    uint64_t batches;     /* number of scans that gather */
+    unsigned count_scans; /* number of earlier scans that count */
     double count_seconds;
 };
 
@@ -61,17 +61,18 @@ struct slc_sorted_plan {
 uint64_t slc_sorted_memory_min(const struct slc_layout_info *info);
 
 /*
- * Divides memory, counts the rows and cuts them, and chooses keys (convert/layout/sorted_run.h).
- * Owns: slc_sorted_plan_destroy, which accepts an all-zero struct. Errors: SLC_ERR_BUDGET naming
- * the smallest sufficient memory; those of slc_row_count, slc_sorted_run_choose and
- * slc_key_cuts_make.
+ * Divides memory, counts nonzeros per row, cuts the rows into partitions, and chooses keys
+ * (convert/layout/sorted_run.h). Owns: slc_sorted_plan_destroy, which accepts an all-zero struct.
+ * Errors: SLC_ERR_BUDGET naming the smallest sufficient memory; those of slc_row_count,
+ * slc_sorted_run_choose and slc_key_cuts_make.
  */
 enum slc_status slc_sorted_plan_make(const struct slc_sorted_options *options,
                                      struct slc_sorted_plan *plan,
                                      struct slc_error *err) SLC_NODISCARD;
 void slc_sorted_plan_destroy(struct slc_sorted_plan *plan);
 
-/* Number of ranges from `first` on that one scan gathers, plus `rest` nonzeros of a tile. */
+/* Number of ranges, starting at `first`, that one scan gathers in addition to `rest` nonzeros of an
+ * incomplete tile. */
 uint64_t slc_sorted_plan_batch(const struct slc_sorted_plan *plan, uint64_t first, uint64_t rest);
 
 /* Creates a gatherer for the plan. Owns and errors: as slc_gather_create. */
@@ -83,12 +84,12 @@ enum slc_status slc_sorted_plan_gather(const struct slc_sorted_plan *plan,
 struct slc_sorted_report {
     uint64_t partitions, split_rows;
     struct slc_fiber_run run; /* of the keys */
-    uint64_t kept_nnz;        /* nonzeros of an earlier, interrupted build */
+    uint64_t kept_nnz;        /* nonzeros kept from an earlier, interrupted build */
     unsigned count_scans;
     uint64_t gather_scans;
     double count_seconds, gather_seconds, sort_seconds;
-    double emit_seconds;                  /* encoding and writing, wall-clock time .. */
-    double encode_seconds, write_seconds; /* .. and summed over workers */
+    double emit_seconds;                  /* wall-clock time of encoding and writing */
+    double encode_seconds, write_seconds; /* the same work, summed over workers */
     struct slc_writer_summary summary;
 };
 
@@ -103,9 +104,9 @@ enum slc_status slc_sorted_build(const struct slc_sorted_options *options,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Whether a build with these options and a kept journal had finished its file, now at `path`. If
- * so, syncs it and fills in *report. Reads no block: all were synced before the header was written.
- * Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
+ * Checks if the file at `path` was finished by a build with these options and a kept journal. If
+ * so, syncs it and fills in *report. Reads no block, because all blocks were synced before the
+ * header was written. Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
  */
 enum slc_status slc_sorted_finished(const struct slc_sorted_options *options,
                                     const char *path,

@@ -1,4 +1,4 @@
-/* Cuts row runs into partitions, in two passes: the first counts the partitions. */
+/* Cuts row runs into partitions in two passes. The first pass counts the partitions. */
 #include "convert/layout/sorted_cuts.h"
 
 #include "base/memory/checked.h"
@@ -14,8 +14,9 @@ uint64_t slc_sorted_part_nnz(uint64_t nnz)
 uint64_t slc_sorted_cuts_memory_bytes(uint64_t nnz)
 {
     /*
-     * Two neighbouring partitions have more than part_nnz nonzeros together, except for pieces of
-     * rows (all but the first have at least half of that) and a partition before a row in pieces.
+     * Two neighbouring partitions together have more than part_nnz nonzeros, with two exceptions:
+     * pieces of rows (all except the first have at least half of part_nnz) and a partition before a
+     * row in pieces.
      */
     return (3 * (nnz / slc_sorted_part_nnz(nnz)) + 2) * sizeof(struct slc_sorted_part);
 }

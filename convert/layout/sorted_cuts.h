@@ -1,5 +1,5 @@
 /*
- * Cuts the layout sorted-n into partitions: runs of mode-n rows with about the same number of
+ * Cuts a sorted-n layout into partitions: runs of mode-n rows with about the same number of
  * nonzeros, and pieces of rows that are too large for one partition. The cuts depend only on the
  * nonzeros, so the bytes of a layout do not depend on memory or threads.
  */
@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Counts the nonzeros per row of a mode, as finely as needed to cut the mode into parts of bounded
- * size: rows with few nonzeros are counted in runs. */
+/* Counts of nonzeros per row of a mode, as fine as needed to cut the mode into parts of bounded
+ * size. Rows with few nonzeros are counted together, in runs. */
 
 /* Consecutive rows with nonzeros. */
 struct slc_row_run {
@@ -35,8 +35,8 @@ slc_row_count_memory_bytes(const struct slc_layout_info *info, uint64_t run_nnz,
 /*
  * Counts the rows of scan->mode; the scan must not set rows. A run with more than `run_nnz`
  * nonzeros is a single row. The runs depend only on the nonzeros and run_nnz. Cost: no scan if all
- * nonzeros fit a run; else one scan, and, if the mode has more than 65,536 rows, further scans of
- * the blocks with runs that are too large. Owns: slc_row_counts_destroy, which accepts an all-zero
+ * nonzeros fit one run; otherwise one scan. If the mode has more than 65,536 rows, blocks with runs
+ * that are too large are scanned again. Owns: slc_row_counts_destroy, which accepts an all-zero
  * struct. Errors: those of slc_tile_scan.
  */
 enum slc_status slc_row_count(const struct slc_tile_scan_options *scan,
@@ -48,28 +48,29 @@ void slc_row_counts_destroy(struct slc_row_counts *counts);
 struct slc_sorted_part {
     uint64_t first_row, last_row; /* rows outside all partitions are empty */
     uint64_t nnz;                 /* 1 or more */
-    bool continued;               /* a further piece of the row of the previous partition */
+    bool continued;               /* continues the row of the previous partition */
 };
 
 struct slc_sorted_cuts {
     struct slc_sorted_part *parts; /* ascending */
     uint64_t count;
-    uint64_t split_rows; /* rows in pieces */
+    uint64_t split_rows; /* number of rows that are cut into pieces */
 };
 
 /*
- * Largest nonzeros of a partition: a 64th of the tensor, between 8 Ki and 1 Mi. Threads and devices
- * own partitions, so each needs several. 1 Mi nonzeros are about a block on disk, and the unit that
- * two updates share in memory. Partitions below 8 Ki would be largely padding, since each fills
- * whole pages.
+ * Largest number of nonzeros per partition: 1/64 of the tensor, but at least 8 Ki and at most 1 Mi.
+ * Partitions are distributed over threads and devices, and each thread or device needs several. 1
+ * Mi nonzeros are about one block on disk, and the unit that two updates share in memory.
+ * Partitions with fewer than 8 Ki nonzeros would be mostly padding, because a partition fills whole
+ * pages.
  */
 uint64_t slc_sorted_part_nnz(uint64_t nnz);
 
 /*
- * Cuts counted runs; a run with more than `part_nnz` nonzeros must be a single row. A partition
- * collects runs until the next would exceed the limit. A row of more than `part_nnz` nonzeros is
- * cut into as few pieces as possible, equal except for the last. Owns: slc_sorted_cuts_destroy,
- * which accepts an all-zero struct. Errors: SLC_ERR_MEMORY.
+ * Cuts counted runs into partitions. A run with more than `part_nnz` nonzeros must be a single row.
+ * Runs are added to a partition until the next run would exceed `part_nnz`. A row of more than
+ * `part_nnz` nonzeros is cut into as few pieces as possible, of equal size except for the last.
+ * Owns: slc_sorted_cuts_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY.
  */
 enum slc_status slc_sorted_cut(const struct slc_row_counts *counts,
                                uint64_t part_nnz,
@@ -77,7 +78,7 @@ enum slc_status slc_sorted_cut(const struct slc_row_counts *counts,
                                struct slc_error *err) SLC_NODISCARD;
 void slc_sorted_cuts_destroy(struct slc_sorted_cuts *cuts);
 
-/* Largest memory of cuts of `nnz` nonzeros. */
+/* Largest memory of the cuts of a tensor with `nnz` nonzeros. */
 uint64_t slc_sorted_cuts_memory_bytes(uint64_t nnz);
 
 #endif

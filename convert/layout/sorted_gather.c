@@ -1,10 +1,12 @@
 /*
  * Gathers nonzeros of ranges. A worker decodes a tile, drops nonzeros outside the ranges, forms
  * keys and finds the range of each nonzero, using 24 to 36 bytes of scratch per nonzero of one
- * tile. In its turn it reserves places, and then copies. Most tiles are in a few ranges of rows,
- * because the order of the input layout traverses all modes together.
+ * tile. In its turn, the worker reserves places in the ranges, and then copies the nonzeros there.
+ * Most tiles are in a few ranges of rows, because the order of the input layout traverses all modes
+ * together.
  *
- * Cost per nonzero and scan: decoding, a spread per mode, a look-up, one copy of 16 or 24 bytes.
+ * Cost per nonzero and scan: decoding it, spreading the bits of each coordinate, a look-up, and
+ * copying 16 or 24 bytes.
  */
 #include "convert/layout/sorted_gather.h"
 
@@ -27,35 +29,36 @@ enum {
 struct scratch {
     uint64_t *lo, *hi; /* keys; hi: NULL unless wide */
     double *values;
-    uint32_t *range; /* of each nonzero, relative to `first` */
+    uint32_t *range; /* range of each nonzero, relative to `first` */
     uint32_t count;
     uint64_t first, last; /* ranges that may contain nonzeros of the tile */
     uint32_t *counts;     /* per range */
-    uint64_t *places;     /* per range, after the turn has come: places of its nonzeros */
+    uint64_t *places;     /* per range: places reserved for its nonzeros, set in the tile's turn */
     uint64_t *columns;    /* SLC_KEY_BATCH coordinates of each mode */
 };
 
 struct slc_gather {
-    struct slc_tile_scan_options scan; /* with the rows of the current call */
+    struct slc_tile_scan_options scan; /* options, with the rows of the current call */
     uint64_t ranges_max;
     const struct slc_layout_info *info;
     bool wide;
     struct slc_key_tables tables;
     struct slc_buffer memory;
     struct scratch *scratch;
-    uint64_t *next; /* per range, the place of the next tile .. */
-    uint64_t *end;  /* .. and the end of its places */
+    uint64_t *next; /* per range: place for the next tile */
+    uint64_t *end;  /* per range: end of its places */
 
     /* Arguments of the current call. */
     const struct slc_gather_range *ranges;
     uint64_t count;
     const struct slc_key_columns *out; /* NULL: nothing is copied */
-    unsigned shift; /* the table is indexed by rows from the first one on, shifted */
-    uint32_t table[TABLE_SIZE + 1]; /* range of the first row of each cell, or the one before */
-    bool by_key;                    /* some ranges hold only some keys of their rows */
-    bool bounded;                   /* more nonzeros than the ranges declare are an error */
-    bool overflow;                  /* a range has more */
-    uint64_t chance;                /* of a sample, if one is drawn */
+    unsigned shift;                    /* the table is indexed by (row - first row) >> shift */
+    /* Range of the first row of each cell, or the range before it. */
+    uint32_t table[TABLE_SIZE + 1];
+    bool by_key;     /* some ranges hold only some keys of their rows */
+    bool bounded;    /* more nonzeros than the ranges declare are an error */
+    bool overflow;   /* a range had more nonzeros than it declares */
+    uint64_t chance; /* probability of sampling, if a sample is drawn */
     struct slc_gather_sample *samples;
     uint64_t capacity, drawn;
     struct slc_tile_progress progress; /* nonzeros of all calls */
@@ -149,7 +152,8 @@ void slc_gather_destroy(struct slc_gather *gather)
     slc_free(gather);
 }
 
-/* Finds, among ranges low .. high, the last one that begins at or before `row`, or `low`. */
+/* Finds, among ranges low .. high, the last range that begins at or before `row`; `low` if there is
+ * none. */
 static uint64_t
 find_between(const struct slc_gather *gather, uint64_t row, uint64_t low, uint64_t high)
 {
@@ -165,8 +169,8 @@ find_between(const struct slc_gather *gather, uint64_t row, uint64_t low, uint64
     return low;
 }
 
-/* Finds the range of a row between the first and last row of all ranges; of ranges with the same
- * rows, the last. */
+/* Finds the range of a row that is between the first and the last row of all ranges. If several
+ * ranges have the same rows, finds the last of them. */
 static inline uint64_t find_rows(const struct slc_gather *gather, uint64_t row)
 {
     uint64_t cell = (row - gather->ranges[0].first_row) >> gather->shift;
@@ -199,7 +203,7 @@ static bool find_range(const struct slc_gather *gather, uint64_t row, slc_u128 k
     return key >= gather->ranges[low].first_key && key <= gather->ranges[low].last_key;
 }
 
-/* table[c]: the last range that begins in a cell before c, or the first one. */
+/* table[c]: the last range that begins in a cell before c, or the first range. */
 static void fill_table(struct slc_gather *gather)
 {
     uint64_t first = gather->ranges[0].first_row;
@@ -218,7 +222,7 @@ static void fill_table(struct slc_gather *gather)
     }
 }
 
-/* If one range holds all keys of a row: counts nonzeros from `at` on for their ranges. */
+/* Counts nonzeros, starting at `at`, for their ranges if each range holds all keys of its rows. */
 static void count_by_row(const struct slc_gather *gather,
                          struct scratch *scratch,
                          const uint64_t *rows,
@@ -238,7 +242,8 @@ static void count_by_row(const struct slc_gather *gather,
     }
 }
 
-/* Counts by row and key; drops nonzeros outside all ranges. Returns the number left. */
+/* Counts nonzeros by row and key and drops nonzeros outside all ranges. Returns the number of
+ * nonzeros left. */
 static uint32_t count_by_key(const struct slc_gather *gather,
                              struct scratch *scratch,
                              const uint64_t *rows,
@@ -267,7 +272,7 @@ static uint32_t count_by_key(const struct slc_gather *gather,
     return left - at;
 }
 
-/* Keeps those of nonzeros begin .. begin + count - 1 of a chunk that are in the ranges. */
+/* Keeps those nonzeros among begin .. begin + count - 1 of a chunk that are in the ranges. */
 static void keep_rows(const struct slc_gather *gather,
                       struct scratch *scratch,
                       const struct slc_tile_view *tile,
@@ -284,7 +289,7 @@ static void keep_rows(const struct slc_gather *gather,
     uint32_t at = scratch->count;
 
     for (uint32_t i = begin; i < begin + count; i++) {
-        /* Rows before the first wrap around to more than the span. */
+        /* Rows before the first row wrap around to more than the span. */
         kept[kept_count] = i;
         kept_count += tile->corner[mode] + chunk->offset[mode][i] - first_row <= span;
     }
@@ -311,7 +316,7 @@ static void keep_rows(const struct slc_gather *gather,
     scratch->count += kept_count;
 }
 
-/* Finds the ranges that may contain nonzeros of the tile; false without any. */
+/* Finds the ranges that may contain nonzeros of the tile; false if there are none. */
 static bool meets_ranges(const struct slc_gather *gather,
                          const struct slc_tile_view *tile,
                          struct scratch *scratch)

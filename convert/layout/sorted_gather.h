@@ -1,8 +1,8 @@
 /*
- * Gathers the nonzeros of ranges in memory, under the keys of a layout being built. A scan visits
- * nonzeros in file order. Each tile, in its turn, reserves the next places in the ranges of its
- * nonzeros, and fills them later. The result does not depend on threads: if the keys are those of
- * the file it is in file order, otherwise the caller sorts each range.
+ * Gathers the nonzeros of ranges in memory, with the keys of a layout being built. A scan visits
+ * tiles in file order. Each tile, in its turn, reserves places in the ranges of its nonzeros and
+ * fills them later, concurrently with other tiles. The result therefore does not depend on threads.
+ * If the file has the same keys, each range is in file order; otherwise the caller must sort it.
  */
 #ifndef SLC_CONVERT_SORTED_GATHER_H
 #define SLC_CONVERT_SORTED_GATHER_H
@@ -14,12 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Nonzeros kept together: of some rows, those with keys from first_key to last_key. Neighbouring
- * ranges have either the same rows and other keys, or other rows. */
+/* Nonzeros that are gathered together: those in rows first_row to last_row with keys from first_key
+ * to last_key. Two neighbouring ranges have either the same rows and different keys, or different
+ * rows. */
 struct slc_gather_range {
     uint64_t first_row, last_row;
     slc_u128 first_key, last_key;
-    uint64_t sibling; /* number of ranges before it with the same rows */
+    uint64_t sibling; /* number of preceding ranges with the same rows */
     uint64_t nnz;
 };
 
@@ -31,13 +32,13 @@ struct slc_gather_sample {
 
 struct slc_gather;
 
-/* Memory: scratch for a tile per worker; a call also needs the memory of a scan
+/* Memory of the gatherer: scratch for one tile per worker. A call also needs the memory of a scan
  * (storage/scan/tile_scan.h). */
 uint64_t
 slc_gather_memory_bytes(const struct slc_layout_info *info, unsigned workers, uint64_t ranges_max);
 
-/* `scan`: the file to read and the mode whose coordinates are rows. `keys`: of the layout to be
- * built, borrowed. `ranges_max`: limit of one call. */
+/* `scan`: the file to read and the mode whose coordinates are rows. `keys`: keys of the layout to
+ * be built, borrowed. `ranges_max`: limit of ranges per call. */
 enum slc_status slc_gather_create(const struct slc_tile_scan_options *scan,
                                   const struct slc_key_layout *keys,
                                   uint64_t ranges_max,
@@ -59,8 +60,8 @@ enum slc_status slc_gather_count(struct slc_gather *gather,
                                  uint64_t count,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Samples nonzeros of ranges, each with probability `chance` / 2^64 as a function of its key alone;
- * keeps only the first `capacity`. Errors: those of a scan. */
+/* Samples nonzeros of ranges, each with probability `chance` / 2^64. The choice depends only on
+ * the key. Keeps only the first `capacity` samples. Errors: those of a scan. */
 enum slc_status slc_gather_sample(struct slc_gather *gather,
                                   const struct slc_gather_range *ranges,
                                   uint64_t count,

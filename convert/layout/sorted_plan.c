@@ -11,12 +11,13 @@
 
 enum {
     MIB = 1 << 20,
-    /* Readers, queues of tiles, the allocator's overhead. */
+    /* Allowance for readers, queues of tiles and the allocator's overhead. */
     SMALL_OBJECTS_BYTES = 512 << 10,
-    /* All of fiber-n is one range: cut so that threads share the sort, in pieces near the cache
-     * size. */
+    /* A fiber-n layout is one range. It is cut into ranges of about this size, so that threads
+     * share the sort and each range is close to the cache size. */
     FIBER_RANGE_NNZ = 4 << 20,
-    /* The rest of a range that completes no tile, and as much again for the next one. */
+    /* Smallest area: the rest of a range that completes no tile, and the same for the next range.
+     */
     AREA_NNZ_MIN = 2 * SLC_TILE_NNZ,
     /* Areas of at least this size use huge pages and are multiples of 2 MiB. */
     HUGE_AREA_BYTES = 16 * MIB
@@ -34,7 +35,7 @@ static uint64_t parts_max(const struct slc_layout_info *info)
     return slc_sorted_cuts_memory_bytes(info->nnz) / sizeof(struct slc_sorted_part);
 }
 
-/* The writer's block grows by at most a whole tile, its index and the journal by doubling. */
+/* The writer's block grows by at most a whole tile; its index and journal grow by doubling. */
 static uint64_t writer_bytes(const struct slc_layout_info *info)
 {
     uint64_t tile = slc_encoder_bound(&info->keys, info->codec, SLC_TILE_NNZ);
@@ -76,7 +77,7 @@ uint64_t slc_sorted_memory_min(const struct slc_layout_info *info)
     return need_bytes(info, 1);
 }
 
-/* Chooses the largest number of workers that fits. */
+/* Chooses the largest number of workers that fits in memory. */
 static enum slc_status choose_workers(const struct slc_sorted_options *options,
                                       struct slc_sorted_plan *plan,
                                       struct slc_error *err)
@@ -96,7 +97,7 @@ static enum slc_status choose_workers(const struct slc_sorted_options *options,
         options->layout == SLC_LAYOUT_FIBER ? "fibers of " : "", options->mode + 1);
 }
 
-/* Uses the rest for the area, as far as there are nonzeros. */
+/* Uses the remaining memory for the area, but no more than all nonzeros need. */
 static void divide_memory(const struct slc_sorted_options *options, struct slc_sorted_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(options->reader);
@@ -115,7 +116,7 @@ static void divide_memory(const struct slc_sorted_options *options, struct slc_s
         slc_max_u64(plan->need_bytes, fixed_bytes(info, plan->workers) + plan->area_bytes);
 }
 
-/* Makes one range per partition, but a single one for all pieces of a row. */
+/* Makes one range per partition, but a single range for all pieces of a row. */
 static enum slc_status make_ranges(struct slc_sorted_plan *plan, struct slc_error *err)
 {
     plan->ranges = slc_calloc(plan->cuts.count + 1, sizeof *plan->ranges);
@@ -201,7 +202,8 @@ uint64_t slc_sorted_plan_batch(const struct slc_sorted_plan *plan, uint64_t firs
     return count;
 }
 
-/* The rest left to the next scan is less than a tile, and its size is not known before. */
+/* Assumes that almost a tile is left to the next scan, because the size of this rest is not known
+ * in advance. */
 static void count_batches(struct slc_sorted_plan *plan)
 {
     for (uint64_t first = 0; first < plan->range_count;) {

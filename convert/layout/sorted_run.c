@@ -11,8 +11,8 @@
 
 enum { CHUNK_NNZ = 1024 };
 
-/* The run of the input file is kept if the best run has more than this fraction of its pieces: no
- * sort is needed then. */
+/* The run of the input file is kept if the best run has more than this fraction of the input run's
+ * number of pieces, because then no sort is needed. */
 static const double keep_share = 0.9;
 
 struct worker {
@@ -24,7 +24,8 @@ struct choice {
     const struct slc_tile_scan_options *scan;
     const struct slc_sorted_cuts *cuts;
     const struct slc_layout_info *info;
-    unsigned modes; /* counted: those of the tensor, and the partition if there is space for it */
+    /* Modes counted: the modes of the tensor, and the partition if there is space for it. */
+    unsigned modes;
     struct worker *workers;
     struct slc_tile_progress progress;
 };
@@ -46,7 +47,7 @@ uint64_t slc_sorted_run_memory_bytes(const struct slc_layout_info *info, unsigne
            slc_tile_scan_memory_bytes(info, workers);
 }
 
-/* The last partition that begins at or before `row`. */
+/* The last partition whose first row is at most `row`. */
 static uint64_t partition_of(const struct slc_sorted_cuts *cuts, uint64_t row)
 {
     uint64_t low = 0, high = cuts->count - 1;
@@ -106,7 +107,7 @@ count_tile(void *context, unsigned number, struct slc_tile_view *tile, struct sl
     return status;
 }
 
-/* Chooses by the counts of all workers, already joined into those of the first. */
+/* Chooses by the counts of all workers, which were joined into the counts of the first worker. */
 static struct slc_fiber_run choose_run(const struct choice *choice)
 {
     const struct slc_fiber_counts *counts = &choice->workers[0].counts;

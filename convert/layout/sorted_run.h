@@ -1,7 +1,7 @@
 /*
- * Chooses the fiber run of the keys of a layout sorted-n (base/key.h): the mode whose fibers form
- * the fewest pieces, counted as in convert/build/sort/fibers.h, where partitions cut fibers of mode
- * n. It is usually not mode n, because a partition has few rows.
+ * Chooses the fiber run of the keys of a sorted-n layout (base/key.h): the mode whose fibers form
+ * the fewest pieces. Pieces are counted as in convert/build/sort/fibers.h, except that partitions
+ * also cut the fibers of mode n. For this reason, the chosen mode is usually not mode n.
  */
 #ifndef SLC_CONVERT_SORTED_RUN_H
 #define SLC_CONVERT_SORTED_RUN_H
@@ -16,9 +16,10 @@
 uint64_t slc_sorted_run_memory_bytes(const struct slc_layout_info *info, unsigned workers);
 
 /*
- * Chooses the run for the partitions of scan->mode from all nonzeros, in one scan unless there are
- * very few, and adds the scans to *scans. The result depends only on the nonzeros and the cuts. The
- * run of the input file is kept if another gains little. Errors: those of slc_tile_scan.
+ * Chooses the run for the partitions of scan->mode from all nonzeros, in one scan (or none if there
+ * are very few nonzeros), and adds the number of scans to *scans. The result depends only on the
+ * nonzeros and the cuts. The run of the input file is kept if another run is only slightly better.
+ * Errors: those of slc_tile_scan.
  */
 enum slc_status slc_sorted_run_choose(const struct slc_tile_scan_options *scan,
                                       const struct slc_sorted_cuts *cuts,

@@ -1,8 +1,8 @@
 /*
  * Shortest decimal text of doubles, by the Schubfach method ([Giulietti2020]): scales the rounding
  * interval of the double by a power of ten to 128 bits, so that it holds at most a few integers,
- * and chooses the shortest of them, the closest among equals. The 617 powers of ten of 128 bits are
- * computed once with exact integers instead of being listed.
+ * and chooses the integer with the fewest digits; among equally short integers, the closest. The
+ * 617 powers of ten of 128 bits are computed once with exact integers instead of being listed.
  *
  * Cost: about 30 ns; integers below 2^53 about 10 ns.
  */
@@ -23,7 +23,7 @@ static const char pairs[201] =
 
 static unsigned digits_of(uint64_t value)
 {
-    /* 1233 / 4096 is log10 2 closely enough for 64 bits. */
+    /* 1233 / 4096 approximates log10 2 closely enough for 64 bits. */
     unsigned guess = (64U - (unsigned)__builtin_clzll(value | 1)) * 1233 >> 12;
 
     /* 0 has one digit, like 1; all other powers are even. */
@@ -96,7 +96,7 @@ static void compute_powers(void)
             carry >>= 64;
         }
     }
-    /* floor(floor(x / 10) / 10) = floor(x / 100): the quotients are exact floors all the way. */
+    /* floor(floor(x / 10) / 10) = floor(x / 100), so all quotients are exact floors. */
     down[LIMBS - 1] = UINT64_C(1) << 63;
     for (int k = -1; k >= POWER_MIN; k--) {
         slc_u128 rest = 0;
@@ -120,7 +120,7 @@ static int floor_log2_pow10(int e)
     return (e * 1741647) >> 19;
 }
 
-/* High part of g * c, with a sticky bit for the rest. */
+/* High part of g * c, with a sticky bit for the low part. */
 static uint64_t round_to_odd(slc_u128 g, uint64_t c)
 {
     slc_u128 low = (slc_u128)(uint64_t)g * c;
@@ -164,8 +164,8 @@ static struct decimal shortest(uint64_t fraction, int biased)
     }
 }
 
-/* Writes digits with a point after `before` of them, or after leading zeros, or with an exponent:
- * the shortest form. */
+/* Writes digits in the shortest form: with a point after `before` digits, with leading zeros, or
+ * with an exponent. */
 static unsigned write_digits(char *text, struct decimal decimal)
 {
     char digits[SLC_FORMAT_U64_BYTES];

@@ -1,5 +1,5 @@
-/* Formats numbers as text, fast and independent of the locale. Functions write no terminating zero
- * and return the length. */
+/* Formats numbers as text, independently of the locale. Functions write no terminating zero and
+ * return the length. */
 #ifndef SLC_CONVERT_FORMAT_H
 #define SLC_CONVERT_FORMAT_H
 
@@ -10,7 +10,7 @@
 enum {
     SLC_FORMAT_U64_BYTES = 20,
     SLC_FORMAT_F64_BYTES = 32,
-    /* A .tns row: indices and a value, each with a separator. */
+    /* Longest .tns row: indices and a value, each followed by a separator. */
     SLC_FORMAT_ROW_BYTES = SLC_MAX_ORDER * (SLC_FORMAT_U64_BYTES + 1) + SLC_FORMAT_F64_BYTES + 1
 };
 

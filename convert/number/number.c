@@ -7,10 +7,10 @@
  *   2. mantissa up to 2^53 and power within 10^+-22: both are doubles, one operation rounds once
  *      (Clinger, "How to read floating point numbers accurately", PLDI 1990);
  *   3. power within 10^+-27: 5^27 is below 2^63, so product and quotient are exact in 128 bits,
- * with the remainder as a sticky bit; the conversion of that integer rounds, powers of two are
- * exact;
+ *      with the remainder as a sticky bit; the conversion of that integer rounds, and powers of two
+ *      are exact;
  *   4. anything else: strtod_l in the C locale, on a canonical copy.
- * Seventeen-digit values between 1e-10 and 1e+10, what programs print, end in 3 at the latest.
+ * Values with 17 digits between 1e-10 and 1e+10, as programs print them, need at most step 3.
  */
 #include "convert/number/number.h"
 
@@ -30,11 +30,12 @@ enum {
     /* No double has a rounding boundary with more than 767 significant digits; one more nonzero
      * digit represents all digits after it. */
     CANONICAL_DIGITS_MAX = 800,
-    /* Any number with such a large power, after its digits are normalized, is 0 or infinite. */
+    /* With a power of this size, any number with normalized digits is 0 or infinite. */
     CANONICAL_POWER_MAX = 99999
 };
 
-/* Explicit exponents stop growing here: beyond any text length, so nothing can bring them back. */
+/* Limit of explicit exponents. It exceeds the length of any text, so digits cannot compensate for
+ * such an exponent. */
 static const int64_t exponent_limit = INT64_C(1000000000000000);
 
 const uint64_t slc_powers_of_ten[20] = {UINT64_C(1),
@@ -63,7 +64,7 @@ static const double exact_powers[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,
                                         1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                         1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* 5^k, the largest below 2^63. */
+/* 5^k; the largest is below 2^63. */
 static const uint64_t powers_of_five[28] = {UINT64_C(1),
                                             UINT64_C(5),
                                             UINT64_C(25),
@@ -96,10 +97,10 @@ static const uint64_t powers_of_five[28] = {UINT64_C(1),
 struct decimal {
     uint64_t mantissa; /* the first digits */
     unsigned digits;   /* number of digits, including leading zeros of a chunk: at most 19 */
-    bool any;          /* there was a digit at all */
+    bool any;          /* there was at least one digit */
     bool truncated;    /* a nonzero digit did not fit */
-    int64_t power;     /* of ten, for the mantissa */
-    int64_t exponent;  /* as written after 'e' */
+    int64_t power;     /* power of ten by which the mantissa is multiplied */
+    int64_t exponent;  /* exponent as written after 'e' */
     const char *digits_begin;
     const char *digits_end; /* digits and point, without sign and exponent */
 };
@@ -115,7 +116,7 @@ const char *slc_parse_index_long(const char *text, const char *end, uint64_t *va
         if (digit > 9) {
             break;
         }
-        /* Stopping here keeps the next step below 2^62 + 10: it cannot wrap. */
+        /* Stopping here keeps the next step below 2^62 + 10, so it cannot wrap. */
         if (number > SLC_MAX_MODE_LENGTH / 10) {
             return NULL;
         }
@@ -215,11 +216,12 @@ static bool convert_exactly(uint64_t mantissa, int64_t power, double *value)
         return true;
     }
     if (power > 0) {
-        /* mantissa * 5^power is exact; its conversion rounds; times 2^power is exact. */
+        /* The product mantissa * 5^power is exact, its conversion rounds once, and the
+         * multiplication by 2^power is exact. */
         *value = ldexp((double)((slc_u128)mantissa * powers_of_five[power]), (int)power);
     } else {
-        /* With both top bits set, (m 2^63) / d is in [2^62, 2^64): at least 9 bits more than the 53
-         * of a double, so the remainder may be folded into the last one. */
+        /* If the top bits of both are set, (m 2^63) / d is in [2^62, 2^64). It has at least 9 bits
+         * more than the 53 bits of a double, so the remainder may be merged into the last bit. */
         uint64_t divisor = powers_of_five[-power];
         int mantissa_shift = __builtin_clzll(mantissa);
         int divisor_shift = __builtin_clzll(divisor);
@@ -238,7 +240,7 @@ static locale_t c_locale;
 
 static void make_c_locale(void)
 {
-    /* The C library keeps this locale ready: nothing is allocated, nothing can fail. */
+    /* The C library has this locale built in, so this neither allocates memory nor fails. */
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     assert(c_locale != (locale_t)0);
 }

@@ -1,9 +1,9 @@
 /*
  * Converts decimal digits to integers, eight at a time: the inner loop of text parsing.
  *
- * Eight bytes are loaded as one little-endian word. A test without subtraction finds the number of
- * leading digits, a shift moves them to the end of a string of zeros, and three multiplications
- * combine neighbours. No branch depends on the number of digits, which varies from row to row and
+ * Eight bytes are loaded as one little-endian word. A bit test finds the number of leading digits,
+ * a shift moves them to the end of a string of zeros, and three multiplications combine
+ * neighbouring digits. No branch depends on the number of digits, which varies from row to row and
  * would be mispredicted.
  */
 #ifndef SLC_CONVERT_NUMBER_H
@@ -18,7 +18,8 @@
 
 extern const uint64_t slc_powers_of_ten[20];
 
-/* Returns the number of leading digits in the eight bytes at `text`; *value: their number. */
+/* Returns the number of leading digits in the eight bytes at `text`; *value: the integer that they
+ * form. */
 static inline unsigned slc_digits8(const char *text, uint64_t *value)
 {
     /* Digits become 0 .. 9; adding 0x76 then sets the top bit of every byte above 9. A carry out of
@@ -35,8 +36,9 @@ static inline unsigned slc_digits8(const char *text, uint64_t *value)
     return digits;
 }
 
-/* slc_parse_f64 of `bytes` bytes for the most frequent numbers: up to eight digits with or without
- * a point. Always reads eight bytes of `text`. False for anything else, numeric or not. */
+/* Fast variant of slc_parse_f64 for the most frequent numbers: `bytes` bytes with up to eight
+ * digits, with or without a decimal point. Always reads eight bytes of `text`. Returns false for
+ * all other text, even if it is a number. */
 static inline bool slc_parse_short_f64(const char *text, size_t bytes, double *value)
 {
     uint64_t t, other;
@@ -45,7 +47,7 @@ static inline bool slc_parse_short_f64(const char *text, size_t bytes, double *v
     if (bytes - 1 >= 8) {
         return false;
     }
-    /* Moves the text to the end, after zeros; see slc_digits8. */
+    /* Moves the text to the end of a string of zeros, as in slc_digits8. */
     t = (slc_load_u64(text) ^ UINT64_C(0x3030303030303030)) << 8 * (8 - bytes);
     other = ((t + UINT64_C(0x7676767676767676)) | t) & UINT64_C(0x8080808080808080);
     if (other != 0) {
@@ -55,26 +57,26 @@ static inline bool slc_parse_short_f64(const char *text, size_t bytes, double *v
         if ((other & (other - 1)) != 0 || (t >> 8 * at & 0xff) != ('.' ^ '0') || bytes == 1) {
             return false;
         }
-        /* Closes the gap of the point: digits before it move up. */
+        /* Removes the decimal point: the digits before it move up by one. */
         t = behind | (t & ((UINT64_C(1) << 8 * at) - 1)) << 8;
         fraction = 7 - at;
     }
     t = (t * 10 + (t >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
     t = (t * 100 + (t >> 16)) & UINT64_C(0x0000ffff0000ffff);
     t = (t * 10000 + (t >> 32)) & UINT64_C(0xffffffff);
-    /* Both are exact doubles: one division rounds once. */
+    /* Both operands are exact doubles, so the division is the only rounding. */
     *value = fraction > 0 ? (double)t / (double)slc_powers_of_ten[fraction] : (double)t;
     return true;
 }
 
 /*
  * Parses a decimal floating-point number from [text, end), correctly rounded and independent of the
- * locale. Returns the first byte after it, or NULL without a number. Always the result of strtod;
- * fast path for up to 19 digits and exponents within +-22.
+ * locale. Returns the first byte after it, or NULL if there is no number. The result always equals
+ * that of strtod. Numbers with up to 19 digits and exponents within +-22 take a fast path.
  */
 const char *slc_parse_f64(const char *text, const char *end, double *value);
 
-/* slc_parse_index for any number of digits and any distance to the end. */
+/* Slow path of slc_parse_index, for any number of digits and any distance to the end. */
 const char *slc_parse_index_long(const char *text, const char *end, uint64_t *value);
 
 /* Parses decimal digits from [text, end). Returns the first byte after them, or NULL if there are

@@ -54,7 +54,7 @@ static void pass_report(struct slc_state *state, bool reading, struct slc_builde
     }
 }
 
-/* Whether a fault means that files are missing or damaged, so that the state is unusable. */
+/* True if a fault means that files are missing or damaged, so that the state is unusable. */
 static bool is_unusable(const struct slc_error *fault)
 {
     return fault->status == SLC_ERR_FORMAT || fault->status == SLC_ERR_DAMAGED ||
@@ -72,7 +72,7 @@ pass_fault(const struct slc_error *fault, enum slc_status status, struct slc_err
     return status;
 }
 
-/* The hash of the manifest in `folder`; 0 without one. */
+/* The hash of the manifest in `folder`; 0 if there is no manifest. */
 static enum slc_status hash_manifest(const struct slc_files *files,
                                      const char *folder,
                                      uint64_t *hash,
@@ -143,7 +143,8 @@ static enum slc_status remove_inner(const struct slc_build_folder *folder, struc
     return status;
 }
 
-/* Replaces the plain store by the one to be published, and records it like the plain one. */
+/* Relabels the store: replaces the plain store with the store to be published, and records it like
+ * the plain store. */
 static enum slc_status renumber_store(struct complete *complete, struct slc_error *err)
 {
     bool apart = false;
@@ -195,7 +196,7 @@ static enum slc_status finish_steps(struct complete *complete, struct slc_error 
     SLC_THEN(status, add_layouts(complete, err));
     SLC_THEN(status, slc_build_folder_publish(complete->folder, err));
     if (status == SLC_OK && complete->recorded) {
-        /* The store is in place; an extra file does no harm. */
+        /* The store has its final name; an extra file does no harm. */
         code = files->unlink(files->self, path);
         if (code < 0) {
             slc_log(SLC_LOG_WARNING, "%s is left over and can be removed: %s", path,
@@ -225,7 +226,8 @@ static void report_store(const struct slc_store *store, struct slc_builder_repor
                                                   .value_type = info->value_type};
 }
 
-/* Whether all files listed in the manifest of this hash are in `folder` and have valid headers. */
+/* Checks if the manifest in `folder` has this hash and all files that it lists exist and have valid
+ * headers. */
 static enum slc_status is_whole(const struct slc_builder_options *options,
                                 const char *folder,
                                 uint64_t manifest_hash,
@@ -263,7 +265,7 @@ static enum slc_status is_whole(const struct slc_builder_options *options,
     return pass_fault(&fault, status, err);
 }
 
-/* Reads the state in `folder`. *sound: it belongs to this build. */
+/* Reads the state in `folder`. *sound: the state belongs to this build. */
 static enum slc_status read_state(struct slc_complete_left *left,
                                   const char *folder,
                                   uint64_t *manifest_hash,
@@ -290,7 +292,7 @@ static enum slc_status read_state(struct slc_complete_left *left,
     return status;
 }
 
-/* Whether the state in `folder` belongs to this build, and its store is complete: *taken. */
+/* Sets *taken if the state in `folder` belongs to this build and its store is complete. */
 static enum slc_status
 check_store(struct slc_complete_left *left, const char *folder, bool *taken, struct slc_error *err)
 {
@@ -302,7 +304,7 @@ check_store(struct slc_complete_left *left, const char *folder, bool *taken, str
     if (status != SLC_OK || !*taken) {
         return status;
     }
-    /* A killed run may not have synced the files that this run builds on. */
+    /* This run relies on these files, which a killed run may not have synced. */
     SLC_TRY(slc_name_sync(files, folder, err));
     code = files->sync_folder(files->self, folder);
     SLC_TRY(code < 0 ? slc_fail_errno(err, -code, folder, "syncing the folder") : SLC_OK);
@@ -312,7 +314,7 @@ check_store(struct slc_complete_left *left, const char *folder, bool *taken, str
     return is_whole(left->options, folder, hash, &left->report, taken, err);
 }
 
-/* "OUTPUT.suffix" in new memory, or NULL without memory. */
+/* "OUTPUT.suffix", newly allocated, or NULL if out of memory. */
 static char *output_path(const struct slc_builder_options *options, const char *suffix)
 {
     size_t length = strlen(options->output);
@@ -328,7 +330,7 @@ static char *output_path(const struct slc_builder_options *options, const char *
     return path;
 }
 
-/* Looks for a store that has its final name already. */
+/* Looks for a store that already has its final name. */
 static enum slc_status
 find_placed(struct slc_complete_left *left, bool *found, struct slc_error *err)
 {
@@ -450,7 +452,7 @@ enum slc_status slc_complete_left_finish(struct slc_complete_left *left, struct 
     return status;
 }
 
-/* Whether the finished work is worth the syncs that protect it from a crash. */
+/* True if the finished work is worth the syncs that protect it from a crash. */
 static bool is_worth_recording(const struct slc_builder *builder)
 {
     return builder->completable &&
@@ -458,8 +460,8 @@ static bool is_worth_recording(const struct slc_builder *builder)
             slc_seconds_since(builder->start_ns) >= slc_build_interval(builder));
 }
 
-/* Records that the store is complete. After a commit this must succeed, because the commit is then
- * dropped. Without a commit a failure is ignored: it matters only if a later step fails as well. */
+/* Records that the store is complete. After a commit, this must succeed, because the commit is then
+ * dropped. Without a commit, a failure is ignored: it matters only if a later step fails, too. */
 static enum slc_status record_if_worthwhile(const struct slc_builder *builder,
                                             struct complete *complete,
                                             struct slc_error *err)

@@ -3,7 +3,7 @@
 #include "base/error/log.h"
 #include "convert/layout/relayout.h"
 
-/* Adds a layout unless it exists. *left_out: memory was too small. */
+/* Adds a layout unless it exists. *left_out is set if memory was too small. */
 static enum slc_status add_layout(struct slc_relayout *layouts,
                                   const struct slc_build_layout *requested,
                                   bool *left_out,
@@ -36,8 +36,8 @@ enum slc_status slc_build_layouts(const struct slc_builder_options *options,
 {
     const struct slc_relayout_options open = {.files = options->files,
                                               .store = folder,
-                                              /* Budget of the whole process, unlike that of the
-                                               * builder. */
+                                              /* The budget of the whole process; the builder's
+                                               * budget is only a part. */
                                               .memory_bytes =
                                                   options->memory_bytes + options->caller_bytes,
                                               .workers = options->workers,

@@ -1,14 +1,14 @@
 /*
  * Numbers indices by frequency with a counting sort that replaces each count by its number. A table
  * of all possible counts would be too large, but only a few indices can have large counts, because
- * all counts sum to the nonzeros: those are sorted separately.
+ * the sum of all counts is the number of nonzeros. Indices with large counts are sorted separately.
  */
 #include "convert/publish/frequency.h"
 
 #include "base/memory/memory.h"
 #include "convert/build/sort/heap_sort.h"
 
-enum { COUNTS = 1 << 16 /* a table of 256 KiB; larger counts are sorted */ };
+enum { COUNTS = 1 << 16 /* a table of 256 KiB; indices with larger counts are sorted */ };
 
 struct heavy {
     uint32_t count;
@@ -29,7 +29,7 @@ uint64_t slc_frequency_memory_bytes(uint64_t nnz)
     return COUNTS * sizeof(uint32_t) + (nnz / COUNTS + 1) * sizeof(struct heavy);
 }
 
-/* Counts the indices with each count below COUNTS; returns the number of the others. */
+/* Counts the indices for each count below COUNTS; returns the number of all other indices. */
 static uint32_t count_frequencies(const struct slc_labels *labels, uint32_t *histogram)
 {
     uint32_t heavies = 0;
@@ -56,7 +56,7 @@ static void collect_heavies(const struct slc_labels *labels, struct heavy *heavi
     slc_heap_sort(heavies, count, sizeof *heavies, heavy_less, NULL);
 }
 
-/* Converts numbers of indices per count to the first label of each count. */
+/* Converts the number of indices with each count to the first label for this count. */
 static void convert_to_labels(uint32_t *histogram, uint32_t first)
 {
     for (uint32_t count = COUNTS; count-- > 0;) {

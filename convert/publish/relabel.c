@@ -1,11 +1,11 @@
 /*
- * Relabels by frequency, in two scans of the finished store: one counts the occurrences of each
- * index and draws a sample, the other pushes all nonzeros with their new coordinates to a second
- * builder. If the result is larger, which is due to large permutations, the second scan is repeated
- * without those.
+ * Relabels by frequency, in two scans of the finished store: the first scan counts the occurrences
+ * of each index and draws a sample; the second scan pushes all nonzeros with their new coordinates
+ * to a second builder. If the result is larger, which is due to large permutations, the second scan
+ * is repeated without relabelling those modes.
  *
- * Invariant: until the last step the store in the folder is complete. That step moves files one by
- * one, so it can be repeated from any point.
+ * Invariant: until the last step, the store in the folder is complete. The last step moves files
+ * one by one and can be repeated after an interruption at any point.
  */
 #include "convert/publish/relabel.h"
 
@@ -27,12 +27,13 @@
 enum {
     SAMPLE_ROWS = 16384,
     SMALL_OBJECTS_BYTES = 256 << 10,
-    /* The next run with the budget reported here may start with a few more resident pages. */
+    /* Reserve in the reported budget, because the next run may start with a few more resident
+     * pages. */
     NEXT_BYTES = 1 << 20,
     /*
-     * A permutation of more than 1 / HEAVY_SHARE of all coordinates is heavy. When relabelling paid
-     * off on real tensors, each permutation was up to 4 % of the coordinates; otherwise from 6 %
-     * on.
+     * A permutation is heavy if its bytes exceed 1 / HEAVY_SHARE of the bytes of all coordinates.
+     * On real tensors for which relabelling was worthwhile, each permutation was at most 4 % of the
+     * coordinates; on the other tensors, at least 6 %.
      */
     HEAVY_SHARE = 20,
     /* Manifest entry of a permutation, rounded up. */
@@ -83,8 +84,9 @@ static uint64_t sample_bytes(const struct relabelling *r)
     return r->info->order * (uint64_t)SAMPLE_ROWS * sizeof(uint64_t);
 }
 
-/* A permutation as large as all coordinates together cannot be paid for by shorter coordinates.
- * Skipping such modes also saves memory for large modes with few nonzeros. */
+/* False if the permutation is as large as all coordinates together, because shorter coordinates
+ * cannot compensate for that. Skipping such modes also saves memory for large modes with few
+ * nonzeros. */
 static bool is_candidate(const struct relabelling *r, unsigned mode)
 {
     uint64_t bytes = slc_labels_file_bytes(r->info->dims[mode]);
@@ -92,7 +94,8 @@ static bool is_candidate(const struct relabelling *r, unsigned mode)
     return bytes > 0 && bytes < r->report->summary.index_bytes;
 }
 
-/* Divides memory: labels first, then as many workers as fit with a builder, which gets the rest. */
+/* Divides memory: labels first, then as many workers as fit in addition to a builder; the builder
+ * gets the rest. */
 static enum slc_status divide_memory(struct relabelling *r, struct slc_error *err)
 {
     struct slc_builder_options least = *r->options;
@@ -222,7 +225,7 @@ create_builder(struct relabelling *r, const char *path, struct slc_error *err)
     struct slc_builder_options build = *r->options;
     struct slc_entries sample = {.order = r->info->order, .count = (uint32_t)r->sampled};
 
-    r->builder = NULL; /* the one of an earlier attempt no longer exists */
+    r->builder = NULL; /* the builder of an earlier attempt no longer exists */
     build.output = path;
     build.overwrite = false;
     build.duplicates = SLC_DUPLICATES_ERROR;
@@ -233,7 +236,7 @@ create_builder(struct relabelling *r, const char *path, struct slc_error *err)
     build.layout_count = 0;
     build.publishing = NULL;
     build.progress = NULL;
-    build.resumable = build.completable = false; /* the folder of the outer build is */
+    build.resumable = build.completable = false; /* only the outer build is resumable */
     build.memory_bytes = r->build_bytes;
     build.workers = r->workers;
     for (unsigned n = 0; n < r->info->order; n++) {
@@ -305,8 +308,8 @@ static void drop_mode(struct relabelling *r, unsigned mode)
     r->report->relabel.verdict[mode] = SLC_RELABEL_TOO_LARGE;
 }
 
-/* After the store became larger with all modes renumbered: drops the modes with the heaviest
- * permutations. Returns whether other modes remain, so that another attempt is worthwhile. */
+/* Called if the store became larger with all modes renumbered: drops the modes with heavy
+ * permutations. Returns true if other modes remain, so that another attempt is worthwhile. */
 static bool drop_heavy_modes(struct relabelling *r)
 {
     uint64_t limit = r->report->relabel.plain_index_bytes / HEAVY_SHARE;
@@ -322,7 +325,7 @@ static bool drop_heavy_modes(struct relabelling *r)
     return given_up > 0 && left > 0;
 }
 
-/* Builds a second store and keeps it if it is smaller: *kept. */
+/* Builds a second store; if it is smaller, keeps it and sets *kept. */
 static enum slc_status
 try_relabelled(struct relabelling *r, const char *path, bool *kept, struct slc_error *err)
 {
@@ -344,7 +347,8 @@ try_relabelled(struct relabelling *r, const char *path, bool *kept, struct slc_e
     return slc_folder_remove(r->store.files, path, err);
 }
 
-/* Tries all modes, then those with light permutations, then none. */
+/* Tries all modes, then only the modes with light permutations. If neither makes the store smaller,
+ * keeps the plain store. */
 static enum slc_status
 choose_smallest(struct relabelling *r, const char *path, bool *kept, struct slc_error *err)
 {
@@ -432,7 +436,7 @@ static int record_name(void *context, const char *name, char kind)
     return 0;
 }
 
-/* Moves a file from one folder to the other, replacing an existing one. */
+/* Moves a file from one folder to the other and replaces an existing file. */
 static enum slc_status move_file(const struct slc_files *files,
                                  const char *from,
                                  const char *to,

@@ -11,13 +11,14 @@
 
 /*
  * `folder` holds a finished store in the numbering of the input that no other run uses yet. Builds
- * it again with new numbers within the limits of `options` (temp_folder, max_temp, memory_bytes,
- * workers). If all files together are then smaller, including permutations and manifest, the new
- * store is complete in FOLDER/relabelled.slc and *apart is set, for slc_relabel_install. Otherwise
- * the folder holds only the original store. Fills in report->relabel, and report->summary if the
- * new store is kept. Memory: 4 bytes per index of every renumbered mode, in addition to the second
- * sort. Errors: SLC_ERR_BUDGET naming the smallest sufficient memory; those of the builder. The
- * contents of the folder may then be removed.
+ * the store again with new numbers, within the limits of `options` (temp_folder, max_temp,
+ * memory_bytes, workers). If all its files together, including permutations and manifest, are
+ * smaller, the new store is complete in FOLDER/relabelled.slc and *apart is set, for
+ * slc_relabel_install. Otherwise the folder holds only the original store. Fills in
+ * report->relabel, and report->summary if the new store is kept. Memory: 4 bytes per index of every
+ * renumbered mode, in addition to the second sort. Errors: SLC_ERR_BUDGET naming the smallest
+ * sufficient memory; errors of the builder. After an error, the contents of the folder may be
+ * removed.
  */
 enum slc_status slc_relabel_store(const struct slc_builder_options *options,
                                   const char *folder,
@@ -25,8 +26,9 @@ enum slc_status slc_relabel_store(const struct slc_builder_options *options,
                                   bool *apart,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Moves the store in FOLDER/relabelled.slc, or its files that are not moved yet, to replace the one
- * in `folder`. Errors: SLC_ERR_IO; the call can be repeated after an error. */
+/* Replaces the store in `folder` with the store in FOLDER/relabelled.slc by moving its files,
+ * except for files that are already moved. Errors: SLC_ERR_IO; the call can be repeated after an
+ * error. */
 enum slc_status slc_relabel_install(const struct slc_files *files,
                                     const char *folder,
                                     struct slc_error *err) SLC_NODISCARD;

@@ -1,4 +1,4 @@
-/* Copies names of indices and titles of modes to a store that is made from another one. */
+/* Copies names of indices and titles of modes to a store that is made from another store. */
 #ifndef SLC_CONVERT_NAMES_CARRY_H
 #define SLC_CONVERT_NAMES_CARRY_H
 
@@ -16,12 +16,13 @@ struct slc_names_carry {
     unsigned names_count;
     struct slc_store_names names[SLC_MAX_ORDER];
     char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES];
-    unsigned modes[SLC_MAX_ORDER];   /* mode k of the new store is mode modes[k] of the old one */
-    const struct slc_ranges *ranges; /* by mode of the old store: the indices kept and renumbered;
-                                        NULL, or an empty range: all, unchanged. Borrowed */
+    unsigned modes[SLC_MAX_ORDER]; /* mode k of the new store is mode modes[k] of the old store */
+    /* Per mode of the old store: the indices that are kept and renumbered; NULL or an empty
+     * range: all indices, not renumbered. Borrowed. */
+    const struct slc_ranges *ranges;
 };
 
-/* Carries all names of the store in the folder, unchanged. */
+/* Initializes `carry` to copy all names of the store in the folder unchanged. */
 void slc_names_carry_init(struct slc_names_carry *carry,
                           const struct slc_files *files,
                           const char *store,
@@ -35,11 +36,11 @@ uint64_t slc_names_carry_touched(const struct slc_names_carry *carry);
 uint64_t
 slc_names_carry_length(const struct slc_names_carry *carry, unsigned order, const uint64_t *dims);
 
-/* The names that the old store has for a mode of its own; NULL: none. Borrowed. */
+/* The names of a mode of the old store; NULL: none. Borrowed. */
 const struct slc_store_names *slc_names_carry_find(const struct slc_names_carry *carry,
                                                    unsigned mode);
 
-/* slc_names_carry for mode `mode` of the new store only. */
+/* Like slc_names_carry, for mode `mode` of the new store only. */
 enum slc_status slc_names_carry_mode(const struct slc_names_carry *carry,
                                      unsigned mode,
                                      const char *folder,

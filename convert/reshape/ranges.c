@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Parses a number from 1, as an index from 0, and advances *text. False without one. */
+/* Parses a number from 1 into an index from 0, and advances *text. Returns false if there is no
+ * valid number. */
 static bool parse_index(const char **text, uint64_t *index)
 {
     uint64_t number = 0;

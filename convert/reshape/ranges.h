@@ -1,4 +1,4 @@
-/* Ranges of the indices that are kept of a mode. */
+/* Ranges of indices that are kept in a mode. */
 #ifndef SLC_CONVERT_RANGES_H
 #define SLC_CONVERT_RANGES_H
 
@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* More ranges are better handled by several slices. */
+/* Limit of ranges per mode. For more ranges, several slices are better. */
 enum { SLC_RANGES_MAX = 256 };
 
 /* Indices of a mode, from 0: ascending, disjoint ranges. count 0: all indices. */

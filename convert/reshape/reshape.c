@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum {
-    /* Records, paths, first pages of stacks. */
+    /* Allowance for records, paths and first pages of stacks. */
     OVERHEAD_BYTES = 1 << 20
 };
 
@@ -25,7 +25,7 @@ struct reshaping {
     struct slc_reshape_report *report;
     struct slc_store_push push;
     struct slc_names_carry names;
-    struct slc_ranges *ranges; /* of each mode, clipped to its size */
+    struct slc_ranges *ranges; /* ranges of each mode, clipped to the mode size */
     unsigned modes[SLC_MAX_ORDER];
     struct slc_builder *builder;
     uint64_t rows_seen;
@@ -165,7 +165,8 @@ push_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc
     return entries.count > 0 ? slc_builder_push(r->builder, worker, &entries, err) : SLC_OK;
 }
 
-/* Uses as many of the requested workers as fit with the smallest builder, which gets the rest. */
+/* Uses as many of the requested workers as fit in addition to the smallest builder; the builder
+ * gets the rest. */
 static enum slc_status divide_memory(const struct reshaping *r,
                                      uint64_t budget_bytes,
                                      struct slc_builder_options *build,
@@ -248,7 +249,7 @@ build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
         slc_builder_abandon(r->builder);
         return status;
     }
-    /* Free this memory before everything is sorted. */
+    /* Free this memory before the sort. */
     slc_store_push_close(&r->push);
     (void)snprintf(origin.source, sizeof origin.source, "%s", options->store);
     (void)snprintf(origin.dialect, sizeof origin.dialect, "%s", options->verb);
@@ -315,7 +316,7 @@ struct forecasting {
     struct slc_reshape_forecast *forecast;
 };
 
-/* Keeps the sampled nonzeros of the result, as they are pushed. */
+/* Keeps the sampled nonzeros that belong to the result, in the form in which they are pushed. */
 static void keep_sample(const struct reshaping *r,
                         const struct slc_store_sample *sample,
                         struct slc_entries *entries)
@@ -330,8 +331,8 @@ static void keep_sample(const struct reshaping *r,
     }
 }
 
-/* The bytes of a nonzero are those of the store. If values or the codec change, they are scaled by
- * the ratio for a tile of the sample, which is encoded both ways. */
+/* Assumes the store's bytes per nonzero. If values or the codec change, they are scaled by the
+ * ratio for a tile of the sample that is encoded in both ways. */
 static enum slc_status estimate_store(const struct reshaping *r,
                                       struct slc_build_job *job,
                                       double *values,
@@ -357,7 +358,7 @@ static enum slc_status estimate_store(const struct reshaping *r,
     if (status == SLC_OK && old.store_bytes > 0 && f->built.store_bytes > 0) {
         ratio = (double)f->built.store_bytes / (double)old.store_bytes;
     }
-    /* Even for few nonzeros: pages before and after the blocks, and the manifest. */
+    /* Needed even for few nonzeros: pages before and after the blocks, and the manifest. */
     f->built.store_bytes =
         4 * SLC_PAGE_BYTES + f->names_bytes +
         (uint64_t)(ratio * (double)info->file_bytes * (double)f->kept / (double)f->nnz);
@@ -381,7 +382,7 @@ static enum slc_status forecast_build(struct reshaping *r,
         return status;
     }
     keep_sample(r, sample, &entries);
-    /* If the sample has none, assume half of one. */
+    /* If no sampled nonzero is kept, assume half a nonzero. */
     f->kept = (uint64_t)((entries.count > 0 ? (double)entries.count : 0.5) / sample->count *
                          (double)f->nnz);
     f->scan_seconds = trial.decode_seconds * (double)f->nnz / build->workers;

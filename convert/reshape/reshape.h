@@ -1,7 +1,8 @@
 /*
- * `sluice slice` and `sluice permute`: makes a store from some indices of another store's modes, or
- * with its modes in another order. All nonzeros are pushed to a builder, in bounded memory. The
- * result has the same bytes as a store converted from the text of the remaining nonzeros.
+ * `sluice slice` and `sluice permute`: makes a store from some indices of another store, or with
+ * the modes of another store in a new order. All nonzeros are pushed to a builder, in bounded
+ * memory. The result has the same bytes as a store converted from the text of the remaining
+ * nonzeros.
  */
 #ifndef SLC_CONVERT_RESHAPE_H
 #define SLC_CONVERT_RESHAPE_H
@@ -19,16 +20,19 @@ struct slc_reshape_options {
     const struct slc_files *files;
     const char *store;
     const char *output;
-    const char *verb;                /* "slice": the dialect recorded in the manifest */
-    const struct slc_ranges *ranges; /* by mode of `store`, SLC_MAX_ORDER; NULL: all indices */
-    bool from_zero;      /* messages count modes and indices from 0, as programs do; else from 1 */
-    bool keep_indices;   /* else the remaining indices are renumbered */
-    unsigned mode_count; /* 0: modes keep their order */
+    const char *verb; /* "slice": the dialect recorded in the manifest */
+    /* one per mode of `store`, SLC_MAX_ORDER in total; NULL: all indices */
+    const struct slc_ranges *ranges;
+    bool from_zero; /* messages count modes and indices from 0, as programs do; otherwise from 1 */
+    /* Keep the numbers of the remaining indices; otherwise they are renumbered. */
+    bool keep_indices;
+    unsigned mode_count;           /* 0: modes keep their order */
     unsigned modes[SLC_MAX_ORDER]; /* mode k of the result is mode modes[k] of `store` */
     struct slc_transforms transforms;
     enum slc_codec codec; /* 0: the codec of `store` */
     enum slc_relabel relabel;
-    bool keep_numbering; /* by frequency if `store` has a relabelled mode; `relabel` is ignored */
+    /* Ignore `relabel`: number by frequency if `store` has a relabelled mode. */
+    bool keep_numbering;
     enum slc_fibers fibers;
     struct slc_fiber_run run;
     uint64_t block_bytes;
@@ -51,9 +55,9 @@ struct slc_reshape_report {
 };
 
 /*
- * Memory: memory_bytes bounds everything; SLC_ERR_BUDGET names the smallest budget that works.
- * Errors: SLC_ERR_USAGE if a mode or an index does not exist, those of the store, and of the
- * builder; after an error, nothing remains on disk.
+ * Memory: memory_bytes is the limit for the whole process; SLC_ERR_BUDGET names the smallest budget
+ * that works. Errors: SLC_ERR_USAGE if a mode or an index does not exist, errors of the store, and
+ * of the builder; after an error, nothing remains on disk.
  */
 enum slc_status slc_reshape(const struct slc_reshape_options *options,
                             struct slc_reshape_report *report,
@@ -63,16 +67,18 @@ enum slc_status slc_reshape(const struct slc_reshape_options *options,
 struct slc_reshape_forecast {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    uint64_t nnz, kept;               /* of the store; of the result, estimated from a sample */
-    uint64_t read_bytes, names_bytes; /* names are read, and written to the result */
-    /* Memory: process and names; the same plus a scan, while nonzeros are read. */
+    uint64_t nnz, kept; /* nonzeros of the store; nonzeros of the result, estimated from a sample */
+    uint64_t read_bytes, names_bytes; /* bytes read, and bytes of names read and written */
+    /* Memory of process and names; the same plus a scan, while nonzeros are read. */
     uint64_t fixed_bytes, scan_bytes;
-    struct slc_build_forecast built; /* in addition; store_bytes is scaled from the store */
-    double scan_seconds;             /* of all workers together */
+    /* Memory in addition to fixed_bytes; store_bytes is scaled from the size of the store. */
+    struct slc_build_forecast built;
+    double scan_seconds; /* of all workers together */
 };
 
-/* Writes nothing. `seconds`: approximate length of a trial on some tiles. Errors: those of
- * slc_reshape before it writes, including SLC_ERR_BUDGET, and of reading the store. */
+/* Writes nothing. `seconds`: approximate length of a trial on some tiles. Errors: those that
+ * slc_reshape reports before it writes, including SLC_ERR_BUDGET, and errors of reading the store.
+ */
 enum slc_status slc_reshape_forecast(const struct slc_reshape_options *options,
                                      double seconds,
                                      struct slc_reshape_forecast *forecast,

@@ -13,7 +13,8 @@
 struct slc_store_push {
     struct slc_store store;
     const struct slc_layout_info *info;
-    struct slc_labels labels[SLC_MAX_ORDER]; /* back to the input's indices; empty: equal */
+    /* Map to the indices of the input; empty if they are equal. */
+    struct slc_labels labels[SLC_MAX_ORDER];
 };
 
 /* Owns: slc_store_push_close, which accepts an all-zero struct. Errors: slc_store_open_within. */
@@ -27,7 +28,7 @@ void slc_store_push_close(struct slc_store_push *push);
 /* Memory of the open store, its labels and a scan by this number of workers. */
 uint64_t slc_store_push_bytes(const struct slc_store_push *push, unsigned workers);
 
-/* Reads the labels and passes all nonzeros to `fn` under the indices of the input, as
+/* Reads the labels and passes all nonzeros to `fn` with the indices of the input, like
  * slc_store_scan. */
 enum slc_status slc_store_push_scan(struct slc_store_push *push,
                                     unsigned workers,
@@ -37,7 +38,7 @@ enum slc_status slc_store_push_scan(struct slc_store_push *push,
                                     struct slc_error *err) SLC_NODISCARD;
 
 /* Reads the labels and runs a trial (store_trial.h) whose sample has the indices of the input.
- * Errors: those of both. */
+ * Errors: those of slc_store_labels and slc_store_trial. */
 enum slc_status slc_store_push_try(struct slc_store_push *push,
                                    double seconds,
                                    struct slc_store_sample *sample,

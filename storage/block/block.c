@@ -24,7 +24,7 @@ struct check {
     struct slc_error *err;
 };
 
-/* Sums over the directory, compared with the index. */
+/* Totals of the directory, which are compared with the index. */
 struct directory_totals {
     uint64_t nnz;
     uint64_t next_data;
@@ -49,7 +49,7 @@ static enum slc_status check_hash(struct check *check)
     return SLC_OK;
 }
 
-/* Every field of the block header repeats a known value. */
+/* Checks the block header, in which every field repeats a known value. */
 static enum slc_status check_header(struct check *check)
 {
     const struct slc_block_entry *entry = &check->view->entry;
@@ -133,7 +133,7 @@ static enum slc_status check_tile(struct check *check,
     return SLC_OK;
 }
 
-/* Checks the coordinate ranges of a tile and extends those of the directory. */
+/* Checks the coordinate ranges of a tile and extends the directory's ranges to include them. */
 static enum slc_status check_tile_ranges(struct check *check,
                                          uint32_t index,
                                          const struct slc_tile_entry *tile,
@@ -272,7 +272,7 @@ enum slc_status slc_block_check(const struct slc_layout_info *info,
     return status;
 }
 
-/* Whether the values that check_header and check_directory rely on are possible. */
+/* True if the values on which check_header and check_directory rely are possible. */
 static bool entry_possible(const struct slc_layout_info *info, const struct slc_block_entry *entry)
 {
     uint64_t least = slc_tile_entry_offset(info->order, entry->tile_count) +

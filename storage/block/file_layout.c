@@ -124,7 +124,7 @@ void slc_index_entry_decode(const uint8_t *bytes, unsigned order, struct slc_blo
     }
 }
 
-/* Checks identity and version, which decide whether the rest of the page has a meaning. */
+/* Checks magic number and version, without which the rest of the page has no meaning. */
 static enum slc_status check_identity(const uint8_t *page, uint64_t *at, struct slc_error *err)
 {
     uint64_t hash = slc_hash64(page, SLC_HEADER_HASH);
@@ -195,7 +195,8 @@ static enum slc_status check_run(const uint8_t *page,
     return SLC_OK;
 }
 
-/* Checks the content sum's fiber run: the file's own, unless a reserved bit announces another. */
+/* Checks the fiber run of the content sum. It is the fiber run of the file, unless a reserved bit
+ * announces another. */
 static enum slc_status check_content_run(const uint8_t *page,
                                          struct slc_layout_info *info,
                                          uint64_t *at,
@@ -322,8 +323,8 @@ static enum slc_status check_zeros(const uint8_t *page, uint64_t *at, struct slc
 }
 
 /*
- * Compares the counts with each other and with the file size. Afterwards no size exceeds the
- * file's, so memory allocated for them is bounded by the actual bytes on disk.
+ * Compares the counts with each other and with the file size. Afterwards, no size exceeds the file
+ * size, so memory allocated for these sizes is bounded by the actual bytes on disk.
  */
 static enum slc_status check_sizes(const struct slc_file_header *header,
                                    uint64_t file_bytes,

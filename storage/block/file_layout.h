@@ -84,7 +84,8 @@ static inline uint64_t slc_index_entry_bytes(unsigned order)
 /* Partition flag: the partition continues the row of the previous partition. */
 #define SLC_PARTITION_CONTINUED UINT32_C(1)
 
-/* Whether keys keep ascending from a block of partition `before` to the next block, `next`. */
+/* True if keys must keep ascending from a block in partition `before` to the next block, in
+ * partition `next`. */
 static inline bool slc_keys_ascend_across(const struct slc_layout_info *info,
                                           uint32_t before,
                                           const struct slc_block_entry *next)
@@ -98,9 +99,8 @@ enum slc_status slc_block_check(const struct slc_layout_info *info,
                                 bool verified,
                                 struct slc_error *err) SLC_NODISCARD;
 /*
- * Whether block number `block`, whose hash is entry->hash, matches its entry; for entries that were
- * not checked as part of an index. On true, *last_key is the last key of its nonzeros. Threads:
- * any.
+ * True if block number `block`, whose hash is entry->hash, matches its entry. For entries that were
+ * not checked as part of an index. If true, *last_key is the last key of the block. Threads: any.
  */
 bool slc_block_agrees(const struct slc_layout_info *info,
                       uint64_t block,
@@ -123,9 +123,9 @@ void slc_closing_encode(const struct slc_file_header *header, uint8_t *page);
 void slc_index_entry_encode(const struct slc_block_entry *entry, unsigned order, uint8_t *bytes);
 
 /*
- * Decodes a header page and checks everything that the page alone can show; returns the statuses of
- * FORMAT.md, section 4.1. `file_bytes` is the actual size of the file.
- * Errors carry the offset of the field within the page, but not the file name.
+ * Decodes a header page and performs all checks that need only this page; returns the statuses of
+ * FORMAT.md, section 4.1. `file_bytes` is the actual size of the file. Errors carry the offset of
+ * the field within the page, but not the file name.
  */
 enum slc_status slc_header_decode(const uint8_t *page,
                                   uint64_t file_bytes,

@@ -1,12 +1,12 @@
 /*
  * The journal of an unfinished block file: a head with the identity of the build, then records of
- * equal size. Each record repeats the hash of the previous one (the first that of the head), so
- * that records of another run or position are ignored. Records are only claims: writer_open.c
- * hashes the blocks before it trusts them.
+ * equal size. Each record repeats the hash of the previous record (the first record: of the head),
+ * so that records of another run or position are ignored. Records are not trusted: writer_open.c
+ * hashes the blocks that they describe.
  *
  *     head:   magic, header hash, target bytes, tag, zeros to 56, hash of bytes 0 to 55
  *     record: previous hash, coordinate bytes, last key lo and hi, flags (bit 0: all values are
- * f32, bit 1: last block of its partition), index entry, hash of all preceding bytes
+ *             f32, bit 1: last block of its partition), index entry, hash of all preceding bytes
  *
  * Cost: 48 bytes and an index entry per block.
  */
@@ -51,7 +51,7 @@ struct slc_journal {
     uint8_t head[HEAD_BYTES];
     uint64_t found; /* whole records in the file when it was opened */
     uint64_t next;  /* ordinal of the record to be read or added next */
-    uint64_t hash;  /* of the record before `next`, or of the head */
+    uint64_t hash;  /* hash of the record before `next`, or of the head */
 
     uint8_t *pending; /* records not yet written; they belong at offset `written` */
     uint64_t pending_bytes;

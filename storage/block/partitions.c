@@ -1,8 +1,8 @@
 /*
  * Partitions of a sorted-n file. Every block stores the ordinal of its partition; from these
  * ordinals and the blocks' coordinate ranges, opening a file builds a table of partitions and
- * checks their invariants: ordinals rise by one, rows of a partition are above those of the
- * previous one, and a row is split only over partitions that hold nothing else.
+ * checks their invariants: ordinals increase by one, rows of a partition are above the rows of the
+ * previous partition, and a row is split only over partitions that hold nothing else.
  *
  * Cost: constant time and 32 bytes per block.
  */
@@ -40,7 +40,7 @@ uint64_t slc_partitions_memory_bytes(const struct slc_layout_info *info)
                                       SLC_PAGES_SMALL);
 }
 
-/* Checks ordinal and flags against those of the previous block. */
+/* Checks ordinal and flags against the previous block. */
 static enum slc_status check_ordinal(const struct slc_partitions *partitions,
                                      const struct slc_layout_info *info,
                                      const struct slc_block_entry *entry,
@@ -70,7 +70,7 @@ static enum slc_status check_ordinal(const struct slc_partitions *partitions,
     return SLC_OK;
 }
 
-/* Checks the rows of a block against those of the previous partition. */
+/* Checks the rows of a block against the rows of the previous partition. */
 static enum slc_status check_rows(const struct slc_layout_info *info,
                                   const struct slc_partition_mark *before,
                                   const struct slc_block_entry *entry,

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* Stored per partition; the rest is in the index entries of its blocks. */
+/* Stored per partition; all other data is in the index entries of the partition's blocks. */
 struct slc_partition_mark {
     uint64_t first_block;
     uint64_t first_nnz; /* nonzeros in all previous partitions */
@@ -16,10 +16,11 @@ struct slc_partition_mark {
 };
 
 struct slc_partitions {
-    struct slc_buffer marks; /* one per block suffices: partitions have at least one block */
-    uint64_t nnz;            /* of all blocks added */
-    uint64_t first_offset;   /* offset of the last partition's first block */
-    bool continued;          /* flag of the last partition */
+    /* Space for one mark per block, because a partition has at least one block. */
+    struct slc_buffer marks;
+    uint64_t nnz;          /* of all blocks added */
+    uint64_t first_offset; /* offset of the last partition's first block */
+    bool continued;        /* flag of the last partition */
 };
 
 /* Creates an empty table; allocates nothing for other layouts. Owns: slc_partitions_destroy. */

@@ -4,7 +4,7 @@
  * the size on disk, so a forged header cannot request more memory than the file has bytes. The
  * index stays in memory as stored; entries are decoded on demand.
  *
- * Cost: reads and hashes the index once, one pass over its entries.
+ * Cost: reading and hashing the index once, and one pass over its entries.
  */
 #include "storage/block/reader.h"
 
@@ -46,7 +46,7 @@ static enum slc_status open_header(const struct slc_files *files,
     if (status != SLC_OK) {
         goto fail;
     }
-    /* A file that is too short is damaged if it has our magic number, and foreign otherwise. */
+    /* A file that is too short is damaged if it has the magic number, and foreign otherwise. */
     if (memcmp(page, SLC_FILE_MAGIC, SLC_MAGIC_BYTES) == 0 &&
         (file->bytes % SLC_PAGE_BYTES != 0 || file->bytes < SLC_HEADER_BYTES + SLC_CLOSING_BYTES)) {
         status = slc_fail(err, SLC_ERR_DAMAGED,
@@ -190,7 +190,7 @@ static enum slc_status check_totals(const struct slc_file_header *header,
     return SLC_OK;
 }
 
-/* Checks every entry, the sums over them and the padding, and finds the largest block. */
+/* Checks every entry, the sums over all entries and the padding, and finds the largest block. */
 static enum slc_status check_index(struct slc_reader *reader, struct slc_error *err)
 {
     struct slc_file_header *header = &reader->header;
@@ -248,7 +248,8 @@ static enum slc_status check_index(struct slc_reader *reader, struct slc_error *
 
 /*
  * Reads the index in pieces and checks the blocks' offsets in a piece before it reads the next. In
- * a sparse file that occupies no disk space the first offset is wrong, so little memory is touched.
+ * a sparse file that occupies no disk space, the first offset is already wrong, so little memory is
+ * touched.
  */
 static enum slc_status read_index(const struct slc_reader *reader,
                                   const struct slc_block_file *file,

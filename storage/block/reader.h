@@ -1,8 +1,7 @@
 /*
  * Opens a block file, checks everything that can be checked without reading its blocks, and checks
- * encoded blocks in memory; storage/codec/decoder.h decodes them. Nothing in a file is trusted:
- * every count and offset is checked before use, and a block yields tiles only after its checksum
- * matched.
+ * encoded blocks in memory; storage/codec/decoder.h decodes them. Files are not trusted: every
+ * count and offset is checked before use, and a block is decoded only after its checksum matched.
  */
 #ifndef SLC_STORAGE_READER_H
 #define SLC_STORAGE_READER_H
@@ -24,8 +23,8 @@ struct slc_partition {
     uint64_t first_block;
     uint64_t block_count;
     uint64_t nnz;
-    uint64_t padded_bytes; /* of its blocks, which are contiguous */
-    uint64_t first_row;    /* smallest and largest coordinate that occurs in mode n */
+    uint64_t padded_bytes; /* padded bytes of its blocks, which are contiguous */
+    uint64_t first_row;    /* smallest and largest coordinate of its nonzeros in mode n */
     uint64_t last_row;
     bool continued; /* continues the row of the previous partition */
 };

@@ -2,10 +2,10 @@
  * Writes a block file (docs/FORMAT.md, sections 4 and 5).
  *
  * Tile data and directory entries are collected in separate buffers, because the size of the
- * directory is known only when the block closes. Then the data is moved to its place after the
- * directory, and the block is hashed and written at once. The index stays in memory until finish.
- * The header is written last, after everything else has been synced, so a file with a valid header
- * is complete.
+ * directory is known only when the block closes. Then the data is moved to its position after the
+ * directory, and the block is hashed and written as a whole. The index stays in memory until
+ * finish. The header is written last, after everything else has been synced, so a file with a valid
+ * header is complete.
  *
  * Cost: one copy of every tile, one move and one xxh3 pass over every block.
  */
@@ -142,7 +142,8 @@ static void assemble_block(struct slc_writer *writer)
     entry->hash = slc_hash64(block, entry->padded_bytes);
 }
 
-/* Adds the block just written to the journal; the end of a partition writes the records to disk. */
+/* Adds the block just written to the journal. At the end of a partition, the records are written to
+ * disk. */
 static enum slc_status journal_block(struct slc_writer *writer,
                                      const struct slc_block_entry *entry,
                                      bool completes,
@@ -168,8 +169,9 @@ static enum slc_status journal_block(struct slc_writer *writer,
 }
 
 /*
- * Writes the open block, if any, and adds it to the index and the journal. `completes`: it is the
- * last block of its partition; `fiber_continues`: its last fiber continues in the next block.
+ * Writes the open block, if any, and adds it to the index and the journal. `completes`: the block
+ * is the last block of its partition. `fiber_continues`: the last fiber of the block continues in
+ * the next block.
  */
 static enum slc_status
 close_block(struct slc_writer *writer, bool completes, bool fiber_continues, struct slc_error *err)
@@ -203,7 +205,7 @@ close_block(struct slc_writer *writer, bool completes, bool fiber_continues, str
     return status;
 }
 
-/* The caller's promises on keys and rows of partitions. */
+/* Asserts the preconditions on keys and rows of partitions. */
 static void assert_in_partition(const struct slc_writer *writer, const struct slc_tile_blob *tile)
 {
     const struct slc_open_partition *partition = &writer->partition;
@@ -221,7 +223,8 @@ static void assert_in_partition(const struct slc_writer *writer, const struct sl
     (void)mode;
 }
 
-/* The promises of encoder and caller; a violation would otherwise only show when reading. */
+/* Asserts the preconditions on tiles. A violation would otherwise be detected only when the file is
+ * read. */
 static void assert_tile(const struct slc_writer *writer, const struct slc_tile_blob *tile)
 {
     const struct slc_layout_info *info = &writer->header.info;
@@ -243,7 +246,7 @@ static void assert_tile(const struct slc_writer *writer, const struct slc_tile_b
     (void)first;
 }
 
-/* Whether the tile's first nonzero is in the same fiber as the last nonzero before it. */
+/* True if the tile's first nonzero is in the same fiber as the last nonzero before the tile. */
 static bool continues_fiber(const struct slc_writer *writer, const struct slc_tile_blob *tile)
 {
     return slc_key_same_fiber(&writer->header.info.keys, writer->last_key,
@@ -286,7 +289,7 @@ static void add_to_block(struct slc_writer *writer, const struct slc_tile_blob *
         entry->continued = writer->partition.continued;
     }
     if (info->layout == SLC_LAYOUT_FIBER) {
-        /* Fibers that end in the block; close_block subtracts one that continues. */
+        /* Counts fibers that end in the block; close_block subtracts a fiber that continues. */
         entry->partition += tile->fibers - (!first && continues_fiber(writer, tile));
     }
     entry->tile_count++;
@@ -371,7 +374,7 @@ slc_writer_next_partition(struct slc_writer *writer, bool continued, struct slc_
     return SLC_OK;
 }
 
-/* Writes the index, the closing page and, once those are synced, the header. */
+/* Writes the index and the closing page and, once these are synced, the header. */
 static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *err)
 {
     struct slc_file_header *header = &writer->header;
@@ -389,7 +392,7 @@ static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *
 
     SLC_TRY(slc_file_write_at(writer->files, writer->fd, writer->path, writer->index,
                               header->index_bytes, header->index_offset, err));
-    slc_header_encode(header, page); /* computes the hash, which the closing page repeats */
+    slc_header_encode(header, page); /* computes the header hash, which the closing page repeats */
     slc_closing_encode(header, page);
     SLC_TRY(slc_file_write_at(writer->files, writer->fd, writer->path, page, sizeof page,
                               header->info.file_bytes - SLC_CLOSING_BYTES, err));

@@ -1,6 +1,7 @@
 /*
- * Writes one block file: tiles are appended in layout order and a block is closed when it reaches
- * the target size; the index and the closing page follow, and the header is written last.
+ * Writes one block file: tiles are appended in layout order, and a block is closed when it reaches
+ * the target size. The index and the closing page follow the blocks, and the header is written
+ * last.
  */
 #ifndef SLC_STORAGE_WRITER_H
 #define SLC_STORAGE_WRITER_H
@@ -17,13 +18,14 @@
 
 /* Default target size of a block on disk: large enough to read NVMe drives at full rate. */
 #define SLC_DEFAULT_BLOCK_BYTES (UINT64_C(4) << 20)
-/* Smallest accepted target. A block holds at least one tile, so small targets mean one each. */
+/* Smallest accepted target. A block holds at least one tile, so small targets result in one tile
+ * per block. */
 #define SLC_MIN_BLOCK_BYTES UINT64_C(4096)
 
 /*
- * Bytes of blocks after which the blocks and their journal are synced. A power failure costs at
- * most the time to rebuild this much, a few seconds, and a sync never waits for more. (If only the
- * process ends, nothing that was written is lost.)
+ * Bytes of blocks between syncs of the blocks and their journal. After a power failure, at most
+ * this many bytes must be rebuilt, which takes a few seconds, and a sync never waits for more
+ * bytes. (If only the process ends, nothing that was written is lost.)
  */
 #define SLC_DEFAULT_SYNC_BYTES (UINT64_C(256) << 20)
 
@@ -71,7 +73,7 @@ enum slc_status slc_writer_open(const struct slc_writer_options *options,
                                 struct slc_writer **writer,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* What slc_writer_resume kept of an interrupted build. */
+/* The part of an interrupted build that slc_writer_resume kept. */
 struct slc_writer_kept {
     uint64_t partitions; /* complete partitions */
     uint64_t blocks;
@@ -84,13 +86,13 @@ struct slc_writer_kept {
 /*
  * Opens a file for writing like slc_writer_open, but with a journal (PATH.journal), and resumes an
  * interrupted build: keeps complete partitions (blco and fiber-n: blocks) whose checksums match,
- * and truncates the rest. Keeps at most `partitions` partitions (blco and fiber-n: pass 1, which
- * keeps all sound blocks). The caller appends the tiles that follow, so that the file equals the
- * one of an uninterrupted build. Starts an empty file if there is none, or no journal with the same
- * options and `tag`, which identifies everything else the file depends on (the source's nonzeros,
- * how partitions are cut). The caller ensures that a path has one writer at a time. Cost: reading
- * the kept blocks. Errors: SLC_ERR_IO, SLC_ERR_USAGE, SLC_ERR_MEMORY; after an error the build can
- * still be resumed.
+ * and truncates the rest. Keeps at most `partitions` partitions (for blco and fiber-n, pass 1 to
+ * keep all valid blocks). The caller appends the tiles that follow, so that the file is the same as
+ * after an uninterrupted build. Starts an empty file if there is no file, or no journal with the
+ * same options and the same `tag`. The tag identifies everything else that determines the file (the
+ * source's nonzeros, the cuts of partitions). The caller ensures that a path has one writer at a
+ * time. Cost: reading the kept blocks. Errors: SLC_ERR_IO, SLC_ERR_USAGE, SLC_ERR_MEMORY; after an
+ * error the build can still be resumed.
  */
 enum slc_status slc_writer_resume(const struct slc_writer_options *options,
                                   uint64_t tag,
@@ -100,9 +102,10 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Sets *finished if the file open in `reader`, which may have been moved since, was finished at
- * options->path by a writer of slc_writer_resume with keep_journal, these options and `tag`;
- * *summary is then that of slc_writer_finish. Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
+ * Sets *finished if the file open in `reader` was finished at options->path by a writer of
+ * slc_writer_resume with keep_journal, these options and this `tag`. The file may have been moved
+ * since. If *finished is set, *summary is the summary of slc_writer_finish. Errors: SLC_ERR_IO,
+ * SLC_ERR_MEMORY.
  */
 struct slc_reader;
 enum slc_status slc_writer_finished(const struct slc_writer_options *options,
@@ -124,10 +127,10 @@ enum slc_status slc_writer_append(struct slc_writer *writer,
 /*
  * Closes the open block of a sorted-n file and starts the next partition. The first partition needs
  * no call; a call before the first tile of a partition only sets `continued`. The rows of mode n
- * must be above those of all previous partitions. With `continued`, this partition and the previous
- * one instead hold the same single row, which was too large for one partition, and the keys keep
- * ascending. (Asserted.)
- * Errors: those of slc_writer_append; SLC_ERR_UNSUPPORTED for more than 2^32 - 1 partitions.
+ * must be above the rows of all previous partitions. With `continued`, this partition and the
+ * previous partition instead hold the same single row, which is too large for one partition, and
+ * the keys keep ascending. (Asserted.) Errors: those of slc_writer_append; SLC_ERR_UNSUPPORTED for
+ * more than 2^32 - 1 partitions.
  */
 enum slc_status slc_writer_next_partition(struct slc_writer *writer,
                                           bool continued,

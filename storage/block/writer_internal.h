@@ -53,7 +53,8 @@ enum slc_status slc_journal_next(struct slc_journal *journal,
                                  struct slc_journal_record *record,
                                  bool *found,
                                  struct slc_error *err) SLC_NODISCARD;
-/* Truncates the journal to its first `count` records; `last`: the last of them, NULL if none. */
+/* Truncates the journal to its first `count` records; `last`: the last of these records, NULL if
+ * there are none. */
 enum slc_status slc_journal_keep(struct slc_journal *journal,
                                  uint64_t count,
                                  const struct slc_journal_record *last,
@@ -72,7 +73,8 @@ enum slc_status slc_journal_remove(struct slc_journal *journal,
 /* Closes the journal file. Accepts NULL. */
 void slc_journal_close(struct slc_journal *journal);
 
-/* The open partition of sorted-n. Rows and keys are kept to assert the caller's promises. */
+/* The open partition of sorted-n. Rows and keys are kept to assert that the caller appends them in
+ * order. */
 struct slc_open_partition {
     uint32_t ordinal;
     bool continued;
@@ -87,7 +89,7 @@ struct slc_writer {
     char *path;
     int fd;
     int direct_fd;          /* for blocks; -1: none */
-    enum slc_status status; /* of the first failure; nothing is written after it */
+    enum slc_status status; /* status of the first failure; nothing is written after a failure */
 
     struct slc_file_header header; /* totals so far */
     bool all_f32;
@@ -106,7 +108,7 @@ struct slc_writer {
     uint64_t index_capacity;
 
     struct slc_journal *journal; /* NULL if the build cannot be resumed */
-    bool keep_journal;           /* when the file is finished */
+    bool keep_journal;           /* keep the journal when the file is finished */
     uint64_t sync_bytes;         /* blocks and journal are synced after this many bytes */
     uint64_t unsynced_bytes;     /* bytes of blocks written since the last sync */
 };
@@ -129,7 +131,7 @@ enum slc_status slc_writer_reserve_block(struct slc_writer *writer,
 enum slc_status slc_writer_add_block(struct slc_writer *writer,
                                      const struct slc_block_entry *entry,
                                      struct slc_error *err) SLC_NODISCARD;
-/* Extends the row range of the open partition by that of a tile or block. */
+/* Extends the row range of the open partition to include the rows of a tile or block. */
 void slc_writer_add_rows(struct slc_writer *writer, const uint64_t *min, const uint64_t *max);
 /* Completes the open partition, which must not be empty, and starts the next. */
 void slc_writer_end_partition(struct slc_writer *writer);

@@ -1,7 +1,7 @@
 /*
- * Opens a block file for writing: a new file, or that of an interrupted build, whose journal lists
- * the blocks that were written. Those blocks are read and hashed in order until a check fails;
- * writing resumes after the last complete partition.
+ * Opens a block file for writing: a new file, or the file of an interrupted build, whose journal
+ * lists the blocks that were written. These blocks are read and hashed in order until a check
+ * fails. Writing resumes after the last complete partition.
  *
  * Cost of resuming: reading and hashing the blocks that are kept.
  */
@@ -49,7 +49,7 @@ static enum slc_status check_options(const struct slc_writer_options *options,
     return SLC_OK;
 }
 
-/* Sets everything known before the first tile and allocates the block buffer. */
+/* Sets the fields that are known before the first tile and allocates the block buffer. */
 static enum slc_status prepare_writer(struct slc_writer *writer,
                                       const struct slc_writer_options *options,
                                       struct slc_error *err)
@@ -76,8 +76,8 @@ static enum slc_status prepare_writer(struct slc_writer *writer,
 }
 
 /*
- * Creates a writer and opens its file with `flags`, which decide whether it may exist. On an error
- * *writer may be set; the caller destroys it.
+ * Creates a writer and opens its file with `flags`, which determine if the file may exist. After an
+ * error, *writer may be set; the caller must destroy it.
  */
 static enum slc_status create_writer(const struct slc_writer_options *options,
                                      int flags,
@@ -133,8 +133,9 @@ struct resume_point {
 };
 
 /*
- * Whether the block of `record` directly follows the blocks before it, within the file, and is
- * sound, and its coordinate bytes are possible. `coordinate_bytes`: of the blocks before it.
+ * Checks that the block of `record` directly follows the blocks before it, is within the file and
+ * valid, and that its number of coordinate bytes is possible. `coordinate_bytes`: total of the
+ * blocks before it.
  */
 static enum slc_status check_block(struct slc_writer *writer,
                                    const struct slc_journal_record *record,
@@ -168,7 +169,8 @@ static enum slc_status check_block(struct slc_writer *writer,
     return status;
 }
 
-/* Adds the journal's sound blocks to the writer; `point`: end of the last complete partition. */
+/* Adds the journal's valid blocks to the writer. `point`: state after the last complete partition.
+ */
 static enum slc_status keep_sound_blocks(struct slc_writer *writer,
                                          uint64_t partitions,
                                          struct resume_point *point,
@@ -230,7 +232,7 @@ restore_state(struct slc_writer *writer, const struct resume_point *point, struc
     /* An almost finished file may have a header, which would make the rest look complete. */
     SLC_TRY(
         slc_file_write_at(writer->files, writer->fd, writer->path, zeros, sizeof zeros, 0, err));
-    /* The kept blocks may not be on the drive yet; from here on they count as synced. */
+    /* Sync the kept blocks, which may not be on the drive yet. */
     SLC_TRY(slc_writer_sync(writer, err));
     return slc_journal_sync(writer->journal, err);
 }
@@ -253,7 +255,8 @@ static enum slc_status open_journal(const struct slc_files *files,
         &(struct slc_journal_identity){empty.info.header_hash, target_bytes, tag}, journal, err);
 }
 
-/* Reads as many records as the file has blocks. *same: the last record describes the last block. */
+/* Reads as many records as the file has blocks. *same is set if the last record describes the last
+ * block. */
 static enum slc_status last_record(struct slc_journal *journal,
                                    const struct slc_reader *reader,
                                    struct slc_journal_record *last,

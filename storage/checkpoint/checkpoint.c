@@ -53,7 +53,8 @@ void slc_checkpoint_name_folder(uint32_t number, char name[SLC_CHECKPOINT_NAME_B
     (void)snprintf(name, SLC_CHECKPOINT_NAME_BYTES, "folder-%08" PRIx32, number);
 }
 
-/* Whether a generation records that a run created the folder; an unreadable one does not count. */
+/* True if a generation records that a run created the folder. An unreadable generation does not
+ * count. */
 static bool records_own_folder(const struct slc_checkpoint *checkpoint, unsigned which)
 {
     struct slc_error ignored = SLC_ERROR_INIT;
@@ -69,9 +70,9 @@ static bool records_own_folder(const struct slc_checkpoint *checkpoint, unsigned
 }
 
 /*
- * Opens both generations and keeps the newer one. A fault in one is ignored while the other is
- * valid, unless a newer program wrote it or it cannot be read now: it may be readable later, so it
- * must not be overwritten.
+ * Opens both generations and keeps the newer one. If one generation is valid, a fault in the other
+ * is ignored, unless the faulty generation was written by a newer program or cannot be read at the
+ * moment. It may then be readable later, so it must not be overwritten.
  */
 static enum slc_status find_newest(struct slc_checkpoint *checkpoint, struct slc_error *err)
 {
@@ -221,7 +222,7 @@ const char *slc_checkpoint_folder(const struct slc_checkpoint *checkpoint)
     return checkpoint->folder;
 }
 
-/* For file systems that cannot reserve space: writes zeros from the end of the file on. */
+/* For file systems that cannot reserve space: writes zeros after the end of the file. */
 static enum slc_status write_zeros(struct slc_checkpoint *checkpoint,
                                    unsigned which,
                                    uint64_t from,
@@ -304,7 +305,8 @@ enum slc_status slc_checkpoint_remove(struct slc_checkpoint *checkpoint, struct 
 
     slc_checkpoint_reader_close(checkpoint->found);
     checkpoint->found = NULL;
-    /* The older one first: an interruption then leaves the end of the run. */
+    /* Remove the older generation first, so that an interruption leaves the final state of the run.
+     */
     for (unsigned k = 0; k < 2; k++) {
         const enum slc_status removed =
             slc_checkpoint_remove_file(checkpoint, checkpoint->committed == 0 ? 1 - k : k, err);

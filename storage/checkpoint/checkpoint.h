@@ -1,11 +1,12 @@
 /*
  * Checkpoints: the saved state of a long run, as two generations in files of one folder that are
  * written alternately (docs/FORMAT.md, section "Checkpoints"). A generation is a list of named
- * sections of bytes; this module knows their offsets and verifies them, but not their contents.
- * A generation is valid once its header is written, after its sections have been synced. Its file
- * is then not modified until the next generation is valid: a crash at any moment leaves a valid
- * one. A generation from which a run resumes is synced again before the other file is overwritten,
- * because it may have been read from the page cache of a system that had not written it yet.
+ * sections of bytes; this module knows the offsets and verifies the bytes of sections, but does not
+ * interpret them. A generation is valid once its header is written, after its sections have been
+ * synced. Its file is then not modified until the next generation is valid, so a crash at any
+ * moment leaves a valid generation. A generation from which a run resumes is synced again before
+ * the other file is overwritten, because it may have been read from the page cache and not be on
+ * the drive yet.
  */
 #ifndef SLC_STORAGE_CHECKPOINT_H
 #define SLC_STORAGE_CHECKPOINT_H
@@ -17,7 +18,7 @@
 #include <stdint.h>
 
 enum {
-    /* Sections of a generation: a decomposition of 16 modes needs two dozen. */
+    /* Largest number of sections per generation. A decomposition of 16 modes needs two dozen. */
     SLC_CHECKPOINT_SECTIONS = 64,
     SLC_CHECKPOINT_NAME_BYTES = 16, /* including the terminating zero */
     /* Bytes hashed and written at a time: large enough for a drive's full rate. */
@@ -45,9 +46,9 @@ struct slc_checkpoint_info {
 struct slc_checkpoint_reader;
 
 /*
- * Opens a file and verifies all of it. *reader is NULL if the file does not exist or has no
- * complete generation. Never allocates more memory than stated above.
- * Owns: slc_checkpoint_reader_close, which accepts NULL. Errors: SLC_ERR_FORMAT for a foreign file,
+ * Opens a file and verifies it completely. *reader is NULL if the file does not exist or has no
+ * complete generation. Never allocates more memory than stated above. Owns:
+ * slc_checkpoint_reader_close, which accepts NULL. Errors: SLC_ERR_FORMAT for a foreign file,
  * SLC_ERR_UNSUPPORTED for a newer version, SLC_ERR_DAMAGED with the offset, SLC_ERR_IO,
  * SLC_ERR_MEMORY.
  */
@@ -66,8 +67,8 @@ const struct slc_checkpoint_section *slc_checkpoint_find(const struct slc_checkp
 
 /*
  * Reads a section sequentially: seek, any number of gets, end. The first fault is kept, later gets
- * return zeros, and `end` returns it; faults include a missing section, one with unread bytes left,
- * and bytes that differ from those verified before.
+ * return zeros, and `end` returns it; faults include a missing section, a section with unread bytes
+ * left, and bytes that differ from the verified bytes.
  */
 void slc_checkpoint_seek(struct slc_checkpoint_reader *reader, const char *name);
 void slc_checkpoint_get(struct slc_checkpoint_reader *reader, void *data, uint64_t bytes);
@@ -84,7 +85,7 @@ struct slc_checkpoint;
  * finds the newest valid generation; with `restart`, removes existing generations first. Owns:
  * slc_checkpoint_close, which accepts NULL. Errors: SLC_ERR_IO, also if another process has it
  * open; SLC_ERR_DAMAGED if there are generations but none is valid; SLC_ERR_FORMAT if a file with
- * such a name is foreign; SLC_ERR_UNSUPPORTED.
+ * the name of a generation is foreign; SLC_ERR_UNSUPPORTED.
  */
 enum slc_status slc_checkpoint_open(const struct slc_files *files,
                                     const char *folder,
@@ -94,7 +95,7 @@ enum slc_status slc_checkpoint_open(const struct slc_files *files,
 /* Closes the checkpoint; if no generation has been completed, removes what the run created. */
 void slc_checkpoint_close(struct slc_checkpoint *checkpoint);
 
-/* The generation to resume from, or NULL; borrowed until the next one is begun. */
+/* The generation to resume from, or NULL; borrowed until slc_checkpoint_begin. */
 struct slc_checkpoint_reader *slc_checkpoint_found(const struct slc_checkpoint *checkpoint);
 /* The fault of the other generation; SLC_OK: none. Borrowed. */
 const struct slc_error *slc_checkpoint_fault(const struct slc_checkpoint *checkpoint);
@@ -105,8 +106,8 @@ uint64_t slc_checkpoint_file_bytes(const uint64_t *section_bytes, unsigned count
 
 /*
  * Reserves `bytes` bytes on disk for each generation, so that a full disk is detected before the
- * work instead of after it, and allocates the memory for writing. Errors: SLC_ERR_NOSPACE, with
- * advice; SLC_ERR_IO; SLC_ERR_MEMORY; existing generations are kept.
+ * work starts, and allocates the memory for writing. Errors: SLC_ERR_NOSPACE, with advice;
+ * SLC_ERR_IO; SLC_ERR_MEMORY; existing generations are kept.
  */
 enum slc_status slc_checkpoint_reserve(struct slc_checkpoint *checkpoint,
                                        uint64_t bytes,
@@ -131,14 +132,15 @@ enum slc_status slc_checkpoint_remove(struct slc_checkpoint *checkpoint,
                                       struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Removes the checkpoint in a folder, of any run; keeps the folder. Errors: SLC_ERR_IO, also if a
- * run has it open; SLC_ERR_FORMAT if a file with such a name is foreign; SLC_ERR_MEMORY.
+ * Removes the checkpoint in a folder, regardless of the run that wrote it; keeps the folder.
+ * Errors: SLC_ERR_IO, also if a run has it open; SLC_ERR_FORMAT if a file with such a name is
+ * foreign; SLC_ERR_MEMORY.
  */
 enum slc_status slc_checkpoint_discard(const struct slc_files *files,
                                        const char *folder,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Path of generation file 0 or 1 of a folder, newly allocated (slc_free); NULL without memory. */
+/* Path of generation file 0 or 1 of a folder, newly allocated (slc_free); NULL if out of memory. */
 char *slc_checkpoint_path(const char *folder, unsigned which);
 
 #endif

@@ -6,9 +6,10 @@
  *                      bytes 0 to 503, zeros
  *     table, page 1:   40 bytes per section: name, offset, bytes, hash of the padded bytes; zeros
  *
- * All header fields are in its first 512 bytes, which drives write atomically: after a power
- * failure the header is either the old or the new one. A section starts where the previous one
- * ends, so offsets are checked against sums of sizes, after the sizes are checked against the file.
+ * All header fields are in the first 512 bytes, which drives write atomically, so that after a
+ * power failure the header is either the old or the new header. A section starts where the previous
+ * section ends. Therefore offsets are checked against sums of sizes, after the sizes are checked
+ * against the file.
  */
 #include "storage/checkpoint/checkpoint_internal.h"
 
@@ -40,7 +41,7 @@ enum {
     ENTRY_BYTES = ENTRY_OFFSET + 24
 };
 
-/* Far more generations than a run writes, and far from overflow. */
+/* Largest valid generation: far more than a run writes, and far from overflow. */
 #define GENERATION_MAX (UINT64_C(1) << 48)
 
 enum slc_status
@@ -149,7 +150,7 @@ enum slc_status slc_checkpoint_header_decode(const uint8_t *header,
     return SLC_OK;
 }
 
-/* 1 to 15 of a-z, 0-9 and '-', then zeros. */
+/* True if `name` has 1 to 15 characters a-z, 0-9 or '-', then zeros. */
 static bool is_name(const char *name)
 {
     size_t length = 0;

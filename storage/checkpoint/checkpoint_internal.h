@@ -1,4 +1,4 @@
-/* State of an open checkpoint (checkpoint.c, checkpoint_write.c), and the form of its files. */
+/* State of an open checkpoint (checkpoint.c, checkpoint_write.c), and the layout of its files. */
 #ifndef SLC_STORAGE_CHECKPOINT_INTERNAL_H
 #define SLC_STORAGE_CHECKPOINT_INTERNAL_H
 
@@ -11,7 +11,7 @@ struct slc_checkpoint {
     const struct slc_files *files;
     char *folder;
     int lock_fd;
-    bool created_folder;    /* by this run, or by the one it resumes */
+    bool created_folder;    /* the folder was created by this run or by the run that it resumes */
     uint32_t folder_number; /* low bits of its inode number */
     bool made[2];           /* file created by this run */
     char *path[2];
@@ -19,7 +19,7 @@ struct slc_checkpoint {
     int committed; /* the valid generation, 0 or 1; -1: none */
     uint64_t generation;
     uint64_t reserved_bytes; /* of each file */
-    bool folders_synced;     /* since the files were created */
+    bool folders_synced;     /* folders were synced after the files were created */
     struct slc_checkpoint_reader *found;
     struct slc_error other_fault;
 
@@ -35,8 +35,8 @@ struct slc_checkpoint {
 };
 
 /*
- * Name of an empty section that records that a run created the folder with this number: a run that
- * resumes recognizes by it that the folder does not belong to the user.
+ * Name of an empty section which records that a run created the folder with this number. A run that
+ * resumes recognizes by this section that the folder does not belong to the user.
  */
 void slc_checkpoint_name_folder(uint32_t number, char name[SLC_CHECKPOINT_NAME_BYTES]);
 
@@ -82,7 +82,7 @@ enum slc_status slc_checkpoint_header_decode(const uint8_t *header,
                                              struct slc_checkpoint_info *info,
                                              bool *empty,
                                              struct slc_error *err) SLC_NODISCARD;
-/* Decodes the table that belongs to this header, of a file of `file_bytes` bytes. */
+/* Decodes the table that belongs to this header, in a file of `file_bytes` bytes. */
 enum slc_status slc_checkpoint_table_decode(const uint8_t *header,
                                             const uint8_t *table,
                                             uint64_t file_bytes,

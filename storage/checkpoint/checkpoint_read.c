@@ -2,7 +2,7 @@
  * Reads one generation: verifies it completely when it is opened, and reads it section by section.
  *
  * A section is hashed again while it is read, because a drive may return other bytes than before.
- * Memory: one buffer for any file.
+ * Memory: one buffer, regardless of the file size.
  */
 #include "base/hash.h"
 #include "base/memory/bytes.h"
@@ -34,7 +34,7 @@ struct slc_checkpoint_reader {
 
 /*
  * A file whose disk space is less than 1 / HOLES_MAX of its size consists of holes and is rejected,
- * because reading it might take years; no file system compresses numbers that well. Small files are
+ * because reading it might take years. No file system compresses numbers that well. Small files are
  * always read.
  */
 enum { HOLES_MAX = 4096 };

@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Writes to the target unless something has failed; keeps the first failure. */
+/* Writes to the target unless a write has failed before; keeps the first failure. */
 static void
 write_at(struct slc_checkpoint *checkpoint, const void *data, uint64_t bytes, uint64_t offset)
 {
@@ -58,7 +58,7 @@ static void sync_target(struct slc_checkpoint *checkpoint)
     }
 }
 
-/* Whether the open file or folder is the one at `path`. */
+/* True if the open file or folder is still at `path`. */
 static bool is_at(struct slc_checkpoint *checkpoint, int fd, const char *path)
 {
     const struct slc_files *files = checkpoint->files;
@@ -74,7 +74,7 @@ static bool is_at(struct slc_checkpoint *checkpoint, int fd, const char *path)
     return rc >= 0 && open.inode == named.inode && open.device == named.device;
 }
 
-/* Creates what was removed since it was reserved. */
+/* Creates files and folders that were removed since they were reserved. */
 static void create_removed_files(struct slc_checkpoint *checkpoint)
 {
     const struct slc_files *files = checkpoint->files;
@@ -187,7 +187,7 @@ void slc_checkpoint_put_f64(struct slc_checkpoint *checkpoint, double value)
     slc_checkpoint_put_u64(checkpoint, slc_bits_f64(value));
 }
 
-/* Syncs the folder of the files and its parent, once. */
+/* Syncs the folder of the files and its parent, once per run. */
 static void sync_folders(struct slc_checkpoint *checkpoint)
 {
     const struct slc_files *files = checkpoint->files;
@@ -234,7 +234,7 @@ enum slc_status slc_checkpoint_commit(struct slc_checkpoint *checkpoint, struct 
     write_at(checkpoint, header, SLC_PAGE_BYTES, 0);
     sync_target(checkpoint);
     if (checkpoint->fault.status != SLC_OK) {
-        /* Before anything was written the target may still hold the valid generation. */
+        /* Unless writing has begun, the target may still hold the valid generation. */
         if (checkpoint->begun && checkpoint->fd[checkpoint->target] >= 0) {
             (void)!slc_checkpoint_remove_file(checkpoint, checkpoint->target, NULL);
         }

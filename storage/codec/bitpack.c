@@ -40,7 +40,8 @@ uint8_t *slc_bits_finish(struct slc_bit_writer *writer)
     return writer->at;
 }
 
-/* Bytes of a group of `size` values at width w if `exceptions` of them need `extra` more bits. */
+/* Bytes of a group of `size` values with width `width` if `exceptions` values need `extra` more
+ * bits. */
 static uint64_t group_bytes(uint32_t size, unsigned width, uint32_t exceptions, unsigned extra)
 {
     return slc_packed_bytes(size, width) + exceptions + slc_packed_bytes(exceptions, extra);
@@ -81,7 +82,7 @@ static uint64_t measure_group(const uint64_t *lo,
     *best_width = (uint8_t)longest;
     *best_extra = 0;
     *best_exceptions = 0;
-    /* From wide to narrow: `<=` keeps the smallest of the widths with equal costs. */
+    /* Widths descend, so `<=` keeps the smallest of several widths with equal costs. */
     for (unsigned width = longest; width-- > 0;) {
         uint32_t exceptions = longer[width];
         unsigned extra = longest - width;
@@ -131,7 +132,8 @@ static uint8_t *write_exceptions(const uint64_t *lo,
     uint8_t positions[SLC_GROUP_NNZ + 1];
     uint32_t count = 0;
 
-    /* A group with exceptions is narrower than its values: below 64 or 128. */
+    /* The width of a group with exceptions is below the width of its values, so it is below 64 or
+     * 128. */
     for (uint32_t i = 0; i < size && hi == NULL; i++) {
         positions[count] = (uint8_t)i;
         count += lo[i] >> width != 0;
@@ -246,13 +248,14 @@ uint64_t slc_patched_bound(uint32_t count, unsigned width)
            slc_packed_bytes(count, width) + slc_groups_of(count);
 }
 
-/* A value of at most this many bits fits into the eight bytes from its first byte. */
+/* A value of at most this number of bits is contained in eight bytes, starting with its first byte.
+ */
 enum { SHORT_BITS = 57 };
 
 /*
  * Computes the bytes of each group as if it were whole, checks widths and counts, and stores the
- * largest widths in `view`. Free of branches so that it vectorizes, and in 16-bit integers, which
- * double the lanes: a tile has 512 groups.
+ * largest widths in `view`. Has no branches, so that it vectorizes, and uses 16-bit integers, which
+ * double the elements per vector. A tile has 512 groups.
  */
 static bool survey_groups(struct slc_patched_view *view, uint32_t groups, uint16_t *restrict bytes)
 {
@@ -317,7 +320,7 @@ static bool open_groups(struct slc_patched_view *view,
             return false;
         }
     }
-    /* A sound group has less than 2^13 bytes. */
+    /* A valid group has less than 2^13 bytes. */
     bytes[last] = (uint16_t)group_bytes(slc_group_size(view->count, last), view->widths[last],
                                         view->exceptions[last], view->extras[last]);
     return true;
@@ -411,8 +414,8 @@ static bool apply_exceptions(const struct slc_patched_view *view,
 
 /*
  * Like apply_exceptions for exceptions of at most 64 bits, without a branch per exception: the
- * checks are combined and tested once. Returns false if one fails; some exceptions are then
- * applied.
+ * checks are combined and tested once. Returns false if a check fails; some exceptions may then
+ * have been applied.
  */
 static bool apply_short(const struct slc_patched_view *view,
                         uint32_t group,
@@ -424,7 +427,7 @@ static bool apply_short(const struct slc_patched_view *view,
     const unsigned width = view->widths[group], extra = view->extras[group];
     const uint64_t mask = slc_low_mask(extra);
     const uint8_t *high = positions + exceptions;
-    uint32_t bit = 0, next = 0; /* positions must ascend from `next` on */
+    uint32_t bit = 0, next = 0; /* positions must ascend, starting at `next` or above */
     bool sound = true;
 
     for (uint32_t i = 0; i < exceptions; i++) {

@@ -1,11 +1,11 @@
 /*
  * Packed bits and patched groups (docs/FORMAT.md, section "Packing"): stores integers of up to 128
  * bits in groups of 128. Each group has the width that minimizes its size; the few values that do
- * not fit ("exceptions") store their high bits separately (PFOR [Zukowski2006]).
- * Measuring counts bit lengths per group in one pass, so the chosen width is the exact optimum.
- * Decoding processes a group at a time. slc_patched_open checks once per section everything that
- * determines which bytes are read; the bytes of exceptions are checked when they are applied. Wide
- * values use two arrays, for bits 0..63 and bits 64..127.
+ * not fit ("exceptions") store their high bits separately (PFOR [Zukowski2006]). The encoder counts
+ * bit lengths per group in one pass, so the chosen width is optimal. Decoding processes a group at
+ * a time. slc_patched_open checks, once per section, all fields that determine which bytes are
+ * read; the bytes of exceptions are checked when exceptions are applied. Wide values use two
+ * arrays, for bits 0..63 and bits 64..127.
  */
 #ifndef SLC_STORAGE_BITPACK_H
 #define SLC_STORAGE_BITPACK_H
@@ -87,7 +87,7 @@ static inline uint64_t slc_bits_get(const uint8_t *bytes, uint64_t bit, unsigned
     return value & slc_low_mask(width);
 }
 
-/* Whether all bits from `bit` to the end of the `bytes_end`-byte string are zero. */
+/* True if all bits from `bit` to the end of the `bytes_end`-byte string are zero. */
 static inline bool slc_bits_zero_from(const uint8_t *bytes, uint64_t bit, uint64_t bytes_end)
 {
     uint64_t at = bit / 8;
@@ -150,7 +150,8 @@ struct slc_patched_plan {
     uint8_t exceptions[SLC_TILE_GROUPS];
 };
 
-/* Chooses widths for `count` (1..SLC_TILE_NNZ) values; `hi` is NULL if all are below 2^64. */
+/* Chooses widths for `count` (1..SLC_TILE_NNZ) values; `hi` is NULL if all values are below 2^64.
+ */
 void slc_patched_measure(const uint64_t *lo,
                          const uint64_t *hi,
                          uint32_t count,
@@ -182,7 +183,9 @@ struct slc_patched_view {
     const uint8_t *widths, *extras, *exceptions;
     const uint8_t *data;
     unsigned bits_max; /* largest number of bits of a value, over all groups */
-    bool all_short;    /* no low or high part has over 57 bits, or both over 64, in any group */
+    /* In every group, the low and the high parts have at most 57 bits each, and together at most
+     * 64. */
+    bool all_short;
     uint32_t group_at[SLC_TILE_GROUPS]; /* offset of each group's bytes from `data` */
 };
 
@@ -219,8 +222,9 @@ bool slc_patched_whole(const struct slc_patched_view *view,
                        uint64_t *values);
 
 /*
- * Prefetches the bytes of up to `groups` groups from `group` on. Exceptions follow a group's packed
- * bits, in strides of several cache lines that the hardware prefetcher does not predict.
+ * Prefetches the bytes of up to `groups` groups, starting at group `group`. Exceptions follow a
+ * group's packed bits, in strides of several cache lines that the hardware prefetcher does not
+ * predict.
  */
 static inline void
 slc_patched_fetch(const struct slc_patched_view *view, uint32_t group, uint32_t groups)

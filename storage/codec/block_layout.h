@@ -1,6 +1,6 @@
 /*
  * Byte offsets of a block (docs/FORMAT.md, section "Block"): its header, the tile directory, and
- * the slack at its end. The writer stores with them; the reader, the decoder and the verifier load.
+ * the slack at its end. The writer, the reader, the decoder and the verifier use them.
  */
 #ifndef SLC_STORAGE_BLOCK_LAYOUT_H
 #define SLC_STORAGE_BLOCK_LAYOUT_H
@@ -63,7 +63,7 @@ static inline uint64_t slc_tile_entry_offset(unsigned order, uint32_t tile)
     return SLC_BLOCK_HEADER_BYTES + (uint64_t)tile * slc_tile_entry_bytes(order);
 }
 
-/* Loads the slc_tile_entry_bytes(order) bytes at `bytes`; clears modes from `order` on. */
+/* Loads the slc_tile_entry_bytes(order) bytes at `bytes`; clears modes `order` and above. */
 static inline void
 slc_tile_entry_load(const void *bytes, unsigned order, struct slc_tile_entry *entry)
 {

@@ -2,7 +2,7 @@
  * Names of codecs, and the encoder: computes what every codec needs (gaps, coordinate ranges,
  * sums), then calls the codec.
  *
- * Cost: one pass for gaps and sums, one per mode for ranges, then two passes of the codec.
+ * Cost: one pass for gaps and sums, one pass per mode for ranges, then two passes of the codec.
  */
 #include "storage/codec/codec.h"
 
@@ -192,7 +192,7 @@ static void make_gaps(struct slc_encoder *encoder, const struct slc_tile_source 
     }
 }
 
-/* Keys that are processed for all modes in turn; they stay in the L1 cache. */
+/* Number of keys that are processed for all modes in turn, so that they stay in the L1 cache. */
 enum { PIECE = 1024 };
 
 /* Smallest and largest coordinate of every mode, for keys of which only the lower half varies. */
@@ -273,7 +273,7 @@ static void find_ranges(const struct slc_encoder *encoder,
     }
 }
 
-/* The nonzeros with the keys of content sums, which use the memory of the gaps. */
+/* Returns the nonzeros with the keys of content sums. These keys use the memory of the gaps. */
 static struct slc_tile_source under_content_keys(struct slc_encoder *encoder,
                                                  const struct slc_tile_source *source)
 {

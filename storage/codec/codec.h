@@ -37,10 +37,10 @@ struct slc_tile_blob {
     uint64_t max[SLC_MAX_ORDER]; /* max - min < 2^32 - 1 in every mode; ensured by the caller */
     double sum_of_squares;       /* in key order, one accumulator, without fused multiply-add */
     uint64_t content_sum;        /* sum of slc_content_term */
-    uint32_t fibers;             /* pieces of fibers of the keys' run; nonzeros if there is none */
-    uint32_t index_bytes;        /* part of data_bytes used by coordinates; for statistics */
-    bool all_f32;                /* every value is exactly representable as a float */
-    bool all_integer;            /* every value is an integer of magnitude <= 2^53 */
+    uint32_t fibers; /* pieces of fibers of the keys' run; number of nonzeros if there is no run */
+    uint32_t index_bytes; /* part of data_bytes used by coordinates; for statistics */
+    bool all_f32;         /* every value is exactly representable as a float */
+    bool all_integer;     /* every value is an integer of magnitude <= 2^53 */
 };
 
 struct slc_encoder;
@@ -52,8 +52,8 @@ enum slc_status slc_encoder_create(const struct slc_key_layout *layout,
                                    struct slc_error *err) SLC_NODISCARD;
 void slc_encoder_destroy(struct slc_encoder *encoder);
 /*
- * Computes content sums of later tiles over keys of `content`, which has the same mode sizes; keys
- * of tiles are converted. Errors: SLC_ERR_MEMORY.
+ * Makes content sums of later tiles use keys of `content`, which must have the same mode sizes; the
+ * keys of the tiles are converted. Errors: SLC_ERR_MEMORY.
  */
 enum slc_status slc_encoder_sum_over(struct slc_encoder *encoder,
                                      const struct slc_key_layout *content,
@@ -81,8 +81,8 @@ enum slc_status slc_tile_encode(struct slc_encoder *encoder,
 
 /*
  * Restricts encoding in this process to instruction set `name` ("portable", "avx512"); NULL selects
- * the best one of this machine. Returns false if it is unknown or not available. For tests and
- * benchmarks.
+ * the best instruction set of this machine. Returns false if `name` is unknown or not available.
+ * For tests and benchmarks.
  */
 bool slc_encoder_force(const char *name);
 

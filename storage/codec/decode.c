@@ -8,8 +8,9 @@
  * below the mode size, and values are finite and not zero (before rounding to f32). A kernel that
  * trusts chunks therefore never leaves its arrays.
  *
- * Cost: unpacking and summing take about a cycle per nonzero; the offsets of all modes together one
- * more with AVX-512 (a product of bit matrices), otherwise one more per mode (pext or shifts).
+ * Cost: unpacking and summing take about one cycle per nonzero. The offsets of all modes together
+ * take one more cycle with AVX-512 (a product of bit matrices), otherwise one more cycle per mode
+ * (pext or shifts).
  */
 #include "storage/codec/decode_internal.h"
 
@@ -243,7 +244,7 @@ static void plan_fields(struct slc_decoder *decoder, bool fibers)
     }
 }
 
-/* Whether the preconditions of ops->byte_runs hold. */
+/* True if the preconditions of ops->byte_runs hold. */
 static bool has_byte_runs(const struct slc_decoder *decoder)
 {
     const struct slc_fields *own = &decoder->own_fields;
@@ -254,9 +255,10 @@ static bool has_byte_runs(const struct slc_decoder *decoder)
 }
 
 /*
- * Keys are consumed before values are decoded, so both share memory: the kernel's rows evict a
- * chunk's memory from the L1 cache, and everything that decoding writes must be loaded again. A
- * constant value is filled in only once, and keeps its memory.
+ * Lets keys and values share memory, because keys are consumed before values are decoded. This
+ * saves cache misses: the kernel's factor rows evict a chunk's memory from the L1 cache, so all
+ * memory that decoding writes must be loaded again. If all values are equal, they are filled in
+ * only once, and keys get their own memory.
  */
 static void place_keys(struct slc_decoder *decoder)
 {
@@ -268,9 +270,8 @@ static void place_keys(struct slc_decoder *decoder)
 }
 
 /*
- * Prepares everything that is the same in every chunk, and expands planes. Called before the first
- * chunk rather than when the tile is opened, because describing a tile for a device needs none of
- * it.
+ * Prepares the data that all chunks share, and expands planes. Called before the first chunk rather
+ * than when the tile is opened, because describing a tile for a device does not need this data.
  */
 static bool prepare_chunks(struct slc_decoder *decoder, struct slc_damage *damage)
 {

@@ -1,10 +1,10 @@
 /*
  * Decoding loops for AVX2 with BMI2, compiled into every x86-64 build and selected at run time.
  *
- * Eight values of w bits occupy exactly w bytes: the bytes of value i of eight, and its shift, are
- * the same in every step of a group. One byte shuffle moves two values to their lanes; a variable
- * shift and a mask extract them. A value of 58 bits or more can extend into a ninth byte and is
- * left to the plain loop.
+ * Eight values of w bits occupy exactly w bytes: the byte positions and the shift of the i-th of
+ * eight values are the same in every step of a group. One byte shuffle moves two values to their
+ * vector elements; a variable shift and a mask extract them. A value of 58 bits or more can extend
+ * into a ninth byte, so the plain loop unpacks such values.
  */
 #include "storage/codec/decode_ops.h"
 
@@ -16,7 +16,7 @@
 
 #define AVX2 __attribute__((target("avx2,bmi2")))
 
-/* After the shuffle by `bytes`, lane i of the two vectors has the bytes of value `first` + i. */
+/* After the shuffle by `bytes`, element i of the two vectors has the bytes of value `first` + i. */
 struct avx2_step {
     __m256i bytes, shift;
     unsigned at_low, at_high; /* start of the 16 bytes of each half */
@@ -73,7 +73,8 @@ avx2_unpack(const uint8_t *packed, unsigned width, uint32_t count, uint64_t *val
     }
 }
 
-/* A sum is bound by the latency of one addition per nonzero; AVX2's shuffles would cost as much. */
+/* Sums use the plain loop: it is bound by the latency of one addition per nonzero, and the shuffles
+ * of AVX2 would cost as much. */
 #define LOOP_TARGET AVX2
 #define LOOP_UNPACK avx2_unpack
 #include "storage/codec/decode_loops_tmpl.h"
@@ -131,7 +132,7 @@ static const struct slc_decode_ops avx2_ops = {
     LOOP_OPS,
 };
 
-/* The first two generations of AMD's Zen have AVX2, but a pext of about 250 cycles. */
+/* For the first two generations of AMD Zen, which have AVX2 but need about 250 cycles per pext. */
 static const struct slc_decode_ops avx2_slow_pext_ops = {
     .name = "avx2",
     .unpack = avx2_unpack,

@@ -2,10 +2,10 @@
  * Decoding loops for AVX-512 with VBMI, VBMI2 and GFNI (Ice Lake, Zen 4 and later), compiled into
  * every x86-64 build and selected at run time.
  *
- * Eight values of w bits occupy exactly w bytes: the bytes of value i of eight, and its shift, are
- * the same in every step of a group. One permutation of 64 bytes moves the eight bytes of each
- * value to its lane; a variable shift and a mask extract them. A value of 58 bits or more can
- * extend into a ninth byte and needs two permutations.
+ * Eight values of w bits occupy exactly w bytes: the byte positions and the shift of the i-th of
+ * eight values are the same in every step of a group. One permutation of 64 bytes moves the eight
+ * bytes of each value to its vector element; a variable shift and a mask extract the values. A
+ * value of 58 bits or more can extend into a ninth byte and needs two permutations.
  */
 #include "storage/codec/decode_ops.h"
 
@@ -105,7 +105,7 @@ avx512_small_runs(uint32_t *keys, uint32_t count, unsigned shift, uint32_t *begi
     uint32_t runs = 1;
 
     begin[0] = 0;
-    /* Lanes past the end repeat the last key, so none of them starts a run. */
+    /* Elements past the end repeat the last key, so that none of them starts a run. */
     _mm512_storeu_si512(keys + count, _mm512_set1_epi32((int32_t)keys[count - 1]));
     for (uint32_t i = 1; i < count; i += 16) {
         const __m512i now = _mm512_loadu_si512(keys + i);
@@ -141,7 +141,7 @@ AVX512 static uint32_t avx512_subtract_base(uint32_t *fields, uint32_t count, ui
 /* Without optimization the gather is a macro that converts its mask to char. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
-/* Up to 16 dictionary values stay in two registers; more are gathered. */
+/* Up to 16 dictionary values stay in two registers; larger dictionaries use gather instructions. */
 AVX512 static bool avx512_lookup(const uint8_t *packed,
                                  unsigned width,
                                  uint32_t count,

@@ -2,14 +2,14 @@
  * Finds fiber runs from short gaps with AVX-512: 64 gaps per step, one byte each, without forming
  * keys.
  *
- * If a fiber run has at most eight key bits and the gaps of a group fit into them except for
- * exceptions, the low bits of keys are sums modulo a power of two. They are the offsets within the
- * fiber. A run starts where a sum wraps around or an exception adds more; only there the upper bits
- * of the key change, so they are summed once per run.
+ * If a fiber run has at most eight key bits and all gaps of a group except its exceptions fit into
+ * these bits, the low bits of keys are sums modulo a power of two. These sums are the offsets
+ * within the fiber. A run starts where a sum wraps around or an exception exceeds the run's bits.
+ * Only there the upper bits of the key change, so they are summed once per run.
  *
  * Exceptions are not scattered: their positions become a 128-bit mask, by which their high parts
- * are expanded to their places. The exceptions of all groups are read first: each takes some 100
- * cycles from the first load to the last store, and these overlap.
+ * are expanded to their positions. The exceptions of all groups are read first, because reading one
+ * takes about 100 cycles from the first load to the last store, and these latencies overlap.
  */
 #include "storage/codec/decode_ops.h"
 
@@ -20,7 +20,8 @@
 enum {
     HALF = 64,  /* nonzeros per step: half a group */
     LANES = 16, /* exceptions, and heads of runs, per step */
-    /* The sum of 128 gaps of this many bits, plus 128 for the steps between keys, is below 2^32. */
+    /* The sum of 128 gaps of this number of bits, plus 128 for the steps between keys, is below
+     * 2^32. */
     GAP_BITS = 24,
     WIDTH_MOST = 8,
     CHUNK_NNZ = SLC_CHUNK_GROUPS * SLC_GROUP_NNZ
@@ -28,8 +29,8 @@ enum {
 
 /*
  * Positions of eight values of w bits, which occupy w bytes, for each w: one table load replaces a
- * dozen instructions. Byte b of lane l of `source`: the byte where the lane's values start, plus b.
- * Byte b of `shift`: the bit where value b of the lane starts.
+ * dozen instructions. Byte b of element l of `source`: the byte where the element's values start,
+ * plus b. Byte b of `shift`: the bit where value b of the element starts.
  */
 struct byte_lanes {
     _Alignas(64) uint8_t source[64];
@@ -54,8 +55,8 @@ static const struct byte_lanes byte_lanes[WIDTH_MOST + 1] = {
 
 /* A group after its exceptions were read. */
 struct group {
-    __m512i part[2];   /* high parts at their places, reduced to the bits of a run */
-    uint64_t place[2]; /* places of exceptions that change the key above a run's bits: jumps */
+    __m512i part[2];   /* high parts at their positions, reduced to the bits of a run */
+    uint64_t place[2]; /* positions of jumps: exceptions that change the key above a run's bits */
     const uint8_t *packed;
     const struct byte_lanes *lanes;
     uint32_t runs_to; /* runs that start up to the group's last nonzero */
@@ -65,12 +66,12 @@ struct group {
 /* Data passed between the passes over a chunk. */
 struct chunk {
     struct group group[SLC_CHUNK_GROUPS];
-    /* One bit per run: whether it starts because a sum wrapped around, or by a jump. */
+    /* One bit per run: true if the run starts because a sum wrapped around, or at a jump. */
     uint64_t wrapped[CHUNK_NNZ / 64 + 1], jumped[CHUNK_NNZ / 64 + 1];
     uint32_t jumps[CHUNK_NNZ + 1 + LANES]; /* change of the upper bits at each jump */
 };
 
-/* Bit masks of sixteen positions, for 0..63 and 64..127; positions from 192 on set no bit. */
+/* Bit masks of sixteen positions, for 0..63 and 64..127; positions of 192 and above set no bit. */
 AVX512_INLINE void places_of(__m128i positions, uint64_t place[2])
 {
     const __m512i one = _mm512_set1_epi64(1), half = _mm512_set1_epi64(HALF);
@@ -110,7 +111,7 @@ AVX512_INLINE uint32_t patch_step(struct group *group,
         _mm_setr_epi8(0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60);
     const __mmask16 lanes = (__mmask16)_bzhi_u32(0xFFFF, count);
     const __m128i now = _mm_mask_loadu_epi8(_mm_set1_epi8(-1), lanes, positions);
-    /* A position must be below the next one or, at the end, below the group size. */
+    /* A position must be below the next position or, at the end, below the group size. */
     const __m128i next = _mm_mask_loadu_epi8(_mm_set1_epi8((char)SLC_GROUP_NNZ),
                                              _kshiftri_mask16(lanes, 1), positions + 1);
     const __m512i whole = _mm512_sll_epi32(value, _mm_cvtsi32_si128((int)width));
@@ -143,8 +144,8 @@ AVX512_INLINE uint32_t patch_step(struct group *group,
 }
 
 /*
- * Reads the exceptions of the groups; returns false if they are not sound. Kept apart from the next
- * pass so that each has all registers.
+ * Reads the exceptions of the groups; returns false if they are invalid. Not inlined into the next
+ * pass, so that each pass has all registers.
  */
 AVX512 __attribute__((noinline)) static bool read_groups(struct chunk *chunk,
                                                          const struct slc_patched_view *view,
@@ -167,12 +168,13 @@ AVX512 __attribute__((noinline)) static bool read_groups(struct chunk *chunk,
         const uint8_t *positions = group.packed + SLC_GROUP_NNZ / 8 * width;
         const uint8_t *packed = positions + left;
 
-        /* Unused bits: shift the last byte by its number of used bits, or by 8 if none is used. */
+        /* Checks unused bits: shifts the last byte by its number of used bits, or by 8 if none is
+         * used. */
         wrong |= (uint32_t)packed[(int32_t)(used / 8) - 1] >> (used % 8 + 1);
         jumps += patch_step(&group, positions, left, sixteen_get(&sixteen, packed), width, bits,
                             jumps, &faults);
         while (__builtin_expect(left > LANES, 0)) {
-            /* Compare the last position of a step with the first of the next. */
+            /* Compare the last position of a step with the first position of the next step. */
             wrong |= positions[LANES - 1] >= positions[LANES];
             positions += LANES;
             packed += LANES / 8 * extra;
@@ -189,7 +191,7 @@ AVX512 __attribute__((noinline)) static bool read_groups(struct chunk *chunk,
 AVX512_INLINE __m512i sums_of(__m512i steps, __m512i before, __mmask64 later)
 {
     const __m512i zero = _mm512_setzero_si512();
-    /* All bytes of lane l: the last byte of lane l - 1. */
+    /* All bytes of element l: the last byte of element l - 1. */
     const __m512i lane_before = _mm512_set_epi64(
         0x3737373737373737, 0x2F2F2F2F2F2F2F2F, 0x2727272727272727, 0x1F1F1F1F1F1F1F1F,
         0x1717171717171717, 0x0F0F0F0F0F0F0F0F, 0x0707070707070707, 0);
@@ -198,7 +200,7 @@ AVX512_INLINE __m512i sums_of(__m512i steps, __m512i before, __mmask64 later)
 
     lane = _mm512_add_epi8(lane, _mm512_slli_epi64(lane, 16));
     lane = _mm512_add_epi8(lane, _mm512_slli_epi64(lane, 32));
-    /* The last byte of each lane now accumulates over the lanes. */
+    /* The last byte of each element now accumulates over the elements. */
     sum = _mm512_add_epi8(lane, _mm512_alignr_epi64(lane, zero, 7));
     sum = _mm512_add_epi8(sum, _mm512_alignr_epi64(sum, zero, 6));
     sum = _mm512_add_epi8(sum, _mm512_alignr_epi64(sum, zero, 4));
@@ -211,7 +213,7 @@ struct runner {
     __m512i bits, mask, base, largest;
     __m512i at;              /* index in the chunk of the step's first nonzero */
     __m512i before;          /* low bits of the last key, in every byte */
-    __mmask64 lowest, later; /* the lowest byte of every four; all bytes but the first eight */
+    __mmask64 lowest, later; /* the lowest byte of every four; all bytes except the first eight */
     struct chunk *chunk;
     uint32_t *offsets, *begin;
     uint64_t wrapped, jumped; /* incomplete words of bits */
@@ -246,7 +248,7 @@ AVX512_INLINE void note_runs(struct runner *runner, uint64_t wrapped, uint64_t j
     if (__builtin_expect(runner->runs % 64 + count >= 64, 0)) {
         runner->chunk->wrapped[runner->runs / 64] = runner->wrapped;
         runner->chunk->jumped[runner->runs / 64] = runner->jumped;
-        /* Shift by 64 - runs % 64, which may be 64. */
+        /* Shift by 64 - runs % 64 in two steps, because it may be 64. */
         runner->wrapped = wrapped >> 1 >> (63 - runner->runs % 64);
         runner->jumped = jumped >> 1 >> (63 - runner->runs % 64);
     }
@@ -368,7 +370,7 @@ AVX512 bool slc_avx512_byte_runs(const struct slc_patched_view *gaps,
     if (!read_groups(&chunk, gaps, group, groups, runs->bits)) {
         return false;
     }
-    /* A run starts at the first nonzero: by a jump, possibly of zero. */
+    /* A run starts at the first nonzero, at a jump that may be zero. */
     chunk.jumps[0] = 0;
     /* Stored by vectors: NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
     const uint32_t *jump = chunk.group[0].place[0] % 2 == 0 ? chunk.jumps : chunk.jumps + 1;

@@ -1,10 +1,10 @@
 /*
- * Fields of keys by products with bit matrices, for AVX-512 with GFNI (decode_ops.h).
+ * Computes fields of keys as products with bit matrices, for AVX-512 with GFNI (decode_ops.h).
  *
  * A step processes sixteen keys. Per term, one byte permutation moves the contributing key bytes to
  * their output bytes and one GF2P8AFFINEQB multiplies them; per field, one more permutation
- * assembles its bytes. The products of a block of keys are stored in between, so that one loop
- * keeps a whole matrix in registers and another one everything it needs of a field.
+ * assembles its bytes. The products of a block of keys are stored in between, so that the first
+ * loop keeps a whole matrix in registers and the second loop all data of a field.
  */
 
 #if defined(__x86_64__)
@@ -14,7 +14,7 @@
 /*
  * Arrangement of sixteen keys in vectors, and of their products with a matrix. Byte 8 * j + i of a
  * product is output byte j of key i, for eight keys; with at most four output bytes, the upper half
- * holds those of eight more keys.
+ * holds the output bytes of eight more keys.
  */
 enum shape {
     WIDE_KEYS,     /* two vectors of keys, two products */
@@ -30,13 +30,13 @@ enum {
 
 /* Positions of a field's bytes in the products. */
 struct field_lanes {
-    __m512i bytes;       /* positions of the four bytes of each lane's field */
-    __mmask64 low, high; /* which of these are in the lower and in the upper product */
+    __m512i bytes;       /* positions of the four bytes of each element's field */
+    __mmask64 low, high; /* positions that are in the lower and in the upper product */
     __m512i base, largest;
     uint32_t *offsets;
 };
 
-/* The key bytes of the terms, and the blocks they are multiplied by. */
+/* The key bytes of the terms, and the blocks by which they are multiplied. */
 struct terms {
     __m512i low[8], high[8], block[8];
 };
@@ -47,7 +47,7 @@ static const uint64_t small_key_bytes = 0x1C1814100C080400; /* of eight lower ha
 AVX512_INLINE struct terms
 terms_init(const struct slc_bit_matrix *matrix, enum shape shape, unsigned count)
 {
-    /* Lane j: its byte j, repeated eight times. */
+    /* Element j: its byte j, repeated eight times. */
     const __m512i repeat = _mm512_set_epi64(
         0x0707070707070707, 0x0606060606060606, 0x0505050505050505, 0x0404040404040404,
         0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0);
@@ -93,8 +93,8 @@ AVX512_INLINE __m512i product(const __m512i *bytes,
 }
 
 /*
- * Multiplies `count` keys by a matrix, one or two vectors per step; with a constant number of terms
- * the matrix stays in registers.
+ * Multiplies `count` keys by a matrix, one or two vectors per step. If the number of terms is a
+ * constant, the matrix stays in registers.
  */
 AVX512_INLINE void matrix_products(const struct slc_bit_matrix *matrix,
                                    enum shape shape,
@@ -191,7 +191,7 @@ AVX512 static void small_matrix(const struct slc_bit_matrix *matrix,
 
 AVX512_INLINE struct field_lanes lanes_of(const struct slc_field *field, bool one_product)
 {
-    /* Byte c of lane l: byte l % 8 of output byte c. */
+    /* Byte c of element l: byte l % 8 of output byte c. */
     const __m512i order = _mm512_set_epi64(
         0x1F170F071E160E06, 0x1D150D051C140C04, 0x1B130B031A120A02, 0x1911090118100800,
         0x1F170F071E160E06, 0x1D150D051C140C04, 0x1B130B031A120A02, 0x1911090118100800);
@@ -213,7 +213,7 @@ AVX512_INLINE struct field_lanes lanes_of(const struct slc_field *field, bool on
     return lanes;
 }
 
-/* Assembles one field of `count` keys, from `at` on, from their products. */
+/* Assembles one field of `count` keys, starting at key `at`, from their products. */
 AVX512_INLINE void assemble_field(struct field_lanes *lanes,
                                   bool one_product,
                                   const __m512i *products,
@@ -292,7 +292,7 @@ AVX512_INLINE void all_matrices(const struct slc_fields *plan,
     }
 }
 
-/* Lanes past the end repeat the last key, so they do not change the largest offset. */
+/* Elements past the end repeat the last key, so they do not change the largest offset. */
 AVX512 void slc_avx512_fields(const struct slc_fields *plan,
                               uint64_t *keys,
                               uint32_t count,

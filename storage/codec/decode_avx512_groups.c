@@ -3,14 +3,14 @@
  * without storing intermediate values.
  *
  * Nearly all groups of real tensors have values of at most SMALL_BITS bits, low and high part
- * together: they use 32-bit lanes, 16 values per step, and the sum of a group still fits a lane.
- * Other groups use 64-bit lanes.
+ * together. They use 32-bit elements, 16 values per step, and the sum of a group still fits an
+ * element. Other groups use 64-bit elements.
  *
- * The exceptions of all groups of a chunk are scattered first, each to the place of its value among
- * zeros, so that unpacking only has to OR them in: loading a vector from recent narrower stores
- * would have to wait for those stores. The high parts are kept in the memory of the group's
- * results, because more memory would evict a kernel's rows from the L1 cache and be evicted by
- * them.
+ * First, the exceptions of all groups of a chunk are scattered, each to the position of its value
+ * among zeros, so that unpacking only has to OR them in. They are scattered early because loading a
+ * vector from recent narrower stores has to wait for these stores. The high parts are kept in the
+ * memory of the group's results, because additional memory would compete with a kernel's factor
+ * rows for the L1 cache.
  */
 #include "storage/codec/decode_ops.h"
 
@@ -20,15 +20,17 @@
 #include "storage/codec/decode_loops.h"
 
 enum {
-    /* Groups that are patched together: those of a decoder's chunk. */
+    /* Groups that are patched together: the groups of a decoder's chunk. */
     PATCH_GROUPS = SLC_CHUNK_GROUPS,
-    /* The sum of 128 gaps of this many bits, plus 128 for the steps between keys, is below 2^32. */
+    /* The sum of 128 gaps of this number of bits, plus 128 for the steps between keys, is below
+     * 2^32. */
     SMALL_BITS = 24,
     SMALL_LANES = 16,
     WIDE_LANES = 8
 };
 
-/* The same, with high parts already shifted to their places. */
+/* Unpacks sixteen values and adds their high parts, which are already shifted to their positions.
+ */
 AVX512_INLINE __m512i sixteen_patched(const struct sixteen *sixteen,
                                       const uint8_t *packed,
                                       const uint32_t *high)
@@ -79,7 +81,8 @@ struct faults {
     __mmask16 zeros; /* high parts that are zero */
 };
 
-/* Checks that the positions of a step from `from` on ascend up to the first of the next step. */
+/* Checks that the positions of a step, starting at `from`, ascend up to the first position of the
+ * next step. */
 AVX512_INLINE void check_order(
     struct faults *faults, const uint8_t *positions, uint32_t from, uint32_t count, uint32_t lanes)
 {
@@ -115,7 +118,7 @@ AVX512_INLINE __m512i positions_of_eight(const uint8_t *positions)
 
 /*
  * Reads the exceptions, at least one, of a group of small values; stores their high parts, shifted
- * to their places, in `high`, with zeros in between.
+ * to their positions, in `high`, with zeros in between.
  */
 AVX512_INLINE void patch_small(const struct slc_patched_view *view,
                                uint32_t group,
@@ -175,7 +178,7 @@ AVX512_INLINE void patch_wide(const struct slc_patched_view *view,
 
 #pragma GCC diagnostic pop
 
-/* What values are converted to. */
+/* Results to which values are converted. */
 enum make {
     MAKE_KEYS,       /* 64-bit sums */
     MAKE_SMALL_KEYS, /* lower halves of the sums */
@@ -188,8 +191,8 @@ static inline uint32_t make_bytes(enum make make)
 }
 
 /*
- * Where the high parts of a small group are kept: in the memory of its results, in the second half
- * if results are twice as long, so that no result overwrites a high part that is still needed.
+ * Memory for the high parts of a small group: the memory of its results, and its second half if
+ * results are twice as long, so that no result overwrites a high part that is still needed.
  */
 static inline uint32_t *high_parts(enum make make, unsigned char *out)
 {
@@ -201,12 +204,13 @@ struct maker {
     uint64_t next;                    /* MAKE_KEYS: the base of the group's keys */
     double low;
     __m512i nearest; /* MAKE_REALS, small groups: value closest to zero so far */
-    __mmask8 zeros;  /* MAKE_REALS, other groups: lanes that had a zero */
+    __mmask8 zeros;  /* MAKE_REALS, other groups: elements that had a zero */
 };
 
 AVX512_INLINE __m512d real_of(__m512i value, double low)
 {
-    /* An integer below 2^52 in the mantissa of 2^52 is that integer plus 2^52: no conversion. */
+    /* The bits of an integer below 2^52, stored in the mantissa of 2^52, represent 2^52 plus that
+     * integer, so no conversion instruction is needed. */
     const __m512i two_52 = _mm512_set1_epi64(0x4330000000000000);
     const __m512d real = _mm512_castsi512_pd(_mm512_or_si512(value, two_52));
 
@@ -315,7 +319,7 @@ AVX512_INLINE void make_wide_group(struct maker *maker,
 
 /*
  * MAKE_REALS for a group of width 0, like most groups of counts: all values equal the smallest
- * except the exceptions, which are scattered over them.
+ * value, except for the exceptions, which are scattered over the results.
  */
 AVX512_INLINE void make_constant_group(struct maker *maker,
                                        const struct slc_patched_view *view,
@@ -350,13 +354,14 @@ AVX512_INLINE void make_constant_group(struct maker *maker,
 
 #pragma GCC diagnostic pop
 
-/* Whether make_constant_group applies. */
+/* True if make_constant_group applies. */
 static bool is_constant(enum make make, const struct slc_patched_view *view, uint32_t group)
 {
     return make == MAKE_REALS && view->widths[group] == 0;
 }
 
-/* Reads the exceptions of groups whose results go to `out`. Returns false if they are not sound. */
+/* Reads the exceptions of groups whose results go to `out`. Returns false if the exceptions are
+ * invalid. */
 AVX512_INLINE bool patch_groups(struct maker *maker,
                                 enum make make,
                                 const struct slc_patched_view *view,
@@ -442,7 +447,7 @@ AVX512 bool slc_avx512_integers(const struct slc_patched_view *above,
 {
     struct maker maker = {.low = low, .nearest = _mm512_set1_epi32(-1)};
 
-    /* Sums with small values then fit a lane. */
+    /* Otherwise, sums with small values fit an element. */
     if (low < -0x1p30 || low > 0x1p30) {
         return slc_loop_integers(above, slc_avx512_unpack, group, groups, low, values);
     }

@@ -116,7 +116,8 @@ bool slc_blco_open(struct slc_decoder *decoder, struct slc_damage *damage)
                            UINT64_C(8) * nnz, damage);
 }
 
-/* Decodes offsets of `count` nonzeros with equal upper bits into the chunk from index `at` on. */
+/* Decodes offsets of `count` nonzeros with equal upper bits into the chunk, starting at index `at`.
+ */
 static bool decode_run(struct slc_decoder *decoder,
                        const uint8_t *indices,
                        uint64_t upper,
@@ -177,7 +178,7 @@ bool slc_blco_offsets(struct slc_decoder *decoder,
     return true;
 }
 
-/* Whether nonzero i of the chunk differs from the previous one outside the run's bits. */
+/* True if nonzero i of the chunk differs from the previous nonzero outside the run's bits. */
 static bool starts_run(const struct slc_decoder *decoder, uint32_t i)
 {
     const struct slc_fiber_run run = decoder->keys.run;

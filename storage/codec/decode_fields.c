@@ -1,6 +1,6 @@
 /*
  * Builds plans that extract fields from keys: masks with the steps that move their bits together,
- * and bit matrices. Built once per tile; cost: a few operations per key bit.
+ * and bit matrices. A plan is built once per tile. Cost: a few operations per key bit.
  */
 #include "storage/codec/decode_ops.h"
 
@@ -27,7 +27,7 @@ void slc_fields_clear(struct slc_fields *fields)
     fields->matrices = 0;
 }
 
-/* The first matrix with space for `bytes` more output bytes, or a new one. */
+/* The first matrix with space for `bytes` more output bytes, or a new matrix. */
 static unsigned find_matrix(struct slc_fields *fields, unsigned bytes)
 {
     unsigned m = 0;

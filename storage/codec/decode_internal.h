@@ -61,7 +61,7 @@ struct slc_lz4_plan {
 struct slc_blco_plan {
     const uint8_t *sub_blocks, *indices;
     uint32_t sub_block_count;
-    uint32_t sub_block;            /* the one that holds the next nonzero */
+    uint32_t sub_block;            /* the sub-block that holds the next nonzero */
     uint32_t shift[SLC_MAX_ORDER]; /* position of each mode's field in a re-encoded index */
     unsigned index_bits;
 };
@@ -79,18 +79,18 @@ struct slc_decoder {
     struct slc_buffer memory;
 
     /* Scratch of one chunk. */
-    uint64_t
-        *key_scratch; /* for key_lo and key_small if they do not share memory with the values */
+    /* Memory of key_lo and key_small if they do not share memory with the values. */
+    uint64_t *key_scratch;
     uint32_t *small_scratch;
     uint64_t *key_lo, *key_hi;
-    uint32_t *key_small;         /* lower halves of key_lo, used if only those vary */
+    uint32_t *key_small;         /* lower halves of key_lo, used if only the lower halves vary */
     uint64_t *wide_lo, *wide_hi; /* gathered fields of modes that vary in more than 32 bits */
     uint64_t *packed;            /* one group of integers */
     uint32_t *offset[SLC_MAX_ORDER];
     uint32_t *spare;
     uint32_t *run_begin; /* starts of fiber runs, and their first keys */
     uint64_t *run_keys;
-    uint32_t *run_small; /* the same if keys are in key_small */
+    uint32_t *run_small; /* first keys of runs, if keys are in key_small */
     void *values;
     double *exact;   /* values before rounding to f32 */
     uint8_t *raw;    /* values reassembled from planes */
@@ -112,8 +112,9 @@ struct slc_decoder {
     bool two_words;     /* key bits 64..127 vary */
     bool small;         /* only key bits 0..31 vary; keys are decoded to key_small */
     struct slc_mode_plan modes[SLC_MAX_ORDER];
-    struct slc_fields fields; /* of modes that vary in one word and at most 32 bits */
-    /* The same for tiles cut into runs: the field of the run mode, and those of the other modes. */
+    struct slc_fields fields; /* fields of modes that vary in one word and at most 32 bits */
+    /* Fields for tiles cut into runs: the field of the run mode, and the fields of the other modes.
+     */
     struct slc_fields own_fields, run_fields;
     bool byte_runs; /* runs can be found without decoding keys */
     struct slc_value_plan value;
@@ -129,8 +130,8 @@ struct slc_decoder {
 };
 
 /*
- * Performs all checks of opening tile `index` and sets the decoder's state of the open tile, except
- * what only the loops need. Expands nothing. Errors: SLC_ERR_DAMAGED.
+ * Performs all checks for opening tile `index` and sets the decoder's state of the open tile,
+ * except for fields that only the loops need. Expands nothing. Errors: SLC_ERR_DAMAGED.
  */
 enum slc_status slc_tile_check(struct slc_decoder *decoder,
                                const struct slc_block_view *block,
@@ -148,8 +149,8 @@ enum slc_status slc_tile_describe(struct slc_tile_view *tile,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Per codec: checks the data of the tile in decoder->entry, and decodes `count` nonzeros from
- * `start` on into key_lo (and key_hi) or, for blco, directly into the offsets.
+ * Per codec: checks the data of the tile in decoder->entry, and decodes `count` nonzeros, starting
+ * at nonzero `start`, into key_lo (and key_hi) or, for blco, directly into the offsets.
  */
 bool slc_packed_open(struct slc_decoder *decoder, struct slc_damage *damage);
 bool slc_packed_keys(struct slc_decoder *decoder,
@@ -179,15 +180,16 @@ bool slc_blco_offsets(struct slc_decoder *decoder,
                       uint32_t count,
                       struct slc_damage *damage);
 /*
- * Cuts `count` nonzeros with offsets of all modes into the same runs as by their keys, so that
- * results do not depend on the codec; keeps one offset per run for the modes that a run shares.
+ * Cuts `count` nonzeros, given by their offsets in all modes, into the same runs as their keys
+ * would be cut, so that results do not depend on the codec. Keeps one offset per run for all modes
+ * except the run mode.
  */
 uint32_t slc_blco_runs(struct slc_decoder *decoder, uint32_t count);
 
 /*
- * Turns the `count` gaps from index `at` of key_lo (key_hi) on into keys, continuing from
- * decoder->next. On success the keys strictly ascend and are at most the last key. `where`:
- * position to report otherwise.
+ * Turns `count` gaps in key_lo (key_hi), starting at index `at`, into keys that continue from
+ * decoder->next. On success, the keys strictly ascend and are at most the last key. `where`:
+ * position to report on failure.
  */
 bool slc_decoder_sum(struct slc_decoder *decoder,
                      uint32_t at,
@@ -202,7 +204,7 @@ bool slc_decoder_check_keys(struct slc_decoder *decoder,
                             const uint8_t *where,
                             struct slc_damage *damage);
 
-/* Whether a mode's offsets come from the lower words of keys alone, through the field plans. */
+/* True if the field plans compute a mode's offsets from the lower words of keys alone. */
 static inline bool slc_mode_is_plain(const struct slc_mode_plan *mode)
 {
     return !mode->wide && mode->hi.bits == 0 && mode->lo.bits > 0;
@@ -234,7 +236,7 @@ bool slc_values_chunk(struct slc_decoder *decoder,
 
 /*
  * Records an LZ4 section of `bytes` bytes that must expand to exactly `expanded_bytes`; an empty
- * one must expand to nothing.
+ * section must expand to 0 bytes.
  */
 bool slc_planes_note(struct slc_decoder *decoder,
                      const uint8_t *section,

@@ -1,7 +1,7 @@
 /* Sums gaps to keys, and checks that keys ascend within the bounds of the directory entry. */
 #include "storage/codec/decode_internal.h"
 
-/* Sums two-word keys and checks each: few tiles change the upper word. */
+/* Sums two-word keys and checks each key. This is slow, but few tiles change the upper word. */
 static bool sum_wide(struct slc_decoder *decoder, uint32_t at, uint32_t count, slc_u128 *last)
 {
     const slc_u128 first = slc_key_join(decoder->entry.first_lo, decoder->entry.first_hi);
@@ -25,8 +25,8 @@ static bool sum_wide(struct slc_decoder *decoder, uint32_t at, uint32_t count, s
 }
 
 /*
- * Gaps below 2^56 cannot carry 128 keys of a tile that spans less than 2^56 past 2^64, so checking
- * the last key suffices. Larger gaps could wrap around and return into the range.
+ * If a tile spans less than 2^56 and its gaps are below 2^56, the sum over 128 keys stays below
+ * 2^64, so checking the last key suffices. Larger gaps could wrap around and return into the range.
  */
 static bool keys_ascend(const struct slc_decoder *decoder, uint32_t at, uint32_t count)
 {
@@ -40,8 +40,9 @@ static bool keys_ascend(const struct slc_decoder *decoder, uint32_t at, uint32_t
 }
 
 /*
- * Checks that the first key of the tile is the directory's, and that a later group starts within
- * the span. Tests `next` - 1, because `next` wraps to 0 after the largest 128-bit key.
+ * Checks that the first key of the tile is the first key in the directory, and that a later group
+ * starts within the span. Tests `next` - 1, because `next` wraps to 0 after the largest 128-bit
+ * key.
  */
 static bool check_first_key(const struct slc_decoder *decoder,
                             uint32_t at,

@@ -1,6 +1,7 @@
 /*
  * Plain C bodies of the inner loops of storage/codec/decode_ops.h. Each table wraps them in
- * functions for its own instruction set, so the compiler vectorizes one source for each.
+ * functions for its own instruction set, so that the compiler vectorizes the same source for each
+ * set.
  */
 #ifndef SLC_STORAGE_DECODE_LOOPS_H
 #define SLC_STORAGE_DECODE_LOOPS_H
@@ -67,7 +68,7 @@ SLC_LOOP uint64_t slc_loop_gather_long(const struct slc_gather *gather, uint64_t
     return bits;
 }
 
-/* For masks that span at most 32 bits: twice the lanes, one step less. */
+/* For masks that span at most 32 bits: twice as many elements per vector, one step less. */
 SLC_LOOP uint32_t slc_loop_gather_short(const struct slc_gather *gather, uint64_t key)
 {
     uint32_t bits = (uint32_t)(key >> gather->shift) & (uint32_t)gather->picked;
@@ -174,7 +175,8 @@ SLC_LOOP bool slc_loop_integers(const struct slc_patched_view *above,
             return false;
         }
         /*
-         * An integer below 2^52 in the mantissa of 2^52 is that integer plus 2^52: no conversion.
+         * The bits of an integer below 2^52, stored in the mantissa of 2^52, represent 2^52 plus
+         * that integer, so no conversion instruction is needed.
          */
         for (uint32_t i = 0; i < SLC_GROUP_NNZ; i++) {
             const uint64_t bits = words[i] | UINT64_C(0x4330000000000000);

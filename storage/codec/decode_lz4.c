@@ -23,7 +23,7 @@ bool slc_planes_note(struct slc_decoder *decoder,
                      uint64_t expanded_bytes,
                      struct slc_damage *damage)
 {
-    /* Both sizes are bounded by those of a tile, far below INT_MAX. */
+    /* Both sizes are bounded by the sizes of a tile, which are far below INT_MAX. */
     decoder->lz4 = (struct slc_lz4_section){section, (uint32_t)bytes, (uint32_t)expanded_bytes};
     return bytes > 0 || set_size_damage(section, 0, expanded_bytes, damage);
 }
@@ -145,8 +145,9 @@ static inline byte_vector zip_high(byte_vector a, byte_vector b)
 }
 
 /*
- * Interleaving planes 0 with 4, 1 with 5, 2 with 6, 3 with 7, then the results at distance two,
- * then at distance one, collects the eight bytes of each element: a perfect shuffle in three steps.
+ * Collects the eight bytes of each element by a perfect shuffle in three steps: interleaves planes
+ * 0 with 4, 1 with 5, 2 with 6 and 3 with 7, then the results at distance two, then at distance
+ * one.
  */
 void slc_unshuffle8(const uint8_t *const planes[8], uint32_t count, uint8_t *out)
 {

@@ -2,13 +2,14 @@
  * Decoding loops for NEON, which every 64-bit Arm processor has.
  *
  * Unpacking works as in decode_avx2.c: eight values of w bits occupy exactly w bytes, so one table
- * lookup moves the bytes of two values to their lanes, in the same way in every step of a group.
+ * lookup moves the bytes of two values to their vector elements, with the same table in every step
+ * of a group.
  *
  * Fields: there is no instruction that multiplies by a bit matrix, but a lookup in a table of 16
  * bytes multiplies 16 nibbles by half a block. The keys of a step are split into planes, one vector
  * per byte of 16 keys, and planes into nibbles; an output byte of 16 keys is the sum of the lookups
- * of its contributing nibbles. All fields of three modes cost some 20 instructions per key, a third
- * of moving the bits by shifts and masks, for fields of any length.
+ * of its contributing nibbles. All fields of three modes cost about 20 instructions per key, for
+ * fields of any length. This is a third of the cost of moving the bits by shifts and masks.
  */
 #include "storage/codec/decode_ops.h"
 
@@ -18,7 +19,7 @@
 
 #include <arm_neon.h>
 
-/* After the lookup by `bytes`, lane i has the bytes of value `first` + i. */
+/* After the lookup by `bytes`, element i has the bytes of value `first` + i. */
 struct step {
     uint8x16_t bytes;
     int64x2_t left; /* left shifts; negative: to the right */
@@ -77,7 +78,7 @@ static void neon_unpack(const uint8_t *packed, unsigned width, uint32_t count, u
 
 enum {
     STEP_KEYS = 16,
-    /* Below this many keys, building the tables costs more than it saves. */
+    /* Below this number of keys, building the tables costs more than it saves. */
     FEW_KEYS = 64
 };
 
@@ -107,8 +108,8 @@ static uint64_t columns_of(uint64_t block)
 }
 
 /*
- * Byte i of the table is the sum of the columns selected by the bits of i. Rows have a single one,
- * so columns share no bits and the sum is an OR.
+ * Byte i of the table is the sum of the columns selected by the bits of i. Rows have a single 1
+ * bit, so columns share no bits and the sum is an OR.
  */
 static void half_add(struct half_list *list, uint32_t columns, unsigned nibble)
 {
@@ -137,10 +138,10 @@ static void halves_init(const struct slc_bit_matrix *matrix, unsigned byte, stru
     }
 }
 
-/* Collects nibble n of the 16 keys in the lanes of nibble[n]. */
+/* Collects nibble n of the 16 keys in the elements of nibble[n]. */
 static inline void nibbles_of(const uint64_t *keys, uint8x16_t nibble[16])
 {
-    /* Lane 2i + h of vector b: byte b of half h of key i. */
+    /* Element 2i + h of vector b: byte b of half h of key i. */
     const uint8x16x4_t low = vld4q_u8((const uint8_t *)keys);
     const uint8x16x4_t high = vld4q_u8((const uint8_t *)(keys + 8));
     const uint8x16_t mask = vdupq_n_u8(15);
@@ -246,7 +247,7 @@ static void neon_fields(const struct slc_fields *plan,
         slc_loop_fields(plan, keys, count, neon_gather, largest);
         return;
     }
-    /* Lanes past the end repeat the last key, so they do not change the largest offset. */
+    /* Elements past the end repeat the last key, so they do not change the largest offset. */
     for (uint32_t i = 0; i < STEP_KEYS; i++) {
         keys[count + i] = keys[count - 1];
     }
@@ -255,7 +256,7 @@ static void neon_fields(const struct slc_fields *plan,
     }
 }
 
-/* The compiler's code for the plain loops is as good. */
+/* For the other functions, the compiler's code for the plain loops is as fast. */
 #define LOOP_TARGET
 #define LOOP_UNPACK neon_unpack
 #include "storage/codec/decode_loops_tmpl.h"

@@ -1,12 +1,13 @@
 /*
  * Converts keys to offsets of every mode, and to runs of fibers.
  *
- * Modes that vary in one word and at most 32 bits are processed together (decode_ops.h); the
- * others, in tiles that cross a high power of two, one by one.
+ * Modes that vary in one word and at most 32 bits are processed together (decode_ops.h). Other
+ * modes occur in tiles that cross a high power of two, and are processed one by one.
  */
 #include "storage/codec/decode_internal.h"
 
-/* Fields of more than 32 varying bits: a tile that crosses a high power of two. Rare. */
+/* Computes fields with more than 32 varying bits, which are rare: they occur in tiles that cross a
+ * high power of two. */
 static uint64_t
 wide_offsets(struct slc_decoder *decoder, const uint64_t *keys, unsigned n, uint32_t count)
 {
@@ -146,7 +147,7 @@ bool slc_decoder_run_offsets(struct slc_decoder *decoder, uint32_t runs, struct 
     return small_offsets(decoder, &decoder->run_fields, decoder->run_small, runs, damage);
 }
 
-/* slc_decoder_runs for a small tile: modes that are not plain do not vary. */
+/* Like slc_decoder_runs, for a small tile, in which modes that are not plain do not vary. */
 static bool runs_from_small(struct slc_decoder *decoder,
                             uint32_t count,
                             uint32_t *runs,

@@ -1,6 +1,6 @@
 /*
- * The portable table of decoding loops, and the selection of a table: the best one for the machine,
- * or the one a test or benchmark forces.
+ * The portable table of decoding loops, and the selection of a table: the best table for the
+ * machine, or the table that a test or benchmark forces.
  */
 #include "storage/codec/decode_ops.h"
 
@@ -49,7 +49,7 @@ const struct slc_decode_ops *slc_decode_ops_portable(void)
     return &portable_ops;
 }
 
-/* Best first; the last one always exists. */
+/* Best first; the last table always exists. */
 static const struct slc_decode_ops *(*const tables[])(void) = {
     slc_decode_ops_avx512, slc_decode_ops_avx2, slc_decode_ops_neon, slc_decode_ops_portable};
 enum { TABLES = sizeof tables / sizeof tables[0] };

@@ -16,18 +16,18 @@
 #include <stdint.h>
 
 /*
- * Plans that extract the fields of several modes from the 64-bit words of keys.
- * Each table uses the part of the plan that suits it: per mode a mask of its bits (pext, shifts),
- * or a bit matrix for all modes together. The latter treats a key as 64 bits over GF(2), and a set
- * of fields, each starting at its own byte of another 64-bit word, as the product of the key with a
- * matrix that has a single one in each used row. Divided into 8 x 8 blocks, an output byte is the
- * sum of the products of a few key bytes (about as many as there are modes) with one block each,
- * which GF2P8AFFINEQB computes for 64 bytes at a time.
+ * Plans that extract the fields of several modes from the 64-bit words of keys. Each table uses the
+ * part of the plan that suits it: per mode a mask of its bits (pext, shifts), or a bit matrix for
+ * all modes together. The bit matrix treats a key as a vector of 64 bits over GF(2). The fields,
+ * each starting at its own byte of another 64-bit word, are the product of the key with a matrix
+ * that has a single 1 bit in each used row. Divided into 8 x 8 blocks, an output byte is the sum of
+ * the products of a few key bytes (about as many as there are modes) with one block each, which
+ * GF2P8AFFINEQB computes for 64 bytes at a time.
  */
 
 /*
- * How to gather the bits of a 64-bit word that `mask` selects. Without a fast pext, the bits move
- * right in up to six steps, by 2^k in step k (base/compress.h), after an initial shift by the
+ * Plan that gathers the bits of a 64-bit word that `mask` selects. Without a fast pext, the bits
+ * move right in up to six steps, by 2^k in step k (base/compress.h), after an initial shift by the
  * number of zeros below the mask.
  */
 struct slc_gather {
@@ -78,13 +78,13 @@ enum { SLC_CHUNK_GROUPS = 16 };
 /* Fiber runs of few key bits, found from gaps. */
 struct slc_byte_runs {
     /*
-     * Input: the key that the first gap is relative to, as in small_keys; the number of key bits of
-     * a run, 1 to 8; the mask (of the lowest of these bits) and base of the run mode's field.
+     * Input: the key to which the first gap is relative, as in small_keys; the number of key bits
+     * per run, 1 to 8; the mask (within these bits) and base of the run mode's field.
      */
     uint32_t first;
     unsigned bits;
     uint8_t mask, base;
-    /* Output: offsets, starts of runs, and the keys there with the run's bits cleared. */
+    /* Output: offsets, starts of runs, and the keys at these starts with the run's bits cleared. */
     uint32_t *offsets, *begin, *heads;
     uint32_t runs;
     uint32_t ends[SLC_CHUNK_GROUPS]; /* last key of each group */
@@ -121,8 +121,8 @@ struct slc_decode_ops {
                    uint32_t largest[SLC_MAX_ORDER]);
 
     /*
-     * Finds the starts of runs of keys that agree in the bits from `shift` on: begin[0] = 0, then
-     * every i whose key differs from the previous one. Returns the number of runs; `begin` holds
+     * Finds the starts of runs of keys that agree in bits `shift` and above: begin[0] = 0, then
+     * every i whose key differs from the previous key. Returns the number of runs; `begin` holds
      * `count` elements. Needs count >= 1, shift < 64.
      */
     uint32_t (*runs)(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin);
@@ -131,9 +131,9 @@ struct slc_decode_ops {
     uint32_t (*subtract_base)(uint32_t *fields, uint32_t count, uint32_t base);
 
     /*
-     * Unpacks and sums `groups` whole groups of gaps from `group` on, for an all_short sequence,
-     * without storing the gaps. Returns false if slc_patched_group would find a contradiction; the
-     * contents of `keys` are then undefined.
+     * Unpacks and sums `groups` whole groups of gaps, starting at group `group`, for an all_short
+     * sequence, without storing the gaps. Returns false if slc_patched_group would find a
+     * contradiction; the contents of `keys` are then undefined.
      */
     bool (*keys)(const struct slc_patched_view *gaps,
                  uint32_t group,
@@ -142,9 +142,9 @@ struct slc_decode_ops {
                  uint64_t *keys);
 
     /*
-     * Stores the values of whole groups plus `low` as f64; returns false also if one is zero. Needs
-     * an all_short sequence with bits_max at most 52, and low an integer in -2^53 .. 2^52, so that
-     * every step is exact.
+     * Stores the values of whole groups plus `low` as f64; also returns false if a sum is zero.
+     * Needs an all_short sequence with bits_max at most 52, and low an integer in -2^53 .. 2^52, so
+     * that every step is exact.
      */
     bool (*integers)(const struct slc_patched_view *above,
                      uint32_t group,
@@ -179,9 +179,9 @@ struct slc_decode_ops {
 
     /*
      * Variants of keys, runs and fields for keys of which only the lower half varies: input and
-     * output modulo 2^32, for plans with masks below 2^32. All NULL in tables that would not
-     * benefit. small_keys also returns false if the gaps of a group could add up to 2^32 or more;
-     * small_low is `fields` for a single field that starts at bit 0.
+     * output modulo 2^32, for plans with masks below 2^32. All NULL in tables for which they would
+     * not be faster. small_keys also returns false if the gaps of a group could add up to 2^32 or
+     * more; small_low is `fields` for a single field that starts at bit 0.
      */
     bool (*small_keys)(const struct slc_patched_view *gaps,
                        uint32_t group,
@@ -197,8 +197,8 @@ struct slc_decode_ops {
         const uint32_t *keys, uint32_t count, uint32_t mask, uint32_t base, uint32_t *offsets);
     /*
      * Computes the results of small_keys, small_runs and small_low for 1 to SLC_CHUNK_GROUPS whole
-     * groups. Returns false also if those functions must be used instead: if regular gaps have more
-     * bits than a run, or exceptions have more bits than small_keys accepts.
+     * groups. Also returns false if these three functions must be used instead, because regular
+     * gaps have more bits than a run or exceptions have more bits than small_keys accepts.
      */
     bool (*byte_runs)(const struct slc_patched_view *gaps,
                       uint32_t group,

@@ -69,7 +69,8 @@ static bool check_base(const struct slc_decoder *decoder, uint32_t index, struct
     return true;
 }
 
-/* Checks `count` nonzeros from `start` on, whose keys are at index `at`, group by group. */
+/* Checks `count` nonzeros, starting at nonzero `start`, whose keys are at index `at`, group by
+ * group. */
 static bool check_groups(struct slc_decoder *decoder,
                          uint32_t start,
                          uint32_t count,
@@ -95,7 +96,8 @@ static bool check_groups(struct slc_decoder *decoder,
     return true;
 }
 
-/* Decodes keys of `count` nonzeros from `start` on, in groups of any kind, one after another. */
+/* Decodes keys of `count` nonzeros, starting at nonzero `start`, group by group, for groups of any
+ * kind. */
 static bool
 any_groups(struct slc_decoder *decoder, uint32_t start, uint32_t count, struct slc_damage *damage)
 {
@@ -103,7 +105,7 @@ any_groups(struct slc_decoder *decoder, uint32_t start, uint32_t count, struct s
 
     for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
         const uint32_t at = start + done - decoder->position;
-        /* In a tile that changes the upper word all gaps can still be short; hi is then zero. */
+        /* In a tile that changes the upper word, all gaps can still be short; then hi is zero. */
         uint64_t *hi = decoder->two_words ? decoder->key_hi + at : NULL;
 
         if (!slc_patched_group(gaps, decoder->ops->unpack, (start + done) / SLC_GROUP_NNZ,
@@ -125,7 +127,7 @@ bool slc_packed_keys(struct slc_decoder *decoder,
 
     if (decoder->two_words || !gaps->all_short ||
         !decoder->ops->keys(gaps, start / SLC_GROUP_NNZ, whole, first, decoder->key_lo)) {
-        whole = 0; /* or the slow path finds the contradiction */
+        whole = 0; /* the slow path finds the contradiction, if any */
     }
     return check_groups(decoder, start, whole * SLC_GROUP_NNZ, true, damage) &&
            any_groups(decoder, start + whole * SLC_GROUP_NNZ, count - whole * SLC_GROUP_NNZ,
@@ -133,9 +135,9 @@ bool slc_packed_keys(struct slc_decoder *decoder,
 }
 
 /*
- * Checks whole groups whose keys were summed modulo 2^32 (no group adds up to that much) by the
- * last key of each, `apart` elements apart, and advances. Returns false, with decoder->next
- * unchanged, if any check fails.
+ * Checks whole groups whose keys were summed modulo 2^32 (the gaps of one group add up to less) by
+ * the last key of each group, at a distance of `apart` elements, and advances. Returns false, with
+ * decoder->next unchanged, if any check fails.
  */
 static bool check_small_groups(struct slc_decoder *decoder,
                                uint32_t start,
@@ -179,7 +181,8 @@ bool slc_packed_small_keys(struct slc_decoder *decoder,
                            SLC_GROUP_NNZ)) {
         done = whole;
     }
-    /* The rest: an incomplete group, a group with a large sum, or a contradiction to report. */
+    /* Decode the rest: an incomplete group, a group with a large sum, or a contradiction to report.
+     */
     if (done < count && !slc_packed_keys(decoder, start + done, count - done, damage)) {
         return false;
     }
@@ -189,7 +192,7 @@ bool slc_packed_small_keys(struct slc_decoder *decoder,
     return true;
 }
 
-/* Whether the first gap of the tile is 0; regular gaps have at most eight bits. */
+/* True if the first gap of the tile is 0. Regular gaps must have at most eight bits. */
 static bool first_gap_is_zero(const struct slc_patched_view *gaps)
 {
     const unsigned width = gaps->widths[0];

@@ -1,8 +1,8 @@
 /*
  * Decodes the values of a tile in any stored form (docs/FORMAT.md, section 7.1) to f64 or f32.
  *
- * A stored value is finite and not zero in every form; values are rounded to f32 only after that
- * check. Cost: a cycle or two per nonzero.
+ * In every form, stored values are checked to be finite and not zero; values are rounded to f32
+ * only after this check. Cost: a cycle or two per nonzero.
  */
 #include "storage/codec/decode_internal.h"
 
@@ -10,7 +10,7 @@
 
 /* Largest magnitude in form `integer`: every integer up to 2^53 is a double. */
 #define INTEGER_MAX (INT64_C(1) << 53)
-/* Differences of two such integers are at most 2^54, 55 bits. */
+/* Differences of two such integers are at most 2^54, which needs 55 bits. */
 enum { INTEGER_BITS = 55 };
 
 /* Infinity or NaN minus itself is NaN, which compares unequal to everything. */
@@ -19,7 +19,7 @@ static inline bool is_sound_f64(double value)
     return (value != 0) & (value - value == 0);
 }
 
-/* Zero for a sound value: a mask as wide as the value, so that loops over it vectorize. */
+/* Returns zero for a valid value. The result is as wide as the value, so that loops vectorize. */
 static inline uint32_t fault_f32(float value)
 {
     return (value == 0 ? UINT32_MAX : 0) | (value - value == 0 ? 0 : UINT32_MAX);
@@ -180,7 +180,7 @@ void slc_values_fill(struct slc_decoder *decoder)
     }
 }
 
-/* Where f64 values go: to be rounded to f32, or as the final values. */
+/* Memory for f64 values: scratch if they must be rounded to f32, otherwise the final values. */
 static double *exact_values(struct slc_decoder *decoder)
 {
     return decoder->value_type == SLC_F64 ? decoder->values : decoder->exact;
@@ -285,7 +285,7 @@ static bool integers_chunk(struct slc_decoder *decoder,
                                (double)value->low, out)) {
         done = count - count % SLC_GROUP_NNZ;
     }
-    /* The rest: an incomplete group, long integers, or a contradiction to report. */
+    /* Decode the rest: an incomplete group, long integers, or a contradiction to report. */
     for (; done < count; done += SLC_GROUP_NNZ) {
         uint32_t group = (start + done) / SLC_GROUP_NNZ;
         uint32_t size = slc_group_size(decoder->entry.nnz, group);

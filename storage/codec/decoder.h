@@ -41,8 +41,8 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
 
 /*
  * Restricts decoding in this process to instruction set `name` ("portable", "avx2", "avx512",
- * "neon"); NULL selects the best one of this machine. Returns false if it is unknown or not
- * available. For tests and benchmarks.
+ * "neon"); NULL selects the best instruction set of this machine. Returns false if `name` is
+ * unknown or not available. For tests and benchmarks.
  */
 bool slc_decoder_force(const char *name);
 

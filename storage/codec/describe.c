@@ -12,9 +12,10 @@
 #include <string.h>
 
 enum {
-    /* Expanded sections are aligned to this, so that devices load them in words of 16 bytes. */
+    /* Alignment of expanded sections, so that devices can load them in words of 16 bytes. */
     EXPANDED_ALIGNMENT = 16,
-    /* A single tile's data is described from a multiple of this on: a cache line of a device. */
+    /* The description of a single tile's data starts at a multiple of this alignment, a cache line
+     * of a device. */
     DATA_ALIGNMENT = 128
 };
 
@@ -42,7 +43,7 @@ void slc_describe_layout(const struct slc_layout_info *info, struct slc_encoded_
 uint64_t slc_describe_expanded_bound(const struct slc_layout_info *info,
                                      const struct slc_block_entry *entry)
 {
-    /* The reader has checked that nnz is at most tile_count full tiles: nothing overflows. */
+    /* The reader has checked that nnz is at most tile_count full tiles, so nothing overflows. */
     const uint64_t padding = (uint64_t)(EXPANDED_ALIGNMENT - 1) * entry->tile_count;
 
     switch (entry->codec) {
@@ -56,7 +57,7 @@ uint64_t slc_describe_expanded_bound(const struct slc_layout_info *info,
     return 0;
 }
 
-/* Largest number of nonzeros of a tile. */
+/* Largest number of nonzeros per tile. */
 static uint32_t tile_nnz(const struct slc_layout_info *info)
 {
     return (uint32_t)slc_min_u64(info->max_block_nnz, SLC_TILE_NNZ);
@@ -76,7 +77,7 @@ uint64_t slc_describe_tile_bound(const struct slc_layout_info *info)
 
 uint64_t slc_describe_tile_expanded_bound(const struct slc_layout_info *info)
 {
-    /* No codec expands to more. */
+    /* A block with one full tile: no codec expands a tile to more. */
     const struct slc_block_entry full = {
         .codec = SLC_CODEC_LZ4, .nnz = tile_nnz(info), .tile_count = 1};
 
@@ -85,9 +86,9 @@ uint64_t slc_describe_tile_expanded_bound(const struct slc_layout_info *info)
 
 /* Origins of the offsets of a tile. */
 struct frame {
-    const struct slc_decoder *decoder; /* has the tile open */
+    const struct slc_decoder *decoder; /* decoder in which the tile is open */
     const uint8_t *start;              /* start of the described block's bytes */
-    uint64_t expanded_at;              /* where a section of the tile goes in the expanded bytes */
+    uint64_t expanded_at;              /* position of the tile's section in the expanded bytes */
 };
 
 static uint32_t offset_of(const struct frame *frame, const uint8_t *at)
@@ -241,7 +242,7 @@ enum slc_status slc_tile_describe(struct slc_tile_view *tile,
     const uint64_t skipped = entry->data_offset % DATA_ALIGNMENT;
     const uint8_t *start = decoder->data - skipped;
     const bool expands = decoder->lz4.bytes > 0;
-    /* A section that is expanded comes last, and is not copied. */
+    /* A section that is expanded is the last section, and is not copied. */
     const uint8_t *end = expands ? decoder->lz4.at : decoder->data + entry->data_bytes;
     struct slc_damage damage;
 

@@ -1,7 +1,8 @@
 /*
- * Describes encoded blocks for devices that decode them (base/encoded.h). Performs the checks with
- * which the decoder opens a tile: offsets, widths, counts and sizes, so that a device that follows
- * a description stays within the block. Does not detect errors that only show in decoding.
+ * Describes encoded blocks for devices that decode them (base/encoded.h). Performs the same checks
+ * as the decoder does when it opens a tile (offsets, widths, counts and sizes), so that a device
+ * that follows a description stays within the block. Errors that only decoding reveals are not
+ * detected.
  */
 #ifndef SLC_STORAGE_DESCRIBE_H
 #define SLC_STORAGE_DESCRIBE_H
@@ -18,7 +19,7 @@ uint64_t slc_describe_expanded_bound(const struct slc_layout_info *info,
 
 /*
  * Upper bound of slc_encoded_block.bytes for a single tile of the layout (slc_tile_view.describe).
- * Its expanded_bytes are at most those of a block with one full tile.
+ * The expanded_bytes of the tile are at most the bound for a block with one full tile.
  */
 uint64_t slc_describe_tile_bound(const struct slc_layout_info *info);
 uint64_t slc_describe_tile_expanded_bound(const struct slc_layout_info *info);

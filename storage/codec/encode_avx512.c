@@ -14,7 +14,7 @@
 #define AVX512        __attribute__((target("popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")))
 #define AVX512_INLINE AVX512 static inline __attribute__((always_inline))
 
-/* Mask of the first `left` of eight lanes. */
+/* Mask of the first `left` of eight elements. */
 AVX512_INLINE __mmask8 lanes_inside(uint32_t left)
 {
     const uint32_t lanes = left < 8 ? (1U << left) - 1 : 0xFF;
@@ -62,7 +62,7 @@ AVX512_INLINE __mmask8 singles(__m512d values)
     return _mm512_cmp_pd_mask(rounded, values, _CMP_EQ_OQ);
 }
 
-/* The squares are added sequentially, which is as slow as everything else; the two overlap. */
+/* The squares are added sequentially, which takes as long as all other work; the two overlap. */
 AVX512 static void avx512_survey(const struct slc_tile_source *source,
                                  struct slc_value_survey *survey)
 {

@@ -20,19 +20,22 @@ struct slc_encoder {
     struct slc_key_layout keys;
     enum slc_codec codec;
     struct slc_buffer memory;
-    struct slc_key_moves content; /* to the keys of content sums; no tables: the same keys */
+    /* Convert to the keys of content sums; without tables, the keys are the same. */
+    struct slc_key_moves content;
 
     uint8_t *out;     /* slc_encoder_bound bytes and a word of slack */
     uint64_t *gap_lo; /* per nonzero; gap_hi is NULL for keys of at most 64 bits */
     uint64_t *gap_hi;
-    uint8_t *planes; /* bytes before LZ4; also for integers and sorting distinct values */
+    /* Bytes before LZ4; also scratch for integers and for sorting distinct values. */
+    uint8_t *planes;
     uint64_t *distinct;
     uint32_t *slots; /* 1 + index into distinct, 0 if empty */
     void *lz4_state;
 
     /* State of the current tile. */
     struct slc_value_survey survey;
-    int64_t integer_low; /* if all values are integers: the smallest, and the span of all */
+    /* If all values are integers: the smallest value, and largest minus smallest. */
+    int64_t integer_low;
     uint64_t integer_span;
     struct slc_patched_plan gaps, integers;
 };

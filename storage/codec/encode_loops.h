@@ -1,6 +1,6 @@
 /*
- * Shared by the tables of encoding loops: adds single nonzeros to a survey, for the portable table
- * and for the remainders of the others.
+ * Adds single nonzeros to a survey. The portable table of encoding loops uses this for all
+ * nonzeros, the other tables for remainders.
  */
 #ifndef SLC_STORAGE_ENCODE_LOOPS_H
 #define SLC_STORAGE_ENCODE_LOOPS_H

@@ -44,7 +44,8 @@ uint32_t slc_lz4_compress(struct slc_encoder *encoder,
                           uint8_t *out,
                           uint64_t capacity)
 {
-    /* All sizes are at most those of a tile, far below INT_MAX. Acceleration 1 is the default. */
+    /* All sizes are at most the sizes of a tile, which are far below INT_MAX. Acceleration 1 is the
+     * default. */
     int made = LZ4_compress_fast_extState(encoder->lz4_state, (const char *)bytes, (char *)out,
                                           (int)count, (int)capacity, 1);
 

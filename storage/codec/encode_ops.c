@@ -21,7 +21,8 @@ static void portable_above(const double *values, uint32_t count, int64_t low, ui
 
 static unsigned portable_longer(const uint64_t *values, uint32_t count, uint8_t *longer)
 {
-    /* Two counters: neighbours often have equal lengths, and increments of one would wait. */
+    /* Two sets of counters: neighbours often have equal lengths, and increments of the same counter
+     * would have to wait for each other. */
     uint8_t even[65] = {0}, odd[65] = {0};
     uint64_t any = 0;
     uint32_t i, above = 0;
@@ -53,7 +54,7 @@ const struct slc_encode_ops *slc_encode_ops_portable(void)
     return &portable_ops;
 }
 
-/* Best first; the last one always exists. */
+/* Best first; the last table always exists. */
 static const struct slc_encode_ops *(*const tables[])(void) = {slc_encode_ops_avx512,
                                                                slc_encode_ops_portable};
 enum { TABLES = sizeof tables / sizeof tables[0] };

@@ -1,5 +1,5 @@
 /*
- * Inner loops of encoding, one table per instruction set, like those of decoding
+ * Inner loops of encoding, one table per instruction set, like the tables of decoding
  * (storage/codec/decode_ops.h). All tables produce the same bits.
  */
 #ifndef SLC_STORAGE_ENCODE_OPS_H

@@ -1,12 +1,12 @@
 /*
  * Chooses and writes the form of a tile's values (docs/FORMAT.md, section 7.1): a constant if all
- * are equal, else the cheapest of integers, dictionary, f32 and f64. If that form has more than
- * half the size of plain f32 or f64, tries byte planes under LZ4 and uses them if they are shorter
- * and save an eighth: they decode several times slower, so they are not tried where integers or a
- * dictionary work well.
+ * values are equal, otherwise the smallest of integers, dictionary, f32 and f64. If this form has
+ * more than half the size of plain f32 or f64, tries byte planes under LZ4 and uses them if they
+ * are smaller and save an eighth of the plain form. Byte planes decode several times slower, so
+ * they are not tried if integers or a dictionary work well.
  *
- * Cost: integers one measuring pass; a dictionary about three table lookups per nonzero, abandoned
- * as soon as it exceeds what it could save.
+ * Cost: one measuring pass for integers. A dictionary needs about three table lookups per nonzero
+ * and is abandoned as soon as it can no longer be smaller.
  */
 #include "base/encoded.h"
 #include "base/memory/bytes.h"
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* Integer value minus the smallest one. */
+/* Integer value minus the smallest value. */
 static inline uint64_t above_low(const struct slc_encoder *encoder, double value)
 {
     return (uint64_t)((int64_t)value - encoder->integer_low);
@@ -73,13 +73,13 @@ static uint32_t find_slot(const struct slc_encoder *encoder, uint64_t bits)
     return slot;
 }
 
-/* Whether every integer from the smallest to the largest can have its own slot. */
+/* True if every integer from the smallest to the largest can have its own slot. */
 static bool few_integers(const struct slc_encoder *encoder)
 {
     return encoder->survey.all_integer && encoder->integer_span < SLC_DISTINCT_SLOTS / 16;
 }
 
-/* Like collect_distinct, if few_integers and the words above the smallest are computed. */
+/* Like collect_distinct. Needs: few_integers is true, and integers_above was computed. */
 static uint32_t collect_integers(struct slc_encoder *encoder,
                                  const struct slc_tile_source *source,
                                  uint64_t bytes_max)

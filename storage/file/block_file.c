@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Search for one stripe. `fault`: the error to report; wrong contents before a missing file. */
+/* Search for one stripe. `fault`: the error to report; a file with wrong contents has precedence
+ * over a missing file. */
 struct search {
     const struct slc_files *files;
     const struct slc_stripe_list *list;
@@ -20,7 +21,7 @@ struct search {
     struct slc_error fault;
 };
 
-/* Searches one folder; returns false once the search is over, with *status. */
+/* Searches one folder; returns false and sets *status when the search is over. */
 static bool search_folder(struct search *search, const char *folder, enum slc_status *status)
 {
     struct slc_error fault = SLC_ERROR_INIT;
@@ -38,7 +39,7 @@ static bool search_folder(struct search *search, const char *folder, enum slc_st
         return false;
     }
     slc_free(path);
-    /* Report the first folder that failed, but prefer one where a file exists. */
+    /* Report the first folder that failed, but prefer a folder in which the file exists. */
     if (search->fault.status == SLC_OK ||
         (search->fault.system_errno == ENOENT && fault.system_errno != ENOENT)) {
         search->fault = fault;
@@ -63,7 +64,8 @@ static bool search_variable_folders(struct search *search, enum slc_status *stat
             if (!search_folder(search, folder, status)) {
                 return false;
             }
-            /* A missing stripe is reported with its listed folder, not with these. */
+            /* A missing stripe is reported with its listed folder, not with a folder of the
+             * variable. */
             if (search->fault.system_errno == ENOENT) {
                 search->fault = kept;
             }

@@ -1,6 +1,6 @@
 /*
  * Reads the bytes of a block file, which is either a plain file or a list of stripes
- * (storage/file/stripes.h). Everything that reads block files opens them here.
+ * (storage/file/stripes.h). All code that reads block files opens them with this module.
  */
 #ifndef SLC_STORAGE_BLOCK_FILE_H
 #define SLC_STORAGE_BLOCK_FILE_H
@@ -33,11 +33,11 @@ struct slc_block_file {
 /*
  * Opens the block file at `path` for reading, including all of its stripes. Searches each stripe in
  * the folders of the environment variable SLUICE_STRIPES, then in the folder listed for it, then in
- * the other listed folders, and opens the first one found. `what`: text for messages, such as
- * "opening the file". Owns: slc_block_file_close, which accepts SLC_BLOCK_FILE_INIT.
- * Errors: SLC_ERR_IO; SLC_ERR_FORMAT if `path` is not a plain file; those of
- * slc_stripe_list_decode; SLC_ERR_IO if a stripe is missing, SLC_ERR_DAMAGED if a file with its
- * name is not the stripe, both with the path.
+ * the other listed folders, and opens the first stripe found. `what`: text for messages, such as
+ * "opening the file". Owns: slc_block_file_close, which accepts SLC_BLOCK_FILE_INIT. Errors:
+ * SLC_ERR_IO; SLC_ERR_FORMAT if `path` is not a plain file; those of slc_stripe_list_decode;
+ * SLC_ERR_IO if a stripe is missing, SLC_ERR_DAMAGED if a file with the stripe's name is not the
+ * stripe, both with the path.
  */
 enum slc_status slc_block_file_open(const struct slc_files *files,
                                     const char *path,

@@ -2,8 +2,8 @@
  * The operating system's table of file operations.
  *
  * Each operation is one system call and returns its negated errno. Nothing is retried or completed,
- * except calls whose caller cannot do it (open, fsync and close interrupted by a signal).
- * Stateless, so one table serves all threads.
+ * except for calls that the caller cannot repeat (open, fsync and close interrupted by a signal).
+ * The operations have no state, so all threads use one table.
  */
 #include "storage/file/files.h"
 
@@ -34,8 +34,8 @@ static int system_open(void *self, const char *path, int flags, mode_t mode)
         return -errno;
     }
     /*
-     * Only open must not block. io_uring would reject blocking reads on a nonblocking descriptor if
-     * the file system cannot tell in advance whether they block.
+     * Only open must not block, so clear O_NONBLOCK afterwards. Otherwise io_uring would reject
+     * reads if the file system cannot determine in advance that they do not block.
      */
     if ((flags & SLC_OPEN_PLAIN) != 0) {
         (void)fcntl(fd, F_SETFL, flags & O_DIRECT);
@@ -105,7 +105,7 @@ static int system_sync_folder(void *self, const char *path)
     }
     int rc = system_sync(self, fd);
     system_close(self, fd);
-    /* File systems that cannot sync a folder return EINVAL: there is nothing to do. */
+    /* File systems that cannot sync a folder return EINVAL; then there is nothing to do. */
     return rc == -EINVAL ? 0 : rc;
 }
 
@@ -230,7 +230,7 @@ static int system_rename(void *self, const char *from, const char *to)
         if (errno != EINVAL && errno != ENOSYS) {
             return -errno;
         }
-        /* Without that flag, check first; a race remains on such file systems. */
+        /* Without this flag, check first; on such file systems, a race remains. */
         if (lstat(to, &st) == 0) {
             return -EEXIST;
         }

@@ -1,8 +1,8 @@
 /*
  * Table of file operations. libsluice reads and writes all files through such a table, so that a
- * test can substitute one that injects faults or records calls. Operations return a value >= 0 or a
- * negated errno, like the kernel; they may transfer fewer bytes than requested.
- * The helpers below the table build complete transfers and error records from them.
+ * test can substitute a table that injects faults or records calls. Operations return a value >= 0
+ * or a negated errno, like the kernel; they may transfer fewer bytes than requested. The helpers
+ * below the table use these operations to make complete transfers and error records.
  */
 #ifndef SLC_STORAGE_FILES_H
 #define SLC_STORAGE_FILES_H
@@ -40,7 +40,7 @@ struct slc_files {
     int (*truncate)(void *self, int fd, uint64_t bytes);
     /*
      * Allocates disk space for the first `bytes` bytes of a file, so that later writes there cannot
-     * run out of space. Extends a shorter file with zeros, leaves a longer one unchanged.
+     * run out of space. Extends a shorter file with zeros; leaves a longer file unchanged.
      * -EOPNOTSUPP if the file system cannot do it.
      */
     int (*reserve)(void *self, int fd, uint64_t bytes);
@@ -125,7 +125,8 @@ enum slc_status slc_file_open_direct(const struct slc_files *files,
 
 /*
  * Like slc_file_write_at, but uses direct I/O if `direct_fd` is not -1: memory address, bytes and
- * offset are multiples of the page size. `fd` transfers the bytes that a direct transfer leaves.
+ * offset are multiples of the page size. The bytes that a direct transfer leaves are transferred
+ * through `fd`.
  */
 enum slc_status slc_file_write_pages(const struct slc_files *files,
                                      int direct_fd,
@@ -173,8 +174,8 @@ enum slc_status slc_folder_remove(const struct slc_files *files,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Syncs the parent folder of `path`. Only then is the creation, renaming or removal of `path`
- * durable, even if the file itself was synced.
+ * Syncs the parent folder of `path`. Without this, the creation, renaming or removal of `path` is
+ * not durable, even if the file itself was synced.
  */
 enum slc_status
 slc_name_sync(const struct slc_files *files, const char *path, struct slc_error *err) SLC_NODISCARD;

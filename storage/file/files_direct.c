@@ -1,6 +1,6 @@
 /*
  * Direct transfers of whole pages that fall back to the page cache: a short direct transfer may end
- * at an unaligned offset, and a file system may refuse direct I/O it offered.
+ * at an unaligned offset, and a file system may refuse direct I/O although it reported support.
  */
 #include "storage/file/files.h"
 
@@ -41,7 +41,7 @@ enum slc_status slc_file_open_direct(const struct slc_files *files,
     return SLC_OK;
 }
 
-/* Whether to repeat the transfer through the page cache after this result. */
+/* True if the transfer should be repeated through the page cache after this result. */
 static bool worth_repeating(int64_t result)
 {
     return result >= 0 || result == -EINVAL || result == -EINTR || result == -EAGAIN;

@@ -12,8 +12,8 @@
 #include <string.h>
 
 /*
- * Consecutive interruptions without progress that count as a failure: far more than signals can
- * cause, so only a broken file system reaches it, instead of looping forever.
+ * Consecutive interruptions without progress that count as a failure. The limit is far more than
+ * signals can cause; it ends the loop on a broken file system.
  */
 enum { MAX_INTERRUPTIONS = 1000 };
 
@@ -243,7 +243,8 @@ remove_tree(const struct slc_files *files, const char *path, unsigned depth, str
     struct removal removal = {files, path, depth, 0, SLC_OK, err};
     int rc;
 
-    /* Some file systems skip names if files are removed while listing: repeat until it is empty. */
+    /* Some file systems skip names if files are removed while listing, so repeat until the folder
+     * is empty. */
     do {
         removal.removed = 0;
         rc = files->list_folder(files->self, path, remove_entry, &removal);

@@ -1,4 +1,4 @@
-/* Locks a folder or file, and checks that its name still refers to what was locked. */
+/* Locks a folder or file, and checks that its name still refers to the locked folder or file. */
 #include "storage/file/folder_lock.h"
 
 #include <errno.h>

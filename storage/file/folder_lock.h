@@ -21,8 +21,8 @@ enum slc_status slc_folder_lock(const struct slc_files *files,
 /*
  * Creates the file at `path` if it is missing, locks it, and opens it empty for writing as *fd.
  * *lock only holds the lock; close it (slc_folder_unlock) after the file has been renamed or
- * removed. After an error both are -1, and the file is removed unless another run has it. Errors:
- * SLC_ERR_IO, also if another run is writing the file.
+ * removed. After an error, both are -1, and the file is removed unless another run has locked it.
+ * Errors: SLC_ERR_IO, also if another run is writing the file.
  */
 enum slc_status slc_file_create_locked(const struct slc_files *files,
                                        const char *path,

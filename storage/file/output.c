@@ -1,4 +1,5 @@
-/* Writes a file atomically, sequentially (output.h) or at once (slc_file_replace of files.h). */
+/* Writes a file atomically, either sequentially (output.h) or as a whole (slc_file_replace of
+ * files.h). */
 #include "storage/file/output.h"
 
 #include "base/memory/memory.h"
@@ -166,7 +167,7 @@ enum slc_status slc_file_replace(const struct slc_files *files,
     struct slc_output output;
 
     SLC_TRY(slc_output_open(&output, files, path, err));
-    /* Write it at once, bypassing the buffer. */
+    /* Write it directly, bypassing the buffer. */
     enum slc_status status =
         slc_file_write_at(output.files, output.fd, output.temporary, data, bytes, 0, err);
     if (status != SLC_OK) {

@@ -48,7 +48,7 @@ enum slc_status
 slc_output_print(struct slc_output *output, struct slc_error *err, const char *format, ...)
     SLC_PRINTF(3, 4) SLC_NODISCARD;
 
-/* Skips `bytes` bytes from *offset on, which slc_output_fill writes in any order. */
+/* Skips `bytes` bytes, starting at *offset, which slc_output_fill writes in any order. */
 enum slc_status slc_output_skip(struct slc_output *output,
                                 uint64_t bytes,
                                 uint64_t *offset,

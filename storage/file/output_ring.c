@@ -1,8 +1,8 @@
 /*
- * Ring of output buffers. Buffer k holds the bytes of the file from k * buffer_bytes on, in slot k
- * mod slots; the window is buffers `written` to `written` + slots - 1. Copying and writing happen
- * outside the lock: a slot is written only after all its bytes were counted as filled, and passes
- * to its next buffer only after it was written.
+ * Ring of output buffers. Buffer k holds the bytes of the file from offset k * buffer_bytes, in
+ * slot k mod slots. The window consists of buffers `written` to `written` + slots - 1. Copying and
+ * writing happen outside the lock: a slot is written only after all its bytes were counted as
+ * filled, and passes to its next buffer only after it was written.
  */
 #include "storage/file/output_ring.h"
 
@@ -18,8 +18,8 @@
 #include <string.h>
 
 /*
- * Without direct I/O, buffers written this many buffers ago are dropped from the page cache: by
- * then their pages are clean, because a first request, right after writing, started their
+ * Without direct I/O, a buffer is dropped from the page cache after this number of further buffers.
+ * By then its pages are clean, because a first request, right after writing, started their
  * write-back.
  */
 enum { DROP_BEHIND = 4 };
@@ -31,7 +31,7 @@ struct slc_output_ring {
     uint32_t buffer_bytes;
     uint32_t slots;
     struct slc_buffer memory;
-    uint32_t *filled; /* bytes, per slot */
+    uint32_t *filled; /* bytes filled, per slot */
     int fd;           /* -1: closed */
     int direct_fd;    /* -1: none */
     bool direct;      /* direct I/O was used */
@@ -41,7 +41,7 @@ struct slc_output_ring {
 
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* signals a change of the following members */
-    uint64_t written;       /* buffers */
+    uint64_t written;       /* number of buffers written */
     uint64_t end;           /* size of the file; UINT64_MAX: not yet known */
     bool stop;
     struct slc_error fault; /* the first error; status SLC_OK: none */
@@ -59,7 +59,7 @@ static uint8_t *slot_of(const struct slc_output_ring *ring, uint64_t buffer)
     return (uint8_t *)ring->memory.data + buffer % ring->slots * ring->buffer_bytes;
 }
 
-/* Bytes of the file in a buffer; the last one may be partial. */
+/* Bytes of the file in a buffer; the last buffer may be partial. */
 static uint64_t bytes_of(const struct slc_output_ring *ring, uint64_t buffer)
 {
     const uint64_t offset = buffer * ring->buffer_bytes;
@@ -67,7 +67,7 @@ static uint64_t bytes_of(const struct slc_output_ring *ring, uint64_t buffer)
     return offset >= ring->end ? 0 : slc_min_u64(ring->end - offset, ring->buffer_bytes);
 }
 
-/* Writes a buffer: whole pages directly, the rest of the last one through the page cache. */
+/* Writes a buffer: whole pages with direct I/O, a partial last page through the page cache. */
 static enum slc_status write_buffer(const struct slc_output_ring *ring,
                                     uint64_t buffer,
                                     uint64_t bytes,
@@ -84,7 +84,7 @@ static enum slc_status write_buffer(const struct slc_output_ring *ring,
                                   bytes - pages, offset + pages, err));
     }
     if (ring->direct_fd < 0) {
-        /* Only advice: ignoring it is harmless. */
+        /* Only advice: the result is ignored. */
         (void)files->advise_file(files->self, ring->fd, offset, bytes, POSIX_FADV_DONTNEED);
         if (buffer >= DROP_BEHIND) {
             (void)files->advise_file(files->self, ring->fd,

@@ -57,11 +57,11 @@ enum slc_status slc_output_ring_create(const struct slc_output_ring_options *opt
                                        struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Copies the rows to the file from byte `offset` on; waits until the window reaches them. Needs:
- * every byte is filled exactly once; a thread that still has to fill earlier bytes must not wait
- * for anything that follows this call, or the window never moves.
- * Threads: any number at the same time.
- * Errors: the first error of the writing thread; SLC_ERR_INTERRUPTED after an abort.
+ * Copies the rows to the file, starting at byte `offset`; waits until the window reaches these
+ * bytes. Needs: every byte is filled exactly once; a thread that still has to fill earlier bytes
+ * must not wait for anything that happens after this call, or the window never moves. Threads: any
+ * number at the same time. Errors: the first error of the writing thread; SLC_ERR_INTERRUPTED after
+ * an abort.
  */
 enum slc_status slc_output_ring_fill_rows(struct slc_output_ring *ring,
                                           uint64_t offset,
@@ -75,11 +75,11 @@ enum slc_status slc_output_ring_fill(struct slc_output_ring *ring,
                                      uint64_t bytes,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Wakes all threads that wait in a fill; their fills and all later ones fail. Threads: any. */
+/* Wakes all threads that wait in a fill; their fills and all later fills fail. Threads: any. */
 void slc_output_ring_abort(struct slc_output_ring *ring);
 
 /*
- * Waits until all `bytes` bytes of the file are written, replaces its first `head_bytes` bytes by
+ * Waits until all `bytes` bytes of the file are written, replaces its first `head_bytes` bytes with
  * `head`, syncs and closes it. Call once, after all fills have returned and every byte was filled.
  * Errors: those of the writing thread; SLC_ERR_IO, SLC_ERR_NOSPACE.
  */

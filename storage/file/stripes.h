@@ -1,11 +1,12 @@
 /*
  * A block file that is divided over several folders, on several drives (docs/FORMAT.md, section
- * 12). In the store its name holds a list of folders; each folder has a stripe, a file with its own
- * header. Pieces of `unit` bytes are distributed round-robin over the stripes, starting with stripe
+ * 12). In the store, the block file is replaced with a list of folders; each folder has a stripe,
+ * which is a file with its own header. Pieces of `unit` bytes are distributed round-robin over the
+ * stripes, starting with stripe
  * 0.
  * A list names only folders. The name of a stripe follows from the list's identity, and a file with
  * that name is read or removed only if its header identifies it as that stripe: a forged list can
- * therefore affect nothing but stripes.
+ * therefore affect only stripes.
  */
 #ifndef SLC_STORAGE_STRIPES_H
 #define SLC_STORAGE_STRIPES_H
@@ -37,7 +38,7 @@ enum {
 
 /* How a block file is divided into stripes. */
 struct slc_stripe_shape {
-    uint64_t id;          /* of this set of stripes */
+    uint64_t id;          /* identity of this set of stripes */
     uint64_t file_bytes;  /* of the block file */
     uint64_t header_hash; /* of the block file */
     uint64_t unit;        /* multiple of a page */
@@ -53,14 +54,14 @@ struct slc_stripe_list {
 uint64_t slc_stripe_bytes(const struct slc_stripe_shape *shape, unsigned ordinal);
 /*
  * Maps byte `offset` of the block file to a stripe and the offset `at` in the stripe's file;
- * returns the number of contiguous bytes from there (all remaining ones if there is one stripe).
+ * returns the number of contiguous bytes from there (all remaining bytes if there is one stripe).
  */
 uint64_t slc_stripe_place(const struct slc_stripe_shape *shape,
                           uint64_t offset,
                           unsigned *ordinal,
                           uint64_t *at);
 
-/* Whether the first `bytes` bytes of a file start with the magic number of a list. */
+/* True if the first `bytes` bytes of a file start with the magic number of a list. */
 bool slc_stripe_list_is(const void *data, uint64_t bytes);
 
 /*

@@ -4,7 +4,7 @@
  * Decides once whether to use direct I/O: statx reports support or, if it reports nothing (Linux
  * before 6.1), one aligned direct read has to succeed; a successful open with O_DIRECT proves
  * nothing. Without direct I/O, reads use the page cache and drop their pages at once, so a stream
- * stays within its budget either way.
+ * stays within its budget with and without direct I/O.
  *
  * A short read is continued where it stopped. Direct I/O needs whole pages, so the rest of a read
  * that stopped inside a page uses a second, buffered descriptor.
@@ -29,7 +29,7 @@ enum {
      * kernel's limit on the entries of one io_uring.
      */
     MAX_SLOTS = 4096,
-    /* Consecutive interruptions without progress that end a read: see files_whole.c. */
+    /* Consecutive interruptions without progress that end a read, as in files_whole.c. */
     MAX_INTERRUPTIONS = 1000
 };
 
@@ -153,7 +153,7 @@ static enum slc_status check_options(const struct slc_io_options *options, struc
     return SLC_OK;
 }
 
-/* Whether direct I/O is worth trying according to the system; otherwise notes the reason. */
+/* True if direct I/O is worth trying according to the system; otherwise notes the reason. */
 static bool direct_is_offered(struct slc_io *io, const struct slc_file_stat *stat)
 {
     if (!stat->direct_known) {
@@ -172,8 +172,9 @@ static bool direct_is_offered(struct slc_io *io, const struct slc_file_stat *sta
 }
 
 /*
- * Opens a second descriptor with O_DIRECT if direct I/O is supported. A refusal leaves buffered
- * reads; it is an error only if the file was, or may have been, replaced between the two opens.
+ * Opens a second descriptor with O_DIRECT if direct I/O is supported. If the system refuses, reads
+ * stay buffered. It is an error only if the file was, or may have been, replaced between the two
+ * opens.
  */
 static enum slc_status
 open_direct(struct slc_io *io, struct slc_io_file *file, struct slc_error *err)

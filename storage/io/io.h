@@ -61,7 +61,7 @@ struct slc_io;
  * otherwise or if a file is in tmpfs or on a file system without direct I/O. URING fails if
  * io_uring is refused; the message names the alternative. Memory: slot_count * slot_bytes (mapped
  * and registered here; mmap keeps up to this much resident). Owns: slc_io_close frees everything;
- * requests still in flight are cancelled and waited for. MMAP handles SIGBUS while it is open
+ * it cancels requests in flight and waits for them. MMAP handles SIGBUS while it is open
  * (storage/io/map_guard.h). Errors: SLC_ERR_IO, SLC_ERR_MEMORY, SLC_ERR_UNSUPPORTED,
  * SLC_ERR_SYSTEM.
  */
@@ -81,8 +81,8 @@ enum slc_status slc_io_wait(struct slc_io *io,
                             struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Checks that the data of a completed, unreleased request was valid all the time: a map reads as
- * zeros where its file was truncated or became unreadable, and as other bytes where the file was
+ * Checks that the data of a completed, unreleased request was valid all the time. A memory map
+ * yields zeros if its file was truncated or became unreadable, and other bytes if the file was
  * changed. Call it after using the data and before using the results. Cost: at most one system
  * call. Threads: any. Errors: SLC_ERR_DAMAGED, SLC_ERR_IO, with file and offset.
  */

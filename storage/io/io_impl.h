@@ -32,7 +32,7 @@ struct slc_io_file {
     bool direct;
 };
 
-/* A block file: one open file, or consecutive ones that are its stripes. */
+/* A block file: one open file, or consecutive open files that are its stripes. */
 struct slc_io_source {
     unsigned first; /* index in the open files */
     unsigned count;
@@ -95,7 +95,7 @@ slc_io_place(const struct slc_io *io, const struct slc_io_request *request, uint
     return place;
 }
 
-/* Whether a transfer at `offset` can be direct: direct I/O needs whole pages. */
+/* True if a transfer at `offset` can use direct I/O, which needs whole pages. */
 static inline bool slc_io_whole_pages(uint64_t offset)
 {
     return offset % SLC_PAGE_BYTES == 0;
@@ -109,8 +109,8 @@ static inline int slc_io_fd_at(const struct slc_io_file *file, uint64_t offset)
 /*
  * Processes the result (bytes or negated errno) of the transfer at progress->done. Returns true if
  * the request is complete, with status, error and (for SLC_OK) `data` set; false if the caller has
- * to read the rest, from progress->done on. Drops the pages that buffered reads leave in the page
- * cache. Threads: any, each on its own request.
+ * to read the rest, starting at progress->done. Drops the pages that buffered reads leave in the
+ * page cache. Threads: any, each on its own request.
  */
 bool slc_io_advance(const struct slc_io *io,
                     struct slc_io_request *request,

@@ -6,14 +6,15 @@
  * The windows slide over files of any size and keep at most slot_count * slot_bytes resident.
  *
  * A page that cannot be read (a bad sector, a truncated file) would raise SIGBUS at first touch.
- * MADV_POPULATE_READ (Linux 5.14) returns an error instead; if it fails or is missing, one byte of
- * every page is read through the table, which finds the position and the cause and leaves the pages
- * in the cache. If a file is truncated later, while its pages are in use, storage/io/map_guard.h
- * turns the pages into zeros and mmap_check reports it. mmap_check also reports a file that was
- * changed since the range was mapped: the data used may differ from the data verified.
+ * MADV_POPULATE_READ (Linux 5.14) returns an error instead; if the call fails or is missing, one
+ * byte of every page is read through the table of file operations. This finds the position and the
+ * cause of the failure, and leaves the pages in the cache. If a file is truncated later, while its
+ * pages are in use, storage/io/map_guard.h turns the pages into zeros and mmap_check reports it.
+ * mmap_check also reports a file that was changed since the range was mapped: the data used may
+ * differ from the data verified.
  *
- * The system's pages may be larger than those of the file (16 or 64 KiB on Arm). A map then starts
- * at the system page that contains the first byte, and a truncation inside the last page is
+ * The system's pages may be larger (16 or 64 KiB on Arm) than the pages of the file. A map then
+ * starts at the system page that contains the first byte, and a truncation inside the last page is
  * detected only by the file size, because the rest of the page reads as zeros.
  *
  * Files in several stripes are refused at open, so a range is contiguous.
@@ -70,7 +71,7 @@ static void window_drop(const struct slc_io *io, struct window *window)
 
 /*
  * Bytes that the file still has after the first `done` bytes of the request, or a negated errno;
- * also its modification time.
+ * also sets the modification time of the file.
  */
 static int64_t bytes_left(const struct slc_io *io,
                           const struct slc_io_request *request,

@@ -2,10 +2,10 @@
  * Block reads by a few threads that each perform one blocking read at a time. Works for every
  * readable file, and is the second full backend because container profiles often forbid io_uring.
  *
- * Two queues under one mutex: submit adds requests to the first, workers move them to the second,
- * wait removes them. A slot holds at most one request, so neither queue exceeds slot_count entries
- * and nothing is allocated after open. At the usual block size (4 MiB) the kernel splits every read
- * into many commands, so a handful of threads fills a drive's queue.
+ * Two queues under one mutex: submit adds requests to the first queue, workers move them to the
+ * second queue, wait removes them. A slot holds at most one request, so neither queue exceeds
+ * slot_count entries and nothing is allocated after open. At the usual block size (4 MiB) the
+ * kernel splits every read into many commands, so a handful of threads fills a drive's queue.
  */
 #include "storage/io/io_impl.h"
 
@@ -116,7 +116,7 @@ pread_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error 
     return SLC_OK;
 }
 
-/* Drops requests that no worker has started; joining waits for the others. */
+/* Drops requests that no worker has started; joining the threads waits for all others. */
 static void pread_close(struct slc_io *io)
 {
     struct pread_backend *pread = io->backend;
@@ -148,7 +148,7 @@ enum slc_status slc_io_pread_open(struct slc_io *io, struct slc_error *err)
     pthread_mutex_init(&pread->mutex, NULL);
     pthread_cond_init(&pread->asked, NULL);
     pthread_cond_init(&pread->finished, NULL);
-    /* From here on slc_io_close frees everything, also after an error. */
+    /* From here on, slc_io_close frees everything, also after an error. */
     io->backend = pread;
     io->ops = &ops;
 

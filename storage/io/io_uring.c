@@ -1,10 +1,10 @@
 /*
- * Block reads by io_uring: one submission per block, no copies, no threads of our own.
+ * Block reads by io_uring: one submission per block, without copies and without additional threads.
  *
  * The slots are registered as fixed buffers, so that the kernel pins their pages once instead of at
- * every read, and the descriptors as fixed files. Pinned memory counts against RLIMIT_MEMLOCK on
- * most systems: if not all slots fit, as many as possible are registered and the others are read
- * without registration.
+ * every read. The descriptors are registered as fixed files. Pinned memory counts against
+ * RLIMIT_MEMLOCK on most systems: if not all slots fit, as many as possible are registered, and
+ * reads into the other slots work without registration.
  *
  * A slot has at most one request and the ring has an entry for every slot, so the kernel's queues
  * cannot overflow. A submission that the kernel defers (EAGAIN, EBUSY) stays queued and is sent by
@@ -19,7 +19,7 @@
 #include <sched.h>
 #include <string.h>
 
-/* Consecutive refused submissions, with none in flight to wait for, that end the wait. */
+/* Consecutive refused submissions that end the wait, if no submission is in flight. */
 enum { MAX_REFUSALS = 1000 };
 
 struct uring_slot {
@@ -30,9 +30,9 @@ struct uring_slot {
 struct uring_backend {
     struct io_uring ring;
     struct uring_slot *slots;
-    unsigned registered_slots; /* the first ones of all slots */
+    unsigned registered_slots; /* number of registered slots, which are the first slots */
     bool registered_files;     /* of file f: index 2 f its fd, 2 f + 1 its buffered_fd */
-    unsigned in_kernel;        /* submissions that have not completed, including queued ones */
+    unsigned in_kernel; /* submissions that have not completed, including queued submissions */
 };
 
 /* Queues a read of the rest of the slot's request. */
@@ -48,7 +48,8 @@ static void queue_read(struct slc_io *io, unsigned slot)
     int fd = slc_io_fd_at(place.file, at);
     struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
 
-    /* There are as many entries as slots, and a slot queues one read at a time. */
+    /* The ring has as many entries as slots, and a slot queues one read at a time, so an entry is
+     * free. */
     if (uring->registered_files) {
         fd = (int)(2 * place.number) + !slc_io_whole_pages(at);
     }
@@ -73,7 +74,7 @@ uring_submit(struct slc_io *io, struct slc_io_request *request, struct slc_error
     uring->slots[request->slot].request = request;
     uring->slots[request->slot].progress = (struct slc_io_progress){0, 0};
     queue_read(io, request->slot);
-    /* A deferred submission is sent by the next wait. */
+    /* If the submission is deferred, the next wait sends it. */
     (void)io_uring_submit(&uring->ring);
     return SLC_OK;
 }
@@ -224,7 +225,7 @@ static enum slc_status register_files(struct slc_io *io, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Whether this kernel's io_uring supports the reads used here (Linux 5.6). */
+/* True if this kernel's io_uring supports the reads used here (Linux 5.6). */
 static bool reads_are_supported(struct io_uring *ring)
 {
     struct io_uring_probe *probe = io_uring_get_probe_ring(ring);

@@ -2,8 +2,8 @@
  * Guards maps against SIGBUS.
  *
  * The handler may run in any thread at any time and takes no lock: it searches a fixed table of
- * atomics. A set of ranges is entered before its first map and removed after its last, so a fault
- * inside one of our maps is always found.
+ * atomics. A set of ranges is entered before its first map and removed after its last map, so a
+ * fault in a guarded map is always found.
  */
 #include "storage/io/map_guard.h"
 
@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-/* Maximum number of sets: one per open mmap reader; a process has one or two. */
+/* Maximum number of sets: one per open mmap reader. A process has one or two mmap readers. */
 enum { MAX_SETS = 64 };
 
 static struct {
@@ -24,7 +24,8 @@ static struct {
     atomic_uint count;
 } sets[MAX_SETS];
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the next two and adding sets */
+/* Guards the next two variables and the adding of sets. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned set_count;
 static struct sigaction previous_action;
 /* Set before the handler is installed, which must not query the system. */
@@ -48,7 +49,7 @@ static struct slc_guarded_range *find_range(uintptr_t address)
     return NULL;
 }
 
-/* Performs the default action, or that of the previous handler. */
+/* Calls the previous handler or performs the default action. */
 static void run_previous_handler(int number, siginfo_t *info, void *context)
 {
     if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
@@ -63,9 +64,10 @@ static void run_previous_handler(int number, siginfo_t *info, void *context)
 }
 
 /*
- * Replaces an unreadable page by zeros. Other threads may read the page at the same time and may
- * see either. ThreadSanitizer would report the mmap call as a racing write, so the system call is
- * made directly; POSIX does not list mmap among the functions allowed in signal handlers either.
+ * Replaces an unreadable page with zeros. Other threads may read the page at the same time and may
+ * see the old or the new page. ThreadSanitizer would report the mmap call as a racing write, so the
+ * system call is made directly; POSIX does not list mmap among the functions allowed in signal
+ * handlers either.
  */
 static bool replace_page(void *page)
 {
@@ -136,7 +138,7 @@ void slc_map_guard_remove(const struct slc_guarded_range *ranges)
         }
         atomic_store(&sets[s].ranges, NULL);
         set_count--;
-        /* Keep a handler that was installed after ours. */
+        /* Keep a handler that was installed after this one. */
         if (set_count == 0 && sigaction(SIGBUS, NULL, &now) == 0 &&
             (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault) {
             (void)sigaction(SIGBUS, &previous_action, NULL);

@@ -1,9 +1,9 @@
 /*
  * Guards mapped files against truncation by other processes: touching a page that no longer exists
- * raises SIGBUS, which would end the process. In a guarded range such a page is replaced by zeros
- * and the range is marked, so that its user can check afterwards.
- * The handler belongs to the process; it is installed with the first guarded ranges and removed
- * with the last. It passes other faults to the previous handler.
+ * raises SIGBUS, which would end the process. In a guarded range, such a page is replaced with
+ * zeros and the range is marked, so that its user can check for this afterwards. The handler
+ * belongs to the process; it is installed with the first guarded ranges and removed with the last.
+ * The handler passes other faults to the previous handler.
  */
 #ifndef SLC_STORAGE_MAP_GUARD_H
 #define SLC_STORAGE_MAP_GUARD_H
@@ -18,7 +18,7 @@
 struct slc_guarded_range {
     atomic_uintptr_t begin; /* 0: not mapped */
     _Atomic uint64_t bytes;
-    atomic_bool faulted; /* a page of it was replaced by zeros */
+    atomic_bool faulted; /* a page of the map was replaced with zeros */
 };
 
 /*

@@ -1,4 +1,4 @@
-/* Recognizes a folder that the user named by mistake, for messages that suggest another. */
+/* Recognizes folders that the user named by mistake, for messages that suggest a correction. */
 #ifndef SLC_STORAGE_FOLDER_KIND_H
 #define SLC_STORAGE_FOLDER_KIND_H
 

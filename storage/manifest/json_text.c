@@ -1,4 +1,4 @@
-/* JSON reading and writing that detects out of memory by errno. */
+/* Reads and writes JSON, and detects by errno if memory runs out. */
 #include "storage/manifest/json_text.h"
 
 #include "base/text/utf8.h"
@@ -25,7 +25,7 @@ enum slc_status slc_json_read(const char *text,
         *ret_root = root;
         return SLC_OK;
     }
-    /* jansson often reports out of memory as an error in the text. */
+    /* If memory runs out, jansson often reports an error in the text. */
     if (fault.text[0] == '\0' || json_error_code(&fault) == json_error_out_of_memory ||
         errno == ENOMEM) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %s", what);

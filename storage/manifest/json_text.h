@@ -1,7 +1,7 @@
 /*
  * Converts between JSON text and jansson values, with reliable errors when memory runs out. jansson
- * reports out of memory as invalid text in many cases, and silently drops members it has no memory
- * for; but a failed allocation sets errno, which nothing else in jansson does.
+ * reports out of memory as invalid text in many cases, and silently drops members for which it has
+ * no memory. However, a failed allocation sets errno, which nothing else in jansson does.
  */
 #ifndef SLC_STORAGE_JSON_TEXT_H
 #define SLC_STORAGE_JSON_TEXT_H
@@ -40,8 +40,9 @@ enum slc_status slc_json_write(const json_t *object,
                                struct slc_error *err) SLC_NODISCARD;
 
 /*
- * A string from arbitrary bytes, for paths and command-line words: each byte that is not UTF-8
- * becomes U+FFFD. Returns NULL for NULL and if out of memory, which sets errno like jansson does.
+ * Makes a JSON string of arbitrary bytes, for paths and command-line words: each byte that is not
+ * UTF-8 becomes U+FFFD. Returns NULL for NULL and if out of memory, which sets errno like jansson
+ * does.
  */
 json_t *slc_json_string(const char *text);
 

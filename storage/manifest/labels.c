@@ -29,7 +29,8 @@ enum {
     HEADER_WIDTH = 20,
     HEADER_ZERO = 24,
     HEADER_BYTES = 64,
-    /* After the labels: the bytes that slc_bits_get may overread, and the file's header. */
+    /* Space after the labels for the bytes that slc_bits_get may overread, and for the file's
+     * header. */
     SLACK_BYTES = 256,
     HUGE_BYTES = 4 << 20,
     /* Labels searched at a time; packed, they fill whole bytes. */
@@ -46,7 +47,8 @@ static uint64_t memory_bytes(uint64_t length)
     return HEADER_BYTES + 4 * length + SLACK_BYTES;
 }
 
-/* Labels are accessed at random; small permutations do not merit a huge page each. */
+/* Labels are accessed at random, so large permutations use huge pages. Small permutations do not
+ * need a whole huge page each. */
 static enum slc_pages pages_for(uint64_t length)
 {
     return memory_bytes(length) >= HUGE_BYTES ? SLC_PAGES_HUGE : SLC_PAGES_SMALL;
@@ -346,10 +348,10 @@ enum slc_status slc_store_labels(const struct slc_store *store,
 /* State of slc_labels_find. */
 struct find {
     uint64_t low, high;     /* range of labels to find */
-    uint64_t *first, *last; /* range of indices that have them */
+    uint64_t *first, *last; /* range of indices with these labels */
 };
 
-/* Searches `count` labels from index `begin` on. */
+/* Searches `count` labels, starting at index `begin`. */
 static void find_in_piece(
     const struct find *find, const uint8_t *packed, uint64_t begin, uint64_t count, unsigned width)
 {
@@ -382,7 +384,7 @@ static enum slc_status find_in_file(const struct slc_files *files,
     slc_hash_stream_begin(&stream);
     slc_hash_stream_add(&stream, header, HEADER_BYTES);
     for (uint64_t i = 0, count; i < length && status == SLC_OK; i += count) {
-        /* Pieces fill whole bytes; the file may have padding after the last one. */
+        /* Pieces fill whole bytes; the file may have padding after the last piece. */
         count = slc_min_u64(length - i, PIECE_LABELS);
         uint64_t bytes = i + count < length ? count * width / 8 : listed->file_bytes - at;
         status = slc_file_read_at(files, fd, path, piece, bytes, at, err);

@@ -1,8 +1,9 @@
 /*
  * Permutation of one relabelled mode: label[i] is the index in the store of index i of the input.
  * On disk it is a file perm-K.bin per relabelled mode (docs/FORMAT.md, section "Permutations").
- * Labels are below 2^31, so the highest bit of each is free to mark what a walk along the cycles of
- * the permutation has visited: checking, inverting and applying need no additional memory.
+ * Labels are below 2^31, so the highest bit of each label is free to mark the labels that a walk
+ * along the cycles of the permutation has visited. Checking, inverting and applying a permutation
+ * therefore need no additional memory.
  */
 #ifndef SLC_STORAGE_LABELS_H
 #define SLC_STORAGE_LABELS_H
@@ -39,15 +40,15 @@ enum slc_status
 slc_labels_create(struct slc_labels *labels, uint64_t length, struct slc_error *err) SLC_NODISCARD;
 void slc_labels_destroy(struct slc_labels *labels);
 
-/* Inverts the permutation in place: from indices of the input to those of the store, or back. */
+/* Inverts the permutation in place: from indices of the input to indices of the store, or back. */
 void slc_labels_invert(struct slc_labels *labels);
 
-/* Whether every number below `length` occurs exactly once. Leaves the labels unchanged. */
+/* True if every number below `length` occurs exactly once. Leaves the labels unchanged. */
 bool slc_labels_sound(struct slc_labels *labels);
 
 /*
  * Writes FOLDER/perm-K.bin for `mode` (0-based) atomically, and fills in its manifest entry. Packs
- * the labels in place, so they are lost in any case.
+ * the labels in place, so they are lost even after an error.
  */
 enum slc_status slc_labels_write(struct slc_labels *labels,
                                  const struct slc_files *files,
@@ -58,8 +59,8 @@ enum slc_status slc_labels_write(struct slc_labels *labels,
 
 /*
  * Reads the listed file of a mode of this size into new labels, unpacking it in place. Errors:
- * SLC_ERR_DAMAGED, with the file, if a byte differs from what was written or the labels are not a
- * permutation; SLC_ERR_IO; SLC_ERR_MEMORY.
+ * SLC_ERR_DAMAGED, with the file, if the checksum is wrong or the labels are not a permutation;
+ * SLC_ERR_IO; SLC_ERR_MEMORY.
  */
 enum slc_status slc_labels_read(const struct slc_files *files,
                                 const char *folder,
@@ -78,9 +79,10 @@ enum slc_status slc_store_labels(const struct slc_store *store,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Finds the indices with labels in *low .. *high in the listed file, and replaces *low and *high by
- * the first and last such index, or by UINT64_MAX and 0 if there are none. Needs only a bounded
- * buffer, so it does not check that the labels are a permutation. Errors: those of slc_labels_read.
+ * Finds the indices with labels in *low .. *high in the listed file, and replaces *low and *high
+ * with the first and last such index, or with UINT64_MAX and 0 if there are none. Needs only a
+ * bounded buffer, so it does not check that the labels are a permutation. Errors: those of
+ * slc_labels_read.
  */
 enum slc_status slc_labels_find(const struct slc_files *files,
                                 const char *folder,

@@ -1,7 +1,7 @@
 /*
  * Reads the manifest tensor.json (docs/FORMAT.md, section 9) and checks every member. The checksum
- * is verified before the text is parsed, so a parse error means that no sluice wrote the manifest,
- * not a flipped bit.
+ * is verified before the text is parsed, so a parse error means that the manifest was not written
+ * by sluice, rather than a flipped bit.
  */
 #include "storage/manifest/store.h"
 
@@ -23,8 +23,8 @@
 #include <string.h>
 
 /*
- * State of reading. After the first failure every further step does nothing, so members are read in
- * sequence and the status is checked once.
+ * State of the reader. After the first failure, all further steps do nothing, so that members can
+ * be read in sequence and the status is checked once.
  */
 struct parser {
     enum slc_status status;
@@ -88,7 +88,7 @@ static void get_text(
     cut_text(get_string(parser, object, name), text, text_bytes);
 }
 
-/* Exactly 16 lower-case hexadecimal digits. */
+/* Parses exactly 16 lower-case hexadecimal digits. */
 static bool parse_hex(const char *text, uint64_t *value)
 {
     *value = 0;
@@ -146,7 +146,7 @@ static void parse_dims(struct parser *parser, const json_t *root, struct slc_man
     parser->status = slc_key_layout_init(&keys, manifest->order, manifest->dims, parser->err);
 }
 
-/* Whether a name stays within the folder, is printable, and is not the manifest's own. */
+/* True if a name stays within the folder, is printable, and is not the name of the manifest. */
 static bool is_plain_name(const char *name)
 {
     return name[0] != '\0' && slc_text_is_plain(name) && strchr(name, '/') == NULL &&
@@ -216,7 +216,7 @@ static void parse_layouts(struct parser *parser, const json_t *root, struct slc_
     manifest->layout_count = (unsigned)count;
 }
 
-/* Whether another file of the store has this name. */
+/* True if another file of the store has this name. */
 static bool is_file_name_used(const struct slc_manifest *manifest,
                               unsigned permutations,
                               unsigned names,
@@ -361,7 +361,8 @@ static void parse_titles(struct parser *parser, const json_t *list, struct slc_m
             set_member_error(parser, "titles", "an array of one text per mode");
             return;
         }
-        /* Can be longer if bytes that are not UTF-8 were written as U+FFFD each. */
+        /* The title may have become longer, because each byte that is not UTF-8 was written as
+         * U+FFFD. */
         cut_text(title, manifest->titles[mode], SLC_TITLE_BYTES);
     }
 }
@@ -456,7 +457,7 @@ parse_manifest(const json_t *root, struct slc_manifest *manifest, struct slc_err
     return parser.status;
 }
 
-/* Verifies the checksum and replaces its digits by zeros. */
+/* Verifies the checksum and replaces its digits with zeros. */
 static enum slc_status check_text(char *text, uint64_t bytes, struct slc_error *err)
 {
     uint64_t expected;
@@ -480,7 +481,7 @@ static enum slc_status check_text(char *text, uint64_t bytes, struct slc_error *
     return SLC_OK;
 }
 
-/* Distinguishes a folder that is not a (finished) store from one that cannot be read. */
+/* Distinguishes a folder that is not a (finished) store from a folder that cannot be read. */
 static enum slc_status check_is_store(const struct slc_files *files,
                                       const char *folder,
                                       const char *path,

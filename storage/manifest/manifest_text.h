@@ -1,4 +1,5 @@
-/* Shared by writer and reader of the manifest: its fixed beginning (docs/FORMAT.md, section 9). */
+/* The fixed beginning of the manifest, for its writer and its reader (docs/FORMAT.md, section 9).
+ */
 #ifndef SLC_STORAGE_MANIFEST_TEXT_H
 #define SLC_STORAGE_MANIFEST_TEXT_H
 

@@ -1,6 +1,6 @@
 /*
- * Writes the manifest tensor.json (docs/FORMAT.md, section 9) atomically: JSON by jansson after a
- * checksum of fixed position and form.
+ * Writes the manifest tensor.json (docs/FORMAT.md, section 9) atomically: a checksum at a fixed
+ * position and in a fixed format, followed by JSON from jansson.
  */
 #include "storage/manifest/store.h"
 
@@ -31,7 +31,7 @@ static json_t *json_count(uint64_t value)
 
 /*
  * Adds a member; takes ownership of `value`, even if it or `object` is NULL or memory runs out.
- * Clears *ok in these cases, so that a whole object is built without a test at every step.
+ * Clears *ok in these cases, so that a whole object can be built without a test at every step.
  */
 static void add_member(json_t *object, const char *name, json_t *value, bool *ok)
 {
@@ -132,7 +132,7 @@ static json_t *json_names(const struct slc_manifest *manifest, bool *ok)
     return list;
 }
 
-/* Titles of the modes; NULL if no mode has one. */
+/* Titles of the modes; NULL if no mode has a title. */
 static json_t *json_titles(const struct slc_manifest *manifest, bool *ok)
 {
     bool any = false;
@@ -215,8 +215,8 @@ static json_t *json_manifest(const struct slc_manifest *manifest)
 }
 
 /*
- * The whole text with its checksum, whose member replaces the opening brace that jansson writes.
- * NULL if out of memory.
+ * Returns the whole text with its checksum; NULL if out of memory. The first line, with the
+ * checksum, replaces the opening brace that jansson writes.
  */
 static char *manifest_text(json_t *root, size_t *bytes)
 {

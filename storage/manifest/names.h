@@ -1,10 +1,9 @@
 /*
- * Names of a mode's indices: the user's name for index 4711. On disk it is a file names-K.bin per
- * mode with names (docs/FORMAT.md, section "Names"), in pieces with a checksum each, so that
- * looking up a name needs bounded memory.
- * Names belong to indices of the input: in a relabelled mode (storage/manifest/labels.h) to its
- * indices, not to its labels. A name consists of any bytes except zeros, UTF-8 by convention, may
- * be empty, and need not be unique. The last indices of a mode may have no names.
+ * Names of a mode's indices. On disk, each mode with names has a file names-K.bin (docs/FORMAT.md,
+ * section "Names"). It consists of pieces with a checksum each, so that looking up a name needs
+ * bounded memory. Names belong to the indices of the input, not to the labels of a relabelled mode
+ * (storage/manifest/labels.h). A name may consist of any bytes except zeros (UTF-8 by convention),
+ * may be empty, and need not be unique. The last indices of a mode may have no names.
  */
 #ifndef SLC_STORAGE_NAMES_H
 #define SLC_STORAGE_NAMES_H
@@ -25,7 +24,8 @@ enum {
 
 struct slc_names_writer;
 
-/* Memory for writing `count` names: a piece of the file and 16 bytes per piece. Reading: less. */
+/* Memory for writing `count` names: a piece of the file and 16 bytes per piece. Reading needs less.
+ */
 uint64_t slc_names_memory_bytes(uint64_t count);
 
 /*
@@ -78,13 +78,13 @@ void slc_names_close(struct slc_names *names);
 /* Memory of the open names: the largest piece of the file. */
 uint64_t slc_names_held_bytes(const struct slc_names *names);
 
-/* Number of names; indices 0 to count - 1 have them. */
+/* Number of names, which belong to indices 0 to count - 1. */
 uint64_t slc_names_count(const struct slc_names *names);
 
 /*
- * The name of an index, *bytes long and followed by a zero byte; NULL if it has none. Borrowed
- * until the next call. Cost: two reads, or none if the previous name was in the same piece. Errors:
- * SLC_ERR_DAMAGED, with the file; SLC_ERR_IO; SLC_ERR_MEMORY.
+ * Returns the name of an index, *bytes long and followed by a zero byte; NULL if the index has no
+ * name. Borrowed until the next call. Cost: two reads, or none if the previous name was in the same
+ * piece. Errors: SLC_ERR_DAMAGED, with the file; SLC_ERR_IO; SLC_ERR_MEMORY.
  */
 enum slc_status slc_names_get(struct slc_names *names,
                               uint64_t index,

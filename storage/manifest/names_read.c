@@ -24,9 +24,9 @@ struct slc_names {
     /* The piece in memory is `loaded` - 1; 0: none. */
     uint64_t loaded;
     uint64_t bytes; /* of the loaded piece */
-    uint8_t *piece; /* `largest` bytes and one more */
-    uint8_t held;   /* byte replaced by the zero after the current name */
-    uint64_t zero;  /* position of that zero; 0: none */
+    uint8_t *piece; /* `largest` bytes and one additional byte */
+    uint8_t held;   /* byte that the zero after the current name replaces */
+    uint64_t zero;  /* position of this zero; 0: none */
 };
 
 static enum slc_status
@@ -55,7 +55,7 @@ open_file(struct slc_names *names, const struct slc_store_names *listed, struct 
     return SLC_OK;
 }
 
-/* Whether header and trailer are possible for a file of this size, mode and count. */
+/* True if header and trailer are possible for a file of this size, mode and count. */
 static bool is_possible(const struct slc_names *names,
                         const struct slc_store_names *listed,
                         const uint8_t *head,
@@ -149,7 +149,7 @@ static uint32_t names_of(const struct slc_names *names, uint64_t piece)
     return (uint32_t)slc_min_u64(names->count - piece * SLC_NAMES_PIECE, SLC_NAMES_PIECE);
 }
 
-/* Whether the end offsets ascend to the end of the piece and no name is too long. */
+/* True if the end offsets ascend to the end of the piece and no name is too long. */
 static bool ends_ascend(const struct slc_names *names, uint32_t in_piece)
 {
     const uint64_t capacity = names->bytes - 4 * (uint64_t)in_piece;

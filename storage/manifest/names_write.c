@@ -17,13 +17,13 @@ struct slc_names_writer {
     uint64_t count;
     uint64_t offset;  /* bytes written */
     uint64_t largest; /* bytes of the largest piece so far */
-    /* The piece being filled: end offsets and, in their own memory, names. */
+    /* The piece being filled: end offsets and names, each in its own memory. */
     uint32_t in_piece;
-    uint32_t used; /* bytes of its names */
+    uint32_t used; /* bytes of the names in the piece */
     uint8_t ends[SLC_NAMES_ENDS_BYTES];
     uint8_t *bytes;
     uint32_t capacity; /* of `bytes` */
-    /* Entries of the pieces so far, as stored in the file. */
+    /* Table entries of the pieces so far, as stored in the file. */
     uint8_t *table;
     uint64_t pieces, table_capacity;
 };
@@ -43,7 +43,7 @@ void slc_names_encode_head(unsigned mode, uint8_t head[SLC_NAMES_HEAD_BYTES])
 
 uint64_t slc_names_memory_bytes(uint64_t count)
 {
-    /* Twice, because both grow by half. */
+    /* Twice the size, because both arrays grow by half. */
     return 2 * (SLC_NAMES_PIECE_BYTES_MAX +
                 slc_div_up_u64(count, SLC_NAMES_PIECE) * SLC_NAMES_ENTRY_BYTES) +
            SLC_OUTPUT_BUFFER_BYTES;

@@ -1,6 +1,7 @@
 /*
- * Checks output paths. From the innermost existing folder of the path the check ascends by
- * "FOLDER/..", which the system resolves like the path itself, so links need no special care.
+ * Checks output paths. From the innermost existing folder of the path, the check ascends through
+ * "FOLDER/..", which the system resolves like the path itself, so that links need no special
+ * handling.
  */
 #include "storage/manifest/path_guard.h"
 
@@ -11,10 +12,11 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* Paths have at most 4,096 bytes, and each folder uses at least two of them. */
+/* Paths have at most 4,096 bytes, and each folder uses at least two bytes. */
 enum { LEVELS_MAX = 2048 };
 
-/* Returns 1 and sets *stat if `path` exists; 0 if not, or not visible; else the negated errno. */
+/* Returns 1 and sets *stat if `path` exists, 0 if it does not exist or is not visible, otherwise
+ * the negated errno. */
 static int find_path(const struct slc_files *files, const char *path, struct slc_file_stat *stat)
 {
     const int code = files->stat_path(files->self, path, stat);

@@ -6,10 +6,10 @@
 #include "storage/file/files.h"
 
 /*
- * Refuses the path of a file or folder, which need not exist, that is a store or is inside one at
- * any depth, also through links. A folder counts as a store if it has a manifest and the block file
- * that every store has; an unreadable folder does not. Errors: SLC_ERR_USAGE; SLC_ERR_MEMORY;
- * SLC_ERR_IO.
+ * Refuses the path of a file or folder that is a store or is inside a store at any depth, also
+ * through links. The file or folder need not exist. A folder counts as a store if it has a manifest
+ * and the block file that every store has; an unreadable folder does not count. Errors:
+ * SLC_ERR_USAGE; SLC_ERR_MEMORY; SLC_ERR_IO.
  */
 enum slc_status slc_check_outside_stores(const struct slc_files *files,
                                          const char *path,
@@ -24,9 +24,9 @@ enum slc_status slc_check_parent_outside_stores(const struct slc_files *files,
                                                 struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Refuses an existing file whose content does not start with the text `begin` (at most 63 bytes),
- * with which the new content starts; `what` names that kind of file. A missing or empty file, a
- * device and a pipe are accepted. Errors: SLC_ERR_USAGE; SLC_ERR_IO.
+ * Refuses an existing file that does not start with the text `begin` (at most 63 bytes), which is
+ * the start of the new content. `what` names this kind of file. A missing or empty file, a device
+ * and a pipe are accepted. Errors: SLC_ERR_USAGE; SLC_ERR_IO.
  */
 enum slc_status slc_check_own_form(const struct slc_files *files,
                                    const char *path,

@@ -82,11 +82,12 @@ static uint64_t relabelled_modes(const struct slc_manifest *manifest)
 }
 
 /*
- * Compares sums of squares: exactly for blco; for other layouts within the rounding of additions in
- * another order. The terms are not negative, so the relative error of a sum is at most 2^-53 for
- * each addition that a term passes through: those of its tile, one per tile and one per block,
- * together fewer than twice the nonzeros. The bound is generous, because the content sum detects
- * other nonzeros. Near the largest double only one of the sums may overflow.
+ * Compares sums of squares: exactly for blco, and for other layouts up to rounding, because they
+ * add in another order. The terms are not negative, so the relative error of a sum is at most 2^-53
+ * for each addition that a term passes through. These are the additions within its tile, one per
+ * tile and one per block, together fewer than twice the number of nonzeros. The bound is generous,
+ * because the content sum detects wrong nonzeros. Near the largest double, only one of the sums may
+ * overflow.
  */
 static bool same_squares(const struct slc_manifest *manifest, const struct slc_layout_info *info)
 {
@@ -189,7 +190,7 @@ static enum slc_status open_layout(const struct slc_files *files,
     return status;
 }
 
-/* Opens the permutations. A missing or unreadable one is reported when it is read. */
+/* Opens the permutations. A missing or unreadable permutation is reported when it is read. */
 static enum slc_status open_permutations(struct slc_store *store, struct slc_error *err)
 {
     for (unsigned i = 0; i < store->manifest.permutation_count; i++) {

@@ -18,8 +18,8 @@
 enum {
     SLC_MAX_LAYOUTS = 1 + 2 * SLC_MAX_ORDER,
     /*
-     * Number of appended inputs that a store remembers; only the last ones are kept. Enough for
-     * daily inputs of four months, in 50 KB of manifest.
+     * Number of appended inputs that a store records; older inputs are dropped. Enough for four
+     * months of daily inputs, in 50 KB of manifest.
      */
     SLC_MAX_APPENDED = 128
 };
@@ -47,7 +47,7 @@ struct slc_store_permutation {
 /* An input that was appended to a store; kept so that it is not appended twice. */
 struct slc_store_appended {
     char source[104];
-    uint64_t input;   /* of the file and the options, before reading; 0: not from a file */
+    uint64_t input; /* hash of the file and the options, known before reading; 0: not from a file */
     uint64_t content; /* fingerprint of its entries */
     uint64_t entries;
 };
@@ -62,7 +62,7 @@ struct slc_store_names {
 };
 
 enum { SLC_TITLE_BYTES = 256 };
-/* Describes how a table was read; names a column or two per mode. */
+/* Bytes of the description of how a table was read, which names one or two columns per mode. */
 enum { SLC_TABLE_BYTES = 5120 };
 
 /* Origin of the data: what the conversion decided and counted. Statistics only. */
@@ -71,13 +71,13 @@ struct slc_store_origin {
     char dialect[32];
     unsigned index_base;
     uint64_t entries_read;   /* lines with a nonzero or an explicit zero */
-    uint64_t duplicates;     /* entries merged into an earlier one */
+    uint64_t duplicates;     /* entries merged into an earlier entry */
     uint64_t explicit_zeros; /* entries dropped because their (summed) value is zero */
     char duplicate_policy[16];
     char writer[64];             /* "sluice 0.1.0" */
     char table[SLC_TABLE_BYTES]; /* how table columns were read (docs/FORMAT.md); "": no table */
     char transforms[128];        /* applied to the values, in order: "abs,log1p"; "": none */
-    unsigned appended_count;     /* later inputs; the counts above include them */
+    unsigned appended_count; /* number of later inputs; the counts above include their entries */
     struct slc_store_appended appended[SLC_MAX_APPENDED];
 };
 
@@ -102,8 +102,8 @@ struct slc_manifest {
 #define SLC_BLCO_NAME "blco.blk"
 
 /*
- * Marks a store that a conversion has just published (convert/publish/build_complete.h). Removed
- * last; not part of the store.
+ * Marks a store that a conversion has just published (convert/publish/build_complete.h). The
+ * conversion removes it last; it is not part of the store.
  */
 #define SLC_COMPLETE_STATE_NAME "complete.state"
 
@@ -121,9 +121,10 @@ enum slc_status slc_manifest_write(const struct slc_files *files,
                                    struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Reads and validates FOLDER/tensor.json. Errors: SLC_ERR_FORMAT if the folder has none (not a
- * finished store) or its contents are invalid despite a correct checksum, SLC_ERR_DAMAGED if the
- * checksum is wrong, SLC_ERR_UNSUPPORTED for newer versions. *manifest changes only on success.
+ * Reads and validates FOLDER/tensor.json. Errors: SLC_ERR_FORMAT if the file does not exist (the
+ * folder is not a finished store) or its contents are invalid despite a correct checksum,
+ * SLC_ERR_DAMAGED if the checksum is wrong, SLC_ERR_UNSUPPORTED for newer versions. *manifest
+ * changes only on success.
  */
 enum slc_status slc_manifest_read(const struct slc_files *files,
                                   const char *folder,
@@ -142,14 +143,14 @@ const struct slc_store_layout *slc_manifest_find(const struct slc_manifest *mani
 const struct slc_store_permutation *slc_manifest_permutation(const struct slc_manifest *manifest,
                                                              unsigned mode);
 
-/* The names of a mode's indices, or NULL if it has none. Borrowed. */
+/* The names of a mode's indices, or NULL if the mode has no names. Borrowed. */
 const struct slc_store_names *slc_manifest_names(const struct slc_manifest *manifest,
                                                  unsigned mode);
 
 /*
- * Compares a block file's manifest entry with the file's own header. The sum of squares of layouts
- * other than blco may differ by rounding, because it is added in another order.
- * Errors: SLC_ERR_DAMAGED, with the block file and both values.
+ * Compares a block file's manifest entry with the header of the block file. The sum of squares of
+ * layouts other than blco may differ by rounding, because it is added in another order. Errors:
+ * SLC_ERR_DAMAGED, with the block file and both values.
  */
 enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
                                           const struct slc_store_layout *layout,
@@ -166,8 +167,8 @@ struct slc_store {
     struct slc_manifest manifest;
     struct slc_reader *reader;
     /*
-     * Descriptors of the permutations plus 1, in the manifest's order; 0 if one could not be
-     * opened. Kept open like block files, because the store may be moved or replaced.
+     * Descriptors of the permutations plus 1, in the manifest's order; 0 if a permutation could not
+     * be opened. Kept open like block files, because the store may be moved or replaced.
      */
     int permutation_fds[SLC_MAX_ORDER];
 };
@@ -213,10 +214,10 @@ enum slc_status slc_store_open_layout(const struct slc_store *store,
                                       struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Opens the layout that stores the nonzeros fiber by fiber of `mode` in ascending key order
- * (slc_key_layout_fibers): `fiber-n` if the store has it, else `blco` if its keys qualify, else
- * none: *reader is then NULL. Owns: slc_store_close_layout on *reader.
- * Errors: those of slc_store_open_layout.
+ * Opens a layout that stores the nonzeros of each fiber of `mode` together, in ascending key order
+ * (slc_key_layout_fibers): `fiber-n` if the store has it, otherwise `blco` if its keys qualify. If
+ * there is no such layout, *reader is NULL. Owns: slc_store_close_layout on *reader. Errors: those
+ * of slc_store_open_layout.
  */
 enum slc_status slc_store_open_fibers(const struct slc_store *store,
                                       unsigned mode,

@@ -15,7 +15,7 @@ enum {
     TYPE_F64 = 9,
     TYPE_MATRIX = 14,
     TAG_BYTES = 8,
-    NAME_BYTES = 32 /* of a field, including its terminating 0 */
+    NAME_BYTES = 32 /* bytes of a field name, including its terminating 0 */
 };
 
 static uint32_t padded_bytes(size_t bytes)
@@ -33,7 +33,7 @@ static unsigned field_count(const char *fields)
     return count;
 }
 
-/* Bytes before the numbers or parts, including the element's own tag. */
+/* Bytes before the numbers or parts of an element, including its tag. */
 static uint32_t head_bytes(const struct slc_mat5_array *array)
 {
     uint32_t bytes = TAG_BYTES;

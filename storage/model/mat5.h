@@ -24,9 +24,10 @@ enum slc_mat5_class { SLC_MAT5_CELL = 1, SLC_MAT5_STRUCT = 2, SLC_MAT5_F64 = 6, 
 struct slc_mat5_array {
     enum slc_mat5_class kind;
     uint64_t rows, cols;
-    const char *name;    /* of a variable, up to 31 letters; "" for a part of another array */
-    const char *fields;  /* of a struct: space-separated names of up to 31 letters */
-    uint64_t part_bytes; /* of a cell or struct: all elements in it, including their tags */
+    const char *name;   /* name of a variable, up to 31 letters; "" for a part of another array */
+    const char *fields; /* of a struct: space-separated field names of up to 31 letters */
+    /* Of a cell or struct: bytes of all elements in it, including their tags. */
+    uint64_t part_bytes;
 };
 
 /* Bytes of the whole element including its tag; UINT64_MAX on overflow. */

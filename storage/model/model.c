@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes read at a time for hashing: makes the cost of a system call negligible. */
+/* Bytes read at a time for hashing, enough to make the cost of a system call negligible. */
 enum { HASH_BYTES = 256 * 1024 };
 
 /* "FOLDER/mode-K.npy", newly allocated, or NULL if out of memory. */
@@ -39,7 +39,7 @@ static enum slc_status write_npy(const struct slc_files *files,
     if (rc < 0 && rc != -EEXIST) {
         return slc_fail_errno(err, -rc, folder, "creating the folder");
     }
-    /* An existing folder may be new, created by a run that was killed. */
+    /* Also for an existing folder: a killed run may have created it without a sync. */
     status = slc_name_sync(files, folder, err);
     for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
         path = factor_path(folder, mode);
@@ -207,7 +207,7 @@ enum slc_status slc_model_read(const struct slc_files *files,
     return status;
 }
 
-/* Checks that the file is a matrix of this shape, and so has the size that follows from it. */
+/* Checks that the file is a matrix of this shape, and therefore has the matching size. */
 static enum slc_status check_matrix(const struct slc_files *files,
                                     const char *path,
                                     uint64_t rows,

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Progress of writing a model, counted in numbers of its factors, and how to stop it. */
+/* Callbacks for writing a model: progress, counted in elements of its factors, and stopping. */
 struct slc_model_work {
     const struct slc_stop *stop; /* stops with SLC_ERR_INTERRUPTED; may be NULL */
     void (*progress)(void *context,
@@ -33,10 +33,11 @@ struct slc_model_view {
     unsigned order;
     uint32_t rank;
     const struct slc_matrix *factors[SLC_MAX_ORDER]; /* dims[n] x rank; NULL: in `files` */
-    struct slc_npy_rows *files[SLC_MAX_ORDER];       /* if not in memory; not for SLC_MODEL_NPY */
-    const double *lambda;                            /* rank */
-    struct slc_names *names[SLC_MAX_ORDER];          /* of indices, written to CSV; NULL: none */
-    struct slc_model_work *work;                     /* for text formats and MATLAB; may be NULL */
+    /* Factors that are not in memory; not for SLC_MODEL_NPY. */
+    struct slc_npy_rows *files[SLC_MAX_ORDER];
+    const double *lambda;                   /* rank */
+    struct slc_names *names[SLC_MAX_ORDER]; /* names of indices, written to CSV; NULL: none */
+    struct slc_model_work *work;            /* for text formats and MATLAB; may be NULL */
 };
 
 enum slc_model_form {
@@ -50,12 +51,12 @@ enum slc_model_form {
 /*
  * Writes a model. NPY: files in the folder `path`, which is created if missing. SPLATT: files
  * PATHmodeN.mat, PATHlambda.mat (`path` is a stem, as with SPLATT's -s). KTENSOR: one file `path`.
- * CSV: mode-K.csv and lambda.csv in the folder `path`, which is created if missing; a header row,
- * then per row: the 1-based index, its name in double quotes if indices of the mode have names, the
- * numbers. MATLAB: one file `path` of version 5 with a variable `model`, a struct of `lambda` (rank
- * x 1) and `U` (a cell of the factors). Each file is replaced atomically, lambda last. Memory: a
- * file buffer and, for MATLAB, SLC_MODEL_WORK_BYTES; less for the others. Errors: also
- * SLC_ERR_UNSUPPORTED if a model exceeds the 2 GiB of a MATLAB variable.
+ * CSV: mode-K.csv and lambda.csv in the folder `path`, which is created if missing. Each file has a
+ * header row, then per row the 1-based index, the name of the index in double quotes if the mode
+ * has names, and the numbers. MATLAB: one file `path` of version 5 with a variable `model`, a
+ * struct of `lambda` (rank x 1) and `U` (a cell of the factors). Each file is replaced atomically,
+ * lambda last. Memory: a file buffer and, for MATLAB, SLC_MODEL_WORK_BYTES; the other forms need
+ * less. Errors: also SLC_ERR_UNSUPPORTED if a model exceeds the 2 GiB of a MATLAB variable.
  */
 enum slc_status slc_model_write(const struct slc_files *files,
                                 enum slc_model_form form,
@@ -63,7 +64,7 @@ enum slc_status slc_model_write(const struct slc_files *files,
                                 const struct slc_model_view *model,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Memory for writing in addition to a struct slc_output, at the largest rank. */
+/* Memory for writing a model of the largest rank, in addition to a struct slc_output. */
 #define SLC_MODEL_WORK_BYTES (UINT64_C(640) << 10)
 
 /*
@@ -76,7 +77,7 @@ char *slc_model_path(enum slc_model_form form, const char *path, unsigned order,
 /*
  * Reads mode-K.npy, dims[K] x rank, for every mode except `skip_mode` (SLC_MAX_ORDER: none) from a
  * folder; rank 0 accepts the rank of the first file. Owns: the caller destroys factors[0..N-1]
- * (also after an error; unread ones are all-zero).
+ * (also after an error; factors that were not read are all-zero).
  */
 enum slc_status slc_model_read(const struct slc_files *files,
                                const char *folder,
@@ -90,8 +91,8 @@ enum slc_status slc_model_read(const struct slc_files *files,
 
 /*
  * Hashes the files mode-1.npy .. of a folder in order, each preceded by its length. Checks the
- * shapes first, like slc_model_read, so that a file of another size is not read. Errors: those of
- * reading the files.
+ * shapes first, like slc_model_read, so that a file of the wrong size is not read. Errors: those
+ * of reading the files.
  */
 enum slc_status slc_model_hash(const struct slc_files *files,
                                const char *folder,
@@ -108,7 +109,8 @@ enum slc_status slc_model_hash(const struct slc_files *files,
  */
 double slc_model_value(const struct slc_model_view *model, const uint64_t *index);
 
-/* Reads lambda.npy of a folder into `lambda` (rank doubles); *found is false if there is none. */
+/* Reads lambda.npy of a folder into `lambda` (rank doubles); *found is false if the file does not
+ * exist. */
 enum slc_status slc_model_read_lambda(const struct slc_files *files,
                                       const char *folder,
                                       uint32_t rank,

@@ -1,10 +1,10 @@
-/* Shared by the writers of models (model.h): access to rows of a factor in memory or in a file. */
+/* Access to the rows of a factor in memory or in a file, for the writers of models (model.h). */
 #ifndef SLC_STORAGE_MODEL_FORMS_H
 #define SLC_STORAGE_MODEL_FORMS_H
 
 #include "storage/model/model.h"
 
-/* Numbers of a factor that writers hold at a time, or one row if it is longer. */
+/* Elements of a factor that writers hold at a time; a longer row is held as a whole. */
 enum { SLC_MODEL_PIECE_NUMBERS = 32 * 1024 };
 
 uint64_t slc_model_length(const struct slc_model_view *model, unsigned mode);

@@ -1,7 +1,7 @@
 /*
  * Writes a model as MATLAB's .mat: `model`, a struct of `lambda` and `U`, for ktensor(model.lambda,
- * model.U). The file is column-major, memory and .npy are row-major, so rows are read a piece at a
- * time and each column's part is written to its place.
+ * model.U). The file is column-major, but memory and .npy files are row-major. Therefore rows are
+ * read a piece at a time, and each column's part is written at its offset.
  */
 #include "storage/model/model_forms.h"
 
@@ -18,7 +18,7 @@ struct arrays {
     struct slc_mat5_array model, lambda, cell, factors[SLC_MAX_ORDER];
 };
 
-/* Adds up sizes, innermost first. Returns false if one exceeds the format's limit. */
+/* Adds up sizes, innermost first. Returns false if a size exceeds the format's limit. */
 static bool compute_sizes(struct arrays *arrays, const struct slc_model_view *model)
 {
     uint64_t bytes = 0;

@@ -1,5 +1,5 @@
 /*
- * Writes models as text: SPLATT's, the Tensor Toolbox's ktensor, and CSV. Rows are formatted
+ * Writes models as text: SPLATT's format, the Tensor Toolbox's ktensor, and CSV. Rows are formatted
  * directly into a bounded buffer; the locale of the process has no effect.
  */
 #include "storage/model/model_forms.h"
@@ -39,7 +39,7 @@ static enum slc_status write_row(struct slc_output *output,
     return SLC_OK;
 }
 
-/* Writes a name in double quotes, doubling those in it, and a comma: [RFC4180]. */
+/* Writes a name in double quotes, with inner quotes doubled, and a comma ([RFC4180]). */
 static enum slc_status write_name(struct slc_output *output,
                                   struct slc_names *names,
                                   uint64_t index,
@@ -116,7 +116,8 @@ write_ktensor(struct slc_output *output, const struct slc_model_view *model, str
     return SLC_OK;
 }
 
-/* Writes SPLATT's format: only numbers; lambda if `mode` is the order. */
+/* Writes a file in SPLATT's format, which has only numbers. If `mode` is the order, writes lambda.
+ */
 static enum slc_status write_splatt(struct slc_output *output,
                                     const struct slc_model_view *model,
                                     unsigned mode,
@@ -149,7 +150,8 @@ static enum slc_status write_csv(struct slc_output *output,
     return write_factor(output, model, mode, true, err);
 }
 
-/* Writes a file of a form: that of mode `file`, lambda if `file` is the order, or the only one. */
+/* Writes one file of a form: the file of mode `file`; lambda if `file` is the order; or the only
+ * file of the form. */
 static enum slc_status write_file(const struct slc_files *files,
                                   enum slc_model_form form,
                                   const char *path,
@@ -200,7 +202,7 @@ enum slc_status slc_model_write_text(const struct slc_files *files,
                                      const struct slc_model_view *model,
                                      struct slc_error *err)
 {
-    /* A decimal comma would make the files unreadable: this thread uses the C locale. */
+    /* Use the C locale in this thread, because a decimal comma would make the files unreadable. */
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     locale_t before;
 

@@ -1,6 +1,6 @@
 /*
- * Reads and writes .npy matrices through a bounded buffer, so a factor of any size needs no second
- * copy. The header's parser is in npy_header.c.
+ * Reads and writes .npy matrices through a bounded buffer, so that a factor of any size needs no
+ * second copy. The header's parser is in npy_header.c.
  */
 #include "storage/model/npy.h"
 
@@ -19,7 +19,7 @@
 
 enum {
     SCRATCH_BYTES = 256 * 1024,
-    /* Largest number of columns: keeps every row pitch within 32 bits, far above any rank. */
+    /* Largest number of columns, far above any rank. It keeps every row pitch within 32 bits. */
     MAX_COLS = 1 << 30
 };
 
@@ -147,7 +147,7 @@ static enum slc_status read_header(struct slc_npy_rows *source, char *text, stru
     return slc_npy_header_parse(text, text_bytes, &source->header, err);
 }
 
-/* Compares the shape with the expected one and with the file size. */
+/* Compares the shape with the expected shape and with the file size. */
 static enum slc_status check_shape(const struct slc_npy_rows *source,
                                    uint64_t expect_rows,
                                    uint32_t expect_cols,
@@ -214,8 +214,8 @@ static double load_item(const struct slc_npy_header *header, const uint8_t *at)
 }
 
 /*
- * Reads `count` items of the file from item `first` on: into `matrix` or, if it is NULL, to every
- * `stride`-th element of `values`.
+ * Reads `count` items of the file, starting at item `first`, into `matrix` or, if it is NULL, to
+ * every `stride`-th element of `values`.
  */
 static enum slc_status read_items(const struct slc_npy_rows *source,
                                   uint64_t first,
@@ -290,7 +290,7 @@ static enum slc_status open_rows(struct slc_npy_rows *rows,
 {
     rows->fd = rows->files->open(rows->files->self, rows->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
     SLC_TRY(slc_check_call(rows->fd, err, rows->path, "opening the file"));
-    rows->scratch = slc_malloc(SCRATCH_BYTES); /* first holds the header's text */
+    rows->scratch = slc_malloc(SCRATCH_BYTES); /* initially used for the header's text */
     SLC_TRY(slc_check_memory(rows->scratch != NULL, err, "for reading %s", rows->path));
     return read_shape(rows, expect_rows, expect_cols, rows->scratch, err);
 }

@@ -70,7 +70,7 @@ void slc_npy_rows_shape(const struct slc_npy_rows *rows,
 
 /*
  * Reads rows first .. first + count - 1, which must exist, contiguously into `values` (count x
- * cols). One thread at a time. Errors: SLC_ERR_INPUT if a number is not finite; those of reading.
+ * cols). One thread at a time. Errors: SLC_ERR_INPUT if a number is not finite; errors of reading.
  */
 enum slc_status slc_npy_rows_read(struct slc_npy_rows *rows,
                                   uint64_t first,

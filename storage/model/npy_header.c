@@ -1,7 +1,7 @@
 /*
- * Parser and writer of .npy headers. The text is a Python literal; only what NumPy writes for
- * numeric arrays is accepted, in any order and spacing. Every step checks the end of the text, so
- * nothing is read beyond it.
+ * Parser and writer of .npy headers. The text is a Python literal. Only members that NumPy writes
+ * for numeric arrays are accepted, in any order and spacing. Every step checks the end of the text,
+ * so nothing is read beyond it.
  */
 #include "storage/model/npy_header.h"
 
@@ -35,7 +35,7 @@ static void skip_space(struct scanner *scanner)
     }
 }
 
-/* Consumes `character` after white space if it comes next. */
+/* Consumes white space and, if it follows, `character`. */
 static bool skip_character(struct scanner *scanner, char character)
 {
     skip_space(scanner);
@@ -46,7 +46,7 @@ static bool skip_character(struct scanner *scanner, char character)
     return false;
 }
 
-/* Consumes `word` after white space if it comes next. */
+/* Consumes white space and, if it follows, `word`. */
 static bool skip_word(struct scanner *scanner, const char *word)
 {
     size_t length = strlen(word);
@@ -97,7 +97,7 @@ static enum slc_status parse_number(struct scanner *scanner, uint64_t *number)
     return SLC_OK;
 }
 
-/* Whether arrays of a type such as "<f8" (byte order, kind, bytes) are accepted. */
+/* True if arrays of a type such as "<f8" (byte order, kind, bytes) are accepted. */
 static bool is_type(const struct scanner *scanner, const char text[32])
 {
     if (strlen(text) != 3 || strchr("<>=|", text[0]) == NULL) {

@@ -32,8 +32,8 @@ struct slc_npy_header {
 };
 
 /*
- * Parses the first `have` bytes of a file (at most SLC_NPY_START_BYTES are used) for the offset and
- * length of the header's text. Errors: SLC_ERR_INPUT.
+ * Finds the offset and length of the header's text from the first `have` bytes of a file (at most
+ * SLC_NPY_START_BYTES are used). Errors: SLC_ERR_INPUT.
  */
 enum slc_status slc_npy_start_parse(const uint8_t *bytes,
                                     uint64_t have,
@@ -60,7 +60,7 @@ enum slc_status slc_npy_header_parse_any(const char *text,
                                          struct slc_npy_header *header,
                                          struct slc_error *err) SLC_NODISCARD;
 
-/* Encodes `header` in format 1.0; the shape of one dimension omits `shape[1]`. */
+/* Encodes `header` in format 1.0. With one dimension, shape[1] is omitted. */
 void slc_npy_header_store(const struct slc_npy_header *header, uint8_t *bytes);
 
 #endif

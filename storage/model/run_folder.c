@@ -1,4 +1,4 @@
-/* Reads the folder of a run. run.json is not trusted: the files take precedence. */
+/* Reads the folder of a run. run.json is not trusted: the other files take precedence. */
 #include "storage/model/run_folder.h"
 
 #include "base/memory/memory.h"
@@ -37,7 +37,8 @@ void slc_run_folder_of_model(const struct slc_model_view *model, struct slc_run_
     }
 }
 
-/* Whether a follows b: lighter, or of equal weight with a higher number. */
+/* True if component a follows b: it has a smaller weight, or the same weight and a higher number.
+ */
 static bool is_lighter(const struct slc_run_folder *run, uint32_t a, uint32_t b)
 {
     const double x = fabs(run->lambda[a]);
@@ -98,7 +99,7 @@ parse_dims(const json_t *dims, struct slc_run_record *record, struct slc_error *
     return SLC_OK;
 }
 
-/* Parses what later versions added; missing or invalid members stay empty. */
+/* Parses members that later versions added; missing or invalid members stay empty. */
 static void parse_origin(const json_t *tensor, struct slc_run_record *record)
 {
     const char *directory = json_string_value(json_object_get(tensor, "directory"));
@@ -162,7 +163,7 @@ enum slc_status slc_run_record_parse(const char *text,
     return status;
 }
 
-/* Whether a file exists at `path`, which is NULL if out of memory. */
+/* Checks if a file exists at `path`. A NULL path means out of memory. */
 static enum slc_status
 find_file(const struct slc_files *files, char *path, bool *found, struct slc_error *err)
 {

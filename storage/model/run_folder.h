@@ -63,8 +63,8 @@ enum slc_status slc_run_folder_read(const struct slc_files *files,
                                     struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Whether the folder has a run's record or factors and is not a store. Errors: SLC_ERR_IO,
- * SLC_ERR_MEMORY.
+ * True if the folder contains the record or factors of a run and is not a store. Errors:
+ * SLC_ERR_IO, SLC_ERR_MEMORY.
  */
 enum slc_status
 slc_run_folder_find(const char *path, bool *found, struct slc_error *err) SLC_NODISCARD;

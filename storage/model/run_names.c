@@ -39,7 +39,7 @@ static void format_name(const char *name, size_t bytes, char *text)
     *text = '\0';
 }
 
-/* Whether the modes of the store match those of the run; they may have grown since. */
+/* True if the modes of the store match the modes of the run. They may have grown since. */
 static bool matches_run(const struct slc_manifest *manifest, const struct slc_run_folder *run)
 {
     bool fit = manifest->order == run->order;
@@ -71,7 +71,7 @@ static enum slc_status open_all(const struct slc_files *files,
     return status;
 }
 
-/* Opens the names of the store that the user named: any fault is an error. */
+/* Opens the names of the store that the user specified; any fault is an error. */
 static enum slc_status open_named(const struct slc_files *files,
                                   const struct slc_run_folder *run,
                                   const char *store,
@@ -109,7 +109,8 @@ static enum slc_status open_if_present(const struct slc_files *files,
     return open_all(files, path, manifest, names, err);
 }
 
-/* Notes that indices are shown without the names they had, or with names that may have changed. */
+/* Logs that indices are shown without the names that they had, or with names that may have changed.
+ */
 static void note_store(const struct slc_run_folder *run, const struct slc_run_names *names)
 {
     char store[sizeof run->record.store];

@@ -13,8 +13,9 @@
 enum slc_run_store {
     SLC_RUN_STORE_UNTOLD, /* another store was named, or run.json has none */
     SLC_RUN_STORE_SAME,
-    SLC_RUN_STORE_CHANGED, /* other nonzeros: appended to, or converted again */
-    SLC_RUN_STORE_ABSENT   /* missing, or replaced by another tensor */
+    /* The store has other nonzeros: it was appended to, or converted again. */
+    SLC_RUN_STORE_CHANGED,
+    SLC_RUN_STORE_ABSENT /* missing, or replaced by another tensor */
 };
 
 struct slc_run_names {
@@ -26,8 +27,8 @@ struct slc_run_names {
 /*
  * Opens the names of `store` or, if it is NULL, of the store recorded in run.json if it still
  * exists and its modes are at least as large; missing names are then no error. A relative path
- * refers to the folder where the run was made or, if both were moved, to the current folder.
- * Notes (slc_log) a store that had names and is missing or has changed. `files` may be NULL. Owns:
+ * refers to the folder where the run was made or, if both were moved, to the current folder. If a
+ * store with names is missing or has changed, logs this (slc_log). `files` may be NULL. Owns:
  * slc_run_names_close. Errors: those of slc_manifest_read and slc_names_open; SLC_ERR_INPUT if
  * `store` has other modes.
  */
@@ -42,9 +43,9 @@ void slc_run_names_close(struct slc_run_names *names);
 uint64_t slc_run_names_bytes(const struct slc_run_names *names);
 
 /*
- * Copies the name of an index to `text` (SLC_NAME_TEXT_BYTES) as UTF-8; control characters, which a
- * terminal would obey, and bytes that are not UTF-8 are replaced by \xNN. "" if it has no name.
- * Errors: those of slc_names_get.
+ * Copies the name of an index to `text` (SLC_NAME_TEXT_BYTES) as UTF-8; control characters, which
+ * could affect a terminal, and bytes that are not UTF-8 are written as \xNN. `text` is "" if the
+ * index has no name. Errors: those of slc_names_get.
  */
 enum { SLC_NAME_TEXT_BYTES = 4 * SLC_NAME_BYTES_MAX + 1 };
 enum slc_status slc_run_names_text(struct slc_run_names *names,

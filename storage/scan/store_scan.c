@@ -1,4 +1,4 @@
-/* Scans a store: a worker decodes a tile and passes on its rows. */
+/* Scans a store: a worker decodes a tile and passes its rows to the callback. */
 #include "storage/scan/store_scan.h"
 
 #include "base/memory/memory.h"
@@ -9,14 +9,15 @@
 
 enum {
     ROWS = 8192,
-    /* Upper bound for one tile: all calls but the last are full up to less than a group. */
+    /* Upper bound of calls per tile: in all calls except the last, less than a group of rows is
+     * left empty. */
     CALLS_PER_TILE = 2 * SLC_TILE_NNZ / ROWS
 };
 
 struct scan {
     slc_scan_fn *fn;
     void *context;
-    struct slc_buffer rows; /* per worker a column for each mode, and values */
+    struct slc_buffer rows; /* per worker: a column for each mode, and values */
     uint64_t worker_bytes;
 };
 
@@ -55,7 +56,8 @@ static void fill_rows(const struct slc_tile_view *tile,
     rows->count += chunk->nnz;
 }
 
-/* Fills the rows with the next nonzeros of the tile, as many as fit; none at its end. */
+/* Fills the rows with as many of the next nonzeros of the tile as fit; with none at the end of the
+ * tile. */
 static enum slc_status
 next_rows(struct slc_tile_view *tile, struct slc_scan_rows *rows, struct slc_error *err)
 {

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* Consecutive nonzeros. They are in the worker's own memory; the callback may change them. */
+/* Consecutive nonzeros, in memory of the worker; the callback may change them. */
 struct slc_scan_rows {
     uint64_t sequence; /* unique per call, ascending in the layout's order */
     uint32_t count;
@@ -17,7 +17,8 @@ struct slc_scan_rows {
     double *values;
 };
 
-/* Called by workers 0 .. workers-1 at the same time, by each in the layout's order. */
+/* Called concurrently by workers 0 .. workers-1. Each worker passes its nonzeros in the layout's
+ * order. */
 typedef enum slc_status
 slc_scan_fn(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc_error *err);
 
@@ -28,8 +29,9 @@ uint64_t slc_store_scan_memory_bytes(const struct slc_layout_info *info, unsigne
 uint64_t slc_store_scan_sequences(const struct slc_layout_info *info);
 
 /*
- * Calls `fn` for all nonzeros of the open store; with one worker in the layout's order. `stop` may
- * be NULL. Errors: the first of `fn` or of reading; SLC_ERR_DAMAGED with file, block and offset.
+ * Calls `fn` for all nonzeros of the open store. With one worker, all calls are in the layout's
+ * order. `stop` may be NULL. Errors: the first of `fn` or of reading; SLC_ERR_DAMAGED with file,
+ * block and offset.
  */
 enum slc_status slc_store_scan(const struct slc_store *store,
                                unsigned workers,

@@ -1,8 +1,8 @@
 /*
  * Scans tiles through a ring of block buffers, one per worker. A worker fills the next buffer if it
- * is free, and otherwise processes the next tile of the oldest block that has one left. Reading
- * therefore runs ahead of decoding, and the tile whose turn it is always belongs to a worker that
- * waits for no other.
+ * is free, and otherwise processes the next tile of the oldest block that has tiles left. Reading
+ * therefore runs ahead of decoding, and the worker of the tile whose turn it is never waits for
+ * another worker.
  */
 #include "storage/scan/tile_scan.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum {
-    /* Allocator and stack of a thread, and the error record. */
+    /* Allowance per worker for the allocator, the stack and the error record. */
     WORKER_BYTES = 256 << 10
 };
 
@@ -26,7 +26,7 @@ struct slot {
     struct slc_buffer memory;
     enum slot_state state;
     struct slc_block_view view;
-    uint32_t started, decoded; /* tiles; skipped tiles count from the start */
+    uint32_t started, decoded; /* numbers of tiles; skipped tiles count as started and decoded */
 };
 
 struct scan {
@@ -40,8 +40,8 @@ struct scan {
     pthread_cond_t changed;
     uint64_t next_block; /* the next block to consider */
     uint64_t loaded;     /* blocks loaded or being loaded; block i is in slot i modulo workers */
-    uint64_t front;      /* the first of these with tiles to start */
-    uint64_t tickets;    /* of tiles started */
+    uint64_t front;      /* the first loaded block with tiles to start */
+    uint64_t tickets;    /* number of tiles started */
     uint64_t turn;       /* the ticket whose turn it is */
     bool ended;          /* a step ended the scan */
     struct slc_error fault;
@@ -129,7 +129,8 @@ static bool load_next(struct scan *scan)
     return true;
 }
 
-/* Waits for `ticket` and performs in_turn; false if a fault came first. The lock is held. */
+/* Waits for the turn of `ticket` and performs in_turn. Returns false if a fault occurred first. The
+ * lock is held. */
 static bool run_in_turn(struct scan *scan, unsigned worker, uint64_t ticket)
 {
     while (scan->turn != ticket && !has_failed(scan)) {
@@ -251,7 +252,7 @@ enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
                         .fault = SLC_ERROR_INIT};
     enum slc_status status = allocate_scan(&scan, err);
 
-    /* With default attributes these two cannot fail on Linux. */
+    /* With default attributes, these two calls cannot fail on Linux. */
     pthread_mutex_init(&scan.lock, NULL);
     pthread_cond_init(&scan.changed, NULL);
     SLC_THEN(status, slc_block_file_open(options->files, slc_reader_path(options->reader),

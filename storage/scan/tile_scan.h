@@ -1,5 +1,5 @@
 /*
- * Decodes all tiles of a block file, or those of a range of rows, on several threads. Tiles are
+ * Decodes all tiles of a block file, or the tiles of a range of rows, on several threads. Tiles are
  * processed in file order, from a few blocks in memory at a time, so that blocks with many tiles
  * occupy all threads and order-dependent work can be done tile by tile.
  */
@@ -40,7 +40,7 @@ struct slc_tile_scan_options {
     /* Blocks without rows first_row .. last_row of `mode` are skipped. */
     unsigned mode;
     uint64_t first_row, last_row;
-    uint64_t first_tile;         /* tiles before this one are skipped */
+    uint64_t first_tile;         /* tiles before this tile are skipped */
     const struct slc_stop *stop; /* may be NULL; polled between tiles */
     /* Callback for slc_tile_progress_add, which steps may call; may be NULL. */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
@@ -65,7 +65,8 @@ enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
                               const struct slc_tile_steps *steps,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* Adds `nnz` nonzeros, and calls options->progress unless another worker is in it. */
+/* Adds `nnz` nonzeros, and calls options->progress unless another worker is currently calling it.
+ */
 void slc_tile_progress_add(struct slc_tile_progress *progress,
                            const struct slc_tile_scan_options *options,
                            const char *phase,

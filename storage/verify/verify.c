@@ -3,8 +3,9 @@
  * (verify_file.c). A fault does not end the check: it is reported with file, block and offset, and
  * the check continues with the next part.
  *
- * Every byte is covered: header, index and closing page when the file is opened, each block by its
- * checksum; together they fill the file (slc_reader_open checks that there are no gaps).
+ * Every byte is covered: header, index and closing page are checked when the file is opened, and
+ * each block by its checksum. Together they fill the file (slc_reader_open checks that there are no
+ * gaps).
  */
 #include "storage/verify/verify_internal.h"
 
@@ -20,7 +21,7 @@
 
 enum { DEFAULT_FINDINGS = 64 };
 
-/* Whether the check itself failed, rather than the store. */
+/* True if the check itself failed, rather than the store. */
 static bool is_failure(enum slc_status status)
 {
     return status == SLC_ERR_MEMORY || status == SLC_ERR_SYSTEM || status == SLC_ERR_BUDGET ||
@@ -105,7 +106,7 @@ static void check_names(struct slc_verifier *verifier, const struct slc_store_na
     verifier->report.bytes += names->file_bytes;
 }
 
-/* Whether `name` is the manifest or listed in it. */
+/* True if `name` is the manifest or is listed in the manifest. */
 static bool is_listed(const struct slc_verifier *verifier, const char *name)
 {
     bool listed = strcmp(name, SLC_MANIFEST_NAME) == 0;
@@ -123,9 +124,10 @@ static bool is_listed(const struct slc_verifier *verifier, const char *name)
 }
 
 /*
- * Whether an interrupted change of layouts leaves a file with this name: the file or the journal of
+ * True if an interrupted change of layouts leaves a file with this name: the file or the journal of
  * an unfinished layout, a finished layout that was not listed yet, a manifest that was not
- * published yet, or a list of stripes to be added or removed. Sets *leftover to its layout.
+ * published yet, or a list of stripes to be added or removed. Sets *leftover to the layout of the
+ * file.
  */
 static bool
 is_leftover(const struct slc_verifier *verifier, const char *name, struct slc_leftover *of)
@@ -161,8 +163,9 @@ is_leftover(const struct slc_verifier *verifier, const char *name, struct slc_le
 }
 
 /*
- * Checks a name in the folder. With a valid manifest, an unlisted name is a finding; without one,
- * block files are recognized by name and checked on their own, to show whether the data is intact.
+ * Checks a name in the folder. With a valid manifest, an unlisted name is a finding. Without a
+ * valid manifest, block files are recognized by name and checked individually, to show whether the
+ * data is intact.
  */
 static int check_name(void *context, const char *name, char kind)
 {
@@ -202,7 +205,7 @@ static void check_folder(struct slc_verifier *verifier)
     int rc =
         verifier->files->list_folder(verifier->files->self, verifier->path, check_name, verifier);
 
-    /* A missing folder was reported with its manifest. */
+    /* A missing folder was already reported as a missing manifest. */
     if (rc < 0 && (verifier->has_manifest || (rc != -ENOENT && rc != -ENOTDIR))) {
         struct slc_error fault = SLC_ERROR_INIT;
 

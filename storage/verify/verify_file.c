@@ -28,7 +28,8 @@ struct file_check {
     unsigned worker_count;
 };
 
-/* Fiber-n: whether the number of fibers that end in the block matches the index. Reports if not. */
+/* Fiber-n: checks that the number of fibers that end in the block matches the index, and reports a
+ * difference. */
 static bool
 check_fiber_count(struct file_check *check, const struct slc_block_view *view, uint64_t ended)
 {
@@ -46,7 +47,8 @@ check_fiber_count(struct file_check *check, const struct slc_block_view *view, u
     return false;
 }
 
-/* Checks the tiles of a sound block; returns its number of nonzeros, 0 after a fault. */
+/* Checks the tiles of a block whose checksum is correct; returns its number of nonzeros, 0 after a
+ * fault. */
 static uint64_t
 check_tiles(struct file_check *check, const struct slc_block_view *view, struct worker *worker)
 {
@@ -105,7 +107,7 @@ static void check_block(struct file_check *check, uint64_t block, struct worker 
         const uint64_t total =
             verifier->has_manifest ? slc_manifest_file_bytes(&verifier->manifest) : 0;
 
-        /* The bytes checked include those of the manifest. */
+        /* The bytes checked include the manifest. */
         verifier->options->progress(
             verifier->options->context, "check",
             total > 0 ? slc_min_u64(verifier->report.bytes, total) : verifier->report.bytes, total);
@@ -124,13 +126,14 @@ static void check_range(void *context, uint64_t begin, uint64_t end, unsigned wo
     }
 }
 
-/* Chooses the number of workers: requested, useful and within budget. Errors: SLC_ERR_BUDGET. */
+/* Chooses the number of workers: at most the number requested, no more than are useful, and within
+ * the budget. Errors: SLC_ERR_BUDGET. */
 static enum slc_status
 choose_workers(struct file_check *check, unsigned *workers, struct slc_error *err)
 {
     const struct slc_verifier *verifier = check->verifier;
     const struct slc_layout_info *info = slc_reader_info(check->reader);
-    /* The index is already resident. */
+    /* The index is already part of the resident memory. */
     uint64_t fixed =
         slc_div_up_u64(slc_memory_resident() + UNTOUCHED_BYTES, PROCESS_UNIT) * PROCESS_UNIT;
     uint64_t each = slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +

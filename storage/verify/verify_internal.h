@@ -9,12 +9,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Pages of libraries that are first touched after planning; a worker's stack and malloc arena. */
+/* Allowance for pages of libraries that are first touched after planning, and per worker for its
+ * stack and malloc arena. */
 #define UNTOUCHED_BYTES (UINT64_C(2) << 20)
 #define THREAD_BYTES    (UINT64_C(128) << 10)
 /*
- * Resident memory is rounded up to this, so that the budget named by one run is not refused by the
- * next, in which a few more pages are resident.
+ * Resident memory is rounded up to a multiple of this unit, so that a budget named by one run also
+ * suffices for the next run, in which a few more pages may be resident.
  */
 #define PROCESS_UNIT (UINT64_C(4) << 20)
 
@@ -45,7 +46,7 @@ struct slc_verifier {
 /* Records a fault; any thread. */
 void slc_verify_report(struct slc_verifier *verifier, const struct slc_error *fault);
 
-/* Whether the check should end. */
+/* True if the check should end. */
 bool slc_verify_ended(struct slc_verifier *verifier);
 
 /* Checks one block file; `layout` is its manifest entry, or NULL. */
@@ -55,7 +56,7 @@ void slc_verify_file(struct slc_verifier *verifier,
 
 /*
  * Checks that tile `index` of an open block holds as many nonzeros as the rules for cutting tiles
- * require, as far as this is visible without decoding (docs/FORMAT.md, section 5).
+ * require, to the extent that this can be checked without decoding (docs/FORMAT.md, section 5).
  * Errors: SLC_ERR_DAMAGED with file, block and offset.
  */
 enum slc_status slc_verify_tile_cut(const struct slc_block_view *block,
@@ -74,7 +75,8 @@ enum slc_status slc_verify_tile(struct slc_decoder *decoder,
                                 uint64_t *fibers,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Number of the `pieces` of fibers in tile `index` of fiber-n that end in it. */
+/* Number of fibers that end in tile `index` of a fiber-n layout, which has `pieces` pieces of
+ * fibers. */
 uint64_t
 slc_verify_fibers_ended(const struct slc_block_view *block, uint32_t index, uint64_t pieces);
 

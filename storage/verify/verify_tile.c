@@ -1,7 +1,7 @@
 /*
- * Verifies one tile: forms every nonzero's key again from its decoded coordinates and adds it with
- * the bits of its value to the content sum, which detects errors of the decoder as well as forged
- * files.
+ * Verifies one tile. Forms every nonzero's key again from its decoded coordinates and adds the key
+ * and the bits of the value to the content sum. This detects errors of the decoder as well as
+ * forged files.
  *
  * Cost: decoding plus about 20 ns per nonzero for forming and mixing the key.
  */
@@ -37,7 +37,8 @@ static enum slc_status locate_fault(const struct slc_block_view *block,
     return status;
 }
 
-/* First key after tile `index`; false if there is none whose tile belongs to the same sequence. */
+/* Sets the first key after tile `index`. Returns false if no further tile belongs to the same key
+ * sequence. */
 static bool next_first_key(const struct slc_block_view *block, uint32_t index, slc_u128 *key)
 {
     const struct slc_layout_info *info = slc_reader_info(block->reader);
@@ -59,7 +60,8 @@ static bool next_first_key(const struct slc_block_view *block, uint32_t index, s
     return false;
 }
 
-/* Fiber-n: a tile ends with a fiber, unless it holds part of a single one. */
+/* Fiber-n: checks that a tile ends with a complete fiber, unless it holds part of a single fiber.
+ */
 static enum slc_status check_fiber_cut(const struct slc_block_view *block,
                                        const struct slc_tile_entry *tile,
                                        uint32_t index,
@@ -104,7 +106,7 @@ slc_verify_tile_cut(const struct slc_block_view *block, uint32_t index, struct s
 
     load_tile(block, index, &tile);
     if (!next_first_key(block, index, &next_key)) {
-        return SLC_OK; /* the last tile of the file, or of a partition */
+        return SLC_OK; /* the last tile of the file or of a partition */
     }
     if (info->layout == SLC_LAYOUT_FIBER) {
         enum slc_status status = check_fiber_cut(block, &tile, index, next_key, err);
@@ -134,7 +136,7 @@ slc_verify_tile_cut(const struct slc_block_view *block, uint32_t index, struct s
                         err);
 }
 
-/* Results of decoding so far. */
+/* Totals of the nonzeros decoded so far. */
 struct tile_tally {
     uint64_t nnz;
     uint64_t fibers; /* pieces of fibers of the keys' run */
@@ -145,7 +147,8 @@ struct tile_tally {
     uint32_t max[SLC_MAX_ORDER];
 };
 
-/* Updates the coordinate ranges by a chunk. Errors: a coordinate outside the tile's range. */
+/* Extends the coordinate ranges to include a chunk's nonzeros. Errors: a coordinate outside the
+ * tile's range. */
 static enum slc_status tally_ranges(const struct slc_tile_view *tile,
                                     const struct slc_chunk_view *chunk,
                                     struct tile_tally *tally,
@@ -172,7 +175,8 @@ static enum slc_status tally_ranges(const struct slc_tile_view *tile,
     return SLC_OK;
 }
 
-/* Adds keys and values of a chunk. Errors: keys that do not ascend, values that are not allowed. */
+/* Adds keys and values of a chunk to the totals. Errors: keys that do not ascend, values that are
+ * not allowed. */
 static enum slc_status tally_nonzeros(const struct slc_layout_info *info,
                                       const struct slc_tile_view *tile,
                                       const struct slc_chunk_view *chunk,
@@ -281,7 +285,8 @@ enum slc_status slc_verify_tile(struct slc_decoder *decoder,
         if (status != SLC_OK || chunk.nnz == 0) {
             break;
         }
-        /* Never accept more than the entry's count, or a fault could loop forever. */
+        /* Never accept more nonzeros than the entry's count; otherwise a faulty decoder could loop
+         * forever. */
         if (chunk.nnz > entry.nnz - tally.nnz) {
             tally.nnz += chunk.nnz;
             break;

@@ -44,8 +44,8 @@ kind_of(const struct slc_files *files, const char *path, char *kind, struct slc_
 }
 
 struct census {
-    char foreign[256]; /* the first name that no build writes; "" without any */
-    char striped[256]; /* the first list of stripes in other folders; "" without any */
+    char foreign[256]; /* the first name that no build writes; "": none */
+    char striped[256]; /* the first list of stripes in other folders; "": none */
     bool store;        /* a manifest */
     const struct slc_files *files;
     const char *path;
@@ -61,7 +61,7 @@ static bool is_one_of(const char *name, const char *const *list, size_t count)
     return found;
 }
 
-/* Whether `name` is PREFIX, a mode from 1 and one of the suffixes. */
+/* True if `name` consists of the prefix, a mode from 1 and one of the suffixes. */
 static bool
 is_numbered(const char *name, const char *prefix, const char *const *suffixes, size_t suffix_count)
 {
@@ -78,7 +78,7 @@ is_numbered(const char *name, const char *prefix, const char *const *suffixes, s
     return found;
 }
 
-/* Permutations, names and additional layouts, finished or not. */
+/* True for files of permutations, names and additional layouts, finished or not. */
 static bool is_of_a_mode(const char *name)
 {
     static const char *const numbers[] = {".bin", ".bin.tmp"};
@@ -92,7 +92,7 @@ static bool is_of_a_mode(const char *name)
            is_numbered(name, "fiber-", layouts, sizeof layouts / sizeof layouts[0]);
 }
 
-/* Whether the folder has stripes elsewhere. An invalid list counts as none. */
+/* True if the folder has a list of stripes in other folders. An invalid list does not count. */
 static bool is_list_of_stripes(const struct census *census, const char *name)
 {
     struct slc_stripe_list list = {.shape = {0}};
@@ -155,7 +155,7 @@ static enum slc_status count_names(const struct slc_files *files,
     return SLC_OK;
 }
 
-/* Locks the leftover of an interrupted run at `path`; *lock is -1 if there is nothing. Any other
+/* Locks what an interrupted run left at `path`; *lock is -1 if `path` does not exist. Any other
  * content is an error. */
 static enum slc_status
 lock_leftover(const struct slc_files *files, const char *path, int *lock, struct slc_error *err)
@@ -189,7 +189,8 @@ slc_build_leftover_remove(const struct slc_files *files, const char *path, struc
 
     if (status == SLC_OK && lock >= 0) {
         slc_log(SLC_LOG_NOTE, "removing %s, the leftover of an interrupted run", path);
-        /* That run may have just moved it: a power failure must not bring it back emptied. */
+        /* The other run may have just moved the folder. Sync its name, so that a power failure does
+         * not bring it back emptied. */
         status = slc_name_sync(files, path, err);
         SLC_THEN(status, slc_folder_remove(files, path, err));
     }
@@ -242,8 +243,8 @@ slc_build_folder_restore(const struct slc_files *files, const char *output, stru
     return status;
 }
 
-/* Creates and locks OUT.slc.part. Between the two steps another run may treat it as a leftover: it
- * then either has locked or removed it. */
+/* Creates and locks OUT.slc.part. Between these two steps, another run may treat the folder as left
+ * by an interrupted run, and lock or remove it. */
 static enum slc_status make_part(struct slc_build_folder *folder, struct slc_error *err)
 {
     int code = folder->files->make_folder(folder->files->self, folder->part);
@@ -323,9 +324,8 @@ static int find_link(void *context, const char *name, char kind)
 }
 
 /*
- * Rejects a symbolic link at OUT.slc: it cannot be replaced by renaming a folder, which would
- * otherwise fail only after everything is written. A directory listing shows the link, which stat
- * would follow.
+ * Rejects a symbolic link at OUT.slc. A folder cannot be renamed over a link, and that would fail
+ * only after everything is written. A directory listing shows the link; stat would follow it.
  */
 static enum slc_status reject_link(const struct slc_build_folder *folder, struct slc_error *err)
 {
@@ -347,7 +347,8 @@ static enum slc_status reject_link(const struct slc_build_folder *folder, struct
     return SLC_OK;
 }
 
-/* A relabelled store is built inside the unfinished one that it may replace (relabel.c). */
+/* True for a relabelled store, which is built inside the unfinished store that it may replace
+ * (relabel.c). */
 static bool is_relabelled(const char *output)
 {
     static const char end[] = ".part/" SLC_RELABELLED_NAME;
@@ -356,7 +357,7 @@ static bool is_relabelled(const char *output)
     return length >= sizeof end && strcmp(output + length - (sizeof end - 1), end) == 0;
 }
 
-/* Sets the folder's paths and checks whether a store may be written there. */
+/* Sets the folder's paths and checks that a store may be written there. */
 static enum slc_status name_place(struct slc_build_folder *folder,
                                   const struct slc_files *files,
                                   const char *output,
@@ -437,21 +438,22 @@ enum slc_status slc_build_folder_empty(struct slc_build_folder *folder, struct s
     const struct slc_files *files = folder->files;
     enum slc_status status = slc_name_sync(files, folder->part, err);
 
-    /* A power failure must not bring a state back next to new files. */
+    /* After a power failure, an old state must not reappear next to new files. */
     SLC_THEN(status, slc_state_remove(files, folder->part, SLC_COMPLETE_STATE_NAME, err));
     SLC_THEN(status, slc_state_remove(files, folder->part, SLC_PUSHED_STATE_NAME, err));
     SLC_THEN(status, sync_folder(files, folder->part, err));
     SLC_THEN(status, slc_folder_remove(files, folder->part, err));
 
-    /* Locked until it is removed: another run waiting for it then finds that it was removed. */
+    /* Keep the lock until the folder is removed, so that another run waiting for the lock finds it
+     * removed. */
     slc_folder_unlock(folder->files, &folder->lock);
     folder->made = folder->keep = folder->found = false;
     SLC_TRY(status);
     return make_part(folder, err);
 }
 
-/* Renames the new store to its place, and an old one to *old_path, NULL without one. Without an
- * exchange of names, a failure moves the old one back. */
+/* Renames the new store to its final name and an old store to *old_path (NULL: there was none). If
+ * names cannot be exchanged and the second rename fails, moves the old store back. */
 static enum slc_status install_store(struct slc_build_folder *folder,
                                      bool replace,
                                      const char **old_path,
@@ -512,7 +514,8 @@ enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct
     if (status == SLC_OK && old_path != NULL) {
         status = slc_folder_remove(files, old_path, err);
     } else if (status == SLC_OK && folder->overwrite) {
-        /* A run killed between the two renames left the store that it replaced. */
+        /* A run that was killed between the two renames left the store to be replaced at
+         * OUT.slc.old. */
         status = slc_build_leftover_remove(files, folder->old, err);
     }
     slc_free(parent);

@@ -1,5 +1,5 @@
 /* The folder in which a store is built, OUT.slc.part, and its publication as OUT.slc by rename:
- * until then OUT.slc does not change, and after a failure nothing remains. */
+ * until the rename, OUT.slc does not change, and after a failure nothing remains. */
 #ifndef SLC_CONVERT_BUILD_FOLDER_H
 #define SLC_CONVERT_BUILD_FOLDER_H
 
@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* In OUT.slc.part: the relabelled store, until it is decided whether it is kept. */
+/* In OUT.slc.part: the relabelled store, until it is kept or rejected. */
 #define SLC_RELABELLED_NAME "relabelled.slc"
 /* Spilled chunks, and the commit state of a resumable build. */
 #define SLC_SPILL_NAME        "spill.tmp"
@@ -22,15 +22,15 @@ struct slc_build_folder {
     bool found;      /* OUT.slc.part exists and must still be resumed or emptied */
     bool keep;       /* OUT.slc.part stays, so that a later run can resume */
     int lock;        /* descriptor that holds the lock of OUT.slc.part; -1: none */
-    int output_lock; /* the same for the store to be replaced */
+    int output_lock; /* descriptor that holds the lock of the store to be replaced; -1: none */
     char *output;    /* OUT.slc, without a trailing slash */
     char *part;      /* OUT.slc.part */
-    char *old;       /* OUT.slc.old: the replaced store if names cannot be exchanged */
+    char *old; /* OUT.slc.old: temporary name of the replaced store if names cannot be exchanged */
 };
 
 /*
- * Removes and logs the leftover of an interrupted run at `path`, a store or a part of one; does
- * nothing without one. Errors: SLC_ERR_IO if another run has locked it or it contains foreign
+ * Removes and logs what an interrupted run left at `path`: a store or part of one. Does nothing if
+ * `path` does not exist. Errors: SLC_ERR_IO if another run has locked it or it contains foreign
  * files, ..
  */
 enum slc_status slc_build_leftover_remove(const struct slc_files *files,
@@ -38,9 +38,9 @@ enum slc_status slc_build_leftover_remove(const struct slc_files *files,
                                           struct slc_error *err) SLC_NODISCARD;
 
 /*
- * If there is nothing at `output` and a store at OUT.slc.old, moves the store back and logs it: a
- * run that could not exchange names was interrupted between its two renames. Errors: SLC_ERR_IO,
- * also if another run is between the two renames.
+ * If `output` does not exist and OUT.slc.old is a store, moves the store back and logs this: a run
+ * that could not exchange names was interrupted between its two renames. Errors: SLC_ERR_IO, also
+ * if another run is between the two renames.
  */
 enum slc_status slc_build_folder_restore(const struct slc_files *files,
                                          const char *output,
@@ -61,7 +61,7 @@ enum slc_status slc_build_folder_create(struct slc_build_folder *folder,
                                         bool resume,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/* Replaces an existing OUT.slc.part by an empty one. Errors: SLC_ERR_IO, .. */
+/* Replaces an existing OUT.slc.part with an empty folder. Errors: SLC_ERR_IO, .. */
 enum slc_status slc_build_folder_empty(struct slc_build_folder *folder,
                                        struct slc_error *err) SLC_NODISCARD;
 
@@ -74,9 +74,9 @@ enum slc_status slc_build_folder_check(const struct slc_files *files,
 
 /*
  * Syncs OUT.slc.part, moves it to OUT.slc (replacing a store if requested) and syncs the parent
- * folder. The names of the old and the new store are exchanged, so OUT.slc is one of them at any
- * time; the old one is in OUT.slc.part until it is removed. If the file system cannot exchange
- * names, the old store is first moved to OUT.slc.old, and OUT.slc is briefly missing.
+ * folder. The names of the old and the new store are exchanged, so OUT.slc is a complete store at
+ * any time. The old store is then at OUT.slc.part until it is removed. If the file system cannot
+ * exchange names, the old store is first moved to OUT.slc.old, and OUT.slc is briefly missing.
  */
 enum slc_status slc_build_folder_publish(struct slc_build_folder *folder,
                                          struct slc_error *err) SLC_NODISCARD;

@@ -1,4 +1,4 @@
-/* State file: magic, hash of everything after it, bytes of the state, state. */
+/* State file: magic, hash of all following bytes, size of the state, state. */
 #include "convert/build/resume/state_file.h"
 
 #include "base/hash.h"
@@ -15,7 +15,7 @@ enum {
     HEAD_HASH = 8,
     HEAD_COUNT = 16,
     HEAD_BYTES = 24,
-    /* Several times the state of the most buckets and modes. */
+    /* Several times the size of the state for the largest number of buckets and modes. */
     STATE_BYTES_MAX = 64 << 20
 };
 

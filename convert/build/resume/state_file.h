@@ -1,7 +1,7 @@
 /*
- * Progress of a build in a small file of its part folder: 8-byte fields and byte runs, in an order
- * that writer and reader agree on, with a checksum. The file is replaced as a whole, so it always
- * holds one complete state.
+ * Progress of a build in a small file of its part folder: 8-byte fields and byte strings, in a
+ * fixed order, with a checksum. The file is replaced as a whole, so it always holds one complete
+ * state.
  */
 #ifndef SLC_CONVERT_STATE_FILE_H
 #define SLC_CONVERT_STATE_FILE_H
@@ -36,8 +36,8 @@ uint64_t slc_state_get(struct slc_state *state, uint64_t most);
 /* Copies the next bytes; if there are fewer, writes zeros and sets `bad`. */
 void slc_state_get_bytes(struct slc_state *state, void *data, size_t bytes);
 
-/* For records that one function both writes and reads: appends `value` and returns it, or, if
- * `reading`, returns the next field. */
+/* Lets one function both write and read a record: appends and returns `value`, or, if `reading`,
+ * returns the next field. */
 static inline uint64_t
 slc_state_pass(struct slc_state *state, bool reading, uint64_t value, uint64_t most)
 {
@@ -47,7 +47,7 @@ slc_state_pass(struct slc_state *state, bool reading, uint64_t value, uint64_t m
     slc_state_put(state, value);
     return value;
 }
-/* The same for a number of any value. */
+/* Does the same in place, for a number without an upper bound. */
 static inline void slc_state_pass_number(struct slc_state *state, bool reading, uint64_t *number)
 {
     *number = slc_state_pass(state, reading, *number, UINT64_MAX);
@@ -75,7 +75,8 @@ enum slc_status slc_state_load(struct slc_state *state,
 const char *slc_identity_differs(struct slc_state *state,
                                  const struct slc_build_identity *identity);
 
-/* Whether FOLDER/NAME exists. A NULL folder means that there was no memory for its path. */
+/* Checks if FOLDER/NAME exists. A NULL folder fails with SLC_ERR_MEMORY, so that callers need not
+ * check the allocation of the path. */
 enum slc_status slc_state_exists(const struct slc_files *files,
                                  const char *folder,
                                  const char *name,

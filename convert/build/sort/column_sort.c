@@ -1,6 +1,6 @@
 /*
- * Sorts columns of nonzeros. Digits have enough bits to leave about one nonzero per value, ten at
- * most, so that the final insertion sorts hardly move anything. The pieces of the first
+ * Sorts columns of nonzeros. Digits have enough bits, at most ten, for about one nonzero per digit
+ * value, so that the final insertion sorts move few nonzeros. The groups after the first
  * distribution of a partition fit the level-2 cache.
  */
 #include "convert/build/sort/column_sort.h"
@@ -24,7 +24,7 @@ copy_one(struct slc_key_columns to, uint64_t t, struct slc_key_columns from, uin
     }
 }
 
-/* Sorts into `sorted`, which may be `columns`. */
+/* Sorts `columns` into `sorted`; both may be the same. */
 static void
 insertion_sort(struct slc_key_columns columns, struct slc_key_columns sorted, uint64_t count)
 {
@@ -45,7 +45,7 @@ insertion_sort(struct slc_key_columns columns, struct slc_key_columns sorted, ui
     }
 }
 
-/* Position of the highest bit in which keys differ, plus one; 0 if all are equal. */
+/* Position of the highest bit in which keys differ, plus one; 0 if all keys are equal. */
 static unsigned differing_bits(struct slc_key_columns columns, uint64_t count)
 {
     uint64_t lo = 0, hi = 0;
@@ -69,7 +69,8 @@ static unsigned digit_width(uint64_t count)
     return bits < DIGIT_BITS ? bits : DIGIT_BITS;
 }
 
-/* Counts and moves by the digit above `shift`; starts[d] becomes the end of digit d's piece. */
+/* Distributes nonzeros by the digit above bit `shift`. On return, starts[d] is the end of the group
+ * with digit d. */
 static void distribute(struct slc_key_columns from,
                        struct slc_key_columns to,
                        uint64_t count,

@@ -1,7 +1,7 @@
 /*
  * Sorts nonzeros stored in columns (separate arrays of key words and values) by ascending key: a
- * most-significant-digit radix sort between two sets of columns. Keys are distinct, and keys of a
- * range share their upper bits, which cost nothing.
+ * most-significant-digit radix sort between two sets of columns. Keys are distinct. Upper bits on
+ * which all keys agree are skipped.
  */
 #ifndef SLC_CONVERT_COLUMN_SORT_H
 #define SLC_CONVERT_COLUMN_SORT_H
@@ -22,7 +22,7 @@ static inline slc_u128 slc_key_columns_get(struct slc_key_columns columns, uint6
     return slc_key_join(columns.lo[i], columns.hi == NULL ? 0 : columns.hi[i]);
 }
 
-/* The columns from nonzero `at` on. */
+/* The same columns, starting at nonzero `at`. */
 static inline struct slc_key_columns slc_key_columns_from(struct slc_key_columns columns,
                                                           uint64_t at)
 {

@@ -5,13 +5,14 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Mixes the number: kept numbers are small, and low bits of sums of products are poor hashes. */
+/* Mixes the number, because kept numbers are small and low bits of sums of products are poor
+ * hashes. */
 static uint32_t slot_of(uint64_t number)
 {
     return (uint32_t)((number ^ number >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 51);
 }
 
-/* Returns whether the number is new. */
+/* Inserts a number; returns true if it is new. */
 static bool insert(uint64_t *slots, uint64_t number)
 {
     uint32_t at = slot_of(number);
@@ -56,7 +57,7 @@ static void halve(struct slc_distinct *distinct)
 void slc_distinct_keep(struct slc_distinct *distinct, uint64_t number)
 {
     assert(number <= distinct->limit);
-    /* 0 marks a free slot; counting it as 1 has no significant effect. */
+    /* 0 marks a free slot, so number 0 is counted as 1, which has no significant effect. */
     distinct->kept += insert(distinct->slots, number != 0 ? number : 1);
     while (distinct->kept > SLC_DISTINCT_KEPT_MAX) {
         halve(distinct);
@@ -77,7 +78,7 @@ void slc_distinct_join(struct slc_distinct *distinct, const struct slc_distinct 
 
 uint64_t slc_distinct_count(const struct slc_distinct *distinct)
 {
-    /* Therefore the numbers fit. */
+    /* Up to this number of halvings, the numbers fit the table. */
     assert(distinct->halvings <= SLC_DISTINCT_HALVINGS_MAX);
     return (uint64_t)distinct->kept << distinct->halvings;
 }

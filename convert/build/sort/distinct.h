@@ -1,11 +1,11 @@
 /*
- * Counts distinct 64-bit numbers in a few KiB: keeps all of them while they are few, then those
- * below a limit that is halved whenever they become too many. The kept numbers depend only on the
- * set of numbers, not on their order or on the thread that saw them, so joining the counters of
- * several threads yields the counter of one thread.
+ * Counts distinct 64-bit numbers in a few KiB. Keeps every distinct number until the table is full,
+ * then only numbers below a limit, which is halved whenever the table is full again. The kept
+ * numbers depend only on the set of numbers, not on their order or on which thread counted them, so
+ * joining the counters of several threads gives the same result as one counter.
  *
- * Source: [BarYossef2002] section 2; pairwise independent numbers suffice. Exact
- * up to SLC_DISTINCT_KEPT_MAX, then with a standard error of 1.6 to 2.2 %.
+ * Source: [BarYossef2002] section 2; pairwise independent numbers suffice. The count is exact up to
+ * SLC_DISTINCT_KEPT_MAX and has a standard error of 1.6 to 2.2 % above.
  */
 #ifndef SLC_CONVERT_DISTINCT_H
 #define SLC_CONVERT_DISTINCT_H

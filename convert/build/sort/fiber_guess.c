@@ -1,22 +1,24 @@
 /*
  * Predicts the fiber run from a sample.
  *
- * A sample from the beginning of the input is treated as the whole input. In a sample from all over
- * the input, rows that share their piece with another row are counted. Within a stretch, which has
- * no gaps, they reveal pieces that are contiguous in the input: fibers by which it is sorted, or
- * numbers assigned in order of appearance. Rows far apart are seen only in proportion to the
- * sampled fraction, so they are scaled up by its inverse. The length of a piece follows from both
- * counts.
+ * A sample from the beginning of the input is treated as the whole input. In a sample that is
+ * spread over the input, rows that share their piece with another row are counted. Rows of the same
+ * stretch, which has no gaps, reveal pieces that are contiguous in the input, because the input is
+ * sorted by these fibers or numbers were assigned in order of appearance. Of two rows in different
+ * stretches, the second is in the sample only with the probability of the sampled fraction, so the
+ * count of such rows is divided by this fraction. The length of a piece follows from both counts.
  */
 #include "convert/build/sort/fiber_guess.h"
 
 #include "base/memory/memory.h"
 #include "convert/build/sort/heap_sort.h"
 
-/* The nonzeros per piece required by the choice (fibers.h), measured directly by near rows. */
+/* Least nonzeros per piece, as required by the choice (fibers.h), if measured directly by rows of
+ * one stretch. */
 static const double near_nnz_min = 1.75;
-/* Far rows are more likely seen in long pieces: if the estimate is below this, the true mean is
- * mostly below 1.75. */
+/* Least nonzeros per piece if estimated from rows of different stretches. Such rows are found more
+ * often in long pieces: if the estimate is below this limit, the true mean is usually below 1.75.
+ */
 static const double piece_nnz_min = 2;
 
 /* The piece of a sampled row. */
@@ -34,23 +36,24 @@ static bool member_less(const void *context, const void *a, const void *b)
     return x->number != y->number ? x->number < y->number : x->stretch < y->stretch;
 }
 
-/* Average nonzeros of a piece. */
+/* Average nonzeros per piece. */
 struct length {
     double near; /* from rows of the same stretch */
     double all;  /* including rows of other stretches */
 };
 
 /*
- * Estimates lengths from the rows after the first of each piece: counted once within a stretch, and
- * `far_weight` times for every further stretch. Adjacent stretches (their first rows are known only
- * approximately) count as one, unless every row is a stretch of its own, when `touching` is 0.
+ * Estimates lengths from the rows after the first row of each piece. A row counts once if it is in
+ * the same stretch as the previous row, otherwise `far_weight` times. Adjacent stretches count as
+ * one stretch, because their first rows are known only approximately, unless every row is a stretch
+ * of its own (`touching` is 0).
  */
 static struct length
 estimate_length(struct member *members, uint32_t count, uint32_t touching, double far_weight)
 {
     uint64_t near = 0;
     uint64_t far = 0;
-    uint32_t stretch = 0; /* the last one counted */
+    uint32_t stretch = 0; /* the last stretch counted */
     struct length length;
 
     slc_heap_sort(members, count, sizeof *members, member_less, NULL);

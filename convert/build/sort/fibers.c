@@ -6,10 +6,11 @@
 #include <assert.h>
 #include <string.h>
 
-/* Inlined into the copy for each instruction set. */
+/* For functions that are compiled once per instruction set. */
 #define ALWAYS_INLINE __attribute__((always_inline))
 
-/* Any constants work, but changing them could change the choice between versions. */
+/* Any constants work, but another seed could change the choices, and thus the stores, between
+ * versions. */
 static const uint64_t factor_seed = 7;
 
 uint64_t slc_fiber_counts_bytes(unsigned order)
@@ -17,14 +18,14 @@ uint64_t slc_fiber_counts_bytes(unsigned order)
     return (order + UINT64_C(1)) * SLC_DISTINCT_BYTES;
 }
 
-/* Sums of a batch per entry: over whole coordinates, and over the low bits of each mode. */
+/* Sums per entry of a batch: over whole coordinates, and over the low bits of each mode. */
 struct batch_sums {
     uint64_t whole[SLC_KEY_BATCH];
     uint64_t low[SLC_MAX_ORDER][SLC_KEY_BATCH];
 };
 
-/* Keeps the sums within the limit: of many distinct numbers very few, mostly none of a batch.
- * `low`: subtracted from the sums; NULL: nothing. */
+/* Counts the sums that are within the limit; of many distinct numbers these are very few, and
+ * usually none in a batch. `low`: subtracted from the sums; NULL: nothing is subtracted. */
 static inline ALWAYS_INLINE void keep_hashes(struct slc_distinct *distinct,
                                              const uint64_t *whole,
                                              const uint64_t *low,
@@ -45,7 +46,8 @@ static inline ALWAYS_INLINE void keep_hashes(struct slc_distinct *distinct,
     }
 }
 
-/* Adds the products of a mode. Most modes are small: the low bits are then the whole coordinate. */
+/* Adds the products of a mode. Most modes are small, so that the low bits are the whole coordinate.
+ */
 static inline ALWAYS_INLINE void add_mode(struct batch_sums *sums,
                                           unsigned mode,
                                           const uint64_t *column,
@@ -100,7 +102,7 @@ static void add_plain(struct slc_fiber_counts *counts,
 
 #if defined(__x86_64__)
 
-/* Wide vectors need a third of the time; the sums are the same. */
+/* Takes a third of the time with wide vectors; the sums are the same. */
 __attribute__((target("avx2"))) static void add_avx2(struct slc_fiber_counts *counts,
                                                      const uint64_t *const *coords,
                                                      uint32_t begin,
@@ -220,7 +222,7 @@ struct slc_fiber_choice slc_fiber_counts_choose(const struct slc_fiber_counts *c
             choice.mode = n;
         }
     }
-    /* For a single mode, a run is plain order. */
+    /* With a single mode, a fiber run has the same order as plain keys. */
     if (counts->order > 1 && choice.nnz >= SLC_FIBER_NNZ_MIN &&
         slc_fiber_pieces_gain(choice.nnz, choice.pieces)) {
         choice.run = (struct slc_fiber_run){choice.mode, SLC_FIBER_BITS};

@@ -4,9 +4,10 @@
 #include <string.h>
 
 /*
- * Inserts `moving` into the heap of `count` items whose root is free: moves the hole down along the
- * larger children to a leaf, and then up to its place. `moving` came from a leaf, so the way up is
- * short: half the comparisons of finding its place on the way down.
+ * Inserts `moving` into the heap of `count` items whose root is free: moves the free place down
+ * along the larger children to a leaf, and then up to the position of `moving`. Because `moving`
+ * came from a leaf, the way up is short. This needs half the comparisons of searching the position
+ * on the way down.
  */
 static void sift(char *items,
                  size_t root,

@@ -1,4 +1,4 @@
-/* Heap sort: in place, without extra memory, n log n in the worst case. Not stable. */
+/* Heap sort: in place, O(n log n) in the worst case, not stable. */
 #ifndef SLC_CONVERT_HEAP_SORT_H
 #define SLC_CONVERT_HEAP_SORT_H
 

@@ -5,8 +5,8 @@
 #include <assert.h>
 
 enum {
-    /* A mode that outgrew its frame will probably keep growing: the input is sorted by it and the
-     * sample is its beginning. */
+    /* Additional bits for a mode that outgrew its frame. It will probably keep growing, because the
+     * input is sorted by this mode and the sample is the beginning of the input. */
     SPARE_BITS = 2
 };
 
@@ -24,7 +24,7 @@ void slc_key_frames_init(struct slc_key_frames *frames,
 {
     *frames =
         (struct slc_key_frames){.splitters = splitters, .order = order, .index_base = index_base};
-    /* Default attributes: this cannot fail on Linux. */
+    /* With default attributes, this call cannot fail on Linux. */
     pthread_mutex_init(&frames->mutex, NULL);
     for (unsigned n = 0; n < order; n++) {
         frames->bits[n] = slc_bits_for_length(splitters->largest[n] + 1);

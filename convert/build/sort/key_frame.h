@@ -1,9 +1,10 @@
 /*
- * Frames: the index base and mode sizes under which pushed coordinates become keys before either is
- * certain. The first frame has the sizes of a sample; coordinates that do not fit get a wider
- * frame, and an index 0 under an assumed base of 1 gets a frame of base 0. Frames never change, so
- * keys formed under one stay readable as long as it lives. Frames of the same base and fiber run
- * order coordinates alike, and convert/build/sort/recode.h converts keys between them.
+ * A frame is an index base and mode sizes under which pushed coordinates become keys before either
+ * is known for certain. The first frame has the mode sizes of a sample. Coordinates that do not fit
+ * are keyed under a new, wider frame; an index 0 under an assumed base of 1 starts a frame with
+ * base 0. Frames never change, so keys can be decoded for as long as their frame exists. Frames of
+ * the same base and fiber run order coordinates alike, and convert/build/sort/recode.h converts
+ * keys between them.
  */
 #ifndef SLC_CONVERT_KEY_FRAME_H
 #define SLC_CONVERT_KEY_FRAME_H
@@ -17,11 +18,12 @@
 #include <stdint.h>
 
 enum {
-    /* Every frame needs at least one more of 128 bits than those before; one changes the base. */
+    /* Every new frame has at least one more of the 128 key bits than the frame before, except the
+     * frame that changes the base. */
     SLC_FRAMES_MAX = SLC_MAX_KEY_BITS + 2,
-    /* Frame number of final keys, which is in no list. */
+    /* Frame number of final keys; no list contains this frame. */
     SLC_FRAME_FINAL = SLC_FRAMES_MAX,
-    /* Of one mode, in any frame. */
+    /* Most bits per mode in any frame. */
     SLC_FRAME_MODE_BITS_MAX = 62
 };
 
@@ -35,7 +37,7 @@ struct slc_key_range {
 struct slc_key_frame {
     uint32_t number;
     uint64_t index_base;
-    /* Keys would need too many bits: entries are counted and dropped. */
+    /* True if keys would need too many bits: entries are then counted and dropped. */
     bool hopeless;
     struct slc_key_layout layout;
     struct slc_key_tables tables;
@@ -46,8 +48,8 @@ struct slc_key_frame {
 struct slc_key_frames {
     const struct slc_splitters *splitters; /* borrowed */
     unsigned order;
-    uint64_t index_base;          /* of the next frame */
-    unsigned bits[SLC_MAX_ORDER]; /* needed by the coordinates seen so far */
+    uint64_t index_base;          /* index base of the next frame */
+    unsigned bits[SLC_MAX_ORDER]; /* bits per mode that the coordinates seen so far need */
     pthread_mutex_t mutex;
     uint32_t count;
     struct slc_key_frame *list[SLC_FRAMES_MAX];
@@ -64,8 +66,8 @@ void slc_key_frames_init(struct slc_key_frames *frames,
 void slc_key_frames_destroy(struct slc_key_frames *frames);
 
 /*
- * Adds a frame with sizes `dims`, powers of two that hold all splitters, and the base of the next
- * frame, for a resumed build. Threads: no concurrent use of `frames`. Errors: those of
+ * Adds a frame for a resumed build. `dims`: its mode sizes, powers of two that hold all splitters.
+ * Its index base is frames->index_base. Threads: no concurrent use of `frames`. Errors: those of
  * slc_key_layout_init_run; SLC_ERR_MEMORY.
  */
 enum slc_status slc_key_frames_add(struct slc_key_frames *frames,
@@ -74,7 +76,7 @@ enum slc_status slc_key_frames_add(struct slc_key_frames *frames,
                                    struct slc_error *err) SLC_NODISCARD;
 
 /* Returns a frame for coordinates smallest[n] .. largest[n] in every mode n: `frame` (NULL: none
- * yet) if they fit, else another. Threads: any. Errors: SLC_ERR_MEMORY. */
+ * yet) if they fit it, otherwise another frame. Threads: any. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_key_frames_fit(struct slc_key_frames *frames,
                                    const struct slc_key_frame *frame,
                                    const uint64_t *smallest,

@@ -15,7 +15,7 @@ enum { TABLE = 256 };
 
 #define SPREADING __attribute__((target("bmi2")))
 
-/* The first two generations of AMD's Zen need about 250 cycles per pdep. */
+/* True if pdep is fast. The first two generations of AMD Zen need about 250 cycles per pdep. */
 static bool spread_is_fast(void)
 {
     return __builtin_cpu_supports("bmi2") && !__builtin_cpu_is("znver1") &&
@@ -51,7 +51,8 @@ spread_column(uint64_t mask, unsigned shift, const uint64_t *coords, uint32_t co
     }
 }
 
-/* Low words of keys of `order` modes, inlined for each order so that one loop does all columns. */
+/* Forms the low words of keys of `order` modes; inlined for each order, so that one loop processes
+ * all columns. */
 SPREADING static inline __attribute__((always_inline)) void
 spread_modes(const struct slc_key_tables *tables,
              unsigned order,

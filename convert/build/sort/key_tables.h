@@ -1,7 +1,7 @@
 /*
- * Forms many keys at once from columns of coordinates: by x86 pdep if it is fast, otherwise by one
- * table per byte of each mode's coordinate that holds the key bits of that byte. A key then costs
- * one load and one OR per byte on every machine.
+ * Forms many keys at once from columns of coordinates, with the x86 instruction pdep if it is fast.
+ * Otherwise one table per coordinate byte of each mode holds the key bits of that byte, and a key
+ * costs one load and one OR per byte on every machine.
  *
  * Memory: 2 KiB (4 KiB for keys above 64 bits) per byte of each mode, at most 128 KiB.
  */
@@ -25,7 +25,8 @@ struct slc_key_tables {
     uint64_t *lo[SLC_MAX_ORDER];        /* byte_count tables of 256 */
     uint64_t *hi[SLC_MAX_ORDER];        /* NULL unless wide */
     bool spread;                        /* uses pdep: the tables are unused */
-    unsigned low_bits[SLC_MAX_ORDER];   /* of a coordinate, in the low word of the key */
+    /* Number of coordinate bits that are in the low word of the key. */
+    unsigned low_bits[SLC_MAX_ORDER];
     uint64_t mask_lo[SLC_MAX_ORDER], mask_hi[SLC_MAX_ORDER];
     uint64_t *memory;
 };
@@ -37,9 +38,9 @@ enum slc_status slc_key_tables_init(struct slc_key_tables *tables,
 void slc_key_tables_destroy(struct slc_key_tables *tables);
 
 /*
- * Forms keys of the entries begin .. begin + count - 1 of coordinate columns, after subtracting
- * `index_base`, which must leave each coordinate below its mode size. hi: written only if wide; if
- * NULL, only lo is formed.
+ * Subtracts `index_base` from the coordinates of entries begin .. begin + count - 1 and forms their
+ * keys. Each coordinate must then be below its mode size. hi: written only if wide; if NULL, only
+ * lo is formed.
  */
 void slc_key_tables_form(const struct slc_key_tables *tables,
                          const uint64_t *const *coords,
@@ -49,8 +50,8 @@ void slc_key_tables_form(const struct slc_key_tables *tables,
                          uint64_t *lo,
                          uint64_t *hi);
 
-/* ORs the key bits of `count` coordinates of `mode` into lo[] (and hi[] if wide and not NULL). Bits
- * of a coordinate beyond the mode's bytes are ignored: the caller checks them. */
+/* ORs the key bits of `count` coordinates of `mode` into lo[] (and hi[] if wide and not NULL).
+ * Coordinate bits beyond the mode's bytes are ignored; the caller must check them. */
 void slc_key_tables_add(const struct slc_key_tables *tables,
                         unsigned mode,
                         const uint64_t *coords,

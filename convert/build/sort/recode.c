@@ -67,7 +67,7 @@ void slc_recode_coords(const struct slc_recoder *recoder,
         for (unsigned n = 0; n < recoder->order; n++) {
             uint64_t mask = (UINT64_C(1) << recoder->mode_bits[n]) - 1;
             unsigned offset = recoder->offset[n];
-            /* A mode without bits may start after all 128 bits. */
+            /* The offset of a mode without bits may be 128. */
             uint64_t coord = offset < 128 ? (uint64_t)(bits >> offset) & mask : 0;
 
             columns[n][i] = coord + recoder->base_shift;

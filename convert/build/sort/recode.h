@@ -18,20 +18,22 @@
 
 struct slc_recoder {
     bool same;                       /* keys do not change */
-    bool wide;                       /* they have more than 64 bits */
+    bool wide;                       /* keys have more than 64 bits */
     const struct slc_key_tables *to; /* NULL: only coordinates are needed */
     bool rebased;
     uint64_t base_shift; /* added to coordinates, modulo 2^64 */
     struct slc_key_moves moves;
     unsigned order;
-    unsigned offset[SLC_MAX_ORDER]; /* of a mode's bits, if tables yield coordinates */
+    /* Position of each mode's bits, if the tables yield coordinates. */
+    unsigned offset[SLC_MAX_ORDER];
     unsigned mode_bits[SLC_MAX_ORDER];
 };
 
 /*
  * Prepares conversion from keys of `from` under base `from_base` to keys of `to` under `to_base`.
- * `tables`: of `to`, borrowed. Bits that do not fit `to` are lost: the caller must have checked the
- * sizes. Owns: slc_recoder_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY.
+ * `tables`: key tables of `to`, borrowed. Bits that do not fit `to` are lost: the caller must have
+ * checked the sizes. Owns: slc_recoder_destroy, which accepts an all-zero struct. Errors:
+ * SLC_ERR_MEMORY.
  */
 enum slc_status slc_recoder_init(struct slc_recoder *recoder,
                                  const struct slc_key_layout *from,

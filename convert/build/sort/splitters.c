@@ -44,7 +44,8 @@ enum slc_status slc_splitters_choose(struct slc_splitters *splitters,
         const uint64_t *row = rows + (uint64_t)i * count / buckets * order;
         uint64_t *last = splitters->coords + (size_t)splitters->count * order;
 
-        /* The smallest coordinate of the sample would only cut off smaller coordinates. */
+        /* A splitter at the smallest coordinate of the sample would only cut off smaller
+         * coordinates. */
         if (slc_coords_compare(order, splitters->run, row,
                                splitters->count > 0 ? last - order : rows) > 0) {
             memcpy(last, row, row_bytes);
@@ -60,7 +61,7 @@ void slc_splitters_destroy(struct slc_splitters *splitters)
     *splitters = (struct slc_splitters){0};
 }
 
-/* The cell of a key; beyond the last splitter, the cell after all others. */
+/* The cell of a key. Keys above the last splitter are in the cell after all others. */
 static inline uint32_t
 cell_of(const struct slc_splitter_keys *keys, uint64_t lo, uint64_t hi, bool wide)
 {
@@ -101,7 +102,7 @@ enum slc_status slc_splitter_keys_init(struct slc_splitter_keys *keys,
                                        const struct slc_key_layout *layout,
                                        struct slc_error *err)
 {
-    /* A search examines as many keys from its cell's start as the fullest cell has. */
+    /* A search examines as many keys, from the start of its cell, as the fullest cell has. */
     uint32_t capacity = 2 * splitters->count + 1;
     size_t bytes = capacity * sizeof(uint64_t);
 
@@ -144,9 +145,9 @@ at_most(const struct slc_splitter_keys *keys, uint32_t at, uint64_t lo, uint64_t
 
 /*
  * Counts, for each of `count` keys, the splitters that are at most the key. A table of cells
- * provides the start; then all keys perform the same steps in parallel, so no branch depends on
- * them and their loads overlap. A search for one key at a time waits for every load and mispredicts
- * every other step, which was a quarter of a conversion's time.
+ * provides the start of each search. Then all searches take the same steps in parallel, so no
+ * branch depends on a key and loads overlap. Searching for one key at a time would wait for every
+ * load and mispredict every other step; this took a quarter of a conversion's time.
  */
 static inline void upper_keys(const struct slc_splitter_keys *keys,
                               const uint64_t *lo,

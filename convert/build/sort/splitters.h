@@ -3,8 +3,8 @@
  * sample before the mode sizes are known. Bucket b holds the coordinates from splitter b - 1
  * (inclusive) to splitter b (exclusive) in key order.
  *
- * Buckets are found by keys (struct slc_splitter_keys), under any layout that the splitters fit:
- * layouts with the same fiber run order coordinates alike.
+ * Buckets are found by comparing keys (struct slc_splitter_keys). Any layout that can hold the
+ * splitters works, because layouts with the same fiber run order coordinates alike.
  */
 #ifndef SLC_CONVERT_SPLITTERS_H
 #define SLC_CONVERT_SPLITTERS_H
@@ -16,24 +16,26 @@
 #include <stdint.h>
 
 enum {
-    SLC_SPLITTER_SAMPLE_MAX = 1 << 16, /* more coordinates would hardly even out the buckets */
+    SLC_SPLITTER_SAMPLE_MAX = 1 << 16, /* larger samples hardly balance the buckets better */
     SLC_BUCKETS_MAX = 4096,
-    /* Cells of the table where a search starts: 8 KiB, a few cells per splitter. */
+    /* Cells of the table that starts a search: 8 KiB, a few cells per splitter. */
     SLC_SPLITTER_CELLS = 4096
 };
 
 struct slc_splitters {
     unsigned order;
     struct slc_fiber_run run;
-    uint32_t count;                  /* splitters; there is one more bucket */
-    uint64_t *coords;                /* count x order, ascending */
-    uint64_t largest[SLC_MAX_ORDER]; /* of the sample; all zero without a sample */
+    uint32_t count;   /* number of splitters; the number of buckets is one larger */
+    uint64_t *coords; /* count x order, ascending */
+    /* Largest coordinates of the sample; all zero without a sample. */
+    uint64_t largest[SLC_MAX_ORDER];
 };
 
 /*
  * Chooses at most buckets - 1 splitters from `rows` (count x order coordinates; sorted in place),
- * in key order under the fiber run `run`. Equal ones are merged, so frequent coordinates yield
- * fewer. Owns: slc_splitters_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY.
+ * in key order under the fiber run `run`. Equal splitters are merged, so frequent coordinates
+ * reduce their number. Owns: slc_splitters_destroy, which accepts an all-zero struct. Errors:
+ * SLC_ERR_MEMORY.
  */
 enum slc_status slc_splitters_choose(struct slc_splitters *splitters,
                                      unsigned order,
@@ -52,8 +54,8 @@ struct slc_splitter_keys {
     uint64_t *hi;
     /* The highest bits of a key, up to the highest bit of the last splitter, select a cell. */
     unsigned cell_shift;
-    uint32_t cell_most;                          /* splitters in any one cell */
-    uint16_t cell_start[SLC_SPLITTER_CELLS + 1]; /* splitters below the cell */
+    uint32_t cell_most;                          /* most splitters in one cell */
+    uint16_t cell_start[SLC_SPLITTER_CELLS + 1]; /* number of splitters below each cell */
 };
 
 /* `layout`: must fit every splitter. Owns: slc_splitter_keys_destroy, which accepts an all-zero

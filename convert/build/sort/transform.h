@@ -1,7 +1,7 @@
 /*
- * Functions of a value that map zero to zero, so that they apply to nonzeros only: log1p, binarize,
- * abs, scale. They are applied to final values, after duplicates are combined: a count spread over
- * several lines is one count.
+ * Functions of a value that map zero to zero, so that only nonzeros need them: log1p, binarize,
+ * abs, scale. They are applied after duplicates are combined, so that a count spread over several
+ * lines is transformed once, as their sum.
  */
 #ifndef SLC_CONVERT_TRANSFORM_H
 #define SLC_CONVERT_TRANSFORM_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Longer chains have no known use. */
+/* Limit of steps per chain. Longer chains have no known use. */
 enum { SLC_TRANSFORMS_MAX = 8 };
 
 enum slc_transform_kind {

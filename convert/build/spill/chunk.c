@@ -1,9 +1,9 @@
 /*
- * Packs and opens chunks at a few cycles per coordinate: whole-word stores and loads overlap the
- * neighbour, which is written next or masked off.
+ * Packs and opens chunks at a few cycles per coordinate. Stores and loads of whole words overlap
+ * the next element, which is written afterwards or masked off.
  *
- * A chunk may come from a file of another run, and a valid hash does not prove who wrote it: all
- * parts are checked against the chunk's size before they are read.
+ * A chunk may come from a file of another run, and a valid hash does not prove who wrote it.
+ * Therefore all parts are checked against the chunk's size before they are read.
  */
 #include "convert/build/spill/chunk.h"
 
@@ -82,7 +82,7 @@ static inline double value_of(uint64_t bits)
 /*
  * Converts an integral value by adding a number so large that a double has no fraction bits left:
  * the low bits then hold the integer. Sets bits of *other if the value is not integral, is -0, or
- * is at or beyond 2^51.
+ * has a magnitude of 2^51 or more.
  */
 static inline int64_t integer_of(uint64_t bits, uint64_t *other)
 {
@@ -96,7 +96,7 @@ static inline int64_t integer_of(uint64_t bits, uint64_t *other)
     return integer;
 }
 
-/* Whether all values are integers; sets their range. */
+/* True if all values are integers; sets their range. */
 static bool find_integers(
     const uint64_t *values, size_t stride, uint32_t count, int64_t *smallest, int64_t *largest)
 {
@@ -115,7 +115,8 @@ static bool find_integers(
     return other == 0;
 }
 
-/* Whether each value is exactly a float; there are no NaN and no infinite values. */
+/* True if every value is exactly representable as a float. There are no NaN and no infinite values.
+ */
 static bool are_single(const uint64_t *values, size_t stride, uint32_t count)
 {
     bool single = true;
@@ -212,7 +213,8 @@ static uint8_t *pack_runs(uint8_t *out, const struct slc_run *runs, uint32_t run
     return out;
 }
 
-/* Packs a column of rows, `words` words each, using the bytes that hold the bits of `any`. */
+/* Packs one column of rows with `words` words each, storing only the bytes that hold bits of `any`.
+ */
 static uint8_t *pack_column(uint8_t *out,
                             const uint64_t *column,
                             uint32_t words,
@@ -239,7 +241,7 @@ static uint8_t *pack_keys(uint8_t *chunk, uint8_t *out, const struct slc_chunk_r
         slc_store_u64(chunk + AT_FIRST + 8, rows->range.first_hi);
         return pack_column(out, rows->rows, words, rows->count, rows->any, &chunk[AT_LO_BYTES]);
     }
-    /* Wide keys fill both words. */
+    /* Wide keys use all bytes of both words. */
     out = pack_column(out, rows->rows, words, rows->count, UINT64_MAX, &chunk[AT_LO_BYTES]);
     return pack_column(out, rows->rows + 1, words, rows->count, UINT64_MAX, &chunk[AT_HI_BYTES]);
 }
@@ -265,7 +267,7 @@ uint32_t slc_chunk_pack(uint8_t *chunk,
     return (uint32_t)(out - chunk);
 }
 
-/* Whether the values have a valid form and size. */
+/* True if the values have a valid form and size. */
 static bool values_sound(const struct slc_chunk *chunk)
 {
     switch (chunk->value_form) {
@@ -298,7 +300,8 @@ static bool skip_varint(const uint8_t **cursor, const uint8_t *end)
     return true;
 }
 
-/* Whether the runs fill their bytes and sum to the chunk's entries, each with at least one. */
+/* True if the runs fill their bytes exactly, each has at least one entry, and together they have
+ * the chunk's number of entries. */
 static bool runs_sound(const struct slc_chunk *chunk)
 {
     const uint8_t *cursor = chunk->runs;
@@ -323,7 +326,7 @@ static bool runs_sound(const struct slc_chunk *chunk)
     return left == 0 && cursor == chunk->lo;
 }
 
-/* Whether the parts of a chunk with a valid hash are inside its bytes and consistent. */
+/* True if the parts of a chunk with a valid hash are within its bytes and consistent. */
 static bool parts_sound(const struct slc_chunk *chunk, uint32_t run_bytes, uint32_t byte_count)
 {
     const uint64_t entry_bytes = (uint64_t)chunk->lo_bytes + chunk->hi_bytes + chunk->value_bytes;

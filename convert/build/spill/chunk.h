@@ -1,8 +1,8 @@
 /*
  * Chunks: the packed form of nonzeros in memory or in the spill file until their bucket is sorted.
- * A chunk describes itself: keys are differences from the first key of their range, in as many
- * bytes as needed; values are a constant, small integers, f32 or f64, whichever is smallest without
- * loss.
+ * A chunk is self-describing. Keys are stored as differences from the first key of their range, in
+ * as few bytes as possible. Values are stored in the smallest lossless form: a constant, small
+ * integers, f32 or f64.
  *
  * The input order of the entries is stored as runs: entry j of a run has the ordinal (sequence,
  * first + j). Ordinals are unique and ascend with the input, so any thread may write, read and
@@ -27,7 +27,8 @@
 
 enum { SLC_CHUNK_SLACK_BYTES = 8 };
 
-/* Position of a chunk: `offset` in a segment of the spill stream. bytes 0: none. */
+/* Position of a chunk: `offset` within a segment of the spill stream. If `bytes` is 0, there is no
+ * chunk. */
 struct slc_chunk_link {
     uint32_t segment;
     uint32_t offset;
@@ -41,8 +42,9 @@ struct slc_run {
     uint32_t count;
 };
 
-/* Rows of one frame and range: key words (one difference from the first of a narrow range, else low
- * and high), then the bits of the f64 value. */
+/* Rows of one frame and key range. A row has its key words, then the bits of its f64 value. In a
+ * narrow range the key is one word, the difference from the first key; otherwise it is a low and a
+ * high word. */
 struct slc_chunk_rows {
     const uint64_t *rows;
     uint32_t count; /* at least 1 */
@@ -51,18 +53,18 @@ struct slc_chunk_rows {
     uint64_t any; /* OR of the first words of all rows, if the range is narrow */
 };
 
-/* Words of a row with keys of this range. */
+/* Words per row for keys of this range. */
 static inline uint32_t slc_chunk_row_words(const struct slc_key_range *range)
 {
     return range->narrow ? 2 : 3;
 }
 
-/* Largest size of a chunk of `row_bytes` bytes of rows. The caller bounds them so that the size
- * fits 32 bits (asserted). */
+/* Largest size of a chunk of `row_bytes` bytes of rows. The caller must limit rows and runs so that
+ * the size fits 32 bits (asserted). */
 uint64_t slc_chunk_bytes_max(uint64_t row_bytes, uint32_t runs);
 
 /* Packs rows and their runs into `chunk` (slc_chunk_bytes_max bytes), except for link and hash,
- * which slc_chunk_seal sets. Returns the bytes. */
+ * which slc_chunk_seal sets. Returns the size of the chunk. */
 uint32_t slc_chunk_pack(uint8_t *chunk,
                         const struct slc_chunk_rows *rows,
                         const struct slc_run *runs,
@@ -95,8 +97,8 @@ struct slc_chunk {
     const uint8_t *values;
 };
 
-/* Opens and checks a chunk so that it can be decoded to its last entry; only the caller can check
- * its keys and frame. Errors: SLC_ERR_DAMAGED if the bytes do not match their hash or form. */
+/* Opens a chunk and checks that all its entries can be decoded. The caller must check keys and
+ * frame. Errors: SLC_ERR_DAMAGED if the hash or the structure is wrong. */
 enum slc_status slc_chunk_open(struct slc_chunk *chunk,
                                const uint8_t *bytes,
                                uint32_t byte_count,

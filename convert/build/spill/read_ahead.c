@@ -1,5 +1,5 @@
-/* Reads chunks ahead. One lock protects all states and is released while a chunk is fetched: each
- * fetch reads for 0.1 ms or more between two acquisitions. */
+/* Reads chunks ahead. One lock protects all states. It is released while a chunk is fetched, which
+ * takes 0.1 ms or more, so the lock is rarely contended. */
 #include "convert/build/spill/read_ahead.h"
 
 #include "base/memory/memory.h"
@@ -18,11 +18,11 @@ enum request_state { REQUEST_FREE, REQUEST_QUEUED, REQUEST_READING, REQUEST_READ
 
 struct slc_read_request {
     enum request_state state;
-    uint64_t ordinal;           /* order of the request */
-    struct slc_chunk_link link; /* to be fetched next */
-    struct buffer *first;       /* fetched but not yet delivered, in chain order */
+    uint64_t ordinal;           /* requests are served in this order */
+    struct slc_chunk_link link; /* next chunk to fetch */
+    struct buffer *first;       /* buffers that are fetched but not yet delivered, in chain order */
     struct buffer *last;
-    struct buffer *taken; /* by the caller, until its next call */
+    struct buffer *taken; /* buffer in use by the caller until its next call */
     struct slc_error fault;
 };
 
@@ -42,7 +42,7 @@ struct slc_read_ahead {
     pthread_cond_t changed;
 };
 
-/* The request to serve: the oldest that is not complete. Needs the lock. */
+/* The request to serve: the oldest request that is not complete. Needs the lock. */
 static struct slc_read_request *oldest(const struct slc_read_ahead *ahead)
 {
     struct slc_read_request *found = NULL;
@@ -58,7 +58,8 @@ static struct slc_read_request *oldest(const struct slc_read_ahead *ahead)
     return found;
 }
 
-/* Sets the next chunk of a request, which is complete if no chunk is left that fits a buffer. */
+/* Sets the next chunk of a request. If no chunk is left, or the chunk does not fit a buffer, the
+ * request is complete. */
 static void aim_request(const struct slc_read_ahead *ahead,
                         struct slc_read_request *request,
                         struct slc_chunk_link link)

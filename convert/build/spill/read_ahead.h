@@ -1,12 +1,12 @@
 /*
- * Reading ahead: while buckets are sorted, a separate thread fetches the chunks of the next one
+ * Reading ahead: while buckets are sorted, a separate thread fetches the chunks of the next bucket
  * from the spill file. Every chunk names its predecessor, so a chain can be fetched only
  * sequentially, and a sorting thread that fetched its own bucket would wait for each chunk.
  *
  * Buckets share the buffers. The thread serves them in the order in which they were requested, so
  * it never waits for buffers that only a later bucket could release. If the thread has not reached
- * a bucket when its first chunk is needed, the caller fetches the bucket itself: a slow disk then
- * still has several requests at a time.
+ * a bucket when its first chunk is needed, the caller fetches the bucket itself, so that a slow
+ * disk still has several requests in flight.
  */
 #ifndef SLC_CONVERT_READ_AHEAD_H
 #define SLC_CONVERT_READ_AHEAD_H
@@ -20,7 +20,7 @@
 
 struct slc_read_ahead_options {
     struct slc_spill *spill; /* frozen from create to destroy */
-    unsigned requests;       /* active at a time, at most */
+    unsigned requests;       /* most requests that are active at a time */
     uint8_t *memory;         /* buffers * buffer_bytes, page-aligned */
     uint32_t buffers;        /* at least 2: one used by the caller, one being filled */
     uint32_t buffer_bytes;   /* whole pages; the caller fetches larger chunks itself */
@@ -39,14 +39,15 @@ enum slc_status slc_read_ahead_create(const struct slc_read_ahead_options *optio
 /* Waits for the chunk being read; drops active requests. Accepts NULL. */
 void slc_read_ahead_destroy(struct slc_read_ahead *ahead);
 
-/* Requests the chain that ends with `last`. Never NULL: see `requests`. Any thread. */
+/* Requests the chain that ends with `last`. Never returns NULL if at most options.requests are
+ * active. Threads: any. */
 struct slc_read_request *slc_read_ahead_request(struct slc_read_ahead *ahead,
                                                 struct slc_chunk_link last);
 
 /*
  * Returns the next chunk of a request, valid until the next call for this request. *found is false
- * if reading ahead has ended: the caller must fetch that chunk and all chunks before it. One caller
- * per request. Errors: those of slc_spill_fetch.
+ * if the thread does not read this chain (any more): the caller must fetch that chunk and all its
+ * predecessors. One caller per request. Errors: those of slc_spill_fetch.
  */
 enum slc_status slc_read_ahead_next(struct slc_read_ahead *ahead,
                                     struct slc_read_request *request,
@@ -54,7 +55,8 @@ enum slc_status slc_read_ahead_next(struct slc_read_ahead *ahead,
                                     bool *found,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* Ends a request and drops unused chunks of its chain, such as after a fault of the caller. */
+/* Ends a request and drops chunks of its chain that were not returned (for example, if the caller
+ * failed). */
 void slc_read_ahead_end(struct slc_read_ahead *ahead, struct slc_read_request *request);
 
 #endif

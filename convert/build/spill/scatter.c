@@ -9,10 +9,11 @@ enum {
     BUFFER_BYTES_MAX = 256 << 10,
     ENTRIES_MIN = 16,
     NARROW_ROW_BYTES = 16,
-    /* Prefetch distance: two cache lines, or eight rows; in between, about a hundred other buckets
-     * get as many. */
+    /* Prefetch distance in a buffer: two cache lines, or eight rows. Meanwhile, about a hundred
+     * other buckets get as many rows. */
     AHEAD_WORDS = 16,
-    /* Capacity of the buffers in entries per run; more thinly scattered pieces flush early. */
+    /* Buffers have space for one run per this number of entries. Buffers with shorter runs are
+     * flushed early. */
     ENTRIES_PER_RUN = 8
 };
 
@@ -203,7 +204,7 @@ start_run(struct slc_scatter *scatter, unsigned worker, uint32_t bucket, uint32_
     struct slc_scatter_fill *fill = &w->fills[bucket];
     uint32_t begin = count_rows(fill, rows_of(scatter, worker, bucket));
 
-    /* Holds the start of a run until the buffer is packed, then the count. */
+    /* Until the buffer is packed, `count` holds the start of the run. */
     runs_of(scatter, worker, bucket)[fill->runs++] = (struct slc_run){w->sequence, ordinal, begin};
     fill->stamp = w->stamp;
     if (fill->runs == scatter->shape.runs) {

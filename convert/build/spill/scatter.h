@@ -12,16 +12,17 @@
 struct slc_scatter_shape {
     unsigned workers;
     uint32_t buckets;
-    uint32_t entries; /* per buffer, for narrow keys (convert/build/sort/key_frame.h); two thirds if
-                         wide */
-    uint32_t runs;    /* per buffer */
+    /* Per buffer of narrow keys (convert/build/sort/key_frame.h); a buffer of wide keys holds
+     * two thirds of them. */
+    uint32_t entries;
+    uint32_t runs; /* per buffer */
 };
 
 /* Fill state of a worker's buffer for one bucket. */
 struct slc_scatter_fill {
     uint64_t *next;      /* position of the next row */
     const uint64_t *end; /* `next` of a full buffer */
-    uint64_t stamp;      /* stamp of the input piece of its last run; 0: empty */
+    uint64_t stamp;      /* stamp of the input piece of the buffer's last run; 0: empty buffer */
     uint64_t any;        /* OR of the narrow keys of all rows */
     uint32_t row_words;
     uint32_t runs;
@@ -49,9 +50,9 @@ struct slc_scatter {
 };
 
 /*
- * The largest shape with these workers and buckets whose memory (slc_scatter_bytes) fits
- * `budget_bytes`; entries is 0 if none does. A buffer is at most 256 KiB: larger chunks save
- * nothing.
+ * Returns the largest shape for this number of workers and buckets whose memory (slc_scatter_bytes)
+ * fits `budget_bytes`; `entries` is 0 if no shape fits. A buffer is at most 256 KiB, because larger
+ * chunks save nothing.
  */
 struct slc_scatter_shape slc_scatter_fit(unsigned workers, uint32_t buckets, uint64_t budget_bytes);
 uint64_t slc_scatter_bytes(const struct slc_scatter_shape *shape);
@@ -63,8 +64,8 @@ void slc_scatter_init(struct slc_scatter *scatter,
                       struct slc_chain *chains,
                       void *memory);
 
-/* Switches this worker to keys of `frame`, with these bucket ranges; flushes rows of another frame.
- * Must be called before its first row. */
+/* Switches this worker to keys of `frame`, with these bucket ranges; flushes rows of another
+ * frame. Must be called before the worker's first row. */
 enum slc_status slc_scatter_frame(struct slc_scatter *scatter,
                                   unsigned worker,
                                   uint32_t frame,
@@ -86,7 +87,7 @@ slc_scatter_piece(struct slc_scatter *scatter, unsigned worker, uint64_t sequenc
 /* Consecutive entries of a piece: arrays of `count`. */
 struct slc_scatter_batch {
     uint32_t count;
-    uint32_t ordinal; /* of the first; ordinals ascend within the piece */
+    uint32_t ordinal; /* ordinal of the first entry; ordinals ascend within the piece */
     const uint32_t *buckets;
     const uint64_t *key_lo;
     const uint64_t *key_hi; /* unused if the bucket's range is narrow */

@@ -1,8 +1,8 @@
 /*
  * Spill stream. Segment s is in slot s mod slots until it is written. Slots are reused in order, so
- * the newest `slots` segments are in memory and older ones are in the file at s * segment_bytes
- * (the unused tail of a segment is a hole). The writer thread keeps one or two slots free, outside
- * the lock, so the others can append concurrently.
+ * the newest `slots` segments are in memory, and an older segment s is in the file at s *
+ * segment_bytes (the unused tail of a segment is a hole). The writer thread keeps one or two slots
+ * free. It writes without holding the lock, so other threads can append concurrently.
  */
 #include "convert/build/spill/spill.h"
 
@@ -25,7 +25,7 @@ struct slc_spill {
     uint32_t segment_bytes;
     uint32_t slots;
     struct slc_buffer memory;
-    uint32_t *used;    /* bytes filled, per slot */
+    uint32_t *used;    /* bytes in use, per slot */
     uint32_t *copying; /* chunks being copied to a slot */
     uint32_t current;  /* segment being filled */
     uint32_t written;  /* segments 0 .. written - 1 are in the file */
@@ -35,9 +35,9 @@ struct slc_spill {
     bool stop;         /* the thread must end */
     bool keep;         /* the file has a name */
     pthread_t writer;
-    uint64_t file_bytes;  /* written so far, without holes */
-    uint64_t end_bytes;   /* at the last commit */
-    uint32_t chunk_bytes; /* of the largest chunk */
+    uint64_t file_bytes;  /* bytes written so far, without holes */
+    uint64_t end_bytes;   /* end of the file at the last commit */
+    uint32_t chunk_bytes; /* size of the largest chunk */
     uint64_t wait_ns;
     int fd;
     int direct_fd; /* -1: none */
@@ -68,7 +68,7 @@ open_kept(struct slc_spill *spill, const struct slc_spill_extent *extent, struct
                              "the spill file is shorter than its last commit");
     }
     SLC_TRY(slc_check_call(code, err, spill->path, "opening the spill file"));
-    /* Segments are consecutive, and new ones follow the last. */
+    /* Segments are consecutive, and new segments follow the last one. */
     if (extent->segments != slc_div_up_u64(extent->end_bytes, extent->segment_bytes) ||
         extent->file_bytes > extent->end_bytes) {
         return slc_fail_file(err, SLC_ERR_DAMAGED, spill->path,
@@ -152,7 +152,8 @@ static uint8_t *slot_of(const struct slc_spill *spill, uint32_t segment)
 static enum slc_status open_file(struct slc_spill *spill, struct slc_error *err)
 {
     const struct slc_files *files = spill->files;
-    /* Before the first commit, a file of a name that an earlier run may have used is not in use. */
+    /* A kept name may have been used by an earlier run. Before the first commit, that file is no
+     * longer needed. */
     int known = spill->keep ? O_TRUNC : O_EXCL;
     int fd = files->open(files->self, spill->path, O_RDWR | O_CREAT | known | SLC_OPEN_OWN, 0600);
     int code = 0;
@@ -174,7 +175,7 @@ static enum slc_status open_file(struct slc_spill *spill, struct slc_error *err)
 /*
  * Writes one segment, in whole pages. Called without the lock, by the only writer. With buffered
  * writes, the page cache is asked twice to drop the segment: the first request starts writing dirty
- * pages back, a later one finds them clean.
+ * pages back, and the second request drops the pages, which are then clean.
  */
 static enum slc_status
 write_segment(struct slc_spill *spill, uint32_t segment, uint32_t bytes, struct slc_error *err)
@@ -232,10 +233,10 @@ static void write_oldest(struct slc_spill *spill)
     pthread_cond_broadcast(&spill->changed);
 }
 
-/* Whether free slots run short. Needs the lock. */
+/* True if free slots run short. Needs the lock. */
 static bool must_write(const struct slc_spill *spill)
 {
-    /* Two free slots, if possible: a short delay of the writer then blocks no append. */
+    /* Keep two free slots if possible, so that a short delay of the writer blocks no append. */
     uint32_t ahead = spill->slots > SLC_SPILL_SEGMENTS_MIN ? 2 : 1;
 
     return spill->fault.status == SLC_OK && !spill->frozen && spill->written < spill->current &&
@@ -275,7 +276,8 @@ static void wake_writer(struct slc_spill *spill)
     pthread_cond_broadcast(&spill->changed);
 }
 
-/* Reserves `bytes` in the current segment, or moves on to the next. Needs the lock. */
+/* Reserves `bytes` bytes in the current segment or, if they do not fit, in the next segment. Needs
+ * the lock. */
 static void reserve_space(struct slc_spill *spill, uint32_t bytes)
 {
     while (spill->fault.status == SLC_OK &&
@@ -297,7 +299,7 @@ static void reserve_space(struct slc_spill *spill, uint32_t bytes)
     }
 }
 
-/* Marks every mark_stride-th chunk; when the table is full, every other mark is dropped. */
+/* Marks every mark_stride-th chunk. When the table of marks is full, drops every other mark. */
 static void mark_chunk(struct slc_chain *chain)
 {
     if (chain->mark_stride == 0) {
@@ -316,7 +318,7 @@ static void mark_chunk(struct slc_chain *chain)
     chain->marks[chain->mark_count++] = chain->last;
 }
 
-/* Assigns a chunk its place in stream and chain. Needs the lock. */
+/* Assigns a chunk its position in the stream and in its chain. Needs the lock. */
 static struct slc_chunk_link
 place_chunk(struct slc_spill *spill, struct slc_chain *chain, uint32_t bytes)
 {
@@ -332,7 +334,8 @@ place_chunk(struct slc_spill *spill, struct slc_chain *chain, uint32_t bytes)
     return previous;
 }
 
-/* Copies the chunk to its place, without the lock: new pages are cleared during the copy. */
+/* Copies the chunk to its position. The lock is not held, because the kernel clears new pages
+ * during the copy. */
 static void copy_chunk(struct slc_spill *spill,
                        struct slc_chunk_link place,
                        uint8_t *chunk,
@@ -388,7 +391,8 @@ void slc_spill_freeze(struct slc_spill *spill, bool frozen)
     pthread_mutex_unlock(&spill->mutex);
 }
 
-/* Whether a chunk can be at `link`; links of a kept file come from another run. Needs the lock. */
+/* True if a chunk can be at `link`. Links of a kept file come from another run and may be wrong.
+ * Needs the lock. */
 static bool is_within(const struct slc_spill *spill, struct slc_chunk_link link)
 {
     return link.segment <= spill->current && link.bytes <= spill->chunk_bytes &&
@@ -518,7 +522,7 @@ uint64_t slc_spill_resident_bytes(const struct slc_spill *spill)
     uint32_t touched = spill->current < spill->slots ? spill->current + 1 : spill->slots;
     uint64_t bytes = (uint64_t)touched * spill->segment_bytes;
 
-    /* The last page may be a huge one, otherwise unused. */
+    /* Rounded up, because the last page may be a huge page. */
     return slc_min_u64(slc_buffer_footprint(bytes, SLC_PAGES_HUGE), spill->memory.bytes);
 }
 

@@ -1,15 +1,15 @@
 /*
  * Spill stream: holds chunks until their bucket is sorted. The stream is a sequence of equal
- * segments. The newest are in memory; once memory is full, the oldest are written to a spill file,
- * one large sequential write each. A small input never touches the disk.
+ * segments. The newest segments are in memory. Once memory is full, the oldest segments are written
+ * to a spill file, each with one large sequential write. A small input never touches the disk.
  *
- * A bucket's chunks form a chain: every chunk names its predecessor, so a bucket needs a fixed
- * number of bytes regardless of its chunks. A few marks per chain (links to evenly spaced chunks)
- * allow sampling a bucket without reading all of it.
+ * A bucket's chunks form a chain: every chunk names its predecessor, so the state of a bucket has a
+ * fixed size regardless of its number of chunks. A few marks per chain (links to evenly spaced
+ * chunks) allow sampling a bucket without reading it completely.
  *
- * A separate thread, started when memory first runs short, writes while others append. The file is
- * unlinked as soon as it is open, so nothing remains however the process ends. The exception is a
- * file that is kept: another process can read its committed part.
+ * A separate thread, started when memory first runs short, writes segments while other threads
+ * append. The file is unlinked as soon as it is open, so it disappears however the process ends. A
+ * file that is kept for resuming is not unlinked, and another process can read its committed part.
  */
 #ifndef SLC_CONVERT_SPILL_H
 #define SLC_CONVERT_SPILL_H
@@ -45,22 +45,22 @@ struct slc_spill_extent {
 struct slc_spill_options {
     const struct slc_files *files;  /* not NULL */
     const char *path;               /* the spill file; must not exist unless kept. Copied */
-    uint64_t max_bytes;             /* written to the file at most; 0: no limit */
+    uint64_t max_bytes;             /* most bytes written to the file; 0: no limit */
     uint32_t segment_bytes;         /* at least the largest chunk; multiple of SLC_PAGE_BYTES */
     uint32_t segment_count;         /* in memory; at least SLC_SPILL_SEGMENTS_MIN */
     bool keep;                      /* the file stays; the caller removes it */
     struct slc_spill_extent extent; /* of a kept file; segment_bytes must match */
 };
 
-/* One being filled, one being written, one waiting. */
+/* One segment being filled, one being written, one waiting. */
 enum { SLC_SPILL_SEGMENTS_MIN = 3 };
 
 struct slc_spill;
 
 /*
- * Memory: segment_count * segment_bytes, mapped here. Owns: slc_spill_destroy. Errors:
- * SLC_ERR_DAMAGED if a kept file is missing or shorter than its extent, which must come from a
- * commit.
+ * Memory: segment_count * segment_bytes, mapped here. Owns: slc_spill_destroy. If the file is kept,
+ * `extent` must come from a commit of it, or have no segments. Errors: SLC_ERR_DAMAGED if a kept
+ * file is missing or shorter than its extent.
  */
 enum slc_status slc_spill_create(const struct slc_spill_options *options,
                                  struct slc_spill **spill,
@@ -91,9 +91,9 @@ enum { SLC_SPILL_FETCH_EXTRA_BYTES = 2 * SLC_PAGE_BYTES };
 void slc_spill_freeze(struct slc_spill *spill, bool frozen);
 
 /*
- * Copies the chunk at `link` to a place in `data`, which is page-aligned and has link.bytes +
- * SLC_SPILL_FETCH_EXTRA_BYTES, and opens it. `once`: it will not be read again, so its pages may
- * leave the page cache. Threads: any.
+ * Copies the chunk at `link` into `data`, which is page-aligned and has link.bytes +
+ * SLC_SPILL_FETCH_EXTRA_BYTES bytes, and opens the copy. `once`: the chunk will not be read again,
+ * so its pages may leave the page cache. Threads: any.
  */
 enum slc_status slc_spill_fetch(struct slc_spill *spill,
                                 struct slc_chunk_link link,
@@ -102,12 +102,13 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
                                 struct slc_chunk *chunk,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Writes all of the stream to the file and keeps only SLC_SPILL_SEGMENTS_MIN segments mapped, for
- * later chunks. No other call may run concurrently. */
+/* Writes the whole stream to the file and unmaps all but SLC_SPILL_SEGMENTS_MIN segments, which
+ * later chunks use. No other call may run concurrently. */
 enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err) SLC_NODISCARD;
 
-/* Writes and syncs everything appended so far; *extent allows opening the file again. Later chunks
- * follow it. Only for a kept file. No other call may run concurrently. */
+/* Writes and syncs all chunks appended so far and sets *extent, with which the file can be opened
+ * again. Later chunks are appended after the extent. Needs: a kept file. No other call may run
+ * concurrently. */
 enum slc_status slc_spill_commit(struct slc_spill *spill,
                                  struct slc_spill_extent *extent,
                                  struct slc_error *err) SLC_NODISCARD;
@@ -118,7 +119,7 @@ uint64_t slc_spill_unwritten_bytes(struct slc_spill *spill);
 /* Bytes of the largest chunk so far. No other call may run concurrently. */
 uint32_t slc_spill_chunk_bytes(const struct slc_spill *spill);
 
-/* Bytes of memory in use; bytes written to the file; time that appends waited for the file. */
+/* Memory in use, bytes written to the file, and time that appends waited for the file. */
 uint64_t slc_spill_resident_bytes(const struct slc_spill *spill);
 uint64_t slc_spill_written_bytes(struct slc_spill *spill);
 double slc_spill_seconds(const struct slc_spill *spill);

@@ -1,8 +1,9 @@
 /*
  * Tensors in binary files: the layout of indices and values, and the row source that reads them.
- * The formats differ only in their headers (binary_headers.c). After the header, each consists of
- * *bands*: runs of records of equal length, one record per nonzero, that hold one field (all
- * indices of a mode in sequence) or several (indices and value of a nonzero).
+ * The formats differ only in their headers (binary_headers.c). After the header, each file consists
+ * of *bands*: arrays of records of equal length, one record per nonzero. A record holds one field
+ * (a band with all indices of a mode) or several fields (a band with indices and value of each
+ * nonzero).
  *
  * Trust: a band is read only after its size is known to fit into the file.
  */
@@ -64,7 +65,7 @@ struct slc_binary {
     struct slc_band bands[SLC_BANDS_MAX];
 };
 
-/* Bytes of a nonzero in all bands. */
+/* Bytes per nonzero, summed over all bands. */
 uint32_t slc_binary_row_bytes(const struct slc_binary *binary);
 
 /*
@@ -84,9 +85,9 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
 
 /*
  * Reads the header of a tensor of dialect binary->dialect (SLC_DIALECT_SPLATT_BIN, _GENTEN_BIN or
- * _ALTO_BIN) from its first bytes and fills in the rest. `view`: the whole file; NULL: its length
- * is not known yet, and only the header is checked. Errors: SLC_ERR_INPUT if the file does not have
- * the length that its header implies; SLC_ERR_UNSUPPORTED.
+ * _ALTO_BIN) from its first bytes and fills in the other members of `binary`. `view`: the whole
+ * file; NULL: the file length is not known yet, and only the header is checked. Errors:
+ * SLC_ERR_INPUT if the file does not have the length that its header implies; SLC_ERR_UNSUPPORTED.
  */
 enum slc_status slc_binary_header(const unsigned char *head,
                                   size_t head_bytes,
@@ -94,11 +95,12 @@ enum slc_status slc_binary_header(const unsigned char *head,
                                   struct slc_binary *binary,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* The binary format whose magic bytes `head` starts with; SLC_DIALECT_AUTO for none. */
+/* Returns the binary format whose magic bytes `head` starts with; SLC_DIALECT_AUTO if there is
+ * none. */
 enum slc_dialect slc_binary_detect(const unsigned char *head, size_t bytes);
 
-/* Whether the input starts with a small 8-byte number, as ALTO files do, which have no magic bytes,
- * and text never does. */
+/* True if the input starts with a small 8-byte number. ALTO files have no magic bytes but start
+ * with such a number; text never does. */
 bool slc_binary_unmarked(const unsigned char *head, size_t bytes);
 
 /* Arguments of slc_binary_open. */
@@ -106,15 +108,15 @@ struct slc_binary_request {
     struct slc_input *input;
     struct slc_input *values; /* a second input with the values, or NULL */
     enum slc_dialect dialect;
-    const struct slc_spool_options *spool; /* for an input that cannot be read at any offset */
+    const struct slc_spool_options *spool; /* for inputs without random access */
     void *buffer;                          /* copy buffer for the spool */
     size_t buffer_bytes;
 };
 
 /*
  * Opens a binary input of this dialect as a row source and fills in the header. Borrows the input
- * and the header. Owns: slc_row_source_close. *spooled_bytes: size of the temporary file that was
- * used. Errors: as slc_binary_header, slc_spool_create and slc_spool_append.
+ * and the header. Owns: slc_row_source_close. *spooled_bytes: size of the temporary file, 0 if
+ * there is none. Errors: as slc_binary_header, slc_spool_create and slc_spool_append.
  */
 enum slc_status slc_binary_open(const struct slc_binary_request *request,
                                 struct slc_text_header *header,
@@ -122,8 +124,9 @@ enum slc_status slc_binary_open(const struct slc_binary_request *request,
                                 uint64_t *spooled_bytes,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Creates a row source of `binary`, which it copies. Takes ownership of `spool` (may be NULL), even
- * after an error. `stored_bytes`: of the input; bytes that are not rows count as read. */
+/* Creates a row source of `binary`, which it copies. Takes ownership of `spool` (may be NULL),
+ * even after an error. `stored_bytes`: size of the input; bytes outside rows count as already
+ * read. */
 enum slc_status slc_binary_source_open(const struct slc_binary *binary,
                                        struct slc_spool *spool,
                                        const char *name,

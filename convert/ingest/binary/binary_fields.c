@@ -2,7 +2,7 @@
  * Converts indices and values of binary records to arrays of u64 and f64.
  *
  * Loops over one field know its width and byte order at compile time. They record whether any
- * number is out of range; only then is the field searched for the first one.
+ * number is out of range. Only in that case is the field searched for the first such number.
  *
  * Cost: 0.5 to 2 ns per number, about the cost of moving it.
  */
@@ -120,14 +120,15 @@ static double half_to_double(uint64_t bits)
     return bits >> 15 ? -size : size;
 }
 
-/* Whether a double represents the integer exactly: its significant bits must fit 53 bits. */
+/* True if a double represents the integer exactly, that is, its significant bits fit 53 bits. */
 static bool holds(uint64_t magnitude)
 {
     return magnitude < UINT64_C(1) << 53 || magnitude >> __builtin_ctzll(magnitude) < UINT64_C(1)
                                                                                           << 53;
 }
 
-/* Converts raw bits to doubles; returns the first that is not representable, or `count`. */
+/* Converts raw bits of integers to doubles; returns the first number that is not representable, or
+ * `count`. */
 static uint32_t integers(bool is_signed, uint32_t count, const uint64_t *bits, double *values)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -142,7 +143,8 @@ static uint32_t integers(bool is_signed, uint32_t count, const uint64_t *bits, d
     return count;
 }
 
-/* The same for floats; returns the first that is not finite. */
+/* Converts raw bits of floats to doubles; returns the first number that is not finite, or `count`.
+ */
 static uint32_t floats(unsigned bytes, uint32_t count, const uint64_t *bits, double *values)
 {
     bool finite = true;

@@ -2,12 +2,13 @@
  * Headers of binary tensors: SPLATT, GenTen and ALTO. All are little-endian, as written on every
  * supported machine, and count indices from 0.
  *
- *   SPLATT: i32 0, u64 bytes of an index, u64 bytes of a value; then, as indices, the order, the
- *   mode sizes, the number of nonzeros; all indices of a mode, mode by mode; all values.
- *   GenTen: "sptn", u32 order, u32 bits of a value; u64 mode sizes, u64 bits of an index per mode,
- *   u64 number of nonzeros; per nonzero its indices and its value.
- *   ALTO: u64 order, mode sizes and number of nonzeros; u64 indices mode by mode; values, f64 or
- * f32 (a compile-time choice of ALTO), which the length of the file reveals.
+ *   SPLATT: i32 0; u64 bytes per index; u64 bytes per value; then, with the width of an index,
+ *           the order, the mode sizes and the number of nonzeros; all indices, mode by mode; all
+ *           values.
+ *   GenTen: "sptn"; u32 order; u32 bits per value; u64 mode sizes; u64 bits per index of each mode;
+ *           u64 number of nonzeros; per nonzero its indices and its value.
+ *   ALTO:   u64 order, mode sizes and number of nonzeros; u64 indices, mode by mode; values. The
+ *           file length shows whether values are f64 or f32 (a compile-time choice of ALTO).
  */
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
@@ -216,7 +217,7 @@ static enum slc_status alto_header(struct reader *reader,
     return status;
 }
 
-/* Sets the place of every band; the file must have exactly the total length. */
+/* Sets the offset of every band. The bands must fill the file exactly. */
 static enum slc_status place_bands(const struct slc_bytes_view *view,
                                    uint64_t header_bytes,
                                    struct slc_binary *binary,

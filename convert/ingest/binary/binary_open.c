@@ -18,7 +18,7 @@ static enum slc_status need_spool(struct opening *opening, struct slc_error *err
                           : slc_spool_create(opening->request->spool, &opening->spool, err);
 }
 
-/* Decompresses all of an input to the end of the spool. */
+/* Decompresses a whole input and appends it to the spool. */
 static enum slc_status
 fill_spool(const struct opening *opening, struct slc_input *input, struct slc_error *err)
 {
@@ -67,7 +67,7 @@ static enum slc_status open_headed(struct opening *opening, struct slc_error *er
     const unsigned char *peeked = slc_input_peek(opening->request->input, &head_bytes);
 
     memcpy(head, peeked, head_bytes);
-    /* Report a faulty header before anything is copied. */
+    /* Check the header first, so that a faulty header is reported before anything is copied. */
     SLC_TRY(slc_binary_header(head, head_bytes, NULL, &opening->binary, err));
     SLC_TRY(view_input(opening, opening->request->input, &view, err));
     return slc_binary_header(head, head_bytes, &view, &opening->binary, err);

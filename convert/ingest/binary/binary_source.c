@@ -14,9 +14,9 @@ struct binary_source {
     struct slc_binary binary;
     struct slc_spool *spool; /* NULL: the bands are in a file of the caller */
     uint32_t row_bytes;
-    uint64_t row; /* the next one to deliver */
+    uint64_t row; /* the next nonzero to deliver */
     uint64_t stored_bytes;
-    uint64_t other_bytes; /* of the input, outside the rows */
+    uint64_t other_bytes; /* bytes of the input outside the rows */
 };
 
 enum slc_status slc_bytes_read(const struct slc_bytes_view *view,
@@ -48,7 +48,7 @@ enum slc_status slc_bytes_read(const struct slc_bytes_view *view,
     return SLC_OK;
 }
 
-/* Fills a piece with `rows` nonzeros from `first` on. */
+/* Fills a piece with `rows` nonzeros, starting at nonzero `first`. */
 static enum slc_status read_rows(const struct binary_source *self,
                                  uint64_t first,
                                  uint64_t rows,

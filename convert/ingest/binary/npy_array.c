@@ -101,7 +101,8 @@ void slc_npy_lay_out_vector(struct slc_binary *binary,
 void slc_npy_lay_out_coords(struct slc_binary *binary, const struct slc_npy_array *array, bool rows)
 {
     uint32_t item = array->header.item_bytes;
-    /* In (nnz, N) the indices of a nonzero are adjacent, unless columns are stored first. */
+    /* In an array of shape (nnz, N), the indices of a nonzero are adjacent, unless it has Fortran
+     * order. */
     bool records = rows != array->header.fortran_order;
 
     for (unsigned m = 0; m < binary->order; m++) {

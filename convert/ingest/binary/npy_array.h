@@ -12,10 +12,11 @@ struct slc_npy_array {
     struct slc_bytes_view data; /* all items, readable at any offset */
 };
 
-/* Number of items of an array; its shape is known to fit 64 bits. */
+/* Number of items of an array. Needs: the product of its shape fits 64 bits, which parsing checks.
+ */
 uint64_t slc_npy_items(const struct slc_npy_array *array);
 
-/* How an array is used, which decides the types it may have. */
+/* Use of an array, which determines the permitted types. */
 enum slc_npy_use { SLC_NPY_COORDS, SLC_NPY_VALUES };
 
 /*
@@ -39,7 +40,7 @@ enum slc_status slc_npy_check_use(const struct slc_npy_array *array,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /* Sets fields and bands of the coordinates, from field 0 on, for an array of shape (N, nnz), or
- * (nnz, N) if `rows`; or of a vector of `nnz` numbers as field `field`. */
+ * (nnz, N) if `rows`. slc_npy_lay_out_vector: field `field`, from a vector of `nnz` numbers. */
 void slc_npy_lay_out_coords(struct slc_binary *binary,
                             const struct slc_npy_array *array,
                             bool rows);
@@ -74,16 +75,17 @@ enum slc_status slc_npz_read(const struct slc_bytes_view *file,
 struct slc_zip;
 
 /* Owns: slc_zip_close, which accepts NULL. Errors: SLC_ERR_INPUT for a file that is not a .zip
- * file, or has more members than any .npz, whose list would need unbounded memory. */
+ * file, or that has more members than any .npz file needs (the list of members would need
+ * unbounded memory). */
 enum slc_status slc_zip_open(const struct slc_bytes_view *file,
                              struct slc_zip **zip,
                              struct slc_error *err) SLC_NODISCARD;
 void slc_zip_close(struct slc_zip *zip);
 
-/* Whether a stored or deflated member has that name; *bytes: its declared decompressed size. */
+/* True if a stored or deflated member is called `name`. *bytes: its declared decompressed size. */
 bool slc_zip_find(struct slc_zip *zip, const char *name, uint64_t *bytes);
 
-/* Starts reading an existing member from its start. Ends the read of the previous one. */
+/* Starts reading an existing member from its start and ends reading the previous member. */
 enum slc_status
 slc_zip_open_member(struct slc_zip *zip, const char *name, struct slc_error *err) SLC_NODISCARD;
 

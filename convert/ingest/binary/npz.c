@@ -5,10 +5,10 @@
  *   scipy.sparse: format, shape, data, and row and col (coo), or indices and indptr (csr, csc).
  *
  * The headers of all members are read first and must be consistent; only then is anything copied.
- * Compressed members are sequential, so each is decompressed once, to the spool. If rows (csr) or
- * columns (csc) are given only by their starts, they are expanded there.
+ * Compressed members can only be read sequentially, so each is decompressed once, to the spool. If
+ * rows (csr) or columns (csc) are given only by their starts, they are expanded in the spool.
  *
- * Cost: the decompressed size on the disk, once.
+ * Cost: the decompressed size is written to the disk once.
  */
 #include "convert/ingest/binary/npy_array.h"
 
@@ -34,7 +34,7 @@ static enum slc_status reject_member(const struct npz *npz,
     return slc_fail_file(err, status, npz->name, "%s", reason);
 }
 
-/* Starts member NAME.npy and parses its header; the items come next. */
+/* Starts member NAME.npy and parses its header. The next read returns items. */
 static enum slc_status open_array(const struct npz *npz,
                                   const char *name,
                                   struct slc_npy_array *array,
@@ -54,7 +54,7 @@ static enum slc_status open_array(const struct npz *npz,
     SLC_TRY(slc_zip_open_member(npz->zip, member, err));
     SLC_TRY(slc_zip_next(npz->zip, head, sizeof head, &got, err));
     SLC_TRY(slc_npy_array_parse(head, got, bytes, where, array, err));
-    /* Start again, to skip only the header. */
+    /* Restart the member and skip only the header. */
     SLC_TRY(slc_zip_open_member(npz->zip, member, err));
     return slc_zip_next(npz->zip, head, (size_t)array->header_bytes, &got, err);
 }
@@ -85,7 +85,7 @@ static enum slc_status read_small(const struct npz *npz,
     return slc_zip_next(npz->zip, items, bytes, &got, err);
 }
 
-/* Integer `i` of a small array as u64; negative ones become larger than any mode size. */
+/* Integer `i` of a small array as u64; negative integers become larger than any mode size. */
 static uint64_t small_integer(const struct slc_npy_array *array, const uint8_t *items, uint64_t i)
 {
     unsigned bytes = array->header.item_bytes;

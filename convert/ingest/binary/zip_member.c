@@ -24,7 +24,7 @@ struct slc_zip {
     struct slc_error fault; /* of reading the file */
     zip_t *archive;
     zip_file_t *member;
-    char member_name[32]; /* the last one started; empty: none */
+    char member_name[32]; /* name of the last member started; "": none */
 };
 
 static zip_int64_t read_file(struct slc_zip *zip, void *data, uint64_t bytes)
@@ -85,7 +85,8 @@ answer_source(void *context, void *data, zip_uint64_t bytes, zip_source_cmd_t co
     }
 }
 
-/* Reports a fault found by libzip: the recorded file system error, else damage of the file. */
+/* Reports a fault found by libzip: the recorded error of the file system if there is one, otherwise
+ * damage of the file. */
 static enum slc_status fault(struct slc_zip *zip, const char *reason, struct slc_error *err)
 {
     if (zip->fault.status != SLC_OK) {
@@ -98,8 +99,8 @@ static enum slc_status fault(struct slc_zip *zip, const char *reason, struct slc
                          zip->member_name[0] ? ", member " : "", zip->member_name, reason);
 }
 
-/* Checks the number of members in the end record, because libzip allocates memory for each. NumPy
- * writes no comment after it. */
+/* Checks the number of members in the end record, because libzip allocates memory for each member.
+ * NumPy writes no comment after the end record. */
 static enum slc_status check_end(struct slc_zip *zip, struct slc_error *err)
 {
     unsigned char end[END_BYTES];

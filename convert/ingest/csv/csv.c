@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Number of consecutive bins; each gets a name. */
+/* Largest number of consecutive bins. Each bin gets a name. */
 enum { BINS_MAX = 1 << 26 };
 
 /* State while the table is read. */
@@ -68,7 +68,7 @@ static bool has_byte(const struct slc_csv_field *field, char byte)
     return memchr(field->text, byte, field->bytes) != NULL;
 }
 
-/* Adds advice about a first line that lacks a column, or the names that it has. */
+/* Adds advice about a first line that lacks a column, or lists the columns of the first line. */
 static enum slc_error_field advise_columns(const struct slc_csv_spec *spec,
                                            const struct slc_csv_field *fields,
                                            unsigned count,
@@ -121,7 +121,7 @@ static enum slc_error_field advise_columns(const struct slc_csv_spec *spec,
     return SLC_FIELD_NONE;
 }
 
-/* Reports that no column, or more than one, has the name of an item. */
+/* Reports that no column, or more than one column, has the name of an item. */
 static enum slc_status no_column(const struct slc_csv_spec *spec,
                                  unsigned m,
                                  const struct slc_csv_field *fields,
@@ -184,7 +184,7 @@ enum slc_status slc_csv_bind_columns(struct slc_csv_table *table,
     return SLC_OK;
 }
 
-/* Whether a file name has that suffix, optionally followed by that of a compression. */
+/* True if a file name has this suffix, optionally followed by the suffix of a compression. */
 static bool has_suffix(const char *name, const char *suffix)
 {
     static const char *const packed[] = {"", ".gz", ".bz2", ".xz", ".zst", ".lz4"};

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* 0 to 255. */
+/* The numbers 0 to 255. */
 #define FOUR(n)       (n), (n) + 1, (n) + 2, (n) + 3
 #define SIXTEEN(n)    FOUR(n), FOUR((n) + 4), FOUR((n) + 8), FOUR((n) + 12)
 #define SIXTY_FOUR(n) SIXTEEN(n), SIXTEEN((n) + 16), SIXTEEN((n) + 32), SIXTEEN((n) + 48)
@@ -18,7 +18,7 @@ struct batch {
     struct slc_csv_part *part;
     const struct slc_csv_table *table;
     unsigned found;               /* number of records */
-    unsigned count;               /* valid rows so far; the next one is faulty */
+    unsigned count;               /* valid rows; if fewer than found, the next row is faulty */
     unsigned marks;               /* SLC_CSV_QUOTED .. */
     const uint16_t *records;      /* record of each row */
     uint16_t kept[SLC_CSV_BATCH]; /* the records kept if not all become rows */
@@ -30,7 +30,8 @@ struct span { /* of a field */
     bool quoted;
 };
 
-/* A column of a batch. Copies of all members that stores in a loop might otherwise change. */
+/* A column of a batch, with copies of all members that the compiler would otherwise reload after
+ * each store in a loop. */
 struct column {
     const char *text;
     const uint32_t *starts;
@@ -80,8 +81,9 @@ static uint8_t *first_cell(const struct batch *batch, unsigned m)
            batch->table->offsets[m];
 }
 
-/* Chooses the records that become rows: all, or those without missing fields if others are skipped.
- * Forbidden missing fields are found when their column is read. */
+/* Chooses the records that become rows: all records, or only records without missing fields if
+ * records with missing fields are skipped. If missing fields are an error, they are found when
+ * their column is read. */
 static void choose_records(struct batch *batch)
 {
     static const uint16_t all[SLC_CSV_BATCH] = {ALL_RECORDS};
@@ -108,7 +110,7 @@ static void choose_records(struct batch *batch)
     }
 }
 
-/* Whether an earlier mode uses the same column and rule. */
+/* True if an earlier mode uses the same column and rule. */
 static bool is_repeated(const struct slc_csv_table *table, unsigned m)
 {
     for (unsigned i = 0; i < m; i++) {
@@ -144,7 +146,7 @@ static void write_bins(struct batch *batch, unsigned m, const int64_t *bins, uns
     batch->count = count;
 }
 
-/* Handles all modes derived from the times of one column; m is the first of them. */
+/* Translates all modes derived from the times of one column; `m` is the first of these modes. */
 static void translate_times(struct batch *batch, unsigned m)
 {
     const struct slc_csv_table *table = batch->table;
@@ -251,7 +253,7 @@ struct place {
     uint32_t line;
 };
 
-/* Records a string that has no number yet; `last` is the start of the previous one. */
+/* Records a string that has no number yet. `last`: place of the previous such string. */
 static void record_unknown(struct batch *batch, unsigned m, unsigned row, struct place *last)
 {
     struct slc_csv_part *part = batch->part;
@@ -294,7 +296,8 @@ static bool unquote(struct slc_csv_part *part, struct span *field)
     return true;
 }
 
-/* Finds the strings of a mode, up to a forbidden missing one or an unquoted one without space. */
+/* Finds the strings of a mode. Stops at a missing field that is an error, or at a string whose
+ * unquoted copy does not fit. */
 static void find_strings(struct batch *batch, unsigned m)
 {
     const bool needed = batch->table->spec->missing == SLC_CSV_MISSING_ERROR;
@@ -318,7 +321,7 @@ static void find_strings(struct batch *batch, unsigned m)
     }
 }
 
-/* Looks up all strings, and records unknown ones in row order. */
+/* Looks up all strings, and records unknown strings in row order. */
 static void translate_strings(struct batch *batch)
 {
     const struct slc_csv_table *table = batch->table;
@@ -390,7 +393,8 @@ bool slc_csv_translate_batch(struct slc_csv_part *part, unsigned most)
     part->row_count += batch.count;
     part->records += done;
     part->skipped += done - batch.count;
-    /* If the positions ran out, the next record need not be translated individually. */
+    /* If only the space for positions ran out, the next record need not be translated individually.
+     */
     return batch.count == chosen &&
            (batch.found == most ||
             (batch.found > 0 && (batch.found + 1) * table->columns > SLC_CSV_STARTS / 2));

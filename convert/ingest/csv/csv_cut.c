@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Returns the position after the closing quote of the field whose text begins at `at`; NULL if it
- * is not in the text. */
+/* Returns the position after the closing quote of the field whose text begins at `at`; NULL if the
+ * text has no closing quote. */
 static const char *closed(const char *at, const char *end)
 {
     for (;;) {
@@ -20,7 +20,7 @@ static const char *closed(const char *at, const char *end)
     }
 }
 
-/* Cuts from the start of a record, quote by quote. */
+/* Finds the last record end by following quotes from the start of a record. */
 static size_t cut_slowly(const char *text, size_t bytes, char delimiter)
 {
     const char *at = text, *end = text + bytes, *whole = text;
@@ -51,7 +51,7 @@ size_t slc_csv_cut(const char *text, size_t bytes, char delimiter)
     if (quote != NULL) {
         whole += slc_csv_last_by(NULL)(text + whole, bytes - whole, delimiter, &regular);
     }
-    /* The rest is faulty: a cut may follow the fault, because it is reported once the record is
-     * read. */
+    /* The rest is faulty. A cut may follow the fault, because the fault is reported when the record
+     * is read. */
     return regular ? whole : whole + cut_slowly(text + whole, bytes - whole, delimiter);
 }

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { NUMBER_BYTES = 64 /* longest field that is a number or a time */ };
+enum { NUMBER_BYTES = 64 /* longest field that can be a number or a time */ };
 
 /* Strips blanks; false if nothing is left or the text is too long for a number. */
 static bool without_blanks(const char **text, const char **end)

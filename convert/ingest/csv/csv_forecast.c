@@ -1,7 +1,7 @@
 /*
  * Estimates the cost of reading a table. Dictionaries grow while the table is read and are freed
- * afterwards. The table of a dictionary doubles at once and briefly needs both tables, so the peak
- * of memory is at the end or at the last growth of a dictionary.
+ * afterwards. When the hash table of a dictionary doubles, the old and the new table briefly
+ * coexist, so memory peaks at the end or when a dictionary grows for the last time.
  */
 #include "convert/ingest/csv/csv_sample.h"
 
@@ -12,7 +12,7 @@
 
 /* Fraction of a worker's memory that is touched: text and rows of a piece, new strings. */
 #define WORKER_FILLED 0.35
-/* Seconds of one thread per known and per new string: one or two cache misses. */
+/* Seconds of one thread per known and per new string, for one or two cache misses. */
 #define LOOK_UP_SECONDS 30e-9
 #define ADD_SECONDS     250e-9
 /* Pages of the program and heap that are touched, without the pieces of rows. */
@@ -22,17 +22,17 @@ static const uint64_t row_sample_bytes = UINT64_C(2) << 20;
 
 /* A dictionary with all strings of its column. */
 struct column {
-    double count, text; /* number of strings, and bytes of their records */
+    double count, text; /* number of strings, and bytes of all their records */
     uint64_t table;
 };
 
 struct columns {
     unsigned count;
     struct column list[SLC_MAX_ORDER];
-    uint64_t text_bytes; /* kept in memory by each, at most */
+    uint64_t text_bytes; /* most bytes that each dictionary keeps in memory */
 };
 
-/* Columns of strings, for the expected or the largest number. */
+/* Lists the columns of strings, with the expected or the largest number of strings. */
 static struct columns collect_columns(const struct slc_csv_request *request,
                                       const struct slc_csv_sample *sample,
                                       bool most,
@@ -55,7 +55,8 @@ static struct columns collect_columns(const struct slc_csv_request *request,
     return columns;
 }
 
-/* Memory of the tables, and in total, when the fraction `share` of the strings has been added. */
+/* Computes the memory of the tables, and in total, after a fraction `share` of the strings has been
+ * added. */
 static void held_bytes(const struct columns *columns, double share, uint64_t *tables, uint64_t *all)
 {
     *tables = *all = 0;
@@ -79,7 +80,7 @@ static void peak(const struct columns *columns, uint64_t *tables, uint64_t *all)
         uint64_t now_tables, now;
 
         if (grows_at > 0) {
-            /* One less: rounded up, the table would have grown. */
+            /* One string less, because with grows_at strings the table has already grown. */
             held_bytes(columns, (grows_at - 1) / column->count, &now_tables, &now);
             now_tables += column->table;
             *tables = slc_max_u64(*tables, now_tables);
@@ -134,7 +135,7 @@ static void estimate_spools(const struct slc_csv_request *request,
     }
     forecast->spool_bytes = rows + (uint64_t)text;
     forecast->spool_most_bytes = rows + (uint64_t)text_most;
-    /* Few rows are their own sample. */
+    /* A few rows are read twice, because they are the whole sample of the builder. */
     forecast->read_bytes = forecast->spool_bytes + (rows > SLC_PIECE_BYTES ? row_sample_bytes : 0);
 }
 

@@ -11,7 +11,7 @@
 #endif
 
 enum {
-    FLATTENED_MAX = 64 /* positions in a word of bits, including overwritten ones */
+    FLATTENED_MAX = 64 /* positions written per word of bits, including overwritten positions */
 };
 
 /* Functions compiled for an instruction set. */
@@ -21,14 +21,14 @@ struct set {
     slc_csv_last_fn *last;
 };
 
-/* Classes of 64 bytes, the first in the lowest bit. */
+/* Classes of 64 bytes as bit masks; the lowest bit is the first byte. */
 struct classes {
     uint64_t delimiters, lines, quotes;
 };
 
 /* State of the preceding bytes. */
 struct quotes {
-    uint64_t inside;    /* all ones within quotes, else 0 */
+    uint64_t inside;    /* all ones within quotes, otherwise 0 */
     uint64_t separated; /* 1: the previous byte was a separator */
     uint64_t closed;    /* 1: the previous byte closed a field */
     bool irregular;     /* a fault was found; later records are not examined */
@@ -59,9 +59,9 @@ static inline uint64_t first_irregular(uint64_t behind, const char *text, size_t
 }
 
 /*
- * Returns the separators outside of quotes, up to the first irregularity: anything but a field's
- * end after closing quotes. A quote inside a field that does not begin with one is an ordinary
- * byte: it is removed, and the parity after it is inverted.
+ * Returns the separators outside of quotes, up to the first irregularity, that is, closing quotes
+ * that do not end a field. In a field that does not begin with a quote, a quote is an ordinary
+ * byte: it is removed from the mask, and the parity after it is inverted.
  */
 static inline uint64_t outside_quotes(
     struct quotes *quotes, const struct classes *classes, const char *text, size_t at, size_t end)
@@ -76,7 +76,7 @@ static inline uint64_t outside_quotes(
         closing = marks & ~inside;
         closed = closing << 1 | quotes->closed;
         bare = opening & ~(separators << 1 | quotes->separated | closed);
-        /* The first of both is correctly classified. */
+        /* Only the first irregularity is certain to be classified correctly. */
         wrong =
             first_irregular(closed & ~(separators | opening) & ((bare & -bare) - 1), text, at, end);
         if (bare == 0 || wrong != 0) {
@@ -119,7 +119,7 @@ static inline void clear_after(struct classes *classes, size_t bytes)
     classes->quotes &= there;
 }
 
-/* A line without a byte is not a record. */
+/* An empty line is not a record. */
 static inline bool is_empty_line(const char *line)
 {
     return line[0] == '\n' || (line[0] == '\r' && line[1] == '\n');
@@ -232,7 +232,7 @@ TARGET inline unsigned avx512_flatten(uint64_t bits, uint32_t base, uint32_t *pl
 #undef NAME
 #undef TARGET
 
-/* The widest set that this machine has. */
+/* The widest instruction set of this machine. */
 static unsigned widest_set(void)
 {
     __builtin_cpu_init();

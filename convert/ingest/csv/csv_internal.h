@@ -7,10 +7,10 @@
 #include "convert/ingest/csv/csv_names.h"
 #include "convert/ingest/csv/csv_rows.h"
 
-/* Integers keep their values; their mode gets names if it is no larger. */
+/* Largest mode of an integer column that gets names. Integers keep their values as indices. */
 enum { SLC_CSV_NAMED_INTEGERS_MAX = 1 << 20 };
 
-/* Whether the indices of a mode of that size get names. */
+/* True if the indices of a mode of this size get names. */
 static inline bool slc_csv_is_named(const struct slc_csv_item *item, uint64_t length)
 {
     return item->rule != SLC_CSV_INTEGER || length <= SLC_CSV_NAMED_INTEGERS_MAX;
@@ -22,40 +22,42 @@ struct slc_csv {
     const struct slc_stop *stop;
     struct slc_dictionary *dictionaries[SLC_MAX_ORDER];
     uint64_t dims[SLC_MAX_ORDER];
-    int64_t lowest[SLC_MAX_ORDER]; /* of consecutive bins */
+    int64_t lowest[SLC_MAX_ORDER]; /* for modes of consecutive bins: the bin with index 0 */
 };
 
-/* Initializes a table with that name and delimiter, without columns. Borrows both. */
+/* Initializes a table with this name and delimiter, without columns. Borrows both. */
 void slc_csv_table_init(struct slc_csv_table *table,
                         const struct slc_csv_spec *spec,
                         const char *name);
 
-/* Finds the columns by the first record, which is on `line`. Errors: SLC_ERR_USAGE, located. */
+/* Finds the columns by the names in the first record, which is on line `line`. Errors:
+ * SLC_ERR_USAGE, located. */
 enum slc_status slc_csv_bind_columns(struct slc_csv_table *table,
                                      const struct slc_csv_field *fields,
                                      unsigned count,
                                      uint64_t line,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Number of reading threads: those requested, as long as all but the first need at most a quarter
- * of the memory. */
+/* Number of reading threads: the number requested, reduced until all threads except the first need
+ * at most a quarter of the memory. */
 unsigned slc_csv_workers(const struct slc_csv_request *request);
 
-/* Divides the memory: per dictionary for its strings, and for the tables of all dictionaries. */
+/* Divides the memory into a part per dictionary for its strings and one part for the hash tables of
+ * all dictionaries. */
 void slc_csv_divide(const struct slc_csv_request *request,
                     unsigned workers,
                     uint64_t *text_bytes,
                     uint64_t *left_bytes);
 
 /*
- * Threads that read a table. One at a time, they cut the next piece of text at a record end
- * (csv_index.h), translates it concurrently with the others, and then waits for its turn to commit
- * it. Only short work is done in order: the search for quotes, adding new strings, and reserving
- * space in the temporary file. Rows are written outside of it.
+ * Threads that read a table. A thread cuts the next piece of text at a record end (csv_index.h)
+ * while no other thread cuts, translates the piece concurrently with other threads, and then waits
+ * for its turn to commit the piece. Only short work is done in order: searching for quotes, adding
+ * new strings, and reserving space in the temporary file. Rows are written concurrently.
  */
 struct slc_csv_reading {
     const struct slc_csv_request *request;
-    struct slc_csv_table table; /* all but its columns */
+    struct slc_csv_table table; /* initialized except for its columns */
     struct slc_spool *spool;    /* receives the rows */
     uint64_t stored_bytes;      /* of the input, for progress */
     unsigned workers;
@@ -64,7 +66,7 @@ struct slc_csv_reading {
     int64_t lowest[SLC_MAX_ORDER], highest[SLC_MAX_ORDER];
 };
 
-/* Bytes of each worker but the first, whose text uses the request's buffer. */
+/* Memory per worker, except for the first worker, whose text uses the request's buffer. */
 uint64_t slc_csv_worker_bytes(void);
 
 /* Reads the whole input. `header` is called once, with the fields of the first record, and sets the

@@ -1,5 +1,5 @@
-/* Dictionary of the strings of a column. Record of a string in the file: number (8 bytes), length
- * (2), bytes. */
+/* Dictionary of the strings of a column. A string is recorded in the file as number (8 bytes),
+ * length (2 bytes) and text. */
 #include "convert/ingest/csv/csv_names.h"
 
 #include "base/memory/bytes.h"
@@ -16,7 +16,7 @@
 enum {
     HEAD_BYTES = 10,
     RECORD_BYTES_MAX = HEAD_BYTES + SLC_NAME_BYTES_MAX,
-    TAIL_BYTES = 64 << 10, /* bytes per write: many strings per system call */
+    TAIL_BYTES = 64 << 10, /* bytes per write, so that one system call writes many strings */
     FIRST_SLOTS = 4096,
     /* Strings looked up together: enough to overlap memory latency, few enough to stay in the
      * level-1 cache. */
@@ -25,7 +25,7 @@ enum {
 
 struct slot {
     uint64_t hash;
-    _Atomic uint64_t place; /* of the string in the file, plus 1; 0: free; written last */
+    _Atomic uint64_t place; /* position of the string in the file, plus 1; 0: free; written last */
 };
 
 _Static_assert(sizeof(struct slot) >= SLC_DICTIONARY_STRING_BYTES, "a string has a slot");
@@ -35,7 +35,7 @@ struct slc_dictionary {
     struct slc_spool *spool;
     uint64_t *left_bytes;
     uint64_t count;
-    uint64_t bytes;          /* of the file, including unwritten ones */
+    uint64_t bytes;          /* bytes of the file, including bytes not yet written */
     pthread_rwlock_t resize; /* held for reading during look-ups */
     struct slc_buffer table;
     uint64_t slots;         /* a power of two */
@@ -124,7 +124,7 @@ static bool is_string(const uint8_t *record, const char *text, uint32_t bytes)
     return slc_load_u16(record + 8) == bytes && memcmp(record + HEAD_BYTES, text, bytes) == 0;
 }
 
-/* Reads the record at `place`, as far as needed to compare `bytes` bytes. */
+/* Reads the bytes of the record at `place` that are needed to compare `bytes` bytes. */
 static enum slc_status record_at(struct slc_dictionary *self,
                                  uint64_t place,
                                  size_t bytes,
@@ -273,7 +273,7 @@ enum slc_status slc_dictionary_find(struct slc_dictionary *self,
     return slc_dictionary_add(self, text, &key, number, err);
 }
 
-/* The record at `place` in memory; NULL if it is not fully there. */
+/* The record at `place` in memory; NULL if it is not completely in memory. */
 static const uint8_t *in_memory(const struct slc_dictionary *self, uint64_t place)
 {
     return place < self->text_bytes && self->text_bytes - place >= RECORD_BYTES_MAX
@@ -287,9 +287,9 @@ static uint64_t place_of(const struct slot *slot)
 }
 
 /*
- * is_string for a record in memory: most strings are short, and comparing words (the last may
- * overlap the previous one) is faster than calling memcmp. Reads nothing after the record, where
- * another thread may be writing.
+ * Like is_string, for a record in memory. Most strings are short, so comparing words is faster than
+ * calling memcmp; the last word may overlap the previous word. Reads nothing after the record,
+ * where another thread may be writing.
  */
 static bool is_string_here(const uint8_t *record, const char *text, uint32_t bytes)
 {
@@ -312,7 +312,8 @@ static bool is_string_here(const uint8_t *record, const char *text, uint32_t byt
     return memcmp(own, text, bytes) == 0;
 }
 
-/* Whether the record at `place`, no longer in memory, is this string; *number: its number. */
+/* Checks if the record at `place`, which is no longer in memory, is this string. *number: number of
+ * the record. */
 static bool read_string(const struct slc_dictionary *self,
                         uint64_t place,
                         const char *text,
@@ -334,8 +335,8 @@ static bool read_string(const struct slc_dictionary *self,
     return true;
 }
 
-/* The number of a key; UINT64_MAX if it is not there, or if its record is in the tail, which is
- * being written. */
+/* The number of a key; UINT64_MAX if the dictionary does not have it, or if its record is in the
+ * tail, which is being written. */
 static uint64_t
 number_of(const struct slc_dictionary *self, const char *text, const struct slc_dictionary_key *key)
 {

@@ -1,13 +1,13 @@
 /*
  * Dictionary of a column: numbers its strings by first appearance. An unnamed temporary file holds
- * all strings. Memory holds the first ones, as many as fit, and a hash table of 16 bytes per string
- * with a load of at most 3/4. A dictionary may thus be larger than memory: a string not in memory
- * is compared with the file.
+ * all strings. Memory holds as many of the first strings as fit, and a hash table with 16 bytes per
+ * slot and a load of at most 3/4. A dictionary may be larger than memory: a string that is not in
+ * memory is compared with its copy in the file.
  *
  * Numbers depend only on the order of the input, not on memory or threads. One thread at a time
- * adds strings, in that order, while others look up existing ones without locks: a slot's content
- * is written before its position, and only the rare growth of the table waits until no thread reads
- * the old one.
+ * adds strings, in input order, while other threads look up existing strings without locks. This is
+ * safe because a slot's content is written before its position, and the table grows (rarely) only
+ * when no thread reads the old table.
  */
 #ifndef SLC_CONVERT_CSV_NAMES_H
 #define SLC_CONVERT_CSV_NAMES_H
@@ -24,13 +24,14 @@ struct slc_dictionary;
 
 struct slc_dictionary_options {
     struct slc_spool_options spool;
-    uint64_t text_bytes;  /* of strings kept in memory */
-    uint64_t *left_bytes; /* left for tables, which subtract their size; shared, borrowed */
+    uint64_t text_bytes; /* of strings kept in memory */
+    /* Memory left for the hash tables, which subtract their size; shared, borrowed. */
+    uint64_t *left_bytes;
 };
 
 enum {
-    SLC_DICTIONARY_FIXED_BYTES = 192 << 10, /* of a dictionary, without text_bytes and tables */
-    SLC_DICTIONARY_STRING_BYTES = 16        /* of a table per string, at least */
+    SLC_DICTIONARY_FIXED_BYTES = 192 << 10, /* per dictionary, without text_bytes and tables */
+    SLC_DICTIONARY_STRING_BYTES = 16        /* least bytes of a table per string */
 };
 
 /* Owns: slc_dictionary_destroy, which accepts NULL. Errors: as slc_spool_create; SLC_ERR_BUDGET. */
@@ -41,7 +42,8 @@ void slc_dictionary_destroy(struct slc_dictionary *dictionary);
 
 /*
  * Returns the number of a string and adds it if it is new. Errors: SLC_ERR_INPUT for an invalid
- * name (storage/manifest/names.h); SLC_ERR_BUDGET if a larger table does not fit; those of files.
+ * name (storage/manifest/names.h); SLC_ERR_BUDGET if a larger table does not fit; errors of file
+ * operations.
  */
 enum slc_status slc_dictionary_find(struct slc_dictionary *dictionary,
                                     const char *text,
@@ -50,13 +52,13 @@ enum slc_status slc_dictionary_find(struct slc_dictionary *dictionary,
                                     struct slc_error *err) SLC_NODISCARD;
 
 enum {
-    SLC_DICTIONARY_KEYS_MAX = 256, /* looked up together at most */
+    SLC_DICTIONARY_KEYS_MAX = 256, /* most strings per look-up call */
     /* Bytes of any content that must follow a string in its text. */
     SLC_DICTIONARY_SLACK = 8
 };
 
-/* Hash of a string. Up to 16 bytes, the common case, two words are multiplied and the halves of the
- * product folded (the step of wyhash). Needs SLC_DICTIONARY_SLACK. */
+/* Hash of a string. For up to 16 bytes, the common case, two words are multiplied and the halves of
+ * the product are combined, as in a step of wyhash. Needs SLC_DICTIONARY_SLACK. */
 static inline uint64_t slc_dictionary_hash(const char *text, size_t bytes)
 {
     uint64_t first, last;
@@ -78,16 +80,17 @@ static inline uint64_t slc_dictionary_hash(const char *text, size_t bytes)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* A string: `bytes` bytes of a text from byte `at` on. */
+/* A string: `bytes` bytes of a text, starting at byte `at`. */
 struct slc_dictionary_key {
-    uint64_t hash; /* slc_dictionary_hash of them */
+    uint64_t hash; /* slc_dictionary_hash of the string */
     uint32_t at, bytes;
 };
 
 /*
- * Looks up the numbers of strings that are in memory. Sets UINT64_MAX for others, including strings
- * being added or just added. Threads: any number, also during slc_dictionary_find. Cost: 10 to 20
- * ns per string if the dictionary is cached; neighbouring look-ups overlap further memory latency.
+ * Looks up the numbers of strings that are in memory. Sets UINT64_MAX for all other strings,
+ * including strings that are being added or were just added. Threads: any number, also during
+ * slc_dictionary_find. Cost: 10 to 20 ns per string if the dictionary is cached; otherwise
+ * neighbouring look-ups overlap their memory latency.
  */
 void slc_dictionary_look_up(struct slc_dictionary *dictionary,
                             const char *text,
@@ -95,7 +98,7 @@ void slc_dictionary_look_up(struct slc_dictionary *dictionary,
                             unsigned count,
                             uint64_t *numbers);
 
-/* slc_dictionary_find with a known hash. */
+/* Like slc_dictionary_find, with a known hash. */
 enum slc_status slc_dictionary_add(struct slc_dictionary *dictionary,
                                    const char *text,
                                    const struct slc_dictionary_key *key,
@@ -110,7 +113,8 @@ void slc_dictionary_expect(const struct slc_dictionary *dictionary,
 enum slc_status slc_dictionary_finish(struct slc_dictionary *dictionary,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Bytes of the table for `count` strings; its last growth started at half as many slots. */
+/* Bytes of the table for `count` strings. While it last grew, the old table, half as large, also
+ * existed. */
 uint64_t slc_dictionary_table_bytes(uint64_t count);
 /* Number of strings at which the table grows to `table_bytes`; 0 for the first table. */
 uint64_t slc_dictionary_grows_at(uint64_t table_bytes);

@@ -11,11 +11,11 @@
 #include "convert/ingest/csv/csv_spec.h"
 
 enum {
-    /* Bytes of rows, and number of unknown strings, of a piece before an intermediate commit. */
+    /* Bytes of rows, and number of unknown strings, after which a piece is committed in part. */
     SLC_CSV_ROWS_BYTES = 1 << 20,
     SLC_CSV_KEYS = 8192,
-    /* Records translated together: their data, about 4 KiB per mode, stays in the level-1 cache
-     * during one column. */
+    /* Records translated together. Their data for one column, about 4 KiB per mode, stays in the
+     * level-1 cache. */
     SLC_CSV_BATCH = SLC_DICTIONARY_KEYS_MAX
 };
 
@@ -26,20 +26,21 @@ struct slc_csv_table {
     struct slc_dictionary **dictionaries; /* NULL: strings stay keys without numbers */
     slc_csv_index_fn *index;
     char delimiter;
-    /* A row: the indices of the modes, then the value in 8 bytes. */
+    /* Layout of a row: the indices of the modes, then the value in 8 bytes. */
     size_t row_bytes;
     uint8_t widths[SLC_MAX_ORDER + 1];   /* 1, 4 or 8 bytes */
     uint32_t offsets[SLC_MAX_ORDER + 1]; /* from the start of the row */
-    int64_t floor[SLC_MAX_ORDER];        /* lower bins have no index */
+    int64_t floor[SLC_MAX_ORDER];        /* lowest bin with an index */
     unsigned columns;                    /* 0: not known yet */
     unsigned at[SLC_MAX_ORDER + 1]; /* columns of modes and value; UINT_MAX: rows are counted */
 };
 
-/* Chooses the smallest row layout for the spec and the possible number of strings: each needs at
- * least SLC_DICTIONARY_STRING_BYTES of `memory_bytes`. */
+/* Chooses the smallest row layout for the specification and for the largest number of strings that
+ * fit `memory_bytes`, at SLC_DICTIONARY_STRING_BYTES or more per string. */
 void slc_csv_lay_out_rows(struct slc_csv_table *table, uint64_t memory_bytes);
 
-/* slc_dictionary_look_up in a mode's dictionary; without dictionaries nothing is found. */
+/* Calls slc_dictionary_look_up on a mode's dictionary. Finds nothing if the table has no
+ * dictionaries. */
 void slc_csv_look_up(const struct slc_csv_table *table,
                      unsigned m,
                      const char *text,
@@ -72,7 +73,8 @@ struct slc_csv_part {
     struct slc_buffer memory; /* of all arrays below */
     char *text;               /* followed by SLC_CSV_SLACK bytes */
     size_t bytes, position;
-    /* Space after the text, also with slack, for strings with doubled quotes. */
+    /* Space after the text, followed by slack, for unquoted copies of strings with doubled quotes.
+     */
     size_t spare_begin, spare_end, spare;
     bool last;                          /* the last part of the input */
     struct slc_csv_field *fields;       /* of a record translated individually */
@@ -82,7 +84,7 @@ struct slc_csv_part {
     uint8_t *rows;
     uint64_t lines;        /* translated */
     uint32_t record_lines; /* of the last scanned record */
-    /* Since the last commit. */
+    /* Counts since the last commit. */
     unsigned key_count;
     uint32_t row_count;
     uint64_t records, skipped; /* records, and those skipped for missing fields */
@@ -100,19 +102,19 @@ enum slc_status slc_csv_part_create(const struct slc_csv_table *table,
                                     struct slc_error *err) SLC_NODISCARD;
 void slc_csv_part_destroy(struct slc_csv_part *part);
 
-/* Makes space for more rows; the committed ones must no longer be needed. */
+/* Makes space for more rows. Committed rows must no longer be needed. */
 void slc_csv_part_clear(struct slc_csv_part *part);
 
 /*
- * Regular records of a table (csv_index.h) are translated in batches, column by column: each loop
- * does one thing, and neighbouring look-ups overlap memory latency. The result equals that of one
- * record at a time (csv_rows.h).
+ * Regular records of a table (csv_index.h) are translated in batches, column by column, so that
+ * loops are simple and neighbouring look-ups overlap their memory latency. The result is the same
+ * as for one record at a time (csv_rows.h).
  */
 
 /*
- * Translates at most `most` and SLC_CSV_BATCH records of a part from its position on; rows and keys
- * must fit. False if the next record must be translated individually: it is irregular or faulty.
- * Threads: any number, each with its own part.
+ * Translates at most min(most, SLC_CSV_BATCH) records of a part, starting at its position. Rows and
+ * keys must have space for them. Returns false if the next record is irregular or faulty and must
+ * be translated individually. Threads: any number, each with its own part.
  */
 bool slc_csv_translate_batch(struct slc_csv_part *part, unsigned most);
 

@@ -10,12 +10,13 @@
 #include <string.h>
 
 enum {
-    /* New text of a piece, without the rest of the previous one: fits the level-2 cache with its
-     * rows. */
+    /* Most new text per piece, without the rest of the previous piece. It fits the level-2 cache
+     * together with its rows. */
     TEXT_BYTES_MAX = 512 << 10,
     TEXT_BYTES_MIN = 16 << 10,
     TEXT_BYTES_FIRST = 64 << 10,
-    /* An incomplete record may have the maximum length. */
+    /* Space for the text of a piece, which may begin with an incomplete record of the maximum
+     * length. */
     ROOM_BYTES = SLC_CSV_RECORD_BYTES_MAX + 2 * TEXT_BYTES_MAX
 };
 
@@ -30,20 +31,20 @@ static const double progress_seconds = 0.1;
 struct crew {
     struct slc_csv_reading *reading;
     struct slc_csv_part *parts; /* one per worker */
-    /* Lock of reading. */
+    /* Lock for reading, and the members that it protects. */
     pthread_mutex_t input_lock;
-    uint64_t pieces;  /* read so far */
-    bool ended;       /* end of the input, or a fault */
+    uint64_t pieces;  /* number of pieces read so far */
+    bool ended;       /* the input has ended or there was a fault */
     const char *left; /* text after the last cut, in the part filled last */
     size_t left_bytes;
-    size_t target_bytes; /* of a piece; under order_lock */
-    /* Lock of committing. */
+    size_t target_bytes; /* target size of a piece; protected by order_lock */
+    /* Lock for committing, and the members that it protects. */
     pthread_mutex_t order_lock;
     pthread_cond_t order_changed;
-    uint64_t committed; /* pieces so far */
+    uint64_t committed; /* number of pieces committed so far */
     uint64_t line;      /* line of the first uncommitted record */
     uint64_t committed_bytes;
-    uint64_t fault_piece; /* of the first fault; UINT64_MAX: none */
+    uint64_t fault_piece; /* piece with the first fault; UINT64_MAX: none */
     struct slc_error fault;
     uint64_t shown_ns;
 };
@@ -52,13 +53,13 @@ struct crew {
 struct piece {
     struct slc_csv_part *part;
     uint64_t number;
-    uint64_t consumed;      /* of the input, when the piece was filled */
-    struct slc_error fault; /* of reading the following text */
+    uint64_t consumed;      /* bytes of input consumed when the piece was filled */
+    struct slc_error fault; /* fault in reading the text after the piece */
 };
 
 uint64_t slc_csv_worker_bytes(void)
 {
-    /* First pages of the thread's stack. */
+    /* Includes the first pages of the thread's stack. */
     return slc_csv_part_bytes(ROOM_BYTES) + (UINT64_C(256) << 10);
 }
 
@@ -73,8 +74,8 @@ static void record_fault(struct crew *crew, uint64_t number, const struct slc_er
     pthread_mutex_unlock(&crew->order_lock);
 }
 
-/* Fills a part with whole records, or with the start of one that is too long; no bytes at the end.
- * Needs the input's lock. */
+/* Fills a part with whole records, or with the start of a record that is too long. The part is
+ * empty at the end of the input. Needs the input's lock. */
 static void fill_piece(struct crew *crew, struct piece *piece, size_t needed)
 {
     struct slc_input *input = crew->reading->request->input;
@@ -130,7 +131,7 @@ static bool read_piece(struct crew *crew, struct piece *piece)
     return there;
 }
 
-/* Waits for the piece's turn; false if there is an earlier fault. */
+/* Waits for the piece's turn. Returns false if there is an earlier fault. */
 static bool wait_turn(struct crew *crew, uint64_t number)
 {
     pthread_mutex_lock(&crew->order_lock);
@@ -150,7 +151,7 @@ static void end_turn(struct crew *crew, const struct slc_csv_part *part)
     crew->committed++;
     crew->line += part->lines;
     crew->committed_bytes += part->position;
-    /* Read as many records as have space for their rows, and a few less. */
+    /* Aim slightly below the number of records for which there is space for rows. */
     uint64_t needed = crew->committed_bytes / slc_max_u64(reading->rows, 1) *
                       (SLC_CSV_ROWS_BYTES / part->table->row_bytes * 7 / 8);
     crew->target_bytes = slc_max_u64(slc_min_u64(needed, TEXT_BYTES_MAX), TEXT_BYTES_MIN);
@@ -158,7 +159,7 @@ static void end_turn(struct crew *crew, const struct slc_csv_part *part)
     pthread_mutex_unlock(&crew->order_lock);
 }
 
-/* Adds up the committed rows and reserves their place in the spool. Needs the piece's turn. */
+/* Counts the committed rows and reserves space for them in the spool. Needs the piece's turn. */
 static enum slc_status place_rows(struct slc_csv_reading *reading,
                                   struct slc_csv_part *part,
                                   uint64_t *at,
@@ -199,7 +200,7 @@ translate_piece(struct crew *crew, struct piece *piece, struct slc_error *err)
             *err = piece->fault;
             status = err->status;
         }
-        /* A piece that does not fit at once keeps its turn. */
+        /* A piece whose rows do not fit at once keeps its turn until it is complete. */
         if (status == SLC_OK && through) {
             end_turn(crew, part);
         }
@@ -302,7 +303,7 @@ enum slc_status slc_csv_read(struct slc_csv_reading *reading,
         reading->lowest[m] = INT64_MAX;
         reading->highest[m] = INT64_MIN;
     }
-    /* Default attributes: these cannot fail on Linux. */
+    /* With default attributes, these calls cannot fail on Linux. */
     pthread_mutex_init(&crew.input_lock, NULL);
     pthread_mutex_init(&crew.order_lock, NULL);
     pthread_cond_init(&crew.order_changed, NULL);

@@ -38,7 +38,7 @@ static enum slc_csv_scan quoted(struct scan *scan, struct slc_csv_field *field)
     }
 }
 
-/* Reads any other field. */
+/* Reads a field without quotes. */
 static void plain(struct scan *scan, struct slc_csv_field *field)
 {
     const char *at = scan->at;
@@ -80,7 +80,7 @@ enum slc_csv_scan slc_csv_scan(const char *text,
             if (fault != SLC_CSV_RECORD) {
                 return fault;
             }
-            /* The CR of a line end; a CR alone at the end of the input also counts. */
+            /* Drop the CR of a line end, also of a single CR at the end of the input. */
             if (scan.at < scan.end && *scan.at == '\r' &&
                 (scan.at + 1 < scan.end ? scan.at[1] == '\n' : last)) {
                 scan.at++;

@@ -19,16 +19,15 @@ struct slc_csv_field {
 enum slc_csv_scan {
     SLC_CSV_RECORD,
     SLC_CSV_PARTIAL,     /* no record end in the text so far */
-    SLC_CSV_UNCLOSED,    /* the same at the end of the input: the quotes of the last field are not
-                            closed */
+    SLC_CSV_UNCLOSED,    /* the input ends, but the quotes of the last field are not closed */
     SLC_CSV_AFTER_QUOTE, /* the last field continues after its quotes */
     SLC_CSV_WIDE         /* more than SLC_CSV_COLUMNS_MAX fields */
 };
 
 /*
- * Reads the record that begins at text[*position]. `last`: the input ends after `bytes`. Quotes
- * inside a field that does not begin with one are ordinary characters. *lines: the number of line
- * ends in the record. Advances *position only past a whole record.
+ * Reads the record that begins at text[*position]. `last`: the input ends after `bytes`. In a field
+ * that does not begin with a quote, quotes are ordinary characters. *lines: the number of line ends
+ * in the record. Advances *position past the record if it is whole; otherwise leaves it unchanged.
  */
 enum slc_csv_scan slc_csv_scan(const char *text,
                                size_t bytes,
@@ -39,8 +38,8 @@ enum slc_csv_scan slc_csv_scan(const char *text,
                                unsigned *count,
                                uint32_t *lines);
 
-/* Copies a field, at most `capacity` bytes, with doubled quotes made single. Returns the number of
- * bytes. */
+/* Copies at most `capacity` bytes of a field and replaces doubled quotes with single ones.
+ * Returns the number of bytes. */
 size_t slc_csv_unquote(const struct slc_csv_field *field, char *to, size_t capacity);
 
 #endif

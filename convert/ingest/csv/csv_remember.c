@@ -28,7 +28,8 @@ append_text(struct text *to, const char *format, ...)
     to->bytes += to->full ? 0 : (size_t)bytes;
 }
 
-/* Whether reading the text back yields the same spec: an item may be longer than its buffer. */
+/* True if reading the text back yields the same specification. It does not if an item is longer
+ * than its buffer. */
 static bool is_recalled(const char *text, const struct slc_csv_spec *spec)
 {
     struct slc_csv_spec again = {.order = 0};
@@ -67,7 +68,8 @@ void slc_csv_remember(const struct slc_csv_spec *spec,
     }
 }
 
-/* Advances past a word and the following blank; false if it is not there. */
+/* Advances past a word and the following blank; returns false if the text does not start with them.
+ */
 static bool skip_word(const char **at, const char *word)
 {
     const size_t bytes = strlen(word);

@@ -1,12 +1,13 @@
-/* Record of a table in its store, so that more rows can be appended: how columns were read, and the
- * origin of bins (docs/FORMAT.md, `table` of `origin`). */
+/* Record of a table in the manifest of its store: the rules of its columns and the origin of its
+ * bins, so that more rows can be appended (docs/FORMAT.md, `table` of `origin`). */
 #ifndef SLC_CONVERT_CSV_REMEMBER_H
 #define SLC_CONVERT_CSV_REMEMBER_H
 
 #include "convert/ingest/csv/csv_spec.h"
 #include "storage/manifest/store.h"
 
-/* Writes the record; "" if it is too long. `lowest`: of consecutive bins, the bin of index 0. */
+/* Writes the record; "" if it is too long. `lowest`: for modes of consecutive bins, the bin with
+ * index 0. */
 void slc_csv_remember(const struct slc_csv_spec *spec,
                       const int64_t *lowest,
                       char text[SLC_TABLE_BYTES]);

@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-    /* Keys between prefetching a slot of the dictionary and using it: memory latency is about 100
-     * ns, the work per key about 10 ns. */
+    /* Number of keys between prefetching a slot of the dictionary and using it. Memory latency is
+     * about 100 ns, the work per key about 10 ns. */
     AHEAD = 12
 };
 
@@ -19,7 +19,7 @@ static const char *column_name(const struct slc_csv_part *part, unsigned m)
                                         : part->table->spec->value;
 }
 
-/* Adds the place of a field. */
+/* Adds the position of a field to an error. */
 static enum slc_status located(const struct slc_csv_part *part,
                                enum slc_status status,
                                const struct slc_csv_field *field,
@@ -55,7 +55,7 @@ static bool parse_value(const struct slc_csv_field *field, double *value)
     return !field->doubled && slc_csv_value(field->text, field->bytes, value);
 }
 
-/* Parses the index of a mode; for consecutive bins, their number in two's complement. */
+/* Parses the index of a mode; for consecutive bins, returns the bin number in two's complement. */
 static enum slc_status read_index(struct slc_csv_part *part,
                                   unsigned m,
                                   const struct slc_csv_field *field,
@@ -126,7 +126,8 @@ static void look_up(struct slc_csv_part *part, unsigned m, struct slc_csv_field 
     uint64_t number;
 
     if (field->doubled) {
-        /* Unquotes in place: the result is shorter, and no longer counts as doubled. */
+        /* Unquotes in place, because the result is shorter. Afterwards the field has no doubled
+         * quotes. */
         field->bytes =
             slc_csv_unquote(field, part->text + (field->text - part->text), field->bytes);
         field->doubled = false;
@@ -142,8 +143,7 @@ static void look_up(struct slc_csv_part *part, unsigned m, struct slc_csv_field 
     }
 }
 
-/* Sets *skip if the record has a missing field to be skipped; fails if a missing field is
- * forbidden. */
+/* If the record has a missing field, sets *skip or, if missing fields are an error, fails. */
 static enum slc_status
 check_missing(const struct slc_csv_part *part, bool *skip, struct slc_error *err)
 {
@@ -246,7 +246,8 @@ static enum slc_status scan_fault(const struct slc_csv_part *part,
 bool slc_csv_next_record(struct slc_csv_part *part, unsigned *count, size_t *end)
 {
     const size_t begin = part->position;
-    /* Limit the search to the maximum record, so that a fault does not depend on the cuts. */
+    /* Limit the search to the maximum record length, so that a fault does not depend on where the
+     * text was cut. */
     const size_t most = slc_min_u64(begin + SLC_CSV_RECORD_BYTES_MAX + 1, part->bytes);
     uint32_t lines;
 

@@ -1,7 +1,7 @@
 /*
- * Samples a table. A piece begins after a line end, which may be inside quotes; the text then most
- * likely does not form a record with the right number of fields, and lines are skipped until one
- * does. Strings are represented by their hashes.
+ * Samples a table. A piece begins after a line end, which may be inside quotes. In that case, the
+ * text most likely does not form a record with the right number of fields. Lines are skipped until
+ * the text forms such a record. Strings are represented by their hashes.
  */
 #include "convert/ingest/csv/csv_sample.h"
 
@@ -18,10 +18,10 @@
 #include <string.h>
 
 enum {
-    PIECES = 64, /* enough to tell rare strings from rarer ones */
+    PIECES = 64, /* enough to distinguish degrees of rarity of strings */
     PIECE_BYTES_MAX = 256 << 10,
     PIECE_BYTES_MIN = 16 << 10,
-    ROWS_MAX = 1 << 16, /* of a tile */
+    ROWS_MAX = 1 << 16, /* rows of a tile */
     NUMBER_SLOTS = 2 * ROWS_MAX
 };
 
@@ -34,14 +34,14 @@ struct sampling {
     struct slc_species strings[SLC_MAX_ORDER], cells;
     int64_t lowest[SLC_MAX_ORDER], highest[SLC_MAX_ORDER];
     size_t piece_bytes;
-    bool ranges;   /* pieces are read from anywhere; else sequentially */
-    bool ended;    /* of the sequential input */
+    bool ranges;   /* pieces are read at any offset; otherwise sequentially */
+    bool ended;    /* a sequential input has ended */
     uint64_t text; /* bytes of rows, and of text skipped between them */
     uint64_t rows, skipped;
     uint64_t ns;
-    uint32_t piece_rows;           /* kept per piece, at most */
+    uint32_t piece_rows;           /* most rows kept per piece */
     uint32_t piece_begins[PIECES]; /* first kept row of each piece */
-    struct slc_error fault;        /* the first one */
+    struct slc_error fault;        /* the first fault */
 };
 
 void slc_csv_sample_destroy(struct slc_csv_sample *sample)
@@ -54,7 +54,7 @@ static bool is_strings(const struct sampling *s, unsigned m)
     return s->table.spec->items[m].rule == SLC_CSV_STRINGS;
 }
 
-/* All indices use 8 bytes: the number of a string is its hash. */
+/* All indices use 8 bytes, because strings are represented by their hashes. */
 static void lay_out_rows(struct slc_csv_table *table)
 {
     for (unsigned m = 0; m <= table->spec->order; m++) {
@@ -80,7 +80,7 @@ static void count_strings(struct sampling *s)
     }
 }
 
-/* Keeps rows of the part while the piece has space, and counts all of them. */
+/* Keeps rows of the part as long as the piece has space, and counts all rows. */
 static void keep_rows(struct sampling *s, uint32_t rows_end)
 {
     const unsigned order = s->table.spec->order;
@@ -208,7 +208,7 @@ static enum slc_status read_header(struct sampling *s, struct slc_error *err)
     return status;
 }
 
-/* Reads pieces sequentially: all of the input, or its beginning. */
+/* Reads pieces sequentially: the whole input or its beginning. */
 static enum slc_status read_pieces(struct sampling *s, struct slc_error *err)
 {
     size_t filled = 0;
@@ -232,7 +232,7 @@ static enum slc_status read_pieces(struct sampling *s, struct slc_error *err)
     return status;
 }
 
-/* Reads pieces from all over a file. */
+/* Reads pieces spread over a file. */
 static enum slc_status read_ranges(struct sampling *s, struct slc_error *err)
 {
     const uint64_t last = s->info.stored_bytes - s->piece_bytes;
@@ -254,7 +254,7 @@ static enum slc_status read_ranges(struct sampling *s, struct slc_error *err)
     return status;
 }
 
-/* Replaces the hashes in the coordinates of a mode by numbers: in order of first appearance among
+/* Replaces the hashes in the coordinates of a mode with numbers in order of first appearance among
  * the kept rows, spread over the expected range. */
 static enum slc_status number_strings(struct sampling *s, unsigned m, struct slc_error *err)
 {
@@ -266,7 +266,8 @@ static enum slc_status number_strings(struct sampling *s, unsigned m, struct slc
     double each = 1;
 
     SLC_TRY(slc_check_memory(table != NULL, err, "to number the strings of a sample"));
-    /* Twice: their number determines how far apart those of different pieces are. */
+    /* Two rounds: the count from the first round determines the distance between numbers of
+     * different pieces. */
     for (unsigned turn = 0; turn < 2; turn++) {
         unsigned piece = 0;
 
@@ -296,7 +297,7 @@ static enum slc_status number_strings(struct sampling *s, unsigned m, struct slc
     return SLC_OK;
 }
 
-/* Length of names made from numbers; the longest is at one end of the range. */
+/* Length of names of bins. The longest name is at one end of the range. */
 static double bin_name_bytes(const struct slc_csv_item *item, int64_t lowest, int64_t highest)
 {
     char name[64];
@@ -337,7 +338,7 @@ static void estimate_bins(struct sampling *s, unsigned m)
     }
 }
 
-/* Estimates a mode of strings; there are at most as many as rows. */
+/* Estimates a mode of strings, at most the number of rows. */
 static void estimate_strings(struct sampling *s, unsigned m, double times, double rows)
 {
     struct slc_csv_mode *mode = &s->sample->modes[m];

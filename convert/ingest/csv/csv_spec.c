@@ -33,7 +33,7 @@ static const char *skip_blanks(const char *at)
     return at;
 }
 
-/* The rule at `at` if a parenthesis follows it; NULL: it is a name. */
+/* The rule at `at`, if a parenthesis follows; NULL: the item is a column name. */
 static const char *read_rule(const char *at, struct slc_csv_item *item)
 {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
@@ -61,7 +61,7 @@ const char *slc_csv_nearest_rule(const char *item, unsigned *letters)
         word[i] = item[i] >= 'A' && item[i] <= 'Z' ? (char)(item[i] - 'A' + 'a') : item[i];
     }
     word[*letters] = '\0';
-    /* At least one letter of a word must be right. */
+    /* At least one letter of the word must match. */
     unsigned least = *letters > 1 ? *letters + 1 : 0;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const unsigned distance = slc_csv_distance(word, rules[i].name);
@@ -99,7 +99,7 @@ static const char *read_name(const char *at, const char *stops, char name[SLC_CS
     return bytes > 0 && closed && (strchr(stops, *at) != NULL || *at == '\0') ? at : NULL;
 }
 
-/* Parses ", NUMBER"; NULL without one. */
+/* Parses ", NUMBER"; returns NULL if the text is different. */
 static const char *read_number(const char *at, double *value)
 {
     at = skip_blanks(at + 1);
@@ -217,7 +217,7 @@ uint64_t slc_csv_spec_hash(const struct slc_csv_spec *spec)
     return hash;
 }
 
-/* base^power, computed identically for all uses, including names. */
+/* Returns base^power, computed in the same way for bins and for their names. */
 static double log_bound(double base, int64_t power)
 {
     return pow(base, (double)power);
@@ -230,7 +230,7 @@ bool slc_csv_bin(const struct slc_csv_item *item, double value, int64_t *bin)
     }
     if (item->rule == SLC_CSV_LOG) {
         *bin = (int64_t)floor(log(value) / log(item->width));
-        /* A logarithm is rounded; the exact bounds decide. */
+        /* The logarithm is rounded, so compare with the exact bounds. */
         *bin -= log_bound(item->width, *bin) > value;
         *bin += log_bound(item->width, *bin + 1) <= value;
         return true;

@@ -15,7 +15,7 @@
 
 enum slc_csv_rule {
     SLC_CSV_STRINGS, /* numbered by first appearance */
-    SLC_CSV_INTEGER, /* kept: value 0 is index 0 */
+    SLC_CSV_INTEGER, /* the integer is the index */
     SLC_CSV_TIME,
     SLC_CSV_BIN, /* floor((x - origin) / width) */
     SLC_CSV_LOG  /* floor(log(x) / log(width)) */
@@ -37,7 +37,7 @@ struct slc_csv_spec {
     unsigned order;
     struct slc_csv_item items[SLC_MAX_ORDER];
     char value[SLC_CSV_NAME_BYTES]; /* column of the values; "": every row counts 1 */
-    char delimiter;                 /* 0: a tab for .tsv and .tab files, else a comma */
+    char delimiter;                 /* 0: a tab for .tsv and .tab files, otherwise a comma */
     bool no_header;                 /* columns are called 1, 2, .. */
     enum slc_csv_missing missing;   /* treatment of rows with an empty required field */
 };
@@ -47,12 +47,13 @@ enum slc_status slc_csv_spec_parse(const char *columns,
                                    struct slc_csv_spec *spec,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* The rule most similar to that of an item that matches no column: "hour" for hr(when), *letters =
- * 2. NULL if the item does not begin with a word and a parenthesis, or no rule is similar. */
+/* The rule most similar to the unknown rule of an item: for "hr(when)", returns "hour" and sets
+ * *letters to 2. NULL if the item does not begin with a word and a parenthesis, or no rule is
+ * similar. */
 const char *slc_csv_nearest_rule(const char *item, unsigned *letters);
 
 /*
- * slc_csv_spec_parse with all options of a table: the column of the values (NULL or "": count
+ * Like slc_csv_spec_parse, with all options of a table: the column of the values (NULL or "": count
  * rows), the delimiter (NULL: chosen by the file name; one character, or "tab") and the treatment
  * of rows with missing fields. Errors: SLC_ERR_USAGE.
  */
@@ -67,14 +68,14 @@ enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
 /* Hash of a specification. */
 uint64_t slc_csv_spec_hash(const struct slc_csv_spec *spec);
 
-/* The bin number of a value; false if it has none (not finite, out of range, or not positive for
- * LOG). */
+/* Computes the bin number of a value. Returns false if the value has no bin (not finite, out of
+ * range, or not positive for LOG). */
 bool slc_csv_bin(const struct slc_csv_item *item, double value, int64_t *bin);
 
-/* The name of a bin of BIN or LOG, "[10, 15)". Returns its bytes. */
+/* Writes the name of a bin of BIN or LOG, such as "[10, 15)". Returns its length. */
 size_t slc_csv_bin_name(const struct slc_csv_item *item, int64_t bin, char name[64]);
 
-/* Edit distance: letters to change, add or remove; compares the first 255 bytes. */
+/* Edit distance of the first 255 bytes: number of letters to change, add or remove. */
 unsigned slc_csv_distance(const char *a, const char *b);
 
 #endif

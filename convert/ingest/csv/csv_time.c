@@ -1,6 +1,6 @@
 /*
- * Parses and names points in time. Days are counted by years that begin in March, so that a leap
- * day is the last one.
+ * Parses and names points in time. Days are counted with years that begin in March, so that a leap
+ * day is the last day of its year.
  *
  * The most frequent forms, 2023-04-01 and 2023-04-01 13:45:30, are read eight bytes at a time: one
  * comparison checks all digits and separators of a word, and one multiplication converts all pairs
@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 static const int64_t day_seconds = 86400;
-static const int64_t era_days = 146097; /* of 400 years */
+static const int64_t era_days = 146097; /* days in 400 years */
 
 struct date {
     int64_t year;
@@ -79,7 +79,7 @@ static bool skip_char(const char **at, const char *end, char c)
     return there;
 }
 
-/* Parses [.,]digits, whose values do not matter; *any: one of them is not 0. */
+/* Parses [.,]digits, whose values do not matter. *any is set if a digit is not 0. */
 static bool fraction(const char **at, const char *end, bool *any)
 {
     const char *begin;
@@ -157,7 +157,7 @@ static bool parse_epoch(const char *at, const char *end, int64_t *seconds)
     return true;
 }
 
-/* Parses points in time of the general form. */
+/* Parses points in time in any of the accepted forms. */
 static bool parse_calendar(const char *at, const char *end, struct slc_time *time)
 {
     const char *begin = at, dash = at[4];
@@ -187,12 +187,13 @@ static bool parse_calendar(const char *at, const char *end, struct slc_time *tim
     return true;
 }
 
-/* Whether a word has digits where `pattern` has 0x30, and the bytes of `pattern` elsewhere; *pairs:
- * each byte is ten times its digit plus the next one. */
+/* True if a word has digits where `pattern` has 0x30, and the bytes of `pattern` elsewhere. Each
+ * byte of *pairs is ten times its digit plus the next digit. */
 static bool read_pairs(uint64_t word, uint64_t pattern, uint64_t others, uint64_t *pairs)
 {
     const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f), value = word ^ pattern;
-    /* Sets the top bit of a byte above 9, or of a byte above 0 where no digit is expected. */
+    /* Adding `limit` sets the top bit of bytes above 9, and of bytes above 0 where no digit is
+     * expected. */
     const uint64_t limit = UINT64_C(0x7676767676767676) | (others & low);
 
     *pairs = value * 10 + (value >> 8);

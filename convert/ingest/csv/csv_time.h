@@ -1,8 +1,8 @@
 /*
  * Points in time in tables: 2023-04-01, 2023-04-01T13:45:30.25+02:00 (a blank instead of the T,
  * slashes instead of the dashes), or seconds since 1970 with any sign and fraction. A zone offset
- * is checked but not applied, so hours refer to the local clock that wrote them. The Gregorian
- * calendar applies throughout, years 1 to 9999.
+ * is checked but not applied, so hours are local hours. The Gregorian calendar applies throughout,
+ * years 1 to 9999.
  */
 #ifndef SLC_CONVERT_CSV_TIME_H
 #define SLC_CONVERT_CSV_TIME_H
@@ -12,13 +12,13 @@
 #include <stdint.h>
 
 enum slc_time_unit {
-    /* Cyclic: position on the clock or in the calendar. */
+    /* Cyclic units: position on the clock or in the calendar. */
     SLC_TIME_MINUTE,  /* of the hour */
     SLC_TIME_HOUR,    /* of the day */
     SLC_TIME_WEEKDAY, /* Monday is 0 */
     SLC_TIME_DAY,     /* of the month, the first is 0 */
     SLC_TIME_MONTH,   /* January is 0 */
-    /* Consecutive: counts units since an origin. */
+    /* Consecutive units: number of units since an origin. */
     SLC_TIME_YEAR,
     SLC_TIME_YEARMONTH,
     SLC_TIME_DATE,
@@ -41,10 +41,11 @@ bool slc_time_parse(const char *text, size_t bytes, struct slc_time *time);
 /* The number of the unit that contains `time`; below slc_time_cycle for cyclic units. */
 int64_t slc_time_bin(enum slc_time_unit unit, const struct slc_time *time);
 
-/* Number of values of a cyclic unit; 0 for a consecutive one. */
+/* Number of values of a cyclic unit; 0 for a consecutive unit. */
 unsigned slc_time_cycle(enum slc_time_unit unit);
 
-/* "Monday", "April", "2023-04", "2023-04-01 13:00". Returns its bytes. */
+/* Writes the name of a bin, such as "Monday", "April", "2023-04" or "2023-04-01 13:00". Returns its
+ * length. */
 size_t slc_time_name(enum slc_time_unit unit, int64_t bin, char name[SLC_TIME_NAME_BYTES]);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Text dialects (docs/FORMATS-TEXT.md) and binary formats (docs/FORMATS-BINARY.md). AUTO looks at
- * the first bytes and lines. */
+/* Text dialects (docs/FORMATS-TEXT.md) and binary formats (docs/FORMATS-BINARY.md). AUTO detects
+ * the format from the first bytes and lines. */
 enum slc_dialect {
     SLC_DIALECT_AUTO,
     SLC_DIALECT_TNS,           /* FROSTT and SPLATT: rows only */
@@ -19,20 +19,21 @@ enum slc_dialect {
     SLC_DIALECT_GENTEN_BIN,
     SLC_DIALECT_ALTO_BIN, /* never detected: such a file cannot be distinguished from other numbers
                            */
-    SLC_DIALECT_NPZ,      /* of pydata/sparse or scipy.sparse */
+    SLC_DIALECT_NPZ,      /* written by pydata/sparse or scipy.sparse */
     SLC_DIALECT_NPY,      /* coordinates; `values` names the file of values */
-    SLC_DIALECT_NPY_ROWS, /* coordinates with one row, or one column, per nonzero */
+    /* Coordinates with one row (NPY_ROWS) or one column (NPY_COLUMNS) per nonzero. */
+    SLC_DIALECT_NPY_ROWS,
     SLC_DIALECT_NPY_COLUMNS,
     SLC_DIALECT_CSV, /* table: never detected, because `csv` must specify its columns */
     SLC_DIALECT_LAST = SLC_DIALECT_CSV
 };
 const char *slc_dialect_name(enum slc_dialect dialect);
 bool slc_dialect_parse(const char *name, enum slc_dialect *dialect);
-/* Whether the dialect is a binary format. */
+/* True if the dialect is a binary format. */
 bool slc_dialect_is_binary(enum slc_dialect dialect);
 
-/* The index base by convention, if neither the header nor the indices determine it: 0 for GenTen
- * and binary formats, else 1. */
+/* The index base that applies if neither the header nor the indices determine it: 0 for GenTen and
+ * binary formats, otherwise 1. */
 unsigned slc_dialect_base(enum slc_dialect dialect);
 
 #endif

@@ -2,9 +2,10 @@
  * Delivers input text in pieces of whole lines.
  *
  * A piece is filled from the source (or its decoder) to its capacity and cut after its last line
- * end; the rest, less than a line, is kept for the next piece. A fault found while a piece is
- * filled (a damaged stream, a line too long) is kept until the whole lines before it have been
- * delivered. Faults in those lines are therefore reported first, regardless of the cuts.
+ * end. The rest, less than a line, is kept for the next piece. A fault found while a piece is
+ * filled (a damaged stream, a line that is too long) is kept until the whole lines before it have
+ * been delivered. Faults in these lines are therefore reported first, regardless of where pieces
+ * are cut.
  */
 #include "convert/ingest/input/input.h"
 
@@ -22,13 +23,14 @@
 #include <unistd.h>
 
 enum {
-    /* Bytes hashed for the identity of a file, from all over it: milliseconds to read. */
+    /* Ranges, and bytes per range, hashed for the identity of a file. Ranges are spread over the
+     * file; reading them takes milliseconds. */
     IDENTITY_RANGES = 16,
     IDENTITY_RANGE_BYTES = 4096
 };
 
-/* Largest ratio between the recorded length and its extrapolation: below two, so that the length of
- * only one of two parts is rejected. */
+/* Largest accepted ratio between the recorded length and the extrapolated length. It is below two,
+ * so that the recorded length of only one of two parts is rejected. */
 #define LENGTH_OFF 1.7
 
 struct slc_input {
@@ -36,7 +38,7 @@ struct slc_input {
     enum slc_compression compression;
     struct slc_input_decoder *decoder; /* NULL: plain text */
     uint64_t stored_bytes;             /* 0: unknown */
-    int64_t modified_ns;               /* of the file when it was opened */
+    int64_t modified_ns;               /* time of last change when the file was opened */
     bool owns_fd;
     bool at_end;
     uint64_t lines;          /* line ends delivered so far */
@@ -46,7 +48,7 @@ struct slc_input {
     struct slc_error pending; /* a fault after the delivered text */
 };
 
-/* Opens the path and sets everything that is known without reading. */
+/* Opens the path and sets the fields that are known without reading. */
 static enum slc_status open_source(struct slc_input *input, const char *path, struct slc_error *err)
 {
     struct slc_input_source *source = &input->source;
@@ -54,7 +56,8 @@ static enum slc_status open_source(struct slc_input *input, const char *path, st
     struct slc_file_stat stat;
 
     if (strcmp(path, "-") == 0) {
-        /* Even a regular file on standard input may be positioned or shared: read it as a pipe. */
+        /* Read standard input as a pipe even if it is a regular file, because its position may be
+         * anywhere and may be shared. */
         source->name = "standard input";
         source->fd = STDIN_FILENO;
         return SLC_OK;
@@ -75,7 +78,7 @@ static enum slc_status open_source(struct slc_input *input, const char *path, st
     if (source->by_offset) {
         input->stored_bytes = stat.bytes;
         input->modified_ns = stat.modified_ns;
-        /* Advice only: a file system without read-ahead is read all the same. */
+        /* Only advice: the result is ignored. */
         (void)files->advise_file(files->self, source->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
     return SLC_OK;
@@ -169,7 +172,8 @@ bool slc_input_at_end(const struct slc_input *input)
     return input->at_end && input->carry_bytes == 0;
 }
 
-/* Text bytes of a bzip2 block, which is decoded as a whole after its last stored byte. */
+/* Text bytes per bzip2 block. A block is decoded as a whole, after its last stored byte was read.
+ */
 static uint64_t block_bytes(const struct slc_input *input)
 {
     return input->compression == SLC_COMPRESSION_BZIP2
@@ -201,7 +205,7 @@ uint64_t slc_input_text_bytes(const struct slc_input *input)
     if (input->compression == SLC_COMPRESSION_GZIP) {
         const double lengths = floor(expected / 0x1p32);
 
-        /* The nearest number with these low bits. */
+        /* Choose the number with these low bits that is nearest to the extrapolation. */
         for (double more = fmax(lengths - 1, 0); more <= lengths + 1 && recorded > 0; more++) {
             const double length = (double)recorded + more * 0x1p32;
 
@@ -217,7 +221,7 @@ uint64_t slc_input_text_bytes(const struct slc_input *input)
     return (uint64_t)fmax(expected, (double)text);
 }
 
-/* A plain sum, which compilers vectorize: several bytes per cycle. */
+/* A plain sum, which compilers vectorize to several bytes per cycle. */
 static uint64_t count_line_ends(const char *text, size_t bytes)
 {
     uint64_t count = 0;
@@ -248,7 +252,8 @@ static size_t fill_text(struct slc_input *input, char *text, size_t filled, size
     return filled;
 }
 
-/* Fails if the first decompressed text is compressed again; its bytes are not lines. */
+/* Fails if the first decompressed bytes are themselves compressed, because they are not lines of
+ * text. */
 static size_t once_compressed(struct slc_input *input, const char *text, size_t filled)
 {
     const enum slc_compression inner =

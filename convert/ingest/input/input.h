@@ -1,7 +1,7 @@
 /*
- * Input of a conversion: a plain file, a compressed one (gzip, bzip2, xz, zstd or lz4, detected by
+ * Input of a conversion: a plain file, a compressed file (gzip, bzip2, xz, zstd or lz4, detected by
  * content), or standard input. Text is delivered in order as pieces that end at line ends. Bytes of
- * a binary file are delivered in order, or from any offset if the file is plain.
+ * a binary file are delivered in order or, if the file is plain, from any offset.
  */
 #ifndef SLC_CONVERT_INPUT_H
 #define SLC_CONVERT_INPUT_H
@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Longest line accepted: no dialect needs more than 16 indices and a value. */
+/* Longest line accepted. This is ample, because no dialect has more than 16 indices and a value per
+ * line. */
 enum { SLC_LINE_BYTES_MAX = 1 << 20 };
 
 struct slc_input;
@@ -23,13 +24,13 @@ struct slc_input_info {
     uint64_t stored_bytes;   /* size of the file; 0 when unknown */
     const char *compression; /* "none", "gzip", "bzip2", "xz", "zstd", "lz4" */
     const char *name;        /* for messages: the path, or "standard input" */
-    uint64_t memory_bytes;   /* of reading, including the decoder, for the memory plan */
+    uint64_t memory_bytes;   /* memory for reading, including the decoder */
 };
 
 /*
  * Opens `path` ("-": standard input). Owns: slc_input_close, which accepts NULL. Errors:
- * SLC_ERR_IO; SLC_ERR_INPUT for a folder or a damaged compressed stream. An empty file opens and
- * its first piece is empty.
+ * SLC_ERR_IO; SLC_ERR_INPUT for a folder or a damaged compressed stream. An empty file can be
+ * opened; its first piece is empty.
  */
 enum slc_status slc_input_open(const struct slc_files *files,
                                const char *path,
@@ -52,9 +53,9 @@ enum slc_status slc_input_next(struct slc_input *input,
                                struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The first decompressed bytes, without consuming them: *bytes is at most SLC_INPUT_PEEK_BYTES, and
- * less only if the input ends or has a fault there. The fault is reported after everything before
- * it is delivered. Must be called before any read, which ends the loan.
+ * Returns the first decompressed bytes without consuming them. *bytes is SLC_INPUT_PEEK_BYTES, or
+ * less if the input ends or has a fault there. A read reports such a fault after delivering all
+ * bytes before it. Must be called before any read; the bytes are borrowed until the first read.
  */
 enum { SLC_INPUT_PEEK_BYTES = 4096 };
 const unsigned char *slc_input_peek(struct slc_input *input, size_t *bytes);
@@ -79,9 +80,10 @@ enum slc_status slc_input_sample(struct slc_input *input,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Advances to byte `offset` of the text, `lines` lines into it, where a piece must have ended. All
- * pieces up to there must have been filled with this capacity. A compressed input is read through
- * `text` up to the offset. *there is false if no piece ends there. Errors: as slc_input_next.
+ * Advances to byte `offset` of the text, which is after `lines` lines and where an earlier run
+ * ended a piece. That run must have filled all pieces with the same capacity. A compressed input is
+ * read through `text` up to the offset. *there is false if no piece ends there. Errors: as
+ * slc_input_next.
  */
 enum slc_status slc_input_go_to(struct slc_input *input,
                                 uint64_t offset,
@@ -91,8 +93,8 @@ enum slc_status slc_input_go_to(struct slc_input *input,
                                 bool *there,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Identifies the file and its version: a hash of its size, inode number, time of last change and of
- * bytes from all over it. 0 if it is not a regular file. Errors: SLC_ERR_IO. */
+/* Identifies the file and its version by a hash of its size, inode number, time of last change and
+ * sampled bytes. 0 if the input is not a regular file. Errors: SLC_ERR_IO. */
 enum slc_status slc_input_identity(struct slc_input *input,
                                    uint64_t *identity,
                                    struct slc_error *err) SLC_NODISCARD;
@@ -100,9 +102,9 @@ enum slc_status slc_input_identity(struct slc_input *input,
 uint64_t slc_input_identity_bytes(const struct slc_input *input);
 
 /*
- * Checks, by size and time of last change, that the file has not changed since it was opened: if
- * others write to it, the bytes read do not belong to one version. Succeeds if it is not a regular
- * file. Errors: SLC_ERR_INPUT, SLC_ERR_IO.
+ * Checks, by size and time of last change, that the file has not changed since it was opened,
+ * because bytes read during a change do not belong to one version. Succeeds if the input is not a
+ * regular file. Errors: SLC_ERR_INPUT, SLC_ERR_IO.
  */
 enum slc_status slc_input_check(const struct slc_input *input, struct slc_error *err) SLC_NODISCARD;
 
@@ -110,16 +112,17 @@ enum slc_status slc_input_check(const struct slc_input *input, struct slc_error 
 uint64_t slc_input_consumed(const struct slc_input *input);
 
 /*
- * Estimated text bytes in total: the size recorded in the file if it is consistent with the text
- * read so far, else an extrapolation of the compression ratio so far, which is good after some MiB.
- * 0: unknown.
+ * Estimated total bytes of text: the size recorded in the file if it is consistent with the text
+ * read so far, otherwise an extrapolation of the compression ratio so far, which is accurate after
+ * a few MiB. 0: unknown.
  */
 uint64_t slc_input_text_bytes(const struct slc_input *input);
 
-/* Whether all of the input has been delivered. */
+/* True if the whole input has been delivered. */
 bool slc_input_at_end(const struct slc_input *input);
 
-/* Line ends in all pieces delivered so far: the next piece starts at this line plus one. */
+/* Number of line ends in all pieces delivered so far. The next piece starts on the following line.
+ */
 uint64_t slc_input_lines(const struct slc_input *input);
 
 #endif

@@ -10,7 +10,7 @@
 struct bzip2_decoder {
     struct slc_input_decoder decoder; /* first, for casts */
     bz_stream stream;
-    bool open;  /* the stream has memory */
+    bool open;  /* the stream is initialized and owns memory */
     bool begun; /* bytes of the stream were read, but not its end */
     bool at_end;
     int code; /* last result; output before a fault is delivered first */

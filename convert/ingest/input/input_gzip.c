@@ -11,7 +11,7 @@
 #include <zlib.h>
 
 enum {
-    /* zlib: the largest window; 16 selects the gzip format only. */
+    /* Argument of zlib: the largest window; adding 16 accepts only the gzip format. */
     GZIP_WINDOW = 15 + 16
 };
 
@@ -38,7 +38,7 @@ static void close_gzip(struct slc_input_decoder *decoder)
 {
     struct gzip_decoder *in = (struct gzip_decoder *)decoder;
 
-    /* Fails only if nothing was opened; then there is nothing to free. */
+    /* This fails only if nothing was opened, and then there is nothing to free. */
     (void)inflateEnd(&in->stream);
     slc_free(in);
 }

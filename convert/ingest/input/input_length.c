@@ -1,7 +1,7 @@
 /*
  * Text length recorded in a compressed file: xz in the index at the end (The .xz File Format 1.1.0,
  * sections 2.1.2 and 4), gzip in its last member ([RFC1952] section 2.3.1), zstd in its first frame
- * ([RFC8878] section 3.1.1.1.4). bzip2 and lz4 mostly record none.
+ * ([RFC8878] section 3.1.1.1.4). bzip2 and lz4 files usually do not record it.
  */
 #include "convert/ingest/input/input_source.h"
 
@@ -13,7 +13,8 @@
 
 enum {
     GZIP_LENGTH_BYTES = 4,
-    /* An index has a few bytes per block, and blocks have several MiB. */
+    /* Largest index that is read. An index has a few bytes per block, and blocks have several MiB.
+     */
     INDEX_BYTES_MAX = 16 << 20,
     STREAMS_MAX = 4096
 };
@@ -26,7 +27,7 @@ read_before(const struct slc_input_source *source, uint64_t end, void *data, uin
                                             end - bytes, NULL) == SLC_OK;
 }
 
-/* Reads the index of the stream that ends at `end`; false if there is no valid one. */
+/* Reads the index of the stream that ends at `end`; returns false if there is no valid index. */
 static bool
 xz_index(const struct slc_input_source *source, uint64_t end, uint64_t *stored, uint64_t *text)
 {

@@ -4,8 +4,8 @@
  *
  * libarchive is lenient in two cases in which silence would lose data: a stream with a damaged or
  * truncated header is passed through as if it were plain, and bytes after the last stream are
- * ignored (a second stream with a damaged first byte looks like that). The filter must therefore be
- * in use, and the end is accepted only after all stored bytes were consumed.
+ * ignored (for example, a second stream with a damaged first byte). Therefore the filter must be in
+ * use, and the end is accepted only after all stored bytes were consumed.
  *
  * Text is read block by block: when a block fails, archive_read_data would lose the earlier blocks
  * of the same call.
@@ -29,8 +29,8 @@ struct lz4_decoder {
     bool empty; /* a stream of no bytes */
     bool at_end;
     const unsigned char *block;  /* the decompressed block; owned by libarchive */
-    size_t block_bytes;          /* bytes of it not yet delivered */
-    struct slc_error read_error; /* of the source, inside libarchive */
+    size_t block_bytes;          /* bytes of the block not yet delivered */
+    struct slc_error read_error; /* error of the source that occurred inside a libarchive call */
 };
 
 /* libarchive's callback for more stored bytes. */
@@ -44,13 +44,15 @@ static la_ssize_t read_source(struct archive *archive, void *context, const void
         return -1;
     }
     size_t got = in->decoder.held;
-    /* libarchive does not reveal how much it holds: about half of its last read. */
+    /* The library does not report the number of bytes that it holds; assume half of its last read.
+     */
     in->decoder.held =
         in->decoder.source->consumed > SLC_INPUT_READ_BYTES ? SLC_INPUT_READ_BYTES / 2 : 0;
     return (la_ssize_t)got;
 }
 
-/* The error of the source if there was one, else libarchive's message about the stream. */
+/* Reports the error of the source if there was one, otherwise libarchive's message about the
+ * stream. */
 static enum slc_status stream_fault(struct lz4_decoder *in, struct slc_error *err)
 {
     if (in->read_error.status != SLC_OK) {
@@ -72,7 +74,7 @@ static void close_lz4(struct slc_input_decoder *decoder)
     slc_free(in);
 }
 
-/* At the end of the decompressed bytes: nothing may follow in the source. */
+/* Called at the end of the decompressed bytes: checks that nothing follows in the source. */
 static enum slc_status check_end(struct lz4_decoder *in, struct slc_error *err)
 {
     enum slc_status status;
@@ -89,7 +91,7 @@ static enum slc_status check_end(struct lz4_decoder *in, struct slc_error *err)
                              err);
 }
 
-/* Gets the next block when the last one has been delivered. */
+/* Gets the next block when the last block has been delivered. */
 static enum slc_status next_block(struct lz4_decoder *in, struct slc_error *err)
 {
     while (in->block_bytes == 0 && !in->at_end) {

@@ -60,7 +60,7 @@ static const struct {
     const char *name;
     const char *magic;
     size_t magic_bytes;
-    uint64_t memory_bytes; /* in addition to the window, if the header states it */
+    uint64_t memory_bytes; /* memory in addition to the window, if the header states the window */
 } compressions[] = {
     [SLC_COMPRESSION_NONE] = {"none", "", 0, 0},
     [SLC_COMPRESSION_GZIP] = {"gzip", "\x1f\x8b\x08", 3, 512 << 10},
@@ -73,13 +73,14 @@ static const struct {
     [SLC_COMPRESSION_LZ4] = {"lz4", "\x04\x22\x4d\x18", 4, 10 << 20},
 };
 
-/* Largest accepted windows. Each zstd frame has a window of its own, and every decoder must accept
- * 8 MiB ([RFC8878] section 3.1.1.1.2). */
+/* Largest accepted windows. Each zstd frame has its own window, and every decoder must accept 8 MiB
+ * ([RFC8878] section 3.1.1.1.2). */
 static const uint64_t zstd_window_max = UINT64_C(128) << 20;
 static const uint64_t zstd_window_min = UINT64_C(8) << 20;
 static const uint64_t xz_window_max = UINT64_C(1) << 30;
 
-/* Window if it is unknown: the default of `xz -9`, at least as large as all other defaults. */
+/* Assumed size of an unknown window: the default of `xz -9`, which is at least as large as all
+ * other defaults. */
 static const uint64_t unknown_window_bytes = UINT64_C(64) << 20;
 
 const char *slc_compression_name(enum slc_compression compression)
@@ -95,7 +96,8 @@ enum slc_compression slc_compression_detect(const unsigned char *head, size_t by
         if (bytes < magic_bytes || memcmp(head, compressions[i].magic, magic_bytes) != 0) {
             continue;
         }
-        /* Three letters of text could start a comment: bzip2 has a level digit after them. */
+        /* The three letters could also start a comment of a text, but bzip2 has a level digit after
+         * them. */
         if (i == SLC_COMPRESSION_BZIP2 && (bytes < 4 || head[3] < '1' || head[3] > '9')) {
             continue;
         }
@@ -141,7 +143,8 @@ static uint64_t xz_window(const unsigned char *head, size_t bytes)
     for (; sizes > 0 && at < bytes; at++) {
         sizes -= head[at] < 0x80;
     }
-    /* Handles a single filter, LZMA2 (0x21) with its one-byte property; others are rare. */
+    /* Handle only a single LZMA2 filter (0x21) with its one-byte property; other filters are rare.
+     */
     if (at + 3 > bytes || (flags & 3) != 0 || head[at] != 0x21) {
         return unknown_window_bytes;
     }

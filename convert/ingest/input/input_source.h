@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 enum {
-    /* Bytes read to recognize a compression and the memory of its decoder. */
+    /* Bytes read to recognize the compression and to determine the memory of its decoder. */
     SLC_INPUT_HEAD_BYTES = 64,
-    /* Bytes of one read: enough for the sequential rate of any drive. */
+    /* Bytes per read, enough for the full sequential rate of any drive. */
     SLC_INPUT_READ_BYTES = 256 << 10
 };
 
@@ -64,12 +64,13 @@ enum slc_compression slc_compression_detect(const unsigned char *head, size_t by
 uint64_t
 slc_compression_window(enum slc_compression compression, const unsigned char *head, size_t bytes);
 
-/* Memory of a decoder of the stream that starts with `head`, for the memory plan. */
+/* Memory of the decoder for a stream that starts with `head`. */
 uint64_t
 slc_compression_memory(enum slc_compression compression, const unsigned char *head, size_t bytes);
 
-/* Text bytes that a file of `stored_bytes` bytes claims to hold: all of it (xz), its last part
- * modulo 2^32 (gzip) or its first part (zstd); 0: unknown. A hint only: the file may be wrong. */
+/* Text bytes that a file of `stored_bytes` bytes claims to hold: in total (xz), in its last part
+ * modulo 2^32 (gzip) or in its first part (zstd); 0: unknown. Only a hint, because the file may be
+ * wrong. */
 uint64_t slc_compression_length(const struct slc_input_source *source,
                                 enum slc_compression compression,
                                 uint64_t stored_bytes);
@@ -92,14 +93,15 @@ struct slc_input_decoder {
 };
 
 /* Allocates a decoder of `bytes` bytes, zeroed except for its first member, a struct
- * slc_input_decoder. Owns: slc_free. Returns NULL and records SLC_ERR_MEMORY without memory. */
+ * slc_input_decoder. Owns: slc_free. Returns NULL and records SLC_ERR_MEMORY if out of memory. */
 void *slc_input_decoder_create(size_t bytes,
                                struct slc_input_source *source,
                                const struct slc_input_decoder *first,
                                struct slc_error *err);
 
-/* Reads stored bytes to `data`: `held` of them, 0 at the end of the source. The end is an error if
- * `inside` names the part that it truncates (NULL: the source may end here). */
+/* Reads stored bytes into `data` and sets `held` to their number, 0 at the end of the source. If
+ * the source must not end here, `inside` names the part that an end would truncate, and the end is
+ * an error. NULL: the source may end here. */
 enum slc_status slc_input_decoder_refill(struct slc_input_decoder *decoder,
                                          const char *inside,
                                          struct slc_error *err) SLC_NODISCARD;
@@ -136,7 +138,8 @@ enum slc_status slc_input_lz4_open(struct slc_input_source *source,
 enum slc_status
 slc_input_damaged(const struct slc_input_source *source, const char *reason, struct slc_error *err);
 
-/* Records that a later part has a larger window than the first, for which no memory was planned. */
+/* Fails because a later part has a larger window than the first part, for which memory was planned.
+ */
 enum slc_status slc_input_too_wide(const struct slc_input_source *source,
                                    enum slc_compression compression,
                                    struct slc_error *err);

@@ -1,6 +1,7 @@
 /*
  * xz through liblzma, which verifies every block, rejects anything but a stream after a stream, and
- * limits its memory: each block may need a dictionary of up to 4 GiB, independent of the first one.
+ * limits its memory: each block may need a dictionary of up to 4 GiB, independently of the first
+ * block.
  */
 #include "convert/ingest/input/input_source.h"
 

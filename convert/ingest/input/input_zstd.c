@@ -1,10 +1,10 @@
 /*
- * zstd through libzstd, with a limit of the window: each frame may need another window than the
- * first. Frames follow one another, skippable ones among them; anything else after a frame is
- * rejected.
+ * zstd through libzstd, with a limit of the window, because a later frame may need a larger window
+ * than the first. A file consists of consecutive frames, including skippable frames; anything else
+ * after a frame is rejected.
  *
- * libzstd does not report the output of a call that fails. It is therefore called with one block at
- * a time, so that the output of earlier blocks has been delivered.
+ * libzstd does not report the output of a call that fails. Therefore each call gets only one block,
+ * so that the output of earlier blocks has already been delivered.
  */
 #include "convert/ingest/input/input_source.h"
 

@@ -1,6 +1,6 @@
 /*
- * Row source of a conversion. It delivers its input in order, in pieces of whole rows, which
- * several parsers turn into coordinates and values. All later steps (threads, index checks,
+ * Row source of a conversion. It delivers its input in order, in pieces of whole rows. Several
+ * parsers turn the pieces into coordinates and values. All later steps (threads, index checks,
  * duplicates, commits) are the same for text and binary files.
  *
  * Pieces are counted in bytes of rows and in *lines*: lines of text, or nonzeros of a binary file.
@@ -20,16 +20,17 @@
  * row. */
 struct slc_text_header {
     enum slc_dialect dialect;
-    unsigned order; /* 0: neither a header nor a row, only comments or nothing */
+    unsigned order; /* 0: the input has neither a header nor a row */
     bool has_dims;
     uint64_t dims[SLC_MAX_ORDER];
     bool has_nnz;
-    uint64_t nnz;        /* rows declared */
-    int index_base;      /* 0 or 1 if stated by the header, else -1 */
-    bool ambiguous_base; /* the dialect exists in both bases: only an index 0 or the user decides */
-    bool has_values;     /* false: Matrix Market `pattern`, every value is 1 */
-    int symmetry;        /* Matrix Market: 0 general, 1 symmetric, -1 skew-symmetric */
-    char comment[3];     /* characters that start a comment line, e.g. "#", "%", "/" (as "//") */
+    uint64_t nnz;   /* rows declared */
+    int index_base; /* 0 or 1 if stated by the header, otherwise -1 */
+    /* The dialect exists in both bases; only an index 0 or the user determines the base. */
+    bool ambiguous_base;
+    bool has_values;       /* false: Matrix Market `pattern`, every value is 1 */
+    int symmetry;          /* Matrix Market: 0 general, 1 symmetric, -1 skew-symmetric */
+    char comment[3];       /* characters that start a comment line, e.g. "#", "%", "/" (as "//") */
     uint64_t header_bytes; /* rows start here */
     uint64_t header_lines;
 };
@@ -58,8 +59,8 @@ static inline void slc_text_rows_clear(struct slc_text_rows *rows)
 enum {
     /*
      * Bytes of one piece, the unit of work of a parser: the smallest capacity that slc_input_next
-     * accepts. A parser needs milliseconds for it, so the queue's lock is acquired a few hundred
-     * times a second; larger pieces would only fall out of the cache.
+     * accepts. A parser needs a few milliseconds per piece, so the queue's lock is acquired only a
+     * few hundred times per second. Larger pieces would not fit the cache.
      */
     SLC_PIECE_BYTES = 2 * SLC_LINE_BYTES_MAX
 };
@@ -78,7 +79,7 @@ struct slc_mark {
     bool set;
     uint64_t sequence; /* of the piece */
     uint64_t line;
-    uint64_t column; /* of text, else 0 */
+    uint64_t column; /* column in the text; 0 for binary files */
     unsigned mode;
     uint64_t index; /* as written */
 };
@@ -130,7 +131,8 @@ struct slc_row_source {
     const struct slc_row_source_ops *ops;
     const char *name;                     /* for messages */
     const struct slc_text_header *header; /* known properties of all rows */
-    uint64_t sampled_bytes; /* row bytes, readable at any offset; 0: sequential reads only */
+    /* Bytes of rows if they can be read at any offset; 0: sequential reads only. */
+    uint64_t sampled_bytes;
 };
 
 /* Accepts NULL. */
@@ -150,9 +152,9 @@ slc_row_source_next(struct slc_row_source *source, struct slc_piece *piece, stru
 }
 
 /*
- * Advances to byte `offset` of the input, `lines` lines into it, where a piece must have ended.
- * Data read on the way goes into the piece. *there is false if no piece ends there. Errors: as
- * slc_input_next.
+ * Advances to byte `offset` of the input, which is after `lines` lines and where an earlier run
+ * ended a piece. The piece's buffer is scratch for data read on the way. *there is false if no
+ * piece ends there. Errors: as slc_input_next.
  */
 static inline SLC_NODISCARD enum slc_status slc_row_source_go_to(struct slc_row_source *source,
                                                                  uint64_t offset,
@@ -166,8 +168,8 @@ static inline SLC_NODISCARD enum slc_status slc_row_source_go_to(struct slc_row_
 
 /*
  * Parses rows of a piece from byte *position until the piece ends or `rows` is full, and advances
- * *position past them. Threads: any. Errors: SLC_ERR_INPUT with the place; `rows` then holds the
- * rows before it.
+ * *position past them. Threads: any. Errors: SLC_ERR_INPUT with the position of the faulty row;
+ * `rows` then holds the rows before the faulty row.
  */
 static inline SLC_NODISCARD enum slc_status
 slc_row_source_parse(const struct slc_row_source *source,
@@ -179,8 +181,8 @@ slc_row_source_parse(const struct slc_row_source *source,
     return source->ops->parse(source, piece, position, rows, err);
 }
 
-/* Completes a mark whose line is set: finds the index of `mode` in the last line of bytes [begin,
- * end) of the piece. */
+/* Completes a mark whose line is set: finds the index of mode `mode` in the last line of bytes
+ * [begin, end) of the piece. */
 static inline void slc_row_source_place(const struct slc_row_source *source,
                                         const struct slc_piece *piece,
                                         size_t begin,

@@ -1,4 +1,4 @@
-/* Temporary file without a name. */
+/* A temporary file that is unlinked after it is opened. */
 #include "convert/ingest/input/spool.h"
 
 #include "base/memory/checked.h"
@@ -17,7 +17,7 @@ struct slc_spool {
     uint64_t max_bytes;
 };
 
-/* "FOLDER/NAME.spool", for an output NAME. NULL without memory. */
+/* "FOLDER/NAME.spool" for an output called NAME; NULL if out of memory. */
 static char *spool_path(const struct slc_spool_options *options)
 {
     const char *output = options->output ? options->output : "sluice";
@@ -46,8 +46,8 @@ static char *spool_path(const struct slc_spool_options *options)
     return path;
 }
 
-/* Creates the file. An existing file of that name is a leftover of a killed run, so two attempts
- * suffice. */
+/* Creates the file. An existing file with this name was left by a killed run and is removed, so two
+ * attempts suffice. */
 static int open_new(const struct slc_files *files, const char *path)
 {
     int fd = -EEXIST;

@@ -29,8 +29,8 @@ enum slc_status slc_spool_append(struct slc_spool *spool,
                                  uint64_t bytes,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* slc_spool_append in two steps: reserve `bytes` bytes at *at, then write them. Threads: one at a
- * time reserves; any number write concurrently. */
+/* Append in two steps: the first reserves `bytes` bytes at *at, the second writes them. Threads:
+ * one at a time reserves; any number write concurrently. */
 enum slc_status slc_spool_reserve(struct slc_spool *spool,
                                   uint64_t bytes,
                                   uint64_t *at,

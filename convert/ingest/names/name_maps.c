@@ -12,7 +12,8 @@
 
 enum { PIECE_BYTES = 2 * SLC_LINE_BYTES_MAX };
 
-/* Parses the mode, from 1, at the beginning of `text`; *rest follows it. 0: not a valid mode. */
+/* Parses the mode, from 1, at the beginning of `text`; *rest is the text after it. Returns 0 if
+ * there is no valid mode. */
 static unsigned read_mode(const char *text, const char **rest)
 {
     unsigned long mode = 0;
@@ -24,8 +25,8 @@ static unsigned read_mode(const char *text, const char **rest)
     return mode <= SLC_MAX_ORDER ? (unsigned)mode : 0;
 }
 
-/* Whether NAME is mode-K-TITLE.map or mode-K.map, optionally followed by the suffix of a
- * compression. Returns the mode from 1 and the place of the title, else 0. */
+/* If NAME is mode-K-TITLE.map or mode-K.map, optionally followed by the suffix of a compression,
+ * returns mode K, from 1, and the position of the title; otherwise returns 0. */
 static unsigned is_map(const char *name, const char **title, size_t *title_bytes)
 {
     const char *end = strstr(name, ".map");
@@ -55,7 +56,7 @@ static enum slc_status look_at(struct slc_name_maps *maps, unsigned mode, struct
 
     SLC_TRY(slc_input_open(maps->files, maps->path[mode], &input, err));
     slc_input_info(input, &info);
-    /* Each byte may be a name; a compressed byte may be some dozen. */
+    /* Each byte may be a name, and a compressed byte may be a dozen names. */
     uint64_t names_most = (info.seekable ? 1 : 16) * info.stored_bytes;
     maps->memory_bytes = slc_max_u64(
         maps->memory_bytes, info.memory_bytes + slc_buffer_footprint(PIECE_BYTES, SLC_PAGES_SMALL) +
@@ -177,7 +178,7 @@ slc_name_maps_check_order(const struct slc_name_maps *maps, unsigned order, stru
 /* A map being read. */
 struct reading {
     const char *path;
-    uint64_t line;  /* of the last name, from 1 */
+    uint64_t line;  /* line of the last name, from 1 */
     uint64_t count; /* expected number of names */
     unsigned mode;
     struct slc_names *old; /* names of the store; NULL: none */

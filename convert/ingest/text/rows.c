@@ -5,8 +5,8 @@
  * valid from invalid; diagnose() reads an invalid line again and names its first fault. The loop
  * over nonzeros therefore has no messages, columns or field counts.
  *
- * Cost: about 2 ns per number; one more pass over the coordinates, still in the cache, for their
- * ranges.
+ * Cost: about 2 ns per number, plus a pass over the coordinates, while they are in the cache, to
+ * update their ranges.
  */
 #include "convert/ingest/text/text_scan.h"
 
@@ -19,7 +19,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The start of the next line if only blanks are left on this one, else NULL. */
+/* The start of the next line if the rest of this line is blank, otherwise NULL. */
 static inline const char *end_line(const char *p, const char *end)
 {
     p = slc_skip_blanks(p, end);
@@ -78,7 +78,8 @@ static inline const char *parse_row(const struct slc_text_header *header,
     return p ? end_line(p, end) : NULL;
 }
 
-/* The line after an empty line or a comment at `p` (blanks skipped); NULL if it is neither. */
+/* If the line at `p` (blanks skipped) is empty or a comment, returns the start of the next line,
+ * otherwise NULL. */
 static const char *
 skip_line_without_row(const struct slc_text_header *header, const char *p, const char *end)
 {
@@ -88,7 +89,7 @@ skip_line_without_row(const struct slc_text_header *header, const char *p, const
     return end_line(p, end);
 }
 
-/* Reports why `field` is not an index, at its column; SLC_OK if it is one. */
+/* Reports why `field` is not an index, with its column; SLC_OK if it is an index. */
 static enum slc_status
 diagnose_index(const struct slc_text_field *field, unsigned mode, struct slc_error *err)
 {
@@ -122,7 +123,7 @@ diagnose_index(const struct slc_text_field *field, unsigned mode, struct slc_err
     return slc_fail(err, SLC_ERR_INPUT, "expected an index of mode %u, found %s", mode + 1, quoted);
 }
 
-/* Reports why `field` is not a value; SLC_OK if it is one. */
+/* Reports why `field` is not a value; SLC_OK if it is a value. */
 static enum slc_status diagnose_value(const struct slc_text_field *field, struct slc_error *err)
 {
     char quoted[SLC_QUOTE_BYTES];
@@ -198,7 +199,7 @@ static enum slc_status diagnose(const struct slc_text_header *header,
     return status;
 }
 
-/* Widens the ranges by entries first .. count-1. */
+/* Extends the ranges to include entries first .. count-1. */
 static void update_ranges(struct slc_text_rows *rows, unsigned order, uint32_t first)
 {
     for (unsigned m = 0; m < order; m++) {

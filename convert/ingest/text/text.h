@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 /*
- * Recognizes the dialect and reads the header from the first `bytes` bytes of the input, which are
- * the whole input if `complete`. `forced`: the user's choice, or SLC_DIALECT_AUTO. Errors:
- * SLC_ERR_INPUT with line and column (the caller adds the file).
+ * Recognizes the dialect and reads the header from the first `bytes` bytes of the input.
+ * `complete`: these bytes are the whole input. `forced`: the user's choice, or SLC_DIALECT_AUTO.
+ * Errors: SLC_ERR_INPUT with line and column (the caller adds the file).
  */
 enum slc_status slc_text_sniff(const char *text,
                                size_t bytes,

@@ -25,7 +25,7 @@ struct cursor {
     bool complete;        /* the text is the whole input */
     const char *comment;  /* characters that start a comment */
     const char *next;     /* next unread line */
-    uint64_t line_number; /* of `line` */
+    uint64_t line_number; /* number of `line` */
     struct slc_text_line line;
     bool extended_frostt; /* a comment with its magic words was found */
 };
@@ -73,7 +73,7 @@ static enum slc_status need_content(struct cursor *c, const char *what, struct s
     return SLC_ERR_INPUT;
 }
 
-/* Parses a whole number of a header from *p on. */
+/* Parses a whole number of a header, starting at *p. */
 static enum slc_status header_number(struct cursor *c,
                                      const char **p,
                                      const char *what,
@@ -140,7 +140,7 @@ read_nnz(struct cursor *c, const char **p, struct slc_text_header *h, struct slc
     return header_number(c, p, "the number of entries", 0, &h->nnz, err);
 }
 
-/* Reads the lines "N" (the current one) and "dims". */
+/* Reads the lines "N" (the current line) and "dims". */
 static enum slc_status
 read_order_and_dims(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 {
@@ -340,7 +340,8 @@ read_banner(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
     SLC_TRY(banner_word(c, &p, "object", objects, 2, &object, err));
     SLC_TRY(banner_word(c, &p, "format", formats, 1, &format, err));
     SLC_TRY(banner_word(c, &p, "field", fields, 3, &field, err));
-    /* Symmetry of a tensor has several meanings; taco's files are always general. */
+    /* For tensors, only "general" is supported, because symmetry has several meanings there. Files
+     * of taco are always general. */
     SLC_TRY(banner_word(c, &p, "symmetry", symmetries, object == 0 ? 3 : 1, &symmetry, err));
     SLC_TRY(end_of_header_line(c, p, err));
     h->dialect = object == 0 ? SLC_DIALECT_MATRIXMARKET : SLC_DIALECT_TACO;

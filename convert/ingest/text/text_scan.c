@@ -1,4 +1,5 @@
-/* Lines and fields of a text tensor. Cold code: the row parser has its own loop over valid rows. */
+/* Lines and fields of a text tensor. Not performance-critical: the row parser has its own loop over
+ * valid rows. */
 #include "convert/ingest/text/text_scan.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Lines and fields of a text tensor, shared by the dialect recognition and the row parser. Blanks
- * are spaces and tabs; a line ends with LF or CR LF, and the last one may lack its end. */
+/* Lines and fields of a text tensor, shared by the dialect recognition and the row parser.
+ * Blanks are spaces and tabs; a line ends with LF or CR LF, and the last line may lack its end. */
 #ifndef SLC_CONVERT_TEXT_SCAN_H
 #define SLC_CONVERT_TEXT_SCAN_H
 
@@ -31,22 +31,22 @@ struct slc_text_field {
     const char *end;
 };
 
-/* Finds the next field from *p on and advances *p past it; false at the end of the line. */
+/* Finds the next field, starting at *p, and advances *p past it; false at the end of the line. */
 bool slc_text_field_next(const char **p, const char *line_end, struct slc_text_field *field);
 
 /* Number of fields from `p` to the end of the line. */
 uint64_t slc_text_field_count(const char *p, const char *line_end);
 
-/* Whether the line at `p`, blanks skipped, is a comment in a dialect with these characters. */
+/* True if the line at `p`, after skipping blanks, starts with the comment characters `comment`. */
 bool slc_text_is_comment(const char *comment, const char *p, const char *end);
 
-/* Whether the field equals `word` (lower case), ignoring case. */
+/* True if the field equals `word` (lower case), ignoring case. */
 bool slc_text_field_is(const struct slc_text_field *field, const char *word);
 
 enum { SLC_QUOTE_BYTES = 128 };
 
-/* The field in single quotes for a message: at most 24 bytes; bytes that are not ASCII text as
- * \xNN. */
+/* The field in single quotes for a message, cut after 24 bytes; bytes that are not ASCII text are
+ * written as \xNN. */
 const char *slc_text_quote(char quoted[SLC_QUOTE_BYTES], const struct slc_text_field *field);
 
 #endif

@@ -66,7 +66,7 @@ static void text_place(const struct slc_row_source *source,
 {
     const char *text = piece->buffer.data;
     size_t line_end = text[end - 1] == '\n' ? end - 1 : end;
-    /* Not before `begin`: a byte order mark before the first line is not part of it. */
+    /* Do not search before `begin`: a byte order mark is not part of the first line. */
     const char *newline = memrchr(text + begin, '\n', line_end - begin);
     size_t line_start = newline ? (size_t)(newline - text) + 1 : begin;
 
