@@ -104,7 +104,7 @@ const struct slc_backend_ops *slc_cpu_backend_ops(void)
 
 /* A backend and the structs it points to. */
 struct memory {
-    struct slc_cpu_backend cpu; /* first: the engine's handle */
+    struct slc_cpu_backend cpu; /* must be the first member: it is the engine's handle */
     struct slc_replica replica;
 };
 
@@ -112,7 +112,10 @@ enum slc_status slc_cpu_backend_create(struct slc_backend **backend, struct slc_
 {
     struct memory *memory;
     struct slc_buffer own;
-    /* Mapped pages instead of malloc: the workers' states and the row of ones are aligned. */
+    /*
+     * Maps pages instead of calling malloc, so that the workers' states and the row of ones are
+     * aligned.
+     */
 
     SLC_TRY(slc_buffer_create(&own, sizeof *memory, SLC_PAGES_SMALL, err));
     memory = own.data;

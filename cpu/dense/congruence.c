@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows per call of BLAS, whose counts are ints. */
+/* Rows per BLAS call, because BLAS counts are of type int. */
 enum { PANEL_ROWS = 1 << 20 };
 
 uint64_t slc_congruence_memory_bytes(uint32_t rank)
@@ -90,7 +90,7 @@ void slc_congruence_add(struct slc_congruence *congruence,
     congruence->modes++;
 }
 
-/* 1 for equal weights, tending to 0 the more they differ. */
+/* Returns 1 for equal weights and approaches 0 the more they differ. */
 static double weight_similarity(double one, double two)
 {
     const double most = fmax(fabs(one), fabs(two));
@@ -134,13 +134,15 @@ enum slc_status slc_congruence_score(struct slc_congruence *congruence,
     return status;
 }
 
-/* State of the Hungarian method. Rows and columns are 1-based; column 0: the row being assigned. */
+/*
+ * State of the Hungarian method. Rows and columns are 1-based; owner[0] is the row being assigned.
+ */
 struct assignment {
     uint32_t size;
     const double *gains;
     double *row_price, *column_price;
-    double *slack;    /* per column: smallest reduced cost over the rows of the tree */
-    uint32_t *owner;  /* per column: its row; 0: none */
+    double *slack;    /* per column: smallest reduced cost over the rows of the search tree */
+    uint32_t *owner;  /* per column: the row assigned to it, 0 if none */
     uint32_t *before; /* per column: the previous column on the path */
     bool *reached;
 };
@@ -171,7 +173,7 @@ static uint32_t relax_columns(struct assignment *work, uint32_t from, double *st
     return best;
 }
 
-/* Assigns `row`, moving other rows along the cheapest path. */
+/* Assigns `row` to a column, moving other rows along the cheapest path. */
 static void assign_row(struct assignment *work, uint32_t row)
 {
     uint32_t at = 0;

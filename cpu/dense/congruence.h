@@ -39,11 +39,12 @@ void slc_congruence_add(struct slc_congruence *congruence,
 /*
  * Computes the factor match score after all modes have been added.
  * Math: the mean over components r of c(r, p(r)), where c(r, s) is the product over modes of
- * |cos(a_r, b_s)| times 1 - |la - lb| / max(la, lb) of their weights, la = lambda_one[r] times the
- * norms of its columns, and p is the assignment with the largest mean, found exactly by the
- * Hungarian method ([Kuhn1955]; shortest augmenting paths as in [Jonker1987]). A zero component
- * matches nothing. 1: the models are equal except for order and signs. Shapes: match[rank], or
- * NULL, receives p. Cost: rank^3. Errors: SLC_ERR_MEMORY; *score is then unchanged.
+ * |cos(a_r, b_s)| times 1 - |la - lb| / max(la, lb) of their weights. la is lambda_one[r] times the
+ * norms of the columns of component r, and lb is the same for component s of the other model. p is
+ * the assignment with the largest mean, found exactly by the Hungarian method ([Kuhn1955]; shortest
+ * augmenting paths as in [Jonker1987]). A zero component matches nothing. A score of 1 means that
+ * the models are equal except for order and signs. Shapes: match[rank], or NULL, receives p. Cost:
+ * rank^3. Errors: SLC_ERR_MEMORY; *score is then unchanged.
  */
 enum slc_status slc_congruence_score(struct slc_congruence *congruence,
                                      const double *lambda_one,
@@ -53,8 +54,9 @@ enum slc_status slc_congruence_score(struct slc_congruence *congruence,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Finds the assignment of columns to rows with the largest sum: match[row] is a column, each used
- * once. Shapes: `gains` size x size, row-major, finite. Errors: SLC_ERR_MEMORY.
+ * Finds the assignment of columns to rows with the largest sum: match[row] is the column assigned
+ * to a row, and each column is used once. Shapes: `gains` size x size, row-major, finite. Errors:
+ * SLC_ERR_MEMORY.
  */
 enum slc_status slc_assignment(uint32_t size,
                                const double *gains,

@@ -16,14 +16,15 @@
 #include <cblas.h>
 
 /*
- * OpenBLAS's handler before a fork: ends its threads. Weak, because the OpenBLAS of a system may be
- * exchanged for one without it.
+ * OpenBLAS's fork handler, which ends its threads. Weak, because the system may replace OpenBLAS
+ * with a BLAS that lacks this function.
  */
 extern int blas_thread_shutdown_(void) __attribute__((weak));
 
 /*
- * Workers call BLAS concurrently, so BLAS itself must stay on the calling thread. If it already
- * does, it is not set again: that would restart the threads that slc_dense_end_blas_threads ended.
+ * Workers call BLAS concurrently, so BLAS itself must use only the calling thread. If it already
+ * does, the number of threads is not set again: setting it would restart the threads that
+ * slc_dense_end_blas_threads ended.
  */
 static void limit_blas_threads(void)
 {
@@ -40,13 +41,16 @@ void slc_dense_end_blas_threads(void)
     }
 }
 
-/* OpenBLAS 0.3.21 on x86-64 requests 128 MiB, a page and a header, by mmap and then by malloc. */
+/*
+ * OpenBLAS 0.3.21 on x86-64 requests 128 MiB plus a page and a header, first with mmap, then with
+ * malloc.
+ */
 static const uint64_t blas_buffer_bytes = UINT64_C(129) << 20;
 
 /*
  * OpenBLAS allocates a buffer for each thread at its first call and keeps it; if the allocation
- * fails, it retries forever. So check first that all buffers fit into the address space, also if
- * the system does not overcommit memory.
+ * fails, it retries forever. Therefore check first that all buffers fit into the address space. The
+ * check reserves no memory, so it also works on systems that do not overcommit.
  */
 static enum slc_status check_blas_memory(unsigned workers, struct slc_error *err)
 {
@@ -115,14 +119,14 @@ uint64_t slc_panel_rows(uint32_t cols)
     return slc_min_u64(SLC_PANEL_ELEMENTS / cols, SLC_PANEL_ROWS);
 }
 
-/* Elements of the three areas; areas_of returns false on overflow. */
+/* Numbers of elements of the three areas of the scratch. areas_of returns false on overflow. */
 struct areas {
     uint64_t grams, columns, panel, total;
 };
 
 static bool areas_of(unsigned workers, uint32_t rank_max, uint64_t rows_max, struct areas *areas)
 {
-    /* Blocks of rows have the width of whole vectors. */
+    /* Blocks of rows are padded to whole vectors. */
     const uint64_t width = slc_block_width(rank_max);
     const uint64_t square = width * width;
     const uint64_t groups = slc_min_u64(slc_div_up_u64(rows_max, SLC_GRAM_ROWS), SLC_DENSE_GROUPS);
@@ -136,7 +140,10 @@ static bool areas_of(unsigned workers, uint32_t rank_max, uint64_t rows_max, str
     }
     areas->grams = slc_max_u64(square, slc_min_u64(SLC_GRAM_ELEMENTS, groups * square));
     areas->columns = SLC_COLUMN_ELEMENTS * width;
-    /* A panel with fewer columns never has more elements, and none has more than the matrix. */
+    /*
+     * A matrix with fewer columns never needs a larger panel, and no panel is larger than the
+     * matrix.
+     */
     areas->panel = slc_min_u64((uint64_t)SLC_PANEL_ROWS * rank_max, SLC_PANEL_ELEMENTS);
     areas->panel = slc_min_u64(areas->panel, all_rows);
     /* Panels start on cache lines, like the other areas. */

@@ -16,9 +16,9 @@
 
 /*
  * Ends the threads that OpenBLAS starts when it is loaded, one per additional processor. Nothing
- * here uses them, and while waiting for work each one spins for some 50 ms. For programs that own
- * their process: in a library these threads belong to the caller. Call it before other threads use
- * BLAS.
+ * here uses them, and while waiting for work each one spins for about 50 ms. Only for programs that
+ * own their process: a program that links the library owns these threads itself. Call it before
+ * other threads use BLAS.
  */
 void slc_dense_end_blas_threads(void);
 
@@ -29,8 +29,8 @@ const char *slc_dense_library(void);
 struct slc_dense;
 
 /*
- * Owns: slc_dense_destroy, which accepts NULL. Errors: SLC_ERR_MEMORY, also if there is no address
- * space for the buffers of BLAS, 128 MiB per thread, which are hardly touched.
+ * Owns: slc_dense_destroy, which accepts NULL. Errors: SLC_ERR_MEMORY, also if the address space
+ * cannot hold the buffers of BLAS. They have 128 MiB per thread, of which little is ever touched.
  */
 enum slc_status slc_dense_create(unsigned workers,
                                  uint32_t rank_max,
@@ -57,10 +57,10 @@ uint64_t slc_solver_memory_bytes(uint32_t rank);
 /*
  * Prepares solving X = M D V^-1 E, where V is symmetric positive semi-definite (R x R, not changed)
  * and D and E are the diagonal matrices of the positive numbers left[R] and right[R]. Uses the
- * Cholesky factorization of V. If V is singular to working precision (reciprocal condition below R
- * * 2^-52), uses the pseudo-inverse from the eigenvalues above R * 2^-52 times the largest and sets
- * solver->singular. V = 0 yields the zero pseudo-inverse. Errors: SLC_ERR_NUMERIC if V contains a
- * NaN or infinity.
+ * Cholesky factorization of V. If V is singular to working precision (reciprocal condition number
+ * below R * 2^-52), uses the pseudo-inverse from the eigenvalues above R * 2^-52 times the largest
+ * and sets solver->singular. V = 0 yields the zero pseudo-inverse. Errors: SLC_ERR_NUMERIC if V
+ * contains a NaN or infinity.
  */
 enum slc_status slc_dense_factorize(struct slc_dense *dense,
                                     const double *gram,
@@ -70,10 +70,11 @@ enum slc_status slc_dense_factorize(struct slc_dense *dense,
                                     struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Computes factor = MTTKRP D V^-1 E and its sums in one sweep. `mttkrp` and `factor` have the same
- * shape and type and must be different matrices.
- * Accuracy: by substitution, so each row is the exact solution for a V changed by a few times R *
- * 2^-53, whatever its condition; it is then rounded to the factor's type.
+ * Computes factor = MTTKRP D V^-1 E and the sums of the factor in one sweep. `mttkrp` and `factor`
+ * have the same shape and type and must be different matrices.
+ * Accuracy: rows are solved by substitution, so each row is the exact solution for a V perturbed by
+ * a few times R * 2^-53, independent of the condition of V. The row is then rounded to the factor's
+ * type.
  * Order: the same bits for any number of workers; instruction sets differ in the last bits. Cost:
  * 3/2 rows * R^2 multiply-adds; up to rank 64 one read of M and one write of X.
  */
@@ -85,10 +86,11 @@ enum slc_status slc_dense_update(struct slc_dense *dense,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
- * slc_dense_update in two steps, for rows that are solved range by range: workers of the caller's
- * team solve rows [begin, end); after all rows are solved, their sums are computed. Order: rows and
- * sums have the same bits as those of slc_dense_update, except for singular V and ranks above 64,
- * where the bits of a row depend on the start of its range.
+ * slc_dense_update in two steps, for rows that are solved range by range: slc_dense_update_rows
+ * solves rows [begin, end) on a worker of the caller's team; after all rows are solved,
+ * slc_dense_update_sums computes their sums. Order: rows and sums have the same bits as those of
+ * slc_dense_update, except for singular V and ranks above 64, where the bits of a row depend on the
+ * start of its range.
  */
 enum slc_status slc_dense_update_rows(struct slc_dense *dense,
                                       const struct slc_solver *solver,
@@ -106,9 +108,9 @@ enum slc_status slc_dense_update_sums(struct slc_dense *dense,
                                       struct slc_error *err) SLC_NODISCARD;
 
 /*
- * slc_dense_update_rows with the sums over these rows, except the Gram matrix, for factors whose
- * rows have several owners. Stores slc_dense_columns_elements(rank) numbers in `columns` for
- * slc_dense_columns_join.
+ * Like slc_dense_update_rows, but also computes the sums over these rows, except the Gram matrix.
+ * For factors whose rows have several owners. Stores slc_dense_columns_elements(rank) numbers in
+ * `columns` for slc_dense_columns_join.
  */
 enum slc_status slc_dense_update_part(struct slc_dense *dense,
                                       const struct slc_solver *solver,
@@ -119,7 +121,10 @@ enum slc_status slc_dense_update_part(struct slc_dense *dense,
                                       unsigned worker,
                                       double *columns,
                                       struct slc_error *err) SLC_NODISCARD;
-/* Numbers between the `columns` of consecutive calls; the first must be aligned to a cache line. */
+/*
+ * Distance in numbers between the `columns` of consecutive calls. The first `columns` must be
+ * aligned to a cache line.
+ */
 uint64_t slc_dense_columns_elements(uint32_t rank);
 /* Computes sums->largest and sums->inner from the contiguous `columns` of `count` calls. */
 void slc_dense_columns_join(uint32_t rank,
@@ -132,7 +137,10 @@ enum slc_status slc_dense_update_gram(struct slc_dense *dense,
                                       double *gram,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Multiply column r by scale[r] in place: rows [begin, end) on the calling thread, and all rows. */
+/*
+ * Multiply column r by scale[r] in place: slc_dense_scale_rows does so for rows [begin, end) on the
+ * calling thread, slc_dense_scale for all rows.
+ */
 void slc_dense_scale_rows(struct slc_matrix *matrix,
                           uint64_t begin,
                           uint64_t end,
@@ -142,7 +150,10 @@ enum slc_status slc_dense_scale(struct slc_dense *dense,
                                 const double *scale,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Column 2-norms, and signs of the columns' elements of largest magnitude (+1 or -1; zero: +1). */
+/*
+ * Computes the 2-norm of each column, and the sign of its element of largest magnitude (+1 or -1;
+ * +1 if the element is zero).
+ */
 enum slc_status slc_dense_column_norms(struct slc_dense *dense,
                                        const struct slc_matrix *matrix,
                                        double *norms,

@@ -9,12 +9,13 @@
 #include <string.h>
 
 /*
- * Sums of squares above this have not lost accuracy to squares below the smallest normal number
- * (2.2e-308), for any number of rows. Components that vanish in CP-ALS do become smaller.
+ * A sum of squares above this value has not lost accuracy to squares that underflow the smallest
+ * normal number (2.2e-308), for any number of rows. Components that vanish in CP-ALS do fall below
+ * it.
  */
 #define SQUARES_LEAST 1e-270
 
-/* State of one sweep over the rows; operations leave members that they do not need empty. */
+/* State of one sweep over the rows. An operation leaves members that it does not need empty. */
 struct column_sweep {
     struct slc_dense *dense;
     struct slc_matrix *matrix;  /* written to */
@@ -71,8 +72,8 @@ enum slc_status slc_dense_scale(struct slc_dense *dense,
 }
 
 /*
- * Sums of squares and the element of largest magnitude (the first of equals), per group. With
- * `scale`, of the elements divided by it.
+ * Computes, per group, the sums of squares and the elements of largest magnitude (the first of
+ * several equal ones). If `scale` is set, the elements are divided by it first.
  */
 static void norm_groups(void *context, uint64_t first, uint64_t last, unsigned worker)
 {

@@ -1,6 +1,6 @@
 /*
- * Gram matrices on their own: of initial factors, and of ranks above those of dense_update.c's
- * blocks.
+ * Gram matrices computed separately from updates: for initial factors, and for ranks too high for
+ * the blocks of dense_update.c.
  *
  * The upper triangle is divided into blocks of 128 x 128 columns. A unit of work is one block over
  * one group of rows, so that high ranks, for which only few partial matrices fit, still occupy all
@@ -18,7 +18,7 @@ struct gram_sweep {
     const struct slc_matrix *matrix;
     double *gram; /* result */
     struct slc_row_cut cut;
-    uint64_t blocks; /* along one side */
+    uint64_t blocks; /* number of blocks along one side of the matrix */
     uint64_t pairs;  /* pairs of blocks in the upper triangle */
 };
 
@@ -134,7 +134,8 @@ enum slc_status slc_dense_gram(struct slc_dense *dense,
     sweep.pairs = sweep.blocks * (sweep.blocks + 1) / 2;
     SLC_TRY(
         slc_team_for(dense->workers, sweep.cut.groups * sweep.pairs, 1, gram_pieces, &sweep, err));
-    if (rank < SLC_GRAM_BLOCK / 2) { /* takes microseconds: not worth waking the other workers */
+    if (rank <
+        SLC_GRAM_BLOCK / 2) { /* needs only microseconds: not worth waking the other workers */
         add_groups(&sweep, 0, rank, 0);
         return SLC_OK;
     }

@@ -3,9 +3,9 @@
  *
  * V = L L^T (LAPACK dpotrf), so X = M D V^-1 E solves X (E^-1 L) (D^-1 L)^T = M: the scales D and E
  * are part of two copies of L and cost nothing per row. If the reciprocal condition number shows
- * that V is singular to working precision, X = M D V^+ E with the pseudo-inverse from the
- * significant eigenvalues. LAPACK is called through its column-major interfaces, which allocate no
- * memory: V is symmetric, and L row-major is L^T column-major.
+ * that V is singular to working precision, X = M D V^+ E is computed with the pseudo-inverse from
+ * the significant eigenvalues. LAPACK is called through its column-major interfaces, which allocate
+ * no memory: V is symmetric, and L row-major is L^T column-major.
  */
 #include "base/memory/checked.h"
 #include "base/memory/limits.h"
@@ -63,7 +63,10 @@ void slc_solver_destroy(struct slc_solver *solver)
     *solver = empty;
 }
 
-/* Largest column sum of magnitudes (V is symmetric: also of a row); propagates NaN and infinity. */
+/*
+ * Largest column sum of magnitudes, which is also the largest row sum because V is symmetric.
+ * Propagates NaN and infinity.
+ */
 static double one_norm(const double *gram, uint64_t rank)
 {
     double most = 0.0;
@@ -120,7 +123,10 @@ static enum slc_status pseudo_inverse(struct slc_dense *dense,
         return slc_fail(err, SLC_ERR_NUMERIC,
                         "the eigenvalues of the %u x %u Gram matrix did not converge", rank, rank);
     }
-    /* Ascending, so the significant ones are last; scaled by w^-1/2 they yield V^+ as a product. */
+    /*
+     * Eigenvalues are in ascending order, so the significant ones are last. Their eigenvectors,
+     * scaled by w^-1/2, yield V^+ as a product.
+     */
     least = (double)rank * DBL_EPSILON * values[rank - 1];
     solver->kept = 0;
     while (solver->kept < rank && values[rank - 1 - solver->kept] > least &&

@@ -2,8 +2,8 @@
  * Shared by the files of dense algebra: scratch, and the division of rows.
  * Rows are divided into panels, and ranges of whole panels into at most SLC_DENSE_GROUPS groups;
  * both depend only on the number of rows and the rank. Each group sums its panels in order and the
- * groups are added in order. A sum therefore has the same shape for any number of workers, and its
- * partial results need bounded memory for any number of rows.
+ * groups are added in order. A sum is therefore computed in the same order for any number of
+ * workers, and its partial results need bounded memory for any number of rows.
  */
 #ifndef SLC_CPU_DENSE_STATE_H
 #define SLC_CPU_DENSE_STATE_H
@@ -24,7 +24,10 @@ enum {
     SLC_PANEL_ROWS = 1024,
     /* Elements of all partial Gram matrices, 8 MiB, unless a single one is larger. */
     SLC_GRAM_ELEMENTS = 1048576,
-    /* Per column: two partial results per group; also holds eigenvalues and LAPACK's workspace. */
+    /*
+     * Elements per column: two partial results per group. The same memory holds eigenvalues and
+     * LAPACK's workspace.
+     */
     SLC_COLUMN_ELEMENTS = 2 * SLC_DENSE_GROUPS
 };
 
@@ -36,7 +39,7 @@ struct slc_dense {
     double *grams;           /* partial Gram matrices, or eigenvectors */
     double *columns;         /* SLC_COLUMN_ELEMENTS * rank_max */
     double *panels;          /* two panels per worker */
-    uint64_t panel_elements; /* of one panel */
+    uint64_t panel_elements; /* elements per panel */
 };
 
 /* Division of rows into groups of panels. */
@@ -66,7 +69,7 @@ static inline uint64_t slc_panel_end(const struct slc_row_cut *cut, uint64_t row
 /* Rows of a panel of whole rows with `cols` columns. */
 uint64_t slc_panel_rows(uint32_t cols);
 
-/* One of the worker's two panels. */
+/* Returns one of the worker's two panels. */
 static inline double *
 slc_dense_panel(const struct slc_dense *dense, unsigned worker, unsigned which)
 {

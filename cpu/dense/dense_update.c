@@ -89,7 +89,7 @@ static void multiply_block(const struct update *update, const double *m, double 
                 0.0, x, (int)update->width);
 }
 
-/* Whether a block's rows can be processed in place. */
+/* True if a block's rows can be processed in place. */
 static bool block_in_place(const struct update *update, uint64_t rows)
 {
     return update->factor->type == SLC_F64 && rows == SLC_BLOCK_ROWS &&
@@ -276,7 +276,7 @@ void slc_dense_columns_join(uint32_t rank,
     }
 }
 
-/* Adds the groups in order. */
+/* Adds the Gram matrices of the groups in order. */
 static void combine_grams(const struct update *update, double *gram)
 {
     const uint64_t rank = update->factor->cols;

@@ -1,8 +1,8 @@
 /*
  * Pseudo-inverse by a QR factorization with panels and an SVD of its triangle.
  *
- * Q is never formed: A V S^-1, computed from A itself, is the orthonormal basis needed, with no
- * more loss of accuracy than forming Q would cause.
+ * Q is never formed. The required orthonormal basis A V S^-1 is computed from A itself, which loses
+ * no more accuracy than forming Q would.
  */
 #include "cpu/dense/pseudo_inverse.h"
 
@@ -21,7 +21,8 @@ enum {
 
 struct inverse {
     uint32_t cols;
-    uint64_t height; /* of the stack: the triangle of the previous panels, and one panel */
+    /* Rows of the stack: those of the triangle of the previous panels, then those of one panel. */
+    uint64_t height;
     struct slc_buffer memory;
     double *stack;            /* height x cols, column-major */
     double *v, *v_scaled;     /* cols x cols: V S^-1 row-major, and S^-1 V^T */
@@ -102,7 +103,10 @@ compute_triangle(struct inverse *work, const struct slc_matrix *matrix, struct s
     return SLC_OK;
 }
 
-/* Computes V S^-1 and S^-1 V^T of T; *independent: number of significant singular values. */
+/*
+ * Computes V S^-1 and S^-1 V^T of T, and sets *independent to the number of significant singular
+ * values.
+ */
 static enum slc_status
 compute_svd(struct inverse *work, uint64_t rows, uint32_t *independent, struct slc_error *err)
 {

@@ -11,8 +11,8 @@
  * Replaces A by the transpose of its pseudo-inverse A^+, and sets *independent to its numerical
  * rank.
  * Math: A = Q T by Householder reflections, panel by panel; T = U S V^T; (A^+)^T = A V S^-2 V^T,
- * where singular values up to max(rows, columns) * 2^-52 times the largest are omitted. Relative to
- * the largest element the result is as accurate as A's condition times 2^-52 permits. Shapes: f64,
+ * where singular values up to max(rows, columns) * 2^-52 times the largest are omitted. The error
+ * relative to the largest element is about the condition number of A times 2^-52. Shapes: f64,
  * finite; there may be fewer rows than columns. Memory: slc_pseudo_inverse_memory_bytes. Order:
  * deterministic. Cost: 6 rows * columns^2 flops. Errors: SLC_ERR_MEMORY; SLC_ERR_NUMERIC if the
  * singular values do not converge or are not finite. The matrix is then unchanged.

@@ -8,7 +8,7 @@
 
 enum {
     CHUNK_NNZ = 4 * SLC_GROUP_NNZ,
-    /* Elements of P and Q of a batch: what fits an L2 cache together with G's columns. */
+    /* Elements of P and Q per batch: they fit an L2 cache together with the columns of G. */
     BATCH_ELEMENTS = 1 << 15,
     BATCH_LEAST = 8
 };

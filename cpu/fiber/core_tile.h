@@ -20,7 +20,7 @@ uint64_t slc_core_elements(unsigned order, uint32_t rank);
 uint64_t slc_core_scratch_elements(unsigned order, uint32_t rank);
 
 /*
- * Adds the tile's part to `core`, R^N numbers, the last mode's index fastest.
+ * Adds the tile's part to `core`, which has R^N numbers with the last mode's index varying fastest.
  * Math: nonzeros are processed in batches. A row of P is x times the Kronecker product of the rows
  * of the first half of the modes, a row of Q that of the other modes; then G += P^T Q, which is
  * nearly all of the work and runs at the speed of BLAS.

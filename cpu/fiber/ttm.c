@@ -1,7 +1,7 @@
 /*
- * TTM with the kernels of MTTKRP: a run of a fiber without other factors is summed as in an MTTKRP
- * of order 2, and a nonzero is added to its row as in one with a single factor. Rank 1 has its own
- * kernels there, with dot products over runs.
+ * TTM with the kernels of MTTKRP. A run of a fiber is summed as in an MTTKRP of order 2, because no
+ * other factors are involved. A single nonzero is added to its row as in an MTTKRP with a single
+ * factor. For rank 1, MTTKRP has separate kernels that compute dot products over runs.
  */
 #include "cpu/fiber/ttm.h"
 
@@ -19,7 +19,10 @@ const char *slc_ttm_form_name(enum slc_ttm_form form)
     return form < SLC_TTM_FORMS ? names[form] : "?";
 }
 
-/* A matrix larger than half of the cache is prefetched, like factors of MTTKRP. */
+/*
+ * True if the matrix is larger than half of the cache. Its rows are then prefetched, like the
+ * factors of MTTKRP.
+ */
 static bool exceeds_cache(const struct slc_matrix *matrix)
 {
     uint64_t bytes;
@@ -28,7 +31,7 @@ static bool exceeds_cache(const struct slc_matrix *matrix)
            bytes > slc_cpu_cache_bytes() / 2;
 }
 
-/* Sizes of an output's arrays, each a multiple of a cache line, and in total. */
+/* Sizes of an output's arrays, each a multiple of a cache line, and their total. */
 struct parts {
     uint64_t rows, coords, words;
     uint64_t bytes;
@@ -42,7 +45,7 @@ static bool count_parts(const struct slc_ttm_job *job, uint64_t capacity, struct
 
     *parts = (struct parts){.bytes = 0};
     capacity = slc_div_up_u64(capacity, line_words) * line_words;
-    /* One more than a chunk, for the end of the last run. */
+    /* One word more than a chunk has nonzeros, for the end of the last run. */
     parts->words = (SLC_CHUNK_NNZ + UINT64_C(64)) * sizeof(uint32_t);
     return capacity <= UINT32_MAX &&
            slc_mul_u64(capacity * sizeof(double), job->matrix->pitch, &parts->rows) &&
@@ -204,7 +207,7 @@ static enum slc_status next_runs(const struct slc_ttm_job *job,
     return SLC_OK;
 }
 
-/* Whether the first run continues the last fiber of the output. */
+/* True if the first run continues the last fiber of the output. */
 static bool continues_last(const struct slc_tile_view *tile,
                            const struct slc_fiber_view *fibers,
                            const struct slc_ttm_output *output)

@@ -14,7 +14,7 @@
 #include <immintrin.h>
 #endif
 
-/* Buffered products: few enough to stay in the L1 cache, enough for an efficient loop. */
+/* Number of buffered products: few enough to stay in the L1 cache, enough for an efficient loop. */
 enum { COLUMN_BUFFER = 256 };
 
 typedef double column_eight __attribute__((vector_size(64), may_alias, aligned(8)));
@@ -50,7 +50,10 @@ static inline double column_tree(__m512d parts)
     return _mm_cvtsd_f64(two) + _mm_cvtsd_f64(_mm_unpackhi_pd(two, two));
 }
 
-/* Mask of the first `count` of eight lanes: runs of up to eight need no branch on their length. */
+/*
+ * Mask of the first `count` of eight vector elements: runs of up to eight need no branch on their
+ * length.
+ */
 static inline __mmask8 column_lanes(uint32_t count)
 {
     return (__mmask8)(count < 8 ? (1U << count) - 1 : 0xFF);

@@ -3,8 +3,8 @@
  *
  * Solving: the block is transposed, so that a vector holds one column of several rows; each step
  * then subtracts a multiple of one column from four others, and no operation depends on another
- * within a row. The two transposes cost a fifth of the time at rank 16 and less above; in exchange
- * substitution needs no inverse of V and no bound on its condition.
+ * within a row. The two transposes cost a fifth of the time at rank 16 and less above; in return,
+ * substitution needs neither an inverse of V nor a bound on its condition.
  * Gram: outer products of rows, in tiles of sums that stay in registers for the whole block.
  */
 #include "cpu/kernel/dense_kernels.h"
@@ -228,7 +228,10 @@ solve_block(const struct slc_triangles *triangles, const double *m, uint32_t wid
     transpose(columns, width, ROWS, ROWS, x, width);
 }
 
-/* Computes rows [i, i + GRAM_ROWS) of the Gram matrix, `vectors` vectors of columns from j on. */
+/*
+ * Computes rows [i, i + GRAM_ROWS) of the Gram matrix, for `vectors` vectors of columns starting at
+ * column j.
+ */
 static inline __attribute__((always_inline)) void
 gram_tile(const double *x, uint32_t width, uint32_t i, uint32_t j, uint32_t vectors, double *sums)
 {

@@ -3,8 +3,9 @@
  * (dense_kernel_set.c). They process blocks of SLC_BLOCK_ROWS rows in f64, row-major, with `width`
  * columns: the rank rounded up to whole vectors (slc_block_width), zero beyond the rank. Blocks are
  * aligned to 64 bytes.
- * Unlike the kernels of MTTKRP they use fused multiply-adds if the set has them, twice as fast:
- * sets differ in the last bits, each set is deterministic.
+ * Unlike the kernels of MTTKRP, they use fused multiply-adds if the instruction set has them, which
+ * doubles their speed. The results of different sets therefore differ in the last bits, but each
+ * set is deterministic.
  */
 #ifndef SLC_CPU_DENSE_KERNELS_H
 #define SLC_CPU_DENSE_KERNELS_H
@@ -12,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-    /* Rows of a block: four vectors of eight f64, enough to hide an addition's latency. */
+    /* Rows of a block: four vectors of eight f64, enough to hide the latency of an addition. */
     SLC_BLOCK_ROWS = 32,
     /* Up to this rank a block (16 KiB) and its transpose stay in the L1 cache. */
     SLC_BLOCK_RANK = 64,
@@ -20,15 +21,16 @@ enum {
     SLC_SOLVE_COLUMNS = 4
 };
 
-/* Columns of a block of rows of rank `rank`. */
+/* Number of columns of a block for rank `rank`. */
 static inline uint32_t slc_block_width(uint32_t rank)
 {
     return (rank + 7) / 8 * 8;
 }
 
 /*
- * The lower triangles of X B A^T = M, `size` x `size`, row-major: `size` is the rank rounded up to
- * a multiple of SLC_SOLVE_COLUMNS, padded with the identity. Their diagonals are stored inverted.
+ * The lower triangles A and B of X B A^T = M, `size` x `size`, row-major. `size` is the rank
+ * rounded up to a multiple of SLC_SOLVE_COLUMNS, padded with the identity. Their diagonals are
+ * stored inverted.
  */
 struct slc_triangles {
     uint32_t size;

@@ -1,9 +1,9 @@
 /*
- * Inner loops of MTTKRP from copies (replica.h), one table per instruction set. They fuse multiply
- * and add if the set can, which with long runs saves half of their arithmetic (R = 32: 50 instead
- * of 58 ms on 16 million nonzeros of three modes). Their last bits therefore depend on the set,
- * unlike those of kernels.h; only SLC_CONFLICT_REPLICA uses them, which does not promise the same
- * bits.
+ * Inner loops of MTTKRP from copies (replica.h), one table per instruction set. They fuse
+ * multiplications and additions if the set can, which halves the arithmetic of long runs (R = 32:
+ * 50 instead of 58 ms on 16 million nonzeros of three modes). The last bits of their results
+ * therefore depend on the set, unlike those of kernels.h. Only SLC_CONFLICT_REPLICA, which does not
+ * promise the same bits, uses them.
  */
 #ifndef SLC_CPU_GROUP_KERNELS_H
 #define SLC_CPU_GROUP_KERNELS_H
@@ -20,7 +20,8 @@ struct slc_group_span {
     unsigned varying;      /* number of factors with a row per nonzero, >= 1 */
     unsigned factor_count; /* all factors; those from `varying` on have a row per group */
     bool long_groups;      /* long enough for several partial sums */
-    uint64_t stride;       /* bytes between rows of every factor; defines that of sums (f64) */
+    /* Bytes between rows of every factor; the distance of rows of f64 sums follows from it. */
+    uint64_t stride;
     const uint32_t *begin; /* groups + 1 */
     const void *values;    /* per nonzero */
     const uint32_t *rows;  /* per group: its output row */

@@ -1,4 +1,4 @@
-/* Selects the kernels once, from the features of the processor, or as forced by a test. */
+/* Selects the kernels once: the best for the processor, or those forced by a test. */
 #include "cpu/kernel/instruction_set.h"
 
 #include "base/topology/topology.h"
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Set forced by a test or benchmark; NULL: the best. */
+/* Set forced by a test or benchmark; NULL selects the best set. */
 static const struct slc_kernel_set *_Atomic forced_set;
 
 /* Fills `sets` (up to 3) with the sets of this machine, best first; returns their number. */

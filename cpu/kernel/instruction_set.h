@@ -6,7 +6,10 @@
 
 /* Instruction set of the kernels: "portable", "avx2", "avx512", "neon". */
 const char *slc_cpu_instruction_set(void);
-/* Forces a set for tests and benchmarks; NULL: the best. False if it is not available here. */
+/*
+ * Forces a set for tests and benchmarks; NULL selects the best set. Returns false if this machine
+ * does not support the set.
+ */
 bool slc_cpu_force_instruction_set(const char *name);
 
 #endif

@@ -11,11 +11,12 @@
 #include "cpu/kernel/set_names.h"
 
 /*
- * Distance in nonzeros at which rows are prefetched: about 200 ns of work, a memory access and a
- * page walk. Prefetching stays within a chunk's arrays, so its last nonzeros are not prefetched.
+ * Distance in nonzeros at which rows are prefetched: about 200 ns of work, the time of a memory
+ * access with a page walk. Prefetching stays within a chunk's arrays, so a chunk prefetches nothing
+ * for the chunk that follows.
  */
 #define PREFETCH_AHEAD 16
-/* The same in runs, for the rows that a run shares. */
+/* The same distance in runs, for the rows that a run shares. */
 #define RUNS_AHEAD 4
 
 #define ELEMENT      float

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Nonzeros per decoded chunk: N + 2 arrays fit the L1 cache. Kernels accept any length. */
+/* Nonzeros per decoded chunk: its N + 2 arrays fit the L1 cache. Kernels accept any length. */
 enum { SLC_CHUNK_NNZ = 1024 };
 
 /* Arguments of a kernel call: a chunk of nonzeros, factor rows, rows to add to. */
@@ -40,15 +40,16 @@ typedef void slc_mttkrp_fn(const struct slc_mttkrp_span *span, uint64_t column_b
 /*
  * Like slc_mttkrp_span, for nonzeros in runs that share all coordinates except one. If that mode is
  * not the output's, the rows of its factor are summed over a run, and the sum is multiplied once by
- * the rows that the run shares; if it is, the product of the shared rows is formed once per run.
+ * the rows that the run shares; if it is the output's, the product of the shared rows is formed
+ * once per run.
  */
 struct slc_fiber_span {
     uint32_t runs;
     unsigned factor_count; /* number of factors whose row a run shares */
     bool prefetch;
     bool long_runs;                        /* long enough for several partial sums */
-    uint64_t stride;                       /* as above */
-    uint64_t row_bytes;                    /* as above */
+    uint64_t stride;                       /* as in slc_mttkrp_span */
+    uint64_t row_bytes;                    /* as in slc_mttkrp_span */
     const uint32_t *begin;                 /* runs + 1 */
     const void *values;                    /* per nonzero */
     const uint32_t *run_offset;            /* per nonzero: row of run_factor, or of the output */
@@ -88,8 +89,8 @@ extern const struct slc_kernel_set slc_kernels_avx512;
 extern const struct slc_kernel_set slc_kernels_neon;
 
 /*
- * Width of the next panel of columns if `left_bytes` bytes of a row are left. Sums are f64: those
- * of an f32 panel need twice its registers.
+ * Width of the next panel of columns if `left_bytes` bytes of a row are left. Sums are f64, so the
+ * sums of an f32 panel need twice as many registers as the panel itself.
  */
 static inline unsigned
 slc_panel_log2(const struct slc_kernel_set *set, enum slc_value_type type, uint64_t left_bytes)

@@ -5,10 +5,10 @@
  * and costs one load. The sums of single nonzeros have the same bits as in mttkrp_panel_tmpl.h. A
  * run of a fiber is a dot product: its nonzeros are distributed over eight sums in every
  * instruction set.
- * Single nonzeros are processed in pairs, by scalars: gathering the rows of eight costs as much as
- * their loads (AVX-512: 1.4 against 1.2 ns per nonzero, three modes), and their sums depend on each
- * other where rows repeat. Nothing is prefetched: with so few instructions per nonzero,
- * out-of-order execution covers dozens of them.
+ * Single nonzeros are processed in pairs, with scalar instructions: gathering the rows of eight
+ * nonzeros costs as much as loading them one by one (AVX-512: 1.4 instead of 1.2 ns per nonzero,
+ * three modes), and sums depend on each other if output rows repeat. Nothing is prefetched: with so
+ * few instructions per nonzero, out-of-order execution overlaps the loads of dozens of nonzeros.
  */
 #define COLUMN_PASTE(name, type)       name##_##type
 #define COLUMN_EXPAND(name, type)      COLUMN_PASTE(name, type)
@@ -17,7 +17,7 @@
 #define ENTRY_EXPAND(name, type, log2) ENTRY_PASTE(name, type, log2)
 #define ENTRY(name)                    ENTRY_EXPAND(name, TYPE, ELEMENT_LOG2)
 
-/* Factors of either kind of span, in registers if their number is a constant. */
+/* Factors of either kind of span, kept in registers if their number is a constant. */
 struct COLUMN(factors) {
     const ELEMENT *row[SLC_MAX_ORDER];
     const uint32_t *offset[SLC_MAX_ORDER];

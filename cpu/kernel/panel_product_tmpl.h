@@ -1,4 +1,7 @@
-/* Products of factor rows over one panel of columns; part of templates for panel_tmpl.h. */
+/*
+ * Products of factor rows over one panel of columns; part of the templates that panel_tmpl.h
+ * includes.
+ */
 
 /* Adds value * product of the factor rows of nonzero i to `sum`, for a constant factor count. */
 static inline __attribute__((always_inline)) void PANEL(add_few)(const unsigned char *const *base,

@@ -8,9 +8,9 @@
  * 100,000 per row). docs/PERFORMANCE.md, "Numbers", lists every rounding of f32.
  */
 #define PANEL_BYTES (1 << PANEL_LOG2)
-/* f64 elements per element: size of a row of sums relative to a row of factors. */
+/* Size of a row of sums, which are f64, relative to a row of factors. */
 #define SUM_RATIO (8 >> ELEMENT_LOG2)
-/* Vectors of sums fill the registers; those of products may be half as large. */
+/* Vectors of sums fill the registers; vectors of products may be half as large. */
 #define FULL_BYTES   (SET_VECTOR_BYTES / SUM_RATIO)
 #define VECTOR_BYTES (PANEL_BYTES < FULL_BYTES ? PANEL_BYTES : FULL_BYTES)
 #define VECTORS      (PANEL_BYTES / VECTOR_BYTES)

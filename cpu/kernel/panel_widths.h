@@ -1,12 +1,13 @@
-/* Panel widths of an instruction set, and tables of the functions defined by panels_tmpl.h. */
+/* Panel widths of an instruction set, and tables of the functions that panels_tmpl.h defines. */
 #ifndef SLC_CPU_PANEL_WIDTHS_H
 #define SLC_CPU_PANEL_WIDTHS_H
 
 #include "cpu/kernel/set_names.h"
 
 /*
- * The widest panel leaves half of the vector registers to products and broadcasts. Sums are f64:
- * those of an f32 panel need twice its registers, so its widest panel is half as wide.
+ * The widest panel leaves half of the vector registers to products and broadcasts. Sums are f64, so
+ * the sums of an f32 panel need twice as many registers as the panel itself, and the widest f32
+ * panel is half as wide.
  */
 #if SLC_SET == SET_AVX512
 #define SET_WIDEST_LOG2         9

@@ -1,6 +1,6 @@
 /*
- * Processes rows of any length with kernels of fixed widths: panels as wide as the registers hold
- * while that many columns are left, then narrower ones down to a single element.
+ * Processes rows of any length with kernels of fixed widths: first panels of the largest width that
+ * the registers hold, then narrower panels for the remaining columns, down to a single element.
  */
 #include "cpu/kernel/kernels.h"
 

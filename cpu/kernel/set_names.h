@@ -37,8 +37,8 @@
 #endif
 
 /*
- * 1 if a sanitizer instruments the kernels, which makes every form slow to compile: loops that are
- * otherwise compiled with and without prefetching or merging then decide at run time.
+ * 1 if a sanitizer instruments the kernels, which makes every form slow to compile. Loops that are
+ * otherwise compiled both with and without prefetching or merging then decide at run time.
  */
 #ifndef SLC_FEW_FORMS
 #define SLC_FEW_FORMS 0

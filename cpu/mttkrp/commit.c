@@ -4,8 +4,8 @@
  * LOCKED takes the lock of a stripe of rows once per sequence of rows in it. ORDERED lets tile t
  * add to a stripe once tile t-1 has passed it, so tiles follow one another through the output like
  * a train: the additions to any row happen in tile order for any number of workers. A tile passes
- * stripes in ascending order, and waits only for earlier tiles, which have been started: no
- * deadlock.
+ * stripes in ascending order, and waits only for earlier tiles, which have been started, so no
+ * deadlock is possible.
  */
 #include "cpu/mttkrp/mttkrp.h"
 

@@ -2,11 +2,15 @@
  * MTTKRP on the CPU: a job, and the tiles that are added to it.
  *
  * Workers read chunks of decoded nonzeros from their tile and run rank-panel kernels on them
- * (kernels.h). Strategies differ in where the sums go: directly to the output (DIRECT; COLUMNS,
- * where workers add different columns of the same tiles; ROWS, where they add tiles without common
- * rows, except split ones: split_rows.c), to a copy per worker that mttkrp_end adds up (PRIVATE;
- * private.c), or to tile-local sums that are committed under locks or in tile order (partial.c,
- * commit.c).
+ * (kernels.h). The strategy determines where the sums are added:
+ *
+ *   DIRECT           to the output
+ *   COLUMNS          to the output; workers add different columns of the same tiles
+ *   ROWS             to the output; tiles of different workers have no rows in common except split
+ *                    rows (split_rows.c)
+ *   PRIVATE          to a copy per worker; mttkrp_end adds up the copies (private.c)
+ *   LOCKED, ORDERED  to tile-local sums, which are committed under locks or in tile order
+ *                    (partial.c, commit.c)
  *
  * Cost: about one 64-byte load per vector of each factor row; all scratch is allocated in
  * mttkrp_begin and kept for the next job.
@@ -23,16 +27,16 @@
 #define LARGE_BYTES (UINT64_C(4) << 20)
 
 /*
- * Nonzeros per chunk at R = 1. Work on a nonzero is then a handful of loads, and coordinates and
- * values have to leave most of the L1 cache to the rows: 2.8 against 3.2 ns per nonzero with whole
- * chunks (four modes, f64, AVX-512).
+ * Nonzeros per chunk at R = 1. A nonzero then costs only a handful of loads, and coordinates and
+ * values have to leave most of the L1 cache to the rows: 2.8 ns per nonzero instead of 3.2 with
+ * whole chunks (four modes, f64, AVX-512).
  */
 enum { COLUMN_CHUNK_NNZ = 2 * SLC_GROUP_NNZ };
 
 /* Unit in which columns are divided among workers: rows and their panels start at cache lines. */
 enum { COLUMN_UNIT_BYTES = 64 };
 
-/* For order 1: always row 0, the row of ones. */
+/* Offsets for order 1: always row 0, the row of ones. */
 static const uint32_t zero_offsets[SLC_CHUNK_NNZ + 16];
 
 static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned worker)
@@ -59,9 +63,9 @@ static enum slc_status zero_sums(const struct slc_cpu_backend *cpu, struct slc_e
 }
 
 /*
- * Rows are prefetched if the factors together exceed half of the last-level cache. Below that,
- * out-of-order execution hides the loads, and prefetching costs 5 to 30 % (3 to 5 ns per nonzero);
- * above, it saves 15 % (34 against 40 ns, 3 x 1 M rows, R = 16).
+ * Rows are prefetched if the factors together exceed half of the last-level cache. Below that size,
+ * out-of-order execution hides the loads, and prefetching costs 5 to 30 % (3 to 5 ns per nonzero).
+ * Above that size, prefetching saves 15 % (34 instead of 40 ns, 3 x 1 M rows, R = 16).
  */
 static bool factors_exceed_cache(const struct slc_mttkrp_job *job)
 {
@@ -91,7 +95,8 @@ static void set_ones(struct slc_cpu_backend *cpu)
 
 static void reset_state(struct slc_cpu_backend *cpu)
 {
-    const uint64_t stripe_bytes = 16384; /* added to memory in about 2 us, while others may wait */
+    const uint64_t stripe_bytes =
+        16384; /* added to memory in about 2 us, while other workers may wait */
 
     memset(cpu->workers, 0, cpu->job.workers * sizeof cpu->workers[0]);
     cpu->lock_rows = slc_max_u64(stripe_bytes / cpu->stride, 1);
@@ -210,8 +215,8 @@ void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_
         changes += span->rows[i] != span->rows[i - 1];
     }
     /*
-     * Short runs cost more in mispredicted branches than they save in loads and stores: measured
-     * 5.4 against 3.0 ns per nonzero when runs of two were merged (N = 4, R = 16, AVX-512).
+     * Short runs cost more in mispredicted branches than they save in loads and stores: merging
+     * runs of two was measured at 5.4 instead of 3.0 ns per nonzero (N = 4, R = 16, AVX-512).
      */
     span->merge_runs = changes <= span->nnz / 8;
     slc_mttkrp_accumulate_as(cpu, span);
@@ -262,7 +267,7 @@ struct slc_columns slc_worker_columns(const struct slc_cpu_backend *cpu, unsigne
     return (struct slc_columns){begin, slc_min_u64(end, cpu->stride) - begin};
 }
 
-/* Adds a worker's columns of a tile, which it decodes only if it has any. */
+/* Adds a worker's columns of a tile. A worker without columns does not decode the tile. */
 static enum slc_status add_columns(struct slc_cpu_backend *cpu,
                                    unsigned worker,
                                    struct slc_tile_view *tile,

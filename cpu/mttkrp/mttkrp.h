@@ -36,9 +36,9 @@ enum {
 };
 
 /*
- * Bytes of output rows that a tile sums before they are committed; fits an L2 cache. Twice as much
- * gained nothing; with half, tiles that are now dense were sorted (6.8 instead of 4.6 ns per
- * nonzero, fb15k-237).
+ * Bytes of output rows that a tile sums before they are committed; fits an L2 cache. Twice this
+ * size gained nothing; with half, tiles that are now dense had to be sorted (6.8 instead of 4.6 ns
+ * per nonzero, fb15k-237).
  */
 #define SLC_WINDOW_BYTES (UINT64_C(2) << 20)
 
@@ -59,12 +59,15 @@ struct slc_mttkrp_layout {
     uint64_t worker_bytes; /* total per worker */
     uint64_t wide_bytes;   /* f32 only: the output's sums in f64, shared, before the workers'
                             * areas; 0 if sums are added to the output directly */
-    /* ROWS: shared, after the wide sums. Per partition the row it continues, and its sums. */
+    /*
+     * ROWS: offsets of the row that each partition continues and of its sums. Both arrays are
+     * shared and follow the wide sums.
+     */
     uint64_t split_rows_at, split_sums_at;
     uint64_t shared_bytes; /* everything before the workers' areas */
 };
 
-/* Per worker, padded against false sharing. */
+/* State of one worker, padded against false sharing. */
 struct slc_mttkrp_worker {
     _Alignas(64) bool touched; /* PRIVATE: the map of its copy's pieces is initialized */
     uint64_t copied_bytes;     /* PRIVATE: bytes of the pieces that hold sums */
@@ -128,9 +131,9 @@ void slc_mttkrp_choose(const struct slc_mttkrp_job *job,
                        struct slc_conflict_choice *choice);
 
 /*
- * Whether a tile of `tile_nnz` nonzeros that spans `rows` rows is summed in a window without
+ * True if a tile of `tile_nnz` nonzeros that spans `rows` rows is summed in a window without
  * sorting. Zeroing and adding a row without nonzeros costs about as much as sorting two nonzeros,
- * so this pays if on average at least every second row is touched.
+ * so a window is worthwhile if on average at least every second row is touched.
  */
 static inline bool slc_mttkrp_dense(uint64_t rows, uint64_t tile_nnz, uint64_t window_rows)
 {
@@ -144,7 +147,10 @@ uint64_t slc_mttkrp_sum_stride(const struct slc_mttkrp_job *job, enum slc_value_
 uint64_t slc_mttkrp_total_bytes(const struct slc_mttkrp_layout *layout,
                                 const struct slc_mttkrp_job *job);
 enum slc_pages slc_mttkrp_pages(uint64_t bytes);
-/* For the backend table. Without job->output, the larger of both types. */
+/*
+ * Operation of the backend table. Without job->output, returns the larger of the sizes for both
+ * types.
+ */
 uint64_t slc_mttkrp_scratch_bytes(const struct slc_mttkrp_job *job, uint64_t output_rows);
 
 /* Computes the layout of one worker's scratch. */
@@ -166,20 +172,26 @@ void slc_mttkrp_accumulate_as(const struct slc_cpu_backend *cpu,
                               const struct slc_mttkrp_span *span);
 void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_span *span);
 
-/* The same for runs of fibers, and whether runs of this mean length merit several partial sums. */
+/*
+ * slc_mttkrp_accumulate_fibers runs the kernels for runs of fibers over all panels of columns.
+ * slc_mttkrp_long_runs returns true if runs of this mean length are worth several partial sums.
+ */
 void slc_mttkrp_accumulate_fibers(const struct slc_cpu_backend *cpu,
                                   const struct slc_fiber_span *span);
 bool slc_mttkrp_long_runs(uint32_t nnz, uint32_t runs);
-/* The same for groups. */
+/* Runs the kernels for groups over all panels of columns. */
 void slc_mttkrp_accumulate_groups(const struct slc_cpu_backend *cpu,
                                   const struct slc_group_span *span);
 
-/* A range of columns of a matrix, in bytes of factor rows. Those of sums follow from sum_stride. */
+/*
+ * A range of columns of a matrix, in bytes of factor rows. The bytes in rows of sums follow from
+ * sum_stride.
+ */
 struct slc_columns {
     uint64_t begin, bytes;
 };
 
-/* All columns, and the share of a worker under COLUMNS, in whole cache lines, possibly none. */
+/* All columns, and the columns of a worker under COLUMNS: whole cache lines, possibly none. */
 static inline struct slc_columns slc_all_columns(const struct slc_cpu_backend *cpu)
 {
     return (struct slc_columns){0, cpu->stride};
@@ -200,8 +212,9 @@ void slc_mttkrp_span_init(const struct slc_cpu_backend *cpu,
                           struct slc_mttkrp_span *span);
 
 /*
- * Adds chunks of a tile in runs of fibers, up to its end or to the first chunk with runs too short
- * to pay; the caller adds the rest. Needs tile->next_fibers and an order of at least 2.
+ * Adds chunks of a tile in runs of fibers, up to its end or to the first chunk whose runs are too
+ * short to be worthwhile; the caller adds the rest. Needs tile->next_fibers and an order of at
+ * least 2.
  */
 enum slc_status slc_mttkrp_add_fibers(const struct slc_cpu_backend *cpu,
                                       struct slc_tile_view *tile,
@@ -237,7 +250,7 @@ void slc_private_round(const struct slc_cpu_backend *cpu, uint64_t begin, uint64
 void slc_split_rows_begin(struct slc_cpu_backend *cpu);
 unsigned char *slc_split_rows_sums(struct slc_cpu_backend *cpu, const struct slc_tile_view *tile);
 void slc_split_rows_finish(struct slc_cpu_backend *cpu);
-/* Adds the memory of all split rows to a state; and checks that restored contents are valid. */
+/* Adds the memory of all split rows to a state, and checks that restored contents are valid. */
 void slc_split_rows_state(struct slc_cpu_backend *cpu, struct slc_mttkrp_state *state);
 enum slc_status slc_split_rows_check(const struct slc_cpu_backend *cpu,
                                      struct slc_error *err) SLC_NODISCARD;

@@ -6,7 +6,7 @@
  *   private   every piece of a worker's copy that its tiles reach is zeroed and added up once
  *   locked    a tile's window of rows is zeroed and committed; or, if its nonzeros are too few for
  *             that, the tile is sorted and its rows are committed
- *   columns   every worker decodes all nonzeros, and computes a share of their columns
+ *   columns   every worker decodes all nonzeros, and computes only its own columns
  *
  * The rows that a tile spans follow from the order of keys (base/key.h): a tile is one of nnz /
  * SLC_TILE_NNZ equal parts of that order, so the highest bits of the keys are constant within it,
@@ -21,21 +21,23 @@
 
 /*
  * Constants in ns, measured with 2 and 4 workers, R = 16 and 32, f64, on nine tensors. Copies cost
- * 0.15 if they stay in the last-level cache, 0.27 to 0.38 from memory.
+ * 0.15 ns per byte if they stay in the last-level cache, 0.27 to 0.38 if they do not.
  */
 #define COPY_NS_PER_BYTE   0.35 /* zeroed, added up; sometimes mapped */
 #define WINDOW_NS_PER_BYTE 0.2
 #define SORT_NS_PER_NNZ    6.0 /* staged, sorted and gathered */
-/* Decoding and the kernel if rows are in a cache. */
+/* Decoding and multiplying a nonzero whose rows are in a cache. */
 #define TILE_NS_PER_NNZ 1.5
 #define ROW_NS_PER_BYTE 0.01
-#define LINE_BYTES      64.0 /* of sums; unit in which columns are divided among workers */
+/* Cache line of sums: the unit in which columns are divided among workers. */
+#define LINE_BYTES 64.0
 
 /*
  * Largest predicted cost of a trial, as a fraction of the pass. The predictions identify the faster
- * strategy if keys are spread like random ones, but not for words and their neighbours: a mode of
- * 4.8 M of them took 16 ns with sorted tiles where 32 were predicted, and 12 to 18 with copies
- * where 9 were. So every trial that is affordable is run, not only close ones.
+ * strategy if keys are spread like random keys, but not for words and their neighbours: in a mode
+ * of 4.8 M words, sorted tiles cost 16 ns per nonzero although 32 were predicted, and copies cost
+ * 12 to 18 although 9 were predicted. Therefore every affordable trial is run, not only trials of
+ * strategies with similar predictions.
  */
 #define TRIAL_COST_MAX 0.05
 /* A trial uses at most 1 / TRIAL_PART of the tiles, so that the others benefit from it. */
@@ -91,7 +93,7 @@ static double base_ns(const struct slc_mttkrp_job *job, const struct shape *shap
     return TILE_NS_PER_NNZ + ROW_NS_PER_BYTE * job->order * shape->row_bytes;
 }
 
-/* Bytes of copies reached by the tiles, if each worker has `tiles` of them. */
+/* Bytes of copies that tiles reach if each worker processes `tiles` tiles. */
 static double copied_bytes(const struct shape *shape, double copies, double tiles)
 {
     return copies * fmin(shape->rows, tiles * shape->tile_rows) * shape->row_bytes;
@@ -126,7 +128,7 @@ static double columns_ns(const struct slc_mttkrp_job *job, const struct shape *s
     return shape->workers * (TILE_NS_PER_NNZ + ROW_NS_PER_BYTE * job->order * share_bytes);
 }
 
-/* Half of a trial's tiles use the slower strategy, and copies may be created only for it. */
+/* Half of a trial's tiles use the slower strategy, and copies may be created only for the trial. */
 static double trial_cost(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES],
                          const struct shape *shape)
 {
@@ -140,7 +142,7 @@ static double trial_cost(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDI
                : cost + COPY_NS_PER_BYTE * copies / (shape->nnz * costs[0].predicted_ns);
 }
 
-/* Whether trying the second of two strategies may pay off. */
+/* True if trying the second of two strategies may be worthwhile. */
 static bool is_trial_worthwhile(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES],
                                 double base,
                                 const struct shape *shape)

@@ -12,7 +12,9 @@
 #include <string.h>
 
 enum {
-    /* From this mean length of runs on, several partial sums pay for adding them up. */
+    /*
+     * From this mean length of runs on, several partial sums save more than adding them up costs.
+     */
     LONG_RUN = 16,
     /*
      * Nonzeros per decoded chunk: with one offset and one value each, more of them fit the L1 cache
@@ -23,10 +25,11 @@ enum {
 };
 
 /*
- * A run costs a mispredicted branch at its end, some 20 cycles, and saves the rows of the other
- * modes for each nonzero but one: about 2.5 cycles per 128 bytes of a row. Runs therefore pay from
- * 6 nonzeros on with three modes and R = 16 (measured: 2.8 against 3.0 ms at 3.2, kg-fb15k-237),
- * from 4 with four modes, from 3 with five (46 against 55 ms at 2.9, five letters of text).
+ * A run costs a mispredicted branch at its end, about 20 cycles, and saves the rows of the other
+ * modes for each nonzero but one: about 2.5 cycles per 128 bytes of a row. At R = 16, runs are
+ * therefore worthwhile from 6 nonzeros on with three modes (measured: 2.8 against 3.0 ms at 3.2,
+ * kg-fb15k-237), from 4 with four modes, and from 3 with five (46 against 55 ms at 2.9, five
+ * letters of text).
  */
 static bool are_runs_worthwhile(const struct slc_cpu_backend *cpu,
                                 const struct slc_fiber_view *fibers)

@@ -42,7 +42,7 @@ static uint64_t place_area(uint64_t *end, uint64_t bytes)
     return at;
 }
 
-/* A row number and a row of sums per partition. */
+/* Reserves a row number and a row of sums per partition. */
 static void
 place_split_rows(struct slc_mttkrp_layout *layout, uint64_t partitions, uint64_t sum_stride)
 {
@@ -79,7 +79,8 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
     }
     /*
      * Tile-local sums are accurate enough for an f32 output to be rounded once per tile; only rows
-     * of small modes meet so many tiles that it would show, and small modes need little memory.
+     * of small modes receive sums from so many tiles that the rounding would matter, and small
+     * modes need little memory.
      */
     if (type == SLC_F32 && (copies || !tile_local || copy_bytes <= WIDE_BYTES_MAX)) {
         (void)place_area(&layout->wide_bytes, copy_bytes);

@@ -1,11 +1,11 @@
 /*
  * The partial sums of a job, for a caller that saves them and resumes later.
  *
- * With all strategies except two they are in the output, or in its wide copy, after every tile.
- * Private copies are added up for this; the parts of rows that are split over partitions stay
- * separate, because they are added up at the end, in order.
+ * With all strategies except PRIVATE and ROWS the sums are in the output, or in its wide copy,
+ * after every tile. Private copies are added up for this; the parts of rows that are split over
+ * partitions stay separate, because they are added up at the end, in order.
  *
- * Cost: that of adding up copies; otherwise independent of the output.
+ * Cost: that of adding up copies; everything else does not depend on the size of the output.
  */
 #include "cpu/mttkrp/mttkrp.h"
 

@@ -10,8 +10,9 @@
 #include <string.h>
 
 /*
- * Adding up moves three bytes of memory per byte of a copy (the copy is read, the sum read and
- * written), zeroing two (read and written): cost of both relative to that of adding up.
+ * Adding up moves three bytes of memory per byte of a copy: it reads the copy, and reads and writes
+ * the sum. Zeroing moves two bytes: it reads and writes the copy. Both together therefore cost this
+ * many times as much as adding up.
  */
 #define ZERO_AND_ADD_PER_ADD (5.0 / 3.0)
 /* Measured: zeroing costs 0.08 ns per byte if a copy is no longer in the L2 cache. */
@@ -65,7 +66,7 @@ enum slc_conflict slc_trial_next_strategy(struct slc_trial *trial, struct slc_tr
     unsigned candidate = trial->leader;
     *turn = NULL;
     if (place < SLC_TRIAL_PLACES && tile < SLC_CONFLICT_CANDIDATES * turn_tiles(trial)) {
-        /* The candidates alternate in going first, so that neither always does. */
+        /* The candidates take part in alternating order, so that neither is always first. */
         candidate = (unsigned)((tile / turn_tiles(trial) + place) % SLC_CONFLICT_CANDIDATES);
         *turn = &trial->turns[place][candidate];
     }
@@ -86,7 +87,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The lower median of the kept samples, which it sorts; 0 if there are none. */
+/* Sorts the kept samples and returns their lower median; 0 if there are none. */
 static double median(struct slc_trial_turn *turn)
 {
     const uint64_t kept = slc_min_u64(turn->count, SLC_TRIAL_SAMPLES);
@@ -99,8 +100,9 @@ static double median(struct slc_trial_turn *turn)
 }
 
 /*
- * Bytes of copies that a later pass zeroes and adds up: as many per tile as in the trial, but no
- * more than whole copies. Worker 0 then adds directly to the output.
+ * Bytes of copies that a later pass zeroes and adds up: per tile as many as in the trial, but in
+ * total no more than whole copies. In a later pass worker 0 has no copy: it adds directly to the
+ * output.
  */
 static double pass_copied_bytes(const struct slc_trial *trial)
 {
@@ -112,7 +114,9 @@ static double pass_copied_bytes(const struct slc_trial *trial)
     return fmin(others * (double)trial->copy_bytes, others / trial->workers * reached);
 }
 
-/* Compares the candidates over the places that are complete; needs at least one. */
+/*
+ * Compares the candidates over the places that are complete; at least one place must be complete.
+ */
 static void compare_candidates(struct slc_trial *trial, double copy_ns_per_byte)
 {
     for (unsigned c = 0; c < SLC_CONFLICT_CANDIDATES; c++) {
@@ -130,7 +134,7 @@ static void compare_candidates(struct slc_trial *trial, double copy_ns_per_byte)
     trial->leader = trial->measured_ns[1] < trial->measured_ns[0];
 }
 
-/* Whether all tiles of the next place have been reported. Places complete in order. */
+/* True if all tiles of the next place have been reported. Places complete in order. */
 static bool place_is_complete(const struct slc_trial *trial)
 {
     return trial->places < SLC_TRIAL_PLACES &&

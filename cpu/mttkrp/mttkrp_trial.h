@@ -2,17 +2,18 @@
  * Times two strategies, private copies and tile-local sums, against each other in the first pass of
  * a mode.
  * At four places of the pass, the first one at its start, workers process some tiles with one
- * candidate and then as many with the other, so that nearly all workers use the same one at a time
- * and contend for locks and memory as in a whole pass. All other tiles use the candidate that has
- * been faster so far. (The start alone misleads: in a mode of 1.7 M rows copies took 6.2 ns per
- * nonzero there against 5.5, but 12 against 16 overall.) Every tile is added to the result once, by
- * either candidate.
- * Timed are calls inside a worker after its block has arrived, so waiting for I/O does not count.
- * The median over the tiles of a turn is used, because a worker may be interrupted in one of them,
- * and the first one touches its scratch for the first time. Copies also have to be zeroed and added
- * up: this is charged per byte that the trial's tiles reached first, at the usual rate and, at the
- * end, at the measured rate. Mapping new memory is not charged: a run does it once, or in a few
- * passes if workers reach other rows in each.
+ * candidate and then as many with the other, so that nearly all workers use the same candidate at
+ * any time and contend for locks and memory as in a whole pass. All other tiles use the candidate
+ * that has been faster so far. (The start alone is misleading: in a mode of 1.7 M rows, copies cost
+ * 6.2 ns per nonzero at the start and tile-local sums 5.5, but over the whole pass copies cost 12
+ * and tile-local sums 16.) Every tile is added to the result once, by either candidate.
+ * Only calls inside a worker after its block has arrived are timed, so waiting for I/O does not
+ * count. The median over the tiles of a turn is used, because a worker may be interrupted during a
+ * tile, and the first tile touches the worker's scratch for the first time. Copies also have to be
+ * zeroed and added up. The trial charges this per byte that its tiles were the first to reach: at a
+ * typical rate during the pass, and at the measured rate at the end. The cost of mapping new memory
+ * is not charged, because a run maps it once, or in a few passes if workers reach other rows in
+ * each pass.
  */
 #ifndef SLC_CPU_MTTKRP_TRIAL_H
 #define SLC_CPU_MTTKRP_TRIAL_H
@@ -25,10 +26,10 @@
 
 enum {
     SLC_TRIAL_PLACES = 4,
-    SLC_TRIAL_TURN_TILES = 2, /* of one worker */
-    /* Per worker, in the whole trial. */
+    SLC_TRIAL_TURN_TILES = 2, /* tiles of one worker per turn */
+    /* Tiles per worker in the whole trial. */
     SLC_TRIAL_TILES_PER_WORKER = SLC_TRIAL_PLACES * SLC_CONFLICT_CANDIDATES * SLC_TRIAL_TURN_TILES,
-    SLC_TRIAL_SAMPLES = 64 /* kept per turn */
+    SLC_TRIAL_SAMPLES = 64 /* samples kept per turn */
 };
 
 /* One candidate at one place. */
@@ -65,12 +66,15 @@ void slc_trial_start(struct slc_trial *trial,
                      const struct slc_mttkrp_job *job,
                      uint64_t copy_bytes);
 
-/* Returns the strategy of the next tile. *turn: where to report its time, or NULL. Threads: any. */
+/*
+ * Returns the strategy of the next tile. *turn is where to report the tile's time, or NULL if it is
+ * not timed. Threads: any.
+ */
 enum slc_conflict slc_trial_next_strategy(struct slc_trial *trial, struct slc_trial_turn **turn);
 
 /*
- * Reports that a tile of `turn` was added in work_ns, for which `copied_bytes` more of the worker's
- * copy were zeroed. Threads: any.
+ * Reports that adding a tile of `turn` took work_ns and zeroed `copied_bytes` additional bytes of
+ * the worker's copy. Threads: any.
  */
 void slc_trial_add_tile(struct slc_trial *trial,
                         struct slc_trial_turn *turn,

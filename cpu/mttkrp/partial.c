@@ -1,6 +1,6 @@
 /*
  * Tile-local sums: sums every output row that a tile touches over the tile alone, in key order,
- * starting from zero. A row's sum depends only on the tile, whichever of the two ways is used:
+ * starting from zero. A row's sum depends only on the tile, not on which of two ways is used:
  *
  *   dense   a window of extent + 1 rows, if the tile's rows are close together
  *   sorted  the tile is staged, sorted stably by output row (radix sort on the offset, at most 11
@@ -73,7 +73,10 @@ sort_by_row(uint64_t *pairs, uint64_t *other, uint32_t count, uint32_t extent)
 {
     const unsigned bits = extent == 0 ? 0 : 32U - (unsigned)__builtin_clz(extent);
     const unsigned passes = (bits + RADIX_BITS - 1) / RADIX_BITS;
-    /* Equal digits: fewer buckets per pass, whose ends stay in the L1 cache. */
+    /*
+     * With digits of equal size, a pass has fewer buckets, and the ends of the buckets stay in the
+     * L1 cache.
+     */
     const unsigned digit = passes == 0 ? 0 : (bits + passes - 1) / passes;
     const uint64_t mask = (UINT64_C(1) << digit) - 1;
 
@@ -149,7 +152,10 @@ static uint32_t gather_rows(struct gather *gather, uint32_t begin)
     uint64_t rows = first_new;
     uint32_t assigned = 0;
 
-    /* At most as many nonzeros as free rows: no capacity test, no branch on a new row. */
+    /*
+     * There are at most as many nonzeros as free rows, so the loop needs neither a test of capacity
+     * nor a branch for a new row.
+     */
     for (; assigned < most; assigned++) {
         const uint64_t offset = sorted[assigned] >> 32;
 

@@ -2,8 +2,8 @@
  * Private copies of the output: one per worker, added up after all tiles.
  *
  * A copy is zeroed piece by piece, when a tile first reaches a piece, and only such pieces are
- * added up. Consecutive tiles of a large mode are in a narrow range of rows, so its copies cost
- * what their tiles touch instead of a whole output each.
+ * added up. In a large mode, consecutive tiles reach only a narrow range of rows, so a copy costs
+ * only the pieces that its tiles touch, not a whole output.
  *
  * Cost: two sweeps over every piece touched. Invariant: only pieces that the map marks are read.
  */
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* One byte per piece of the worker's copy: whether it holds sums. */
+/* Map of the worker's copy: one byte per piece, not 0 if the piece holds sums. */
 static unsigned char *piece_map(const struct slc_cpu_backend *cpu, unsigned worker)
 {
     return slc_mttkrp_scratch(cpu, worker - cpu->layout.first_copy, cpu->layout.pieces_at);

@@ -3,9 +3,9 @@
  *
  * The rows of a partition have one owner, which adds directly to the output. A row with more
  * nonzeros than a partition should hold is split over several partitions, possibly with different
- * owners: the first adds to the output, each of the others to sums of its own, which are added to
- * the row after all tiles, in the order of the partitions. The bits therefore do not depend on
- * timing.
+ * owners: the first partition adds to the output. Each of the other partitions adds to separate
+ * sums, which are added to the row after all tiles, in the order of the partitions. The bits
+ * therefore do not depend on timing.
  *
  * Cost: a row of sums per partition; only those of partitions that continue a row are touched.
  */
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* The partition continues no row, or has not been started. */
+/* Marks a partition that continues no row or has not been started. */
 #define NO_ROW UINT64_MAX
 
 /* Per partition: the output row that it continues. */
@@ -72,7 +72,7 @@ static void add_region(struct slc_mttkrp_state *state, void *data, uint64_t byte
 
 void slc_split_rows_state(struct slc_cpu_backend *cpu, struct slc_mttkrp_state *state)
 {
-    /* Sums that have not been started contain garbage; leave them out. */
+    /* Sums that have not been started are uninitialized; leave them out. */
     for (uint64_t p = 0; p < cpu->job.partitions; p++) {
         if (rows_of(cpu)[p] == NO_ROW) {
             memset(sums_of(cpu, p), 0, cpu->sum_stride);

@@ -8,8 +8,8 @@
 #include "base/backend.h"
 
 /*
- * Whether a tile belongs to the tensor; *at is the index of its first nonzero. Needs: no mode is
- * large enough to have cut a tile short, so all tiles except the last are full.
+ * True if a tile belongs to the tensor; *at is then the index of its first nonzero. Needs: no mode
+ * is so large that it cuts tiles short, so all tiles except the last are full.
  */
 bool slc_tile_place(const struct slc_tensor_shape *shape,
                     enum slc_value_type type,
@@ -17,9 +17,9 @@ bool slc_tile_place(const struct slc_tensor_shape *shape,
                     uint64_t *at);
 
 /*
- * Decodes the next chunk of a tile with `left` nonzeros left, and subtracts its size; a chunk
- * without nonzeros ends the tile. Errors: those of decoding; SLC_ERR_DAMAGED if the tile has
- * another number of nonzeros than it declares.
+ * Decodes the next chunk of a tile of which *left nonzeros are not yet decoded, and subtracts the
+ * size of the chunk from *left. A chunk without nonzeros ends the tile. Errors: those of decoding;
+ * SLC_ERR_DAMAGED if the number of nonzeros differs from the one that the tile declares.
  */
 enum slc_status slc_tile_next(struct slc_tile_view *tile,
                               uint64_t *left,

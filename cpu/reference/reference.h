@@ -30,7 +30,10 @@ void slc_reference_mttkrp(const struct slc_coo_view *tensor,
                           uint32_t rank,
                           double *output);
 
-/* The same with |x| and |A|: the scale for relative errors of sums with cancellation. */
+/*
+ * The same sums of |x| times the product of |A|: the scale for relative errors of sums with
+ * cancellation.
+ */
 void slc_reference_mttkrp_magnitude(const struct slc_coo_view *tensor,
                                     const struct slc_matrix *const *factors,
                                     unsigned mode,

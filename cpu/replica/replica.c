@@ -5,7 +5,7 @@
  * are grouped by range and written as chunks. The records are freed at the end.
  *
  * Cost: 20 to 50 ns per nonzero and mode, divided among the workers, including the first touch of
- * pages: as much as 15 to 30 MTTKRPs of all modes from the copies.
+ * pages. This equals the time of 15 to 30 MTTKRPs of all modes from the copies.
  */
 #include "base/memory/checked.h"
 #include "cpu/mttkrp/mttkrp.h"
@@ -20,8 +20,9 @@ static uint32_t record_bytes(unsigned order, enum slc_value_type type)
 }
 
 /*
- * Upper bound on the items of all ranges that are divided: such a range has more nonzeros than two
- * others should, and yields fewer than twice as many items as its nonzeros would fill ranges.
+ * Upper bound on the number of items of all divided ranges. A range is divided if it has more
+ * nonzeros than two ranges should have, and the number of its items is less than twice the number
+ * of ranges that its nonzeros would fill.
  */
 static uint64_t cut_items(unsigned workers)
 {
@@ -29,8 +30,8 @@ static uint64_t cut_items(unsigned workers)
 }
 
 /*
- * Upper bound for the ranges, items and pieces of one mode, the counts they are created from, and
- * the sample on which forms are tried.
+ * Upper bound on the bytes of one mode's tables: its ranges, items and pieces, the counts from
+ * which these are created, and the sample on which forms are tried.
  */
 static uint64_t table_bytes(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
 {
@@ -53,8 +54,8 @@ static uint64_t add_bytes(uint64_t a, uint64_t b)
 }
 
 /*
- * Upper bound for the windows of one mode and, for f32, one range per worker. A small mode has a
- * window per item; in other modes only ranges of one bucket are divided.
+ * Upper bound on the rows of all windows of one mode, including, for f32, one range per worker. A
+ * small mode has a window per item; in other modes only ranges of one bucket are divided.
  */
 static uint64_t window_rows(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
 {

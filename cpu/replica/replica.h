@@ -10,12 +10,12 @@
  * The output rows are divided into ranges with about equally many nonzeros. One worker computes a
  * range and writes its rows once, without locks or copies. Ranges with too many nonzeros (small
  * modes, heavy rows) are divided into several items with their own windows, which the last worker
- * to finish adds up. Within a range nonzeros are sorted in pieces that fit the L2 cache, in one of
- * several forms (chosen by replica_form.c): plain, or in runs that agree in some modes while the
- * others vary. If one mode varies, runs are fibers (struct slc_fiber_span). If two or more vary,
- * the output's mode is among those that agree; a run is summed in registers and multiplied at its
- * end by the rows that it shares (struct slc_group_span). Runs of equal length are consecutive, so
- * that the branch at the end of a run is predicted.
+ * to finish adds up. Within a range nonzeros are sorted in pieces that fit the L2 cache. A copy has
+ * one of several forms (chosen by replica_form.c): plain, or with runs of nonzeros that agree in
+ * some modes while the other modes vary. If one mode varies, runs are fibers (struct
+ * slc_fiber_span). If two or more vary, the output's mode is among those that agree; a run is
+ * summed in registers and multiplied at its end by the rows that it shares (struct slc_group_span).
+ * Runs of equal length are consecutive, so that the branch at the end of a run is predicted.
  * Sources: owned row ranges are the partitions of output rows of [Wijeratne2025] section 3.2.1;
  * runs are the leaves of SPLATT's trees ([Smith2015] section III).
  */
@@ -31,11 +31,12 @@
 struct slc_cpu_backend;
 
 enum {
-    SLC_REPLICA_PIECE_NNZ = 32768, /* sorted together: 1.3 MiB with keys and 4 modes */
-    SLC_REPLICA_CHUNK_NNZ = 4096,  /* per kernel call; within a chunk, runs are ordered by length */
-    SLC_REPLICA_ROWS = 8192,       /* largest range: 1 MiB of sums at R = 16 */
-    SLC_REPLICA_BUCKETS = 1 << 14, /* buckets of rows; ranges consist of whole buckets */
-    SLC_REPLICA_RANGES_PER_WORKER = 16, /* so that no worker waits long for the last range */
+    SLC_REPLICA_PIECE_NNZ = 32768, /* nonzeros sorted together: 1.3 MiB with keys and 4 modes */
+    SLC_REPLICA_CHUNK_NNZ =
+        4096, /* nonzeros per kernel call; within a chunk, runs are ordered by length */
+    SLC_REPLICA_ROWS = 8192,            /* rows of the largest range: 1 MiB of sums at R = 16 */
+    SLC_REPLICA_BUCKETS = 1 << 14,      /* buckets of rows; ranges consist of whole buckets */
+    SLC_REPLICA_RANGES_PER_WORKER = 16, /* many, so that no worker waits long for the last range */
     SLC_REPLICA_SHARES_PER_WORKER = 4   /* items per range, each with a window */
 };
 
@@ -43,11 +44,11 @@ enum {
 #define SLC_REPLICA_PLAIN UINT32_C(0)
 
 /*
- * A chunk: this header and the values. With runs, these follow: the offsets of the varying modes,
- * one per nonzero; the first nonzero of each run, and the number of nonzeros; the offsets of the
- * shared modes, one per run. Without runs: the offsets of all modes, one per nonzero. Output rows
- * are relative to the range's first row, other offsets are absolute. The chunks of a piece are
- * contiguous; each starts on a cache line.
+ * A chunk starts with this header and the values. With runs, three parts follow: the offsets of the
+ * varying modes, one per nonzero; the first nonzero of each run, and the number of nonzeros; the
+ * offsets of the shared modes, one per run. Without runs, the offsets of all modes follow, one per
+ * nonzero. Output rows are relative to the range's first row, other offsets are absolute. The
+ * chunks of a piece are contiguous; each starts on a cache line.
  */
 struct slc_replica_chunk {
     uint32_t nnz;
@@ -58,7 +59,10 @@ struct slc_replica_chunk {
 struct slc_replica_piece {
     const unsigned char *chunks;
     uint32_t chunk_count;
-    /* While building: its records of the mode, and the first row of its range. */
+    /*
+     * While a copy is built: the piece's records of the mode, and the first row of the piece's
+     * range.
+     */
     uint32_t nnz;
     uint64_t first_nnz;
     uint64_t row_begin;
@@ -67,17 +71,17 @@ struct slc_replica_piece {
 struct slc_replica_range {
     uint64_t row_begin, row_end;
     uint64_t nnz;
-    uint64_t first_nnz; /* while building: index in the mode's records */
+    uint64_t first_nnz; /* while building: index of the first record among the mode's records */
     uint64_t first_piece, piece_count;
-    uint32_t items;            /* 1: written directly to the output */
-    uint64_t window_rows;      /* if items > 1: first row of its windows in the scratch */
+    uint32_t items;            /* number of items; 1: the item writes directly to the output */
+    uint64_t window_rows;      /* if items > 1: position of its windows in the scratch, in rows */
     atomic_uint_fast32_t left; /* unfinished items in the current MTTKRP */
 };
 
 /* Unit of work of a worker. */
 struct slc_replica_item {
     uint32_t range;
-    uint32_t share; /* 0 .. items - 1 of the range */
+    uint32_t share; /* number of the item within its range, 0 .. items - 1 */
     uint64_t first_piece, piece_count;
 };
 
@@ -89,7 +93,7 @@ struct slc_replica_mode {
     struct slc_replica_range *ranges;
     struct slc_replica_item *items;
     struct slc_replica_piece *pieces;
-    uint64_t window_rows; /* total over ranges with several items */
+    uint64_t window_rows; /* total rows of the windows of ranges with several items */
     uint64_t rows_max;    /* largest number of rows of a range */
     struct slc_buffer chunks;
 };
@@ -99,12 +103,12 @@ struct slc_replica {
     enum slc_value_type type;
     unsigned workers;
     uint32_t record_bytes;     /* bytes of a nonzero while building: u32 coordinates, value */
-    struct slc_buffer records; /* in key order */
-    struct slc_buffer sorted;  /* grouped by range */
-    struct slc_buffer scratch; /* of the workers, for sorting */
+    struct slc_buffer records; /* records in key order */
+    struct slc_buffer sorted;  /* records grouped by range */
+    struct slc_buffer scratch; /* scratch of the workers, for sorting */
     atomic_uint_fast64_t loaded;
-    bool begun; /* tiles may be added */
-    bool ready; /* copies are available */
+    bool begun; /* true while tiles may be added */
+    bool ready; /* true once copies are available */
     struct slc_replica_mode modes[SLC_MAX_ORDER];
 };
 
@@ -168,11 +172,11 @@ enum slc_status slc_backend_mttkrp_replica(struct slc_backend *backend,
                                            struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Whether a mode is so small that all its rows form one range. Its items then keep the order of the
- * stream, and the locality of neighbours in modes whose rows exceed the L2 cache. Each item has a
- * window of all rows; zeroing and adding one of its rows costs as much as about twelve nonzeros.
- * Measured: 32 against 39 ms if other modes have 200,000 rows (dictionary, mode of 2,720), but 17
- * against 13 if they have 1,000.
+ * True if a mode is so small that all its rows form one range. The items of that range keep the
+ * order of the stream, and with it the locality of neighbours in modes whose rows exceed the L2
+ * cache. Each item has a window of all rows; zeroing a row of this window and adding it costs as
+ * much as about twelve nonzeros. Measured: a single range needs 32 instead of 39 ms if other modes
+ * have 200,000 rows (dictionary, mode of 2,720 rows), but 17 instead of 13 ms if they have 1,000.
  */
 static inline bool
 slc_replica_is_short(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
@@ -188,7 +192,7 @@ slc_replica_is_short(const struct slc_tensor_shape *shape, unsigned mode, unsign
     return shape->dims[mode] <= rows_most && shape->dims[mode] * windows <= shape->nnz / 256;
 }
 
-/* Whether mode `mode` has an offset per nonzero in a chunk with runs. */
+/* True if mode `mode` has an offset per nonzero in a chunk with runs. */
 static inline bool slc_replica_varies(uint32_t varying, unsigned mode)
 {
     return (varying >> mode & 1) != 0;

@@ -79,7 +79,10 @@ void slc_backend_replica_drop(struct slc_backend *backend)
     slc_replica_drop(cpu->replica);
 }
 
-/* Number of runs in a mode's copy; pieces without runs count one per nonzero, as in the model. */
+/*
+ * Number of runs in a mode's copy; a piece without runs counts one run per nonzero, as in the cost
+ * model.
+ */
 static uint64_t count_runs(const struct slc_replica_mode *copy)
 {
     uint64_t runs = 0;
@@ -144,8 +147,8 @@ enum slc_status slc_backend_mttkrp_replica(struct slc_backend *backend,
     cpu->running = false;
     slc_mttkrp_set_job(cpu, job);
     /*
-     * Sorted nonzeros reuse rows while they are in a cache; prefetching gained at most 4 % (2.5 M
-     * rows) and cost 10 % (1.7 M rows), 30 % if the last-level cache holds all rows.
+     * Sorted nonzeros reuse rows while the rows are in a cache. Prefetching gained at most 4 % (2.5
+     * M rows) and cost 10 % (1.7 M rows), 30 % if the last-level cache holds all rows.
      */
     cpu->prefetch = false;
     SLC_TRY(slc_mttkrp_reserve(cpu, slc_replica_scratch_bytes(cpu), err));

@@ -23,16 +23,16 @@ struct slc_replica_run {
 
 /* Scratch of one worker. */
 struct slc_replica_scratch {
-    uint64_t *keys[2];               /* SLC_REPLICA_PIECE_NNZ each */
-    uint32_t *run_begin;             /* SLC_REPLICA_PIECE_NNZ + 1 */
-    struct slc_replica_run *runs[2]; /* SLC_REPLICA_CHUNK_NNZ each */
+    uint64_t *keys[2];               /* SLC_REPLICA_PIECE_NNZ elements each */
+    uint32_t *run_begin;             /* SLC_REPLICA_PIECE_NNZ + 1 elements */
+    struct slc_replica_run *runs[2]; /* SLC_REPLICA_CHUNK_NNZ elements each */
 };
 struct slc_replica_scratch slc_replica_scratch_of(const struct slc_replica *replica,
                                                   unsigned worker);
 
 /* A sorted piece; the arrays are in the scratch. */
 struct slc_replica_order {
-    const unsigned char *records; /* of the piece, unsorted */
+    const unsigned char *records; /* records of the piece, unsorted */
     const uint64_t *keys;         /* sorted; the low 16 bits are the index of the record */
     uint32_t nnz;
     uint32_t run_count; /* 0: no runs */
@@ -65,16 +65,16 @@ static inline uint64_t slc_replica_sampled(const struct slc_replica_sample *samp
     return s * sample->all / sample->count;
 }
 
-/* A candidate form of a mode's copy. */
+/* A candidate for the form of a mode's copy. */
 struct slc_replica_candidate {
     uint32_t varying;
-    uint64_t runs; /* in the sample */
-    double cost;   /* predicted per nonzero; after a trial, measured for the sample */
+    uint64_t runs; /* number of runs in the sample */
+    double cost;   /* predicted cost per nonzero; after a trial, the cost measured for the sample */
 };
 
 /*
- * Chooses the form of a mode's copy; if `tried_by` is not NULL, times the most promising forms with
- * its job. Errors: SLC_ERR_MEMORY, those of starting threads.
+ * Chooses the form of a mode's copy; if `tried_by` is not NULL, also times the most promising forms
+ * with its job. Errors: SLC_ERR_MEMORY, those of starting threads.
  */
 enum slc_status slc_replica_choose_form(struct slc_replica *replica,
                                         unsigned mode,
@@ -93,7 +93,7 @@ enum slc_status slc_replica_try(struct slc_cpu_backend *cpu,
                                 unsigned count,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* The mode whose rows are accessed in order if the modes `varying` vary. */
+/* Returns the mode whose rows are accessed in order if the modes `varying` vary. */
 unsigned slc_replica_first_mode(const struct slc_replica *replica, unsigned mode, uint32_t varying);
 
 /* Sorts a piece of a mode's copy into runs in which the modes `varying` vary. */

@@ -3,10 +3,11 @@
  *
  * A sorted piece is divided into chunks at ends of runs, the runs of a chunk are ordered by length,
  * and everything a kernel needs is written after the chunk's header. All workers write pieces at
- * the same time; each allocates the memory of its piece once its size is known. With several NUMA
- * nodes the pieces of each node have their own region and therefore their own pages: an MTTKRP's
- * items are handed out in the same way (replica_mttkrp.c). A region starts where it has to if all
- * pieces before it have their largest size; the memory they leave unused is never touched.
+ * the same time; each worker allocates the memory of a piece once the size of the piece is known.
+ * With several NUMA nodes, the pieces of each node have a separate region and therefore separate
+ * pages, because an MTTKRP assigns items to nodes in the same way (replica_mttkrp.c). The start of
+ * a region leaves enough memory for the largest size of all pieces before it; the part of it that
+ * they do not use is never touched.
  */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
@@ -16,7 +17,8 @@
 #include <assert.h>
 
 enum {
-    LENGTH_CLASSES = 64, /* of runs: 1, 2 .. 63, and longer ones, which gain nothing */
+    LENGTH_CLASSES =
+        64, /* lengths of runs: 1, 2 .. 63, and all longer runs, which gain nothing from sorting */
     CHUNK_ALIGNMENT = 64
 };
 
@@ -58,8 +60,8 @@ static uint64_t
 pieces_bytes_max(unsigned order, enum slc_value_type type, uint64_t nnz, uint64_t pieces)
 {
     /*
-     * At worst a piece has one run per nonzero, although the sample predicted fewer. Two
-     * consecutive chunks hold more nonzeros than one can.
+     * In the worst case a piece has one run per nonzero, although the sample predicted fewer runs.
+     * Two consecutive chunks together hold more nonzeros than fit in one chunk.
      */
     const uint64_t each = slc_value_bytes(type) + (order + UINT64_C(1)) * sizeof(uint32_t);
     const uint64_t chunks = slc_min_u64(nnz / SLC_REPLICA_CHUNK_NNZ * 2 + 2 * pieces, nnz);
@@ -73,9 +75,9 @@ pieces_bytes_max(unsigned order, enum slc_value_type type, uint64_t nnz, uint64_
 }
 
 /*
- * Pieces that are not full end an item. Fewer than 2 * SLC_REPLICA_BUCKETS items hold nonzeros: one
- * per range (at most as many as buckets), and one more per range's worth of
- * nonzeros that is split off a heavy range (replica_split.c).
+ * A piece that is not full is the last of its item. Fewer than 2 * SLC_REPLICA_BUCKETS items hold
+ * nonzeros: one per range (there are no more ranges than buckets), and one more for each part that
+ * is split off a heavy range and has as many nonzeros as a range should have (replica_split.c).
  */
 _Static_assert(SLC_MAX_THREADS *SLC_REPLICA_RANGES_PER_WORKER <= SLC_REPLICA_BUCKETS,
                "there must not be more ranges than buckets");
@@ -88,13 +90,13 @@ uint64_t slc_replica_chunks_bytes_max(unsigned order, enum slc_value_type type, 
 
 /* Position of the division within a piece. */
 struct cut {
-    uint32_t nnz;  /* after the position */
+    uint32_t nnz;  /* nonzeros before the position */
     uint32_t runs; /* next run; part of it may already be in a chunk */
 };
 
 /*
- * Splits off the next chunk and returns its nonzeros, 0 at the end. A run that crosses the end of a
- * chunk starts the next one, unless it started this one.
+ * Splits off the next chunk and returns its number of nonzeros, 0 at the end. A run that does not
+ * fit in the rest of the chunk is left to the next chunk, unless it is the first run of this chunk.
  */
 static uint32_t cut_chunk(const struct slc_replica_order *order,
                           struct cut *cut,
@@ -169,7 +171,10 @@ static void write_values(const struct chunk_writer *writer, unsigned char *to)
     }
 }
 
-/* Writes offsets of one mode from `base`, of every nonzero or of the first one of each run. */
+/*
+ * Writes the offsets of one mode, relative to `base`, for every nonzero or for the first nonzero of
+ * each run.
+ */
 static void
 write_offsets(struct chunk_writer *writer, unsigned mode, uint64_t base, bool every_nonzero)
 {
@@ -236,7 +241,7 @@ static void write_chunk(struct chunk_writer *writer,
     assert((uint64_t)((unsigned char *)writer->next - (unsigned char *)chunk) <= chunk->bytes);
 }
 
-/* Bytes and number of a piece's chunks. */
+/* Computes the number and the total size of a piece's chunks. */
 static uint64_t measure_piece(const struct slc_replica *replica,
                               const struct slc_replica_order *order,
                               uint32_t varying,

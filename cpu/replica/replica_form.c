@@ -1,21 +1,22 @@
 /*
  * One mode's copy: chooses the modes that vary within its runs.
  *
- * Candidates are the fibers of each mode, and then sets with additional varying modes, one at a
- * time. Some pieces are sorted in each way, their runs are counted, and a model of the rows that a
- * nonzero fetches predicts the cost. If the coming MTTKRPs are known, the best few candidates are
- * timed with them (replica_trial.c): the model does not know the machine, and is off by a tenth.
+ * Candidates are the fibers of each mode, and then sets to which one varying mode at a time is
+ * added. Some pieces are sorted in each form, their runs are counted, and a model of the rows that
+ * a nonzero fetches predicts the cost. If the coming MTTKRPs are known, the best few candidates are
+ * timed with them (replica_trial.c), because the model does not know the machine and has errors of
+ * about a tenth.
  */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "cpu/replica/replica_build.h"
 
 enum {
-    SAMPLE_SHARE = 16,     /* one piece in this many is sorted in each way */
-    SAMPLE_PER_WORKER = 4, /* at least this many pieces */
+    SAMPLE_SHARE = 16,     /* one piece in this many is sorted in each form */
+    SAMPLE_PER_WORKER = 4, /* minimum number of sampled pieces per worker */
     TRIED = 4              /* candidates that are timed */
 };
-/* Candidates whose predicted cost exceeds the best by this factor are not timed. */
+/* Candidates whose predicted cost exceeds the lowest one by more than this factor are not timed. */
 #define TRIED_WITHIN 1.6
 
 /* State shared by the workers while forms are compared. */
@@ -24,10 +25,11 @@ struct comparison {
     struct slc_replica_mode *copy;
     unsigned mode;
     struct slc_replica_sample sample;
-    uint64_t nnz;                                      /* of the sample */
+    uint64_t nnz;                                      /* nonzeros of the sample */
     struct slc_replica_candidate added[SLC_MAX_ORDER]; /* candidates to be counted */
     unsigned added_count;
-    struct slc_replica_candidate best[TRIED]; /* by ascending cost */
+    /* Candidates with the lowest costs, in ascending order. */
+    struct slc_replica_candidate best[TRIED];
     unsigned best_count;
 };
 
@@ -66,9 +68,9 @@ static void count_runs(void *context, uint64_t begin, uint64_t end, unsigned wor
 }
 
 /*
- * Nanoseconds to read a row of a mode, and to read and write an output row, at R = 16, by the cache
- * that holds all of them. Fitted to eight real tensors (AVX-512, 2 MiB L2 cache); only the ranking
- * of the forms matters.
+ * Nanoseconds to read a row of a mode, and to read and write an output row, at R = 16, depending on
+ * the cache that holds all rows of the mode. Fitted to eight real tensors (AVX-512, 2 MiB L2
+ * cache); only the ranking of the forms matters.
  */
 static double read_cost(const struct comparison *comparison, unsigned mode)
 {
@@ -85,7 +87,7 @@ static double update_cost(const struct comparison *comparison)
 /*
  * Cost of a nonzero: the rows of the varying modes, and its share of the cost of a run: the rows of
  * the modes in which the run agrees, the output row, and the end of the run. The row of the most
- * significant mode is reused at once, whichever cache it came from.
+ * significant mode is reused at once, so its cache does not matter.
  */
 static double cost_of(const struct comparison *comparison, uint32_t varying, double length)
 {
@@ -113,7 +115,7 @@ static double cost_of(const struct comparison *comparison, uint32_t varying, dou
     return each + (several ? 0.5 : 0.3) + (run + (several ? 1.5 : 2.5)) / length;
 }
 
-/* Inserts the candidate into the best ones if it qualifies. */
+/* Inserts the candidate into the list of the best ones if its cost is low enough. */
 static void keep_best(struct comparison *comparison, const struct slc_replica_candidate *candidate)
 {
     unsigned at = comparison->best_count < TRIED ? comparison->best_count : TRIED - 1;
@@ -129,7 +131,7 @@ static void keep_best(struct comparison *comparison, const struct slc_replica_ca
     comparison->best_count = (unsigned)slc_min_u64(comparison->best_count + 1, TRIED);
 }
 
-/* Counts and rates the added candidates; *base becomes the best one that can be extended. */
+/* Counts and rates the added candidates; sets *base to the best candidate that can be extended. */
 static enum slc_status
 compare_added(struct comparison *comparison, uint32_t *base, struct slc_error *err)
 {
@@ -153,7 +155,10 @@ compare_added(struct comparison *comparison, uint32_t *base, struct slc_error *e
     return status;
 }
 
-/* Compares fibers of each mode, then adds varying modes, up to all but the output's. */
+/*
+ * Compares the fibers of each mode, then adds varying modes until all modes except the output's
+ * vary.
+ */
 static enum slc_status compare_all(struct comparison *comparison, struct slc_error *err)
 {
     const unsigned order = comparison->replica->shape.order;
@@ -172,9 +177,9 @@ static enum slc_status compare_all(struct comparison *comparison, struct slc_err
 }
 
 /*
- * Number of the best candidates worth a trial. Each one sorts and writes the pieces again: a sample
- * that is a large part of the tensor costs more than it can gain, and a small one is not
- * conclusive.
+ * Returns the number of the best candidates that are worth a trial. Each trial sorts and writes the
+ * sampled pieces again: if the sample is a large part of the tensor, a trial costs more than it can
+ * gain, and if the sample is small, a trial is not conclusive.
  */
 static unsigned count_tried(const struct comparison *comparison)
 {

@@ -19,7 +19,7 @@
 struct replica_run {
     const struct slc_cpu_backend *cpu;
     struct slc_replica_mode *copy;
-    unsigned char *windows;        /* of ranges with several items */
+    unsigned char *windows;        /* windows of the ranges with several items */
     unsigned char *worker_windows; /* f32: rows_max rows of sums per worker */
 };
 
@@ -46,7 +46,7 @@ uint64_t slc_replica_scratch_bytes(const struct slc_cpu_backend *cpu)
 struct parts {
     const void *values;
     const uint32_t *begin;                 /* NULL if there are no runs */
-    const uint32_t *offset[SLC_MAX_ORDER]; /* by mode */
+    const uint32_t *offset[SLC_MAX_ORDER]; /* indexed by mode */
 };
 
 static void chunk_parts(const struct slc_replica *replica,
@@ -258,7 +258,10 @@ static void compute_share(const struct replica_run *run,
     }
 }
 
-/* Handed out like the pieces when their chunks were written: mostly to the same NUMA node. */
+/*
+ * Items are assigned to workers in the same way as their pieces were when the chunks were written,
+ * so most workers read memory of their own NUMA node.
+ */
 static void compute_items(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     struct replica_run *run = context;

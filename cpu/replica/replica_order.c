@@ -23,7 +23,7 @@ _Static_assert(SLC_REPLICA_PIECE_NNZ <= 1 << PLACE_BITS,
 struct packing {
     unsigned count;
     unsigned mode[SLC_MAX_ORDER];
-    uint32_t low[SLC_MAX_ORDER]; /* smallest coordinate, by position in `mode` */
+    uint32_t low[SLC_MAX_ORDER]; /* smallest coordinate of each mode, in the order of `mode` */
     unsigned shift[SLC_MAX_ORDER];
     unsigned shared;    /* number of modes in which a run agrees; they come first */
     unsigned run_shift; /* keys that are equal from this bit on belong to one run */
@@ -58,7 +58,10 @@ static const unsigned char *piece_records(const struct slc_replica *replica,
     return (const unsigned char *)replica->sorted.data + piece->first_nnz * replica->record_bytes;
 }
 
-/* Benefit of accessing a mode's rows in order; output rows are also written. */
+/*
+ * Benefit of accessing the rows of a mode in order. It is larger for output rows, because they are
+ * also written.
+ */
 static uint64_t mode_weight(const struct slc_replica *replica, unsigned output, unsigned mode)
 {
     return replica->shape.dims[mode] * (mode == output ? 2 : 1);
@@ -88,7 +91,10 @@ static void add_modes(const struct slc_replica *replica,
     }
 }
 
-/* Selects the modes of the keys: those that runs share, then those that vary if two or more do. */
+/*
+ * Selects the modes of the keys: the modes that runs share, then the varying modes if there are two
+ * or more.
+ */
 static void order_modes(const struct slc_replica *replica,
                         unsigned output,
                         uint32_t varying,
@@ -204,7 +210,7 @@ static const uint64_t *sort_keys(uint64_t *from, uint64_t *to, uint32_t count, u
     return from;
 }
 
-/* Writes the starts of runs, and the count at the end; returns the number of runs. */
+/* Writes the starts of the runs, followed by `count`, and returns the number of runs. */
 static uint32_t find_runs(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin)
 {
     uint32_t runs = 1;

@@ -6,7 +6,7 @@
  * of about nnz / (16 T) nonzeros, and the records move to their ranges in key order. The result
  * depends only on the tensor and the number of workers.
  *
- * Cost: two sweeps over the records, some 10 ns per nonzero.
+ * Cost: two sweeps over the records, about 10 ns per nonzero.
  */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
@@ -21,9 +21,10 @@ struct split {
     unsigned mode;
     unsigned shift; /* bits from a row to its bucket */
     uint32_t bucket_count;
-    uint64_t target;    /* nonzeros per range */
-    uint64_t *counts;   /* per worker and bucket: nonzeros; later the index of its next record */
-    uint32_t *range_of; /* per bucket */
+    uint64_t target; /* nonzeros per range */
+    /* Per worker and bucket: number of nonzeros; later the index of the worker's next record. */
+    uint64_t *counts;
+    uint32_t *range_of; /* range of each bucket */
 };
 
 static uint64_t rows_of(const struct split *split)
@@ -41,7 +42,7 @@ static uint32_t bucket_of(const struct split *split, const unsigned char *record
     return slc_replica_coordinate(record, split->mode) >> split->shift;
 }
 
-/* The records that worker `w` counts and moves; the same in both steps. */
+/* Determines the records that worker `w` counts and moves, which are the same in both steps. */
 static void worker_records(const struct split *split, unsigned w, uint64_t *begin, uint64_t *end)
 {
     const uint64_t nnz = split->replica->shape.nnz;
@@ -76,7 +77,10 @@ static uint64_t bucket_nnz(const struct split *split, uint32_t bucket)
     return nnz;
 }
 
-/* Joins buckets to ranges: up to the target number of nonzeros, and rows that fit a cache. */
+/*
+ * Joins buckets to ranges, up to the target number of nonzeros and to a number of rows that fits a
+ * cache.
+ */
 static void cut_ranges(struct split *split)
 {
     struct slc_replica_mode *copy = split->copy;
@@ -121,7 +125,10 @@ static void place_records(struct split *split)
         while (end < split->bucket_count && split->range_of[end] == range) {
             end++;
         }
-        /* The buckets of a range are consecutive: one index per worker, with the range's number. */
+        /*
+         * The buckets of a range are consecutive, so each worker needs only one index per range,
+         * which is stored in the count of bucket number `range`.
+         */
         for (unsigned w = 0; w < split->replica->workers; w++) {
             uint64_t *counts = worker_counts(split, w);
             uint64_t nnz = 0;
@@ -171,7 +178,7 @@ static uint64_t pieces_of(uint64_t nnz)
     return slc_div_up_u64(nnz, SLC_REPLICA_PIECE_NNZ);
 }
 
-/* Nonzeros of one item of a range. */
+/* Number of nonzeros of one item of a range. */
 static uint64_t share_nnz(const struct slc_replica_range *range, uint32_t share)
 {
     return range->nnz / range->items + (share < range->nnz % range->items);

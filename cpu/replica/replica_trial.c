@@ -2,9 +2,9 @@
  * One mode's copy: times forms by computing from a sample of its pieces.
  *
  * The pieces are written in each form to the memory of the mode's chunks, and all workers compute
- * from them at once, each from its own pieces and to its own rows, as they do later. The result is
- * the sum over workers of each one's fastest round, because a thread that lost its processor for a
- * while says nothing about a form.
+ * from them at once, each from separate pieces and to separate rows, as in an MTTKRP. The result is
+ * the sum of the times of each worker's fastest round: a round in which a thread lost its processor
+ * for a while is no measure of a form.
  */
 #include "base/error/clock.h"
 #include "base/thread/team.h"
@@ -12,13 +12,13 @@
 #include "cpu/replica/replica_build.h"
 
 enum { ROUNDS = 4 };
-/* Required ratio to the time of a form that the model prefers. */
+/* A form replaces the best form so far only if it needs less than this fraction of its time. */
 #define FASTER_RATIO 0.97
 
 /* Trial of one form. */
 struct trial {
     struct slc_cpu_backend *cpu;
-    struct slc_replica_mode form; /* of the sampled pieces */
+    struct slc_replica_mode form; /* a copy that consists of the sampled pieces */
     struct slc_buffer windows;    /* rows for each worker to add to */
     uint64_t window_bytes;
     uint64_t *worker_ns; /* fastest round of each worker */

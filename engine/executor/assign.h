@@ -13,10 +13,11 @@
  * load is at most 4/3 - 1/(3 D) times that of the best assignment to D devices. Shapes:
  * weights[count], nonzeros of each partition or another measure of its work; device[count], set to
  * 0 .. devices - 1; loads[devices], set to the sum of weights per device. Order: determined by the
- * weights; equal weights in ascending order, equal loads to the lower device. Cost: count (log
- * count + devices). Memory: 16 bytes per partition during the call. Needs: the sum of the weights
- * is below 2^64. Errors: SLC_ERR_USAGE for no devices or more than SLC_MAX_DEVICES, SLC_ERR_MEMORY;
- * device and loads are then unchanged.
+ * weights; partitions of equal weight are assigned in ascending order, and of devices with equal
+ * loads the one with the lowest number is chosen. Cost: count (log count + devices). Memory: 16
+ * bytes per partition during the call. Needs: the sum of the weights is below 2^64. Errors:
+ * SLC_ERR_USAGE for no devices or more than SLC_MAX_DEVICES, SLC_ERR_MEMORY; device and loads are
+ * then unchanged.
  */
 enum slc_status slc_assign_largest_first(const uint64_t *weights,
                                          uint64_t count,
@@ -27,9 +28,9 @@ enum slc_status slc_assign_largest_first(const uint64_t *weights,
 
 /*
  * The baseline ([Wijeratne2025] section 5.4): divides `count` blocks or partitions into one run of
- * neighbours per device, with weights as equal as possible. Shapes, errors and needs as above,
- * except: a load differs from an equal share by less than the largest weight, and the sum of the
- * weights times 2 * devices is below 2^64.
+ * neighbours per device, with weights as equal as possible. A load differs from an equal share by
+ * less than the largest weight. Shapes, errors and needs are those of slc_assign_largest_first,
+ * except that the sum of the weights times 2 * devices must be below 2^64.
  */
 enum slc_status slc_assign_equal_shares(const uint64_t *weights,
                                         uint64_t count,
@@ -38,11 +39,11 @@ enum slc_status slc_assign_equal_shares(const uint64_t *weights,
                                         uint64_t *loads,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/* The largest load divided by the mean; 1 if all are 0. */
+/* The largest load divided by the mean; 1 if all loads are 0. */
 double slc_assign_imbalance(const double *loads, unsigned devices);
 
 /* Lower bound of the largest load of any assignment: the largest weight, or an equal share rounded
- * up. 0 without weights. */
+ * up. 0 if there are no weights. */
 uint64_t slc_assign_lower_bound(const uint64_t *weights, uint64_t count, unsigned devices);
 
 #endif

@@ -4,7 +4,7 @@
  * Worker w of the stream is thread w % T of group w / T. Each tile goes to the backend of its
  * worker's group; during a pass no group touches another group's memory. Rows that are split
  * between partitions are joined after the last tile and before the jobs end, in the order of the
- * partitions, so that the result does not depend on the groups that computed them.
+ * partitions, so that the result does not depend on which groups computed these rows.
  */
 #include "engine/executor/cpu_groups_impl.h"
 
@@ -35,7 +35,7 @@ static uint64_t unit_rows(const struct slc_plan *plan, uint64_t rows)
     return slc_group_unit_rows(row_bytes(plan), rows);
 }
 
-/* Largest unit of all computed modes. */
+/* Size of the largest unit of all computed modes. */
 static uint64_t most_unit_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
@@ -293,7 +293,7 @@ static void end_group(void *context, unsigned d, unsigned count)
 
     (void)count;
     if (group->begun) {
-        /* The fault is kept with its message. */
+        /* The worker's fault keeps the error with its message. */
         (void)group->backend->ops->mttkrp_end(group->backend, &groups->workers[d].fault);
         group->begun = false;
         group->stats.compute_seconds += slc_seconds_since(start_ns);
@@ -400,7 +400,10 @@ static enum slc_status compute_mttkrp(struct slc_executor *executor,
     if (status == SLC_OK) {
         join_split_rows(groups);
     }
-    /* After a fault outputs are incomplete in any case, and the first fault is reported. */
+    /*
+     * If the pass failed, the outputs are incomplete in any case, and the error of the pass is
+     * reported.
+     */
     enum slc_status ended =
         slc_cpu_groups_run(groups, groups->count, end_group, status == SLC_OK ? err : NULL);
     return status == SLC_OK ? ended : status;

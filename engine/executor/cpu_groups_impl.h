@@ -14,13 +14,14 @@
 /* One group. */
 struct slc_cpu_group {
     struct slc_backend *backend;
-    struct slc_matrix *factors;              /* one per mode */
-    struct slc_matrix copies[SLC_MAX_ORDER]; /* target of `factors`, except for the first group */
-    struct slc_buffer output;                /* except for the first group */
-    struct slc_matrix view;                  /* of the current output */
+    struct slc_matrix *factors; /* array of one matrix per mode */
+    /* Matrices that `factors` points to, except for the first group. */
+    struct slc_matrix copies[SLC_MAX_ORDER];
+    struct slc_buffer output; /* memory of the output, except for the first group */
+    struct slc_matrix view;   /* view of the current output */
     struct slc_member_stats stats;
     bool begun;                 /* its backend has a job */
-    _Atomic uint64_t next_unit; /* next unit of its piece */
+    _Atomic uint64_t next_unit; /* next unit of the group's piece */
 };
 
 /* Measurements of a worker of the team, on cache lines of its own. */
@@ -34,14 +35,14 @@ struct slc_cpu_groups {
     struct slc_executor base;
     unsigned order;
     unsigned count;
-    unsigned threads; /* of each group */
+    unsigned threads; /* threads per group */
     struct slc_cpu_group *group;
     struct slc_cpu_group_worker *workers;
-    struct slc_group_division division[SLC_MAX_ORDER]; /* of computed modes */
+    struct slc_group_division division[SLC_MAX_ORDER]; /* division of each computed mode */
     struct slc_exchange *exchange;
-    struct slc_buffer columns; /* of every unit of the mode with the most */
+    struct slc_buffer columns; /* column sums of every unit, for the mode with the most units */
     struct slc_buffer staging; /* two units per worker (SLC_SPLIT_NNZ) */
-    struct slc_buffer split;   /* the sums of a row */
+    struct slc_buffer split;   /* sums of one split row */
     uint64_t unit_bytes;
 
     /* The current phase. */
@@ -49,7 +50,10 @@ struct slc_cpu_groups {
     const struct slc_solver *solver; /* NULL: rows are only gathered */
 };
 
-/* Runs a phase on all workers, or on one per group; returns the fault of the lowest worker. */
+/*
+ * Runs a phase on all workers, or on one worker per group; if several fail, returns the fault of
+ * the one with the lowest number.
+ */
 enum slc_status slc_cpu_groups_run(struct slc_cpu_groups *groups,
                                    unsigned workers,
                                    slc_team_fn *phase,

@@ -11,7 +11,7 @@
 
 #include "base/error/clock.h"
 
-/* to += from, for either type. */
+/* Computes to += from, for either value type. */
 static void add_numbers(enum slc_value_type type, void *to, const void *from, uint64_t count)
 {
     if (type == SLC_F32) {

@@ -1,10 +1,11 @@
 /*
  * The ring exchange.
  *
- * Device d receives the pieces d - 1, d - 2, .. d - D + 1 in this order. It sends its own piece and
- * then the same sequence without the last piece, which its neighbour has written itself. So, after
- * its own piece, chunk c that it sends is chunk c that it has received: the only state shared with
- * neighbours is the number of chunks that have passed each link.
+ * Device d receives the pieces d - 1, d - 2, .. d - D + 1 in this order. It sends its own piece
+ * first, and then the received pieces in the same order, except the last one, which its neighbour
+ * has written itself. Not counting the own piece, the c-th chunk that a device sends is therefore
+ * the c-th chunk that it has received, and the only state shared with neighbours is the number of
+ * chunks that have passed each link.
  *
  * Both ends of a link iterate over the rows of a piece in the same way (`struct cursor`), so a
  * chunk needs no header. A device empties its receive buffer before it sends, and emptying never
@@ -22,7 +23,7 @@
 #include <string.h>
 
 enum {
-    /* Per link: one is filled while the other is emptied. */
+    /* Buffers per link: one is filled while the other is emptied. */
     BUFFERS = 2,
     /* Both buffers of both links stay in a second-level cache; copying this much takes about 50 us,
      * far more than signalling a neighbour. */
@@ -32,28 +33,28 @@ enum {
 /* Position in the chunks of the pieces first, first - 1, .. */
 struct cursor {
     unsigned piece;
-    uint64_t range; /* of the piece */
+    uint64_t range; /* number of the current range of the piece */
     uint64_t row;   /* rows of the range that are done */
 };
 
 /* The link from a device to the next. Counters are protected by the mutex of the exchange. */
 struct link {
     unsigned char *buffer[BUFFERS];
-    uint64_t filled, emptied; /* chunks */
+    uint64_t filled, emptied; /* numbers of chunks */
 };
 
 struct member {
     struct cursor sending, receiving;
-    uint64_t to_send, to_receive; /* chunks */
-    uint64_t own;                 /* chunks of its own piece */
-    pthread_cond_t changed;       /* of a link on either side */
+    uint64_t to_send, to_receive; /* numbers of chunks */
+    uint64_t own;                 /* number of chunks of its own piece */
+    pthread_cond_t changed;       /* signalled when a link to or from this device changes */
 };
 
 struct slc_exchange {
     unsigned devices;
     uint64_t chunk_bytes;
     struct slc_buffer buffers;
-    struct link *links;     /* of each device to the next */
+    struct link *links;     /* link from each device to the next */
     struct member *members; /* one per device */
     pthread_mutex_t mutex;
 
@@ -66,7 +67,7 @@ struct slc_exchange {
     struct slc_error fault; /* the first fault */
 };
 
-/* The bytes of a chunk: whole rows, at least one. */
+/* Size of a chunk in bytes: whole rows, at least one. */
 static uint64_t chunk_bytes_of(uint64_t row_bytes)
 {
     return slc_max_u64(CHUNK_BYTES, row_bytes);
@@ -162,9 +163,9 @@ static uint64_t piece_chunks(const struct slc_exchange *exchange, unsigned devic
 }
 
 /*
- * Returns the next contiguous rows of the chunk at the cursor, at most `max_rows`, and advances. At
- * the end of a piece: no rows if the chunk has begun, otherwise the start of the next piece that
- * has rows. Needs: such a piece, if the chunk has not begun.
+ * Returns the next contiguous rows of the chunk at the cursor, at most `max_rows`, and advances the
+ * cursor. At the end of a piece, returns no rows if the chunk already has some; otherwise continues
+ * with the next piece that has rows. Needs: such a piece exists if the chunk has no rows yet.
  */
 static struct slc_row_span cursor_advance(const struct slc_exchange *exchange,
                                           struct cursor *cursor,

@@ -1,6 +1,6 @@
 /*
- * Exchange of the rows of a matrix. Every device has a copy and each row is written by one device;
- * the pieces written travel around a ring of devices until all copies are equal.
+ * Exchange of the rows of a matrix. Every device has a copy of the matrix, and each row is written
+ * by one device. The written pieces travel around a ring of devices until all copies are equal.
  *
  * With D devices there are D - 1 steps: in step s device d sends piece d - s to device d + 1 while
  * it receives piece d - s - 1 from device d - 1 (all modulo D). Pieces move in chunks through two
@@ -26,8 +26,8 @@ struct slc_row_piece {
 
 struct slc_exchange_job {
     struct slc_backend *const *backends; /* one per device */
-    /* The copy of every device, all of the same shape, in its own memory (rows_read of
-     * base/backend.h). */
+    /* The copies of all devices. They have the same shape, and each copy is in the memory of its
+     * device (rows_read of base/backend.h). */
     struct slc_matrix *const *copies;
     const struct slc_row_piece *pieces; /* one per device; rows in no piece are unchanged */
 };
@@ -36,7 +36,7 @@ struct slc_exchange_job {
 struct slc_exchange_stats {
     uint64_t bytes_sent;
     double copy_seconds; /* copying rows into and out of buffers */
-    double wait_seconds; /* for a neighbour */
+    double wait_seconds; /* waiting for a neighbour */
 };
 
 struct slc_exchange;
@@ -48,14 +48,14 @@ enum slc_status slc_exchange_create(unsigned devices,
                                     struct slc_exchange **exchange,
                                     struct slc_error *err) SLC_NODISCARD;
 void slc_exchange_destroy(struct slc_exchange *exchange);
-/* Bytes of the above, for plans. */
+/* Bytes that slc_exchange_create allocates, for plans. */
 uint64_t slc_exchange_memory_bytes(unsigned devices, uint64_t row_bytes);
 
 /*
  * Exchanges all pieces, with one thread per device. stats[devices] is set. Order: rows are copied,
- * so bits are always the same. Errors: the first of a device's rows_read or rows_write, which ends
- * the exchange for all, and those of starting threads; rows that a device did not write are then
- * undefined, those that it wrote unchanged.
+ * so bits are always the same. Errors: the first error of a device's rows_read or rows_write, which
+ * ends the exchange for all devices, and those of starting threads; in the copy of a device, the
+ * rows that the device wrote are then unchanged and all other rows are undefined.
  */
 enum slc_status slc_exchange_run(struct slc_exchange *exchange,
                                  const struct slc_exchange_job *job,

@@ -3,11 +3,12 @@
  * CPU workers, a GPU, a GPU together with the CPU, and several GPUs. The caller creates one from a
  * plan, which selects the kind, and then uses one interface for all.
  *
- *     create -> load -> { mttkrp -> update_rows | read_output -> scale -> read_factor } .. ->
- * destroy
+ *     create -> load -> { mttkrp -> update_rows | read_output -> scale -> read_factor } ..
+ *     -> destroy
  *
- * The caller owns the host's factors and output. Executors with memory of their own hold copies of
- * the factors, which `load` fills; `read_factor` copies one back, `read_output` an MTTKRP.
+ * The caller owns the factors and the output in host memory. Executors with memory of their own
+ * hold copies of the factors: `load` fills them, `read_factor` copies one factor back to host
+ * memory, and `read_output` copies the result of an MTTKRP.
  */
 #ifndef SLC_ENGINE_EXECUTOR_H
 #define SLC_ENGINE_EXECUTOR_H
@@ -20,13 +21,13 @@
 
 struct slc_gpu_group; /* engine/executor/gpu_group.h */
 
-/* Devices to compute with, as far as the plan needs them. Borrowed. */
+/* Devices to compute with. Only the members that the plan needs must be set. Borrowed. */
 struct slc_executor_parts {
-    struct slc_backend *backend;       /* of the CPU, alone or together with a GPU */
-    struct slc_backend *const *groups; /* plan->cpu_groups of them */
+    struct slc_backend *backend;       /* backend of the CPU, used alone or together with a GPU */
+    struct slc_backend *const *groups; /* array of plan->cpu_groups backends */
     struct slc_device *gpu;            /* opened for the stream (slc_gpu_executor_open) */
     struct slc_gpu_group *gpus;        /* opened for the stream */
-    const struct slc_layouts *layouts; /* of the stream; for groups */
+    const struct slc_layouts *layouts; /* layouts of the stream; only for groups */
 };
 
 /* Everything is borrowed. */
@@ -34,10 +35,11 @@ struct slc_executor_setup {
     struct slc_executor_parts parts;
     struct slc_stream *stream;
     const struct slc_plan *plan;
-    struct slc_matrix *factors; /* of the host, one per mode */
-    /* of the host, for the longest mode; empty if only GPUs compute */
+    struct slc_matrix *factors; /* factors in host memory, one per mode */
+    /* output in host memory, large enough for every mode; empty if only GPUs compute */
     const struct slc_buffer *output;
-    struct slc_dense *dense; /* for plan->threads; NULL if nothing is solved */
+    /* Dense algebra for plan->threads threads; NULL if nothing is solved. */
+    struct slc_dense *dense;
 };
 
 /* One MTTKRP. */
@@ -45,9 +47,11 @@ struct slc_executor_pass {
     unsigned mode;
     /* The strategy of the CPU; receives the measurements of a trial. */
     struct slc_conflict_choice *choice;
-    bool copies;                      /* use the backend's copies per mode */
-    struct slc_hybrid *hybrid;        /* CPU and GPU in this mode; receives the work of both */
-    const struct slc_pass_cuts *cuts; /* with ops->in_parts; NULL: in one part */
+    bool copies; /* use the backend's copies per mode */
+    /* Division between CPU and GPU in this mode; receives the work of both. */
+    struct slc_hybrid *hybrid;
+    /* Only if ops->in_parts; NULL: the pass is made in one part. */
+    const struct slc_pass_cuts *cuts;
     const volatile int *stop;
     void (*progress)(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes_read);
     void *progress_context;
@@ -56,22 +60,23 @@ struct slc_executor_pass {
 /* Totals of one member of a group since it was created: a group of CPU workers, or one of several
  * GPUs. Thread times are means over the member's threads. */
 struct slc_member_stats {
-    uint64_t nnz;           /* multiplied */
+    uint64_t nnz;           /* nonzeros multiplied */
     uint64_t bytes;         /* encoded bytes of the blocks with these nonzeros */
-    double compute_seconds; /* of MTTKRPs, including decoding */
-    double wait_seconds;    /* in passes: for blocks, opening them, and for other devices */
-    double reduce_seconds;  /* adding the devices' parts of its rows (SLC_SPLIT_NNZ) */
-    double solve_seconds;   /* solving its rows */
-    uint64_t copied_bytes;  /* factors copied to it at the start */
+    double compute_seconds; /* time of MTTKRPs, including decoding */
+    /* In passes: waiting for blocks and for other devices, and opening blocks. */
+    double wait_seconds;
+    double reduce_seconds; /* adding the devices' parts of its rows (SLC_SPLIT_NNZ) */
+    double solve_seconds;  /* solving its rows */
+    uint64_t copied_bytes; /* factors copied to it at the start */
     double copy_seconds;
-    uint64_t sent_bytes;          /* to the next device */
-    double exchange_seconds;      /* in the ring, without exchange_wait_seconds */
+    uint64_t sent_bytes;          /* bytes sent to the next device */
+    double exchange_seconds;      /* time of exchanges in the ring, without exchange_wait_seconds */
     double exchange_wait_seconds; /* waiting for a neighbour in the ring */
 };
 
 /* Totals of an executor since it was created. */
 struct slc_executor_stats {
-    unsigned members; /* 0: not divided */
+    unsigned members; /* 0: the work is not divided */
     struct slc_member_stats member[SLC_MAX_DEVICES];
     struct slc_device_stats gpu; /* the sum over several GPUs; zeros without a GPU */
 };
@@ -84,19 +89,21 @@ struct slc_executor {
 struct slc_executor_ops {
     bool in_parts; /* passes may be made in parts, and stopped between two of them */
 
-    /* Copies the host's factors to the executor's memory. */
+    /* Copies the factors from host memory to the executor's memory. */
     enum slc_status (*load)(struct slc_executor *executor, struct slc_error *err);
-    /* Computes the MTTKRP, in the memory that update_rows reads. Order: as planned. Errors: those
-     * of the stream and of the devices; the MTTKRP is then undefined, the factors are unchanged. */
+    /* Computes the MTTKRP, in the memory from which update_rows reads it. Order: as planned.
+     * Errors: those of the stream and of the devices; the MTTKRP is then undefined, the factors are
+     * unchanged. */
     enum slc_status (*mttkrp)(struct slc_executor *executor,
                               const struct slc_executor_pass *pass,
                               struct slc_error *err);
-    /* After mttkrp: copies all rows to the host's output. */
+    /* After mttkrp: copies all rows to the output in host memory. */
     enum slc_status (*read_output)(struct slc_executor *executor,
                                    unsigned mode,
                                    struct slc_error *err);
-    /* Factor `mode` = MTTKRP D V^-1 E (slc_dense_update), and its sums. `mttkrp`: the host's
-     * output. Errors: those of dense algebra and of devices; the factor is then undefined. */
+    /* Computes factor `mode` = MTTKRP D V^-1 E (slc_dense_update), and the sums of the factor.
+     * `mttkrp` is the output in host memory. Errors: those of dense algebra and of devices; the
+     * factor is then undefined. */
     enum slc_status (*update_rows)(struct slc_executor *executor,
                                    unsigned mode,
                                    const struct slc_matrix *mttkrp,
@@ -108,7 +115,7 @@ struct slc_executor_ops {
                              unsigned mode,
                              const double *scale,
                              struct slc_error *err);
-    /* Copies the computed factor `mode` to the host's. */
+    /* Copies the computed factor `mode` to the factor in host memory. */
     enum slc_status (*read_factor)(struct slc_executor *executor,
                                    unsigned mode,
                                    struct slc_error *err);
@@ -118,8 +125,8 @@ struct slc_executor_ops {
 
 /*
  * Creates the executor that the plan selects. Owns: release with slc_executor_destroy before its
- * parts are destroyed. Errors: SLC_ERR_USAGE if the plan's parts are missing or are not the
- * stream's; SLC_ERR_MEMORY.
+ * parts are destroyed. Errors: SLC_ERR_USAGE if parts that the plan needs are missing or do not
+ * belong to the stream; SLC_ERR_MEMORY.
  */
 enum slc_status slc_executor_create(const struct slc_executor_setup *setup,
                                     struct slc_executor **executor,

@@ -1,4 +1,4 @@
-/* The executors, and what they share. Private to engine/executor. */
+/* Declarations shared by all executors. Private to engine/executor. */
 #ifndef SLC_ENGINE_EXECUTOR_IMPL_H
 #define SLC_ENGINE_EXECUTOR_IMPL_H
 
@@ -9,25 +9,28 @@ typedef enum slc_status slc_executor_create_fn(const struct slc_executor_setup *
                                                struct slc_error *err);
 slc_executor_create_fn slc_cpu_executor_create;
 slc_executor_create_fn slc_cpu_groups_executor_create;
-slc_executor_create_fn slc_gpu_executor_create; /* alone or with the CPU, by the plan */
+slc_executor_create_fn slc_gpu_executor_create; /* with or without the CPU, as the plan selects */
 slc_executor_create_fn slc_gpu_group_executor_create;
 
-/* Allocates `bytes` that begin with an executor. Errors: SLC_ERR_MEMORY. */
+/* Allocates `bytes` bytes for a struct that starts with an executor. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_executor_allocate(const struct slc_executor_ops *ops,
                                       const struct slc_executor_setup *setup,
                                       size_t bytes,
                                       void *executor,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Operations for executors without memory of their own: read_output or read_factor, and destroy. */
+/*
+ * Empty operations for executors without memory of their own: read_output or read_factor, and
+ * destroy.
+ */
 enum slc_status slc_executor_read_nothing(struct slc_executor *executor,
                                           unsigned mode,
                                           struct slc_error *err) SLC_NODISCARD;
 void slc_executor_free(struct slc_executor *executor);
 
-/* The host's output with the shape of factor `mode`. */
+/* Returns the output in host memory with the shape of factor `mode`. */
 struct slc_matrix slc_executor_output(const struct slc_executor *executor, unsigned mode);
-/* A job of a backend for the MTTKRP of a pass, from the host's factors. */
+/* Returns the job of a backend for the MTTKRP of a pass, from the factors in host memory. */
 struct slc_mttkrp_job slc_executor_job(const struct slc_executor *executor,
                                        const struct slc_executor_pass *pass,
                                        struct slc_matrix *output);

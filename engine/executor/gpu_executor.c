@@ -1,12 +1,14 @@
 /*
  * The executor of one device.
  *
- * An MTTKRP on the device alone begins a job, feeds it every block in one pass, and ends it. After
- * a failed pass the job is ended, too, so that nothing of it is pending when the next one begins.
+ * An MTTKRP on the device alone begins a job, feeds it every block in one pass, and ends it. The
+ * job is also ended after a failed pass, so that none of its work is pending when the next job
+ * begins.
  *
- * With the CPU, both begin a job, share the blocks of one pass and end their jobs, and the CPU's
- * output is added to the device's. The cost of the CPU's part is measured, so that an adaptive
- * split can leave the CPU out of passes in which it would save less.
+ * If the CPU takes part, CPU and device each begin a job, share the blocks of one pass and end
+ * their jobs; then the output of the CPU is added to the output of the device. The cost of the
+ * CPU's part is measured, so that an adaptive split can leave the CPU out of passes in which it
+ * would save less time than that.
  */
 #include "engine/executor/gpu_executor.h"
 
@@ -104,7 +106,10 @@ enum slc_status slc_gpu_executor_check_squares(const struct slc_reader *reader,
 {
     const double stated = slc_reader_info(reader)->sum_of_squares;
 
-    /* Both are rounded, and the bound allows twice the magnitude: four times the squares. */
+    /*
+     * Both sums are rounded, so a small excess is no damage. The bound of deterministic sums allows
+     * twice the magnitude, which is four times the sum of squares.
+     */
     if (!(squares > 2.0 * stated)) {
         return SLC_OK;
     }
@@ -232,13 +237,13 @@ slc_gpu_executor_mttkrp_hybrid(struct slc_device *device,
 /* ---- as an executor */
 
 /*
- * The GPU has factors and MTTKRPs of its own; the host's factors keep their loaded values until
- * they are read back. If the CPU shares the MTTKRPs, it uses the host's factors, so updated ones
- * are read back before each MTTKRP that involves the CPU.
+ * The GPU holds its own factors and MTTKRPs. The factors in host memory keep their loaded values
+ * until they are read back. If the CPU shares the MTTKRPs, it uses the factors in host memory, so
+ * updated factors are read back before each MTTKRP that involves the CPU.
  */
 struct gpu_executor {
     struct slc_executor base;
-    bool stale[SLC_MAX_ORDER]; /* the host's factor is older than the GPU's */
+    bool stale[SLC_MAX_ORDER]; /* the factor in host memory is older than the GPU's */
 };
 
 static enum slc_status load_factors(struct slc_executor *executor, struct slc_error *err)
@@ -248,7 +253,7 @@ static enum slc_status load_factors(struct slc_executor *executor, struct slc_er
     const unsigned order = slc_reader_info(slc_stream_reader(executor->setup.stream, 0))->order;
 
     for (unsigned n = 0; n < order; n++) {
-        /* An MTTKRP does not read its own mode's factor. */
+        /* An MTTKRP does not read the factor of its own mode. */
         if (request->operation == SLC_OP_CPD || n != request->mode) {
             SLC_TRY(gpu->ops->memory.factor_write(gpu, n, &executor->setup.factors[n], err));
         }

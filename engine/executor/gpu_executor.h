@@ -9,17 +9,23 @@
 #include "engine/plan/plan.h"
 #include "engine/stream/stream.h"
 
-/* The problem that the plan's device is opened for; its layouts are not described (NULL). */
+/*
+ * Sets the problem for which the plan's device is opened, without descriptions of the layouts
+ * (NULL).
+ */
 void slc_gpu_executor_problem(const struct slc_layouts *layouts,
                               const struct slc_plan *plan,
                               struct slc_device_problem *problem);
 
-/* Opens a device for the plan and the layouts, which it describes. Errors: those of open. */
+/*
+ * Opens a device for the plan and the layouts, with descriptions of the layouts. Errors: those of
+ * open.
+ */
 enum slc_status slc_gpu_executor_open_device(struct slc_device *device,
                                              const struct slc_layouts *layouts,
                                              const struct slc_plan *plan,
                                              struct slc_error *err) SLC_NODISCARD;
-/* A job for the problem's `layout`, which `reader` reads. */
+/* Returns a job for the problem's `layout`, which `reader` reads. */
 struct slc_device_job slc_gpu_executor_job(const struct slc_reader *reader,
                                            const struct slc_plan *plan,
                                            unsigned layout,
@@ -47,10 +53,10 @@ enum slc_status slc_gpu_executor_open(struct slc_device *device,
 void slc_gpu_executor_close(struct slc_device *device, struct slc_stream *stream);
 
 /*
- * The MTTKRP in `mode`, from the device's factors, into the device's output. Order: the device's
- * bits, reproducible if the plan is deterministic. Errors: those of the stream and the device, the
- * first of them; the device is then ready for another job, unless resident blocks are incomplete:
- * then it must be reopened.
+ * Computes the MTTKRP in `mode` from the factors of the device, into the output of the device.
+ * Order: that of the device, reproducible if the plan is deterministic. Errors: the first error of
+ * the stream or the device. The device is then ready for another job, unless resident blocks are
+ * incomplete; in that case it must be reopened.
  */
 enum slc_status slc_gpu_executor_mttkrp(struct slc_device *device,
                                         struct slc_stream *stream,
@@ -64,19 +70,21 @@ enum slc_status slc_gpu_executor_mttkrp(struct slc_device *device,
 /* The CPU's part of an MTTKRP that it shares with the device. */
 struct slc_hybrid_cpu {
     struct slc_backend *backend;
-    /* Uses the host's factors, equal to the device's, and an output of the host, which then holds
-     * the CPU's part of the sums. The strategy must accept tiles in any order, each once. */
+    /* Uses the factors in host memory, which must equal those of the device, and an output in host
+     * memory, which then holds the CPU's part of the sums. The strategy must accept tiles in any
+     * order, each once. */
     const struct slc_mttkrp_job *job;
-    struct slc_hybrid *hybrid; /* of this mode; receives the work of both */
-    double prepared_seconds;   /* already spent on the CPU's part, such as reading factors back */
+    struct slc_hybrid *hybrid; /* split of this mode; receives the work of both sides */
+    /* Time already spent on the CPU's part, such as reading factors back. */
+    double prepared_seconds;
 };
 
 /*
- * The same by both, as the split divides it: the sum of both parts goes into the device's output.
- * Needs a plan with a hybrid split. If slc_hybrid_without_cpu, the device computes all blocks, and
- * neither the backend nor the host's factors are used. Order: not reproducible. Errors: also those
- * of the backend. The work of both is recorded in `hybrid` after the pass and the device's job
- * succeed.
+ * Computes the MTTKRP on CPU and device, divided by the split; the output of the device then holds
+ * the sum of both parts. Needs a plan with a hybrid split. If slc_hybrid_without_cpu returns true,
+ * the device computes all blocks, and neither the backend nor the factors in host memory are used.
+ * Order: not reproducible. Errors: those of slc_gpu_executor_mttkrp and of the backend. The work of
+ * both is recorded in `hybrid` after the pass and the device's job succeed.
  */
 enum slc_status
 slc_gpu_executor_mttkrp_hybrid(struct slc_device *device,

@@ -1,8 +1,8 @@
 /*
  * Groups of GPUs: opening them, and MTTKRPs.
  *
- * A phase runs on one thread per device and ends before the next one begins, so no device writes
- * memory that another one reads. Parts of rows on other devices are added after every MTTKRP,
+ * A phase runs on one thread per device and ends before the next phase begins, so no device writes
+ * memory that another device reads. Parts of rows on other devices are added after every MTTKRP,
  * before any output is used.
  */
 #include "engine/executor/gpu_group_impl.h"
@@ -239,15 +239,13 @@ static void end_device(void *context, unsigned d, unsigned count)
 
     (void)count;
     if (member->begun) {
-        /* The fault is kept with its message. */
+        /* The member's fault keeps the error with its message. */
         (void)member->device->ops->job.end(member->device, &member->fault);
         member->begun = false;
     }
 }
 
-/*
- * Adds to rows of device `to` the parts that other devices have of rows split between partitions.
- */
+/* Adds the parts that other devices have of split rows to the rows of device `to`. */
 static enum slc_status add_split_rows(struct slc_gpu_group *group, unsigned to)
 {
     const struct slc_reader *reader = group->layouts->reader[group->plan->mode_layout[group->mode]];
@@ -289,7 +287,7 @@ static void complete_rows(void *context, unsigned d, unsigned count)
     enum slc_status status = SLC_OK;
 
     for (unsigned e = 0; e < count && status == SLC_OK; e++) {
-        /* Without rows: reports overflowed columns to a deterministic device. */
+        /* Even without rows, this call reports overflowed columns to a deterministic device. */
         if (e != d && (all_rows || group->plan->request.deterministic)) {
             status = member->device->ops->algebra.output_add(
                 member->device, group->member[e].device, rows->ranges, rows->count, &member->fault);
@@ -326,7 +324,10 @@ run_pass(struct slc_gpu_group *group, const struct slc_pass *pass, struct slc_er
     enum slc_status status = slc_gpu_group_run(group, begin_device, err);
 
     SLC_THEN(status, slc_stream_pass(group->stream, pass, err));
-    /* After a fault outputs are incomplete in any case, and the first fault is reported. */
+    /*
+     * If the pass failed, the outputs are incomplete in any case, and the error of the pass is
+     * reported.
+     */
     enum slc_status ended = slc_gpu_group_run(group, end_device, status == SLC_OK ? err : NULL);
     if (status == SLC_OK && ended == SLC_ERR_DAMAGED) {
         slc_error_locate_file(err, slc_reader_path(group->layouts->reader[pass->layout]));

@@ -1,11 +1,12 @@
 /*
  * Several devices with memory of their own (base/device.h) that compute together ([Wijeratne2025]).
- * Each has a copy of the factors, multiplies the blocks it owns (engine/executor/group_division.h),
- * and solves the rows it owns; these travel around a ring of devices until all copies are equal.
- * One stream feeds all devices.
+ * Each device has a copy of the factors, multiplies the blocks it owns
+ * (engine/executor/group_division.h), and solves the rows it owns. The solved rows travel around a
+ * ring of devices until all copies are equal. One stream feeds all devices.
  *
- * It corresponds to engine/executor/cpu_groups.h: shares, owners and the order of blocks are the
- * same, but devices process whole blocks. Neither factors nor outputs pass through the host.
+ * This module corresponds to engine/executor/cpu_groups.h: shares, owners and the order of blocks
+ * are the same, but devices process whole blocks. Neither factors nor outputs pass through the
+ * host.
  */
 #ifndef SLC_ENGINE_GPU_GROUP_H
 #define SLC_ENGINE_GPU_GROUP_H
@@ -27,7 +28,10 @@ enum slc_status slc_gpu_group_open(const struct slc_layouts *layouts,
                                    struct slc_error *err) SLC_NODISCARD;
 void slc_gpu_group_close(struct slc_gpu_group *group);
 
-/* The largest number of row units of a mode, and the host memory of the above; for plans. */
+/*
+ * The largest number of row units of a mode, and the host memory that slc_gpu_group_open allocates;
+ * for plans.
+ */
 uint64_t slc_gpu_group_units_most(const struct slc_layouts *layouts, const struct slc_plan *plan);
 uint64_t slc_gpu_group_memory_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan);
 
@@ -37,11 +41,11 @@ enum slc_status slc_gpu_group_load(struct slc_gpu_group *group,
                                    struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The MTTKRP of `mode`: each device's output then has all rows that it owns, complete. Order: if
- * the plan is deterministic, bits depend only on the layout, not on the number of devices or the
- * split. Errors: those of the stream and the devices, which end the pass for all; outputs are then
- * undefined, factors unchanged, and the devices in the state that slc_gpu_executor_mttkrp
- * describes.
+ * Computes the MTTKRP of `mode`: the output of each device then holds the complete sums of the rows
+ * that the device owns. Order: if the plan is deterministic, bits depend only on the layout, not on
+ * the number of devices or the split. Errors: those of the stream and the devices, which end the
+ * pass for all; outputs are then undefined, factors unchanged, and the devices in the state that
+ * slc_gpu_executor_mttkrp describes.
  */
 enum slc_status slc_gpu_group_mttkrp(struct slc_gpu_group *group,
                                      unsigned mode,
@@ -53,9 +57,9 @@ enum slc_status slc_gpu_group_mttkrp(struct slc_gpu_group *group,
 /* Rows of factor `mode`: every device has a copy, and each row is new on one device. */
 struct slc_gpu_group_ring {
     unsigned count, mode;
-    uint64_t row_bytes;                               /* of a row, for bytes_sent */
+    uint64_t row_bytes;                               /* bytes of a row, for bytes_sent */
     struct slc_device *device[SLC_MAX_DEVICES];       /* open for one problem (unit_most) */
-    struct slc_row_piece rows[SLC_MAX_DEVICES];       /* new on each device */
+    struct slc_row_piece rows[SLC_MAX_DEVICES];       /* rows that are new on each device */
     struct slc_exchange_stats stats[SLC_MAX_DEVICES]; /* set by the exchange */
 };
 

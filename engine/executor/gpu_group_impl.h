@@ -14,7 +14,7 @@ struct slc_gpu_member {
     struct slc_row_piece rows[SLC_MAX_ORDER]; /* rows it owns; adjacent units are merged */
     struct slc_member_stats stats;
     bool open, begun;
-    struct slc_error fault; /* of the current phase */
+    struct slc_error fault; /* error of the current phase */
 };
 
 struct slc_gpu_group {
@@ -23,18 +23,19 @@ struct slc_gpu_group {
     struct slc_stream *stream;
     unsigned order, count;
     uint64_t unit_rows[SLC_MAX_ORDER];
-    struct slc_group_division division[SLC_MAX_ORDER]; /* of computed modes */
+    struct slc_group_division division[SLC_MAX_ORDER]; /* division of each computed mode */
     struct slc_buffer spans[SLC_MAX_ORDER];            /* spans of the members' rows */
-    struct slc_buffer columns;                         /* of all units, ordered by device */
-    struct slc_buffer places; /* of units in row order: position of their columns */
+    struct slc_buffer columns; /* column sums of all units, ordered by device */
+    /* Positions of the column sums of the units, which are listed in row order. */
+    struct slc_buffer places;
     struct slc_gpu_member member[SLC_MAX_DEVICES];
 
     /* Arguments of the current phase. */
     unsigned mode;
-    const struct slc_device_job *job; /* to begin */
+    const struct slc_device_job *job; /* job to begin */
     const struct slc_solver *solver;
-    const struct slc_matrix *factors; /* to load */
-    struct slc_matrix *output;        /* to fill */
+    const struct slc_matrix *factors; /* factors to load */
+    struct slc_matrix *output;        /* output to fill */
     const double *scale;
 };
 
@@ -45,16 +46,19 @@ static inline uint64_t slc_gpu_group_row_bytes(const struct slc_plan *plan)
            slc_value_bytes(plan->request.precision);
 }
 
-/* Runs a phase on one thread per device; returns the fault of the lowest device. */
+/*
+ * Runs a phase on one thread per device; if several fail, returns the error of the one with the
+ * lowest number.
+ */
 enum slc_status slc_gpu_group_run(struct slc_gpu_group *group,
                                   slc_team_fn *phase,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Operations of the executor. After an MTTKRP: each device solves the rows of factor `mode` that it
- * owns, and the rows are exchanged. Order: the bits of the factor and its sums depend only on those
- * of the MTTKRP, not on the number of devices. Errors: those of the devices; the factor is then
- * undefined.
+ * owns, and the rows are exchanged. Order: the bits of the factor and its sums depend only on the
+ * bits of the MTTKRP, not on the number of devices. Errors: those of the devices; the factor is
+ * then undefined.
  */
 enum slc_status slc_gpu_group_update(struct slc_executor *executor,
                                      unsigned mode,

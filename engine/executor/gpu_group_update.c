@@ -159,7 +159,7 @@ enum slc_status slc_gpu_group_update(struct slc_executor *executor,
     SLC_TRY(slc_gpu_group_run(group, solve_rows, err));
     join_columns(group, sums);
     SLC_TRY(exchange_rows(group, err));
-    /* All copies are equal. */
+    /* All copies are equal, so the first device computes the Gram matrix. */
     return first->ops->algebra.gram(first, mode, sums->gram, err);
 }
 

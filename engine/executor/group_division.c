@@ -9,14 +9,17 @@
 #include <string.h>
 
 enum {
-    /* Size of a unit: small compared with a device's part of a factor worth dividing, large
-     * compared with the cost of assigning it. */
+    /* Size of a unit: small compared with a device's part of a factor that is worth dividing, but
+     * large enough that computing a unit costs far more than assigning it. */
     UNIT_BYTES = 256 * 1024,
     /* Dense algebra processes 32 rows at once (SLC_BLOCK_ROWS of cpu/kernel/dense_kernels.h). */
     UNIT_ROWS_STEP = 32,
     /* Units per mode: four for each of the maximum number of devices. */
     UNITS_LEAST = 4 * SLC_MAX_DEVICES,
-    /* Rows per unit of a short mode, which has fewer units: what a device processes at once. */
+    /*
+     * Minimum number of rows per unit in a small mode, which has fewer units: a device processes
+     * this many rows at once.
+     */
     UNIT_ROWS_LEAST = 64
 };
 
@@ -29,7 +32,7 @@ uint64_t slc_group_unit_rows(uint64_t row_bytes, uint64_t rows)
     return slc_max_u64(steps, 1) * UNIT_ROWS_STEP;
 }
 
-/* A block and the share of its device's work before it, or before its partition. */
+/* A block, and the fraction of its device's work that comes before it or before its partition. */
 struct placed_block {
     double done;
     uint64_t block;
@@ -190,7 +193,8 @@ static void count_units(struct slc_group_division *division,
 }
 
 /*
- * A unit's place is its number among its device's units; pieces[].count is counted a second time.
+ * The position of a unit is its number among the units of its device, so pieces[].count is counted
+ * again.
  */
 static void add_units(struct slc_group_division *division,
                       uint32_t owner,
@@ -299,7 +303,10 @@ uint64_t slc_group_units_max(const struct slc_reader *reader,
                              uint64_t rows,
                              uint64_t unit_rows)
 {
-    /* Each run of rows has one unit that is not full; rows and runs are far below 2^63. */
+    /*
+     * Each run of rows has one unit that is not full. This cannot overflow, because the numbers of
+     * rows and runs are far below 2^63.
+     */
     return rows / unit_rows + slc_max_u64(slc_reader_info(reader)->partition_count, devices);
 }
 
@@ -309,8 +316,9 @@ uint64_t slc_group_division_memory_bytes(const struct slc_reader *reader,
                                          uint64_t unit_rows)
 {
     const uint64_t blocks = slc_reader_info(reader)->block_count;
-    const uint64_t per_block = 2 * sizeof(uint64_t) + 2 * sizeof(uint32_t) + /* with its item */
-                               sizeof(struct placed_block);
+    /* A block and its item. */
+    const uint64_t per_block =
+        2 * sizeof(uint64_t) + 2 * sizeof(uint32_t) + sizeof(struct placed_block);
     const uint64_t per_unit = sizeof(struct slc_row_span) + sizeof(uint64_t);
 
     return sizeof(struct slc_group_division) + blocks * per_block +

@@ -15,25 +15,25 @@
 struct slc_group_division {
     unsigned devices;
     uint64_t block_count;
-    uint32_t *owner; /* of each block */
+    uint32_t *owner; /* owner of each block */
     /* All blocks in the best order for reading: at any time every device has done about the same
      * share of its work. The blocks of a partition are adjacent and ascending. */
     uint64_t *order;
-    /* Rows in units of at most slc_group_unit_rows, grouped by device. Determined by the layout
-     * alone; with SLC_SPLIT_NNZ by the number of rows. */
+    /* Rows in units of at most slc_group_unit_rows, grouped by device. The units depend only on the
+     * layout or, with SLC_SPLIT_NNZ, on the number of rows. */
     uint64_t unit_count;
     struct slc_row_span *units;
     uint64_t *ordinal; /* position of each unit in row order */
-    /* Per device: its units; nonzeros and encoded bytes of its blocks. */
+    /* Per device: its units, and the nonzeros and encoded bytes of its blocks. */
     struct slc_row_piece pieces[SLC_MAX_DEVICES];
     uint64_t nnz[SLC_MAX_DEVICES];
     uint64_t bytes[SLC_MAX_DEVICES];
 };
 
 /*
- * Rows per unit of work in a mode of `rows` rows: as many as fit in 256 KiB, a multiple of what
- * dense algebra processes at once, but few enough for several units per device with many devices.
- * Longer modes get more units; independent of the number of devices.
+ * Rows per unit of work in a mode of `rows` rows: as many as fit in 256 KiB, but few enough that
+ * each of many devices gets several units. A multiple of the number of rows that dense algebra
+ * processes at once. Larger modes have more units. Independent of the number of devices.
  */
 uint64_t slc_group_unit_rows(uint64_t row_bytes, uint64_t rows);
 
@@ -54,8 +54,8 @@ enum slc_status slc_group_division_create(const struct slc_reader *reader,
                                           struct slc_error *err) SLC_NODISCARD;
 void slc_group_division_destroy(struct slc_group_division *division);
 
-/* Upper bounds of the number of units, and of the bytes of the above including working memory. For
- * plans. */
+/* Upper bounds on the number of units, and on the bytes that slc_group_division_create allocates
+ * including working memory. For plans. */
 uint64_t slc_group_units_max(const struct slc_reader *reader,
                              unsigned devices,
                              uint64_t rows,

@@ -6,7 +6,7 @@
 #include "engine/stream/stream.h"
 #include "storage/block/reader.h"
 
-/* The shape of a layout's tensor, for the operations replica_* of a backend. */
+/* Returns the shape of a layout's tensor, for the operations replica_* of a backend. */
 void slc_replica_shape(const struct slc_layout_info *info, struct slc_tensor_shape *shape);
 
 /*
@@ -14,7 +14,7 @@ void slc_replica_shape(const struct slc_layout_info *info, struct slc_tensor_sha
  * with SLC_CONFLICT_REPLICA then need no passes. `workers` is the number of workers of those
  * MTTKRPs; replica_end uses `factors` (may be NULL) to try forms. Errors: those of the pass and of
  * the backend; SLC_ERR_INTERRUPTED when `stop` (may be NULL) is set before the last tile or the
- * last copy. No copies are held then.
+ * last copy. After an error no copies are held.
  */
 enum slc_status slc_replica_load(struct slc_stream *stream,
                                  struct slc_backend *backend,

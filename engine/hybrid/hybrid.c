@@ -5,10 +5,13 @@
 
 static const char static_word[] = "static";
 
-/* Digits of a fraction: a number of this many digits and its power of ten are exact as f64. */
+/*
+ * Maximum digits of a fraction: a number with this many digits and the matching power of ten are
+ * exact in f64.
+ */
 enum { DIGITS_MOST = 15 };
 
-/* Factor between the pass counts after which an idle side is tried. */
+/* An idle side is tried again each time the number of passes has grown by this factor. */
 enum { TRIAL_FACTOR = 4 };
 
 const char *slc_hybrid_kind_name(enum slc_hybrid_kind kind)
@@ -113,7 +116,7 @@ void slc_hybrid_rates_record(struct slc_hybrid_rates *rates,
         return;
     }
     if (rates->seconds[side] > 0) {
-        /* Scale the earlier work to the duration of this one. */
+        /* Scale the earlier work to the duration of this measurement. */
         const double scale = part->seconds / rates->seconds[side];
 
         rates->nnz[side] *= scale;
@@ -138,8 +141,8 @@ double slc_hybrid_rates_fraction(const struct slc_hybrid_rates *rates)
 
 void slc_hybrid_record_cost(struct slc_hybrid *hybrid, double seconds)
 {
-    /* The first pass also touches its memory for the first time, so a lower cost replaces it at
-     * once. */
+    /* The first pass also touches the memory of the CPU's part for the first time, so a lower cost
+     * replaces the first one at once. */
     hybrid->cost_seconds = hybrid->cost_seconds > 0 && seconds > hybrid->cost_seconds
                                ? (hybrid->cost_seconds + seconds) / 2
                                : seconds;

@@ -13,8 +13,8 @@
 enum slc_hybrid_kind {
     SLC_HYBRID_NONE,   /* all work on the device */
     SLC_HYBRID_STATIC, /* a fixed fraction of the nonzeros on the device */
-    /* The first pass starts as a queue; its measurements divide the rest, and the start of the next
-     * pass. */
+    /* The first pass starts as a queue. Its measurements determine how the rest of the pass, and
+     * the start of the next pass, are divided. */
     SLC_HYBRID_ADAPTIVE,
     /* The device processes blocks from the largest down, the CPU from the smallest up, until they
      * meet. */
@@ -26,7 +26,7 @@ enum { SLC_HYBRID_TRIAL_COST = 3 };
 
 enum slc_hybrid_side { SLC_HYBRID_CPU, SLC_HYBRID_GPU, SLC_HYBRID_PARTS };
 
-/* The requested way to share. */
+/* The requested division of the work. */
 struct slc_hybrid_wish {
     enum slc_hybrid_kind kind;
     double fraction; /* STATIC: fraction of the nonzeros for the device, 0 .. 1 */
@@ -36,25 +36,31 @@ struct slc_hybrid_text {
     char text[32];
 };
 
-/* Whether `text` starts with one of the words below; the rest is not checked. */
+/*
+ * True if `text` starts with one of the words that slc_hybrid_parse accepts; the rest is not
+ * checked.
+ */
 bool slc_hybrid_is_split(const char *text);
 /* Parses "static=F" with F from 0 to 1, "adaptive" or "queue". Errors: SLC_ERR_USAGE, listing the
  * accepted forms. */
 enum slc_status slc_hybrid_parse(const char *text,
                                  struct slc_hybrid_wish *wish,
                                  struct slc_error *err) SLC_NODISCARD;
-/* The inverse: "static=0.7"; "none" if nothing is shared. Returns out->text. */
+/*
+ * The inverse of slc_hybrid_parse: returns out->text, for example "static=0.7", or "none" if
+ * nothing is shared.
+ */
 const char *slc_hybrid_name(const struct slc_hybrid_wish *wish, struct slc_hybrid_text *out);
 const char *slc_hybrid_kind_name(enum slc_hybrid_kind kind); /* "none", "static", .. */
 
-/* Work of one side in some time. */
+/* Work that one side has done, and the time it needed. */
 struct slc_hybrid_part {
     uint64_t nnz;
-    double seconds; /* from the start of a pass until the side ran out of work */
+    double seconds; /* time from the start of a pass until the side ran out of work */
 };
 
 /* Measured rates of both sides for one kind of pass, such as passes over one mode. Initially zero.
- * The last measurement has the same weight as all earlier ones together. */
+ * The last measurement has the same weight as all earlier measurements together. */
 struct slc_hybrid_rates {
     double nnz[SLC_HYBRID_PARTS];
     double seconds[SLC_HYBRID_PARTS];
@@ -66,7 +72,8 @@ void slc_hybrid_rates_record(struct slc_hybrid_rates *rates,
 /* Nonzeros per second; 0 if unknown. */
 double slc_hybrid_rate(const struct slc_hybrid_rates *rates, enum slc_hybrid_side side);
 /*
- * The device's fraction with which both sides would finish together; negative if a rate is unknown.
+ * Returns the device's fraction of the work with which both sides would finish together; negative
+ * if a rate is unknown.
  */
 double slc_hybrid_rates_fraction(const struct slc_hybrid_rates *rates);
 
@@ -77,26 +84,29 @@ struct slc_hybrid {
     /* Cost of the CPU's part in addition to computing its blocks: preparing it and adding its
      * output to the device's. 0: not measured. */
     double cost_seconds;
-    uint64_t passes;                                /* complete passes */
-    uint64_t passes_alone;                          /* of these, passes of the device alone */
-    struct slc_hybrid_part parts[SLC_HYBRID_PARTS]; /* sums over passes */
-    struct slc_hybrid_part last[SLC_HYBRID_PARTS];  /* of the last pass */
+    uint64_t passes;       /* complete passes */
+    uint64_t passes_alone; /* number of these in which the device worked alone */
+    struct slc_hybrid_part parts[SLC_HYBRID_PARTS]; /* work of each side, summed over all passes */
+    struct slc_hybrid_part last[SLC_HYBRID_PARTS];  /* work of each side in the last pass */
 };
 
 /* Records the cost of the CPU's part of a pass; see cost_seconds. */
 void slc_hybrid_record_cost(struct slc_hybrid *hybrid, double seconds);
-/* Whether a side without work in the last passes is due for another trial: after 1, 4, 16, ..
- * passes. */
+/* True if a side without work in the last passes is due for another trial, which happens after 1,
+ * 4, 16, .. passes. */
 bool slc_hybrid_tries_again(const struct slc_hybrid *hybrid);
 /*
- * Whether an adaptive split leaves the CPU out of the next pass: the device alone is expected to
- * finish sooner than both, including the cost of the CPU's part. Trials are made now and then,
- * unless one would cost more than SLC_HYBRID_TRIAL_COST times the pass.
+ * True if an adaptive split leaves the CPU out of the next pass: the device alone is expected to
+ * finish sooner than both sides together, including the cost of the CPU's part. The CPU is tried
+ * again now and then, unless a trial would cost more than SLC_HYBRID_TRIAL_COST times the pass.
  */
 bool slc_hybrid_without_cpu(const struct slc_hybrid *hybrid);
-/* The device's fraction at the start of the next pass; negative: both sides share a queue. */
+/*
+ * Returns the device's fraction at the start of the next pass; negative if both sides share a
+ * queue.
+ */
 double slc_hybrid_planned(const struct slc_hybrid *hybrid);
-/* Records a complete pass with this work of both sides. */
+/* Records the work of both sides in a complete pass. */
 void slc_hybrid_record(struct slc_hybrid *hybrid,
                        const struct slc_hybrid_part parts[SLC_HYBRID_PARTS]);
 /* The device's fraction of the nonzeros of two parts; negative if both are empty. */

@@ -3,12 +3,13 @@
  *
  * A fixed fraction is spread over the whole order: a block goes to the device if that brings its
  * nonzeros closer to the target so far, so that each side gets large and small blocks, and both are
- * read at about the same rate. Blocks resident in the device's memory count first.
+ * read at about the same rate. Blocks that are resident in device memory are counted first.
  *
- * A measuring pass is a queue until a tenth of the nonzeros is done and each side has done some.
- * The rest, including blocks in progress, is then divided so that both sides finish together. Later
- * passes are divided by the rates of earlier ones. A side that gets no whole block by its rate
- * could never show that it has become faster, so now and then it gets the smallest block.
+ * A measuring pass is a queue until a tenth of the nonzeros is done and each side has computed some
+ * of them. The rest, including blocks in progress, is then divided so that both sides finish
+ * together. Later passes are divided by the rates of earlier ones. A side that gets no whole block
+ * by its rate could never show that it has become faster, so it gets the smallest block now and
+ * then.
  *
  * Cost: every side scans the order once for each kind of block.
  */
@@ -23,10 +24,10 @@
 enum {
     MEASURED_SHARE = 10, /* 1/10 of the nonzeros is done before the rest is divided */
     /*
-     * A side may take free blocks in advance for at most 1/32 of the nonzeros: a device copies
-     * faster than it computes, and the CPU cannot help with blocks that it has taken. This also
-     * bounds how much earlier one side finishes. At least two blocks, so that one is copied while
-     * another is computed.
+     * A side may reserve free blocks with at most 1/32 of the nonzeros in advance: a device copies
+     * faster than it computes, and the CPU cannot help with blocks that the device has reserved.
+     * This also bounds how much earlier than the other one side finishes. A side may always reserve
+     * two blocks, so that one is copied while the other is computed.
      */
     AHEAD_SHARE = 32,
     AHEAD_BLOCKS = 2
@@ -58,8 +59,8 @@ static void assign_block(struct slc_hybrid_blocks *pass, enum slc_hybrid_side si
     }
 }
 
-/* Divides the free blocks so that the device gets this fraction of their nonzeros. `tried_block`
- * goes to the side `tried` regardless; NO_BLOCK: none. */
+/* Divides the free blocks so that the device gets this fraction of their nonzeros. Only
+ * `tried_block` goes to the side `tried` in any case; NO_BLOCK if there is no such block. */
 static void assign_free_blocks(struct slc_hybrid_blocks *pass,
                                double fraction,
                                uint64_t tried_block,
@@ -86,7 +87,10 @@ static void assign_free_blocks(struct slc_hybrid_blocks *pass,
     }
 }
 
-/* Nonzeros of free blocks; *smallest: the smallest of them if there are several. */
+/*
+ * Returns the nonzeros of the free blocks, and sets *smallest to the smallest free block if there
+ * are several.
+ */
 static uint64_t count_free(const struct slc_hybrid_blocks *pass, uint64_t *smallest)
 {
     uint64_t nnz = 0, blocks = 0, least = 0;
@@ -102,8 +106,8 @@ static uint64_t count_free(const struct slc_hybrid_blocks *pass, uint64_t *small
     return nnz;
 }
 
-/* Whether a side is due for a trial with the smallest free block: it would get no free block if the
- * device gets `target` of their nonzeros. */
+/* True if a side is due for a trial with the smallest free block: the side would get no free block
+ * if the device got `target` of the free blocks' nonzeros. */
 static bool needs_trial(const struct slc_hybrid_blocks *pass,
                         double target,
                         double free_nnz,
@@ -121,7 +125,7 @@ static bool needs_trial(const struct slc_hybrid_blocks *pass,
     double nnz = (double)pass->blocks.nnz[smallest];
     *side = target < free_nnz - target ? SLC_HYBRID_GPU : SLC_HYBRID_CPU;
     if (pass->own_left[*side] > 0 || 2 * fmin(target, free_nnz - target) >= nnz) {
-        return false; /* it has work */
+        return false; /* this side has work */
     }
     return nnz / (*side == SLC_HYBRID_CPU ? cpu_rate : device_rate) <=
            SLC_HYBRID_TRIAL_COST * (double)pass->nnz / (cpu_rate + device_rate);
@@ -177,7 +181,10 @@ void slc_hybrid_blocks_begin(struct slc_hybrid_blocks *pass,
     }
 }
 
-/* The next block of a side, from its end of the order; `own`: only blocks reserved for it. */
+/*
+ * Finds the next block of a side, starting at its end of the order. If `own` is set, considers only
+ * blocks reserved for the side.
+ */
 static bool find_of(
     struct slc_hybrid_blocks *pass, enum slc_hybrid_side side, bool held, bool own, uint64_t *block)
 {
@@ -204,7 +211,7 @@ find_block(struct slc_hybrid_blocks *pass, enum slc_hybrid_side side, bool held,
     return find_of(pass, side, held, true, block) || find_of(pass, side, held, false, block);
 }
 
-/* Whether a side has enough work and should not take a free block now. */
+/* True if a side has enough work and should not reserve a free block now. */
 static bool
 is_ahead(const struct slc_hybrid_blocks *pass, enum slc_hybrid_side side, uint64_t block)
 {
@@ -215,7 +222,7 @@ is_ahead(const struct slc_hybrid_blocks *pass, enum slc_hybrid_side side, uint64
            pass->own_left[side] + pass->assigned[side] - pass->done[side] + nnz > most;
 }
 
-/* Chooses which of two sides with a block to be read gets it read next. */
+/* If both sides have a block to be read, chooses the side whose block is read next. */
 static enum slc_hybrid_side prefer_side(const struct slc_hybrid_blocks *pass,
                                         const uint64_t block[SLC_HYBRID_PARTS])
 {
@@ -232,7 +239,7 @@ static enum slc_hybrid_side prefer_side(const struct slc_hybrid_blocks *pass,
                    ? SLC_HYBRID_CPU
                    : SLC_HYBRID_GPU;
     }
-    /* The side that has read the smaller part of its own blocks. */
+    /* Choose the side that has read the smaller part of its own blocks. */
     return cpu_read * (double)pass->own_nnz[SLC_HYBRID_GPU] <
                    device_read * (double)pass->own_nnz[SLC_HYBRID_CPU]
                ? SLC_HYBRID_CPU
@@ -266,7 +273,7 @@ bool slc_hybrid_blocks_next_held(struct slc_hybrid_blocks *pass,
                                  enum slc_hybrid_side side,
                                  uint64_t *block)
 {
-    /* The CPU asks only when it is idle. */
+    /* The CPU requests a block only when it is idle. */
     return find_block(pass, side, true, block) &&
            (side == SLC_HYBRID_CPU || !is_ahead(pass, side, *block));
 }
@@ -300,7 +307,7 @@ void slc_hybrid_blocks_release(struct slc_hybrid_blocks *pass, uint64_t block)
     pass->in_progress[side]--;
 }
 
-/* Work of a side so far. */
+/* Returns the work of a side so far. */
 static struct slc_hybrid_part part_of(const struct slc_hybrid_blocks *pass,
                                       enum slc_hybrid_side side)
 {
@@ -315,7 +322,7 @@ void slc_hybrid_blocks_done(struct slc_hybrid_blocks *pass,
 {
     const uint64_t *done = pass->done;
 
-    /* A damaged block may contain another number of nonzeros than its index entry. */
+    /* A damaged block may contain more or fewer nonzeros than its index entry states. */
     nnz = slc_min_u64(nnz, pass->assigned[side]);
     if (nnz <= done[side]) {
         return;

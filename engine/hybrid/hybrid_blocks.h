@@ -7,7 +7,7 @@
  * from its front and the CPU from its back, each starting with blocks that only it may compute.
  * Every block either has an owner from the start or is free for the side that comes first. Blocks
  * are read so that the side with fewer blocks in progress gets the next one; blocks in host memory
- * are used when a side has nothing else.
+ * are used when a side has no other work.
  */
 #ifndef SLC_ENGINE_HYBRID_BLOCKS_H
 #define SLC_ENGINE_HYBRID_BLOCKS_H
@@ -19,7 +19,7 @@
 
 /* Bits of a block's state. The caller sets the first two. */
 enum {
-    SLC_HYBRID_HELD = 1,       /* in memory, need not be read */
+    SLC_HYBRID_HELD = 1,       /* the block is in memory and need not be read */
     SLC_HYBRID_OF_GPU = 2,     /* reserved for the device: resident in its memory, now or later */
     SLC_HYBRID_OF_CPU = 4,     /* reserved for the CPU */
     SLC_HYBRID_BLOCK_TAKEN = 8 /* taken by its owner */
@@ -28,9 +28,9 @@ enum {
 /* Borrowed, and unchanged during the pass except `state`. */
 struct slc_hybrid_block_list {
     uint64_t count;
-    const uint64_t *order; /* of the schedule: every block once */
-    const uint64_t *nnz;   /* per block */
-    uint8_t *state;        /* per block */
+    const uint64_t *order; /* order of the schedule, with every block once */
+    const uint64_t *nnz;   /* nonzeros per block */
+    uint8_t *state;        /* state per block */
 };
 
 struct slc_hybrid_blocks {
@@ -38,13 +38,13 @@ struct slc_hybrid_blocks {
     struct slc_hybrid_block_list blocks;
     uint64_t nnz;
     uint64_t to_read; /* blocks that are neither taken nor held */
-    /* Per side, held (1) or to be read (0), own (1) or any (0) block: number of places of the
-     * order, counted from the side's end, that have nothing left for it. */
+    /* Indexed by side, by held (1) or to be read (0), and by own (1) or any (0) blocks: number of
+     * positions of the order, counted from the side's end, that have no such blocks left. */
     uint64_t passed[SLC_HYBRID_PARTS][2][2];
-    uint64_t assigned[SLC_HYBRID_PARTS], done[SLC_HYBRID_PARTS]; /* nonzeros */
+    uint64_t assigned[SLC_HYBRID_PARTS], done[SLC_HYBRID_PARTS]; /* numbers of nonzeros */
     uint64_t own_left[SLC_HYBRID_PARTS];     /* nonzeros of untaken blocks with this owner */
     uint64_t own_nnz[SLC_HYBRID_PARTS];      /* nonzeros of blocks with this owner to be read */
-    uint64_t own_nnz_read[SLC_HYBRID_PARTS]; /* of these, taken */
+    uint64_t own_nnz_read[SLC_HYBRID_PARTS]; /* nonzeros of these blocks that have been taken */
     unsigned in_progress[SLC_HYBRID_PARTS];  /* blocks read and not yet released */
     uint64_t start_ns, last_ns[SLC_HYBRID_PARTS]; /* last progress of each side */
     bool measuring; /* free blocks will be divided by measured rates */
@@ -64,11 +64,11 @@ bool slc_hybrid_blocks_next_held(struct slc_hybrid_blocks *pass,
 void slc_hybrid_blocks_claim(struct slc_hybrid_blocks *pass,
                              enum slc_hybrid_side side,
                              uint64_t block);
-/* The side of a block that has been taken. */
+/* Returns the side of a block that has been taken. */
 enum slc_hybrid_side slc_hybrid_blocks_side(const struct slc_hybrid_blocks *pass, uint64_t block);
 /* Releases the buffer of a block that was read. */
 void slc_hybrid_blocks_release(struct slc_hybrid_blocks *pass, uint64_t block);
-/* Records the nonzeros that a side has done since the pass began. */
+/* Records how many nonzeros a side has done since the pass began. */
 void slc_hybrid_blocks_done(struct slc_hybrid_blocks *pass,
                             enum slc_hybrid_side side,
                             uint64_t nnz,

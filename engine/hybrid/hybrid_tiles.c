@@ -31,8 +31,8 @@ void slc_hybrid_tiles_destroy(struct slc_hybrid_tiles *queue)
     pthread_mutex_destroy(&queue->mutex);
 }
 
-/* Sets the fraction of an adaptive pass once enough has been measured. This and the following
- * functions need the mutex. */
+/* Sets the fraction of an adaptive pass once enough tiles have been measured. For this and the
+ * following functions the caller must hold the mutex. */
 static void update_fraction(struct slc_hybrid_tiles *queue)
 {
     struct slc_hybrid_rates rates = {{0}, {0}};
@@ -53,7 +53,10 @@ static void update_fraction(struct slc_hybrid_tiles *queue)
     queue->fraction = slc_hybrid_rates_fraction(&rates);
 }
 
-/* The side of tile `k` of those divided by a fraction, spread as evenly as whole tiles allow. */
+/*
+ * Returns the side of the k-th tile that is divided by the fraction. The tiles of each side are
+ * spread as evenly as possible.
+ */
 static enum slc_hybrid_side side_of(double fraction, uint64_t k)
 {
     const bool steps = floor((double)(k + 1) * fraction) > floor((double)k * fraction);
@@ -66,7 +69,10 @@ static bool any_free(const struct slc_hybrid_tiles *queue)
     return queue->side[SLC_HYBRID_GPU].free > 0 || queue->side[SLC_HYBRID_CPU].free > 0;
 }
 
-/* Chooses the side of the next tile. Waits for a place if any side will do. */
+/*
+ * Chooses the side of the next tile. If either side is possible, waits until one of them has a free
+ * place.
+ */
 static enum slc_hybrid_side choose_side(struct slc_hybrid_tiles *queue, uint64_t ordinal)
 {
     update_fraction(queue);
@@ -80,7 +86,7 @@ static enum slc_hybrid_side choose_side(struct slc_hybrid_tiles *queue, uint64_t
     return queue->side[SLC_HYBRID_GPU].free > 0 ? SLC_HYBRID_GPU : SLC_HYBRID_CPU;
 }
 
-/* Waits for a place on a side, after earlier requests. */
+/* Waits until a place on a side is free and earlier requests for the side have been served. */
 static void wait_for_place(struct slc_hybrid_tiles *queue, enum slc_hybrid_side s)
 {
     const uint64_t ticket = queue->side[s].tickets++;
@@ -102,7 +108,7 @@ enum slc_status slc_hybrid_tiles_acquire(struct slc_hybrid_tiles *queue,
     if (!queue->aborted) {
         place->side = choose_side(queue, ordinal);
         queue->assigned++;
-        /* The next tile can get its side while this one waits for its place. */
+        /* The next tile can be assigned to a side while this tile waits for its place. */
         pthread_cond_broadcast(&queue->changed);
         wait_for_place(queue, place->side);
     }

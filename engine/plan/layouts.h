@@ -15,7 +15,8 @@
 
 /* Which layouts an operation reads. */
 enum slc_layout_choice {
-    SLC_LAYOUTS_AUTO,  /* sorted layouts if they read no more than `blco` alone */
+    /* Sorted layouts if passes over them read no more bytes than passes over `blco` alone. */
+    SLC_LAYOUTS_AUTO,
     SLC_LAYOUTS_BLCO,  /* `blco` alone */
     SLC_LAYOUTS_SORTED /* every mode from the layout sorted by it; an error if one is missing */
 };
@@ -24,10 +25,10 @@ bool slc_layout_choice_parse(const char *name, enum slc_layout_choice *choice);
 
 struct slc_layouts {
     unsigned count;                             /* 1 or more */
-    struct slc_reader *reader[SLC_MAX_LAYOUTS]; /* the first is of `blco` */
+    struct slc_reader *reader[SLC_MAX_LAYOUTS]; /* reader[0] reads `blco` */
 };
 
-/* A single layout. Borrows the reader. */
+/* Returns layouts that consist of a single one. Borrows the reader. */
 static inline struct slc_layouts slc_layouts_one(struct slc_reader *reader)
 {
     return (struct slc_layouts){.count = 1, .reader = {reader}};
@@ -37,8 +38,8 @@ static inline struct slc_layouts slc_layouts_one(struct slc_reader *reader)
  * Opens the store's `blco` layout and, unless `choice` is BLCO, the layouts sorted by the modes of
  * the set `modes` (bit n: mode n). Their indices together must fit in `memory_bytes`. Owns:
  * slc_layouts_close closes the sorted layouts; `blco` stays owned by the store, which must outlive
- * them. Errors: those of opening them; SLC_ERR_USAGE if `choice` is SORTED and the store has none
- * for a mode, naming the mode and how to make the layout.
+ * them. Errors: those of opening them; SLC_ERR_USAGE if `choice` is SORTED and the store has no
+ * sorted layout for a mode; the message names the mode and how to make the layout.
  */
 enum slc_status slc_layouts_open(const struct slc_store *store,
                                  enum slc_layout_choice choice,
@@ -49,7 +50,7 @@ enum slc_status slc_layouts_open(const struct slc_store *store,
 /* Accepts an all-zero struct. */
 void slc_layouts_close(struct slc_layouts *layouts);
 
-/* The layout sorted by `mode`, or 0 if there is none. */
+/* Returns the index of the layout sorted by `mode`, or 0 if there is none. */
 unsigned slc_layouts_sorted_by(const struct slc_layouts *layouts, unsigned mode);
 
 /*

@@ -5,13 +5,13 @@
 
 #include <string.h>
 
-/* Bytes in flight that keep one NVMe drive at its full rate (32 to 64 MiB measured). */
+/* Bytes of reads in flight that keep one NVMe drive at its full rate (32 to 64 MiB measured). */
 #define FLIGHT_BYTES (UINT64_C(48) << 20)
 
 #define NAMED(type) (sizeof type##_names / sizeof type##_names[0])
 
-/* TYPE_name and TYPE_parse of an enumeration that counts from 0; the name of any other value is
- * "?". */
+/* Defines TYPE_name and TYPE_parse for an enumeration that counts from 0; the name of any other
+ * value is "?". */
 #define NAME_CHOICES(type, ...)                                                                    \
     static const char *const type##_names[] = {__VA_ARGS__};                                       \
                                                                                                    \
@@ -76,7 +76,7 @@ uint64_t slc_plan_iteration_copied(const struct slc_plan *plan)
     uint64_t bytes = 0;
 
     for (unsigned l = 0; l < plan->layout_count && plan->request.gpu != NULL; l++) {
-        /* On a device each pass is for one mode: there are no half passes. */
+        /* On a device each pass serves one mode, so there are no half passes. */
         bytes = slc_plan_plus(bytes, slc_plan_times((uint64_t)plan->layouts[l].passes,
                                                     copied_bytes(plan, &plan->layouts[l])));
     }

@@ -1,12 +1,12 @@
-/* Sizes that plans are computed from, shared with modules other than the planner. */
+/* Sizes from which plans are computed, shared with modules other than the planner. */
 #ifndef SLC_ENGINE_PLAN_SIZES_H
 #define SLC_ENGINE_PLAN_SIZES_H
 
 #include "base/memory/checked.h"
 #include "engine/plan/plan.h"
 
-/* Limits of the number of slots; beyond the depth that keeps a drive busy, small blocks gain
- * nothing. */
+/* Limits of the number of slots. More slots than keep a drive busy gain nothing; small blocks need
+ * the most. */
 enum { SLC_PLAN_SLOTS_MIN = 2, SLC_PLAN_SLOTS_MAX = 256 };
 
 /*
@@ -17,7 +17,7 @@ enum { SLC_PLAN_SLOTS_MIN = 2, SLC_PLAN_SLOTS_MAX = 256 };
 #define SLC_PLAN_THREAD_BYTES (UINT64_C(128) << 10)
 #define SLC_PLAN_IO_THREADS   9U
 
-/* Tables of the stream: order, cache position and state of every block. */
+/* Bytes per block of the stream's tables: order, cache position and state. */
 #define SLC_PLAN_STREAM_BYTES_PER_BLOCK UINT64_C(64)
 
 /* Sums and products of a plan saturate: a plan that reaches UINT64_MAX fits no budget. */
@@ -35,14 +35,14 @@ static inline uint64_t slc_plan_times(uint64_t a, uint64_t b)
     return slc_mul_u64(a, b, &product) ? product : UINT64_MAX;
 }
 
-/* The least number of slots that works. */
+/* Returns the smallest number of slots that is sufficient. */
 unsigned slc_plan_slots_min(const struct slc_plan *plan);
 
 /* Useful number of slots for a layout of this many blocks: enough to keep a drive busy, plus one
  * block, or the blocks of a range, per worker. */
 unsigned slc_plan_slots_useful(const struct slc_plan *plan, uint64_t blocks);
 
-/* Whether the largest block has at most 1.25 times the nonzeros of the median. */
+/* True if the largest block has at most 1.25 times the nonzeros of the median block. */
 bool slc_plan_blocks_near_equal(const struct slc_reader *reader);
 
 /* A matrix without memory: enough for a backend to choose how to run a job. */

@@ -1,6 +1,6 @@
 /*
- * Chooses the blocks that stay in memory from pass to pass: first in a GPU's memory, then in the
- * host's.
+ * Chooses the blocks that stay in memory from pass to pass: first in GPU memory, then in host
+ * memory.
  *
  * Cost: one scan of all index entries per step of a bisection over the number of blocks.
  */
@@ -9,7 +9,8 @@
 #include "storage/codec/describe.h"
 
 /*
- * Bytes that a device adds per tile description, including rounding; an estimate that is corrected.
+ * Bytes that a device adds per tile description, including rounding. The estimate is corrected
+ * later.
  */
 #define DEVICE_TILE_BYTES (sizeof(struct slc_encoded_tile) + 64)
 
@@ -21,11 +22,11 @@ static uint64_t in_lines(uint64_t bytes)
 }
 
 /*
- * Bytes of a block in the device's memory, as defined by base/device.h. Values of blocks of codec
- * `packed` may expand there; the index does not record it, and most do not. So they count
- * unexpanded, and expansion is added if memory remains when everything that fits is resident
- * (kept_expanded_bytes). Otherwise the device may hold fewer blocks than planned, and the others
- * are read in every pass.
+ * Bytes of a block in device memory, as defined by base/device.h. Values of blocks of codec
+ * `packed` may expand there. The index does not record the expansion, and the values of most blocks
+ * do not expand. Blocks are therefore counted unexpanded, and bytes for the expansion are added if
+ * memory remains when everything that fits is resident (kept_expanded_bytes). If these bytes do not
+ * suffice, the device holds fewer blocks than planned and reads the others in every pass.
  */
 static uint64_t device_bytes(const struct slc_layout_info *info,
                              const struct slc_block_entry *entry)
@@ -44,7 +45,10 @@ static uint64_t unknown_bytes(const struct slc_layout_info *info,
                                             : 0;
 }
 
-/* Bytes of one of the layout's sets of blocks where it is kept; *padded: in the file. */
+/*
+ * Returns the bytes of the layout's resident or cached blocks in the memory that holds them, and
+ * sets *padded to their bytes in the file.
+ */
 static uint64_t set_bytes(const struct slc_reader *reader,
                           const struct slc_plan_layout *layout,
                           enum where where,
@@ -80,8 +84,8 @@ uint64_t slc_plan_store_bytes(const struct slc_reader *reader)
 
 /*
  * Keeps as many blocks of a layout as fit in `available`, by bisection, and returns their bytes. A
- * larger set may happen to hit smaller blocks, so the number found may be slightly below the
- * maximum; the set found fits.
+ * larger set may happen to consist of smaller blocks, so the number found may be slightly below the
+ * maximum, but the set found always fits.
  */
 static uint64_t keep_layout_blocks(const struct slc_reader *reader,
                                    struct slc_plan_layout *layout,
@@ -113,9 +117,9 @@ static uint64_t keep_layout_blocks(const struct slc_reader *reader,
 }
 
 /*
- * Divides `available` between the layouts. A cached byte saves as many bytes per iteration as its
- * layout has passes; layouts with equal passes get equal shares, so that no pass waits for the
- * drive while another leaves it idle.
+ * Divides `available` between the layouts. A cached byte saves one byte in each pass over its
+ * layout. Layouts with equal numbers of passes get equal shares, so that no pass waits for the
+ * drive while another pass leaves it idle.
  */
 static void divide_memory(const struct slc_layouts *layouts,
                           struct slc_plan *plan,
@@ -134,7 +138,7 @@ static void divide_memory(const struct slc_layouts *layouts,
             struct slc_plan_layout *layout = &plan->layouts[l];
 
             if (layout->passes == passes) {
-                /* A device may add more bytes to blocks than their own size. */
+                /* In device memory, blocks may need additional bytes. */
                 const uint64_t part =
                     share < 1.0 ? (uint64_t)((double)layout->store_bytes * share) : available;
 
@@ -182,7 +186,10 @@ void slc_plan_residents(const struct slc_layouts *layouts,
             }
         }
     }
-    /* Equal shares: a device that owns more of these blocks reads some in every pass. */
+    /*
+     * All devices get equal shares; a device that owns more of these blocks reads some of them in
+     * every pass.
+     */
     gpu->kept_bytes = in_lines(slc_div_up_u64(gpu->kept_bytes, count));
     gpu->kept_expanded_bytes = in_lines(slc_div_up_u64(gpu->kept_expanded_bytes, count));
     gpu->kept_tiles = (uint32_t)slc_div_up_u64(gpu->kept_tiles, count);

@@ -1,20 +1,24 @@
 /*
  * The choice between plans.
  *
- * Sorted layouts need neither locks nor copies of the output, but each serves one mode only and
- * they share the cache, so if most of one layout fits in memory, that layout reads less. Passes
- * that update two modes read fewer layouts, or the same ones less often, but need slots for whole
- * ranges of rows and a second output. The plan that reads least per iteration wins.
+ * Sorted layouts need neither locks nor copies of the output, but each serves only one mode, and
+ * all of them share the cache. If most of one layout fits in memory, passes over that layout alone
+ * therefore read fewer bytes. Passes that update two modes read fewer layouts, or the same layouts
+ * less often, but need slots for whole ranges of rows and a second output. The plan that reads the
+ * fewest bytes per iteration is chosen.
  */
 #include "engine/planning/planning_impl.h"
 
-/* Whether the plan with sorted layouts is worse than the plan with `blco` alone. */
+/* True if the plan with sorted layouts is worse than the plan with `blco` alone. */
 static bool prefers_blco(const struct slc_plan *sorted, const struct slc_plan *blco)
 {
     return blco->copies_bytes > 0 || sorted->iteration_read_bytes > blco->iteration_read_bytes;
 }
 
-/* The best plan with plain passes; *layout_count: number of layouts it reads, 1 for `blco`. */
+/*
+ * Chooses the best plan with plain passes, and sets *layout_count to the number of layouts that it
+ * reads, 1 for `blco`.
+ */
 static enum slc_status choose_plain(const struct slc_layouts *layouts,
                                     const struct slc_plan_request *request,
                                     struct slc_plan *plan,
@@ -37,7 +41,9 @@ static enum slc_status choose_plain(const struct slc_layouts *layouts,
     bool sorted_fits = slc_plan_make(layouts, request, &sorted, NULL) == SLC_OK;
     bool alone_fits = slc_plan_make(&blco, request, &alone, NULL) == SLC_OK;
     if (!sorted_fits && !alone_fits) {
-        /* Plan again for the error message of the plan that needs less. */
+        /*
+         * Neither plan fits: plan again for the error message of the plan with the smaller minimum.
+         */
         return slc_plan_make(sorted.minimum_bytes < alone.minimum_bytes ? layouts : &blco, request,
                              plan, err);
     }
@@ -51,8 +57,8 @@ static enum slc_status choose_plain(const struct slc_layouts *layouts,
     return SLC_OK;
 }
 
-/* Replaces the plan by one with passes that update two modes if that reads less, and records the
- * reason. */
+/* Replaces the plan with a plan whose passes update two modes if that reads fewer bytes, and
+ * records the reason. */
 static enum slc_status consider_fused(const struct slc_layouts *layouts,
                                       const struct slc_plan_request *request,
                                       struct slc_plan *plan,
@@ -86,7 +92,7 @@ static enum slc_status consider_fused(const struct slc_layouts *layouts,
     return SLC_OK;
 }
 
-/* Plans passes that update two modes regardless of what plain passes would read. */
+/* Plans passes that update two modes, even if plain passes would read fewer bytes. */
 static enum slc_status require_fused(const struct slc_layouts *layouts,
                                      const struct slc_plan_request *request,
                                      struct slc_plan *plan,

@@ -1,12 +1,12 @@
 /*
  * Planning passes that update two modes.
  *
- * A mode may begin such a pass if its rows lie in ranges of blocks that fit in the ring, which the
- * indices show. Which of these modes begin a pass, and the order of modes, remain to be chosen. Two
- * variants are planned over sorted layouts: all possible modes, so that pairs run across iterations
- * (N/2 passes with all layouts), and fixed pairs, which read fewer layouts, so that more of each is
- * cached. One variant uses `blco` alone, with the longest mode first. The plan that reads least
- * wins.
+ * A mode may begin such a pass if its rows are in ranges of blocks that fit in the ring, which the
+ * indices show. It remains to choose which of these modes begin a pass, and the order of modes. Two
+ * variants are planned over sorted layouts. In the first, all possible modes begin passes, so that
+ * pairs cross the ends of iterations (N/2 passes with all layouts). In the second, the pairs are
+ * fixed, so that fewer layouts are read and more of each is cached. A third variant uses `blco`
+ * alone, with the largest mode first. The variant that reads the fewest bytes is chosen.
  *
  * Cost: a few scans of all index entries per plan.
  */
@@ -23,8 +23,8 @@ void slc_plan_count_passes(unsigned order, struct slc_plan *plan)
     struct slc_plan_fusion *fusion = &plan->fusion;
     bool pending = false;
 
-    /* An iteration starts with or without an MTTKRP left by the previous one: two states, so that
-     * passes repeat every iteration or every second one. */
+    /* At the start of an iteration, the previous one may or may not have left an MTTKRP for the
+     * first mode. With these two states, the passes repeat every iteration or every second one. */
     for (unsigned step = 0; step < 4 * order; step++) {
         const unsigned mode = plan->mode_order[step % order];
 
@@ -43,7 +43,7 @@ void slc_plan_count_passes(unsigned order, struct slc_plan *plan)
     }
 }
 
-/* Modes by descending size, the first of equal modes first. */
+/* Sorts modes by descending size; of equal modes the first comes first. */
 static void order_by_length(const struct slc_layout_info *info, unsigned *modes)
 {
     for (unsigned n = 0; n < info->order; n++) {
@@ -57,7 +57,7 @@ static void order_by_length(const struct slc_layout_info *info, unsigned *modes)
     }
 }
 
-/* One variant of updating two modes in a pass. */
+/* One variant of plans with passes that update two modes. */
 struct variant {
     struct slc_layouts layouts;
     struct slc_plan_fusion fusion;
@@ -88,8 +88,9 @@ static enum slc_status check_mode(const struct slc_layouts *layouts,
     return SLC_OK;
 }
 
-/* The order of modes: that of the request, or the natural one. If the variant may choose, each mode
- * that begins a pass is followed by one that does not, while there are both. */
+/* The order of modes: that of the request, or the natural one. If the variant may choose the order,
+ * each mode that begins a pass is followed by a mode that does not, as long as modes of both kinds
+ * are left. */
 static void
 choose_order(const struct slc_plan_request *request, unsigned order, struct variant *variant)
 {
@@ -110,8 +111,8 @@ choose_order(const struct slc_plan_request *request, unsigned order, struct vari
     }
 }
 
-/* Keeps as many modes that begin passes as form pairs: from the front of a fixed order, otherwise
- * the longest modes. */
+/* Keeps as many modes that begin passes as there are pairs: from the front of a fixed order,
+ * otherwise the largest modes. */
 static void keep_pairs(const struct slc_plan_request *request,
                        const struct slc_layout_info *info,
                        struct variant *variant)
@@ -135,7 +136,7 @@ static void keep_pairs(const struct slc_plan_request *request,
     variant->fusion.modes = modes;
 }
 
-/* Removes the mode whose ranges need the most slots from those that begin a pass. */
+/* Removes one mode from the modes that begin a pass: the one whose ranges need the most slots. */
 static void drop_largest(struct slc_plan_fusion *fusion)
 {
     unsigned largest = SLC_MAX_ORDER;
@@ -149,7 +150,7 @@ static void drop_largest(struct slc_plan_fusion *fusion)
     fusion->modes &= ~(UINT32_C(1) << largest);
 }
 
-/* Plans a variant, with fewer modes that begin passes if memory is short. */
+/* Plans a variant; if memory is short, fewer modes begin passes. */
 static enum slc_status plan_variant(const struct slc_plan_request *request,
                                     struct variant *variant,
                                     struct slc_plan *plan,
@@ -164,7 +165,10 @@ static enum slc_status plan_variant(const struct slc_plan_request *request,
         choose_order(request, order, variant);
         status = slc_plan_make_fused(&variant->layouts, request, fusion, variant->mode_order, plan,
                                      NULL);
-        /* Keep the bits of a deterministic run, and the last mode. */
+        /*
+         * Keep the plan of a deterministic run, because its bits must not depend on the budget, and
+         * keep the last mode.
+         */
         if (status != SLC_ERR_BUDGET || request->deterministic ||
             (fusion->modes & (fusion->modes - 1)) == 0) {
             break;
@@ -176,7 +180,7 @@ static enum slc_status plan_variant(const struct slc_plan_request *request,
                                                   variant->mode_order, plan, err);
 }
 
-/* Removes modes with too few ranges. True if that removes all modes. */
+/* Removes modes with too few ranges. True if no mode remains. */
 static bool drop_few(unsigned ranges_least, struct variant *variant)
 {
     const uint32_t before = variant->fusion.modes;
@@ -211,7 +215,7 @@ static enum slc_status check_layouts(const struct slc_layouts *layouts,
             SLC_TRY(check_mode(layouts, request, layout, n, &sorted->fusion, err));
         }
     }
-    /* The cuts of blco depend on the block size, and deterministic bits must not. */
+    /* The ranges of `blco` depend on the block size, but deterministic bits must not. */
     if (!request->deterministic && request->layouts != SLC_LAYOUTS_SORTED) {
         order_by_length(info, by_length);
         SLC_TRY(check_mode(layouts, request, 0, by_length[0], &blco->fusion, err));
@@ -219,7 +223,7 @@ static enum slc_status check_layouts(const struct slc_layouts *layouts,
     return SLC_OK;
 }
 
-/* Plans one more variant, and keeps the plan if it reads less than the best so far. */
+/* Plans one more variant, and keeps its plan if it reads fewer bytes than the best plan so far. */
 static void try_variant(const struct slc_plan_request *request,
                         const struct variant *tried,
                         enum slc_status *status,
@@ -285,8 +289,8 @@ enum slc_status slc_plan_choose_fused(const struct slc_layouts *layouts,
     few = drop_few(ranges_least, &blco) || few;
     enum slc_status status = SLC_ERR_USAGE;
     *reason = few ? SLC_FUSION_FEW_RANGES : SLC_FUSION_NO_RANGES;
-    /* Another order of modes yields other factors, so it must read less than this one. If bits must
-     * not depend on the budget there is no choice. */
+    /* Another order of modes yields other factors, so its plan must read fewer bytes than the plans
+     * with the given order. If bits must not depend on the budget, the order is not changed. */
     for (unsigned order = 0; order < 2; order++) {
         sorted.chooses_order = blco.chooses_order = order == 1;
         pairs = sorted;

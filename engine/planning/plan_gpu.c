@@ -1,11 +1,12 @@
 /*
  * Divides the memory of a device that processes whole blocks.
  *
- * Required memory comes first: factors, output and slots of the largest block, one for each
- * requested stream, or a single one. Next come larger slots, which gather several blocks because
- * copies and launches of some megabytes cost less per byte, and more slots, so that copying and
- * computing overlap. They get only a share of the rest: a resident block saves its bytes in every
- * pass, while a larger slot saves a few microseconds. Everything else is for resident blocks.
+ * Required memory comes first: factors, output and slots of the largest block. There is one slot
+ * for each requested stream, or a single slot. Next come larger slots, which gather several blocks
+ * because copies and launches of a few megabytes cost less per byte, and more slots, so that
+ * copying and computing overlap. These slots get only a part of the remaining memory: a resident
+ * block saves its bytes in every pass, while a larger slot saves a few microseconds. Everything
+ * else is for resident blocks.
  */
 #include "engine/planning/planning_impl.h"
 
@@ -17,18 +18,18 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Copies of 16 MiB and more reach the full rate of a bus; published measurements show 96 % of it at
- * 4 MiB. */
+/* Copies of 16 MiB and more reach the full rate of a bus; published measurements show 96 % of that
+ * rate at 4 MiB. */
 #define SLOT_BYTES (UINT64_C(16) << 20)
 
-/* Largest share of the layouts to keep resident before rates are known: a CPU that could do more
- * than an eighth of the work is rare next to a device. */
+/* Largest part of the layouts to keep resident before rates are known: a CPU can rarely do more
+ * than an eighth of the work of a device. */
 #define MEASURED_FRACTION 0.875
 
 enum {
-    STREAMS = 4,     /* one being copied to, one computing, and one of each ready */
-    SLOTS_SHARE = 4, /* 1/4 of the remaining bytes may be spent on slots */
-    /* Corrections of the estimated size of resident blocks. */
+    STREAMS = 4,     /* one is copied to, one computes, and one more of each kind is ready */
+    SLOTS_SHARE = 4, /* at most 1/4 of the remaining bytes is used for slots */
+    /* Number of corrections of the estimated size of resident blocks. */
     CORRECTIONS = 8
 };
 
@@ -61,14 +62,14 @@ static struct largest find_largest(const struct slc_layouts *layouts)
     return largest;
 }
 
-/* Sets slots that hold this many of the largest blocks. */
+/* Sets the sizes of slots that hold `blocks` of the largest blocks. */
 static void
 set_slots(struct slc_plan *plan, const struct largest *largest, unsigned streams, uint64_t blocks)
 {
     struct slc_plan_gpu *gpu = &plan->gpu;
 
-    /* Blocks start at whole lines; expanded values are a small part of a block, or belong to one
-     * with few tiles. */
+    /* Blocks start at whole cache lines. Expanded values are small compared with a block, or belong
+     * to a block with few tiles. */
     gpu->streams = streams;
     gpu->slot_bytes = blocks * slc_div_up_u64(largest->bytes, SLC_DEVICE_ALIGN) * SLC_DEVICE_ALIGN;
     gpu->expanded_bytes = slc_plan_times(blocks * SLC_DEVICE_ALIGN,
@@ -85,7 +86,10 @@ static uint64_t device_bytes(const struct slc_layouts *layouts, const struct slc
     return device->ops->memory.memory_bytes(device, &problem);
 }
 
-/* Makes slots larger and more numerous, in a share of the memory that the smallest slots leave. */
+/*
+ * Increases the size and number of slots, within a part of the memory that the smallest slots
+ * leave.
+ */
 static void
 widen_slots(const struct slc_layouts *layouts, struct slc_plan *plan, const struct largest *largest)
 {
@@ -129,9 +133,9 @@ reserve_expansion(const struct slc_layouts *layouts, struct slc_plan *plan, uint
 }
 
 /*
- * Upper bound of the resident bytes if the work is shared, because the CPU gets no resident block:
- * the device's fraction, or, if that is unknown, a part that leaves enough for measuring the CPU.
- * The device gets the rest by copies.
+ * Upper bound of the resident bytes if the work is shared, because the CPU gets no resident blocks:
+ * the device's fraction or, if the fraction is unknown, a part that leaves enough blocks for
+ * measuring the CPU. The device gets its other blocks by copies.
  */
 static uint64_t hybrid_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
@@ -192,7 +196,10 @@ static enum slc_status fail_gpu(const struct slc_plan *plan, struct slc_error *e
                           slc_div_up_u64(gpu->minimum_bytes, mib), gpu->budget_bytes / mib);
 }
 
-/* Queries the devices; each of several gets the budget of the smallest. */
+/*
+ * Queries the devices. If there are several, each gets the budget of the device with the smallest
+ * budget.
+ */
 static void query_devices(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
     const struct slc_plan_request *request = &plan->request;
@@ -243,7 +250,10 @@ slc_plan_gpu_make(const struct slc_layouts *layouts, struct slc_plan *plan, stru
     gpu->minimum_bytes = device_bytes(layouts, plan);
     gpu->total_bytes = gpu->minimum_bytes;
     gpu->factor_bytes = gpu->minimum_bytes;
-    /* Also if the device's budget fails: the error then names the smallest host budget, too. */
+    /*
+     * Count the host memory even if the device budget is too small: the error then also names the
+     * smallest host budget.
+     */
     count_host_bytes(layouts, plan);
     if (gpu->minimum_bytes > gpu->budget_bytes || gpu->minimum_bytes == UINT64_MAX) {
         return fail_gpu(plan, err);

@@ -4,7 +4,7 @@
 #include "base/memory/checked.h"
 #include "cpu/cpu.h"
 
-/* The strategy with the least scratch of those available to every job. */
+/* Returns the strategy with the least scratch among those available to every job. */
 static enum slc_conflict least_scratch(struct slc_mttkrp_job *job, uint64_t output_rows)
 {
     static const enum slc_conflict others[] = {SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED};
@@ -23,7 +23,7 @@ static enum slc_conflict least_scratch(struct slc_mttkrp_job *job, uint64_t outp
     return least;
 }
 
-/* The strategy to use if the scratch of the choice does not fit in memory. */
+/* Returns the strategy to use if the scratch of the chosen one does not fit in memory. */
 static enum slc_conflict
 spare_memory(struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_conflict_choice *choice)
 {
@@ -36,8 +36,8 @@ spare_memory(struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_confli
 
 /*
  * Chooses the strategy of the job's mode, within `available` bytes of scratch if there is a choice.
- * A trial needs the scratch of both candidates and is dropped first: *untried is the strategy
- * dropped, AUTO if none. Returns the scratch.
+ * A trial needs the scratch of both candidates, so it is omitted first. Sets *untried to the
+ * omitted strategy, or to AUTO. Returns the bytes of scratch.
  */
 static uint64_t plan_strategy(struct slc_mttkrp_job *job,
                               enum slc_conflict requested,
@@ -54,8 +54,8 @@ static uint64_t plan_strategy(struct slc_mttkrp_job *job,
     job->rival = SLC_CONFLICT_AUTO;
     ops->mttkrp_choose(job, rows, choice);
     if (parts > 0) {
-        /* Strategies are not tried per device, and a device does not have all the tiles that
-         * COLUMNS needs. */
+        /* Devices do not try strategies, and a device does not have all tiles, which COLUMNS
+         * needs. */
         choice->rival = SLC_CONFLICT_AUTO;
         choice->spare.conflict = SLC_CONFLICT_AUTO;
     }
@@ -75,7 +75,10 @@ static uint64_t plan_strategy(struct slc_mttkrp_job *job,
     return ops->mttkrp_scratch_bytes(job, rows);
 }
 
-/* The strategies of a pass that updates two modes: rows of `mode`, and the second mode's. */
+/*
+ * Plans the two strategies of a pass that updates two modes: one for the rows of `mode`, one for
+ * the second mode.
+ */
 static void
 plan_fused_strategies(struct slc_mttkrp_job *job, uint64_t available, struct slc_plan *plan)
 {
@@ -95,7 +98,7 @@ plan_fused_strategies(struct slc_mttkrp_job *job, uint64_t available, struct slc
         job->partitions = 0;
         uint64_t bytes = plan_strategy(job, SLC_CONFLICT_AUTO, available, 0, choice, &untried);
         if (choice->chosen == SLC_CONFLICT_COLUMNS) {
-            /* A tile of such a pass is computed by one worker. */
+            /* Each tile of a pass that updates two modes is computed by one worker. */
             job->conflict = SLC_CONFLICT_LOCKED;
             choice->cost_count--;
             choice->chosen = least_scratch(job, job->output->rows);
@@ -116,11 +119,12 @@ void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, 
                                  .nnz = info->nnz,
                                  .workers = plan->group_threads,
                                  .deterministic = request->deterministic};
-    /* Beyond this, caching blocks gains more than copies of an output. */
+    /* Beyond this size, caching blocks gains more than copies of an output. */
     const uint64_t available = frugal ? 0 : plan->budget_bytes / 8;
     const unsigned devices = plan->cpu_groups > 0 ? plan->cpu_groups : 1;
     /*
-     * Devices compute only some of the tiles: nothing is tried, and no strategy may need all tiles.
+     * Each device computes only some of the tiles, so no strategies are tried and no strategy may
+     * need all tiles.
      */
     const unsigned parts = request->gpu != NULL ? 1 : plan->cpu_groups;
     unsigned first, end;

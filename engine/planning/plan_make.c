@@ -4,8 +4,8 @@
  * The minimum is the sum of the required parts: process, index, matrices, scratch, decoders, two
  * slots. The rest of the budget goes to more slots, up to the depth that keeps a drive busy, and
  * then to the cache, because a cached byte saves one byte per pass while a slot beyond that depth
- * saves nothing. If the whole layout fits, the cache comes first: slots then serve only the first
- * pass.
+ * saves nothing. If the whole layout fits in memory, the cache comes first, because slots are then
+ * needed only in the first pass.
  *
  * Cost: a few scans of all index entries. Invariant: total_bytes is the sum of the parts, and
  * minimum_bytes <= total_bytes <= budget_bytes on success.
@@ -29,8 +29,9 @@
 /* Program, BLAS and LAPACK pages first touched after planning, BLAS's packing buffers, the ring's
  * records (below 3 KiB per slot), and the rounding of mappings to huge pages. */
 #define LIBRARY_BYTES (UINT64_C(8) << 20)
-/* process_bytes is rounded up to a multiple of this, so that the minimum named in one run is not
- * refused in the next because a few more library pages are resident. */
+/* process_bytes is rounded up to a multiple of this. Otherwise a budget equal to the minimum that
+ * one run reports might be rejected by the next run, because a few more library pages are
+ * resident. */
 #define PROCESS_UNIT (UINT64_C(4) << 20)
 
 /* Number of devices that hold factors, outputs and scratch. */
@@ -81,7 +82,10 @@ static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *pl
         const uint64_t bytes =
             slc_matrix_footprint(request->precision, info->dims[n], request->rank);
 
-        /* An MTTKRP does not read its own mode's factor; CP-ALS writes it from the output. */
+        /*
+         * An MTTKRP does not read the factor of its own mode; CP-ALS writes that factor from the
+         * output.
+         */
         if (request->operation == SLC_OP_CPD || !computed) {
             plan->factor_bytes = slc_plan_plus(plan->factor_bytes, bytes);
         }
@@ -95,7 +99,7 @@ static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *pl
     }
     if (request->gpu != NULL && request->operation == SLC_OP_CPD &&
         request->hybrid.kind == SLC_HYBRID_NONE) {
-        plan->output_bytes = 0; /* it never leaves the device */
+        plan->output_bytes = 0; /* the output never leaves the device */
     }
     if (request->operation == SLC_OP_CPD) {
         plan->dense_bytes = slc_plan_plus(
@@ -119,12 +123,12 @@ static uint64_t fixed_bytes(const struct slc_plan *plan)
     sum = slc_plan_plus(sum, plan->device_bytes);
     sum = slc_plan_plus(sum, plan->scratch_bytes);
     sum = slc_plan_plus(sum, plan->decoder_bytes);
-    /* Overflows only if the larger output and scratch do. */
+    /* This overflows only if the output and scratch of plain passes, which are larger, do. */
     sum = slc_plan_plus(sum, slc_plan_fused_bytes(&plan->fusion));
     return slc_plan_plus(sum, plan->label_bytes);
 }
 
-/* The largest over all layouts. */
+/* Returns the largest useful number of slots over all layouts. */
 static unsigned useful_slots(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     uint64_t blocks = 0;
@@ -135,7 +139,7 @@ static unsigned useful_slots(const struct slc_layouts *layouts, const struct slc
     return slc_plan_slots_useful(plan, blocks);
 }
 
-/* Padded bytes of all layouts that are read, without blocks resident on a device. */
+/* Padded bytes of all layouts that are read, without the blocks resident on a device. */
 static uint64_t read_layouts_bytes(const struct slc_plan *plan)
 {
     uint64_t bytes = 0;
@@ -149,14 +153,14 @@ static uint64_t read_layouts_bytes(const struct slc_plan *plan)
     return bytes;
 }
 
-/* Bytes of all passes of an iteration over a layout, with `bytes` per pass. */
+/* Bytes of all passes of an iteration over a layout, if one pass reads `bytes`. */
 static uint64_t passes_bytes(const struct slc_plan_layout *layout, uint64_t bytes)
 {
     return slc_plan_times((uint64_t)(2 * layout->passes), bytes) / 2;
 }
 
-/* Divides `available`, left by the fixed parts and enough for the fewest slots, into slots and
- * cache. */
+/* Divides `available` between slots and cache. `available` is the memory that the fixed parts
+ * leave, at least enough for the smallest number of slots. */
 static void
 divide_budget(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t available)
 {
@@ -189,7 +193,7 @@ divide_budget(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t
     }
 }
 
-/* Bytes of copies per mode; UINT64_MAX if copies are impossible. */
+/* Returns the bytes of copies per mode; UINT64_MAX if copies are impossible. */
 static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
@@ -201,7 +205,10 @@ static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc
         request->gpu != NULL) {
         return UINT64_MAX;
     }
-    /* A tile's position in the copies follows from its number, so all but the last must be full. */
+    /*
+     * The position of a tile in the copies follows from its number, so all tiles except the last
+     * must be full.
+     */
     if (info->tile_count != slc_div_up_u64(info->nnz, SLC_TILE_NNZ)) {
         return UINT64_MAX;
     }
@@ -210,7 +217,10 @@ static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc
                                                 plan->threads);
 }
 
-/* Everything else that a run with copies holds: the whole store, and slots to read it. */
+/*
+ * Returns the bytes of everything else that a run with copies holds: the whole store, and slots to
+ * read it.
+ */
 static uint64_t bytes_without_copies(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const uint64_t slots = slc_plan_times(useful_slots(layouts, plan), plan->slot_bytes);
@@ -218,13 +228,13 @@ static uint64_t bytes_without_copies(const struct slc_layouts *layouts, const st
     return slc_plan_plus(slc_plan_plus(fixed_bytes(plan), read_layouts_bytes(plan)), slots);
 }
 
-/* Whether the run requires copies. */
+/* True if the run requires copies. */
 static bool requires_copies(const struct slc_plan *plan)
 {
     return plan->request.copies == SLC_COPIES_ALWAYS && plan->request.operation == SLC_OP_CPD;
 }
 
-/* The least memory of a run with the planned kernels. */
+/* Returns the smallest memory of a run with the planned kernels. */
 static uint64_t needed_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     if (requires_copies(plan)) {
@@ -322,7 +332,7 @@ static void plan_layouts(const struct slc_layouts *layouts, struct slc_plan *pla
     }
 }
 
-/* Everything in the plan that does not depend on the budget. */
+/* Computes everything in the plan that does not depend on the budget. */
 static void plan_fixed(const struct slc_layouts *layouts,
                        const struct slc_plan_request *request,
                        const struct slc_plan_fusion *fusion,
@@ -373,7 +383,7 @@ static void plan_fixed(const struct slc_layouts *layouts,
     plan->label_bytes = request->operation == SLC_OP_TTM ? slc_relabel_all_bytes(info)
                                                          : slc_relabel_memory_bytes(info);
     plan_matrices(layouts, plan);
-    /* Cannot overflow: resident memory, at most 2^10 threads. */
+    /* This cannot overflow: it is resident memory and stacks of at most 2^10 threads. */
     plan->present_bytes =
         request->resident_bytes > 0 ? request->resident_bytes : slc_memory_resident();
     plan->process_bytes = plan->present_bytes + LIBRARY_BYTES +
@@ -407,7 +417,7 @@ enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
         status = slc_plan_gpu_make(layouts, plan, err);
     }
 
-    /* The frugal plan sets the minimum; the usual plan is used if it fits. */
+    /* The frugal plan determines the minimum; the usual plan is used if it fits. */
     slc_plan_kernels(layouts, plan, true);
     plan->minimum_bytes = needed_bytes(layouts, plan);
     plan->total_bytes = plan->minimum_bytes;

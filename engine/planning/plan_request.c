@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Checks the limits of several CPU devices. */
+/* Checks the limits of plans with several CPU devices. */
 static enum slc_status check_devices(const struct slc_plan_request *request, struct slc_error *err)
 {
     if (request->cpu_groups > SLC_MAX_DEVICES) {
@@ -30,7 +30,7 @@ static enum slc_status check_devices(const struct slc_plan_request *request, str
     return SLC_OK;
 }
 
-/* Checks a shared MTTKRP; lanes of a TTM are planned separately. */
+/* Checks that CPU and device can share an MTTKRP; lanes of a TTM are planned separately. */
 static enum slc_status check_share(const struct slc_plan_request *request, struct slc_error *err)
 {
     if (request->hybrid.kind == SLC_HYBRID_NONE || request->operation == SLC_OP_TTM) {
@@ -49,7 +49,7 @@ static enum slc_status check_share(const struct slc_plan_request *request, struc
     return SLC_OK;
 }
 
-/* Checks the limits of a device that processes whole blocks. */
+/* Checks the limits of plans with a device that processes whole blocks. */
 static enum slc_status check_gpu(const struct slc_plan_request *request, struct slc_error *err)
 {
     if (request->streams > SLC_DEVICE_STREAMS) {
@@ -89,7 +89,7 @@ static enum slc_status check_gpu(const struct slc_plan_request *request, struct 
     return SLC_OK;
 }
 
-/* Checks copies per mode, and passes that update two modes. */
+/* Checks the requests for copies per mode and for passes that update two modes. */
 static enum slc_status check_choices(const struct slc_plan_request *request, struct slc_error *err)
 {
     if (request->copies != SLC_COPIES_AUTO && request->copies != SLC_COPIES_NEVER &&

@@ -7,8 +7,8 @@
 #include <string.h>
 
 enum {
-    /* Lanes are emptied in the order of tiles: while a CPU thread computes its slower tile, extra
-     * lanes continue with the tiles after it. */
+    /* Lanes are emptied in the order of tiles. While a CPU thread computes its slower tile, extra
+     * lanes continue with the tiles that follow it. */
     LANES_PER_THREAD = 2,
     /* Lanes of a device may use 1/2 of the bytes that the smallest plan leaves; the rest is for
      * buffers that smooth the drive's rate and for outputs of the CPU. */
@@ -18,12 +18,12 @@ enum {
 /* Inputs of a product's plan. */
 struct planning {
     const struct slc_layouts *layouts;
-    const struct slc_device *device; /* NULL: none */
+    const struct slc_device *device; /* NULL if no device is used */
     struct slc_products_shape shape;
     struct slc_plan_gpu gpu;
-    struct slc_plan_request request; /* for slc_plan_make */
-    unsigned threads;                /* that compute without a device */
-    unsigned requested_threads;      /* 0: as many as there are processors */
+    struct slc_plan_request request; /* request for slc_plan_make */
+    unsigned threads;                /* threads that compute without a device */
+    unsigned requested_threads;      /* 0: one per processor */
 };
 
 /* Plans for the lanes of planning->gpu. */
@@ -43,13 +43,13 @@ static unsigned lane_limit(const struct planning *planning)
     uint64_t most = slc_min_u64(SLC_DEVICE_STREAMS + for_threads, SLC_DEVICE_LANES);
 
     if (planning->threads == 0 && planning->requested_threads != 0) {
-        /* A thread waits for its lane most of the time. */
+        /* A thread of a lane waits for its lane most of the time. */
         most = slc_min_u64(most, (uint64_t)planning->requested_threads * LANES_PER_THREAD);
     }
     return (unsigned)slc_min_u64(most, SLC_MAX_THREADS - planning->threads);
 }
 
-/* Plans the smallest working setup on device and CPU, then as many lanes as help: each lane has a
+/* Plans the smallest possible setup on device and CPU, then as many lanes as help. Each lane has a
  * worker, whose memory is known only after planning it. */
 static enum slc_status
 plan_with_device(struct planning *planning, struct slc_plan *plan, struct slc_error *err)
@@ -120,7 +120,7 @@ enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
     planning.request.cache = false;
     planning.request.gpu = NULL;
     if (planning.device != NULL && request->hybrid.kind != SLC_HYBRID_NONE) {
-        /* Each lane also has a thread. */
+        /* Each lane also has a thread of its own. */
         planning.threads = (unsigned)slc_min_u64(
             request->threads != 0 ? request->threads : slc_team_default_workers(),
             SLC_MAX_THREADS - slc_max_u64(request->streams, 1));

@@ -1,7 +1,8 @@
 /*
  * Contraction of a store with vectors. Workers contract tiles (contract_tile.h) in one scan of the
- * store. Sums that arrive in the order of the result are written directly, others are sorted; if
- * every mode is contracted, one number per tile is added in file order.
+ * store. Sums that arrive in the order of the result are written directly, other sums are sorted
+ * first. If every mode is contracted, each tile yields one number, and these numbers are added in
+ * file order.
  */
 #include "engine/product/contract.h"
 
@@ -75,7 +76,7 @@ static enum slc_status divide_modes(struct slc_contract_run *c, struct slc_error
     return SLC_OK;
 }
 
-/* Bytes of vectors and of index maps of relabelled modes. */
+/* Bytes of the vectors and of the index maps of relabelled modes. */
 static uint64_t operand_bytes(const struct slc_contract_run *c)
 {
     const struct slc_manifest *manifest = &c->store.manifest;
@@ -108,7 +109,10 @@ static uint64_t fixed_bytes(const struct slc_contract_run *c)
                : UINT64_MAX / 2;
 }
 
-/* Sets the number of threads and computes what follows from it; 0: the least that works. */
+/*
+ * Sets the number of threads and the sizes that follow from it; 0 selects the smallest possible
+ * number.
+ */
 static enum slc_status
 use_threads(struct slc_contract_run *run, unsigned threads, struct slc_error *err)
 {
@@ -192,7 +196,7 @@ enum slc_status slc_contract_scan(struct slc_contract_run *run,
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status;
 
-    /* Worker 0 reports progress, but the others may take all tiles before it starts. */
+    /* Worker 0 reports progress, but the other workers may claim all tiles before it starts. */
     report_progress(run, run->tiles_done);
     if (stream != NULL) {
         status = slc_tile_stream_run(
@@ -225,7 +229,7 @@ slc_contract_fail_budget(const struct slc_contract_run *run, uint64_t least, str
                            slc_div_up_u64(operand_bytes(run), UINT64_C(1) << 20));
 }
 
-/* vector[i] = vector[label[i]], cycle by cycle; leaves marks in the labels. */
+/* Computes vector[i] = vector[label[i]], cycle by cycle; leaves marks in the labels. */
 static void permute_vector(struct slc_matrix *vector, struct slc_labels *labels)
 {
     double *value = slc_matrix_row_f64(vector, 0);
@@ -268,7 +272,7 @@ static enum slc_status read_labels(struct slc_contract_run *c, struct slc_error 
     return SLC_OK;
 }
 
-/* Reads or copies vector k; a copy, because it may be permuted. */
+/* Reads or copies vector k. Vectors in memory are copied because the vector may be permuted. */
 static enum slc_status load_vector(struct slc_contract_run *run, unsigned k, struct slc_error *err)
 {
     const char *path = run->options->vectors[k].path;
@@ -280,7 +284,7 @@ static enum slc_status load_vector(struct slc_contract_run *run, unsigned k, str
                                         run->options->vectors[k].values, err);
 }
 
-/* Opens products with the vectors, indexed by mode. */
+/* Opens products of tiles with the vectors, indexed by mode. */
 static enum slc_status open_products(struct slc_contract_run *run, struct slc_error *err)
 {
     const struct slc_matrix *matrices[SLC_MAX_ORDER] = {NULL};
@@ -366,7 +370,7 @@ add_sums(void *context, unsigned worker, const struct slc_entries *entries, stru
     return SLC_OK;
 }
 
-/* Every tile has its own place for its sum, so tiles may arrive in any order. */
+/* Every tile has a separate place for its sum, so tiles may arrive in any order. */
 static enum slc_status
 sum_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
@@ -421,9 +425,9 @@ static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc
 }
 
 /*
- * Chooses the layout with whole fibers of a contracted mode, for the first vector that has one: its
- * runs leave the fewest sums, sorted or not. Otherwise `blco`, with runs where tiles have fiber
- * runs of a contracted mode.
+ * Chooses the layout with whole fibers of a contracted mode, for the first vector whose mode has
+ * one: its runs leave the fewest sums, whether these are sorted or not. Otherwise chooses `blco`,
+ * and uses runs if tiles have fiber runs of a contracted mode.
  */
 static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_error *err)
 {
@@ -455,7 +459,7 @@ static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_erro
     return SLC_OK;
 }
 
-/* Finds the range of used indices in the layout's index. */
+/* Finds the range of used indices in the index of the layout. */
 static void find_used(struct slc_contract_run *c)
 {
     for (unsigned k = 0; k < c->job.vector_count && c->info->nnz > 0; k++) {
@@ -473,7 +477,10 @@ static void find_used(struct slc_contract_run *c)
     }
 }
 
-/* Upper bound of the result's nonzeros: its cells, nonzeros of the store, or whole fibers. */
+/*
+ * Upper bound of the result's nonzeros: the smallest of its cells, the nonzeros of the store, and
+ * the number of whole fibers.
+ */
 static uint64_t most_sums(const struct slc_contract_run *c)
 {
     uint64_t most = c->info->nnz;
@@ -512,7 +519,7 @@ static enum slc_status contract_store(struct slc_contract_run *c, struct slc_err
     c->run = c->options->run;
     bool keeps_order = c->job.kept_count > 0 && slc_contract_keeps_order(c, &layout);
     if (keeps_order) {
-        /* Sorting, by request or for lack of memory, then produces the same order. */
+        /* This order is also produced if sums are sorted, by request or for lack of memory. */
         c->fibers = layout.run.bits > 0 ? SLC_FIBERS_GIVEN : SLC_FIBERS_NONE;
         c->run = layout.run;
     }

@@ -16,17 +16,17 @@
 
 #include <stdint.h>
 
-/* Per worker; written a few times per tile. */
+/* State of one worker; written a few times per tile. */
 struct slc_contract_worker {
     uint64_t zeros;
-    double tile_sum; /* of the current tile */
+    double tile_sum; /* sum of the current tile */
 };
 
 struct slc_contract_run {
     const struct slc_contract_options *options;
     struct slc_contract_report *report;
     struct slc_store store;
-    struct slc_reader *reader; /* of the layout that is read */
+    struct slc_reader *reader; /* reader of the layout */
     const struct slc_layout_info *info;
     struct slc_contraction job;
     struct slc_matrix vectors[SLC_MAX_ORDER];
@@ -36,30 +36,31 @@ struct slc_contract_run {
     struct slc_fiber_run run;
     const struct slc_tile_products *products; /* NULL: workers multiply every tile */
     bool products_open;
-    unsigned threads;        /* workers that multiply tiles on the CPU, at a time */
-    unsigned workers;        /* all workers: more than threads if some wait for products */
-    uint64_t products_bytes; /* host memory of products with this many workers */
+    unsigned threads;        /* workers that multiply tiles on the CPU at the same time */
+    unsigned workers;        /* all workers; more than `threads` if some wait for products */
+    uint64_t products_bytes; /* host memory of products with `workers` workers */
     uint64_t budget_bytes;
-    uint64_t fixed_bytes;     /* independent of the workers: process, operands */
-    uint64_t spare_bytes;     /* for reading, beyond the least; set after run->workers */
-    uint64_t least_ordered;   /* least budget for writing without sorting; UINT64_MAX: impossible */
-    struct slc_buffer memory; /* of all workers, slc_contract_tile_bytes each */
-    struct slc_buffer sums;   /* f64 per tile, if the result is a number */
+    uint64_t fixed_bytes; /* bytes independent of the workers: process, operands */
+    uint64_t spare_bytes; /* bytes for reading beyond the minimum; set after `workers` */
+    /* Smallest budget for writing without sorting; UINT64_MAX: impossible. */
+    uint64_t least_ordered;
+    struct slc_buffer memory; /* memory of all workers, slc_contract_tile_bytes each */
+    struct slc_buffer sums;   /* one f64 per tile, if the result is a number */
     struct slc_contract_worker worker[SLC_MAX_THREADS];
     uint64_t tiles_done;
-    struct slc_names_carry names; /* of the kept modes, if the options request them */
+    struct slc_names_carry names; /* names of the kept modes, if the options request them */
 };
 
-/* Least bytes of the scan with run->workers, without fixed_bytes. */
+/* Returns the minimum bytes of the scan with run->workers, without fixed_bytes. */
 uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run);
 
-/* Total bytes of a variant with run->workers. */
+/* Returns the total bytes of a variant with run->workers. */
 typedef uint64_t slc_contract_needs_fn(const struct slc_contract_run *run, const void *context);
 
 /*
  * Uses as many of the requested threads as fit the budget, at least one: sets run->threads,
- * run->workers and run->products_bytes. *least is the least that works, *needs the bytes used,
- * which may exceed the budget. Errors: those of planning products.
+ * run->workers and run->products_bytes. Sets *least to the smallest sufficient budget and *needs to
+ * the bytes used, which may exceed the budget. Errors: those of planning products.
  */
 enum slc_status slc_contract_fit_threads(struct slc_contract_run *run,
                                          slc_contract_needs_fn *needs_of,
@@ -71,7 +72,10 @@ enum slc_status slc_contract_fit_threads(struct slc_contract_run *run,
 /* Sets run->spare_bytes: the part of `bytes` that makes reading with run->workers faster. */
 void slc_contract_set_spare(struct slc_contract_run *run, uint64_t bytes);
 
-/* Runs all tiles through the steps, with the options' stream or a scan. Errors: theirs. */
+/*
+ * Passes all tiles through the steps, from the options' stream or by a scan. Errors: those of the
+ * stream or scan and of the steps.
+ */
 enum slc_status slc_contract_scan(struct slc_contract_run *run,
                                   const struct slc_tile_steps *steps,
                                   struct slc_error *err) SLC_NODISCARD;
@@ -82,13 +86,16 @@ enum slc_status slc_contract_scan(struct slc_contract_run *run,
 enum slc_status slc_contract_start(struct slc_contract_run *run,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Releases everything from slc_contract_start, even after it failed. */
+/* Releases everything that slc_contract_start created, even after it failed. */
 void slc_contract_release(struct slc_contract_run *run);
 
-/* Added to a reported least budget: the process may have grown by the next run. */
+/*
+ * Added to the smallest budget that is reported, because the process may need more memory in the
+ * next run.
+ */
 #define SLC_CONTRACT_MARGIN (UINT64_C(1) << 20)
 
-/* SLC_ERR_BUDGET, naming the smaller of `least` and run->least_ordered. */
+/* Fails with SLC_ERR_BUDGET, naming the smaller of `least` and run->least_ordered. */
 enum slc_status slc_contract_fail_budget(const struct slc_contract_run *run,
                                          uint64_t least,
                                          struct slc_error *err) SLC_NODISCARD;
@@ -105,11 +112,11 @@ enum slc_status slc_contract_one(struct slc_contract_run *run,
 enum slc_status slc_contract_sorted(struct slc_contract_run *run,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* Whether the sums arrive in the order of a store with these options, so that no sorting is needed;
- * sets *layout to the layout of its keys. */
+/* True if the sums arrive in the order of a store with these options, so that they need not be
+ * sorted; sets *layout to the key layout of that store. */
 bool slc_contract_keeps_order(const struct slc_contract_run *run, struct slc_key_layout *layout);
 
-/* Divides memory for writing without sorting; *fits is false if it is too small. Sets
+/* Divides memory for writing without sorting; sets *fits to false if memory is too small. Sets
  * run->least_ordered. Errors: those of slc_contract_fit_threads. */
 enum slc_status slc_contract_fits_ordered(struct slc_contract_run *run,
                                           const struct slc_key_layout *layout,

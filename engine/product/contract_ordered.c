@@ -1,9 +1,9 @@
 /*
- * Contraction whose sums arrive in the order of the result's keys: the key of the kept modes is
- * that of the nonzero without its lowest bits, which all belong to contracted modes. Then a fiber's
- * nonzeros are adjacent, and nothing is sorted or spilled: every worker forms the keys of its
- * tile's sums, of which the first and last may continue in other tiles, and places them directly
- * (ordered.h). Cost: reads the store once, writes the result once.
+ * Contraction whose sums arrive in the order of the result's keys: the key of the kept modes is the
+ * key of the nonzero without its lowest bits, which all belong to contracted modes. The nonzeros of
+ * a fiber are then adjacent, and nothing is sorted or spilled. Every worker forms the keys of its
+ * tile's sums and places the sums directly (ordered.h); the first and the last sum may continue in
+ * other tiles. Cost: reads the store once, writes the result once.
  */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
@@ -19,13 +19,13 @@
 #include <string.h>
 
 enum {
-    /* Key tables, the writer's index, paths, records of pieces. */
+    /* Bytes of key tables, the writer's index, paths, and records of pieces. */
     SMALL_OBJECTS_BYTES = 1 << 20
 };
 
 /* The sums of a worker's tile. */
 struct piece {
-    struct slc_ordered_piece sums; /* of key_lo .. values */
+    struct slc_ordered_piece sums; /* view of key_lo .. values */
     struct slc_ordered_place place;
     uint64_t *key_lo;
     uint64_t *key_hi; /* NULL if keys have at most 64 bits */
@@ -41,12 +41,15 @@ struct ordering {
     struct slc_writer *writer;
     struct slc_tiles *tiles;
     struct slc_ordered *ordered;
-    struct slc_buffer memory; /* of all pieces */
+    struct slc_buffer memory; /* memory of all pieces */
     struct piece *pieces;     /* one per worker */
     uint64_t entries;
 };
 
-/* A mode's run in the numbering of the kept modes; none if that mode is contracted. */
+/*
+ * Returns the fiber run of the store, with its mode numbered among the kept modes; none if that
+ * mode is contracted.
+ */
 static struct slc_fiber_run inherited_run(const struct slc_contract_run *run)
 {
     const struct slc_fiber_run *source = &run->info->keys.run;
@@ -78,7 +81,7 @@ bool slc_contract_keeps_order(const struct slc_contract_run *run, struct slc_key
     }
     if (slc_key_layout_init_run(layout, run->job.kept_count, run->report->dims, wanted, NULL) !=
         SLC_OK) {
-        return false; /* the builder reports the fault */
+        return false; /* the builder reports the error */
     }
     unsigned dropped = source->bits - layout->bits;
     for (unsigned k = 0; k < run->job.kept_count; k++) {
@@ -99,7 +102,7 @@ static uint64_t piece_bytes(const struct slc_key_layout *layout)
     return SLC_TILE_NNZ * ((layout->bits > 64 ? 2 : 1) * sizeof(uint64_t) + sizeof(double));
 }
 
-/* Total bytes with run->workers. */
+/* Returns the total bytes with run->workers. */
 static uint64_t needed_bytes(const struct slc_contract_run *run, const void *context)
 {
     const struct slc_key_layout *layout = context;

@@ -1,6 +1,7 @@
 /*
- * Contraction whose sums a builder sorts; it adds sums of a fiber that the order of the store
- * separates. A sample of tiles, spread over the file, is read first to set the builder's splitters.
+ * Contraction whose sums are sorted by a builder. The builder also adds up the sums of a fiber that
+ * are separate in the order of the store. A sample of tiles, spread over the file, is read first to
+ * set the builder's splitters.
  */
 #include "base/memory/checked.h"
 #include "base/version.h"
@@ -15,8 +16,7 @@
 enum {
     SAMPLE_ROWS = 32768,
     SAMPLE_TILES = 16,
-    /* Divisor of the remaining memory for the part that reading may use: sorting gains more from
-     * the rest. */
+    /* Reading may use 1 / SPARE_PART of the remaining memory; sorting gains more from the rest. */
     SPARE_PART = 4
 };
 
@@ -25,8 +25,8 @@ struct sorting {
     struct slc_builder *builder;
     struct slc_buffer sample;
     uint32_t sampled; /* coordinates in each column of the sample */
-    uint32_t stretch; /* of these, at most per tile */
-    uint64_t zeros;   /* in the sample, counted later */
+    uint32_t stretch; /* maximum number of sampled coordinates per tile */
+    uint64_t zeros;   /* zero sums in the sample; they are counted later */
 };
 
 static uint64_t sample_bytes(const struct slc_contract_run *run)
@@ -34,14 +34,14 @@ static uint64_t sample_bytes(const struct slc_contract_run *run)
     return run->job.kept_count * (uint64_t)SAMPLE_ROWS * sizeof(uint64_t);
 }
 
-/* Bytes with run->workers, without the builder. */
+/* Returns the bytes with run->workers, without the builder. */
 static uint64_t bytes_without_builder(const struct slc_contract_run *run)
 {
     return run->fixed_bytes + slc_buffer_footprint(sample_bytes(run), SLC_PAGES_SMALL) +
            slc_contract_scan_bytes(run);
 }
 
-/* Total bytes with the smallest builder with the options `context`. */
+/* Returns the total bytes with the smallest builder for the options `context`. */
 static uint64_t needed_bytes(const struct slc_contract_run *run, const void *context)
 {
     struct slc_builder_options build = *(const struct slc_builder_options *)context;
@@ -51,7 +51,10 @@ static uint64_t needed_bytes(const struct slc_contract_run *run, const void *con
     return build.caller_bytes + slc_builder_memory_min(&build, run->job.kept_count);
 }
 
-/* Uses as many of the requested workers as fit with the smallest builder, which gets the rest. */
+/*
+ * Uses as many of the requested workers as fit with the smallest builder; the builder gets the
+ * remaining memory.
+ */
 static enum slc_status divide_memory(struct slc_contract_run *run,
                                      struct slc_builder_options *build,
                                      struct slc_error *err)
@@ -86,7 +89,7 @@ push_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
     return slc_contract_one(sorting->run, worker, tile, push_sums, sorting, err);
 }
 
-/* The first sums of a tile, up to its share of the sample. */
+/* Samples the first sums of a tile, up to the tile's share of the sample. */
 static enum slc_status sample_sums(void *context,
                                    unsigned worker,
                                    const struct slc_entries *entries,
@@ -199,7 +202,7 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
         slc_builder_abandon(sorting.builder);
         return status;
     }
-    /* Before sorting reuses their memory. */
+    /* Release the memory before the builder sorts, because sorting uses it. */
     slc_contract_release(run);
     (void)snprintf(origin.source, sizeof origin.source, "%s", options->store);
     return slc_builder_finish(sorting.builder, 0, run->report->dims, &origin, &run->report->build,

@@ -1,9 +1,9 @@
 /*
  * Contraction of a tile. A chunk that fits the first-level cache becomes terms: its nonzeros, or
  * the dot products of its fiber runs, times the elements of the vectors. Sums from a device are
- * terms already. Terms are cut into runs of equal coordinates, one mode after the other, and summed
- * run by run, in order. A run that reaches the end of a chunk continues in the next one. Sorting or
- * encoding the results costs several times as much.
+ * terms already. Terms are divided into runs of equal coordinates, one mode after the other, and
+ * summed run by run, in order. A run that reaches the end of a chunk continues in the next one.
+ * Sorting or encoding the results costs several times as much.
  */
 #include "engine/product/contract_tile.h"
 
@@ -18,9 +18,9 @@
 
 enum {
     CHUNK_NNZ = 1024,
-    /* Largest number of sums delivered together, because each push has a cost. */
+    /* Largest number of sums that are delivered together, because each delivery has a cost. */
     ROWS = 4096,
-    /* Two 20-digit numbers more than the longest list of coordinates. */
+    /* Length of a list of coordinates: two 20-digit numbers more than the longest one. */
     FIBER_BYTES = (SLC_MAX_ORDER + 2) * 22
 };
 
@@ -36,12 +36,12 @@ struct work {
     struct slc_tile_view *tile;
     unsigned worker;
     struct slc_contract_given *given; /* NULL: the tile is decoded */
-    uint32_t taken;                   /* of the given fibers */
-    uint64_t *coords[SLC_MAX_ORDER];  /* ROWS per kept mode */
-    double *sums;                     /* ROWS */
+    uint32_t taken;                   /* number of given fibers already used */
+    uint64_t *coords[SLC_MAX_ORDER];  /* ROWS coordinates per kept mode */
+    double *sums;                     /* ROWS sums */
     double *product;                  /* CHUNK_NNZ terms */
-    uint32_t *differs;                /* CHUNK_NNZ: whether a term begins a run */
-    uint32_t count;                   /* sums held */
+    uint32_t *differs; /* per term, CHUNK_NNZ in all: not 0 if the term begins a run */
+    uint32_t count;    /* number of sums held */
     uint64_t zeros;
     bool open; /* a run that the next chunk may continue: */
     uint32_t open_offset[SLC_MAX_ORDER];
@@ -69,7 +69,7 @@ static void divide_memory(struct work *work, void *memory)
     work->differs = rest;
 }
 
-/* The index in the input at `offset` from the tile's corner. */
+/* Returns the index in the input of the nonzero at `offset` from the tile's corner. */
 static inline uint64_t
 index_of(const struct slc_tile_view *tile, const uint32_t *index, unsigned mode, uint32_t offset)
 {
@@ -169,7 +169,10 @@ static void find_runs(struct work *work, const struct terms *terms)
     }
 }
 
-/* Formats the fiber of sum `row`, counting from 1, with a star for each contracted mode. */
+/*
+ * Formats the coordinates of the fiber of sum `row`, counting from 1, with a star for each
+ * contracted mode.
+ */
 static void describe_fiber(const struct work *work, uint32_t row, char *text)
 {
     const struct slc_contraction *contraction = work->contraction;
@@ -221,7 +224,7 @@ static enum slc_status close_run(struct work *work, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Whether the chunk's first term belongs to the open run. */
+/* True if the chunk's first term belongs to the open run. */
 static bool continues_run(const struct work *work, const struct terms *terms)
 {
     const struct slc_contraction *contraction = work->contraction;
@@ -234,7 +237,9 @@ static bool continues_run(const struct work *work, const struct terms *terms)
     return work->open;
 }
 
-/* Terms begin .. end - 1, which have equal coordinates, become the open run or extend it. */
+/*
+ * Terms begin .. end - 1 have equal coordinates; they extend the open run or become the open run.
+ */
 static enum slc_status append_run(struct work *work,
                                   const struct terms *terms,
                                   uint32_t begin,

@@ -21,28 +21,34 @@ struct slc_contraction {
     unsigned order;
     unsigned vector_count;
     unsigned vector_mode[SLC_MAX_ORDER];
-    const double *vector[SLC_MAX_ORDER]; /* by indices of the store */
+    const double *vector[SLC_MAX_ORDER]; /* vectors, indexed by the store's indices */
     unsigned kept_count;
     unsigned kept_mode[SLC_MAX_ORDER];
-    /* index of each label, per kept relabelled mode; otherwise NULL */
+    /* Index of each label, per kept relabelled mode; otherwise NULL. */
     const uint32_t *index[SLC_MAX_ORDER];
     bool fiber_tiles;      /* use fiber runs (next_fibers) of tiles that have them */
-    unsigned fiber_vector; /* vector whose mode the runs are of */
+    unsigned fiber_vector; /* number of the vector whose mode the runs follow */
 };
 
-/* Sums of a tile, with order kept_count; their sequence is the tile's ordinal. */
+/*
+ * Receives sums of a tile, whose order is kept_count and whose sequence number is the ordinal of
+ * the tile.
+ */
 typedef enum slc_status slc_contract_sink_fn(void *context,
                                              unsigned worker,
                                              const struct slc_entries *entries,
                                              struct slc_error *err);
 
-/* Sums of a tile computed by a device: the first of its fibers, and the source of the rest. */
+/*
+ * Sums of a tile computed by a device: the first of the tile's fibers, and the source of the
+ * remaining ones.
+ */
 struct slc_contract_given {
     const struct slc_tile_products *products;
     struct slc_device_fibers fibers; /* f64 sums */
 };
 
-/* Bytes of working memory of slc_contract_tile, a multiple of 8. */
+/* Returns the bytes of working memory of slc_contract_tile, a multiple of 8. */
 uint64_t slc_contract_tile_bytes(const struct slc_contraction *contraction);
 
 /*

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-/* Lanes per thread of the caller: a CPU thread sorts and writes the results of a lane, so some
+/* Lanes per thread of the caller. A CPU thread sorts and writes the results of each lane, and some
  * lanes wait for that. */
 enum { LANES_PER_THREAD = 2 };
 
-/* Continues without the device because of `refused`. */
+/* Continues without the device, for the reason in `refused`. */
 static enum slc_status drop_device(struct slc_device_products *own, const struct slc_error *refused)
 {
     own->used = false;

@@ -10,25 +10,26 @@
 
 /* Options, state and results. */
 struct slc_device_products {
-    struct slc_device *device; /* NULL: workers multiply every tile */
+    struct slc_device *device; /* NULL: workers multiply all tiles */
     struct slc_hybrid_wish hybrid;
-    unsigned streams; /* 1 to SLC_DEVICE_STREAMS; 0: chosen */
-    bool optional;    /* continue without a device that has too little memory or cannot be opened */
+    unsigned streams; /* streams of the device, 1 to SLC_DEVICE_STREAMS; 0: chosen by the plan */
+    bool optional; /* continue without the device if it has too little memory or cannot be opened */
 
-    /* Of the last plan. */
+    /* Results of the last plan. */
     bool used;            /* the device computes */
     struct slc_error why; /* why the device is not used */
     struct slc_plan_gpu plan;
-    struct slc_products_report report; /* set when closed */
+    struct slc_products_report report; /* set when the device is closed */
 
     /* Private. */
     const struct slc_reader *reader;
     unsigned threads, workers;
     struct slc_products *products;
-    uint64_t *start_ns; /* start time per worker that multiplies its tile itself; otherwise 0 */
+    /* Per worker: start time if the worker multiplies its tile itself, otherwise 0. */
+    uint64_t *start_ns;
 };
 
-/* The table of `products`, which must outlive it. */
+/* Returns the table of operations of `products`, which must outlive the table. */
 struct slc_tile_products slc_device_products_table(struct slc_device_products *products);
 
 #endif

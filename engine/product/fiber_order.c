@@ -1,6 +1,6 @@
 /*
- * Layouts with whole fibers of a mode. A temporary store is a product with no vectors, with keys in
- * another order.
+ * Layouts with whole fibers of a mode. A temporary store is created by a product without vectors,
+ * with keys in another order.
  */
 #include "engine/product/fiber_order.h"
 
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* The path without trailing slashes, plus `suffix`; NULL if memory is short. */
+/* Returns the path without trailing slashes, plus `suffix`; NULL if there is not enough memory. */
 static char *path_with_suffix(const char *path, const char *suffix, struct slc_error *err)
 {
     size_t length = strlen(path);
@@ -78,7 +78,7 @@ static enum slc_status make_store(const struct slc_fiber_order *order,
     struct slc_contract_report report;
 
     SLC_TRY(slc_fiber_order_check(order->store, options->mode, err));
-    /* Left by a run that was killed, perhaps while removing it. */
+    /* Remove a store left by a run that was killed, possibly while it removed the store. */
     SLC_TRY(slc_build_leftover_remove(slc_files_or_system(order->store->files), order->path, err));
     if (options->sorting != NULL) {
         options->sorting(options->context, order->path);
@@ -100,7 +100,7 @@ open_temporary(struct slc_fiber_order *order, uint64_t memory_bytes, struct slc_
     SLC_THEN(status, slc_store_open_within(order->store->files, order->path, memory_bytes,
                                            &order->made, err));
     if (status != SLC_OK && !taken) {
-        /* Keep the first fault. */
+        /* Keep the first error. */
         const enum slc_status left = slc_folder_remove(files, order->path, NULL);
 
         (void)left;
@@ -133,7 +133,7 @@ enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
     if (status == SLC_OK) {
         status = open_temporary(order, memory_left, err);
     } else {
-        /* It may exist, but not be marked as finished. Keep the first fault. */
+        /* The store may exist although it is not marked as finished. Keep the first error. */
         const enum slc_status left =
             slc_build_leftover_remove(slc_files_or_system(store->files), order->path, NULL);
 

@@ -1,6 +1,6 @@
 /*
- * A layout that keeps the fibers of a mode whole: one of the store's, or that of a temporary store,
- * which is sorted from it within a budget and removed at the end.
+ * A layout that keeps the fibers of a mode whole. It is a layout of the store, or of a temporary
+ * store that is sorted from the store within a budget and removed at the end.
  */
 #ifndef SLC_ENGINE_FIBER_ORDER_H
 #define SLC_ENGINE_FIBER_ORDER_H
@@ -12,14 +12,15 @@
 #include <stdint.h>
 
 struct slc_fiber_order_options {
-    unsigned mode;         /* from 0 */
+    unsigned mode;         /* mode, from 0 */
     uint64_t memory_bytes; /* 0: 80 % of slc_memory_total() */
     unsigned threads;      /* 0: one per processor */
-    /* A temporary store is OUTPUT.fibers.tmp, a name that user stores do not have: an existing one
+    /* A temporary store is named OUTPUT.fibers.tmp, which no user store is named. An existing one
      * is replaced. */
     const char *output;
-    const char *temp_folder;     /* for spilled data; NULL: the folder of the temporary store */
-    const struct slc_stop *stop; /* ends it with SLC_ERR_INTERRUPTED; may be NULL */
+    const char *temp_folder; /* folder for spilled data; NULL: the folder of the temporary store */
+    /* A stop request ends the sorting with SLC_ERR_INTERRUPTED; may be NULL. */
+    const struct slc_stop *stop;
     /* May be NULL. Called before a temporary store is created at `path`. */
     void (*sorting)(void *context, const char *path);
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
@@ -28,17 +29,17 @@ struct slc_fiber_order_options {
 
 struct slc_fiber_order {
     const struct slc_store *store; /* the caller's store */
-    struct slc_reader *reader;     /* of the layout */
-    /* The temporary store; all zero: none. Its modes are in the order of the input. */
+    struct slc_reader *reader;     /* reader of the layout */
+    /* The temporary store; all zero if there is none. Its modes are in the order of the input. */
     struct slc_store made;
-    char *path; /* its path; NULL: none */
-    int lock;   /* of its folder, keeps other runs from replacing it */
+    char *path; /* path of the temporary store; NULL if there is none */
+    int lock;   /* lock of its folder, so that other runs cannot replace the store */
 };
 
 /*
  * Opens the layout. Owns: release with slc_fiber_order_close, which accepts an all-zero struct.
- * Errors: SLC_ERR_UNSUPPORTED for a mode that is too long for a temporary store, with the remedy;
- * those of creating and opening it; nothing of it is left then.
+ * Errors: SLC_ERR_UNSUPPORTED, with the remedy, for a mode that is too large for a temporary store;
+ * those of creating and opening the temporary store. Nothing of the store is left after an error.
  */
 enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
                                      const struct slc_store *store,
@@ -51,12 +52,12 @@ enum slc_status slc_fiber_order_check(const struct slc_store *store,
                                       unsigned mode,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Removes a temporary store, finished or not. Errors: SLC_ERR_IO if some of it is left. */
+/* Removes a temporary store, finished or not. Errors: SLC_ERR_IO if parts of the store are left. */
 enum slc_status slc_fiber_order_remove(const struct slc_files *files,
                                        const char *path,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Closes the layout and removes the temporary store. Errors: as slc_fiber_order_remove. */
+/* Closes the layout and removes the temporary store. Errors: those of slc_fiber_order_remove. */
 enum slc_status slc_fiber_order_close(struct slc_fiber_order *order,
                                       struct slc_error *err) SLC_NODISCARD;
 

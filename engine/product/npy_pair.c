@@ -23,7 +23,7 @@ struct slc_npy_pair {
     const struct slc_files *files;
     char *folder;
     bool made_folder;
-    int lock; /* descriptor of the folder, locked while this exists; -1: none */
+    int lock; /* descriptor of the folder, locked while the pair exists; -1: none */
     char *path[FILES];
     char *backup[FILES]; /* name of an earlier file during replacement */
     struct slc_npy_header header[FILES];
@@ -52,7 +52,7 @@ static enum slc_status make_folder(struct slc_npy_pair *pair, struct slc_error *
     if (rc < 0 && rc != -EEXIST) {
         return slc_fail_errno(err, -rc, pair->folder, "creating the folder of the result");
     }
-    /* An existing folder may be new, too, created by a run that was killed. */
+    /* An existing folder may be new, too, if a run that was killed created it. */
     return slc_name_sync(pair->files, pair->folder, err);
 }
 
@@ -66,7 +66,7 @@ static enum slc_status lock_folder(struct slc_npy_pair *pair, struct slc_error *
         &pair->lock, &taken, err);
 
     if (taken) {
-        pair->made_folder = false; /* keep the folder for the other run's result */
+        pair->made_folder = false; /* keep the folder for the result of the other run */
     }
     return status;
 }
@@ -205,7 +205,7 @@ static enum slc_status sync_names(const struct slc_npy_pair *pair, struct slc_er
     return slc_check_call(rc, err, pair->folder, "syncing the folder");
 }
 
-/* Renames an existing file; *moved: there was one. */
+/* Renames an existing file; sets *moved if there was one. */
 static enum slc_status
 move_to_backup(const struct slc_npy_pair *pair, unsigned file, bool *moved, struct slc_error *err)
 {
@@ -241,7 +241,9 @@ enum slc_status slc_npy_pair_publish(struct slc_npy_pair *pair, struct slc_error
         status = move_to_backup(pair, f, &moved[f], err);
     }
     if (status == SLC_OK && (moved[COORDS] || moved[ROWS])) {
-        /* Otherwise a power cut might restore one of them next to the other new file. */
+        /*
+         * Otherwise a power failure might restore one of the old files next to the other new file.
+         */
         status = sync_names(pair, err);
     }
     while (published < FILES && status == SLC_OK) {
@@ -255,7 +257,7 @@ enum slc_status slc_npy_pair_publish(struct slc_npy_pair *pair, struct slc_error
     }
     pair->made_folder = false;
     for (unsigned f = 0; f < FILES; f++) {
-        /* Also removes files renamed by a run that was killed. */
+        /* Also removes renamed files of a run that was killed. */
         (void)pair->files->unlink(pair->files->self, pair->backup[f]);
     }
     return SLC_OK;

@@ -7,7 +7,7 @@
  *     rows.npy     f64 or f32, fibers x R: a dense row per fiber, in the same order
  *
  * The number of fibers need not be known before the end. Both files appear together or not at all;
- * an earlier result stays until then.
+ * until then an earlier result remains.
  *
  *     create -> write, by any threads -> finish -> publish -> destroy
  */
@@ -27,9 +27,9 @@ struct slc_npy_pair_options {
     const struct slc_files *files; /* NULL: the operating system */
     const char *folder;            /* created if it is missing */
     unsigned modes;                /* columns of the coordinates: N - 1 */
-    uint32_t cols;                 /* R */
-    enum slc_value_type type;      /* of the rows */
-    uint32_t buffer_bytes;         /* of both rings */
+    uint32_t cols;                 /* columns of the rows: R */
+    enum slc_value_type type;      /* type of the rows */
+    uint32_t buffer_bytes;         /* bytes of both rings together */
     uint32_t coord_buffers;
     uint32_t row_buffers;
 };
@@ -43,8 +43,8 @@ enum slc_status slc_npy_pair_create(const struct slc_npy_pair_options *options,
 
 /*
  * Write coordinates (`modes` per fiber, contiguous) or rows (`cols` numbers of the pair's type) of
- * `count` fibers from number `first` on, like slc_output_ring_fill_rows: every fiber once; they
- * wait for earlier fibers if the ring is full.
+ * `count` fibers, starting with fiber number `first`, like slc_output_ring_fill_rows. Every fiber
+ * must be written once. The functions wait for earlier fibers if the ring is full.
  */
 enum slc_status slc_npy_pair_write_coords(struct slc_npy_pair *pair,
                                           uint64_t first,
@@ -58,7 +58,7 @@ enum slc_status slc_npy_pair_write_rows(struct slc_npy_pair *pair,
                                         uint64_t stride_bytes,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/* Wakes waiting threads, and makes every call fail. Any thread. */
+/* Wakes waiting threads, and makes all later calls fail. Threads: any. */
 void slc_npy_pair_abort(struct slc_npy_pair *pair);
 
 /*
@@ -68,12 +68,12 @@ enum slc_status slc_npy_pair_finish(struct slc_npy_pair *pair,
                                     uint64_t fibers,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* Replaces earlier files by the finished ones and syncs the folder. After an error the earlier
+/* Replaces earlier files with the finished ones and syncs the folder. After an error the earlier
  * files are restored. */
 enum slc_status slc_npy_pair_publish(struct slc_npy_pair *pair,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Sums over both files. */
+/* Returns the sums of the statistics of both files. */
 void slc_npy_pair_stats(struct slc_npy_pair *pair, struct slc_output_ring_stats *stats);
 
 /* Removes unpublished files, and the folder if it was created for them. Accepts NULL. */

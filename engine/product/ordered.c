@@ -1,9 +1,9 @@
 /*
- * Ordered writing. A ring of stages, each with the nonzeros of one tile: stage q of the file uses
- * slot q modulo the number of slots, from the time the previous tile there has been written until
- * it is written itself. A thread that needs an occupied slot encodes in the meantime, so progress
- * is guaranteed: the oldest incomplete stage has its slot, and its pieces were reserved before all
- * pieces that wait.
+ * Ordered writing. The stages form a ring; each holds the nonzeros of one tile. Stage q of the file
+ * uses slot q modulo the number of slots, from the time at which the previous tile in the slot has
+ * been written until it is written itself. A thread that needs an occupied slot encodes tiles in
+ * the meantime. Progress is therefore guaranteed: the oldest incomplete stage has its slot, and its
+ * pieces were reserved before all pieces that wait.
  */
 #include "engine/product/ordered.h"
 
@@ -18,9 +18,12 @@
 #include <string.h>
 
 enum {
-    /* In addition to one stage per worker that may be delivering: one is encoded, one is begun. */
+    /*
+     * In addition to one stage per worker that may be delivering, one stage is being encoded and
+     * one has been started.
+     */
     MORE_STAGES = 2,
-    /* A 20-digit number, comma and space per mode, and the end. */
+    /* Bytes of a list of coordinates: a 20-digit number, comma and space per mode, and the end. */
     COORDS_BYTES = SLC_MAX_ORDER * 22 + 1
 };
 
@@ -40,16 +43,16 @@ struct slc_ordered {
     unsigned stage_count;
     struct stage *stages;
 
-    /* Accessed by one thread at a time, in turn. */
-    uint64_t reserved; /* nonzeros */
-    bool open;         /* a last coordinate that the next piece may continue */
+    /* Accessed by one thread at a time, the one that reserves a piece. */
+    uint64_t reserved; /* nonzeros reserved so far */
+    bool open;         /* the last coordinate is open: the next piece may continue it */
     uint64_t open_lo, open_hi;
     double open_value;
     struct slc_ordered_counts counts;
 
     /* Protected by the lock of the tiles. */
-    uint64_t listed; /* stages so far */
-    bool listing;    /* a thread is listing the next one */
+    uint64_t listed; /* stages listed so far */
+    bool listing;    /* a thread is listing the next stage */
 };
 
 static unsigned stages_of(unsigned workers)
@@ -137,7 +140,7 @@ static enum slc_status fail_range(const struct slc_ordered *ordered, struct slc_
                     text, ordered->open_value);
 }
 
-/* Completes the open coordinate: it becomes the head of a place, unless it is zero. */
+/* Completes the open coordinate: unless its value is zero, it becomes the head of a place. */
 static enum slc_status close_coordinate(struct slc_ordered *ordered,
                                         struct slc_ordered_place *place,
                                         struct slc_error *err)
@@ -215,7 +218,7 @@ static void list_complete(struct slc_ordered *ordered, unsigned worker, bool las
         ordered->listing = true;
         slc_tiles_unlock(tiles);
         if (slc_tiles_queue(tiles, worker, &source, &stage->borrowed, &err) != SLC_OK) {
-            slc_error_clear(&err); /* the tiles keep the first fault */
+            slc_error_clear(&err); /* the tiles keep the first error */
         }
         slc_tiles_lock(tiles);
         stage->filled = 0;
@@ -225,14 +228,14 @@ static void list_complete(struct slc_ordered *ordered, unsigned worker, bool las
     }
 }
 
-/* Whether the slot of stage `at` of the file is free for it. The lock is held. */
+/* True if the slot for stage `at` of the file is free. The lock is held. */
 static bool has_slot(const struct slc_ordered *ordered, uint64_t at)
 {
     return at < ordered->stage_count || (ordered->listed > at - ordered->stage_count &&
                                          ordered->stages[at % ordered->stage_count].borrowed == 0);
 }
 
-/* Copies `count` nonzeros to position `at` of the file and the following. */
+/* Copies `count` nonzeros to the file's positions from `at` on. */
 static void copy_nonzeros(struct slc_ordered *ordered,
                           unsigned worker,
                           uint64_t at,
@@ -295,7 +298,7 @@ void slc_ordered_deliver(struct slc_ordered *ordered,
     copy_head(ordered, worker, place);
     copy_nonzeros(ordered, worker, place->at + place->has_head, piece, place->begin,
                   place->end - place->begin);
-    /* Keep encoding in step with delivery. */
+    /* Encode tiles so that encoding keeps pace with delivery. */
     slc_tiles_lock(ordered->tiles);
     (void)slc_tiles_encode_next(ordered->tiles, worker);
     slc_tiles_unlock(ordered->tiles);

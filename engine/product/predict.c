@@ -28,10 +28,10 @@ struct predict {
     struct slc_piece piece;
     struct slc_buffer memory;
     struct slc_text_rows rows;
-    bool last_is_value; /* the last mode's index was parsed as a value */
-    uint64_t *last;     /* buffer for these indices */
-    double *predicted;  /* of the batch */
-    char *text;         /* of the batch; row_bytes per row */
+    bool last_is_value; /* the index of the last mode was parsed as a value */
+    uint64_t *last;     /* buffer for the indices of the last mode */
+    double *predicted;  /* model values of the batch */
+    char *text;         /* text of the batch; row_bytes per row */
     uint64_t row_bytes;
     uint32_t used[BATCH_ROWS / GRAIN_ROWS]; /* text bytes of each grain */
     struct slc_text_output output;
@@ -54,7 +54,7 @@ static uint64_t row_text_bytes(unsigned order, enum slc_predict_form form)
 
 static uint64_t batch_bytes(unsigned order, enum slc_predict_form form)
 {
-    /* Columns of all modes, of the last mode again, of values and of the model. */
+    /* There are columns for all modes, for the last mode again, for values and for the model. */
     return BATCH_ROWS * ((order + UINT64_C(3)) * sizeof(uint64_t) + row_text_bytes(order, form));
 }
 
@@ -144,15 +144,18 @@ static enum slc_status open_input(struct predict *predict, struct slc_error *err
     return slc_text_source_open(predict->input, &predict->header, &predict->source, err);
 }
 
-/* Parses the next rows of the piece; in rows of coordinates alone, the last index is parsed as a
- * value. */
+/* Parses the next rows of the piece. In rows that contain only coordinates, the last index is
+ * parsed as a value. */
 static enum slc_status parse_rows(struct predict *predict, size_t *position, struct slc_error *err)
 {
     slc_text_rows_clear(&predict->rows);
     return slc_row_source_parse(predict->source, &predict->piece, position, &predict->rows, err);
 }
 
-/* An index as written, in a row of the batch; UINT64_MAX for a number that is not an index. */
+/*
+ * Returns an index of a row of the batch as written in the input; UINT64_MAX for a number that is
+ * not an index.
+ */
 static uint64_t index_of(const struct predict *predict, unsigned mode, uint32_t row)
 {
     if (!predict->last_is_value || mode + 1 < predict->model->order) {
@@ -165,7 +168,10 @@ static uint64_t index_of(const struct predict *predict, unsigned mode, uint32_t 
                : UINT64_MAX;
 }
 
-/* Determines the index base from the first piece: an index 0, or one equal to a mode size. */
+/*
+ * Determines the index base from the first piece, by whether it contains an index 0 or an index
+ * equal to a mode size.
+ */
 static enum slc_status base_from_indices(struct predict *predict, struct slc_error *err)
 {
     const struct slc_model_view *model = predict->model;
@@ -177,7 +183,7 @@ static enum slc_status base_from_indices(struct predict *predict, struct slc_err
         const enum slc_status status = parse_rows(predict, &position, err);
 
         if (status != SLC_OK) {
-            slc_error_clear(err); /* reported again later, after the rows before it */
+            slc_error_clear(err); /* this error is reported later, after the rows before it */
             break;
         }
         for (uint32_t i = 0; i < predict->rows.count; i++) {
@@ -259,7 +265,7 @@ static enum slc_status report_index(struct predict *predict,
                        index, mode + 1, predict->model->factors[mode]->rows,
                        predict->report->index_base, predict->report->base_reason);
     }
-    /* Parse the batch again, row by row, to find the line. */
+    /* Parse the batch again, row by row, to find the line number. */
     predict->rows.lines = lines;
     predict->rows.capacity = 1;
     for (uint32_t i = 0; i <= row; i++) {
@@ -273,7 +279,7 @@ static enum slc_status report_index(struct predict *predict,
     return SLC_ERR_INPUT;
 }
 
-/* Subtracts the base from all indices, which then are rows of the factors. */
+/* Subtracts the base from all indices, which are then rows of the factors. */
 static enum slc_status
 subtract_base(struct predict *predict, size_t begin, uint64_t lines, struct slc_error *err)
 {
@@ -297,7 +303,7 @@ subtract_base(struct predict *predict, size_t begin, uint64_t lines, struct slc_
     return SLC_OK;
 }
 
-/* The column of indices of a mode, as written. */
+/* Returns the column of indices of a mode, as written in the input. */
 static const uint64_t *column_of(const struct predict *predict, unsigned mode)
 {
     return predict->last_is_value && mode + 1 == predict->model->order ? predict->last
@@ -378,7 +384,7 @@ static void add_errors(struct predict *predict)
         predict->sum_absolute += fabs(residual);
         predict->sum_squares += residual * residual;
         predict->sum_value_squares += value * value;
-        /* This form keeps NaN. */
+        /* Written so that NaN is kept. */
         report->largest = fabs(residual) <= report->largest ? report->largest : fabs(residual);
     }
     report->rows += predict->rows.count;
@@ -391,7 +397,7 @@ static enum slc_status predict_batch(struct predict *predict, struct slc_error *
     const uint64_t lines = predict->rows.lines;
     const struct slc_stop stop = {.flag = predict->options->stop};
     struct slc_error fault = SLC_ERROR_INIT;
-    /* Check the rows before a fault first: their faults come before it. */
+    /* Check the rows before a parse error first, because their errors come first. */
     const enum slc_status parsed = parse_rows(predict, &predict->piece.position, &fault);
     enum slc_status status = subtract_base(predict, begin, lines, err);
 

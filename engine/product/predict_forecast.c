@@ -1,6 +1,7 @@
 /*
- * Forecast of a prediction from the first piece of its input: rows are parsed and formatted with
- * the clock running, using numbers with as many digits as the model's.
+ * Forecast of a prediction from the first piece of its input: rows are parsed and formatted, and
+ * the time of both is measured. The numbers that are formatted have as many digits as those of the
+ * model.
  */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
@@ -13,12 +14,12 @@
 
 enum { BATCH_ROWS = 16384 };
 
-/* Cost per nonzero: a multiplication and addition per element of a factor row, and a cache miss per
- * row. */
+/* Cost per nonzero: one multiplication and addition per element of a factor row, and one cache miss
+ * per row. */
 #define PRODUCT_SECONDS 0.5e-9
 #define ROW_SECONDS     20e-9
 
-/* Length of a row as it would be written; in text, the model's numbers have all digits. */
+/* Length of a row in the output; in text, numbers of the model have all digits. */
 static uint64_t row_bytes(const struct slc_predict_options *options,
                           const struct slc_text_rows *rows,
                           bool has_values,
@@ -44,7 +45,7 @@ static uint64_t row_bytes(const struct slc_predict_options *options,
     return bytes + (has_values ? slc_format_f64(text, value - predicted) + UINT64_C(1) : 0);
 }
 
-/* Parses the start of the piece into `rows`, and measures it. */
+/* Parses the start of the piece into `rows`, and measures the time. */
 static void measure_rows(const struct slc_predict_options *options,
                          const struct slc_text_header *header,
                          const struct slc_piece *piece,
@@ -55,7 +56,7 @@ static void measure_rows(const struct slc_predict_options *options,
     const uint64_t start_ns = slc_clock_thread_ns();
     uint64_t parsed_ns, bytes = 0;
 
-    /* The run reports invalid rows; the rows before them are enough for a forecast. */
+    /* The run itself reports invalid rows; the rows before them are enough for a forecast. */
     (void)!slc_text_parse_rows(header, piece->buffer.data, piece->bytes, &at, rows, NULL);
     parsed_ns = slc_clock_thread_ns();
     f->has_values = header->order == options->model->order;

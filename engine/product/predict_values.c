@@ -9,7 +9,7 @@
 
 enum {
     GRAIN = 1024,
-    /* Coordinates between two checks for a stop: some milliseconds of work. */
+    /* Coordinates between two checks for a stop request: a few milliseconds of work. */
     BATCH = 1 << 18
 };
 
@@ -17,7 +17,7 @@ struct values {
     const struct slc_model_view *model;
     const uint64_t *const *coords;
     double *values;
-    uint64_t first; /* of the batch */
+    uint64_t first; /* first coordinate of the batch */
 };
 
 static enum slc_status check_indices(const struct slc_model_view *model,

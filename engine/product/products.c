@@ -1,9 +1,9 @@
 /*
  * Products of tiles on a device.
  *
- * Space for whole tiles takes precedence over more than two lanes: a lane that delivers a tile in
- * pieces must wait until the results of earlier tiles have been delivered, and is idle until then.
- * More lanes hide the latency of copies and kernel launches: a tile is little work for a device.
+ * Space for whole tiles is more important than a third lane: a lane that delivers a tile in pieces
+ * must wait until the results of earlier tiles have been delivered, and is idle until then. More
+ * lanes hide the latency of copies and kernel launches, because a tile is little work for a device.
  */
 #include "engine/product/products.h"
 
@@ -17,14 +17,14 @@
 #include <string.h>
 
 enum {
-    /* Least number of fibers delivered at a time: a few copies of some KiB per tile. */
+    /* Minimum number of fibers delivered at a time: a few copies of a few KiB per tile. */
     FIBERS_LEAST = 1024,
-    /* Lanes allocated even if they have less space than a tile: one computes while another is
-     * emptied. */
+    /* Number of lanes that are allocated even if each has less space than a tile: one lane computes
+     * while the other is emptied. */
     LANES_WANTED = 2
 };
 
-/* A product as a device is queried about it, and opened with. */
+/* A product as passed to the queries and the open operation of a device. */
 struct product {
     struct slc_device_product device;
     struct slc_matrix shapes[SLC_MAX_ORDER];
@@ -53,7 +53,7 @@ static void describe_product(const struct slc_reader *reader,
     }
 }
 
-/* Device memory of the plan's lanes; *host_bytes: host memory. */
+/* Returns the device memory of the plan's lanes, and sets *host_bytes to their host memory. */
 static uint64_t device_bytes(const struct slc_device *device,
                              const struct slc_reader *reader,
                              const struct slc_products_shape *shape,
@@ -67,7 +67,7 @@ static uint64_t device_bytes(const struct slc_device *device,
     return device->ops->product.memory_bytes(device, &product.device);
 }
 
-/* Upper bound of the fibers of a whole tile. */
+/* Upper bound of the number of fibers of a whole tile. */
 static uint32_t fibers_most(const struct slc_reader *reader)
 {
     const uint64_t nnz = slc_reader_info(reader)->max_block_nnz;
@@ -147,10 +147,10 @@ void slc_products_widen(const struct slc_device *device,
     }
 }
 
-/* State of a worker, accessed only by it. */
+/* State of a worker, accessed only by that worker. */
 struct worker {
     struct slc_hybrid_place place;
-    uint64_t nnz; /* of its tile */
+    uint64_t nnz; /* nonzeros of its tile */
 };
 
 struct slc_products {

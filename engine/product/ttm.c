@@ -1,6 +1,6 @@
 /*
- * Tensor times matrix over a stream. Members of struct run after `next` belong to the worker whose
- * turn it is.
+ * Tensor times matrix over a stream. Members of struct run after `next` may be accessed only by the
+ * worker of the tile `next`, which has the turn.
  */
 #include "engine/product/ttm_impl.h"
 
@@ -12,20 +12,20 @@
 #include <string.h>
 
 struct worker {
-    int64_t *stage;  /* of coordinates: SLC_TTM_STAGE_FIBERS x (N - 1) */
-    float *narrow;   /* rows converted to f32: slc_ttm_stage_rows */
-    double *carried; /* a row before those of the current piece */
+    int64_t *stage;  /* coordinates, SLC_TTM_STAGE_FIBERS x (N - 1) */
+    float *narrow;   /* rows converted to f32, slc_ttm_stage_rows of them */
+    double *carried; /* the row of a fiber that precedes the current piece */
     uint64_t carried_coords[SLC_MAX_ORDER];
     uint64_t turn_ns;
 };
 
-/* Fibers computed from a tile, some or all: of an output, or of a device lane. Borrowed. */
+/* Some or all fibers computed from a tile: those of an output or of a device lane. Borrowed. */
 struct piece {
     uint64_t count;
-    uint64_t complete;  /* all, or all but the last, which may continue */
-    const double *rows; /* of fiber f from f * pitch on */
+    uint64_t complete; /* number of complete fibers: all, or all but the last, which may continue */
+    const double *rows; /* row of fiber f at f * pitch */
     uint64_t pitch;
-    /* Coordinates per mode; NULL: offsets from the corner. */
+    /* Coordinates per mode; NULL: the coordinates are offsets from the corner. */
     const uint64_t *coords[SLC_MAX_ORDER];
     const uint32_t *offset[SLC_MAX_ORDER];
     const uint64_t *corner;
@@ -36,15 +36,15 @@ struct run {
     const struct slc_ttm_job *job;
     struct slc_npy_pair *pair;
     struct worker *workers;
-    struct slc_buffer memory; /* stages and carried rows */
+    struct slc_buffer memory; /* memory of stages and carried rows */
     struct slc_ttm_output *outputs;
-    struct slc_products *products; /* NULL: every worker has an output */
+    struct slc_products *products; /* NULL: every worker has its own output */
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool aborted;
-    uint64_t next;   /* tile whose turn it is */
-    uint64_t fibers; /* of the result, assigned so far */
+    uint64_t next;   /* tile that has the turn */
+    uint64_t fibers; /* fibers of the result that have been assigned */
     bool carries;    /* the last fiber so far may continue in the next tile */
     double *carry;
     uint64_t carry_coords[SLC_MAX_ORDER];
@@ -77,7 +77,7 @@ static void pass_turn(struct run *run)
     pthread_mutex_unlock(&run->mutex);
 }
 
-/* Writes the input's indices of fibers [from, from + count) of a piece, in one mode, to a stage. */
+/* Writes the input indices of fibers [from, from + count) of a piece, in one mode, to a stage. */
 static void stage_mode(const struct run *run,
                        const struct piece *piece,
                        unsigned mode,
@@ -104,8 +104,8 @@ static void stage_mode(const struct run *run,
     }
 }
 
-/* Writes the coordinates of fibers [from, end) of a piece, a stage at a time, as fibers `first` and
- * on. */
+/* Writes the coordinates of fibers [from, end) of a piece, a stage at a time. In the result the
+ * first of these fibers has number `first`. */
 static enum slc_status write_coords(struct run *run,
                                     const struct worker *worker,
                                     uint64_t first,
@@ -132,7 +132,7 @@ static enum slc_status write_coords(struct run *run,
     return status;
 }
 
-/* Writes rows, which are f64 in memory; for an f32 result they are rounded in batches. */
+/* Writes rows. They are f64 in memory; for an f32 result they are rounded in batches. */
 static enum slc_status write_rows(struct run *run,
                                   const struct worker *worker,
                                   uint64_t first,
@@ -170,8 +170,8 @@ static uint64_t coord_of(const struct piece *piece, unsigned mode, uint64_t f)
                                        : piece->corner[mode] + piece->offset[mode][f];
 }
 
-/* Whether the carried fiber continues in the piece. This and the following functions need the
- * worker's turn. */
+/* True if the carried fiber continues in the piece. For this and the following functions the worker
+ * must have the turn. */
 static bool continues_carry(const struct run *run, const struct piece *piece)
 {
     for (unsigned m = 0; m < run->job->order; m++) {
@@ -183,7 +183,8 @@ static bool continues_carry(const struct run *run, const struct piece *piece)
 }
 
 /*
- * Moves the carried fiber, which is complete, to the worker, and adds `rest` to it (NULL: nothing).
+ * Moves the carried fiber, which is complete, to the worker, after adding `rest` to it unless
+ * `rest` is NULL.
  */
 static void complete_carry(struct run *run, struct worker *worker, const double *rest)
 {
@@ -194,8 +195,8 @@ static void complete_carry(struct run *run, struct worker *worker, const double 
     run->carries = false;
 }
 
-/* Carries the last fiber of the piece, which may continue in the next tile; a fiber still carried
- * is part of it. */
+/* Carries the last fiber of the piece, which may continue in the next tile. If a fiber is already
+ * carried, it is part of this fiber. */
 static void carry_last(struct run *run, const struct piece *piece)
 {
     const uint64_t last = piece->count - 1;
@@ -210,7 +211,7 @@ static void carry_last(struct run *run, const struct piece *piece)
     run->carries = true;
 }
 
-/* Writes one fiber from a row of its own. */
+/* Writes one fiber whose row is stored separately. */
 static enum slc_status write_carried(struct run *run,
                                      const struct worker *worker,
                                      uint64_t number,
@@ -227,8 +228,8 @@ static enum slc_status write_carried(struct run *run,
     return write_rows(run, worker, number, 1, row, run->job->matrix->cols, err);
 }
 
-/* Writes the complete fibers of a piece, in the worker's turn; at the end of the tile it carries
- * the last fiber and passes the turn before copying. */
+/* Writes the complete fibers of a piece while the worker has the turn. At the end of the tile,
+ * carries the last fiber and passes the turn before copying. */
 static enum slc_status write_piece(struct run *run,
                                    struct worker *worker,
                                    const struct piece *piece,
@@ -237,7 +238,8 @@ static enum slc_status write_piece(struct run *run,
 {
     const bool same = continues_carry(run, piece);
     /*
-     * The carried fiber goes before the piece, and replaces its first fiber if they are the same.
+     * The carried fiber is written before the piece. If it is the same as the first fiber of the
+     * piece, it replaces that fiber.
      */
     const bool before = run->carries && !(same && piece->complete == 0);
     const uint64_t from = before && same;
@@ -282,7 +284,7 @@ static enum slc_status write_output(struct run *run,
     return status;
 }
 
-/* Writes all fibers of a lane's tile. */
+/* Writes all fibers of a tile on a lane. */
 static enum slc_status write_fibers(struct run *run,
                                     unsigned number,
                                     const struct slc_tile_view *tile,
@@ -310,7 +312,7 @@ static enum slc_status write_fibers(struct run *run,
     return status;
 }
 
-/* Multiplies the tile on the worker; *busy_ns: without waiting. */
+/* Multiplies the tile on the worker; sets *busy_ns to the time without waiting. */
 static enum slc_status multiply_here(struct run *run,
                                      struct worker *worker,
                                      struct slc_ttm_output *output,

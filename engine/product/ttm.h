@@ -5,11 +5,11 @@
  *
  *     y(f, r) = sum over the nonzeros x of mode-n fiber f of x * U(i_n, r)      (cpu/fiber/ttm.h)
  *
- * Workers multiply tiles concurrently, each into rows of its own. In the order of tiles they claim
- * their fibers of the result, which is quick, and then copy them to the result's buffers, again
- * concurrently. A fiber that reaches the end of a tile is carried to the next one and added to its
- * first row. The results of a tile multiplied by a device lane are handled by a worker in the same
- * way, from the lane's memory.
+ * Workers multiply tiles concurrently, each into separate rows. In the order of tiles they claim
+ * the numbers of their fibers in the result, which is quick. Then they copy the fibers to the
+ * buffers of the result, again concurrently. A fiber that reaches the end of a tile is carried to
+ * the next tile and added to the first row of that tile. The results of a tile multiplied by a
+ * device lane are handled by a worker in the same way, from the lane's memory.
  *
  * Order: fibers are in the order of the layout, each once; a fiber's nonzeros are added tile by
  * tile, so the result has the same bits for any number of threads, block size, codec and budget,
@@ -30,20 +30,22 @@
 
 /* Division of a product's memory, without the matrix, the stream and lanes of a device. */
 struct slc_ttm_division {
-    unsigned outputs; /* tiles that the CPU multiplies at a time: 0 if a device multiplies all */
-    uint64_t room;    /* fibers per output */
+    /* Tiles that the CPU multiplies at the same time; 0 if a device multiplies all tiles. */
+    unsigned outputs;
+    uint64_t room; /* fibers per output */
     uint32_t buffer_bytes;
     uint32_t coord_buffers;
     uint32_t row_buffers;
 };
 
-/* The least memory of a product, and the memory with a division: what a plan must count. */
+/* Return the smallest memory of a product, and the memory with a division, for plans. */
 uint64_t slc_ttm_memory_min(const struct slc_ttm_job *job, unsigned workers, unsigned outputs);
 uint64_t slc_ttm_memory_bytes(const struct slc_ttm_job *job,
                               unsigned workers,
                               const struct slc_ttm_division *division);
-/* Divides `bytes` (slc_ttm_memory_min or more) between rows of the outputs, up to those of a whole
- * tile, and buffers of the result. Uses no more than helps, so the division may need less. */
+/* Divides `bytes` (slc_ttm_memory_min or more) between rows of the outputs, at most the rows of a
+ * whole tile, and buffers of the result. Memory that would not help is not used, so the division
+ * may need less. */
 void slc_ttm_divide(const struct slc_ttm_job *job,
                     unsigned workers,
                     unsigned outputs,
@@ -51,16 +53,17 @@ void slc_ttm_divide(const struct slc_ttm_job *job,
                     struct slc_ttm_division *division);
 
 struct slc_ttm_options {
-    /* The matrix has the stream's precision, its rows the order of the store. */
+    /* The matrix has the precision of the stream, and its rows are in the order of the store. */
     struct slc_ttm_job job;
-    unsigned workers; /* of the stream */
-    unsigned layout;  /* of the stream; read in file order */
+    unsigned workers; /* workers of the stream */
+    unsigned layout;  /* layout of the stream; read in file order */
     struct slc_ttm_division division;
-    struct slc_device *device;            /* with or in place of the CPU; NULL: the CPU alone */
-    const struct slc_plan *plan;          /* with a device: slc_ttm_plan's */
-    const uint32_t *index[SLC_MAX_ORDER]; /* input index of each store index; NULL: the same */
-    const struct slc_files *files;        /* NULL: the operating system */
-    const char *folder;                   /* of the result */
+    struct slc_device *device;   /* computes with or instead of the CPU; NULL: the CPU alone */
+    const struct slc_plan *plan; /* with a device: the plan of slc_ttm_plan */
+    /* Input index of each store index; NULL: both are equal. */
+    const uint32_t *index[SLC_MAX_ORDER];
+    const struct slc_files *files; /* NULL: the operating system */
+    const char *folder;            /* folder of the result */
     const volatile int *stop;
     void (*progress)(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes_read);
     void *progress_context;
@@ -68,8 +71,8 @@ struct slc_ttm_options {
 
 struct slc_ttm_report {
     uint64_t fibers;
-    double turn_seconds;                 /* waiting for earlier tiles' turns, summed over workers */
-    struct slc_products_report products; /* with a device */
+    double turn_seconds; /* time in which workers waited for their turn, summed over workers */
+    struct slc_products_report products; /* report of the device, if there is one */
     bool device_refused;                 /* opening the device failed, so there is no result */
     struct slc_output_ring_stats output;
 };
@@ -79,7 +82,7 @@ struct slc_ttm_report {
  * slc_npy_pair_publish and slc_npy_pair_destroy. Needs: a stream in file order. Memory:
  * slc_ttm_memory_bytes, of which only the buffers of the result outlive the call. Errors: those of
  * the stream, of the device, of the result's files (SLC_ERR_NOSPACE, SLC_ERR_IO), and
- * SLC_ERR_INTERRUPTED; nothing is left then, and an earlier result is unchanged.
+ * SLC_ERR_INTERRUPTED. After an error no files are left, and an earlier result is unchanged.
  */
 enum slc_status slc_ttm_stream(struct slc_stream *stream,
                                const struct slc_ttm_options *options,

@@ -5,10 +5,10 @@
 #include "base/memory/checked.h"
 #include "engine/product/ttm.h"
 
-/* Fibers whose coordinates are assembled at a time. */
+/* Number of fibers whose coordinates are assembled at a time. */
 enum { SLC_TTM_STAGE_FIBERS = 1024 };
 
-/* Rows that are converted to f32 at a time: some KiB of them, or one. */
+/* Number of rows that are converted to f32 at a time: a few KiB of rows, or a single row. */
 static inline uint32_t slc_ttm_stage_rows(const struct slc_ttm_job *job)
 {
     enum { STAGE_NUMBERS = 4096 };
@@ -16,7 +16,10 @@ static inline uint32_t slc_ttm_stage_rows(const struct slc_ttm_job *job)
     return (uint32_t)slc_max_u64(STAGE_NUMBERS / job->matrix->pitch, 1);
 }
 
-/* A worker's stages and carried row, in f64: rows begin on cache lines, like those of a matrix. */
+/*
+ * Size of a row in a worker's stage or of its carried row, in f64: rows begin on cache lines, like
+ * those of a matrix.
+ */
 static inline uint64_t slc_ttm_row_doubles(const struct slc_ttm_job *job)
 {
     return slc_div_up_u64(job->matrix->pitch, 8) * 8;
@@ -33,7 +36,9 @@ static inline uint64_t slc_ttm_narrow_doubles(const struct slc_ttm_job *job)
                                         : 0;
 }
 
-/* Bytes of all workers, and the row that is carried from tile to tile. */
+/*
+ * Returns the bytes of the stages of all workers and of the row that is carried from tile to tile.
+ */
 static inline uint64_t slc_ttm_small_bytes(const struct slc_ttm_job *job, unsigned workers)
 {
     const uint64_t each =

@@ -1,5 +1,5 @@
 /*
- * Memory of a tensor times a matrix without the matrix and the stream: rows of tiles that the CPU
+ * Memory of a tensor times matrix, without the matrix and the stream: rows of tiles that the CPU
  * multiplies, and buffers of the result.
  */
 #include "engine/product/ttm_impl.h"
@@ -12,9 +12,9 @@ enum {
     /* Size of a result buffer: enough for a drive to write it at its full rate. */
     BUFFER_BYTES = 1 << 20,
     /* Space for a whole tile of the shortest fibers, so that a worker waits for its turn only at
-     * the end. */
+     * the end of a tile. */
     ROOM_MAX = SLC_TILE_NNZ + SLC_TTM_CHUNK_FIBERS,
-    /* Beyond bridging a pause of the drive, more result buffers gain nothing. */
+    /* More result buffers than needed to bridge a pause of the drive gain nothing. */
     BUFFERS_MAX = 256
 };
 
@@ -51,8 +51,8 @@ uint64_t slc_ttm_memory_min(const struct slc_ttm_job *job, unsigned workers, uns
     return slc_ttm_memory_bytes(job, workers, &division);
 }
 
-/* Gives half of `bytes` to space for fibers; with the rest as buffers, workers continue while the
- * drive lags. */
+/* Assigns half of `bytes` to space for fibers. The rest is used for buffers, so that workers
+ * continue while the drive is slow. */
 static void
 widen_outputs(const struct slc_ttm_job *job, uint64_t bytes, struct slc_ttm_division *division)
 {

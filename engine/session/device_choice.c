@@ -22,7 +22,7 @@ enum slc_status slc_split_wish_parse(const char *text,
                           text);
 }
 
-/* SLC_ERR_USAGE if CPU and GPU cannot share the work with this split. */
+/* Returns SLC_ERR_USAGE if CPU and GPU cannot share the work with this split. */
 static enum slc_status
 check_hybrid(const struct slc_device_wish *wish, bool deterministic, struct slc_error *err)
 {
@@ -70,7 +70,7 @@ check_partitions(const struct slc_store *store, uint32_t modes, struct slc_error
     return SLC_OK;
 }
 
-/* Sets the layouts that devices divide; layouts set by the user must be the same. */
+/* Sets the layouts that devices divide. If the user has set layouts, they must be the same. */
 static enum slc_status choose_layouts(const struct slc_device_wish *wish,
                                       struct slc_plan_request *request,
                                       struct slc_error *err)
@@ -123,7 +123,7 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
                : status;
 }
 
-/* SLC_ERR_USAGE, recorded in `why`, if the request needs the CPU. */
+/* Returns SLC_ERR_USAGE, recorded in `why`, if the request needs the CPU. */
 static enum slc_status check_gpu_fits(const struct slc_device_wish *wish,
                                       const struct slc_plan_request *request,
                                       struct slc_error *why)
@@ -161,7 +161,7 @@ static enum slc_status make_device(const struct slc_device_maker *maker,
                         : maker->create(ordinal, memory_bytes, device, err);
 }
 
-/* Memory that each of several devices on the same GPU may use: an equal part. */
+/* Sets the memory that each of several devices on the same GPU may use: equal parts. */
 static enum slc_status part_of_memory(const struct slc_device_maker *maker,
                                       const char *chip,
                                       unsigned ordinal,
@@ -200,7 +200,10 @@ void slc_device_set_drop(struct slc_device_set *set)
     set->count = 0;
 }
 
-/* Creates the named devices, or the first; described ones if a chip is named. */
+/*
+ * Creates the named devices, or the first device if none are named; devices are only described if a
+ * chip is named.
+ */
 static enum slc_status make_devices(const struct slc_device_wish *wish,
                                     const char *chip,
                                     struct slc_device_set *set,
@@ -229,7 +232,7 @@ static enum slc_status make_devices(const struct slc_device_wish *wish,
     return status;
 }
 
-/* SLC_ERR_USAGE for options of GPUs that do not apply to the rest of the wish. */
+/* Returns SLC_ERR_USAGE for GPU options that do not match the rest of the wish. */
 static enum slc_status check_wish(const struct slc_device_wish *wish, struct slc_error *err)
 {
     const bool none = wish->kind == SLC_DEVICE_CPU;

@@ -1,6 +1,6 @@
 /*
- * Choosing the devices of an operation: parses and checks the request and creates devices with
- * memory of their own. engine/ has no such devices; the caller supplies a maker.
+ * Chooses the devices of an operation: parses and checks the request and creates devices with
+ * memory of their own. engine/ implements no such devices; the caller supplies a maker.
  */
 #ifndef SLC_ENGINE_DEVICE_CHOICE_H
 #define SLC_ENGINE_DEVICE_CHOICE_H
@@ -20,28 +20,28 @@ enum { SLC_DEVICE_NUMBERS_MAX = 16 };
 /* How work is split. */
 struct slc_split_wish {
     bool given;
-    enum slc_split between;        /* several devices, if `hybrid` is SLC_HYBRID_NONE */
-    struct slc_hybrid_wish hybrid; /* the CPU and one GPU */
+    enum slc_split between;        /* between several devices, if `hybrid` is SLC_HYBRID_NONE */
+    struct slc_hybrid_wish hybrid; /* between the CPU and one GPU */
 };
 
-/* Parses "partitions" or "nnz" (only if `several`), "static=F", "adaptive" or "queue"; NULL: not
- * given. Errors: SLC_ERR_USAGE, listing the accepted forms. */
+/* Parses "partitions" or "nnz" (only if `several`), "static=F", "adaptive" or "queue"; NULL: no
+ * split was requested. Errors: SLC_ERR_USAGE, listing the accepted forms. */
 enum slc_status slc_split_wish_parse(const char *text,
                                      bool several,
                                      struct slc_split_wish *split,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* The request, named as the command's options. All of it is borrowed. */
+/* The request, with members named like the options of the command. All of it is borrowed. */
 struct slc_device_wish {
     enum slc_device_kind kind;
-    uint64_t memory_bytes; /* of each GPU; 0: most of its free memory */
-    unsigned streams;      /* of each GPU; 0: chosen */
+    uint64_t memory_bytes; /* memory of each GPU; 0: most of its free memory */
+    unsigned streams;      /* streams of each GPU; 0: chosen by the plan */
     struct slc_split_wish split;
-    /* For the CPU a single number: how many devices, 0: none. For GPUs their ordinals; none: the
-     * first. */
+    /* For the CPU, a single number: the number of devices; 0: none. For GPUs, their ordinals; if
+     * there are none, the first GPU is used. */
     unsigned count;
     uint64_t number[SLC_DEVICE_NUMBERS_MAX];
-    bool any_layouts; /* layouts were not set: devices read the ones that they divide */
+    bool any_layouts; /* layouts were not set, so devices read the layouts that they divide */
     /* Chip of GPUs that are described but not opened, for plans only; NULL: the GPUs of the
      * machine. */
     const char *chip;
@@ -51,13 +51,13 @@ struct slc_device_wish {
 /* The chip that is described by default. */
 #define SLC_DEVICE_CHIP "h100"
 
-/* The devices created. */
+/* The devices that were created. */
 struct slc_device_set {
     const struct slc_device_maker *maker;
     struct slc_device *devices[SLC_DEVICE_NUMBERS_MAX];
     unsigned ordinals[SLC_DEVICE_NUMBERS_MAX];
-    unsigned count; /* 0: the CPU */
-    bool described; /* they cannot be opened */
+    unsigned count; /* 0: the CPU computes */
+    bool described; /* the devices cannot be opened */
 };
 
 /*
@@ -72,15 +72,15 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
                                       struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Creates the requested devices, one if none are named; set->count is 0 for the CPU.
- * SLC_DEVICE_AUTO chooses the CPU if there is no other device, or if the wish or the request, which
- * may be NULL, need the CPU; `why` then has the reason.
+ * Creates the requested devices, or one device if none are named; set->count is 0 for the CPU.
+ * SLC_DEVICE_AUTO chooses the CPU if there is no other device, or if the wish or the request (which
+ * may be NULL) needs the CPU; `why` then states the reason.
  *
- * A plan (wish->plan_only) gets described devices if the wish names a chip. With SLC_DEVICE_GPU it
- * also gets them, of SLC_DEVICE_CHIP, if the machine has no device and the wish gives the memory
- * size to plan with; `why` then has the driver's reason. Owns: release with slc_device_set_drop.
- * Errors: with SLC_DEVICE_GPU those of the maker; SLC_ERR_USAGE for options of GPUs if none is
- * requested, and for a chip if something will be computed.
+ * For a plan (wish->plan_only), devices are only described if the wish names a chip. With
+ * SLC_DEVICE_GPU, devices of SLC_DEVICE_CHIP are also described if the machine has no device and
+ * the wish sets the memory size to plan with; `why` then states the driver's reason. Owns: release
+ * with slc_device_set_drop. Errors: with SLC_DEVICE_GPU those of the maker; SLC_ERR_USAGE for
+ * options of GPUs if none is requested, and for a chip if something will be computed.
  */
 enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
                                     const struct slc_device_maker *maker,
@@ -93,19 +93,19 @@ enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
  * continue without them. Accepts an all-zero set. */
 void slc_device_set_drop(struct slc_device_set *set);
 
-/* The device that multiplies tiles (engine/product/products.h), at most one. */
+/* The device that multiplies tiles (engine/product/products.h). There is at most one. */
 struct slc_products_choice {
     struct slc_device_set set;
     struct slc_device *device;     /* NULL: the CPU alone */
-    bool optional;                 /* the CPU may compute without it */
+    bool optional;                 /* the CPU may compute without the device */
     struct slc_hybrid_wish hybrid; /* split between CPU and device */
-    struct slc_error refused;      /* why SLC_DEVICE_AUTO chose the CPU; SLC_OK: it did not */
+    struct slc_error refused;      /* why SLC_DEVICE_AUTO chose the CPU; SLC_OK if it did not */
 };
 
 /*
  * Chooses the requested device. Owns: release with slc_products_drop, which accepts an all-zero
- * choice. Errors: as slc_device_set_make; SLC_ERR_USAGE for a split that shares nothing between CPU
- * and GPU.
+ * choice. Errors: those of slc_device_set_make; SLC_ERR_USAGE for a split that shares nothing
+ * between CPU and GPU.
  */
 enum slc_status slc_products_choose(const struct slc_device_wish *wish,
                                     const struct slc_device_maker *maker,

@@ -20,7 +20,7 @@ struct slc_ttm_session {
      * options, the caller sets the form, the folder, `stop` and `progress`. */
     const struct slc_store *store;
     struct slc_plan_request request;
-    struct slc_products_choice choice; /* of a device */
+    struct slc_products_choice choice; /* choice of a device */
     struct slc_error refused;          /* why the chosen device is not used */
     struct slc_ttm_options options;
     struct slc_fiber_order order; /* opened by the caller, closed after the session */
@@ -34,7 +34,7 @@ struct slc_ttm_session {
 };
 
 /* Plans the product over the layout of `reader`. If the device is optional and the plan with it
- * fails, `refused` has the reason and the CPU multiplies. Errors: as slc_ttm_plan. */
+ * fails, `refused` states the reason and the CPU multiplies. Errors: those of slc_ttm_plan. */
 enum slc_status slc_ttm_session_plan(struct slc_ttm_session *session,
                                      struct slc_reader *reader,
                                      struct slc_error *err) SLC_NODISCARD;
@@ -54,8 +54,9 @@ enum slc_status slc_ttm_session_relabel(struct slc_ttm_session *session,
 enum slc_status slc_ttm_session_multiply(struct slc_ttm_session *session,
                                          struct slc_error *err) SLC_NODISCARD;
 
-/* Computes a product with vectors (engine/product/contract.h); `device`, for the chosen device,
- * records why it was not used if no plan has memory for both. Errors: as slc_contract. */
+/* Computes a product with vectors (engine/product/contract.h). `device` is for the chosen device;
+ * it records why the device was not used if no plan has memory for both. Errors: those of
+ * slc_contract. */
 enum slc_status slc_contract_on_device(struct slc_contract_options *contract,
                                        struct slc_products_choice *choice,
                                        struct slc_device_products *device,

@@ -19,7 +19,7 @@ unsigned slc_plan_group_size(const struct slc_plan *plan)
     return plan->cpu_groups > 0 ? plan->cpu_groups : plan->request.gpu_count;
 }
 
-/* Plans for the requested device; with `auto` for the CPU if that plan fails. */
+/* Plans for the requested device; with `auto`, plans for the CPU if that plan fails. */
 static enum slc_status plan_for_device(struct slc_session *session,
                                        struct slc_plan_request *request,
                                        struct slc_error *err)
@@ -32,13 +32,17 @@ static enum slc_status plan_for_device(struct slc_session *session,
     session->gpu = session->set.count > 0 ? session->set.devices[0] : NULL;
     SLC_TRY(status);
     if (session->gpu == NULL) {
-        request->hybrid.kind = SLC_HYBRID_NONE; /* there is no device to share with */
+        /* There is no device with which to share the work. */
+        request->hybrid.kind = SLC_HYBRID_NONE;
         return slc_plan_choose(&session->layouts, request, &session->plan, err);
     }
     request->gpu = session->gpu;
     request->gpus = session->set.devices;
     request->streams = session->wish.streams;
-    /* A single pass would fill a cache that is never read, in memory registered with the device. */
+    /*
+     * With a single pass, cached blocks would never be read again, and they would occupy memory
+     * registered with the device.
+     */
     request->cache = cache && request->operation != SLC_OP_MTTKRP;
     status = slc_plan_choose(&session->layouts, request, &session->plan, &refused);
     if (status == SLC_OK) {
@@ -59,7 +63,7 @@ static enum slc_status plan_for_device(struct slc_session *session,
     return status;
 }
 
-/* Plans the wish for a process with this many resident bytes; 0: its current size. */
+/* Plans the wish for a process with this many resident bytes; 0: the current number. */
 static enum slc_status
 make_plan(struct slc_session *session, uint64_t resident_bytes, struct slc_error *err)
 {
@@ -136,7 +140,7 @@ enum slc_status slc_session_start(struct slc_session *session, struct slc_error 
     if (status == SLC_OK) {
         return SLC_OK;
     }
-    /* Without a stream the failure is not the device's. */
+    /* Without a stream, the failure is not caused by the device. */
     if (!can_do_without || session->stream == NULL) {
         if (err != NULL) {
             *err = refused;
@@ -146,7 +150,8 @@ enum slc_status slc_session_start(struct slc_session *session, struct slc_error 
     slc_session_stop(session);
     drop_gpus(session);
     if (session->plan.request.hybrid.kind != SLC_HYBRID_NONE) {
-        session->wish.split = (struct slc_split_wish){0}; /* there is no device to share with */
+        /* There is no device with which to share the work. */
+        session->wish.split = (struct slc_split_wish){0};
     }
     session->wish.kind = SLC_DEVICE_CPU;
     session->wish.memory_bytes = 0;
@@ -181,7 +186,7 @@ enum slc_status slc_session_start_in_order(struct slc_session *session,
                                            const unsigned *mode_order,
                                            struct slc_error *err)
 {
-    /* The plan counts everything opened since then except the driver of a device. */
+    /* The plan counts everything opened after resident_bytes was read, except a device driver. */
     const bool device = session->gpu != NULL || session->no_gpu.status != SLC_OK;
 
     slc_session_stop(session);

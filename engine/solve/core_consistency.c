@@ -1,6 +1,6 @@
 /*
  * Core consistency in one pass. Each worker computes the core of its tile; the cores of the tiles
- * are added in file order, so that the sum depends on neither threads nor arrival.
+ * are added in file order, so that the sum depends neither on threads nor on the order of arrival.
  */
 #include "engine/solve/core_consistency.h"
 
@@ -15,14 +15,14 @@
 struct pass {
     uint32_t rank;
     unsigned order;
-    uint64_t elements; /* of a core */
+    uint64_t elements; /* elements of a core */
     const struct slc_matrix *matrices;
     struct slc_buffer memory;
-    double *total, *cores, *scratch; /* the latter two per worker */
+    double *total, *cores, *scratch; /* cores and scratch are per worker */
     uint64_t scratch_elements;
 };
 
-/* Elements for this many workers; UINT64_MAX on overflow. */
+/* Returns the number of elements for this many workers; UINT64_MAX on overflow. */
 static uint64_t pass_elements(unsigned order, uint32_t rank, unsigned workers)
 {
     const uint64_t core = slc_core_elements(order, rank);
@@ -50,7 +50,7 @@ slc_core_consistency_bytes(const struct slc_layout_info *info, uint32_t rank, un
                              slc_buffer_footprint(elements * sizeof(double), SLC_PAGES_SMALL));
 }
 
-/* Computes (An^+)^T with the weights in it, rows in the order of the store. */
+/* Computes (An^+)^T, including the weights, with rows in the order of the store. */
 static enum slc_status invert_factor(const struct slc_store *store,
                                      unsigned mode,
                                      const double *lambda,
@@ -98,7 +98,7 @@ static bool add_core(void *context, unsigned worker)
 static enum slc_status
 evaluate_core(const struct pass *pass, struct slc_core_report *report, struct slc_error *err)
 {
-    uint64_t stride = 0; /* between two elements of the superdiagonal */
+    uint64_t stride = 0; /* distance between two elements of the superdiagonal */
     double sum = 0.0, largest = 0.0;
 
     for (unsigned n = 0; n < pass->order; n++) {

@@ -19,9 +19,9 @@ struct slc_core_options {
 };
 
 struct slc_core_report {
-    double percent;     /* 100: the model is trilinear; may be far below 0 */
-    double largest_off; /* largest magnitude off the superdiagonal */
-    /* independent columns of each factor; the rank if all are */
+    double percent;     /* 100 if the model is trilinear; may be far below 0 */
+    double largest_off; /* largest magnitude outside the superdiagonal */
+    /* Number of independent columns of each factor; equal to the rank if all are independent. */
     uint32_t independent[SLC_MAX_ORDER];
 };
 

@@ -3,11 +3,12 @@
  *
  * Each mode needs one pass over the store (the MTTKRP) and one sweep over its factor (cp_update.c),
  * or two modes share a pass (cp_fused.c), also across the end of an iteration. An MTTKRP that is
- * pending then is not part of the model and is dropped if the run ends there. The fit follows from
- * results of the last update. The order of sums depends on neither threads nor arrival if the
- * backend's MTTKRP is deterministic, so the whole run then is deterministic.
+ * pending at the end of an iteration is not part of the model and is dropped if the run ends there.
+ * The fit follows from results of the last update. If the backend's MTTKRP is deterministic, the
+ * order of sums depends neither on threads nor on the order of arrival, so the whole run is
+ * deterministic.
  *
- * Invariant: between two passes the result holds a model, whatever the reason for a stop.
+ * Invariant: between two passes the result holds a model, for any reason of a stop.
  */
 #include "base/error/clock.h"
 #include "engine/executor/replica.h"
@@ -57,7 +58,7 @@ static enum slc_status check_options(const struct slc_store *store,
                         plan->request.rank, (int)plan->request.deterministic, options->rank,
                         (int)options->deterministic);
     }
-    /* Written so that NaN fails, too. */
+    /* Written so that NaN is also rejected. */
     if (!(options->tolerance >= 0.0) || !(options->max_seconds >= 0.0)) {
         return slc_fail(err, SLC_ERR_USAGE, "tolerance and time limit must be 0 or more");
     }
@@ -79,7 +80,7 @@ static enum slc_status check_options(const struct slc_store *store,
             err, SLC_ERR_NUMERIC,
             "the tensor has no nonzeros (its norm is 0): there is nothing to factorize");
     }
-    /* Below this, squares have been rounded to multiples of the smallest number. */
+    /* Below this value, squares have been rounded to multiples of the smallest number. */
     if (!(store->manifest.sum_of_squares >= DBL_MIN / DBL_EPSILON) ||
         !isfinite(store->manifest.sum_of_squares)) {
         return slc_fail(err, SLC_ERR_NUMERIC,
@@ -109,17 +110,17 @@ static enum slc_status set_mode_order(struct cp_state *state, struct slc_error *
 
 bool cp_stop_requested(const struct cp_state *state)
 {
-    /* Another thread may be setting it. */
+    /* Another thread may be setting the flag. */
     return state->options->stop != NULL &&
            __atomic_load_n(state->options->stop, __ATOMIC_RELAXED) != 0;
 }
 
-/* The deadline of options->max_seconds by slc_clock_ns; 0: none. */
+/* Returns the deadline of options->max_seconds, as a time of slc_clock_ns; 0 if there is none. */
 static uint64_t deadline_ns(const struct cp_state *state)
 {
     const double limit_ns = state->options->max_seconds * 1e9;
 
-    /* A limit of centuries is no limit. */
+    /* A limit of centuries is treated as no limit. */
     return limit_ns > 0.0 && limit_ns < 0x1p62 ? state->start_ns + (uint64_t)limit_ns : 0;
 }
 
@@ -158,7 +159,7 @@ struct slc_mttkrp_job cp_job(const struct cp_state *state, unsigned mode, struct
     return job;
 }
 
-/* Computes the MTTKRP of a mode that has a pass of its own. */
+/* Computes the MTTKRP of a mode that has a separate pass. */
 static enum slc_status compute_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     struct slc_conflict_choice *choice = &state->result->choices[mode];
@@ -186,7 +187,7 @@ static enum slc_status compute_mttkrp(struct cp_state *state, unsigned mode, str
     return SLC_OK;
 }
 
-/* Whether copies per mode are to be built before the next iteration. */
+/* True if copies per mode must be built before the next iteration. */
 static bool copies_due(const struct cp_state *state)
 {
     const struct slc_cp_als_options *options = state->options;
@@ -208,8 +209,9 @@ static void record_forms(struct cp_state *state)
     }
 }
 
-/* Builds copies per mode. A stop by signal or time in between is left to the next iteration to
- * notice. With SLC_COPIES_AUTO the run continues without copies if memory is short. */
+/* Builds copies per mode. If a signal or the time limit stops the run in the meantime, the next
+ * iteration notices the stop. With SLC_COPIES_AUTO the run continues without copies if memory is
+ * short. */
 static enum slc_status make_copies(struct cp_state *state, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
@@ -263,7 +265,8 @@ static enum slc_status measure_fit(struct cp_state *state, double *fit, struct s
 }
 
 /* Makes the update at `place` in the order of modes: from a pending MTTKRP, by a pass that leaves
- * one pending for the next mode, or by a pass of its own. *stopped: a stop ended it. */
+ * an MTTKRP pending for the next mode, or by a separate pass. Sets *stopped if a stop ended the
+ * update. */
 static enum slc_status update_mode(
     struct cp_state *state, unsigned place, bool *singular, bool *stopped, struct slc_error *err)
 {
@@ -293,8 +296,9 @@ static enum slc_status update_mode(
     return solve_mode(state, mode, &state->output, singular, err);
 }
 
-/* Makes the updates of one iteration. *stopped: it ended early, for result->reason; the fit is then
- * that of the current model if it can still be computed (see slc_cp_result.fit). */
+/* Makes the updates of one iteration. Sets *stopped if the iteration ended early, for
+ * result->reason. The fit is then the fit of the current model if it can still be computed (see
+ * slc_cp_result.fit). */
 static enum slc_status update_modes(struct cp_state *state,
                                     struct slc_cp_iteration *report,
                                     bool *stopped,
@@ -316,7 +320,7 @@ static enum slc_status update_modes(struct cp_state *state,
         }
         report->mode_seconds[mode] = slc_seconds_since(mode_start_ns);
         state->place = k + 1;
-        /* After the last update the fit belongs to the saved state, too. */
+        /* After the last update of an iteration, the fit is also part of the saved state. */
         if (k + 1 < state->order) {
             status = cp_checkpoint_due(state, err);
             SLC_TRY(status);
@@ -326,7 +330,7 @@ static enum slc_status update_modes(struct cp_state *state,
     return SLC_OK;
 }
 
-/* Runs one iteration; sets *done and result->reason if it is the last. */
+/* Runs one iteration; sets *done and result->reason if it is the last iteration. */
 static enum slc_status run_iteration(struct cp_state *state, bool *done, struct slc_error *err)
 {
     const struct slc_cp_als_options *options = state->options;
@@ -417,7 +421,7 @@ static enum slc_status finish_executor(struct cp_state *state, struct slc_error 
     return status;
 }
 
-/* Allocates memory, then computes the start or restores a checkpoint. */
+/* Allocates memory, then computes the starting factors or restores a checkpoint. */
 static enum slc_status start_run(struct cp_state *state, struct slc_error *err)
 {
     bool resumed = false;
@@ -436,9 +440,9 @@ static enum slc_status start_run(struct cp_state *state, struct slc_error *err)
 }
 
 /*
- * A resumed run may be allowed fewer iterations than it has made: the model is then that of the
- * checkpoint. Within a pass for two modes, however, some rows of a factor are new and others old,
- * so this update is completed.
+ * A resumed run may be allowed fewer iterations than the earlier run has made. The model is then
+ * the one of the checkpoint. Within a pass for two modes, however, some rows of a factor are new
+ * and others old, so the update of that factor is completed.
  */
 static enum slc_status end_at_checkpoint(struct cp_state *state, struct slc_error *err)
 {
@@ -484,7 +488,7 @@ static enum slc_status run_iterations(struct cp_state *state, struct slc_error *
     return cp_finish(state, err);
 }
 
-/* Copies the strategies of MTTKRPs from the stream, if any. */
+/* Copies the strategies of the MTTKRPs to the result, if MTTKRPs are computed from the stream. */
 static void copy_strategies(const struct slc_plan *plan, struct slc_cp_result *result)
 {
     const struct slc_conflict_choice replica = {.chosen = SLC_CONFLICT_REPLICA};

@@ -1,10 +1,11 @@
 /*
  * When and how CP-ALS writes checkpoints; cp_checkpoint.h describes their contents.
  *
- * A checkpoint is written between two updates, when the state consists of the stored factors, some
- * R x R matrices and the MTTKRP that a pass for two modes has left, or between two parts of a pass,
- * with its partial sums (cp_parts.c). A factor on a GPU is first read back into the result. Writing
- * needs one buffer, owned by the storage layer, so that the plan counts it.
+ * A checkpoint is written between two updates, or between two parts of a pass (cp_parts.c). Between
+ * two updates the state consists of the stored factors, a few R x R matrices and the MTTKRP that a
+ * pass for two modes has left. Between two parts, the partial sums of the pass are added. A factor
+ * on a GPU is first read back into the result. Writing needs one buffer, owned by the storage
+ * layer, so that the plan counts it.
  */
 #include "engine/solve/cp_checkpoint.h"
 
@@ -19,24 +20,31 @@
 #include <string.h>
 #include <time.h>
 
-/* Default for the least number of seconds between two checkpoints: a kill loses no more work than a
- * user would barely notice. */
+/* Default for the minimum number of seconds between two checkpoints: losing this much work is
+ * barely noticeable for a user. */
 #define AUTO_SECONDS 10.0
-/* Reciprocal of the share of the time that may be spent writing. */
+/* Writing may use at most 1 / AUTO_SHARE of the time. */
 #define AUTO_SHARE 100.0
-/* Assumed before the first measurement; a fast disk. The first checkpoint reveals a slow one. */
+/*
+ * Speed of writing that is assumed before the first measurement: that of a fast disk. The first
+ * checkpoint reveals a slow disk.
+ */
 #define BYTES_PER_SECOND 500e6
 
 enum {
-    /* Iterations that disk space is reserved for; more of them need little. */
+    /*
+     * Number of iterations for which disk space is reserved; additional iterations need little
+     * space.
+     */
     PAST_RESERVED = 1000,
     /* Numbers of `past` per iteration, in addition to one per mode. */
     PAST_NUMBERS = 6,
     /*
-     * Upper bound of the numbers in the section `state`: 28, and per mode 1 and two choices of 15.
+     * Upper bound on the count of numbers in the section `state`: 28, plus, per mode, 1 and two
+     * choices of 15 numbers.
      */
     STATE_NUMBERS = 32 + 31 * SLC_MAX_ORDER,
-    /* Elements of a row that are converted at a time. */
+    /* Number of elements of a row that are converted at a time. */
     PIECE = 256
 };
 
@@ -127,7 +135,7 @@ static void write_state(const struct cp_state *state, struct slc_checkpoint *che
     cp_saved_write(checkpoint, &saved);
 }
 
-/* Bytes of a generation of a run with this plan and `past` iterations. */
+/* Bytes of one generation of a checkpoint, for a run with this plan and `past` iterations. */
 static uint64_t
 generation_bytes(const struct slc_plan *plan, unsigned order, const uint64_t *dims, uint64_t past)
 {
@@ -142,7 +150,7 @@ generation_bytes(const struct slc_plan *plan, unsigned order, const uint64_t *di
     sections[count++] = numbers * sizeof(double);
     sections[count++] = past * (PAST_NUMBERS + order) * sizeof(uint64_t);
     for (unsigned n = 0; n < order; n++) {
-        /* No overflow: a factor of that size is in memory. */
+        /* No overflow: factors of this size are in memory. */
         sections[count++] = dims[n] * rank * item;
     }
     sections[count] = 0;
@@ -247,7 +255,7 @@ enum slc_status cp_checkpoint_due(struct cp_state *state, struct slc_error *err)
     const double interval =
         requested >= 0 ? requested : fmax(AUTO_SECONDS, AUTO_SHARE * state->saving_seconds);
 
-    /* Between parts of a pass there is no new update, and the model is unchanged. */
+    /* Between parts of a pass no update has been added, and the model is unchanged. */
     state->unsaved = state->unsaved || state->current.position == 0;
     if (state->options->checkpoint == NULL || slc_seconds_since(state->saved_ns) < interval) {
         return SLC_OK;
@@ -284,7 +292,7 @@ enum slc_status cp_checkpoint_past(struct cp_state *state,
         state->past_capacity = capacity;
     }
     state->past[index] = *iteration;
-    /* Drop borrowed pointers, which do not last. */
+    /* Clear borrowed pointers, which do not stay valid. */
     state->past[index].copies_fault = NULL;
     state->past[index].choices = NULL;
     state->past[index].second_choices = NULL;

@@ -1,16 +1,17 @@
 /*
- * Contents of a checkpoint of CP-ALS, for code that inspects one; cp_als.h describes how a run
- * keeps checkpoints.
+ * Contents of a checkpoint of CP-ALS, for code that inspects a checkpoint; cp_als.h describes how a
+ * run keeps checkpoints.
  *
  * Sections (storage/checkpoint/checkpoint.h):
  *     identity   text, a line `name=value` for everything that affects the result
  *     state      numbers: struct slc_cp_saved
  *     matrices   per mode Gram matrix, scale and norm; lambda
  *     factor-K   rows of mode K in the order of the store, without pitch
- *     pending    the MTTKRP of the next mode, if a pass for two modes has left one; as factor-K
+ *     pending    the MTTKRP of the next mode, if a pass for two modes has left one; in the format
+ *                of factor-K
  *     sums-J-R   if a pass has begun: partial sums of its J-th MTTKRP, region R of its memory
  *                (mttkrp_state of base/backend.h)
- *     past       the iterations so far
+ *     past       records of the iterations so far
  * Unknown sections are ignored.
  */
 #ifndef SLC_ENGINE_SOLVE_CP_CHECKPOINT_H
@@ -20,29 +21,32 @@
 #include "storage/checkpoint/checkpoint.h"
 
 enum {
-    /* Bytes of the identity: names and numbers, the longest being dims and layouts of 16 modes. */
+    /*
+     * Bytes of the identity, which consists of names and numbers. The longest are the dims and
+     * layouts of 16 modes.
+     */
     SLC_CP_IDENTITY_BYTES = 4096
 };
 
-/* Position of a pass that was left between two of its parts (cp_parts.c). */
+/* Position of a pass that was stopped between two of its parts (cp_parts.c). */
 struct slc_cp_part {
-    uint64_t position; /* in the order of blocks or of row ranges; 0: no pass has begun */
-    uint64_t hash;     /* of the blocks before the position */
-    bool fused;        /* a pass for two modes */
-    enum slc_conflict conflict[2], rival[2]; /* of its MTTKRPs */
+    uint64_t position; /* position in the order of blocks or of row ranges; 0: no pass has begun */
+    uint64_t hash;     /* hash of the blocks before the position */
+    bool fused;        /* the pass is for two modes */
+    enum slc_conflict conflict[2], rival[2]; /* strategies of the MTTKRPs of the pass */
 };
 
 /* State of a run between two updates, or between two parts of a pass, without its matrices. */
 struct slc_cp_saved {
     unsigned order;
-    unsigned iterations; /* completed */
+    unsigned iterations; /* number of completed iterations */
     unsigned place;      /* completed updates of the next iteration */
     unsigned mode_order[SLC_MAX_ORDER];
     unsigned pending;      /* mode whose MTTKRP is in the section `pending`; SLC_MAX_ORDER: none */
-    uint32_t settled;      /* as in struct cp_state */
-    double fit;            /* of the last completed iteration */
+    uint32_t settled;      /* see struct cp_state */
+    double fit;            /* fit of the last completed iteration */
     double inner;          /* inner product of tensor and model after the last update */
-    unsigned copies_after; /* as in struct slc_cp_result */
+    unsigned copies_after; /* see struct slc_cp_result */
     unsigned threads;
     struct slc_cp_times times;
     struct slc_cp_checkpoints checkpoints;
@@ -52,8 +56,8 @@ struct slc_cp_saved {
     struct slc_conflict_choice choices[SLC_MAX_ORDER], second_choices[SLC_MAX_ORDER];
 };
 
-/* Disk bytes reserved for each of the two generations of a run with this plan and at most
- * `iterations` iterations; UINT64_MAX on overflow. */
+/* Disk bytes that are reserved for each of the two generations of a checkpoint, for a run with this
+ * plan and at most `iterations` iterations; UINT64_MAX on overflow. */
 uint64_t slc_cp_checkpoint_bytes(const struct slc_plan *plan,
                                  unsigned order,
                                  const uint64_t *dims,
@@ -61,7 +65,8 @@ uint64_t slc_cp_checkpoint_bytes(const struct slc_plan *plan,
 
 /*
  * Reads the identity (text, SLC_CP_IDENTITY_BYTES) and the state of a generation. Errors: those of
- * reading; SLC_ERR_UNSUPPORTED for a newer version, SLC_ERR_FORMAT for a state that no run writes.
+ * reading; SLC_ERR_UNSUPPORTED for a newer version, SLC_ERR_FORMAT for a state that no run could
+ * have written.
  */
 enum slc_status slc_cp_saved_read(struct slc_checkpoint_reader *reader,
                                   char *identity,
@@ -69,9 +74,9 @@ enum slc_status slc_cp_saved_read(struct slc_checkpoint_reader *reader,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Reads the order of modes, `order` of them, from the checkpoint found in its folder. An order that
- * the user did not set is the plan's and depends on memory, threads and layouts, so a resumed run
- * keeps the order of the first run. Returns false if there is no checkpoint or if it cannot be
+ * Reads the order of the `order` modes from the checkpoint found in its folder. An order that the
+ * user did not set was chosen by the plan and depends on memory, threads and layouts, so a resumed
+ * run keeps the order of the first run. Returns false if there is no checkpoint or if it cannot be
  * read; resuming it then reports the error.
  */
 bool slc_cp_saved_order(const struct slc_checkpoint *checkpoint, unsigned order, unsigned *modes);

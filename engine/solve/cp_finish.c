@@ -1,8 +1,9 @@
 /*
- * The end of a decomposition, after arrange and fixsigns of the Tensor Toolbox: columns of unit
- * 2-norm with their norms in lambda, components by descending lambda (ties in their old order), and
- * signs that do not depend on the start. Rows of relabelled modes are first permuted back to the
- * order of the input, so that ties between elements are broken as without relabelling.
+ * The end of a decomposition, as in arrange and fixsigns of the Tensor Toolbox: columns get unit
+ * 2-norm and their norms are moved into lambda, components are sorted by descending lambda (ties
+ * keep their order), and signs become independent of the starting factors. Rows of relabelled modes
+ * are first permuted back to the order of the input, so that ties between elements are broken in
+ * the same way as without relabelling.
  *
  * Cost: three sweeps over the factors.
  */
@@ -43,7 +44,7 @@ static enum slc_status restore_rows(struct cp_state *state, struct slc_error *er
 static enum slc_status absorb_norms(struct cp_state *state, double *signs, struct slc_error *err)
 {
     double *lambda = state->result->lambda;
-    double *norms = state->system; /* at least R numbers, free at the end of a run */
+    double *norms = state->system; /* at least R numbers that are unused at the end of a run */
 
     for (unsigned n = 0; n < state->order; n++) {
         SLC_TRY(slc_dense_column_norms(state->dense, &state->result->factors[n], norms,
@@ -58,7 +59,10 @@ static enum slc_status absorb_norms(struct cp_state *state, double *signs, struc
     return SLC_OK;
 }
 
-/* Turns signs into +1 (keep) and -1 (flip): an even number of flips, lower modes first. */
+/*
+ * Turns signs into +1 (keep) and -1 (flip). The number of flips is even, and lower modes are
+ * flipped first.
+ */
 static void choose_flips(const struct cp_state *state, double *signs)
 {
     for (uint32_t r = 0; r < state->rank; r++) {

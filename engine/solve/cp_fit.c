@@ -58,7 +58,7 @@ enum slc_status cp_fit(struct cp_state *state, double *fit, struct slc_error *er
                         "%g); scale the values of the tensor",
                         state->iteration, state->inner, state->norm_x);
     }
-    /* Close to an exact fit rounding may make the difference negative. */
+    /* Close to an exact fit, rounding may make the residual negative. */
     *fit = 1.0 - sqrt(fmax(residual_squared, 0.0)) / state->norm_x;
     return SLC_OK;
 }

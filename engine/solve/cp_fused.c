@@ -2,14 +2,14 @@
  * Two modes updated in one pass.
  *
  * The system V of a mode depends on the other factors alone, so it is known before the pass; and a
- * row of the factor depends only on its own row of the MTTKRP. So when a worker has computed all
- * nonzeros of a range of rows, it solves these rows, and adds its nonzeros to the MTTKRP of the
- * next mode with the new rows while they are still in memory. That MTTKRP uses the factor as
- * stored, before it is normalized. Normalizing keeps the norms apart from the factor (cp_update.c),
- * so the MTTKRP stays valid; if columns are scaled after all, its columns are scaled by the same
- * powers of two.
+ * row of the factor depends only on its own row of the MTTKRP. When a worker has computed all
+ * nonzeros of a range of rows, it therefore solves these rows. With the new rows it then adds the
+ * nonzeros of the range to the MTTKRP of the next mode, while they are still in memory. The second
+ * MTTKRP uses the factor as stored, before it is normalized. Normalizing keeps the norms separate
+ * from the factor (cp_update.c), so the second MTTKRP stays valid. If the stored columns must be
+ * scaled, its columns are scaled by the same powers of two.
  *
- * Only the order of summation differs from that of plain passes in the same order of modes.
+ * The order of summation is the only difference from plain passes in the same order of modes.
  */
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
@@ -61,7 +61,7 @@ bool cp_fuses(const struct cp_state *state, unsigned place)
            !state->copies;
 }
 
-/* Solves the rows of a range that is complete. */
+/* Solves the rows of a range whose nonzeros have all been computed. */
 static enum slc_status
 solve_range(void *context, unsigned worker, uint64_t number, struct slc_error *err)
 {
@@ -76,8 +76,9 @@ solve_range(void *context, unsigned worker, uint64_t number, struct slc_error *e
                                  worker, err);
 }
 
-/* Scales rows that have not been solved to match those that have: they had the weights of the
- * previous update and norms of their own. Then normalizes the factor. */
+/* After a stop, scales the rows that have not been solved so that they match the solved rows: the
+ * former still have the weights of the previous update and norms of their own. Then normalizes the
+ * factor. */
 static enum slc_status complete_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     double *factor = state->column_inner; /* overwritten at the end */

@@ -1,10 +1,10 @@
 /*
- * The identity of a run: everything that affects its result, as lines of text, to recognize a
- * checkpoint of another run.
+ * The identity of a run: everything that affects its result, as lines of text. A run uses it to
+ * recognize a checkpoint of another run.
  *
- * A deterministic run lists everything that its bits depend on; any other run only the options that
- * make it another factorization, because layouts, threads and passes then change results only by
- * rounding.
+ * A deterministic run lists everything on which its bits depend. Any other run lists only the
+ * options that make it a different factorization, because layouts, threads and passes then change
+ * results only by rounding.
  */
 #include "base/hash.h"
 #include "cpu/cpu.h"
@@ -72,7 +72,7 @@ append_start(struct identity *identity, const struct cp_state *state, struct slc
     return SLC_OK;
 }
 
-/* Writes the order of modes from 1, and numbers with a decimal point in every locale. */
+/* Writes the order of modes, counted from 1, and numbers with a decimal point in every locale. */
 static void append_method(struct identity *identity, const struct cp_state *state)
 {
     char regularization[40];
@@ -97,7 +97,7 @@ static void append_holdout(struct identity *identity, const struct slc_cp_als_op
                 slc_holdout_choose(options->holdout, 0).threshold, options->holdout_seed);
 }
 
-/* Writes the rest of what the bits of a deterministic run depend on. */
+/* Writes everything else on which the bits of a deterministic run depend. */
 static void append_bits(struct identity *identity, const struct cp_state *state)
 {
     const struct slc_plan *plan = state->plan;
@@ -151,7 +151,9 @@ enum slc_status cp_identity(const struct cp_state *state, char *text, struct slc
     return SLC_OK;
 }
 
-/* The value of the line that begins with the `length` bytes `name`; NULL if there is none. */
+/*
+ * Returns the value of the line that begins with the `length` bytes `name`; NULL if there is none.
+ */
 static const char *value_of(const char *text, const char *name, size_t length)
 {
     for (const char *line = text; *line != '\0';) {
@@ -182,7 +184,7 @@ enum slc_status cp_identity_compare(const char *ours, const char *theirs, struct
                                   value != NULL ? (int)length : 4, value != NULL ? value : "none");
         }
     }
-    /* The reverse: the checkpoint holds nonzeros out and this run does not. */
+    /* The opposite case: the checkpoint holds nonzeros out, but this run does not. */
     if (value_of(ours, "held out", strlen("held out")) == NULL &&
         value_of(theirs, "held out", strlen("held out")) != NULL) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_HOLDOUT, SLC_FIELD_RESTART,

@@ -1,12 +1,13 @@
 /*
  * Passes of CP-ALS in parts (engine/stream/pass_cuts.h), for runs with checkpoints. A checkpoint
  * written between two parts records the position in the pass and its partial sums, and a resumed
- * run starts there. A stop waits for the end of a part.
+ * run starts at this position. A stop waits for the end of a part.
  *
  * A pass can be resumed if its kind and strategies are the same and if a hash of the blocks or row
  * ranges before the position matches. If a resumed run reads in another order, because of a plan
  * for less memory, another schedule or another layout, a pass for one mode starts anew. A pass for
- * two modes cannot: no checkpoint has the old values of the rows already solved.
+ * two modes cannot start anew, because a checkpoint does not contain the old values of rows that
+ * have already been solved.
  */
 #include "engine/solve/cp_checkpoint.h"
 
@@ -20,14 +21,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Target duration of a part: a stop may take ten seconds, half of them for writing. */
+/* Target duration of a part in seconds: a stop may last ten seconds, half of them for writing. */
 #define PART_SECONDS 3.0
 /* Longest time that a stop waits for the end of a part. */
 #define STOP_SECONDS 5.0
-/* Words of sums that are converted at a time. */
+/* Number of words of sums that are converted at a time. */
 enum { PIECE = 256 };
 
-/* Padded bytes of the block, or of the blocks of the range, at a position of the current pass. */
+/*
+ * Returns the padded bytes of the block, or of the blocks of the range, at a position of the
+ * current pass.
+ */
 static uint64_t bytes_at(const struct cp_state *state, uint64_t position)
 {
     const struct cp_current_pass *current = &state->current;
@@ -47,8 +51,8 @@ static uint64_t bytes_at(const struct cp_state *state, uint64_t position)
     return entry.padded_bytes;
 }
 
-/* A hash of the blocks that the current pass has read before `position`: block numbers in this
- * file. The same tensor in another store has other blocks. */
+/* Returns a hash of the blocks that the current pass has read before `position`: their numbers in
+ * this file. In another store, the same tensor has other blocks. */
 static uint64_t hash_before(const struct cp_state *state, uint64_t position)
 {
     const struct cp_current_pass *current = &state->current;
@@ -110,7 +114,7 @@ static enum slc_status end_part(void *context, uint64_t position, struct slc_err
     return SLC_OK;
 }
 
-/* The name of the section with region `region` of job `job`. */
+/* Sets the name of the section with region `region` of job `job`. */
 static void name_section(char name[SLC_CHECKPOINT_NAME_BYTES], unsigned job, unsigned region)
 {
     (void)snprintf(name, SLC_CHECKPOINT_NAME_BYTES, "sums-%u-%u", (job + 1) % 10,
@@ -258,7 +262,7 @@ cp_part_check(const struct cp_state *state, const struct slc_cp_saved *saved, st
                : SLC_OK;
 }
 
-/* Whether the current pass is the one that the checkpoint was written in. */
+/* True if the checkpoint was written in the current pass. */
 static bool
 matches_part(const struct cp_state *state, const struct slc_cp_part *part, uint64_t count)
 {
@@ -274,8 +278,8 @@ matches_part(const struct cp_state *state, const struct slc_cp_part *part, uint6
            part->hash == hash_before(state, part->position);
 }
 
-/* Called ten times a second: ends a part that would delay a stop for too long, judging by the
- * blocks done so far. The sums of the part are then lost. */
+/* Called ten times a second: ends a part that, by the blocks done so far, would delay a stop for
+ * too long. The sums of the part are then lost. */
 static void watch_pass(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes)
 {
     struct cp_state *state = context;

@@ -1,9 +1,10 @@
 /*
- * Resumes a checkpoint of CP-ALS: reads what cp_checkpoint.c has written into a fresh state.
+ * Resumes a checkpoint of CP-ALS: reads the sections that cp_checkpoint.c has written, into a new
+ * state.
  *
- * Results of trials are reused if the trials would be repeated; copies per mode are built again
- * when they are due. The MTTKRP that a pass for two modes has left is used if the plan has such
- * passes; otherwise its mode gets a pass of its own.
+ * Results of trials are reused if the same trials would be made again. Copies per mode are built
+ * again when they are due. The MTTKRP that a pass for two modes has left is used if the plan has
+ * such passes; otherwise the MTTKRP is computed again by a separate pass.
  */
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
@@ -15,13 +16,13 @@
 #include <string.h>
 
 enum {
-    /* Elements of a row that are converted at a time. */
+    /* Number of elements of a row that are converted at a time. */
     PIECE = 256,
     /* Numbers of `past` per iteration, in addition to one per mode. */
     PAST_NUMBERS = 6,
-    /* Iterations whose records are small compared with any budget, */
+    /* Number of iterations whose records are small compared with any budget. */
     PAST_FREE = 4096,
-    /* and bytes per iteration beyond these: the record, and the text that `sluice cpd` adds to
+    /* Bytes per iteration beyond PAST_FREE: the record, and the text that `sluice cpd` adds to
      * run.json. */
     PAST_BYTES = 4096
 };
@@ -95,8 +96,8 @@ static enum slc_status read_pending(struct cp_state *state,
     return SLC_OK;
 }
 
-/* Allocates memory for the number of iterations in the checkpoint, if the budget allows it: a few
- * thousand are small, but a count of millions may be forged. */
+/* Allocates memory for the number of iterations in the checkpoint, if the budget allows it: records
+ * of a few thousand iterations are small, but a count of millions may be forged. */
 static enum slc_status reserve_past(struct cp_state *state, unsigned count, struct slc_error *err)
 {
     const struct slc_plan *plan = state->plan;

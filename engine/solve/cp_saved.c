@@ -1,6 +1,6 @@
 /*
- * The state of a run as numbers: one list, written and read in the same order. All numbers read are
- * untrusted and checked before use.
+ * The state of a run as numbers: one list, written and read in the same order. All numbers that are
+ * read are untrusted and are checked before use.
  */
 #include "base/memory/checked.h"
 #include "engine/solve/cp_checkpoint.h"
@@ -11,7 +11,8 @@
 #include <string.h>
 
 /*
- * Version of the section `state`; adding members increments it. Version 1 had no parts of passes.
+ * Version of the section `state`, which must be incremented when members are added. Version 1 had
+ * no parts of passes.
  */
 enum { STATE_VERSION = 2, STATE_VERSION_PARTS = 2 };
 
@@ -158,7 +159,7 @@ static void read_state(struct slc_checkpoint_reader *reader,
     }
 }
 
-/* Whether the numbers are consistent. */
+/* True if the numbers are consistent. */
 static bool is_state(const struct slc_cp_saved *saved)
 {
     return saved->order > 0 && saved->place < saved->order &&
@@ -179,7 +180,7 @@ read_identity(struct slc_checkpoint_reader *reader, char *identity, struct slc_e
     slc_checkpoint_get(reader, identity, bytes);
     identity[bytes] = '\0';
     enum slc_status status = slc_checkpoint_end(reader, err);
-    /* Callers print it unchanged. */
+    /* Callers print the text unchanged, so check its characters. */
     for (uint64_t i = 0; i < bytes; i++) {
         if (identity[i] != '\n' && (identity[i] < ' ' || identity[i] > '~')) {
             identity[i] = '?';

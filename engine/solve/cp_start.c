@@ -12,7 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Elements of the Gram matrices, the system and the vectors of a run; too few to overflow. */
+/*
+ * Number of elements of the Gram matrices, the system and the vectors of a run; too small to
+ * overflow.
+ */
 static uint64_t squares_elements(unsigned order, uint32_t rank)
 {
     return (order + 1U) * (uint64_t)rank * rank + (2 * order + 4U) * (uint64_t)rank;
@@ -77,7 +80,7 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
                               squares_elements(state->order, state->rank) * sizeof(double),
                               SLC_PAGES_SMALL, err));
     divide_squares(state);
-    /* One matrix with the shape of the longest mode; the state keeps only its memory. */
+    /* One matrix with the shape of the largest mode; the state uses only its memory. */
     if (state->plan->request.gpu == NULL || state->plan->request.hybrid.kind != SLC_HYBRID_NONE) {
         SLC_TRY(slc_matrix_create(&output, type, rows_max, state->rank, err));
     }
@@ -142,7 +145,10 @@ static enum slc_status read_factors(struct cp_state *state, struct slc_error *er
     if (status != SLC_OK || options->iterations > 0) {
         return status;
     }
-    /* No solve absorbs the weights of this start, so they are part of the result. */
+    /*
+     * No solve absorbs the weights of these starting factors, so the weights are part of the
+     * result.
+     */
     status = slc_model_read_lambda(options->files, options->init_folder, state->rank, lambda,
                                    &found, err);
     if (status != SLC_OK || !found) {
@@ -156,13 +162,16 @@ enum slc_status cp_start(struct cp_state *state, struct slc_error *err)
     enum slc_status status =
         state->options->init_folder != NULL ? read_factors(state, err) : random_factors(state, err);
 
-    /* A start is read or drawn in the order of the input. */
+    /* Starting factors are read or generated in the order of the input. */
     for (unsigned n = 0; status == SLC_OK && n < state->order; n++) {
         status =
             slc_relabel_rows(state->store, n, SLC_ROWS_OF_STORE, &state->result->factors[n], err);
     }
     for (unsigned n = 0; status == SLC_OK && n < state->order; n++) {
-        /* The first mode's start is never read: its update computes its Gram matrix. */
+        /*
+         * The first mode's starting factor is never read, and the update of that mode computes its
+         * Gram matrix.
+         */
         if (n != state->mode_order[0]) {
             status = slc_dense_gram(state->dense, &state->result->factors[n], state->gram[n], err);
         }

@@ -22,38 +22,38 @@ struct cp_strategy {
 struct cp_current_pass {
     struct slc_pass_cuts cuts;
     unsigned jobs;
-    bool fused; /* two jobs */
+    bool fused; /* the pass computes two jobs */
     struct slc_backend *backend[2];
     struct cp_strategy strategy[2];
     const struct slc_reader *reader;
-    const uint64_t *order; /* of its blocks */
+    const uint64_t *order; /* order of its blocks */
     struct slc_pass_pace *pace;
-    uint64_t bytes_left;             /* after the current part */
+    uint64_t bytes_left;             /* bytes of the pass after the current part */
     uint64_t part_bytes, part_ns;    /* bytes and start time of the current part */
     uint64_t first_block, end_block; /* blocks of the current part */
-    uint64_t position;               /* between two parts; otherwise 0 */
-    bool left;                       /* a stop ends the pass at this position */
+    uint64_t position;               /* position between two parts; otherwise 0 */
+    bool left;                       /* a stop ended the pass at this position */
     struct slc_mttkrp_state sums[2];
 };
 
 /* How to run a pass. */
 struct cp_pass {
-    const struct slc_pass_cuts *cuts; /* NULL: in one part */
+    const struct slc_pass_cuts *cuts; /* NULL: the pass is made in one part */
     const volatile int *stop;
-    /* context: the state */
+    /* The context is the state. */
     void (*progress)(void *context, uint64_t done, uint64_t blocks, uint64_t bytes);
 };
 
 /*
- * One run. Factors live in the result from the start, so that a model exists wherever the run
- * stops: it is always [lambda; A(0), .., A(N-1)] with A(n) = result->factors[n] diag(scale[n]) (see
- * cp_update.c for the reason) and lambda from the mode updated last.
+ * One run. The factors are in the result from the start, so that a model exists wherever the run
+ * stops. The model is always [lambda; A(0), .., A(N-1)] with A(n) = result->factors[n]
+ * diag(scale[n]) (see cp_update.c for the reason) and lambda from the mode updated last.
  */
 struct cp_state {
     const struct slc_store *store;
     struct slc_stream *stream;
     struct slc_backend *backend;
-    struct slc_executor *executor; /* computes MTTKRPs and updates; has factors of its own */
+    struct slc_executor *executor; /* computes MTTKRPs and updates; holds its own factors */
     const struct slc_plan *plan;
     const struct slc_cp_als_options *options;
     struct slc_cp_result *result;
@@ -64,42 +64,44 @@ struct cp_state {
     unsigned mode_order[SLC_MAX_ORDER];
     double norm_x;
     uint64_t start_ns;
-    unsigned iteration;            /* current, from 1 */
-    unsigned mode;                 /* current, 0-based */
+    unsigned iteration;            /* current iteration, from 1 */
+    unsigned mode;                 /* current mode, 0-based */
     bool copies;                   /* the backend holds copies per mode */
-    bool copies_refused;           /* allocating them failed */
+    bool copies_refused;           /* the allocation of copies failed */
     unsigned copies_due_after;     /* iterations before copies were built or refused */
-    struct slc_error copies_fault; /* why they were refused */
+    struct slc_error copies_fault; /* why the allocation failed */
     unsigned place;                /* next update, as a position in the order of modes */
-    double fit;                    /* of the last completed iteration */
+    double fit;                    /* fit of the last completed iteration */
 
     /* For runs with checkpoints (cp_checkpoint.c). */
     char *identity;
-    struct slc_cp_iteration *past; /* completed iterations */
+    struct slc_cp_iteration *past; /* records of completed iterations */
     unsigned past_capacity;
-    uint64_t saved_ns;       /* time of the last checkpoint, or start of the run */
-    double saving_seconds;   /* duration of the last checkpoint, measured or expected */
-    double seconds_before;   /* of the runs before the resume */
-    bool unsaved;            /* updates have been made since the last checkpoint */
-    bool half_updated;       /* an update is half done: this state cannot be resumed */
-    struct slc_cp_part part; /* from a checkpoint, until its pass has begun */
-    /* of passes for one mode; for a mode and the next */
+    uint64_t saved_ns;     /* time of the last checkpoint, or of the start of the run */
+    double saving_seconds; /* duration of the last checkpoint, measured or expected */
+    double seconds_before; /* duration of the runs before the resume */
+    bool unsaved;          /* updates have been made since the last checkpoint */
+    bool half_updated;     /* an update is only half done, so this state cannot be resumed */
+    /* Position restored from a checkpoint, until the pass of that part has begun. */
+    struct slc_cp_part part;
+    /* Per mode: of passes for that mode alone, and of passes for that mode and the next. */
     struct slc_pass_pace pace[SLC_MAX_ORDER][2];
     struct cp_current_pass current;
-    volatile int pass_stop; /* ends a pass that would delay a stop for too long */
+    volatile int pass_stop; /* set to end a pass that would delay a stop for too long */
 
     struct slc_dense *dense;
     struct slc_solver solver;
-    struct slc_buffer output; /* MTTKRP results of modes that have a pass of their own */
+    struct slc_buffer output; /* MTTKRP results of modes that have a separate pass */
     /* Second output and backend of passes that update two modes. */
     struct slc_buffer second_output;
     struct slc_backend *second_backend;
-    struct slc_row_ranges ranges[SLC_MAX_ORDER]; /* of each mode that begins such a pass */
-    bool *solved;                                /* per range: its rows have been solved */
-    unsigned pending;          /* mode whose MTTKRP is in second_output; SLC_MAX_ORDER: none */
-    uint32_t settled;          /* bit n: result->second_choices[n] holds the outcome of its trial */
-    struct slc_buffer squares; /* memory of all matrices and vectors below */
-    struct slc_holdout holdout; /* if options->holdout is set */
+    /* Ranges of each mode that begins a pass for two modes. */
+    struct slc_row_ranges ranges[SLC_MAX_ORDER];
+    bool *solved;     /* per range: true if its rows have been solved */
+    unsigned pending; /* mode whose MTTKRP is in second_output; SLC_MAX_ORDER if there is none */
+    uint32_t settled; /* bit n: result->second_choices[n] holds the result of the trial of mode n */
+    struct slc_buffer squares;  /* memory of all matrices and vectors below */
+    struct slc_holdout holdout; /* selection, if options->holdout is set */
     struct slc_held held;
     struct slc_buffer holdout_scratch; /* weights, and scratch of the workers */
     double *gram[SLC_MAX_ORDER];       /* R x R: A(n)^T A(n) */
@@ -109,7 +111,7 @@ struct cp_state {
     double *norm[SLC_MAX_ORDER];    /* last divisor of A(n) */
     double *left, *right;           /* scales of the MTTKRP and of the factor being solved */
     double *largest, *column_inner; /* results of the update */
-    double inner;                   /* <X, M> after the update of a mode */
+    double inner;                   /* inner product <X, M> after the update of a mode */
 };
 
 /* Allocates the memory of a run. cp_state_destroy accepts a partly created state. */
@@ -118,8 +120,8 @@ void cp_state_destroy(struct cp_state *state);
 
 /*
  * Do nothing unless options->holdout is set. The first is called before anything is computed: it
- * collects the held-out nonzeros and has the stream skip them from then on. The second stores the
- * model's error on them in the result.
+ * collects the held-out nonzeros and makes the stream skip them from then on. The second stores the
+ * model's error on these nonzeros in the result.
  */
 enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 enum slc_status cp_holdout_measure(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
@@ -136,26 +138,28 @@ enum slc_status cp_start(struct cp_state *state, struct slc_error *err) SLC_NODI
 void cp_factor_name(unsigned mode, char name[SLC_CHECKPOINT_NAME_BYTES]);
 void cp_saved_write(struct slc_checkpoint *checkpoint, const struct slc_cp_saved *saved);
 
-/* Writes everything that affects the result to `text` (SLC_CP_IDENTITY_BYTES), one line
- * `name=value` each. */
+/* Writes everything that affects the result to `text` (SLC_CP_IDENTITY_BYTES bytes), as lines
+ * `name=value`. */
 enum slc_status
 cp_identity(const struct cp_state *state, char *text, struct slc_error *err) SLC_NODISCARD;
-/* SLC_ERR_USAGE names the first difference between the identity of a checkpoint, `theirs`, and
- * ours. */
+/* Returns SLC_ERR_USAGE, naming the first difference, if the identity of a checkpoint, `theirs`,
+ * differs from the identity of this run. */
 enum slc_status
 cp_identity_compare(const char *ours, const char *theirs, struct slc_error *err) SLC_NODISCARD;
 
-/* Called before the start: resumes the checkpoint, if there is one; sets *resumed and restores the
- * state, except that of devices. Does nothing without options->checkpoint. */
+/* Called before the starting factors are computed: resumes the checkpoint if there is one, sets
+ * *resumed, and restores the state except that of devices. Does nothing without
+ * options->checkpoint. */
 enum slc_status
 cp_resume(struct cp_state *state, bool *resumed, struct slc_error *err) SLC_NODISCARD;
-/* Called after the start: reserves disk space for checkpoints. */
+/* Called after the start of the run: reserves disk space for checkpoints. */
 enum slc_status cp_checkpoint_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 /* Called after an update: writes a checkpoint if one is due. */
 enum slc_status cp_checkpoint_due(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 enum slc_status cp_checkpoint_now(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 /*
- * Called at the end of a run that may be resumed: writes a checkpoint unless this state is saved.
+ * Called at the end of a run that may be resumed: writes a checkpoint unless this state has been
+ * saved.
  */
 enum slc_status cp_checkpoint_last(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 /* Records a completed iteration. */
@@ -164,52 +168,58 @@ enum slc_status cp_checkpoint_past(struct cp_state *state,
                                    struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Called before the pass for one or two jobs that updates state->mode: fills *pass. With
- * checkpoints the pass is made in parts, and starts where a checkpoint left it. After
- * SLC_ERR_INTERRUPTED, current.left means that the pass can be resumed. Errors: SLC_ERR_USAGE if a
- * checkpoint lies within another pass for two modes.
+ * Called before the pass for one or two jobs that updates state->mode: fills *pass. In runs with
+ * checkpoints the pass is made in parts and starts at the position of the resumed checkpoint. After
+ * SLC_ERR_INTERRUPTED, current.left means that the pass can be resumed. Errors: SLC_ERR_USAGE if
+ * the checkpoint was written within a different pass for two modes.
  */
 enum slc_status cp_pass_begin(struct cp_state *state,
                               const struct cp_strategy *strategies,
                               unsigned count,
                               struct cp_pass *pass,
                               struct slc_error *err) SLC_NODISCARD;
-/* Called before the first pass of a resumed run: the same error if the plan has no such pass. */
+/*
+ * Called before the first pass of a resumed run. Errors: SLC_ERR_USAGE, as in cp_pass_begin, if the
+ * plan does not have the pass in which the checkpoint was written.
+ */
 enum slc_status cp_part_check(const struct cp_state *state,
                               const struct slc_cp_saved *saved,
                               struct slc_error *err) SLC_NODISCARD;
 /*
  * cp_part_saved returns the position of the current pass for a checkpoint. cp_part_gather collects
- * the pass's sums; cp_part_write, called after it, writes them as sections.
+ * the sums of the pass; cp_part_write must be called after it and writes the sums as sections.
  */
 enum { CP_PART_SECTIONS = 2 * SLC_MTTKRP_REGIONS };
 struct slc_cp_part cp_part_saved(const struct cp_state *state);
 enum slc_status cp_part_gather(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 void cp_part_write(const struct cp_state *state);
-/* Upper bounds of the sizes of these sections. Returns their number. */
+/* Sets upper bounds of the sizes of these sections, and returns the number of sections. */
 unsigned cp_part_bytes(const struct slc_plan *plan,
                        unsigned order,
                        const uint64_t *dims,
                        uint64_t bytes[CP_PART_SECTIONS]);
 
-/* A view of an output buffer with the shape of factor `mode`. */
+/* Returns a view of an output buffer with the shape of factor `mode`. */
 static inline struct slc_matrix
 cp_output_view(const struct cp_state *state, const struct slc_buffer *output, unsigned mode)
 {
     struct slc_matrix view = state->result->factors[mode];
 
-    /* Same type, rows and pitch as the factor; the buffer holds at least as many rows. */
+    /*
+     * The view has the same type, rows and pitch as the factor; the buffer holds at least as many
+     * rows.
+     */
     view.buffer = *output;
     return view;
 }
 
-/* system = Hadamard product of all Gram matrices except `skip` (SLC_MAX_ORDER: of all). */
+/* Computes system = Hadamard product of all Gram matrices except `skip` (SLC_MAX_ORDER: of all). */
 void cp_hadamard(struct cp_state *state, unsigned skip);
 
 /*
- * A(mode) = M V^-1 from the MTTKRP in `output`, normalized: computes lambda, scale, Gram matrix,
- * and the inner product of tensor and model. *singular: V was singular. Overwrites state->system.
- * Errors: SLC_ERR_NUMERIC when a component is not finite.
+ * Computes A(mode) = M V^-1 from the MTTKRP in `output`, normalized, and with it lambda, scale, the
+ * Gram matrix, and the inner product of tensor and model. Sets *singular if V was singular.
+ * Overwrites state->system. Errors: SLC_ERR_NUMERIC if a component is not finite.
  */
 enum slc_status cp_update(struct cp_state *state,
                           unsigned mode,
@@ -217,9 +227,9 @@ enum slc_status cp_update(struct cp_state *state,
                           bool *singular,
                           struct slc_error *err) SLC_NODISCARD;
 /*
- * The same in two steps. In between, state->solver solves every row with slc_dense_update_rows. The
- * second step computes the factor's sums, normalizes the factor, and scales a pending MTTKRP with
- * it: that was computed from the factor as stored.
+ * cp_update in two steps. In between, state->solver solves every row with slc_dense_update_rows.
+ * The second step computes the factor's sums and normalizes the factor. It also scales a pending
+ * MTTKRP, which was computed from the factor as stored, by the same scales.
  */
 enum slc_status cp_update_begin(struct cp_state *state,
                                 unsigned mode,
@@ -230,18 +240,20 @@ enum slc_status cp_update_end(struct cp_state *state,
                               const struct slc_buffer *output,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* Creates the state of passes that update two modes; does nothing if the plan has none. */
+/*
+ * Creates the state of passes that update two modes; does nothing if the plan has no such passes.
+ */
 enum slc_status cp_fused_create(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 
-/* Whether one pass computes the update at `place` in the order of modes and the MTTKRP of the next
- * mode: the plan says so, and there is a next update. */
+/* True if one pass computes the update at `place` in the order of modes and the MTTKRP of the next
+ * mode: the plan has such a pass, and there is a next update. */
 bool cp_fuses(const struct cp_state *state, unsigned place);
 
 /*
- * The update at `place` by such a pass; the MTTKRP of the next mode is then pending.
- * *stopped: options->stop ended the pass. Rows solved by then are new and the others old, and the
- * factor is normalized: rows are independent of one another, so the model fits no worse. Errors:
- * those of passes and updates.
+ * Makes the update at `place` by a pass for two modes; the MTTKRP of the next mode is then pending.
+ * Sets *stopped if options->stop ended the pass. In that case the rows solved so far are new, the
+ * others are old, and the factor is normalized. Because rows are independent of one another, the
+ * model does not fit worse. Errors: those of passes and updates.
  */
 enum slc_status cp_fused_update(struct cp_state *state,
                                 unsigned place,
@@ -249,11 +261,11 @@ enum slc_status cp_fused_update(struct cp_state *state,
                                 bool *stopped,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Whether the run is to end, by options->stop or by the time limit. */
+/* True if the run must end because of options->stop or the time limit. */
 bool cp_stop_due(const struct cp_state *state);
-/* Whether options->stop is set. */
+/* True if options->stop is set. */
 bool cp_stop_requested(const struct cp_state *state);
-/* Progress callback of passes; the context is the state. */
+/* Progress callback of passes; its context is the state. */
 void cp_report_progress(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes);
 
 /* Returns a job for `mode`, with the members that all jobs of a run share. */
@@ -261,9 +273,9 @@ struct slc_mttkrp_job
 cp_job(const struct cp_state *state, unsigned mode, struct slc_matrix *output);
 
 /*
- * Fit of the model after the update of a mode:
+ * Computes the fit of the model after the update of a mode:
  * ||X - M||^2 = ||X||^2 + lambda^T (Hadamard of all Gram matrices) lambda - 2 <X, M>, clamped at 0.
- * Overwrites state->system. Errors: SLC_ERR_NUMERIC when a term is not finite.
+ * Overwrites state->system. Errors: SLC_ERR_NUMERIC if a term is not finite.
  */
 enum slc_status cp_fit(struct cp_state *state, double *fit, struct slc_error *err) SLC_NODISCARD;
 

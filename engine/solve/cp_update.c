@@ -2,24 +2,25 @@
  * The update of one mode: A(n) = M(n) V(n)^-1, normalized.
  *
  * Column norms are known only after all rows have been solved, and dividing by them would need
- * another sweep over a factor that has left the cache. So a factor is stored with columns of nearly
- * unit norm, F(n), and the remaining scale is kept separately: A(n) = F(n) diag(scale(n)). An
- * MTTKRP is linear in each column of each factor, so an MTTKRP of the stored factors needs only the
- * product of their scales, and the Gram matrix of A(n) follows from that of F(n). The solver
- * applies both scales (slc_dense_factorize) at no cost per row.
+ * another sweep over a factor that has left the cache. Therefore a factor is stored with columns of
+ * nearly unit norm, F(n), and the remaining scale is kept separately: A(n) = F(n) diag(scale(n)).
+ * An MTTKRP is linear in each column of each factor, so an MTTKRP of the stored factors needs only
+ * the product of the scales of these factors, and the Gram matrix of A(n) follows from the Gram
+ * matrix of F(n). The solver applies both scales (slc_dense_factorize) at no cost per row.
  *
- * "Nearly": columns are solved with the norm of the previous iteration, rounded to a power of two,
- * which is exact. If that was off by more than SCALE_LIMIT, the factor is scaled after all.
+ * "Nearly unit norm" means that columns are divided by their norm in the previous iteration,
+ * rounded to a power of two so that the division is exact. If a norm has changed by more than a
+ * factor of SCALE_LIMIT, the stored columns are scaled.
  */
 #include "engine/solve/cp_state.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-/* Fifteen factors, each off by this much, keep products within the range of f32. */
+/* Fifteen factors whose norms are off by this much keep products within the range of f32. */
 #define SCALE_LIMIT 256.0
 
-/* The largest power of two below or equal to a positive number. */
+/* Returns the largest power of two that is at most `value`, a positive number. */
 static double power_below(double value)
 {
     int exponent;
@@ -28,7 +29,7 @@ static double power_below(double value)
     return ldexp(1.0, exponent - 1);
 }
 
-/* state->left[r] = product over m != mode of scale(m)[r]. */
+/* Sets state->left[r] to the product over m != mode of scale(m)[r]. */
 static void set_left_scales(const struct cp_state *state, unsigned mode)
 {
     for (uint32_t r = 0; r < state->rank; r++) {
@@ -40,9 +41,9 @@ static void set_left_scales(const struct cp_state *state, unsigned mode)
 }
 
 /*
- * state->right: reciprocals of the expected norms. In the first iteration only this is known: the
- * norm of a component, which is the norm of its new column times the root of V's diagonal, is
- * seldom far from the tensor's.
+ * Sets state->right to the reciprocals of the expected norms. In the first iteration it is only
+ * known that the norm of a component (the norm of its new column times the square root of the
+ * diagonal element of V) seldom differs much from the norm of the tensor.
  */
 static void set_right_scales(const struct cp_state *state, unsigned mode)
 {
@@ -58,7 +59,10 @@ static void set_right_scales(const struct cp_state *state, unsigned mode)
     }
 }
 
-/* The norm of column r of A(n) before normalizing: 2-norm in iteration 1, then max(1, max-norm). */
+/*
+ * Returns the norm of column r of A(n) before normalizing: the 2-norm in iteration 1, later max(1,
+ * max-norm).
+ */
 static double column_norm(const struct cp_state *state, const double *gram, uint32_t r)
 {
     const double square = gram[(size_t)r * state->rank + r];
@@ -69,12 +73,12 @@ static double column_norm(const struct cp_state *state, const double *gram, uint
     return fmax(1.0, state->largest[r] / state->right[r]);
 }
 
-/* Scales stored columns that are far from unit norm. */
+/* Scales stored columns whose norm is far from 1. */
 static enum slc_status
 scale_far_columns(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     double *gram = state->gram[mode];
-    double *factor = state->largest; /* no longer needed */
+    double *factor = state->largest; /* state->largest is no longer needed */
     bool far = false;
 
     for (uint32_t r = 0; r < state->rank; r++) {
@@ -153,8 +157,8 @@ static struct slc_update_sums sums_of(const struct cp_state *state, unsigned mod
     return (struct slc_update_sums){state->gram[mode], state->largest, state->column_inner};
 }
 
-/* Computes the inner product of tensor and model, and everything that depends on the factor's
- * norms. */
+/* Computes the inner product of tensor and model, and everything that depends on the norms of the
+ * factor. */
 static enum slc_status finish_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     state->inner = 0.0;

@@ -12,7 +12,7 @@
 
 enum { GRAIN = 4096 };
 
-/* The expected number plus eight standard deviations and a few more. */
+/* Returns the expected number plus eight standard deviations and 64. */
 static uint64_t capacity_for(uint64_t nnz, double fraction)
 {
     const double expected = (double)nnz * fraction;
@@ -89,8 +89,8 @@ gather_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
     return SLC_OK;
 }
 
-/* By hash, then by coordinates; no two are equal. The word after the hash is the value and is
- * skipped. */
+/* Compares hashes, then coordinates; no two records are equal. The word after the hash is the
+ * value, which is skipped. */
 static int compare_records(const void *left, const void *right, unsigned order)
 {
     const uint64_t *a = left, *b = right;
@@ -103,7 +103,9 @@ static int compare_records(const void *left, const void *right, unsigned order)
     return 0;
 }
 
-/* Heap sort: the record length is known only at run time, and qsort would allocate memory. */
+/*
+ * Heap sort, because the record length is known only at run time and qsort might allocate memory.
+ */
 static void
 sift_record(uint64_t *records, uint64_t words, unsigned order, uint64_t at, uint64_t count)
 {
@@ -197,7 +199,7 @@ void slc_held_destroy(struct slc_held *held)
 struct evaluation {
     const struct slc_held *held;
     struct slc_model_view model;
-    double *sums; /* per grain: sum of squares, sum of magnitudes */
+    double *sums; /* per grain: sum of squares, and sum of magnitudes */
 };
 
 static void sum_errors(void *context, uint64_t begin, uint64_t end, unsigned worker)

@@ -15,9 +15,9 @@
 enum slc_row_order { SLC_ROWS_OF_STORE, SLC_ROWS_OF_INPUT };
 
 /*
- * Permutes the rows of `matrix`, one per index of `mode`, in place from the other order to `to`.
- * Does nothing for a mode that is not relabelled.
- * Memory: slc_relabel_memory_bytes, released before it returns, and one row.
+ * Permutes the rows of `matrix`, one per index of `mode`, in place, from the other order to the
+ * order `to`. Does nothing for a mode that is not relabelled.
+ * Memory: slc_relabel_memory_bytes and one row, released before it returns.
  * Cost: reads and writes every row once, at random.
  * Errors: SLC_ERR_DAMAGED naming the permutation's file, SLC_ERR_IO, SLC_ERR_MEMORY; the rows are
  * then unchanged.
@@ -30,9 +30,9 @@ enum slc_status slc_relabel_rows(const struct slc_store *store,
 
 /*
  * Reads the map from store indices to input indices of every relabelled mode except `mode`:
- * index[n] points into labels[n]; index[] of other modes is unchanged. Memory:
+ * index[n] points into labels[n]; elements of `index` for other modes are unchanged. Memory:
  * slc_relabel_all_bytes. Owns: labels must be all zero before; the caller destroys them, also after
- * an error. Errors: as slc_relabel_rows.
+ * an error. Errors: those of slc_relabel_rows.
  */
 enum slc_status slc_relabel_names(const struct slc_store *store,
                                   unsigned mode,
@@ -40,9 +40,9 @@ enum slc_status slc_relabel_names(const struct slc_store *store,
                                   const uint32_t *index[SLC_MAX_ORDER],
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* For the longest relabelled mode of this layout; 0 if no mode is relabelled. */
+/* Returns the bytes for the largest relabelled mode of this layout; 0 if no mode is relabelled. */
 uint64_t slc_relabel_memory_bytes(const struct slc_layout_info *info);
-/* For all relabelled modes at the same time. */
+/* Returns the bytes for all relabelled modes at the same time. */
 uint64_t slc_relabel_all_bytes(const struct slc_layout_info *info);
 
 #endif

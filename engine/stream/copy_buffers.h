@@ -1,6 +1,6 @@
 /*
  * Buffers of equal size for copies of blocks, acquired and released by any thread. A device reads
- * from them, so they are one contiguous piece of memory that can be registered with it.
+ * from them, so they are one contiguous piece of memory that can be registered with the device.
  */
 #ifndef SLC_ENGINE_COPY_BUFFERS_H
 #define SLC_ENGINE_COPY_BUFFERS_H
@@ -15,16 +15,19 @@
 struct slc_copy_buffers {
     struct slc_buffer memory;
     uint64_t each_bytes;
-    unsigned count; /* 0: no buffers */
+    unsigned count; /* number of buffers; 0: none */
     unsigned *free; /* free buffers, protected by the mutex */
     unsigned free_count;
     pthread_mutex_t mutex;
 };
 
-/* Bytes of all buffers. */
+/* Returns the bytes of all buffers. */
 uint64_t slc_copy_buffers_bytes(unsigned count, uint64_t each_bytes);
 
-/* Owns: release with slc_copy_buffers_destroy, which accepts zeros, too. Errors: SLC_ERR_MEMORY. */
+/*
+ * Owns: release with slc_copy_buffers_destroy, which accepts an all-zero struct. Errors:
+ * SLC_ERR_MEMORY.
+ */
 enum slc_status slc_copy_buffers_create(struct slc_copy_buffers *buffers,
                                         unsigned count,
                                         uint64_t each_bytes,

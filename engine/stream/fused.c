@@ -36,7 +36,7 @@ static void abort_jobs(void *context)
     jobs->second->ops->mttkrp_abort(jobs->second);
 }
 
-/* The second job of a pass that resumes after some ranges. */
+/* Returns the second job of a pass that resumes after some ranges. */
 static struct slc_mttkrp_job
 resumed_second(const struct slc_stream *stream, unsigned layout, const struct slc_fused_jobs *jobs)
 {

@@ -1,4 +1,4 @@
-/* Two MTTKRPs in one pass over a stream; the second uses results computed from the first. */
+/* Two MTTKRPs in one pass over a stream. The second MTTKRP uses results computed from the first. */
 #ifndef SLC_ENGINE_FUSED_H
 #define SLC_ENGINE_FUSED_H
 
@@ -15,21 +15,21 @@ struct slc_fused_jobs {
     struct slc_backend *first, *second;
     const struct slc_mttkrp_job *first_job, *second_job;
     const struct slc_row_ranges *ranges;
-    /* Called by the worker that has all nonzeros of a range, when the range's rows of the first
-     * output are complete: computes the factor rows that the second job reads. */
+    /* Called by the worker that has computed all nonzeros of a range, when the rows of the range in
+     * the first output are complete. Computes the factor rows that the second job reads. */
     slc_range_done_fn *range_done;
-    void *context; /* of `range_done` */
+    void *context; /* context of `range_done` */
     /* NULL: the pass is one part. A resumed pass needs the state of both jobs and the factor rows
-     * of the earlier ranges: `range_done` is called only for the remaining ranges. */
+     * of the earlier ranges, because `range_done` is called only for the remaining ranges. */
     const struct slc_pass_cuts *cuts;
 };
 
 /*
- * Runs both jobs over the stream's layout `layout`, which the ranges were made of, in one pass.
- * Order: the first output has the same bits for any number of workers; those of the second depend
- * on its strategy (ORDERED needs the schedule in file order). Errors: those of slc_mttkrp_stream
- * (engine/stream/mttkrp.h) and of `range_done`; both outputs are then undefined, and `range_done`
- * has been called for some of the ranges.
+ * Runs both jobs in one pass over the stream's layout `layout`, from which the ranges were made.
+ * Order: the first output has the same bits for any number of workers; the bits of the second
+ * output depend on its strategy (ORDERED needs the schedule in file order). Errors: those of
+ * slc_mttkrp_stream (engine/stream/mttkrp.h) and of `range_done`; both outputs are then undefined,
+ * and `range_done` has been called for some of the ranges.
  */
 enum slc_status slc_fused_stream(struct slc_stream *stream,
                                  unsigned layout,

@@ -22,10 +22,10 @@ enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The same in parts, if `cuts` is not NULL. A pass stopped between two parts and resumed at the
- * same position of the same order of blocks (slc_stream_order) has the bits of an uninterrupted
- * pass, if the strategy's sums are reproducible. SLC_CONFLICT_REPLICA makes no pass and has no
- * parts.
+ * Like slc_mttkrp_stream, but in parts if `cuts` is not NULL. A pass stopped between two parts and
+ * resumed at the same position of the same order of blocks (slc_stream_order) has the same bits as
+ * an uninterrupted pass, if the sums of the strategy are reproducible. SLC_CONFLICT_REPLICA makes
+ * no pass and has no parts.
  */
 enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
                                         unsigned layout,
@@ -37,7 +37,7 @@ enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
                                         void *progress_context,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/* Callbacks of struct slc_tile_consumer for a job of a backend, which is the context. */
+/* Callbacks of struct slc_tile_consumer for a job of a backend; the backend is the context. */
 enum slc_status slc_mttkrp_stream_tile(void *backend,
                                        unsigned worker,
                                        struct slc_tile_view *tile,

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-/* Resumes an earlier pass. */
+/* Resumes an earlier pass at cuts->first. */
 static enum slc_status
 resume_pass(const struct slc_pass_cuts *cuts, uint64_t count, struct slc_error *err)
 {

@@ -5,18 +5,21 @@
 #include <assert.h>
 #include <math.h>
 
-/* Below this ratio cutting would not shorten the wait for a part. */
+/*
+ * With fewer targets left than this, dividing the rest would not shorten the wait for the end of a
+ * part.
+ */
 #define TARGETS_UNCUT 1.5
 
 void slc_pass_pace_record(struct slc_pass_pace *pace, uint64_t bytes, double seconds)
 {
     const double measured = (double)bytes / seconds;
 
-    /* Written so that NaN fails, too. */
+    /* Written so that NaN is also rejected. */
     if (!(seconds > 0.0) || !isfinite(measured) || !(measured > 0.0)) {
         return;
     }
-    /* The mean of seconds per byte, not of rates, because the target is a time. */
+    /* Average seconds per byte, not bytes per second, because the target is a time. */
     pace->bytes_per_second = pace->bytes_per_second > 0.0
                                  ? 2.0 / (1.0 / pace->bytes_per_second + 1.0 / measured)
                                  : measured;
@@ -33,6 +36,6 @@ uint64_t slc_pass_pace_bytes(const struct slc_pass_pace *pace, double target_sec
     if (!(targets >= TARGETS_UNCUT)) {
         return left;
     }
-    /* At least one byte per part. */
+    /* A part has at least one byte. */
     return slc_max_u64((uint64_t)((double)left / round(targets)), 1);
 }

@@ -12,11 +12,11 @@
 
 struct slc_read_limit {
     uint64_t bytes_per_second; /* 0: no limit */
-    uint64_t free_ns;          /* when the drive has completed all reads */
+    uint64_t free_ns;          /* time at which the drive has completed all reads */
 };
 
-/* Records a read of `bytes`, requested at `now_ns` (slc_clock_ns), and returns its completion time;
- * `now_ns` without a limit. The time saturates before it overflows. */
+/* Records a read of `bytes`, requested at `now_ns` (slc_clock_ns), and returns its completion time.
+ * Returns `now_ns` if there is no limit. The time saturates before it overflows. */
 static inline uint64_t
 slc_read_limit_due(struct slc_read_limit *limit, uint64_t now_ns, uint64_t bytes)
 {

@@ -1,9 +1,10 @@
 /*
  * The ring of slots: one mutex, one queue of slots, two conditions.
  *
- * The queue holds the READING and READY slots. In order, it is sorted by claims and only its head
- * may be taken; otherwise slots enter when they become READY and any head may be taken. Every call
- * takes the lock once, once or twice per block of some megabytes.
+ * The queue holds READING and READY slots. With `in_order`, slots enter the queue when they are
+ * claimed, and the head may be taken only when it is READY. Otherwise slots enter when they become
+ * READY, so the head may always be taken. Every call locks the mutex once, and a block of a few
+ * megabytes needs only a few calls.
  *
  * Invariants, under the mutex: free_count slots are on the stack `free_slots` and are FREE; every
  * slot in the queue is READING or READY; `left` is the number of blocks of the pass that are not
@@ -28,20 +29,20 @@ struct slot {
 
 struct slc_ring {
     pthread_mutex_t mutex;
-    pthread_cond_t freed;   /* for the reader: a slot became FREE, or the pass was aborted */
-    pthread_cond_t changed; /* for workers: READY, news, end or abort */
+    pthread_cond_t freed;   /* signals the reader: a slot became FREE, or the pass was aborted */
+    pthread_cond_t changed; /* signals workers: a slot became READY, or news, end or abort */
     unsigned slot_count;
     struct slot *slots;
     unsigned *free_slots;
     unsigned free_count;
-    unsigned *queue; /* circular, slot_count elements */
+    unsigned *queue; /* circular queue, slot_count elements */
     unsigned queue_head;
     unsigned queue_count;
     bool in_order;
     uint64_t left;
     atomic_uint_fast64_t news; /* written under the mutex, read without it */
     atomic_bool aborted;       /* written under the mutex, read without it */
-    struct slc_error fault;    /* the first fault; SLC_OK: none */
+    struct slc_error fault;    /* the first error; SLC_OK if there was none */
 };
 
 static void
@@ -105,7 +106,10 @@ void slc_ring_begin(struct slc_ring *ring, uint64_t blocks, bool in_order)
     pthread_mutex_lock(&ring->mutex);
     for (unsigned slot = 0; slot < ring->slot_count; slot++) {
         assert(ring->slots[slot].state == SLC_SLOT_FREE);
-        /* The lowest slots are on top: if not all could be registered, the lowest ones are. */
+        /*
+         * The lowest slots are on top: if only some slots could be registered, these are the lowest
+         * ones.
+         */
         ring->free_slots[slot] = ring->slot_count - 1 - slot;
     }
     ring->free_count = ring->slot_count;
@@ -138,7 +142,7 @@ bool slc_ring_claim(struct slc_ring *ring, bool wait, unsigned *slot)
     return claimed;
 }
 
-/* Keeps the first fault and wakes all threads. Under the mutex. */
+/* Keeps the first error and wakes all threads. The caller holds the mutex. */
 static void abort_locked(struct slc_ring *ring, const struct slc_error *fault)
 {
     assert(fault->status != SLC_OK);
@@ -169,7 +173,7 @@ void slc_ring_ready(struct slc_ring *ring,
     pthread_mutex_unlock(&ring->mutex);
 }
 
-/* Takes the head of the queue if it may be taken. Under the mutex. */
+/* Takes the head of the queue if it may be taken. The caller holds the mutex. */
 static bool take_head(struct slc_ring *ring, unsigned *slot, uint64_t *position)
 {
     if (ring->queue_count == 0) {
@@ -184,7 +188,9 @@ static bool take_head(struct slc_ring *ring, unsigned *slot, uint64_t *position)
     ring->queue_count--;
     *slot = head;
     *position = ring->slots[head].position;
-    /* The next slot may have become READY before it was the head, without a wake-up. */
+    /*
+     * The next slot may have become READY before it was the head, when no worker was woken for it.
+     */
     if (ring->queue_count > 0 &&
         ring->slots[ring->queue[ring->queue_head]].state == SLC_SLOT_READY) {
         pthread_cond_signal(&ring->changed);
@@ -232,7 +238,7 @@ enum slc_ring_event slc_ring_take_block(struct slc_ring *ring,
     return event;
 }
 
-/* Whether slc_ring_take_block would return. Under the mutex. */
+/* True if slc_ring_take_block would return. The caller holds the mutex. */
 static bool has_event(const struct slc_ring *ring, uint64_t news)
 {
     return ring->aborted || ring->left == 0 || ring->news != news ||
@@ -257,7 +263,7 @@ void slc_ring_wait(struct slc_ring *ring, uint64_t news, uint64_t most_ns, uint6
     *waited_ns += slc_clock_ns() - start_ns;
 }
 
-/* Counts a block as done; the last one wakes all workers. Under the mutex. */
+/* Counts a block as done; the last block wakes all workers. The caller holds the mutex. */
 static void count_done(struct slc_ring *ring)
 {
     assert(ring->left > 0);
@@ -301,8 +307,8 @@ uint64_t slc_ring_news(const struct slc_ring *ring)
 
 void slc_ring_notify(struct slc_ring *ring)
 {
-    /* Under the mutex; otherwise a worker that has read the news and not yet gone to sleep would
-     * miss it. */
+    /* Lock the mutex: otherwise a worker that has read the news but does not sleep yet would miss
+     * the signal. */
     pthread_mutex_lock(&ring->mutex);
     atomic_fetch_add(&ring->news, 1);
     pthread_cond_broadcast(&ring->changed);
@@ -325,7 +331,7 @@ enum slc_status slc_ring_end(struct slc_ring *ring, struct slc_error *err)
 {
     pthread_mutex_lock(&ring->mutex);
     for (unsigned slot = 0; slot < ring->slot_count; slot++) {
-        /* Only an aborted pass leaves unfinished blocks. */
+        /* Unfinished blocks remain only if the pass was aborted. */
         assert(ring->aborted || ring->slots[slot].state == SLC_SLOT_FREE);
         ring->slots[slot].state = SLC_SLOT_FREE;
     }

@@ -9,11 +9,11 @@
 #include <string.h>
 
 /*
- * Nonzeros per range of an unsorted layout: a 64th of the tensor, as in partitions
- * (convert/layout/sorted_cuts.h), so that there are several ranges per worker; at least 2 tiles,
- * because a tile that spans a cut is decoded for both ranges; at most 1 Mi. The limit on the number
- * of ranges takes precedence: a damaged store may claim any number of nonzeros, which is noticed
- * only when its blocks are read.
+ * Limits of the nonzeros per range of an unsorted layout. A range has a 64th of the tensor, as in
+ * partitions (convert/layout/sorted_cuts.h), so that there are several ranges per worker. It has at
+ * least 2 tiles, because a tile that spans a cut is decoded for both ranges, and at most 1 Mi
+ * nonzeros. The limit on the number of ranges takes precedence: a damaged store may claim any
+ * number of nonzeros, which is noticed only when its blocks are read.
  */
 enum { RANGES_WANTED = 64, RANGES_MAX = 1 << 16 };
 #define RANGE_NNZ_MIN (UINT64_C(2) * SLC_TILE_NNZ)
@@ -51,7 +51,7 @@ static void add_partition_ranges(const struct slc_reader *reader, struct slc_row
             };
             ranges->count++;
         }
-        assert(range != NULL); /* the first partition continues none */
+        assert(range != NULL); /* the first partition does not continue a row */
         range->block_count += partition.block_count;
         range->nnz += partition.nnz;
     }
@@ -60,21 +60,22 @@ static void add_partition_ranges(const struct slc_reader *reader, struct slc_row
     }
 }
 
-/* State of cutting an unsorted layout. */
+/* State of dividing an unsorted layout. */
 struct cutting {
     const struct slc_reader *reader;
     unsigned mode;
     uint64_t target_nnz;
-    uint64_t step;                /* rows that are adjacent in the file; 0: unknown */
-    uint64_t *min_from;           /* per block: the first row in it or any later block */
-    struct slc_row_range *ranges; /* NULL: only count */
+    uint64_t step;                /* number of rows that are adjacent in the file; 0: unknown */
+    uint64_t *min_from;           /* per block: the first row in this or any later block */
+    struct slc_row_range *ranges; /* NULL: only count the ranges */
     uint64_t count;
-    /* blocks of the last range, and their nonzeros; both ends only advance */
+    /* blocks of the last range, and their nonzeros; `first` and `end` only increase */
     uint64_t first, end, nnz;
 };
 
 /*
- * Number of rows that share the bits of the mode at the start of keys; 0 if there are no such bits.
+ * Returns the number of rows that share the bits of the mode at the start of keys; 0 if there are
+ * no such bits.
  */
 static uint64_t rows_together(const struct slc_key_layout *keys, unsigned mode)
 {
@@ -87,7 +88,7 @@ static uint64_t rows_together(const struct slc_key_layout *keys, unsigned mode)
     return surplus > 0 ? UINT64_C(1) << (keys->mode_bits[mode] - surplus) : 0;
 }
 
-/* Adds the range of rows [first_row, end_row), whose nonzeros are in no block after `last`. */
+/* Adds the range of rows [first_row, end_row). No block after `last` has nonzeros in these rows. */
 static void add_range(struct cutting *cutting, uint64_t first_row, uint64_t end_row, uint64_t last)
 {
     struct slc_block_entry entry;
@@ -114,8 +115,8 @@ static void add_range(struct cutting *cutting, uint64_t first_row, uint64_t end_
                                .nnz = cutting->nnz};
 }
 
-/* Adds ranges for rows [first_row, end_row): several if `nnz` nonzeros are too many for one and
- * their rows are adjacent in the file. */
+/* Adds ranges for rows [first_row, end_row): several ranges if `nnz` nonzeros are too many for one
+ * range and the rows are adjacent in the file. */
 static void add_pieces(
     struct cutting *cutting, uint64_t first_row, uint64_t end_row, uint64_t last, uint64_t nnz)
 {
@@ -206,7 +207,8 @@ static enum slc_status add_cut_ranges(const struct slc_reader *reader,
 static void order_blocks(const struct slc_reader *reader, struct slc_row_ranges *ranges)
 {
     uint64_t placed = 0;
-    uint64_t first = 0, end = 0, bytes = 0; /* of the range; shared: both ends only advance */
+    /* blocks and bytes of the range; if blocks are shared, `first` and `end` only increase */
+    uint64_t first = 0, end = 0, bytes = 0;
     struct slc_block_entry entry;
 
     for (uint64_t r = 0; r < ranges->count; r++) {

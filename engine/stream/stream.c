@@ -2,11 +2,11 @@
  * Streams: opening, passes, statistics; stream_impl.h lists the other parts.
  *
  * A pass is one reader thread and a team of workers around the ring. Except for threads, all memory
- * is allocated at open. The first fault of a pass is kept in the ring; all threads then leave the
+ * is allocated at open. The first error of a pass is kept in the ring. All threads then leave the
  * pass, reads in flight are awaited, and the stream is ready for another pass.
  *
- * The cached set is the plan's (slc_plan_keeps). A block is cached in the first pass that reads it,
- * after its checksum was verified, even if that pass fails later.
+ * The plan determines the cached set (slc_plan_keeps). A block is cached in the first pass that
+ * reads it, after its checksum was verified, even if that pass fails later.
  */
 #include "engine/stream/stream_impl.h"
 
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block and its sort key in the schedule: its nonzeros, or those of its partition. */
+/* A block and its sort key in the schedule: the nonzeros of the block or of its partition. */
 struct sized_block {
     uint64_t nnz;
     uint64_t block;
@@ -38,7 +38,7 @@ static int larger_first(const void *a, const void *b)
     return x->block < y->block ? -1 : x->block > y->block;
 }
 
-/* Fills the layout's order; `in_order`: the schedule is file order. */
+/* Fills the layout's order of blocks. With `in_order` the schedule is file order. */
 static enum slc_status
 make_order(struct slc_stream_layout *layout, bool in_order, struct slc_error *err)
 {
@@ -72,8 +72,8 @@ make_order(struct slc_stream_layout *layout, bool in_order, struct slc_error *er
     return SLC_OK;
 }
 
-/* Assigns a place in the cache, from *used on, to every block of the layout's cached set; blocks of
- * the resident set belong in a device's memory. */
+/* Assigns a place in the cache, starting at *used, to every block of the layout's cached set.
+ * Blocks of the resident set are for device memory. */
 static enum slc_status place_blocks(struct slc_stream_layout *layout,
                                     const struct slc_plan_layout *plan,
                                     uint64_t *used,
@@ -190,7 +190,7 @@ static enum slc_status open_parts(struct slc_stream *stream,
     enum slc_status status = make_tables(stream, layouts, err);
 
     SLC_THEN(status, make_cache(stream, plan, err));
-    /* Decoders fit any layout: each pass binds them to its own. */
+    /* Decoders fit any layout: each pass binds the decoders to its layout. */
     for (unsigned w = 0; status == SLC_OK && w < stream->worker_count; w++) {
         status = slc_decoder_create(stream->layouts[0].info, plan->request.precision,
                                     &stream->workers[w].decoder, err);
@@ -302,7 +302,9 @@ static void worker_run(void *context, unsigned number, unsigned workers)
     }
 }
 
-/* Adds the measurements of the pass to the statistics and makes its new cache entries usable. */
+/*
+ * Adds the measurements of the pass to the statistics and makes the blocks that it cached usable.
+ */
 static void finish_pass(struct slc_stream *stream, uint64_t start_ns)
 {
     struct slc_stream_stats *stats = &stream->stats;
@@ -430,7 +432,7 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
                            "the pass does not match the number of devices of the stream, %u", gpus);
 }
 
-/* Translates the kind of the pass into members of the stream. */
+/* Sets the members of the stream that depend on the kind of the pass. */
 static void set_kind(struct slc_stream *stream, const struct slc_pass *pass)
 {
     const enum slc_pass_kind kind = pass->kind;
@@ -472,7 +474,7 @@ static void set_part(struct slc_stream *stream)
     }
 }
 
-/* Prepares a checked pass; called before any thread starts. */
+/* Prepares a pass that has been checked; called before any thread starts. */
 static void begin_pass(struct slc_stream *stream, const struct slc_pass *pass)
 {
     stream->pass = pass;

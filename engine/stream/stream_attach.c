@@ -4,7 +4,7 @@
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 
-/* The largest number of tiles of a block. */
+/* Returns the largest number of tiles of a block. */
 static uint64_t tiles_most(const struct slc_reader *reader)
 {
     const uint64_t count = slc_reader_info(reader)->block_count;
@@ -120,7 +120,7 @@ void slc_stream_detach(struct slc_stream *stream)
     slc_copy_buffers_destroy(&feeding->buffers);
     slc_free(feeding);
     stream->feeding = NULL;
-    /* The device no longer has the resident blocks. */
+    /* The device no longer holds the resident blocks. */
     for (unsigned l = 0; l < stream->layout_count; l++) {
         struct slc_stream_layout *layout = &stream->layouts[l];
 

@@ -11,10 +11,10 @@
 #include <assert.h>
 
 /*
- * Timing wraps the decoder's functions in the views that consumers get. Reading the clock twice
- * takes about 50 ns and decoding a chunk 500 ns or more, so one chunk in four is timed and
- * represents the others in proportion to its nonzeros; the first chunk, which may expand the tile,
- * is timed separately.
+ * To time decoding, the views that consumers get contain functions that call those of the decoder.
+ * Reading the clock twice costs about 50 ns, and decoding a chunk costs 500 ns or more. Therefore
+ * only one chunk in four is timed, and represents the others in proportion to its nonzeros. The
+ * first chunk, which may expand the tile, is timed separately.
  */
 enum { CHUNKS_TIMED = 4 };
 
@@ -93,7 +93,10 @@ static enum slc_status timed_describe(struct slc_tile_view *tile,
     return status;
 }
 
-/* Divides the time of a tile, `open_ns` of it for opening, between decoding and computing. */
+/*
+ * Divides the time of a tile between decoding and computing; opening the tile needed `open_ns` of
+ * it.
+ */
 static void record_times(struct slc_stream_worker *worker, uint64_t open_ns, uint64_t spent_ns)
 {
     uint64_t decode_ns = worker->timed_ns;
@@ -109,12 +112,16 @@ static void record_times(struct slc_stream_worker *worker, uint64_t open_ns, uin
 
 bool slc_stream_stop_requested(const struct slc_pass *pass)
 {
-    /* Set by a signal handler or another thread: read atomically, once per tile. */
+    /*
+     * The flag is set by a signal handler or another thread, so it is read atomically, once per
+     * tile.
+     */
     return pass->stop != NULL && __atomic_load_n(pass->stop, __ATOMIC_RELAXED) != 0;
 }
 
 /*
- * Restricts an open tile to a range of the pass. Returns false if it has none of the range's rows.
+ * Restricts an open tile to a range of the pass. Returns false if the tile has none of the range's
+ * rows.
  */
 static bool restrict_rows(const struct slc_stream *stream,
                           struct slc_tile_rows *rows,
@@ -151,7 +158,7 @@ static enum slc_status consume_tile(struct slc_stream *stream,
     }
     struct slc_tile_view tile = worker->inner;
     tile.next = timed_next;
-    /* Hold-out masks chunks only. */
+    /* Hold-out masks chunks, but not fiber runs. */
     tile.next_fibers =
         tile.next_fibers != NULL && worker->holdout == NULL ? timed_next_fibers : NULL;
     tile.describe = tile.describe != NULL && worker->holdout == NULL ? timed_describe : NULL;
@@ -188,7 +195,7 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
         slc_error_locate_block(fault, NULL, block->view.block, SLC_NOWHERE);
     }
     record_times(worker, open_ns, slc_clock_ns() - start_ns);
-    /* Count tiles that all workers compute, and the two phases of a range, once. */
+    /* Tiles that all workers compute, and the two phases of a range, are counted once. */
     if (status == SLC_OK && fn == stream->consumer->tile &&
         (number == 0 || !stream->every_worker)) {
         worker->nnz += worker->inner.nnz;

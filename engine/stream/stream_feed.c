@@ -1,24 +1,24 @@
 /*
- * Passes that feed whole blocks to a device (base/device.h), or each block to the one of several
+ * Passes that feed whole blocks to a device (base/device.h), or each block to that one of several
  * devices that owns it.
  *
- * Each worker checks and describes the blocks it takes from the ring, the expensive part, and feeds
- * them to their device under its mutex, so one thread at a time uses the device. A slot belongs to
- * the device until its copy is complete. Copies are queued in the order of their requests; a worker
- * that feeds a block polls them and releases slots. Workers do not belong to devices: any free
- * worker prepares the next block for any device.
+ * Each worker checks and describes the blocks that it gets from the ring, which is the expensive
+ * part. It then feeds the blocks to their device while it holds the device's mutex, so only one
+ * thread at a time uses a device. A slot belongs to the device until its copy is complete. Copies
+ * are queued in the order of their requests; a worker that feeds a block polls them and releases
+ * slots. Workers do not belong to devices: any free worker prepares the next block for any device.
  *
  * Unless the CPU shares the pass, resident blocks are fed first, so that they form one launch. Then
- * blocks that have arrived go first, because their slots are needed for more reads, and cached
- * blocks fill the time between. A worker that finds no block makes the device start the gathered
- * batch, then waits for the oldest copy, because without its slot there may be nothing more to
- * read, and sleeps in the ring when there is none. It does not queue for that: the thread that
- * holds the mutex does it next.
+ * blocks that have arrived are fed first, because their slots are needed for more reads, and cached
+ * blocks are fed in between. A worker that finds no block makes the device start the gathered
+ * batch. Then it waits for the oldest copy, because without the slot of that copy there may be
+ * nothing more to read. If there is no copy, the worker sleeps in the ring. It does not wait for
+ * the mutex to do this: the thread that holds the mutex does it next.
  *
  * Data in a memory map cannot be registered page by page, and changes when the file does. It is
- * copied to the cache, if it belongs there, or to a buffer; the copy is checked and described, and
- * the slot is free at once. There is one more buffer than workers, so that a device copies one
- * while each worker fills another.
+ * therefore copied to the cache, if the block belongs there, or to a buffer. The copy is checked
+ * and described, and the slot is free at once. There is one more buffer than workers, so that a
+ * device copies one buffer while each worker fills another.
  */
 #include "engine/stream/stream_feed.h"
 
@@ -27,7 +27,7 @@
 
 #include <assert.h>
 
-/* The feed of the device that owns a block of the pass. */
+/* Returns the feed of the device that owns a block of the pass. */
 static struct slc_feed *feed_of(const struct slc_stream *stream, uint64_t block)
 {
     const struct slc_pass_division *division = stream->division;
@@ -40,7 +40,7 @@ void slc_stream_feed_begin(struct slc_stream *stream)
     for (unsigned d = 0; d < stream->feeding->count; d++) {
         struct slc_feed *feed = &stream->feeding->feeds[d];
 
-        /* The end of the job has completed everything left by a failed pass. */
+        /* The end of the job has completed all copies left by a failed pass. */
         feed->first = 0;
         feed->count = 0;
         feed->gathered = false;
@@ -90,7 +90,7 @@ static enum slc_status feed_block(struct slc_stream *stream,
 {
     struct slc_feed *feed = feed_of(stream, block->block);
     uint8_t *state = &stream->layout->cached[block->block];
-    /* Only the worker that feeds a block accesses its state while it is not held. */
+    /* Only the worker that feeds a block accesses the block's state while the block is not held. */
     const bool keeps = *state == SLC_CACHE_RESIDENT_WANTED;
     uint32_t keep = SLC_NOT_RESIDENT;
     const enum slc_status status =
@@ -113,7 +113,7 @@ static void record_copy(struct slc_feed *feed, const struct slc_feed_copy *copy)
     feed->copies[(feed->first + feed->count++) % feed->copy_most] = *copy;
 }
 
-/* Takes a buffer; if none is free it waits for a copy. A copy is then in progress, because every
+/* Acquires a buffer. If none is free, waits for a copy: one must be in progress, because every
  * other worker has at most one buffer. */
 static enum slc_status acquire_buffer(struct slc_stream *stream,
                                       unsigned number,
@@ -184,7 +184,7 @@ static enum slc_status feed_arrived_block(struct slc_stream *stream,
         slc_ring_copy(stream->ring, copy->slot);
     }
     enum slc_status status = feed_block(stream, block, &copy->ticket, fault);
-    /* A copy from the cache need not be awaited. */
+    /* No thread needs to wait for a copy from the cache. */
     if (status == SLC_OK && (copy->slot != SLC_NO_SLOT || copy->buffer != SLC_FEED_NO_BUFFER)) {
         record_copy(feed, copy);
     }
@@ -242,7 +242,7 @@ static bool claim_held(struct slc_stream *stream, uint64_t *block)
     return found;
 }
 
-/* Feeds a block that is resident in the device's memory. */
+/* Feeds a block that is resident in device memory. */
 static enum slc_status
 feed_resident(struct slc_stream *stream, uint64_t block, struct slc_error *fault)
 {
@@ -280,7 +280,7 @@ enum slc_status slc_stream_feed_residents(struct slc_stream *stream, struct slc_
     return SLC_OK;
 }
 
-/* Feeds a cached block, which outlives any copy of it. */
+/* Feeds a cached block. The block stays in the cache longer than any copy of it is in progress. */
 static enum slc_status feed_cached(struct slc_stream *stream,
                                    unsigned number,
                                    uint64_t number_of_block,
@@ -324,7 +324,10 @@ enum slc_status slc_stream_feed_held(struct slc_stream *stream,
     return status;
 }
 
-/* Makes a device start the gathered batch; with `wait` also waits for its oldest copy. */
+/*
+ * Makes a device start the gathered batch; with `wait`, also waits for the oldest copy of the
+ * device.
+ */
 static enum slc_status flush_feed(struct slc_stream *stream,
                                   struct slc_feed *feed,
                                   bool wait,
@@ -346,8 +349,9 @@ static enum slc_status flush_feed(struct slc_stream *stream,
     return status;
 }
 
-/* Idle work without a block; *worked: there was a copy to wait for. All devices start before one is
- * awaited; each worker begins with another device. */
+/* Work of a worker that has no block; sets *worked if there was a copy to wait for. All devices
+ * start their batches before the worker waits for one of them, and each worker begins with a
+ * different device. */
 static enum slc_status
 work_idle(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
 {
@@ -365,7 +369,7 @@ work_idle(struct slc_stream *stream, unsigned number, bool *worked, struct slc_e
     return status;
 }
 
-/* One step of a worker. *end: the pass has ended. */
+/* One step of a worker. Sets *end if the pass has ended. */
 static enum slc_status
 feed_step(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fault)
 {

@@ -1,7 +1,7 @@
 /*
  * Feeding the devices of a stream: stream_attach.c creates the feeds, stream_feed.c feeds blocks in
- * passes of devices alone, and stream_hybrid.c in passes shared with the CPU. Private to
- * engine/stream*.c.
+ * passes that use only devices, and stream_hybrid.c feeds blocks in passes that devices share with
+ * the CPU. Private to engine/stream*.c.
  */
 #ifndef SLC_ENGINE_STREAM_FEED_H
 #define SLC_ENGINE_STREAM_FEED_H
@@ -10,15 +10,15 @@
 #include "engine/stream/stream_impl.h"
 
 enum {
-    SLC_FEED_REGIONS = 3 /* memory registered with a device: slots, cache, buffers */
+    SLC_FEED_REGIONS = 3 /* regions of memory registered with a device: slots, cache, buffers */
 };
 
 #define SLC_FEED_NO_BUFFER UINT32_MAX
 
-/* A copy that the device makes. */
+/* A copy that the device is making. */
 struct slc_feed_copy {
     uint64_t ticket;
-    uint32_t slot; /* slot that it reads; SLC_NO_SLOT: a buffer */
+    uint32_t slot; /* slot from which it reads; SLC_NO_SLOT: it reads from a buffer */
     uint32_t buffer;
 };
 
@@ -26,10 +26,10 @@ struct slc_feed_copy {
 struct slc_feed {
     struct slc_device *device;
     pthread_mutex_t mutex;        /* protects the device and the members below */
-    struct slc_feed_copy *copies; /* circular, copy_most elements */
+    struct slc_feed_copy *copies; /* circular queue, copy_most elements */
     unsigned copy_most, first, count;
     bool gathered;      /* the device may not have started all blocks */
-    unsigned preparing; /* hybrid: blocks that workers are preparing for it */
+    unsigned preparing; /* hybrid: number of blocks that workers are preparing for the device */
 
     void *registered[SLC_FEED_REGIONS];
     unsigned registered_count;
@@ -38,23 +38,23 @@ struct slc_feed {
 struct slc_feeding {
     struct slc_feed feeds[SLC_MAX_DEVICES];
     unsigned count;
-    struct slc_buffer tiles; /* descriptions: tiles_most per worker */
+    struct slc_buffer tiles; /* descriptions of tiles: tiles_most per worker */
     uint64_t tiles_most;
 
-    struct slc_copy_buffers buffers; /* for blocks of a map */
+    struct slc_copy_buffers buffers; /* buffers for blocks of a memory map */
 };
 
-/* Releases the slots and buffers whose copies are complete; with `wait` it waits for the oldest
- * copy. Under the mutex. */
+/* Releases the slots and buffers whose copies are complete; with `wait`, waits for the oldest copy.
+ * The caller holds the mutex. */
 enum slc_status slc_stream_feed_reclaim(struct slc_stream *stream,
                                         struct slc_feed *feed,
                                         bool wait,
                                         struct slc_error *fault);
 
-/* One step of a worker; *end: the pass has ended. */
+/* One step of a worker; sets *end if the pass has ended. */
 typedef enum slc_status
 slc_stream_step_fn(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fault);
-/* A worker's part of a pass, step by step, until the pass ends or is stopped. */
+/* Runs a worker's part of a pass, step by step, until the pass ends or is stopped. */
 void slc_stream_run_steps(struct slc_stream *stream, unsigned number, slc_stream_step_fn *step);
 
 /* Worker `number` checks, describes and feeds a block that has arrived. */
@@ -63,7 +63,7 @@ enum slc_status slc_stream_feed_arrived(struct slc_stream *stream,
                                         unsigned slot,
                                         uint64_t number_of_block,
                                         struct slc_error *fault);
-/* The same for a cached or resident block. */
+/* Worker `number` feeds a cached or resident block. */
 enum slc_status slc_stream_feed_held(struct slc_stream *stream,
                                      unsigned number,
                                      uint64_t block,

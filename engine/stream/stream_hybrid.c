@@ -2,18 +2,19 @@
  * Passes whose blocks a device shares with the CPU (divided by engine/hybrid/hybrid_blocks.h).
  *
  * Every worker serves both sides. Between two tiles it checks whether the device can accept another
- * block, prepares and feeds one, releases slots whose copies are complete, and makes the device
- * start the gathered batch if it would be idle. Otherwise it computes a tile, or opens another of
- * the CPU's blocks. Arrived blocks are kept in one list per side, so that none waits for a block of
- * the other side.
+ * block, prepares and feeds a block, releases slots whose copies are complete, and makes the device
+ * start the gathered batch if the device would be idle. Otherwise the worker computes a tile, or
+ * opens another of the CPU's blocks. Arrived blocks are kept in one list per side, so that no block
+ * waits for a block of the other side.
  *
- * The device is never waited for: a block is fed only if a slot is free for it, counting blocks
- * that other workers are preparing. Devices do not signal a completed copy or a free slot; an idle
- * worker polls again after a moment, less often the more workers there are, and is woken by
- * arriving blocks. So no worker sleeps for long while there is work for either side.
+ * Workers never wait for the device: a block is fed only if a slot of the device is free for it,
+ * counting blocks that other workers are preparing. Devices do not signal a completed copy or a
+ * free slot. An idle worker therefore polls again after a short time, less often the more workers
+ * there are, and arriving blocks wake it. No worker sleeps for long while there is work for either
+ * side.
  *
- * There is no deadlock, however few the slots: a slot's block is either computed by the workers or
- * copied by a device, and neither waits for another block to be read.
+ * There is no deadlock for any number of slots: the block in a slot is either computed by the
+ * workers or copied by a device, and neither waits for another block to be read.
  */
 #include "engine/stream/stream_feed.h"
 
@@ -22,15 +23,16 @@
 
 #include <assert.h>
 
-/* Interval between polls of the device by idle workers, all of them together: 100 us. Copying a
- * block of some megabytes takes about as long. */
+/* Interval between two polls of the device, counting all idle workers together: 100 us. Copying a
+ * block of a few megabytes needs about as long. */
 #define POLL_NS UINT64_C(100000)
-/* Interval between checks for a stop: 50 ms. */
+/* Interval between two checks for a stop request: 50 ms. */
 #define STOP_CHECK_NS UINT64_C(50000000)
 
 /* The next block for a device. */
 struct candidate {
-    struct slc_open_block *arrived; /* NULL: it is held, by the host or by the device itself */
+    /* NULL: the block is held, in host memory or in device memory. */
+    struct slc_open_block *arrived;
     uint64_t block;
 };
 
@@ -93,7 +95,7 @@ uint64_t slc_stream_hybrid_read(struct slc_stream *stream)
     return block;
 }
 
-/* Moves all arrived blocks into the lists. Returns SLC_RING_END at the end of the pass. */
+/* Moves all arrived blocks to the lists. Returns SLC_RING_END at the end of the pass. */
 static enum slc_ring_event sort_arrived(struct slc_stream *stream, uint64_t *wait_ns)
 {
     enum slc_ring_event event;
@@ -115,12 +117,15 @@ static enum slc_ring_event sort_arrived(struct slc_stream *stream, uint64_t *wai
         some = true;
     }
     if (some) {
-        slc_ring_notify(stream->ring); /* this worker can start with only one of them */
+        slc_ring_notify(stream->ring); /* this worker can start only one of the blocks */
     }
     return event;
 }
 
-/* Removes and returns the first element of a list; NULL if it is empty. Under the mutex. */
+/*
+ * Removes and returns the first element of a list; NULL if the list is empty. The caller holds the
+ * mutex.
+ */
 static struct slc_open_block *pop_arrived(struct slc_stream *stream, enum slc_hybrid_side side)
 {
     struct slc_open_block *record = stream->arrived[side];
@@ -136,7 +141,10 @@ static struct slc_open_block *pop_arrived(struct slc_stream *stream, enum slc_hy
 
 /* ---- the device */
 
-/* Finds the device's next block; stable under the feed's mutex. */
+/*
+ * Finds the device's next block. The result does not change while the caller holds the feed's
+ * mutex.
+ */
 static bool find_candidate(struct slc_stream *stream, struct candidate *candidate)
 {
     pthread_mutex_lock(&stream->mutex);
@@ -172,7 +180,10 @@ static bool claim_candidate(struct slc_stream *stream, const struct candidate *c
     return taken;
 }
 
-/* Polls the device's progress, and whether it can accept a block; NULL: no block in question. */
+/*
+ * Queries the device's progress, and whether the device can accept a block; NULL: no block is in
+ * question.
+ */
 static enum slc_status query_progress(struct slc_stream *stream,
                                       struct slc_feed *feed,
                                       const struct candidate *candidate,
@@ -198,8 +209,8 @@ static enum slc_status query_progress(struct slc_stream *stream,
     return SLC_OK;
 }
 
-/* Serves the device under its mutex. *found: the caller must feed the candidate, for which there is
- * a slot. */
+/* Serves the device; the caller holds its mutex. Sets *found if the caller must feed the candidate,
+ * for which a slot is free. */
 static enum slc_status poll_device(struct slc_stream *stream,
                                    struct slc_feed *feed,
                                    struct candidate *candidate,
@@ -208,16 +219,16 @@ static enum slc_status poll_device(struct slc_stream *stream,
 {
     struct slc_device_progress progress;
     const bool any = find_candidate(stream, candidate);
-    /* While others prepare blocks for a batch that is being gathered, do not ask about a larger
-     * block: that would launch the batch, and they would have to wait for a slot. */
+    /* While other workers prepare blocks for a batch that is being gathered, do not query a larger
+     * block: that would launch the batch, and the other workers would have to wait for a slot. */
     enum slc_status status = query_progress(
         stream, feed, any && feed->preparing == 0 ? candidate : NULL, &progress, fault);
 
     *found = false;
-    /* In this order: once everything is computed, the device holds no slot. */
+    /* This order is required: once everything is computed, the device holds no slot. */
     SLC_THEN(status, slc_stream_feed_reclaim(stream, feed, false, fault));
     SLC_TRY(status);
-    /* Each block being prepared may begin a batch of its own. */
+    /* Each block that is being prepared may begin a new batch. */
     if (any && (progress.free_slots > feed->preparing || (progress.fits && feed->preparing == 0))) {
         *found = claim_candidate(stream, candidate);
         feed->preparing += *found;
@@ -228,7 +239,7 @@ static enum slc_status poll_device(struct slc_stream *stream,
     return status;
 }
 
-/* Feeds the device what it can accept. *worked: there was a block. */
+/* Feeds the device a block that it can accept. Sets *worked if there was a block. */
 static enum slc_status
 serve_device(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
 {
@@ -318,7 +329,7 @@ wait_for_news(struct slc_stream *stream, struct slc_stream_worker *worker, uint6
                   &worker->wait_ns);
 }
 
-/* One step of a worker. *end: the pass has ended. */
+/* One step of a worker. Sets *end if the pass has ended. */
 static enum slc_status
 step(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fault)
 {

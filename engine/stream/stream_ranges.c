@@ -2,15 +2,16 @@
  * Passes in two phases: a worker takes a range of rows, computes all tiles of its blocks, calls the
  * consumer's `range_done`, and computes the same tiles again.
  *
- * Arrived blocks stay in the list of open blocks until the last range that needs them is done; a
+ * Arrived blocks stay in the list of open blocks until the last range that needs them is done. A
  * worker that waits for a block opens any block that arrives in the meantime. A cached block needs
- * no slot, so each worker opens it in a record of its own.
+ * no slot, so each worker opens it in a separate record.
  *
- * There is no deadlock: slots are claimed in the order of ranges, and a block needed only by
- * finished ranges holds none. So all held slots belong to the first unfinished range or to later
- * blocks, and none to later blocks while the first range still lacks one. There are as many slots
- * as the largest range has blocks, so the first range gets all its blocks. The worker that has this
- * range waits for nothing but blocks, even if all others wait for the range in the consumer.
+ * There is no deadlock: slots are claimed in the order of ranges, and a block that is needed only
+ * by finished ranges holds no slot. Therefore all held slots belong to the first unfinished range
+ * or to later blocks, and later blocks hold no slots while the first unfinished range still lacks
+ * one. There are as many slots as the largest range has blocks, so the first unfinished range gets
+ * all its blocks. The worker that computes this range waits only for blocks, even if all other
+ * workers wait for the range in the consumer.
  */
 #include "engine/stream/stream_impl.h"
 
@@ -48,14 +49,15 @@ static bool claim_range(struct slc_stream *stream, uint64_t *number)
     return found;
 }
 
-/* Whether a block is in the cache. Under the mutex. */
+/* True if a block is in the cache. The caller holds the mutex. */
 static bool is_cached(const struct slc_stream *stream, uint64_t block)
 {
     return stream->layout->cached[block] == SLC_CACHE_YES;
 }
 
 /*
- * The link in the list of open blocks that points to the block, or the list's end. Under the mutex.
+ * Returns the link in the list of open blocks that points to the block, or the end of the list. The
+ * caller holds the mutex.
  */
 static struct slc_open_block **find_open(struct slc_stream *stream, uint64_t block)
 {
@@ -87,7 +89,10 @@ open_cached(struct slc_stream *stream, unsigned worker, uint64_t block)
     return record;
 }
 
-/* Returns a block of the worker's range, waiting for it; NULL if the pass was aborted. */
+/*
+ * Returns a block of the worker's range, after waiting for it if necessary; NULL if the pass was
+ * aborted.
+ */
 static struct slc_open_block *get_block(struct slc_stream *stream, unsigned worker, uint64_t block)
 {
     for (;;) {

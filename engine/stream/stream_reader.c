@@ -1,14 +1,15 @@
 /*
  * The reader thread: claims free slots in the order of the schedule, keeps a read in flight for
- * every slot it gets, and passes on completed reads, including faults.
+ * every slot that it has claimed, and delivers completed reads to the ring, including failed ones.
  *
  * A pass starts with one read per worker and adds one with every completion, until all slots are in
- * flight. A drive works on all requests at once: given 15 blocks of 4 MiB, it delivered the first
- * after 24 ms, about when it delivered the last; given 2, after 3 ms, at nearly its full rate.
+ * flight. A drive works on all requests at once: with 15 requests for blocks of 4 MiB, a drive
+ * delivered the first block after 24 ms, at about the same time as the last; with 2 requests, it
+ * delivered the first block after 3 ms, at nearly its full rate.
  *
  * The reader waits in one place at a time: for a free slot only when nothing is in flight,
- * otherwise for a completion. So it never holds up a completed block, and leaves an aborted pass as
- * soon as the pending reads have returned.
+ * otherwise for a completion. Therefore it never delays a completed block, and leaves an aborted
+ * pass as soon as the pending reads have returned.
  */
 #include "engine/stream/stream_impl.h"
 
@@ -19,7 +20,7 @@
 /* Longest time that the reader does not notice a stop while it delays a read: 20 ms. */
 #define LONGEST_NAP_NS UINT64_C(20000000)
 
-/* The first position in the schedule, from `position` on, whose block must be read. */
+/* Returns the first position in the schedule, starting at `position`, whose block must be read. */
 static uint64_t next_to_read(const struct slc_stream *stream, uint64_t position)
 {
     const bool feeds = stream->feeds;
@@ -60,7 +61,7 @@ static enum slc_status start_read(struct slc_stream *stream, uint64_t block, uns
     return status;
 }
 
-/* Delays a completed read until a drive with the limit's rate would have completed it. Does not
+/* Delays a completed read until a drive with the limited rate would have completed it. Does not
  * wait if the pass is about to end. */
 static void await_limit(const struct slc_stream *stream, unsigned slot)
 {
@@ -77,7 +78,7 @@ static void await_limit(const struct slc_stream *stream, unsigned slot)
     }
 }
 
-/* Handles one completed read. Returns false when the block reader itself has failed. */
+/* Handles one completed read. Returns false if the block reader itself has failed. */
 static bool finish_read(struct slc_stream *stream)
 {
     struct slc_error fault = SLC_ERROR_INIT;
@@ -104,8 +105,8 @@ static bool finish_read(struct slc_stream *stream)
     return true;
 }
 
-/* Whether there is a block to read. Only the reader takes such blocks, so the block is still there
- * once a slot is. Advances *position to the next one in the order. */
+/* True if there is a block to read. Only the reader takes such blocks, so the block is still
+ * available when a slot is. Advances *position to the next block to be read. */
 static bool has_more(struct slc_stream *stream, uint64_t *position)
 {
     if (stream->hybrid != NULL) {
@@ -115,7 +116,7 @@ static bool has_more(struct slc_stream *stream, uint64_t *position)
     return *position < stream->end;
 }
 
-/* Chooses the block for the slot. */
+/* Chooses the block to be read into the slot. */
 static uint64_t choose_block(struct slc_stream *stream, uint64_t *position)
 {
     return stream->hybrid != NULL ? slc_stream_hybrid_read(stream) : stream->order[(*position)++];
@@ -145,7 +146,7 @@ void *slc_stream_reader_run(void *context)
             return NULL;
         }
         in_flight--;
-        /* Limited to the slots, so it cannot wrap. */
+        /* The number is limited by the number of slots, so it cannot wrap. */
         in_flight_most += in_flight_most < stream->slot_count;
     }
 }

@@ -1,32 +1,35 @@
 /*
  * Assignment of tiles to workers.
  *
- * Workers share the tiles of the open blocks without barriers: a worker that finds no tile opens
- * the next block (verifies its checksum, copies it into the cache if it belongs there) while the
- * others continue with tiles they have. A block and a tile are chosen under one lock, so that in
- * file order tiles are assigned in strictly ascending ordinal: only tiles of block `serving` are
- * assigned, and later blocks that are already open wait in a sorted list.
+ * Workers share the tiles of the open blocks without barriers. A worker that finds no tile opens
+ * the next block (verifies its checksum, and copies it into the cache if it belongs there), while
+ * the other workers continue with the remaining tiles. A block and a tile are chosen under one
+ * lock, so that in file order tiles are assigned in strictly ascending ordinal: only tiles of block
+ * `serving` are assigned, and later blocks that are already open wait in a sorted list.
  *
- * No worker sleeps while a tile is available. A worker reads the ring's news, then looks for a
- * tile, then waits in the ring; every event that makes a tile available (a block was opened, its
- * turn has come) then signals the ring, which ends that wait.
+ * No worker sleeps while a tile is available. A worker first reads the ring's news, then searches
+ * for a tile, then waits in the ring. Every event that makes a tile available (a block was opened,
+ * or the turn of a block has come) signals the ring, which ends that wait.
  *
- * In file order cached blocks are opened when their turn comes. Otherwise arrived blocks go first,
- * because their slots are needed for more reads, and cached blocks fill the time between.
+ * In file order, cached blocks are opened when their turn comes. Otherwise arrived blocks are
+ * opened first, because their slots are needed for more reads, and cached blocks are opened in
+ * between.
  *
- * If every worker needs every tile, each visits the blocks in the same order, in file order or as
- * opened, at its own pace; a block leaves the list when the last worker has taken its last tile.
+ * If every worker needs every tile, each worker visits the blocks in the same order, which is file
+ * order or the order of opening, at its own pace. A block leaves the list when the last worker has
+ * taken its last tile.
  *
  * By partition, a worker takes a whole block, once all blocks before it in its partition are done.
- * Blocks of a partition are adjacent in the schedule, and slots are claimed and cached blocks
- * opened in its order, so the first block that is not done can always be taken: there is no
- * deadlock, however few the slots.
+ * Blocks of a partition are adjacent in the schedule, and slots are claimed and cached blocks are
+ * opened in the order of the schedule. The first block that is not done can therefore always be
+ * taken, and there is no deadlock for any number of slots.
  *
- * Open cached blocks need a record each. A worker opens one only when there is no tile to take, so
- * at any time every open block without tiles left is held by a worker that computes its last tiles,
- * or is being opened by another: never more than there are workers. If every worker needs every
- * tile, one may be ahead by that many blocks, and waits; so do workers that have opened blocks
- * before their partitions' turn. A group of workers has as many records as workers. Any worker
+ * Each open cached block needs a record. A worker opens a cached block only if there is no tile to
+ * take. Therefore, at any time, every open block without tiles left is held by a worker that
+ * computes its last tiles, or is being opened by another worker, and the number of records needed
+ * is never above the number of workers. If every worker needs every tile, one worker may be ahead
+ * by that many blocks, and then waits. By partition, workers that have opened blocks before the
+ * turn of their partitions also wait. A group of workers has as many records as workers. Any worker
  * opens arrived blocks, for any group.
  */
 #include "engine/stream/stream_impl.h"
@@ -36,7 +39,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Interval between two calls of pass->progress: ten a second. */
+/* Interval between two calls of pass->progress: 100 ms. */
 #define PROGRESS_INTERVAL_NS UINT64_C(100000000)
 
 void slc_stream_abort(struct slc_stream *stream, const struct slc_error *fault)
@@ -49,7 +52,9 @@ void slc_stream_abort(struct slc_stream *stream, const struct slc_error *fault)
     }
 }
 
-/* by_partition: counts blocks of the part's first partition that earlier parts have done. */
+/*
+ * by_partition: counts the blocks of the part's first partition that earlier parts have computed.
+ */
 static void count_earlier_blocks(struct slc_stream *stream)
 {
     const uint64_t block = stream->order[stream->first];
@@ -63,7 +68,7 @@ static void count_earlier_blocks(struct slc_stream *stream)
 
 void slc_stream_tiles_begin(struct slc_stream *stream)
 {
-    /* In file order positions are blocks. */
+    /* In file order, positions are block numbers. */
     const uint64_t serving = stream->strict ? stream->first : 0;
 
     stream->open = NULL;
@@ -105,7 +110,7 @@ static void publish_block(struct slc_stream *stream, struct slc_open_block *bloc
     slc_ring_notify(stream->ring);
 }
 
-/* every_worker: takes this worker's next tile if its block is open. */
+/* every_worker: takes this worker's next tile if the block of that tile is open. */
 static bool take_own_tile(struct slc_stream *stream,
                           struct slc_stream_worker *worker,
                           struct slc_open_block **block,
@@ -133,7 +138,7 @@ static bool take_own_tile(struct slc_stream *stream,
     return found != NULL;
 }
 
-/* Whether the worker's group owns a block. */
+/* True if the worker's group owns a block. */
 static bool
 is_own(const struct slc_stream *stream, const struct slc_stream_worker *worker, uint64_t block)
 {
@@ -174,7 +179,7 @@ bool slc_stream_take_open_tile(struct slc_stream *stream,
     return found;
 }
 
-/* Whether all blocks before this one in its partition are done. */
+/* True if all blocks before this one in its partition are done. */
 static bool partition_turn(const struct slc_stream *stream, const struct slc_open_block *block)
 {
     const uint64_t number = block->view.entry.partition;
@@ -184,7 +189,10 @@ static bool partition_turn(const struct slc_stream *stream, const struct slc_ope
     return block->view.block == partition.first_block + stream->layout->partition_done[number];
 }
 
-/* by_partition: takes the next tile of the worker's block, or of another one. */
+/*
+ * by_partition: takes the next tile of the worker's block or, if it has none left, of another
+ * block.
+ */
 static bool take_partition_tile(struct slc_stream *stream,
                                 struct slc_stream_worker *worker,
                                 struct slc_open_block **block,
@@ -235,7 +243,7 @@ slc_stream_cached_record(struct slc_stream *stream, unsigned first, unsigned end
 
 /*
  * Returns a record for the next cached block, if one can be opened now. Groups open only their own
- * blocks, in records of their own, so a group that is ahead neither delays others nor waits for
+ * blocks, in their own records, so a group that is ahead neither delays other groups nor waits for
  * them.
  */
 static struct slc_open_block *claim_cached(struct slc_stream *stream,
@@ -305,13 +313,13 @@ enum slc_status slc_stream_check_arrived(struct slc_stream *stream,
 {
     struct slc_open_block *record = &stream->slot_blocks[slot];
     const struct slc_io_request *request = &stream->requests[slot];
-    /* Only this worker accesses the state of a block that is being opened. */
+    /* Only this worker accesses the state of the block that it opens. */
     const bool wanted = stream->layout->cached[block] == SLC_CACHE_WANTED;
     const void *data = request->data;
     enum slc_status status;
 
     record->slot = slot;
-    /* Check the copy in its final place: a mapped file may change at any time. */
+    /* Check the copy in the cache, because a mapped file may change at any time. */
     if (wanted) {
         status = slc_stream_copy_arrived(stream, slot, block, slc_stream_cache_place(stream, block),
                                          fault);
@@ -338,7 +346,7 @@ void slc_stream_open_arrived(struct slc_stream *stream, unsigned slot, uint64_t 
     }
 }
 
-/* Takes an arrived block, with `wait` waiting for one, and opens it. */
+/* Takes an arrived block and opens it; with `wait`, waits for a block. */
 static enum slc_ring_event take_arrived_block(struct slc_stream *stream,
                                               struct slc_stream_worker *worker,
                                               uint64_t news,
@@ -362,7 +370,7 @@ bool slc_stream_await(struct slc_stream *stream, struct slc_stream_worker *worke
     return take_arrived_block(stream, worker, news, true) != SLC_RING_END;
 }
 
-/* Opens a block, waiting for one if there is none. Returns false at the end of the pass. */
+/* Opens a block; waits for a block if there is none. Returns false at the end of the pass. */
 static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
 {
     enum slc_ring_event event = SLC_RING_NOTHING;
@@ -385,7 +393,7 @@ static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worke
     return event != SLC_RING_END;
 }
 
-/* Takes a tile of an open block in the way of the current pass. */
+/* Takes a tile of an open block, according to the kind of the current pass. */
 static bool take_tile(struct slc_stream *stream,
                       struct slc_stream_worker *worker,
                       struct slc_open_block **block,
@@ -400,8 +408,8 @@ static bool take_tile(struct slc_stream *stream,
     return slc_stream_take_open_tile(stream, worker, block, tile);
 }
 
-/* Takes the next tile, opening blocks as needed; waits for data. Returns false at the end of the
- * pass or when it was aborted. */
+/* Takes the next tile. Opens blocks as needed and waits for data. Returns false at the end of the
+ * pass or if the pass was aborted. */
 static bool take_next_tile(struct slc_stream *stream,
                            struct slc_stream_worker *own,
                            struct slc_open_block **block,
@@ -458,7 +466,8 @@ void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *bloc
         slc_stream_block_release(stream, block);
     }
     if (turns) {
-        slc_ring_notify(stream->ring); /* a worker may wait for a record, or for this block */
+        /* Another worker may be waiting for a record, or for this block. */
+        slc_ring_notify(stream->ring);
     }
 }
 

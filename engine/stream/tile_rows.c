@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* Nonzeros decoded at once, a multiple of a group: with coordinates and values of four modes in 24
- * KiB they stay in a first-level cache. */
+/* Number of nonzeros decoded at once, a multiple of a group: their coordinates and values for four
+ * modes need 24 KiB and stay in a first-level cache. */
 enum { CUT_NNZ = 8 * SLC_GROUP_NNZ };
 
 /* Chunks may be read up to 64 bytes past the end of each array (base/block.h). */
@@ -42,7 +42,7 @@ void slc_tile_rows_destroy(struct slc_tile_rows *rows)
     slc_buffer_destroy(&rows->buffer);
 }
 
-/* Copies the nonzeros of `chunk` that are in the rows; returns their number. */
+/* Copies the nonzeros of `chunk` that are in the selected rows; returns their number. */
 static uint32_t pick_rows(const struct slc_tile_rows *rows, const struct slc_chunk_view *chunk)
 {
     const uint32_t *row = chunk->offset[rows->mode];

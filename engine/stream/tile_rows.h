@@ -1,4 +1,4 @@
-/* Restricts a tile to the nonzeros in some rows of a mode. */
+/* Restricts a tile to the nonzeros in a range of rows of a mode. */
 #ifndef SLC_ENGINE_TILE_ROWS_H
 #define SLC_ENGINE_TILE_ROWS_H
 
@@ -14,7 +14,7 @@ struct slc_tile_rows {
     void *values;
     struct slc_tile_view inner;
     unsigned mode;
-    uint32_t first, last; /* offsets from the tile's corner */
+    uint32_t first, last; /* first and last row, as offsets from the tile's corner */
 };
 
 /* Owns: release with slc_tile_rows_destroy, which accepts an all-zero struct. Errors:
@@ -23,14 +23,14 @@ enum slc_status slc_tile_rows_create(struct slc_tile_rows *rows,
                                      unsigned order,
                                      struct slc_error *err) SLC_NODISCARD;
 void slc_tile_rows_destroy(struct slc_tile_rows *rows);
-/* Bytes that the above maps, for plans. */
+/* Returns the bytes that slc_tile_rows_create maps, for plans. */
 uint64_t slc_tile_rows_memory_bytes(unsigned order);
 
 /*
- * Makes `tile`, just opened, deliver only the nonzeros whose coordinate in `mode` is in [first_row,
- * end_row), in the same order but not in fiber runs. Its corner and extents are unchanged, and its
- * number of nonzeros becomes an upper bound. Needs: at least one of these rows is in the tile's
- * span. Cost: a scan of all nonzeros.
+ * Makes `tile`, which has just been opened, deliver only the nonzeros whose coordinate in `mode` is
+ * in [first_row, end_row). They are delivered in the same order, but not in fiber runs. The corner
+ * and extents of the tile are unchanged, and its number of nonzeros becomes an upper bound. Needs:
+ * at least one of these rows is in the span of the tile. Cost: a scan of all nonzeros.
  */
 void slc_tile_rows_cut(struct slc_tile_rows *rows,
                        unsigned mode,

@@ -15,29 +15,32 @@
 struct slc_tile_stream {
     const struct slc_files *files; /* NULL: the operating system */
     enum slc_io_kind io;
-    enum slc_schedule schedule; /* for tiles without turns; AUTO: by the variation of block sizes */
-    uint64_t read_limit;        /* bytes per second; 0: none */
-    /* Polled between tiles; a non-zero value ends a run with SLC_ERR_INTERRUPTED. May be NULL. */
+    /* Schedule for tiles without turns; AUTO: chosen by the variation of block sizes. */
+    enum slc_schedule schedule;
+    uint64_t read_limit; /* bytes per second; 0: no limit */
+    /*
+     * Polled between tiles; a value other than 0 ends a run with SLC_ERR_INTERRUPTED. May be NULL.
+     */
     const volatile int *stop;
 
-    /* Of the last run, even if it failed. */
+    /* Statistics of the last run, even if it failed. */
     struct slc_stream_stats stats;
-    enum slc_schedule used_schedule; /* never AUTO */
+    enum slc_schedule used_schedule; /* schedule of the last run, never AUTO */
     unsigned slot_count;
     uint64_t slot_bytes;
-    double turn_seconds; /* waiting for earlier tiles' turns, summed over workers */
+    double turn_seconds; /* time in which workers waited for their turns, summed over workers */
 };
 
-/* Bytes mapped to deliver the tiles of a layout to this many workers: the least that works, or the
- * amount beyond which more does not help. */
+/* Return the bytes mapped to deliver the tiles of a layout to this many workers: the smallest
+ * sufficient number, or the number beyond which more memory does not help. */
 uint64_t slc_tile_stream_memory_bytes(const struct slc_tile_stream *stream,
                                       const struct slc_reader *reader,
                                       unsigned workers,
                                       bool least);
 /*
- * Runs every tile of the layout, as f64, through the steps, with at most `bytes` of memory, at
- * least the least that works. Tiles with turns arrive in file order. Errors: the first of a step or
- * of reading; SLC_ERR_DAMAGED names file, block and offset.
+ * Runs every tile of the layout, as f64, through the steps, with at most `bytes` bytes of memory,
+ * which must be sufficient (slc_tile_stream_memory_bytes). Tiles with turns arrive in file order.
+ * Errors: the first of a step or of reading; SLC_ERR_DAMAGED names file, block and offset.
  */
 enum slc_status slc_tile_stream_run(struct slc_tile_stream *stream,
                                     struct slc_reader *reader,
