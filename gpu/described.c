@@ -1,6 +1,6 @@
 /*
- * Devices described by a chip's name, for plans on a machine without such a device. They are
- * measured by the same functions as a real device, and are never opened.
+ * Devices described by the name of a chip, for plans on a machine without such a device. The same
+ * functions compute the memory that they need as for a real device. They are never opened.
  */
 #include "gpu/gpu.h"
 
@@ -14,10 +14,10 @@
 
 /*
  * Name, memory in GB, multiprocessors, and KiB of shared memory per thread block. Sources: memory
- * and multiprocessors from NVIDIA's data sheets and architecture white papers (A100 Tensor Core
- * GPU, H100 SXM5, H200 SXM, HGX B200, L40S); shared memory from the CUDA C++ Programming Guide,
- * "Technical Specifications per Compute Capability" (8.0, 9.0, 9.0, 10.0, 8.9). Chips before
- * compute capability 8.0 are omitted: sluice does not run on them.
+ * and multiprocessors are from NVIDIA's data sheets and architecture white papers (A100 Tensor Core
+ * GPU, H100 SXM5, H200 SXM, HGX B200, L40S); shared memory is from the CUDA C++ Programming Guide,
+ * "Technical Specifications per Compute Capability" (8.0, 9.0, 9.0, 10.0, 8.9). Chips below compute
+ * capability 8.0 are omitted because sluice does not run on them.
  */
 #define CHIPS(X)                                                                                   \
     X("a100", 40, 108, 163)                                                                        \
@@ -43,7 +43,8 @@ struct described {
     uint64_t budget_bytes;
 };
 
-/* Data sheets count GB of 10^9 bytes; drivers report between this and as many GiB. */
+/* Data sheets count GB of 10^9 bytes. Drivers report at least this number of bytes, and at most the
+ * same number of GiB. */
 static uint64_t memory_bytes(const struct chip *chip)
 {
     return chip->memory_gb * UINT64_C(1000000000);
@@ -91,7 +92,7 @@ static void destroy(struct slc_device *device)
     slc_free(device);
 }
 
-/* Operations of an open device are NULL: it is never opened. */
+/* The operations of open devices are NULL, because a described device is never opened. */
 static const struct slc_device_ops operations = {
     .name = "described",
     .info = info,
@@ -104,7 +105,7 @@ static const struct slc_device_ops operations = {
     .destroy = destroy,
 };
 
-/* NULL for an unknown name, with an error that lists the known ones. */
+/* Returns NULL for an unknown name, with an error that lists the known names. */
 static const struct chip *find_chip(const char *name, struct slc_error *err)
 {
     char known[128] = "";

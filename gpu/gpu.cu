@@ -11,8 +11,8 @@ extern "C" {
 #include <cstdio>
 #include <cstring>
 
-/* The oldest architecture with machine code in this build (-Dgpu_archs). Devices before 80 lack
- * warp instructions that gpu/ uses (__reduce_add_sync). */
+/* The oldest architecture for which this build has machine code (-Dgpu_archs). Devices older than
+ * architecture 80 lack warp instructions that gpu/ uses (__reduce_add_sync). */
 #if !defined(SLC_GPU_OLDEST)
 #define SLC_GPU_OLDEST 80
 #endif

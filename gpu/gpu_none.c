@@ -1,4 +1,4 @@
-/* Replaces gpu/ in a build without CUDA: there are no devices. */
+/* Replaces all of gpu/ that needs CUDA in a build without CUDA: reports no devices. */
 #include "gpu/device/variants.h"
 #include "gpu/gpu.h"
 #include "gpu/measure.h"

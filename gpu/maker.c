@@ -1,4 +1,4 @@
-/* The device maker of CUDA devices, for code that does not depend on gpu/. */
+/* The table of functions that create CUDA devices, for code that does not include gpu/. */
 #include "gpu/gpu.h"
 
 static enum slc_status

@@ -1,4 +1,5 @@
-/* Ceilings of a device: kernels that only move memory, timed by events on one stream. */
+/* Measures the ceilings of a device: kernels that only move memory, timed with events on one
+ * stream. */
 #include "gpu/cuda/cuda.h"
 
 #include "gpu/cuda/check.h"
@@ -10,13 +11,14 @@ extern "C" {
 
 enum {
     THREADS = 256,
-    /* Blocks per multiprocessor: 2048 threads, as many as one holds. */
+    /* Blocks per multiprocessor: 2048 threads, the most that a multiprocessor holds. */
     BLOCKS_PER_MULTIPROCESSOR = 8,
     /* 16-byte loads in flight per thread. */
     LOADS = 4
 };
 
-/* Keeps the compiler from omitting loads: no memory is expected to sum to this. */
+/* Keeps the compiler from omitting loads: a sum is compared with this value, which it is not
+ * expected to reach. */
 #define UNLIKELY 0x9e3779b9U
 
 __device__ static inline unsigned mixed(uint4 v)
@@ -63,8 +65,9 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* A pseudo-random row for each number: two rounds of multiplication and shift, and the upper half
- * of a product instead of a remainder, which would take longer than the load. */
+/* Returns a pseudo-random row for each number, by two rounds of multiplication and shift. Scales it
+ * to the number of rows with the upper half of a product, because a remainder would take longer
+ * than the load. */
 __device__ static inline uint32_t drawn_row(uint64_t number, uint32_t rows)
 {
     uint32_t x = ((uint32_t)number ^ (uint32_t)(number >> 32)) * 0x9e3779b9U;
@@ -74,7 +77,7 @@ __device__ static inline uint32_t drawn_row(uint64_t number, uint32_t rows)
     return __umulhi(x ^ x >> 16, rows);
 }
 
-/* `lanes` neighbouring threads load a row of `lanes` * 16 bytes. */
+/* Each `lanes` neighbouring threads load a row of `lanes` * 16 bytes. */
 __global__ static void __launch_bounds__(THREADS)
     rows_kernel(const uint4 *from, uint32_t rows, uint32_t lanes, uint64_t draws, unsigned *sink)
 {
@@ -98,7 +101,7 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* `lanes` neighbouring threads add to a row of `lanes` * 2 numbers. */
+/* Each `lanes` neighbouring threads add to a row of `lanes` * 2 numbers. */
 template <bool sectors>
 __global__ static void __launch_bounds__(THREADS)
     reduce_kernel(double *to, uint32_t rows, uint32_t lanes, uint64_t draws)
@@ -188,7 +191,7 @@ static void release_device(struct measuring *m)
     (void)cudaFree(m->device);
 }
 
-/* Enqueues one run; *moved: the bytes that it moves. */
+/* Enqueues one run, and sets *moved to the bytes that the run moves. */
 static cudaError_t enqueue(const struct measuring *m, uint64_t *moved)
 {
     const struct slc_gpu_measurement *of = m->of;
@@ -196,7 +199,8 @@ static cudaError_t enqueue(const struct measuring *m, uint64_t *moved)
     const uint64_t sweeps = (of->moved_bytes + bytes - 1) / bytes;
     const uint32_t lanes = of->row_bytes / 16;
     const uint32_t rows = of_rows(of->ceiling) ? (uint32_t)(bytes / of->row_bytes) : 0;
-    /* Whole rounds of all threads, so that no load is omitted at the end. */
+    /* Draws of one round of all threads; the number of draws is a multiple of it, so that every
+     * thread does all its loads. */
     const uint64_t round = of_rows(of->ceiling) ? (uint64_t)m->blocks * THREADS / lanes * LOADS : 1;
     const uint64_t draws =
         of_rows(of->ceiling) ? (of->moved_bytes / of->row_bytes + round - 1) / round * round : 0;

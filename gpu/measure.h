@@ -1,6 +1,6 @@
 /*
- * Measures the peak memory and compute rates of a device: the ceilings that benchmarks compare
- * kernels with.
+ * Measures the peak memory and compute rates of a device, which are the ceilings that benchmarks
+ * compare kernels with.
  */
 #ifndef SLC_GPU_MEASURE_H
 #define SLC_GPU_MEASURE_H
@@ -15,15 +15,16 @@ extern "C" {
 #endif
 
 enum slc_gpu_ceiling {
-    SLC_GPU_CEILING_READ,      /* a working set, front to back, repeatedly */
-    SLC_GPU_CEILING_COPY,      /* from one half of it to the other: bytes read and written */
-    SLC_GPU_CEILING_TO_DEVICE, /* from registered memory of the host */
-    SLC_GPU_CEILING_TO_HOST,   /* to registered memory of the host */
-    SLC_GPU_CEILING_ROWS,      /* rows at random positions of a working set */
+    SLC_GPU_CEILING_READ, /* reads a working set repeatedly, front to back */
+    /* copies one half of the working set to the other; counts bytes read and written */
+    SLC_GPU_CEILING_COPY,
+    SLC_GPU_CEILING_TO_DEVICE, /* from registered host memory */
+    SLC_GPU_CEILING_TO_HOST,   /* to registered host memory */
+    SLC_GPU_CEILING_ROWS,      /* reads rows at random positions of a working set */
     /*
      * Additions to rows of f64 at random positions. F64: each thread adds two neighbouring numbers,
      * so one instruction of a warp touches half of each sector. SECTORS: neighbouring threads add
-     * neighbouring numbers, so it covers whole sectors.
+     * neighbouring numbers, so one instruction covers whole sectors.
      */
     SLC_GPU_CEILING_REDUCE_F64,
     SLC_GPU_CEILING_REDUCE_F64_SECTORS
@@ -32,34 +33,37 @@ const char *slc_gpu_ceiling_name(enum slc_gpu_ceiling ceiling); /* "read", "to-d
 
 struct slc_gpu_measurement {
     enum slc_gpu_ceiling ceiling;
-    uint64_t working_bytes; /* a multiple of 4096; for ROWS and REDUCE the memory of the rows */
-    uint64_t moved_bytes;   /* by one run, or a little more */
+    uint64_t working_bytes; /* a multiple of 4096; for ROWS and REDUCE, the bytes of all rows */
+    uint64_t moved_bytes;   /* bytes that one run moves; a run may move a little more */
     uint32_t row_bytes;     /* ROWS, REDUCE: a power of two from 16 to 512 */
     unsigned repeats;       /* timed runs, after one warm-up; the median is returned */
 };
 
 /*
- * Bytes per second. Allocates working_bytes of the device's memory, and of the host's for copies,
- * during the call. Errors: SLC_ERR_SYSTEM, SLC_ERR_MEMORY; SLC_ERR_USAGE for sizes outside the
- * limits above.
+ * Measures a ceiling in bytes per second. During the call it allocates working_bytes of device
+ * memory, and as much host memory for the copy ceilings. Errors: SLC_ERR_SYSTEM; SLC_ERR_MEMORY;
+ * SLC_ERR_USAGE for sizes outside the limits above.
  */
 enum slc_status slc_gpu_measure(unsigned ordinal,
                                 const struct slc_gpu_measurement *measurement,
                                 double *bytes_per_second,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Peak compute rate, by fused multiply-adds in registers. */
+/* Largest number of operations per run. The peak compute rate is measured with fused multiply-adds
+ * in registers. */
 #define SLC_GPU_PEAK_MOST UINT64_C(1000000000000000)
 struct slc_gpu_peak {
     enum slc_value_type type;
-    /* least operations per run, up to SLC_GPU_PEAK_MOST; an addition counts as one */
+    /* least number of operations per run, from 1 to SLC_GPU_PEAK_MOST. A fused multiply-add counts
+     * as two operations. */
     uint64_t operations;
     unsigned repeats; /* timed runs, after one warm-up; the fastest counts */
 };
 const char *slc_gpu_peak_name(enum slc_value_type type); /* "fma-f64" */
 
 /*
- * Operations per second. Errors: SLC_ERR_SYSTEM, SLC_ERR_MEMORY; SLC_ERR_USAGE for other numbers.
+ * Measures the peak compute rate in operations per second. Errors: SLC_ERR_SYSTEM; SLC_ERR_MEMORY;
+ * SLC_ERR_USAGE for numbers outside the limits above.
  */
 enum slc_status slc_gpu_measure_peak(unsigned ordinal,
                                      const struct slc_gpu_peak *peak,

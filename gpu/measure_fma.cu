@@ -1,6 +1,6 @@
 /*
- * Compute rate of a device: fused multiply-adds in registers, in independent chains, by as many
- * threads as it holds.
+ * Measures the compute rate of a device: all threads that the device holds compute fused
+ * multiply-adds in registers, in independent chains.
  */
 #include "gpu/cuda/cuda.h"
 
@@ -12,10 +12,10 @@ extern "C" {
 
 enum {
     THREADS = 256,
-    /* Blocks per multiprocessor: 2048 threads, as many as one holds. */
+    /* Blocks per multiprocessor: 2048 threads, the most that a multiprocessor holds. */
     BLOCKS_PER_MULTIPROCESSOR = 8,
     CHAINS = 8, /* per thread; a step of a chain depends on the previous one */
-    STEPS = 16  /* of every chain between two checks of the counter */
+    STEPS = 16  /* steps of every chain between two checks of the loop counter */
 };
 
 __device__ static inline double fused(double a, double b, double c)
@@ -28,7 +28,8 @@ __device__ static inline float fused(float a, float b, float c)
     return fmaf(a, b, c);
 }
 
-/* With a factor of 1/2 and an addend of 1 numbers approach 2: none overflows or is denormal. */
+/* With a factor of 1/2 and an addend of 1 the numbers approach 2, so none overflows or is
+ * denormal. */
 template <typename T>
 __global__ static void __launch_bounds__(THREADS, BLOCKS_PER_MULTIPROCESSOR)
     fma_kernel(uint32_t turns, T factor, T addend, T *sink)

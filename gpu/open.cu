@@ -40,8 +40,8 @@ static enum slc_status open_slot(struct slc_gpu_slot *slot, struct slc_error *er
 {
     int least = 0, greatest = 0;
 
-    /* Higher priority than the stream of residents, so that copied blocks are computed first. The
-     * emulation ignores priorities. */
+    /* Slots get a higher priority than the stream of resident blocks, so that copied blocks are
+     * computed first. The emulation ignores priorities. */
     SLC_GPU_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest), err);
     SLC_GPU_TRY(cudaStreamCreateWithPriority(&slot->stream, cudaStreamNonBlocking, greatest), err);
     SLC_TRY(slc_gpu_span_open(&slot->computing, err));
@@ -69,7 +69,7 @@ static enum slc_status open_streams(struct slc_gpu *gpu, struct slc_error *err)
     return gpu->problem.resident_tiles > 0 ? slc_gpu_residents_open(gpu, err) : SLC_OK;
 }
 
-/* Clears factors, including padding, before they are written. */
+/* Clears the factors, including their padding, before they are written. */
 static enum slc_status clear_factors(struct slc_gpu *gpu, struct slc_error *err)
 {
     const uint64_t element = slc_value_bytes(gpu->problem.precision);

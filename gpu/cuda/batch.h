@@ -15,15 +15,17 @@ struct slc_gpu_batch {
     const struct slc_gpu_tile *tiles;
     const uint32_t *chunk_begin; /* tile_count + 1 */
     uint32_t tile_count, chunk_count, chunk_runs;
-    /* Thread blocks, in multiples of those that the device runs at a time: 1 occupies all of it
-     * until the end of the launch, more let other launches use some of it in between. */
+    /* Number of thread blocks, in multiples of those that the device runs at a time. With 1, the
+     * launch occupies the whole device until it ends. With more, other launches can start whenever
+     * thread blocks end. */
     uint32_t waves;
-    const struct slc_encoded_layout *layout;     /* in the device's memory */
-    const struct slc_gpu_transcoded *transcoded; /* per tile, only for SLC_MTTKRP_TRANSCODED */
+    const struct slc_encoded_layout *layout; /* in device memory */
+    /* one per tile; used only with SLC_MTTKRP_TRANSCODED */
+    const struct slc_gpu_transcoded *transcoded;
     struct slc_gpu_fault *fault;
 };
 
-/* The tile of a chunk: the last one that begins at this chunk or before. */
+/* The tile of a chunk: the last tile whose first chunk is not after this chunk. */
 __device__ static inline uint32_t slc_gpu_tile_of_chunk(const struct slc_gpu_batch *batch,
                                                         uint32_t chunk)
 {
@@ -41,7 +43,8 @@ __device__ static inline uint32_t slc_gpu_tile_of_chunk(const struct slc_gpu_bat
     return begin;
 }
 
-/* Shared memory of a decoding warp: maps high parts to the lanes of their numbers. */
+/* Shared memory of a warp that decodes. The warp scatters the high parts of exceptions there, and
+ * each warp lane reads those of its own numbers. */
 struct alignas(16) slc_decode_scratch {
     uint32_t parts[SLC_GROUP_NNZ];
 };
@@ -49,10 +52,11 @@ struct alignas(16) slc_decode_scratch {
 enum slc_gpu_fault_kind {
     SLC_GPU_SOUND,
     SLC_GPU_FAULT_OFFSET, /* a coordinate outside the tile */
-    SLC_GPU_FAULT_KEYS,   /* gaps that do not lead from base to base, or to the last key */
-    SLC_GPU_FAULT_VALUE,  /* zero, infinite or not a number; an index beyond the dictionary */
-    SLC_GPU_FAULT_LZ4,    /* compressed bytes that do not expand to their stated size */
-    SLC_GPU_FAULT_PATCH   /* exceptions of a group at positions that do not ascend */
+    SLC_GPU_FAULT_KEYS,   /* the gaps do not lead to the next base or to the last key */
+    /* a value is zero, infinite or NaN, or its index is not in the dictionary */
+    SLC_GPU_FAULT_VALUE,
+    SLC_GPU_FAULT_LZ4,  /* compressed bytes that do not expand to their stated size */
+    SLC_GPU_FAULT_PATCH /* the positions of a group's exceptions do not ascend */
 };
 
 #endif

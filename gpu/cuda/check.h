@@ -1,16 +1,16 @@
-/* Faults of the CUDA runtime as error records. */
+/* Errors of the CUDA runtime as error records. */
 #ifndef SLC_GPU_CHECK_H
 #define SLC_GPU_CHECK_H
 
 #include "gpu/cuda/cuda.h"
 
-/* Reports the name of the call: "cudaMalloc" of "cudaMalloc(&memory, bytes)". */
+/* The error message names the function called: "cudaMalloc" for "cudaMalloc(&memory, bytes)". */
 static inline enum slc_status
 slc_gpu_fail(cudaError_t error, const char *call, struct slc_error *err)
 {
     int name = 0;
 
-    /* Clear the runtime's sticky error, which launches check. */
+    /* Clear the runtime's last error, or the next launch would report it. */
     (void)cudaGetLastError();
     while (call[name] != '\0' && call[name] != '(') {
         name++;
@@ -19,7 +19,7 @@ slc_gpu_fail(cudaError_t error, const char *call, struct slc_error *err)
                     "the device failed: %.*s: %s", name, call, cudaGetErrorString(error));
 }
 
-/* Returns from the function at the first call that fails. */
+/* Returns from the calling function if the call fails. */
 #define SLC_GPU_TRY(call, err)                                                                     \
     do {                                                                                           \
         const cudaError_t slc_gpu_error = (call);                                                  \
@@ -29,7 +29,7 @@ slc_gpu_fail(cudaError_t error, const char *call, struct slc_error *err)
         }                                                                                          \
     } while (0)
 
-/* Whether all work before a recorded event has completed. */
+/* Sets *reached to true if all work before a recorded event has completed. */
 static inline enum slc_status
 slc_gpu_reached(cudaEvent_t event, bool *reached, struct slc_error *err)
 {

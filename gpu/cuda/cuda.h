@@ -1,8 +1,8 @@
 /*
  * The language of gpu/: CUDA C++, compiled by nvcc or, with tests/gpu/emulation, by a C++ compiler.
- * This file hides the differences: launches, dynamic shared memory, and inline PTX, each with a
- * plain equivalent. Sources without kernels are compiled as plain C++ against CUDA's runtime
- * (meson.build) and do not use them.
+ * This file hides the differences between the two: kernel launches, dynamic shared memory and
+ * inline PTX each have an equivalent in plain C++. Sources without kernels do not use these
+ * constructs; they are compiled as plain C++ against the CUDA runtime (meson.build).
  */
 #ifndef SLC_GPU_CUDA_H
 #define SLC_GPU_CUDA_H
@@ -19,12 +19,14 @@ extern "C" {
 
 #ifndef SLC_EMULATED
 
-/* A statement that kernels need. Tests omit it, or replace it by a wrong one, and check that the
- * fault is detected (tests/unit/gpu/test_planted.py). Each has a unique name. */
+/* A statement that is needed for correct results. Tests omit it, or replace it with a wrong
+ * statement, and check that they detect the fault (tests/unit/gpu/test_planted.py). `fault` is a
+ * unique name. */
 #define SLC_PLANT(fault, statement)              statement
 #define SLC_PLANT_OTHER(fault, statement, wrong) statement
 
-/* Device memory between two parts of one piece: tests check that it is not accessed. */
+/* Marks unused device memory between two parts of a piece; tests check that kernels do not access
+ * it. */
 static inline void slc_memory_gap(const void *memory, size_t bytes)
 {
     (void)memory;
@@ -33,7 +35,7 @@ static inline void slc_memory_gap(const void *memory, size_t bytes)
 
 #ifdef __CUDACC__
 
-/* Dynamic shared memory of the thread block as an array. */
+/* Declares `name` as the thread block's dynamic shared memory, an array of `type`. */
 #define SLC_DYNAMIC_SHARED(type, name)                                                             \
     extern __shared__ __align__(16) unsigned char slc_dynamic_shared[];                            \
     type *name = reinterpret_cast<type *>(slc_dynamic_shared)
@@ -54,7 +56,7 @@ static inline cudaError_t slc_launch(void (*kernel)(Parameters...),
 #endif
 #endif
 
-/* Before a loop: unroll it fully, or not at all. */
+/* Placed before a loop: SLC_UNROLL unrolls it fully, SLC_ROLL keeps it rolled. */
 #ifdef SLC_EMULATED
 #define SLC_UNROLL
 #define SLC_ROLL
@@ -67,9 +69,10 @@ static inline cudaError_t slc_launch(void (*kernel)(Parameters...),
 
 #if defined(SLC_EMULATED) || defined(__CUDACC__)
 
-/* ---- reductions to memory without a result */
+/* ---- atomic additions to memory that return nothing */
 
-/* Adds `count` f64 at `to`, one at a time: f64 has no vector form. */
+/* Adds `count` numbers to those at `to`, one at a time: the instruction has no vector form for
+ * f64. */
 template <int count> __device__ static inline void slc_reduce_add(double *to, const double *values)
 {
     for (int i = 0; i < count; i++) {

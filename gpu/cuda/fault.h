@@ -4,15 +4,17 @@
 
 #include "gpu/cuda/batch.h"
 
-/* Keeps the first fault of a lane; SLC_GPU_SOUND: no fault. */
+/* Sets *met to `kind` unless `sound`. A warp lane keeps only its first fault; SLC_GPU_SOUND means
+ * no fault so far. */
 __device__ static inline void slc_gpu_note(unsigned *met, bool sound, unsigned kind)
 {
     *met = sound || *met != SLC_GPU_SOUND ? *met : kind;
 }
 
 /*
- * Called by all lanes of a warp, each with its fault (SLC_GPU_SOUND: none). The first fault of all
- * warps is kept; the lane that sets `kind` writes the rest, which the host reads after the kernel.
+ * Called by all warp lanes together, each with its own fault (SLC_GPU_SOUND: none). Only the first
+ * fault that any warp reports is kept: the warp lane that sets `kind` also writes the other
+ * members. The host reads them after the kernel has ended.
  */
 __device__ static inline void
 slc_gpu_report(struct slc_gpu_fault *fault, const struct slc_gpu_tile *tile, unsigned kind)

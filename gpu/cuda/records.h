@@ -1,6 +1,6 @@
 /*
- * Records in the device's memory, for C and CUDA C++: every build, with or without CUDA, uses them
- * to measure memory. Private to gpu/.
+ * Records in device memory, for C and CUDA C++. Every build, with or without CUDA, uses them to
+ * compute how much memory a device needs. Private to gpu/.
  */
 #ifndef SLC_GPU_RECORDS_H
 #define SLC_GPU_RECORDS_H
@@ -19,44 +19,44 @@ enum { SLC_WARP = 32 };
 #define SLC_HOST_DEVICE
 #endif
 
-/* A tile in the device's memory. */
+/* A tile in device memory. */
 struct slc_gpu_tile {
-    const uint8_t *block;    /* its block's bytes */
-    const uint8_t *expanded; /* its block's expanded bytes */
+    const uint8_t *block;    /* the encoded bytes of its block */
+    const uint8_t *expanded; /* the expanded bytes of its block */
     uint64_t block_number;   /* within the layout, for messages */
     uint64_t block_offset;   /* in the file, for messages */
     struct slc_encoded_tile tile;
 };
 
-/* The first contradiction that kernels have found; zero: none. In the device's memory. */
+/* The first contradiction that kernels have found; all zero: none. In device memory. */
 struct slc_gpu_fault {
     unsigned kind; /* enum slc_gpu_fault_kind; set by atomicCAS before the rest */
-    uint32_t tile; /* of the layout */
+    uint32_t tile; /* ordinal within the layout */
     uint64_t block_number, block_offset;
-    double squares; /* sum over the values in exact sums */
+    double squares; /* sum of the squares of the values that were added to exact sums */
 };
 
-/* A matrix in the device's memory, row-major; padding after `cols` is zero. */
+/* A row-major matrix in device memory. The padding of each row after `cols` elements is zero. */
 struct slc_gpu_matrix {
     void *data;
     uint64_t rows;
     uint32_t cols;
-    uint32_t pitch; /* elements from row to row: rows begin at multiples of 16 bytes */
+    uint32_t pitch; /* elements from one row to the next; rows begin at multiples of 16 bytes */
 };
 
-/* Exact sums (gpu/mttkrp/exact_sum.h) in place of a matrix rows x rank. Both arrays are in the
- * device's memory. */
+/* Exact sums (gpu/mttkrp/exact_sum.h) of the elements of a rows x rank matrix. Both arrays are in
+ * device memory. */
 struct slc_exact_sum {
     /*
-     * slc_exact_sum_words of them: for element (i, r) the high word at 2 * (i * rank + r) and the
-     * low word after it; then one word per column, not 0 if something could not be added. NULL:
-     * ordinary sums.
+     * slc_exact_sum_words(rows, rank) words. Element (i, r) has its high word at 2 * (i * rank + r)
+     * and its low word after it. One word per column follows, which is not 0 if an addend of that
+     * column could not be added. NULL: sums are ordinary f64 sums.
      */
     unsigned long long *words;
     double *scale; /* per column: 2^(62 - E); NaN if the bound is not finite */
 };
 
-/* Words of a matrix; UINT64_MAX on overflow. */
+/* Number of words for a rows x rank matrix; UINT64_MAX on overflow. */
 static inline uint64_t slc_exact_sum_words(uint64_t rows, uint32_t rank)
 {
     uint64_t words;

@@ -1,12 +1,13 @@
-/* Copies through a small piece of registered memory. */
+/* Copies through a small buffer of registered memory. */
 #include "gpu/cuda/staged_copy.h"
 
 #include <string.h>
 
-/* Large enough for about the full rate of a copy from registered memory. */
+/* Large enough that copies reach about the full rate of registered memory. */
 static const uint64_t piece_bytes = 4 << 20;
 
-/* Copies piece by piece; each piece leaves the staging memory before the next one enters it. */
+/* Copies piece by piece. Waits until a piece has left the staging buffer before it writes the next
+ * one there. */
 static cudaError_t copy_pieces(
     void *to, const void *from, uint64_t bytes, bool to_device, void *staging, cudaStream_t stream)
 {
@@ -50,7 +51,7 @@ copy_staged(void *to, const void *from, uint64_t bytes, bool to_device, cudaStre
     if (error == cudaSuccess) {
         error = copy_pieces(to, from, bytes, to_device, staging.data, stream);
         if (error != cudaSuccess) {
-            /* A copy may be pending, and the piece is about to be freed. */
+            /* A copy may still be pending, and the caller frees the staging buffer next. */
             (void)cudaStreamSynchronize(stream);
         }
         (void)cudaHostUnregister(staging.data);

@@ -2,9 +2,9 @@
  * Decoding on the device: a warp decodes a run of up to SLC_RUN_NNZ nonzeros of a tile
  * independently, starting at the run's base. Device code, included by kernels.
  *
- * Cost, for codec `packed` if keys of a tile differ in 32 bits: instructions of sm_90 per nonzero
- * are 47 for its key and 24 more per mode, 18 if its group has exceptions, 35 for an integer value,
- * and 24 for finding a run in a full tile.
+ * Cost for codec `packed` if the keys of a tile differ in 32 bits, in sm_90 instructions per
+ * nonzero: 47 for the key, 24 per mode, 18 if the group has exceptions, 35 for an integer value,
+ * and 24 to find the run in a full tile.
  */
 #ifndef SLC_GPU_DECODE_H
 #define SLC_GPU_DECODE_H
@@ -17,13 +17,13 @@
 /* State of a warp that decodes the keys of a run. */
 struct slc_key_state {
     struct slc_key_range range;
-    struct slc_patched_cursor gaps; /* of codec `packed` */
-    bool moved;      /* bits 32..127 of the range's start have changed since `addend` */
-    uint32_t addend; /* of slc_addend_of_key, in lane n for mode n */
-    unsigned fault;  /* of the lane */
+    struct slc_patched_cursor gaps; /* only for codec `packed` */
+    bool moved;      /* bits 32..127 of range.start have changed since `addend` was computed */
+    uint32_t addend; /* result of slc_addend_of_key; warp lane n holds that of mode n */
+    unsigned fault;  /* first fault of this warp lane */
 };
 
-/* The lane's gaps of a group. */
+/* Decodes the gaps of a group that belong to the warp lane. */
 template <typename Word>
 __device__ static inline void slc_decode_gaps(const struct slc_gpu_tile *tile,
                                               const struct slc_group_place &place,
@@ -40,7 +40,7 @@ __device__ static inline void slc_decode_gaps(const struct slc_gpu_tile *tile,
     }
 }
 
-/* Decodes a group whose gaps fit in Word, and whose keys agree in the bits above Word. */
+/* Decodes a group whose gaps fit in a Word and whose keys agree in all higher bits. */
 template <typename Word>
 __device__ static inline void slc_decode_group_words(const struct slc_encoded_layout *layout,
                                                      const struct slc_gpu_tile *tile,
@@ -72,7 +72,7 @@ __device__ static inline void slc_decode_group_words(const struct slc_encoded_la
                          slc_shuffle_last(keys[SLC_LANE_NNZ - 1]) + 1;
 }
 
-/* Decodes any group, one nonzero per lane at a time. */
+/* Decodes any group: each warp lane decodes one nonzero at a time. */
 __device__ static inline void slc_decode_group_wide(const struct slc_encoded_layout *layout,
                                                     const struct slc_gpu_tile *tile,
                                                     const struct slc_group_place &place,
@@ -105,9 +105,10 @@ __device__ static inline void slc_decode_group_wide(const struct slc_encoded_lay
 }
 
 /*
- * Decodes a group in the shortest sufficient words: 32 bits if no other bits differ in the tile,
- * and so no gap is longer, unless the coordinates of a mode differ in more bits. The group's last
- * key is at most the range's, and no further from its first key than gaps of their width allow.
+ * Decodes a group in the shortest words that suffice. 32 bits suffice if the keys of the tile
+ * differ only in the low 32 bits (then no gap is longer) and no mode has coordinates that differ in
+ * more bits. The last key of the group is at most the last key of the range, and its distance from
+ * the group's first key is at most the sum of the largest gaps that the bit width can express.
  */
 __device__ static inline void slc_decode_group(const struct slc_encoded_layout *layout,
                                                const struct slc_gpu_tile *tile,
@@ -167,16 +168,16 @@ __device__ static inline void slc_decode_open_keys(const struct slc_encoded_layo
 }
 
 /*
- * Decodes run `run` (from 0) of a tile. Called by all lanes of a warp together, in one-dimensional
- * thread blocks. Nonzero i of the run goes to offsets[n * stride + i] (coordinate minus the tile's
- * corner, of mode n; at most the tile's extent for any input bytes) and values[i]. Returns the
- * number of nonzeros. Synchronize the warp before reading what other lanes have written.
- * Contradictions set *fault; results then stay within the tile's corner and extents, and values are
- * finite as stored.
+ * Decodes run `run` (from 0) of a tile. All warp lanes call it together, in one-dimensional thread
+ * blocks. Nonzero i of the run is stored in values[i] and, for each mode n, in offsets[n * stride +
+ * i]: its coordinate minus the tile's corner, at most the tile's extent for any input bytes.
+ * Returns the number of nonzeros. Synchronize the warp before reading what other warp lanes have
+ * stored. Contradictions in the bytes set *fault; coordinates then still lie within the tile's
+ * extents, and invalid values become zeros.
  *
- * Needs: offsets and values aligned to 16 bytes; stride a multiple of 4; space for stride values.
- * Writes whole groups of SLC_GROUP_NNZ, so stride must be at least the number of nonzeros rounded
- * up to them. All of this in memory that only this warp uses.
+ * Needs: offsets and values aligned to 16 bytes, in memory that only this warp uses; `stride` a
+ * multiple of 4; space for `stride` values. Whole groups are written, so `stride` must be at least
+ * the number of nonzeros rounded up to a multiple of SLC_GROUP_NNZ.
  */
 template <typename T>
 __device__ static inline uint32_t slc_decode_run(const struct slc_encoded_layout *layout,

@@ -1,10 +1,10 @@
 /*
- * Reading numbers from unaligned bytes: bit strings and byte planes. Device code.
+ * Reads numbers from unaligned bytes: bit strings and byte planes. Device code.
  *
- * A lane reads SLC_LANE_NNZ consecutive nonzeros of a group, so that one sum over the warp serves
- * all of them. Positions after the group's last nonzero are read at the last one: no read goes more
- * than a word past the bytes that hold the numbers, which the slack of blocks allows
- * (docs/FORMAT.md, section 5).
+ * Each warp lane reads SLC_LANE_NNZ consecutive nonzeros of a group, so that a single prefix sum
+ * over the warp serves all of them. For positions after the group's last nonzero, the last nonzero
+ * is read again. So no read goes more than one word past the bytes that hold the numbers, which the
+ * slack of blocks allows (docs/FORMAT.md, section 5).
  */
 #ifndef SLC_GPU_DECODE_BITS_H
 #define SLC_GPU_DECODE_BITS_H
@@ -21,20 +21,21 @@ __host__ __device__ static inline uint32_t slc_least(uint32_t a, uint32_t b)
 /* Keys and gaps of more than 64 bits. */
 __extension__ typedef unsigned __int128 slc_wide;
 
-/* The nonzeros of a group, and the lane's share of them. */
+/* The nonzeros of a group, and the warp lane that reads its share of them. */
 struct slc_group_place {
-    uint32_t first; /* nonzero of the group, within the tile */
+    uint32_t first; /* ordinal of the group's first nonzero within the tile */
     uint32_t size;
     uint32_t lane;
 };
 
-/* Whether nonzero j of the lane exists. */
+/* True if nonzero j of the warp lane exists. */
 __device__ static inline bool slc_lane_has(const struct slc_group_place &place, uint32_t j)
 {
     return SLC_LANE_NNZ * place.lane + j < place.size;
 }
 
-/* Index in the group of nonzero j of the lane, limited to the last one. */
+/* Index in the group of the warp lane's nonzero j; that of the group's last nonzero if j does not
+ * exist. */
 __device__ static inline uint32_t slc_lane_index(const struct slc_group_place &place, uint32_t j)
 {
     return slc_least(SLC_LANE_NNZ * place.lane + j, place.size - 1);
@@ -45,7 +46,7 @@ template <typename Word> __device__ static inline Word slc_low_bits(unsigned wid
     return width >= 8 * sizeof(Word) ? ~(Word)0 : ((Word)1 << width) - 1;
 }
 
-/* Bits from bit `start` of `words` on. */
+/* The bits of `words` starting at bit `start`. */
 struct slc_bit_string {
     const uint32_t *words;
     uint32_t start;
@@ -61,7 +62,7 @@ __device__ static inline struct slc_bit_string slc_bit_string_at(const uint8_t *
     return string;
 }
 
-/* Bits bit .. bit + 31; the shift is modulo 32. */
+/* Returns bits [bit, bit + 32). The shift instruction reduces its count modulo 32. */
 __device__ static inline uint32_t slc_bits_load(const uint32_t *words, uint32_t bit)
 {
     const uint32_t *from = words + bit / 32;
@@ -69,7 +70,8 @@ __device__ static inline uint32_t slc_bits_load(const uint32_t *words, uint32_t 
     return __funnelshift_r(__ldg(from), __ldg(from + 1), bit);
 }
 
-/* The number of `width` bits, at most those of Word, from bit `bit` of the string on. */
+/* Returns the number in bits [bit, bit + width) of the string. Needs: `width` is at most the bits
+ * of Word. */
 template <typename Word>
 __device__ static inline Word
 slc_bits_read(const struct slc_bit_string &string, uint32_t bit, unsigned width)
@@ -86,7 +88,7 @@ slc_bits_read(const struct slc_bit_string &string, uint32_t bit, unsigned width)
     return bits & slc_low_bits<Word>(width);
 }
 
-/* Byte planes of `nnz` numbers, the lowest bytes first. */
+/* Byte planes of `nnz` numbers: first the lowest byte of every number. */
 struct slc_planes {
     struct slc_bit_string string;
     uint32_t last_word; /* last word with bytes of the planes; memory after it may not exist */
@@ -105,7 +107,7 @@ slc_planes_at(const uint8_t *bytes, uint32_t nnz, uint32_t count)
     return planes;
 }
 
-/* Bytes i .. i + 3 of plane b; bytes after the last plane are undefined. */
+/* Returns bytes i .. i + 3 of plane b; bytes after the last plane are undefined. */
 __device__ static inline uint32_t
 slc_planes_load(const struct slc_planes &planes, uint32_t b, uint32_t i)
 {
@@ -117,7 +119,7 @@ slc_planes_load(const struct slc_planes &planes, uint32_t b, uint32_t i)
                            bit);
 }
 
-/* The lane's numbers; undefined for nonzeros that do not exist. */
+/* Reads the warp lane's numbers; those of nonzeros that do not exist are undefined. */
 template <typename Word>
 __device__ static inline void slc_planes_read(const struct slc_planes &planes,
                                               const struct slc_group_place &place,
@@ -138,7 +140,7 @@ __device__ static inline void slc_planes_read(const struct slc_planes &planes,
     }
 }
 
-/* Number i. */
+/* Returns number i. */
 __device__ static inline slc_wide slc_planes_number(const struct slc_planes &planes, uint32_t i)
 {
     slc_wide number = 0;
@@ -150,8 +152,8 @@ __device__ static inline slc_wide slc_planes_number(const struct slc_planes &pla
     return number;
 }
 
-/* The sum of numbers [begin, end) of planes, over the warp. Cost: a load of two words per four
- * bytes; at most 2^16 times the largest number. */
+/* Sums the numbers [begin, end) with all warp lanes. The sum is at most 2^16 times the largest
+ * number. Cost: one load of two words per four bytes. */
 __device__ static inline slc_wide
 slc_planes_sum(const struct slc_planes &planes, uint32_t begin, uint32_t end, uint32_t lane)
 {

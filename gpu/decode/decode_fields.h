@@ -1,6 +1,6 @@
 /*
- * Offsets from indices with a field per mode, under upper bits of sub-blocks: the codec `blco`
- * (docs/FORMAT.md, section 7.3). Device code.
+ * Offsets for the codec `blco` (docs/FORMAT.md, section 7.3): a stored index has one field per
+ * mode, and its sub-block stores the upper bits of the coordinates. Device code.
  */
 #ifndef SLC_GPU_DECODE_FIELDS_H
 #define SLC_GPU_DECODE_FIELDS_H
@@ -14,7 +14,7 @@ struct slc_sub_block {
     uint32_t first, count;
 };
 
-/* The sub-block that contains nonzero i: the last one that begins at i or before. */
+/* The sub-block that contains nonzero i: the last sub-block whose first nonzero is not after i. */
 __device__ static inline uint32_t
 slc_sub_block_of(const struct slc_sub_block *sub_blocks, uint32_t count, uint32_t i)
 {
@@ -41,7 +41,7 @@ slc_index_field(const struct slc_encoded_layout *layout, unsigned n, uint64_t in
     return bits == 0 ? 0 : index >> layout->field_shift[n] & slc_low_bits<uint64_t>(bits);
 }
 
-/* Whether the index belongs to a key with these low 64 bits. */
+/* True if the index belongs to a key with these low 64 bits. */
 __device__ static inline bool
 slc_index_is_of_key(const struct slc_encoded_layout *layout, uint64_t index, uint64_t lo)
 {
@@ -57,8 +57,8 @@ slc_index_is_of_key(const struct slc_encoded_layout *layout, uint64_t index, uin
     return true;
 }
 
-/* Stores the offsets of nonzero i of the group and returns its fault; bits outside all fields are a
- * fault, too. */
+/* Stores the offsets of nonzero i of the group and returns its fault. Bits outside all fields are
+ * also a fault. */
 __device__ static inline unsigned slc_fields_nonzero(const struct slc_encoded_layout *layout,
                                                      const struct slc_gpu_tile *tile,
                                                      const struct slc_group_place &place,
@@ -90,9 +90,10 @@ __device__ static inline unsigned slc_fields_nonzero(const struct slc_encoded_la
 }
 
 /*
- * Stores the offsets of a group, one nonzero per lane at a time. Returns the fault: a coordinate
- * outside the tile, or a first or last nonzero that does not match the tile's first or last key.
- * Does not check that keys in between ascend, like storage/codec/decode_blco.c.
+ * Stores the offsets of a group; each warp lane stores one nonzero at a time. Returns a fault if a
+ * coordinate is outside the tile, or if the tile's first or last nonzero does not match the tile's
+ * first or last key. Like storage/codec/decode_blco.c, it does not check that the keys in between
+ * ascend.
  */
 __device__ static inline unsigned slc_fields_group(const struct slc_encoded_layout *layout,
                                                    const struct slc_gpu_tile *tile,

@@ -2,16 +2,16 @@
  * Keys from gaps, for the codecs `packed` and `lz4` (docs/FORMAT.md, sections 7.1 and 7.2). Device
  * code.
  *
- * The first and last key of a run are known before it is decoded: from bases, or from the sum of
- * all earlier gaps. So it is also known whether its keys differ in 32 bits only, and a check at the
- * end shows whether the gaps lead to the last key.
+ * The first and last key of a run are known before the run is decoded: from bases, or from the sum
+ * of all earlier gaps. They also show whether the keys of the run differ only in the low 32 bits. A
+ * check at the end shows whether the gaps lead to the last key.
  */
 #ifndef SLC_GPU_DECODE_KEYS_H
 #define SLC_GPU_DECODE_KEYS_H
 
 #include "gpu/decode/decode_patched.h"
 
-/* The rest of a run: its next key is `start` plus the next gap. */
+/* The keys of a run that are not decoded yet: the next key is `start` plus the next gap. */
 struct slc_key_range {
     slc_wide start, last;
 };
@@ -21,7 +21,7 @@ __device__ static inline slc_wide slc_wide_join(uint64_t lo, uint64_t hi)
     return (slc_wide)hi << 64 | lo;
 }
 
-/* Base `run` of a tile of codec `packed`. */
+/* Returns base `run` of a tile of codec `packed`. */
 __device__ static inline slc_wide
 slc_packed_base(const struct slc_bit_string &bases, unsigned width, uint32_t run)
 {
@@ -29,8 +29,8 @@ slc_packed_base(const struct slc_bit_string &bases, unsigned width, uint32_t run
                        : slc_bits_read<slc_wide>(bases, run * width, width);
 }
 
-/* The keys of run `run`, which has nonzeros first .. first + count - 1. Returns false if bases are
- * outside the tile's keys, or the first one is not 0. */
+/* Sets *range to the keys of run `run`, which has nonzeros first .. first + count - 1. Returns
+ * false if the bases are outside the tile's keys, or if the first base is not 0. */
 __device__ static inline bool slc_packed_range(const struct slc_gpu_tile *tile,
                                                uint32_t run,
                                                uint32_t count,
@@ -62,8 +62,8 @@ __device__ static inline struct slc_planes slc_gap_planes(const struct slc_gpu_t
                          t->gap_bytes);
 }
 
-/* The same for tiles without bases. Cost: sums the earlier gaps, four bytes per operation; on
- * average half of a full tile's. */
+/* The same for tiles without bases. Cost: it sums all earlier gaps of the tile, four bytes per
+ * operation; for a full tile that is on average half of its gaps. */
 __device__ static inline bool slc_planes_range(const struct slc_gpu_tile *tile,
                                                uint32_t run,
                                                uint32_t count,
@@ -103,7 +103,7 @@ template <typename Word> __device__ static inline Word slc_shuffle_last(Word val
     }
 }
 
-/* The sum of the values of the lower lanes. */
+/* Returns the sum of the values of all warp lanes below this one. */
 template <typename Word> __device__ static inline Word slc_sum_before(Word value, uint32_t lane)
 {
     Word sum = value;
@@ -118,8 +118,9 @@ template <typename Word> __device__ static inline Word slc_sum_before(Word value
 }
 
 /*
- * Whether a key is the tile's first, or above the key of the previous lane. The previous key of
- * lane 0 is start - 1 without the bits above the word; if its bits are all ones, `start` is 0 here.
+ * True if the key is the tile's first key or above the last key of the previous warp lane. Warp
+ * lane 0 compares with start - 1, without the bits above Word. If the low bits of that key are all
+ * ones, `start` is 0 here and every key follows it.
  */
 template <typename Word>
 __device__ static inline bool
@@ -134,8 +135,9 @@ slc_key_follows(Word key, Word last_of_lane, Word start, uint32_t nonzero, uint3
 }
 
 /*
- * Turns the lane's gaps of a group into keys; nonzeros that do not exist get the last key. `start`
- * is that of the range. Returns false if keys do not ascend, or if the tile's first key is wrong.
+ * Turns the warp lane's gaps of a group into keys; nonzeros that do not exist get the last key.
+ * `start`: slc_key_range.start. Returns false if keys do not ascend, or if the tile's first key is
+ * wrong.
  */
 template <typename Word>
 __device__ static inline bool

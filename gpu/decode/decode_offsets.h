@@ -1,22 +1,22 @@
 /*
- * Offsets of every mode from keys, by the moves of struct slc_compress. Device code.
+ * Computes the offsets of every mode from keys, with the moves of struct slc_compress. Device code.
  *
- * Cost: three operations per move; a 32-bit word has up to five moves per mode, so keys are
- * processed in 32-bit words whenever all keys of a group agree in the bits above.
+ * Cost: three operations per move. A 32-bit word needs at most five moves per mode, so keys are
+ * processed in 32-bit words whenever all keys of a group agree in the higher bits.
  */
 #ifndef SLC_GPU_DECODE_OFFSETS_H
 #define SLC_GPU_DECODE_OFFSETS_H
 
 #include "gpu/decode/decode_bits.h"
 
-/* Destination of offsets: 16-byte stores of a lane's nonzeros. */
+/* Destination of offsets. Each warp lane stores the offsets of its nonzeros 16 bytes at a time. */
 struct slc_offset_place {
-    uint32_t *offsets; /* of the group's first nonzero in mode 0; aligned to 16 bytes */
-    uint32_t stride;   /* from mode to mode, a multiple of SLC_LANE_NNZ */
+    uint32_t *offsets; /* offset of the group's first nonzero in mode 0; aligned to 16 bytes */
+    uint32_t stride;   /* elements from one mode to the next; a multiple of SLC_LANE_NNZ */
 };
 
-/* Gathers the bits that `compress` selects, in each of `count` words. Executes all moves: testing
- * which ones move anything would cost about what it saves. */
+/* Gathers the bits that `compress` selects in each of `count` words. Executes all moves: skipping
+ * moves that do nothing would save about as much time as the tests take. */
 template <typename Word, unsigned count>
 __device__ static inline void slc_compress_words(const struct slc_compress *compress,
                                                  Word words[count])
@@ -39,7 +39,7 @@ __device__ static inline void slc_compress_words(const struct slc_compress *comp
     }
 }
 
-/* Contribution of key bits 64..127 to a coordinate of mode n. */
+/* Returns what key bits 64..127 contribute to a coordinate of mode n. */
 __device__ static inline uint64_t
 slc_coordinate_above(const struct slc_encoded_layout *layout, unsigned n, uint64_t hi)
 {
@@ -50,7 +50,7 @@ slc_coordinate_above(const struct slc_encoded_layout *layout, unsigned n, uint64
     return hi << layout->lo[n].bits;
 }
 
-/* The coordinate of mode n of a key. */
+/* Returns the coordinate of mode n of a key. */
 __device__ static inline uint64_t
 slc_coordinate(const struct slc_encoded_layout *layout, unsigned n, slc_wide key)
 {
@@ -60,8 +60,8 @@ slc_coordinate(const struct slc_encoded_layout *layout, unsigned n, slc_wide key
     return lo | slc_coordinate_above(layout, n, (uint64_t)(key >> 64));
 }
 
-/* Contribution of bits 32..127 of `key` to an offset of mode `lane`, for slc_offsets_of_words; 0 if
- * the mode does not exist. */
+/* Returns what bits 32..127 of `key` contribute to an offset of mode `lane`, for
+ * slc_offsets_of_words; 0 if that mode does not exist. */
 __device__ static inline uint32_t slc_addend_of_key(const struct slc_encoded_layout *layout,
                                                     const struct slc_encoded_tile *tile,
                                                     slc_wide key,
@@ -78,7 +78,8 @@ __device__ static inline uint32_t slc_addend_of_key(const struct slc_encoded_lay
 }
 
 /*
- * Stores the lane's offsets of mode n, limited to `extent`. Returns false if one had to be limited.
+ * Stores the warp lane's offsets of mode n, limited to `extent`. Returns false if any offset
+ * exceeded it.
  */
 template <typename Word>
 __device__ static inline bool slc_offsets_store(const struct slc_offset_place &to,
@@ -104,10 +105,10 @@ __device__ static inline bool slc_offsets_store(const struct slc_offset_place &t
 }
 
 /*
- * Stores offsets from the low words of keys that agree in all higher bits: lane n holds `addend` of
- * slc_addend_of_key for mode n. A coordinate below the corner wraps to more than the extent,
- * because the description has been checked: all values of 32 bits are within 2^32 of both. Needs: a
- * tile without long_modes.
+ * Stores offsets computed from the low words of keys that agree in all higher bits. In warp lane n,
+ * `addend` is the result of slc_addend_of_key for mode n. A coordinate below the corner wraps to an
+ * offset above the extent: the description, which has been checked, keeps the corner and all 32-bit
+ * coordinates within 2^32 of each other. Needs: a tile without long_modes.
  */
 __device__ static inline bool slc_offsets_of_words(const struct slc_encoded_layout *layout,
                                                    const struct slc_encoded_tile *tile,
@@ -135,7 +136,7 @@ __device__ static inline bool slc_offsets_of_words(const struct slc_encoded_layo
     return sound;
 }
 
-/* The same from the low 64 bits of keys with common upper bits `upper`. */
+/* The same from the low 64 bits of keys whose upper bits are all `upper`. */
 __device__ static inline bool slc_offsets_of_long_words(const struct slc_encoded_layout *layout,
                                                         const struct slc_encoded_tile *tile,
                                                         uint32_t lane,
@@ -162,7 +163,8 @@ __device__ static inline bool slc_offsets_of_long_words(const struct slc_encoded
     return sound;
 }
 
-/* Stores the offset of nonzero i of the group in mode n, limited in the same way. */
+/* Stores the offset of nonzero i of the group in mode n, limited to `extent`. Returns false if it
+ * exceeded it. */
 __device__ static inline bool slc_offset_store(const struct slc_offset_place &to,
                                                const struct slc_encoded_tile *tile,
                                                unsigned n,
@@ -176,7 +178,7 @@ __device__ static inline bool slc_offset_store(const struct slc_offset_place &to
     return offset <= extent;
 }
 
-/* Stores the offsets of nonzero i, which has this key. */
+/* Stores the offsets of nonzero i, whose key is `key`. */
 __device__ static inline bool slc_offsets_of_key(const struct slc_encoded_layout *layout,
                                                  const struct slc_encoded_tile *tile,
                                                  uint32_t i,

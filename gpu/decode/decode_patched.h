@@ -7,7 +7,7 @@
 
 #include "gpu/decode/decode_bits.h"
 
-/* The next group of a sequence, and its offset in the block. */
+/* Ordinal of the next group of a sequence, and the group's offset in the block. */
 struct slc_patched_cursor {
     uint32_t group, at;
 };
@@ -31,7 +31,7 @@ slc_patched_header(const uint8_t *block,
     return found;
 }
 
-/* Bytes of the packed low parts, and of a whole group. */
+/* Bytes of the packed low parts of a group. */
 __device__ static inline uint32_t slc_patched_low_bytes(const struct slc_patched_group &group,
                                                         uint32_t size)
 {
@@ -45,8 +45,9 @@ __device__ static inline uint32_t slc_patched_bytes(const struct slc_patched_gro
            (group.exceptions * group.extra + 7) / 8;
 }
 
-/* A cursor at the first group of run `run`. The warp sums the sizes of the earlier groups, all of
- * which are whole: at most 508, four per lane and run. */
+/* Returns a cursor at the first group of run `run`. The warp sums the bytes of the earlier groups,
+ * all of which are full: at most 508 groups; a warp lane sums the four groups of a run at a
+ * time. */
 __device__ static inline struct slc_patched_cursor slc_patched_seek(
     const uint8_t *block, const struct slc_encoded_patched &patched, uint32_t run, uint32_t lane)
 {
@@ -91,9 +92,10 @@ slc_patched_next(const uint8_t *block,
 }
 
 /*
- * Adds 32 bits of the high parts, bits 32 word .. of the numbers, to the lanes' numbers. Returns
- * false on all lanes, with some high parts missing, if positions do not ascend below the size, so
- * that no two lanes write to one place, or if a part is zero.
+ * Adds 32 bits of the high parts, starting at bit 32 * word of the numbers, to the numbers of the
+ * warp lanes. Returns false on all warp lanes, with some high parts missing, if a high part is zero
+ * or if the positions do not ascend below the group's size. Ascending positions ensure that no two
+ * warp lanes write to the same place.
  */
 template <typename Word>
 __device__ static inline bool slc_patched_add_word(const struct slc_patched_group &group,
@@ -136,8 +138,8 @@ __device__ static inline bool slc_patched_add_word(const struct slc_patched_grou
     return sound;
 }
 
-/* The lane's numbers of a group, which must fit in Word. Returns false on all lanes, with undefined
- * numbers, if exceptions contradict the format. */
+/* Reads the warp lane's numbers of a group, which must fit in a Word. Returns false on all warp
+ * lanes, with undefined numbers, if the exceptions contradict the format. */
 template <typename Word>
 __device__ static inline bool slc_patched_read(const struct slc_patched_group &group,
                                                const struct slc_group_place &place,
@@ -166,7 +168,7 @@ __device__ static inline bool slc_patched_read(const struct slc_patched_group &g
     return sound;
 }
 
-/* Checks only positions and parts in the same way. */
+/* Checks positions and high parts as slc_patched_add_word does, without reading the numbers. */
 __device__ static inline bool slc_patched_is_sound(const struct slc_patched_group &group,
                                                    const struct slc_group_place &place)
 {
@@ -183,7 +185,7 @@ __device__ static inline bool slc_patched_is_sound(const struct slc_patched_grou
     return __all_sync(SLC_ALL_LANES, sound);
 }
 
-/* Number i of a group of `size` alone: searches its high part among the positions. */
+/* Returns number i of a group of `size`. Searches the positions of exceptions for its high part. */
 __device__ static inline slc_wide
 slc_patched_number(const struct slc_patched_group &group, uint32_t size, uint32_t i)
 {

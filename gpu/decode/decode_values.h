@@ -2,15 +2,15 @@
  * The values of a tile in any stored form (docs/FORMAT.md, section 7.1), as f64 or f32. Device
  * code.
  *
- * A stored value must be finite and not zero, which is checked before it is rounded to f32. Others
- * become zeros.
+ * A stored value must be finite and not zero; this is checked before the value is rounded to f32.
+ * Invalid values become zeros.
  */
 #ifndef SLC_GPU_DECODE_VALUES_H
 #define SLC_GPU_DECODE_VALUES_H
 
 #include "gpu/decode/decode_patched.h"
 
-/* Magnitudes of form `integer`: every integer up to 2^53 is a double. */
+/* Largest magnitude in the form `integer`: f64 represents every integer up to 2^53. */
 #define SLC_INTEGER_MAX (INT64_C(1) << 53)
 
 /* Infinity or NaN minus itself is NaN, which is unequal to everything. */
@@ -19,7 +19,8 @@ template <typename Stored> __device__ static inline bool slc_value_is_sound(Stor
     return value != 0 && value - value == 0; // NOLINT(misc-redundant-expression): see above
 }
 
-/* The lane's values from stored ones; returns a fault if an existing one is invalid. */
+/* Converts the warp lane's stored values. Returns a fault if one of them belongs to an existing
+ * nonzero and is invalid. */
 template <typename Stored, typename T>
 __device__ static inline unsigned slc_values_check(const struct slc_group_place &place,
                                                    const Stored stored[SLC_LANE_NNZ],
@@ -36,7 +37,7 @@ __device__ static inline unsigned slc_values_check(const struct slc_group_place 
     return sound ? SLC_GPU_SOUND : SLC_GPU_FAULT_VALUE;
 }
 
-/* Values stored consecutively. */
+/* Reads values that are stored consecutively. */
 template <typename Stored, typename T>
 __device__ static inline unsigned slc_values_plain(const struct slc_gpu_tile *tile,
                                                    const struct slc_group_place &place,
@@ -52,7 +53,7 @@ __device__ static inline unsigned slc_values_plain(const struct slc_gpu_tile *ti
     return slc_values_check(place, stored, values);
 }
 
-/* Values in byte planes; Word is the unsigned integer of their width. */
+/* Reads values from byte planes. Word: unsigned integer of the width of a value. */
 template <typename Word, typename Stored, typename T>
 __device__ static inline unsigned slc_values_planes(const struct slc_gpu_tile *tile,
                                                     const struct slc_group_place &place,
@@ -88,7 +89,7 @@ __device__ static inline unsigned slc_values_dictionary(const struct slc_gpu_til
     return slc_values_check(place, stored, values);
 }
 
-/* Integer must hold all sums of `low` and the bits stored above it. */
+/* Integer must be wide enough for the sum of `low` and the bits stored above `low`. */
 template <typename Word, typename Integer, typename T>
 __device__ static inline unsigned slc_values_integers(const struct slc_patched_group &group,
                                                       const struct slc_group_place &place,
@@ -115,7 +116,7 @@ __device__ static inline unsigned slc_values_integers(const struct slc_patched_g
     return sound ? SLC_GPU_SOUND : SLC_GPU_FAULT_VALUE;
 }
 
-/* Sums of a low number and this many bits above it are below 2^31. */
+/* With at most this many bits, the sum of the lowest integer and a stored number is below 2^31. */
 enum { SLC_SMALL_INTEGER_BITS = 30 };
 
 template <typename T>
@@ -136,7 +137,8 @@ __device__ static inline unsigned slc_values_integer_group(const struct slc_gpu_
     return slc_values_integers<uint64_t, int64_t>(group, place, low, scratch, values);
 }
 
-/* The lane's values of a group. `cursor` is that of the tile's integers, if it has any. */
+/* Reads the warp lane's values of a group. `cursor`: position in the tile's integers, if the tile
+ * has any. */
 template <typename T>
 __device__ static inline unsigned slc_values_read(const struct slc_gpu_tile *tile,
                                                   const struct slc_group_place &place,

@@ -1,16 +1,17 @@
 /*
- * Expands LZ4 sections on the device, following the public description of the block format:
- * sequences of a token (lengths of literals and of a match, 4 bits each, where 15 means that
- * further bytes follow, of which the last is below 255), literals, a distance of two bytes, and the
- * rest of the match length. The last sequence ends with its literals.
+ * Expands LZ4 sections on the device, following the public description of the block format: a
+ * section is a series of sequences. A sequence has a token, the rest of the literal length,
+ * literals, a distance of two bytes, and the rest of the match length. The token has 4 bits for
+ * each of the two lengths; 15 means that further bytes of the length follow, the last of which is
+ * below 255. The last sequence ends with its literals.
  *
- * A warp expands a section: its lanes read tokens and lengths in lockstep, and copy in parallel. A
- * match that overlaps itself repeats its first `distance` bytes, which exist before it begins, so
- * no lane waits for another within it. Nothing outside the section and its destination is read or
- * written, for any input bytes.
+ * One warp expands a section: all warp lanes read the same tokens and lengths, and then copy in
+ * parallel. A match that overlaps itself repeats its first `distance` bytes, which have been
+ * written before the match begins, so no warp lane waits for another within a match. Nothing
+ * outside the section and its destination is read or written, for any input bytes.
  *
- * Cost: two dependent loads per sequence, so long sequences matter; sections of many tiles hide one
- * another's latency.
+ * Cost: two dependent loads per sequence, so long sequences expand faster. Expanding the sections
+ * of many tiles at a time hides the latency of the loads.
  */
 #include "gpu/decode/expand.h"
 
@@ -18,12 +19,13 @@
 #include "gpu/decode/decode_bits.h"
 
 enum {
-    LENGTH_MORE = 15,  /* of four bits: more bytes of the length follow */
-    BYTE_MORE = 255,   /* of such a byte: another one follows */
-    MATCH_MIN = 4,     /* bytes: base of a match's length */
-    LAST_LITERALS = 5, /* least number of literals at the end of a section with matches */
-    LAST_MATCH = 12,   /* least distance in bytes from the last match's start to the end */
-    COPY_WORDS = 64,   /* least bytes for which copying by words pays off */
+    LENGTH_MORE = 15,  /* value of the four bits: more bytes of the length follow */
+    BYTE_MORE = 255,   /* value of such a byte: another one follows */
+    MATCH_MIN = 4,     /* bytes of the shortest match; stored lengths count from it */
+    LAST_LITERALS = 5, /* a section with matches ends with at least this number of literals */
+    LAST_MATCH = 12,   /* the last match begins at least this number of bytes before the end */
+    /* from this number of bytes on, copying words is faster than copying bytes */
+    COPY_WORDS = 64,
     WORD = 4
 };
 
@@ -35,13 +37,13 @@ struct section {
     uint32_t lane;
 };
 
-/* Bytes before the next word. */
+/* Number of bytes before the next word boundary. */
 __device__ static uint32_t bytes_to_word(const uint8_t *bytes)
 {
     return (uint32_t)(-reinterpret_cast<uintptr_t>(bytes) % WORD);
 }
 
-/* Copies bytes between disjoint ranges; loads up to a word past the source. */
+/* Copies bytes between disjoint ranges. Loads at most one word past the source. */
 __device__ static void copy_apart(uint8_t *to, const uint8_t *from, uint32_t count, uint32_t lane)
 {
     const uint32_t head = count < COPY_WORDS ? count : bytes_to_word(to);
@@ -61,7 +63,7 @@ __device__ static void copy_apart(uint8_t *to, const uint8_t *from, uint32_t cou
     }
 }
 
-/* Repeats the `distance` bytes before `to`, of which a word holds a whole number of periods. */
+/* Repeats the `distance` bytes before `to`. Needs: a word is a multiple of `distance` bytes. */
 __device__ static void fill_words(uint8_t *to, uint32_t distance, uint32_t count, uint32_t lane)
 {
     const uint32_t head = bytes_to_word(to), words = (count - head) / WORD;
@@ -82,7 +84,7 @@ __device__ static void fill_words(uint8_t *to, uint32_t distance, uint32_t count
     }
 }
 
-/* Copies a match. Everything that it reads was written before the last synchronization. */
+/* Copies a match. All bytes that it reads were written before the last synchronization. */
 __device__ static void copy_match(uint8_t *to, uint32_t distance, uint32_t count, uint32_t lane)
 {
     const uint8_t *from = to - distance;
@@ -103,8 +105,8 @@ __device__ static void copy_match(uint8_t *to, uint32_t distance, uint32_t count
     }
 }
 
-/* Reads the rest of a length of which four bits are known. Returns false if its bytes end, or if it
- * is too large. */
+/* Reads the rest of a length whose four bits in the token are known. Returns false if the section
+ * ends before the length, or if the length is too large. */
 __device__ static bool read_length(struct section *section, uint32_t *length)
 {
     uint32_t byte = BYTE_MORE;
@@ -151,14 +153,14 @@ __device__ static bool copy_next_match(struct section *section, uint32_t length)
     if (length > section->out_bytes - section->made - LAST_LITERALS) {
         return false;
     }
-    /* Make all writes visible to all lanes. */
+    /* Make all writes visible to all warp lanes. */
     SLC_PLANT(expand_unsynced, __syncwarp());
     copy_match(section->out + section->made, distance, length, section->lane);
     section->made += length;
     return true;
 }
 
-/* Returns false if the bytes are not a section that expands to the stated size. */
+/* Returns false if the section does not expand to the stated size. */
 __device__ static bool expand(struct section *section)
 {
     while (section->at < section->in_bytes) {
@@ -183,7 +185,7 @@ __global__ static void __launch_bounds__(SLC_WARP)
 {
     const struct slc_gpu_tile *tile = &tiles[blockIdx.x];
     const struct slc_encoded_lz4 *lz4 = &tile->tile.lz4;
-    /* Only this kernel writes the device's memory while it runs. */
+    /* No other kernel writes this memory while this one runs. */
     struct section section = {tile->block + lz4->at,
                               const_cast<uint8_t *>(tile->expanded) + lz4->expanded_at,
                               lz4->bytes,

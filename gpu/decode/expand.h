@@ -1,13 +1,13 @@
-/* Expanding LZ4 sections of blocks on the device. Private to gpu/. */
+/* Expands LZ4 sections of blocks on the device. Private to gpu/. */
 #ifndef SLC_GPU_EXPAND_H
 #define SLC_GPU_EXPAND_H
 
 #include "gpu/cuda/batch.h"
 
 /*
- * Expands the compressed section of each of these tiles, if it has one, into its block's expanded
- * bytes. Both arrays are in the device's memory. A section that does not expand to its stated size
- * sets *fault.
+ * Expands the compressed section of each tile that has one to the expanded bytes of the tile's
+ * block. `tiles` and `fault` are in device memory. A section that does not expand to its stated
+ * size sets *fault.
  */
 cudaError_t slc_gpu_expand(const struct slc_gpu_tile *tiles,
                            uint32_t tile_count,

@@ -1,6 +1,6 @@
 /*
- * A piece of memory that is divided into consecutive parts: once to measure it, and again at its
- * address. Private to gpu/.
+ * A piece of memory that is divided into consecutive parts. The same code runs twice: first to
+ * measure the piece, then to place the parts at its address. Private to gpu/.
  */
 #ifndef SLC_GPU_PIECE_H
 #define SLC_GPU_PIECE_H
@@ -12,25 +12,27 @@
 #include <stdint.h>
 
 enum {
-    /* Parts begin at multiples of this: whole lines of every cache, as gpu/dense/dense.h needs. */
+    /* Parts begin at multiples of this number of bytes: whole lines of every cache, as
+     * gpu/dense/dense.h needs. */
     SLC_GPU_PART_ALIGN = 256,
-    /* At least this number of unused bytes follow a part of the device's memory: tests check that
-     * nothing writes there. */
+    /* At least this number of unused bytes follows each part of device memory; tests check that no
+     * kernel writes to them. */
     SLC_GPU_GAP_BYTES = 32
 };
 
-/* Called for the memory between two parts of a piece (gpu/cuda/cuda.h: slc_memory_gap). */
+/* Called with the unused memory between two parts of a piece (gpu/cuda/cuda.h: slc_memory_gap). */
 typedef void (*slc_gpu_gap)(const void *memory, size_t bytes);
 
 struct slc_gpu_piece {
-    uintptr_t begin; /* 0: only measured */
+    uintptr_t begin; /* address of the piece; 0: the piece is only measured */
     uint64_t used;
     uint64_t gap_bytes;
     slc_gpu_gap gap; /* NULL: no callback */
     bool overflow;
 };
 
-/* A part of `count` elements of `element_bytes`; NULL for none, and on overflow. */
+/* Returns the next part, of `count` elements of `element_bytes`; NULL if `count` is 0, and on
+ * overflow. */
 static inline void *
 slc_gpu_part(struct slc_gpu_piece *piece, uint64_t count, uint64_t element_bytes)
 {

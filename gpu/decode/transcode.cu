@@ -1,4 +1,4 @@
-/* Transcoding of tiles. */
+/* Transcodes tiles for repeated reading. */
 #include "gpu/decode/transcode.h"
 
 #include "gpu/cuda/staged_copy.h"
@@ -8,8 +8,8 @@ extern "C" {
 #include "base/memory/memory.h"
 }
 
-/* Each warp decodes a run to shared memory and writes its part of the words of each mode. A run has
- * a whole number of words, 16 per bit, so no word belongs to two runs. */
+/* Each warp decodes a run to shared memory and then writes the run's words of each mode. A run of
+ * 512 nonzeros fills 16 words per bit of an offset, so no word belongs to two runs. */
 __global__ static void __launch_bounds__(SLC_WARP)
     transcode_kernel(const struct slc_gpu_tile *tiles,
                      const struct slc_gpu_transcoded *made,
@@ -53,7 +53,7 @@ __global__ static void __launch_bounds__(SLC_WARP)
     }
 }
 
-/* Words of a mode and a spare one: reads load two words, even for numbers without bits. */
+/* Words of a mode plus a spare word, because reads load two words even for numbers of 0 bits. */
 static uint64_t word_count(uint32_t nnz, uint32_t bits)
 {
     const uint64_t words = ((uint64_t)nnz * bits + 31) / 32;
@@ -66,7 +66,8 @@ static uint32_t bits_of(uint32_t extent)
     return extent == 0 ? 0 : 32 - (uint32_t)__builtin_clz(extent);
 }
 
-/* Describes a tile whose part of the memory begins at `at`. Returns the start of the next one. */
+/* Describes a tile whose memory begins at `at`. Returns where the memory of the next tile
+ * begins. */
 static uint64_t lay_out(const struct slc_encoded_tile *tile,
                         unsigned order,
                         unsigned char *memory,
@@ -83,7 +84,7 @@ static uint64_t lay_out(const struct slc_encoded_tile *tile,
     return (at + 15) / 16 * 16;
 }
 
-/* Allocates memory for all tiles, and describes the position of each. */
+/* Allocates memory for all tiles and fills in their descriptions. */
 static cudaError_t allocate_tiles(const struct slc_gpu_tile *tiles,
                                   unsigned order,
                                   struct slc_gpu_transcoded *described,

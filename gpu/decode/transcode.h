@@ -1,17 +1,19 @@
 /*
- * Tiles transcoded once for kernels that read them repeatedly: offsets of each mode in as many bits
- * as the tile's extent has, consecutively, and values in f64. A nonzero is found by its number,
- * without keys or sums over earlier nonzeros. Device code, included by kernels.
+ * Tiles transcoded once for kernels that read them repeatedly. The offsets of each mode are stored
+ * consecutively, each in the number of bits of the tile's extent; values are stored as f64. A
+ * kernel locates a nonzero by its ordinal, without decoding keys or summing over earlier nonzeros.
+ * Device code, included by kernels.
  *
- * Larger than the encoded tile (8 bytes and the sum of the extents' bits per nonzero), so it is
- * meant for resident blocks if the device has enough memory.
+ * A transcoded tile is larger than the encoded tile: per nonzero it needs 8 bytes plus the bits of
+ * the extents of all modes. It is meant for resident blocks on a device with enough memory.
  */
 #ifndef SLC_GPU_TRANSCODE_H
 #define SLC_GPU_TRANSCODE_H
 
 #include "gpu/cuda/batch.h"
 
-/* A transcoded tile. Each mode has one spare word, so that a read of two words never leaves it. */
+/* A transcoded tile. Each mode has one spare word, so that reading two words never goes past its
+ * end. */
 struct slc_gpu_transcoded {
     const double *values;
     const uint32_t *words[SLC_MAX_ORDER];
@@ -20,7 +22,7 @@ struct slc_gpu_transcoded {
 
 #if defined(SLC_EMULATED) || defined(__CUDACC__)
 
-/* The bits [at, at + bits) of a string of words; bits up to 32. */
+/* Returns bits [at, at + bits) of a string of words; `bits` is at most 32. */
 __device__ static inline uint32_t
 slc_transcoded_number(const uint32_t *words, uint32_t at, uint32_t bits)
 {
@@ -30,8 +32,8 @@ slc_transcoded_number(const uint32_t *words, uint32_t at, uint32_t bits)
     return (uint32_t)(both >> at % 32) & (bits == 32 ? ~0U : (1U << bits) - 1);
 }
 
-/* Loads nonzeros [first, first + count) of a tile into offsets[n * stride ..] and values. Called by
- * a thread block of `threads`. */
+/* Loads nonzeros [first, first + count) of a tile into offsets[n * stride ..] for each mode n, and
+ * into values. Called by all `threads` threads of a thread block. */
 __device__ static inline void slc_transcoded_read(const struct slc_gpu_transcoded *tile,
                                                   unsigned order,
                                                   uint32_t first,
@@ -58,19 +60,19 @@ __device__ static inline void slc_transcoded_read(const struct slc_gpu_transcode
 
 #endif
 
-/* Tiles in this form, in the device's memory. */
+/* Transcoded tiles in device memory. */
 struct slc_gpu_transcoded_tiles {
     struct slc_gpu_transcoded *tiles;
     uint32_t count;
-    uint64_t bytes; /* of all of it */
+    uint64_t bytes; /* size of `memory` */
     void *memory;
 };
 
 /*
- * Transcodes `count` tiles of a layout; everything is in the device's memory. Contradictions of a
- * tile's description set *fault, as in computing. Needs: *made all-zero. Owns: release with
- * slc_gpu_transcoded_destroy, also after an error. Waits for the stream. Errors:
- * cudaErrorMemoryAllocation, also for the host's memory.
+ * Transcodes `count` tiles of a layout. `tiles`, `layout` and `fault` are in device memory. Bytes
+ * that contradict a tile's description set *fault, as in an MTTKRP. Waits for the stream. Needs:
+ * *made is all-zero. Owns: release with slc_gpu_transcoded_destroy, also after an error. Errors:
+ * cudaErrorMemoryAllocation, also if host memory is short.
  */
 cudaError_t slc_gpu_transcode(const struct slc_gpu_tile *tiles,
                               uint32_t count,

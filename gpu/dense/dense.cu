@@ -1,4 +1,4 @@
-/* Dense algebra on the device: packing solvers for kernels, scaling. */
+/* Dense algebra on the device: packs solvers for kernels, and scales columns. */
 #include "gpu/dense/dense.h"
 
 #include "gpu/dense/dense_groups.h"
@@ -32,7 +32,8 @@ void slc_gpu_solver_pack(const struct slc_solver *solver, double *packed)
 
 enum {
     SCALE_THREADS = 256,
-    /* Several waves of the largest devices; each block then processes rows with a stride. */
+    /* Several times the blocks that the largest devices run at once. With more rows, each block
+     * processes rows with a stride. */
     SCALE_BLOCKS_MAX = 8192
 };
 

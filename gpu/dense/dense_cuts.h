@@ -1,6 +1,6 @@
 /*
- * How dense algebra cuts rows and results into parts, and the scratch of these parts: used by
- * kernel launches, and by the measurement of memory in every build. Private to gpu/.
+ * How dense algebra cuts rows and results into parts, and how much scratch the parts need. Used by
+ * kernel launches and, in every build, to compute how much memory a device needs. Private to gpu/.
  */
 #ifndef SLC_GPU_DENSE_CUTS_H
 #define SLC_GPU_DENSE_CUTS_H
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Rows in groups, each a whole number of units but the last. */
+/* Rows cut into groups. Every group but the last has a whole number of units. */
 struct slc_gpu_row_cut {
     uint64_t rows, group_rows;
     uint32_t groups;
@@ -29,19 +29,21 @@ slc_gpu_row_cut(uint64_t rows, uint64_t unit_rows, uint32_t groups_max)
     return cut;
 }
 
-/* Upper bound of the groups of a cut of up to `rows` rows. */
+/* The largest number of groups that a cut of up to `rows` rows can have. */
 static inline uint64_t slc_gpu_groups_most(uint64_t rows, uint64_t unit_rows, uint32_t groups_max)
 {
     return slc_min_u64(slc_div_up_u64(rows, unit_rows), groups_max);
 }
 
-/* Columns of a packed solver: blocks of eight are solved together (dense_update.cu). */
+/* Columns of a packed solver: the rank rounded up to a multiple of eight, because eight columns are
+ * solved together (dense_update.cu). */
 static inline uint32_t slc_gpu_solver_width(uint32_t rank)
 {
     return (rank + 7) / 8 * 8;
 }
 
-/* Bytes of a packed solver: two matrices of the rank rounded up to 8, and their diagonals. */
+/* Bytes of a packed solver: two square matrices of slc_gpu_solver_width(rank) columns, and their
+ * diagonals. */
 static inline uint64_t slc_gpu_solver_bytes(uint32_t rank)
 {
     const uint64_t width = slc_gpu_solver_width(rank);
@@ -54,25 +56,27 @@ static inline uint64_t slc_gpu_solver_bytes(uint32_t rank)
 enum {
     SLC_UPDATE_LANE_ROWS = 2,
     SLC_UPDATE_PANEL_ROWS = SLC_UPDATE_LANE_ROWS * SLC_WARP,
-    /* Panels up to this width are in shared memory: 33 KiB, which fits six times in a
-     * multiprocessor. */
+    /* Panels up to this width are in shared memory. The widest needs 33 KiB, so a multiprocessor
+     * holds six of them. */
     SLC_UPDATE_SHARED_WIDTH = 64,
     /*
-     * From a panel's column to the next: lanes that access columns of one row use different banks.
+     * Elements from one column of a panel to the next. It is odd, so that warp lanes that access
+     * different columns of one row use different banks.
      */
     SLC_UPDATE_PANEL_PITCH = SLC_UPDATE_PANEL_ROWS + 1,
-    /* Several times the warps that the largest devices run, so that the last warps end at about the
-     * same time. */
+    /* Several times the warps that the largest devices run at once, so that the last warps end at
+     * about the same time. */
     SLC_UPDATE_GROUPS_MAX = 8192,
     SLC_UPDATE_GROUPS_LEAST = 256,
-    /* Columns of all groups: 8 MiB up to rank 2048. */
+    /* Elements of the column results of all groups: 8 MiB up to rank 2048. */
     SLC_UPDATE_COLUMN_ELEMENTS = 1 << 20,
-    /* Panels in scratch: 128 MiB, and 8 for each multiprocessor of the largest devices. */
+    /* Limits of the panels in scratch: 128 MiB in total, and 8 panels per multiprocessor of the
+     * largest devices. */
     SLC_UPDATE_PANEL_ELEMENTS = 1 << 24,
     SLC_UPDATE_PANELS_MAX = 1024
 };
 
-/* Columns of a group: one per lane if several lanes share a column. */
+/* Column results of a group: one per warp lane if several warp lanes share a column. */
 SLC_HOST_DEVICE static inline uint32_t slc_gpu_update_columns(uint32_t rank)
 {
     return rank < SLC_WARP ? (uint32_t)SLC_WARP : rank;
@@ -86,7 +90,7 @@ static inline uint32_t slc_gpu_update_groups_max(uint32_t rank)
         SLC_UPDATE_GROUPS_MAX);
 }
 
-/* Panels in scratch, for up to `rows` rows. */
+/* The most panels in scratch that an update of up to `rows` rows uses. */
 static inline uint64_t slc_gpu_update_panels_most(uint64_t rows, uint32_t rank)
 {
     const uint32_t width = slc_gpu_solver_width(rank);
@@ -117,19 +121,23 @@ enum {
     SLC_GRAM_SQUARE = 4,
     SLC_GRAM_SQUARE_ELEMENTS = SLC_GRAM_SQUARE * SLC_GRAM_SQUARE,
     SLC_GRAM_STRIP = 64,
-    /* Of a strip, in shared memory at a time: 16 KiB, plus 16 KiB of another strip. */
+    /* Elements of a strip that are in shared memory at a time: 16 KiB, plus 16 KiB of another
+     * strip. */
     SLC_GRAM_STAGE_ELEMENTS = 2048,
-    /* The rows of a group are a multiple of this: a stage of the lowest ranks. */
+    /* The rows of a group are a multiple of this number, which is the rows of a stage at the lowest
+     * ranks. */
     SLC_GRAM_GROUP_UNIT = SLC_GRAM_STAGE_ELEMENTS / SLC_GRAM_SQUARE,
-    /* Groups times tiles: two per block that the largest devices run at a time. */
+    /* Upper bound of groups times tiles: twice the thread blocks that the largest devices run at a
+     * time. */
     SLC_GRAM_PIECES_MAX = 1024
 };
 
-/* How the result is cut. */
+/* How a Gram matrix is cut. */
 struct slc_gpu_gram_tiles {
-    uint32_t width; /* of a strip: the rank rounded up to squares, at most SLC_GRAM_STRIP */
+    /* columns of a strip: the rank rounded up to whole squares, at most SLC_GRAM_STRIP */
+    uint32_t width;
     uint32_t strips, count;
-    uint32_t elements; /* of a tile, square by square */
+    uint32_t elements; /* elements of a tile, stored square by square */
 };
 
 static inline struct slc_gpu_gram_tiles slc_gpu_gram_tiles(uint32_t rank)
@@ -163,8 +171,8 @@ static inline uint64_t slc_gpu_gram_scratch_bytes(uint64_t rows, uint32_t rank)
            tiles.count * tiles.elements * sizeof(double);
 }
 
-/* Scratch of all operations on matrices of `rank` columns and up to `rows` rows; it must be aligned
- * to 256 bytes. */
+/* Bytes of scratch that suffice for all operations on matrices of `rank` columns and up to `rows`
+ * rows. The scratch must be aligned to 256 bytes. */
 static inline uint64_t slc_gpu_dense_scratch_bytes(uint64_t rows, uint32_t rank)
 {
     return slc_max_u64(slc_gpu_update_scratch_bytes(rows, rank),

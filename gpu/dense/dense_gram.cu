@@ -1,12 +1,12 @@
 /*
  * Gram matrices: A^T A in f64.
  *
- * The columns are cut into strips of 64, the upper triangle of the result into tiles of a strip by
- * a strip, and a tile into squares of 4 x 4, each in the registers of a thread. Tiles on the
- * diagonal skip the squares below it. If a block has threads for several times a tile's squares,
- * slices of threads alternate over the rows. A block computes one tile over one group of rows,
- * which it loads into shared memory stage by stage, in f64. Another kernel adds groups in their
- * order.
+ * The columns of A are cut into strips of 64. The upper triangle of the result is cut into tiles of
+ * one strip by one strip, and each tile into squares of 4 x 4, each in the registers of a thread.
+ * Tiles on the diagonal skip the squares below the diagonal. A block computes one tile over one
+ * group of rows, which it loads into shared memory stage by stage, as f64. If the block has several
+ * times as many threads as the tile has squares, the rows are divided among slices of threads.
+ * Another kernel adds the results of the groups in order.
  */
 #include "gpu/dense/dense.h"
 
@@ -25,10 +25,11 @@ struct gram_job {
     uint32_t cols, pitch;
     struct slc_gpu_gram_tiles tiles;
     struct slc_gpu_row_cut cut;
-    double *partial; /* of a group: its tiles */
+    double *partial; /* per group: its tiles */
 };
 
-/* The pair with number `pair` of the upper triangle of `side` by `side`, counted row by row. */
+/* Row and column of element number `pair` of the upper triangle of a `side` by `side` matrix,
+ * counted row by row. */
 __device__ static inline void
 find_pair(uint32_t pair, uint32_t side, uint32_t *first, uint32_t *second)
 {
@@ -41,7 +42,7 @@ find_pair(uint32_t pair, uint32_t side, uint32_t *first, uint32_t *second)
     *second = row + pair;
 }
 
-/* A tile: its strips and its squares. */
+/* The strips and squares of a tile. */
 struct tile {
     uint32_t left, right; /* strips */
     uint32_t squares;
@@ -58,7 +59,7 @@ __device__ static inline struct tile find_tile(const struct slc_gpu_gram_tiles *
     return tile;
 }
 
-/* The position of square `square` in a tile, in squares. */
+/* The position of square number `square` in a tile, in squares. */
 __device__ static inline void find_square(const struct slc_gpu_gram_tiles *tiles,
                                           const struct tile *tile,
                                           uint32_t square,
@@ -75,8 +76,8 @@ __device__ static inline void find_square(const struct slc_gpu_gram_tiles *tiles
 
 /* ---- stages */
 
-/* Loads `rows` rows of a strip. The left halves of a row's squares come before the right ones:
- * threads that read neighbouring squares then use all banks. */
+/* Loads `rows` rows of a strip. In shared memory, the left halves of all squares of a row come
+ * before the right halves, so that threads that read neighbouring squares use all banks. */
 template <typename T>
 __device__ static inline void load_stage(const struct gram_job *job,
                                          const T *data,
@@ -112,7 +113,7 @@ __device__ static inline void load_stage(const struct gram_job *job,
     }
 }
 
-/* Loads a row's four numbers of a square. */
+/* Loads the four numbers of one row of a square. */
 __device__ static inline void
 load_four(const double *row, uint32_t width, double (&to)[SLC_GRAM_SQUARE])
 {

@@ -8,15 +8,16 @@
 #include "gpu/dense/dense.h"
 
 /*
- * Lanes of a warp that share a row of `cols` columns; the warp's other lanes process the next rows.
+ * Number of warp lanes that share a row of `cols` columns; the other warp lanes process the next
+ * rows.
  */
 __host__ __device__ static inline unsigned slc_lanes_of_row(uint32_t cols)
 {
     return cols <= 8 ? 8 : cols <= 16 ? 16 : SLC_WARP;
 }
 
-/* Results of many groups are reduced by 8 warps, 32 results at a time, each warp an eighth of the
- * groups: a single thread would wait for thousands of dependent additions. */
+/* Eight warps reduce the results of many groups, 32 results at a time; each warp reduces an eighth
+ * of the groups. A single thread would need thousands of dependent additions. */
 enum { SLC_GROUP_SLICES = 8, SLC_GROUP_THREADS_MAX = SLC_GROUP_SLICES * SLC_WARP };
 static inline unsigned slc_group_threads(uint32_t count)
 {
@@ -24,10 +25,10 @@ static inline unsigned slc_group_threads(uint32_t count)
 }
 
 /*
- * The sum, or the largest, of from[g * stride] over all g below `count`, in an order determined by
- * `count` alone. Called by all threads of a block of slc_group_threads(count), each lane of a warp
- * with its own `from`, the same in all warps; the result is that of warp 0. Needs an f64 of shared
- * memory per thread.
+ * Returns the sum, or the largest, of from[g * stride] over all g below `count`, in an order
+ * determined by `count` alone. Called by all threads of a block of slc_group_threads(count). Each
+ * warp lane has its own `from`, which is the same in all warps. Only the results in warp 0 are
+ * valid. Needs: one f64 of shared memory per thread.
  */
 __device__ static inline double
 slc_reduce_groups(const double *from, uint64_t stride, uint32_t count, bool largest)

@@ -1,16 +1,17 @@
 /*
- * The update of a factor: X = M D V^-1 E row by row, with the columns' largest magnitudes and inner
- * products.
+ * Updates a factor: X = M D V^-1 E, row by row. Also computes the largest magnitude and the inner
+ * product of each column.
  *
- * A warp processes a group of rows, a panel of 64 at a time, in f64 and column by column in shared
- * memory, or in scratch if the rank is too high. Each lane then solves two rows independently, 8
- * columns at a time: first the product of the previous columns and a strip of the triangle, which
- * is the same for all lanes and stays in the first-level cache, then the 8 columns among
- * themselves. The lanes of a warp load and store rows together; in between they do not communicate.
- * Two rows per lane, because with one, loads of the triangle are the limit.
+ * A warp processes a group of rows, one panel of 64 rows at a time. The panel is stored column by
+ * column as f64, in shared memory, or in scratch if the rank is too high. Each warp lane solves two
+ * rows independently, 8 columns at a time: it first multiplies the previous columns by a strip of
+ * the triangle, and then solves the 8 columns among themselves. The strip is the same for all warp
+ * lanes and stays in the first-level cache. Warp lanes load and store rows together; in between
+ * they do not communicate. With one row per warp lane instead of two, loads of the triangle would
+ * be the limit.
  *
- * If V is singular, X = M F is a product: half of the panel holds rows, the other half their
- * results.
+ * If V is singular, the update is a product, X = M F: half of the panel holds rows, the other half
+ * the resulting rows.
  */
 #include "gpu/dense/dense.h"
 
@@ -18,7 +19,8 @@
 
 enum {
     BLOCK_COLUMNS = 8,
-    /* Loads in flight per lane: 12 warps of 8 * 256 bytes hide the memory's latency. */
+    /* Loads in flight per warp lane: 12 warps with 8 * 256 bytes each hide the latency of
+     * memory. */
     LOADS = 8,
     /* Limit of a grid's third dimension (CUDA). */
     GRID_DEPTH_MAX = 65535
@@ -32,14 +34,14 @@ struct update_job {
     uint32_t mttkrp_pitch, factor_pitch;
     const struct slc_row_span *units; /* NULL: all rows are one unit */
     uint32_t unit_count;
-    struct slc_gpu_row_cut cut; /* of the longest unit; shorter ones have fewer groups */
-    double *largest, *inner;    /* per group: slc_gpu_update_columns each */
-    double *panels;             /* NULL: in shared memory */
+    struct slc_gpu_row_cut cut; /* cut of the longest unit; shorter units have fewer groups */
+    double *largest, *inner;    /* per group: slc_gpu_update_columns(rank) elements each */
+    double *panels;             /* NULL: panels are in shared memory */
 };
 
 /* ---- a panel */
 
-/* Loads rows [row, row + valid) as f64 by columns; zeros in further rows and columns. */
+/* Loads rows [row, row + valid) as f64, column by column. Sets further rows and columns to zero. */
 __device__ static inline void load_panel(const struct update_job *job,
                                          const double *mttkrp,
                                          uint64_t row,
@@ -66,8 +68,8 @@ __device__ static inline void load_panel(const struct update_job *job,
     }
 }
 
-/* Stores solved rows rounded to their type, and adds them to the columns. `solved`: their start in
- * the panel; `first`: the first panel of the group. */
+/* Stores solved rows, rounded to the type of the factor, and adds them to the column results.
+ * `solved`: where they begin in the panel; `first`: true for the first panel of the group. */
 template <typename X>
 __device__ static inline void store_panel(const struct update_job *job,
                                           const double *mttkrp,
@@ -114,8 +116,8 @@ __device__ static inline void store_panel(const struct update_job *job,
 
 /* ---- solving */
 
-/* sums[j][i] += sum over k < count of w(k, j) * matrix(k, i), where row j of a lane is 32 after its
- * row j - 1. */
+/* sums[j][i] += sum over k < count of w(k, j) * matrix(k, i). Row j of a warp lane is 32 rows after
+ * its row j - 1. */
 template <int rows>
 __device__ static inline void gather(const double *w,
                                      const double *matrix,
@@ -143,8 +145,9 @@ __device__ static inline void gather(const double *w,
     }
 }
 
-/* Solves the columns of a lane's rows from first to last (`down`) or from last to first: each
- * becomes the difference to its sum, divided by its diagonal. */
+/* Solves the columns of a warp lane's rows from first to last (`down`) or from last to first. Each
+ * column becomes its value minus the sum of its products with the solved columns, divided by the
+ * diagonal element. */
 template <bool down>
 __device__ static inline void
 substitute(double *w, const double *matrix, const double *inverse, uint32_t width)
@@ -176,7 +179,7 @@ substitute(double *w, const double *matrix, const double *inverse, uint32_t widt
     }
 }
 
-/* The products of a lane's row, stored 32 rows after it. */
+/* Multiplies a warp lane's row by the matrix and stores the product 32 rows after that row. */
 __device__ static inline void multiply(double *w, const double *matrix, uint32_t width)
 {
     for (uint32_t column = 0; column < width; column += BLOCK_COLUMNS) {
@@ -196,7 +199,7 @@ __device__ static inline struct slc_row_span unit_rows(const struct update_job *
     return job->units == nullptr ? all : job->units[unit];
 }
 
-/* A block is a warp. */
+/* A thread block consists of one warp. */
 template <typename X>
 __global__ static void __launch_bounds__(SLC_WARP)
     update_groups(struct update_job job, const double *mttkrp, X *factor)
@@ -233,8 +236,8 @@ __global__ static void __launch_bounds__(SLC_WARP)
     }
 }
 
-/* Reduces the columns of the groups of a unit; if several lanes share a column, each of the
- * `shares` counts as a group. */
+/* Reduces the column results of the groups of each unit. If several warp lanes share a column, each
+ * of the `shares` results of a group counts as a group. */
 __global__ static void __launch_bounds__(SLC_GROUP_THREADS_MAX)
     reduce_columns(struct update_job job, uint32_t shares, double *columns)
 {
@@ -274,7 +277,7 @@ static cudaError_t launch_groups(const struct update_job *job,
                       static_cast<const double *>(mttkrp), static_cast<X *>(factor));
 }
 
-/* Members common to all groups. */
+/* Returns a job with the members that do not depend on units or scratch. */
 static struct update_job job_of(const struct slc_gpu_solver *solver,
                                 const struct slc_gpu_matrix *mttkrp,
                                 const struct slc_gpu_matrix *factor)
@@ -295,7 +298,7 @@ static struct update_job job_of(const struct slc_gpu_solver *solver,
     return job;
 }
 
-/* Solves the units of a job, and reduces their columns. */
+/* Solves the units of a job and reduces their column results. */
 static cudaError_t run_update(struct update_job *job,
                               enum slc_value_type precision,
                               const struct slc_gpu_matrix *mttkrp,
@@ -362,7 +365,8 @@ cudaError_t slc_gpu_dense_update_units(const struct slc_gpu_solver *solver,
 
     job.cut = slc_gpu_row_cut(slc_min_u64(units->rows_most, mttkrp->rows), SLC_UPDATE_PANEL_ROWS,
                               slc_gpu_update_groups_max(rank));
-    /* As many units at a time as scratch has groups for: enough of them to fill the device. */
+    /* The number of units whose groups fit in scratch at a time; they suffice to fill the
+     * device. */
     step = job.cut.groups > 0 ? (uint32_t)(groups / job.cut.groups) : units->count;
     for (uint32_t first = 0; first < units->count && error == cudaSuccess; first += step) {
         job.units = units->rows + first;

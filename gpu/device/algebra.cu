@@ -20,8 +20,8 @@ static enum slc_status enter(const struct slc_gpu *gpu, unsigned mode, struct sl
     return SLC_OK;
 }
 
-/* Copies from the registered buffer for small matrices, which must stay unchanged until the stream
- * has been awaited. */
+/* Copies to the device from the registered buffer for small matrices. The buffer must stay
+ * unchanged until the host has waited for the stream. */
 static enum slc_status
 send_doubles(struct slc_gpu *gpu, double *to, uint64_t bytes, struct slc_error *err)
 {
@@ -32,7 +32,7 @@ send_doubles(struct slc_gpu *gpu, double *to, uint64_t bytes, struct slc_error *
     return SLC_OK;
 }
 
-/* Copies to that buffer; waits. */
+/* Copies from the device to the registered buffer for small matrices, and waits for the copy. */
 static enum slc_status
 receive_doubles(struct slc_gpu *gpu, const double *from, uint64_t bytes, struct slc_error *err)
 {
@@ -44,7 +44,7 @@ receive_doubles(struct slc_gpu *gpu, const double *from, uint64_t bytes, struct 
     return SLC_OK;
 }
 
-/* Work left pending after an error could access registered memory later. */
+/* After an error, waits for all work: pending work could access registered memory later. */
 static enum slc_status drain_on_error(struct slc_gpu *gpu, enum slc_status status)
 {
     if (status != SLC_OK) {
@@ -73,7 +73,7 @@ update(struct slc_gpu *gpu, unsigned mode, const struct slc_solver *solver, stru
     return receive_doubles(gpu, columns, (2 * rank + rank * rank) * sizeof(double), err);
 }
 
-/* Checks shared by both variants of solving. */
+/* Checks shared by the updates of all rows and of units. */
 static enum slc_status enter_update(const struct slc_gpu *gpu,
                                     unsigned mode,
                                     const struct slc_solver *solver,
@@ -132,7 +132,7 @@ static enum slc_status update_units(struct slc_gpu *gpu,
                 err);
     SLC_TRY(slc_gpu_rows_receive(gpu, columns, gpu->memory.unit_columns, units->count,
                                  2 * solver->rank * sizeof *columns, err));
-    /* The solver's buffer is reused, even if there were no units to wait for. */
+    /* Wait even if there were no units: the next call reuses the solver's buffer. */
     SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
     return SLC_OK;
 }
@@ -189,7 +189,7 @@ scale_by(struct slc_gpu *gpu, unsigned mode, const double *scale, struct slc_err
     SLC_GPU_TRY(slc_gpu_dense_scale(&gpu->memory.factor[mode], gpu->problem.precision,
                                     gpu->memory.sums, gpu->main),
                 err);
-    /* The buffer for small matrices is reused. */
+    /* The next call reuses the buffer for small matrices. */
     SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
     return SLC_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * Blocks that arrive on the device, in a slot or in the memory for resident blocks, and their
+ * Copies blocks to the device, to a slot or to the memory for resident blocks, and hands out
  * tickets.
  */
 #include "gpu/cuda/check.h"
@@ -49,7 +49,7 @@ check_block(const struct slc_gpu *gpu, const struct slc_encoded_block *block, st
     return status;
 }
 
-/* Whether the block fits in the slot with the blocks already there. */
+/* True if the block fits in the slot together with the blocks already there. */
 static bool fits_slot(const struct slc_gpu *gpu,
                       const struct slc_gpu_slot *slot,
                       const struct slc_encoded_block *block,
@@ -62,7 +62,8 @@ static bool fits_slot(const struct slc_gpu *gpu,
                      block->expanded_bytes <= problem->expanded_bytes - slot->expanded_used));
 }
 
-/* The next position in a slot after `used` bytes and `bytes`, at most `end`. */
+/* Returns where the next block begins after a block of `bytes` at `used`: rounded up to the
+ * alignment, and at most `end`. */
 static uint64_t next_position(uint64_t used, uint64_t bytes, uint64_t end)
 {
     uint64_t next;

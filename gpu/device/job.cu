@@ -1,4 +1,4 @@
-/* MTTKRP jobs, from clearing the output until all batches have been added. */
+/* MTTKRP jobs, from clearing the output until the results of all batches have been added. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 
@@ -56,7 +56,8 @@ check_job(const struct slc_gpu *gpu, const struct slc_device_job *job, struct sl
     return SLC_OK;
 }
 
-/* Exact sums are bounded by the largest magnitudes of the factors' columns. */
+/* Computes the bounds of exact sums from the largest magnitudes of the factors' columns, and clears
+ * the sums. */
 static enum slc_status begin_exact(struct slc_gpu *gpu, double magnitude, struct slc_error *err)
 {
     const struct slc_gpu_mttkrp *job = &gpu->job.mttkrp;
@@ -95,7 +96,7 @@ static enum slc_status begin_output(struct slc_gpu *gpu, double magnitude, struc
     }
     SLC_GPU_TRY(cudaMemsetAsync(gpu->memory.fault, 0, sizeof *gpu->memory.fault, gpu->main), err);
     SLC_GPU_TRY(cudaEventRecord(gpu->begun, gpu->main), err);
-    /* All slots are idle here, so the event completes at once: the origin of the job's times. */
+    /* The origin of the job's times. All slots are idle here, so the event completes at once. */
     slc_spans_restart(&gpu->times.copy);
     slc_spans_restart(&gpu->times.compute);
     slc_spans_restart(&gpu->times.busy);
@@ -194,7 +195,8 @@ enum slc_status slc_gpu_output_finish(struct slc_gpu *gpu, struct slc_error *err
     return SLC_OK;
 }
 
-/* Joins all batches, launches of resident blocks, and the fault. */
+/* Waits for all batches and all launches of resident blocks, adds their times, and copies the fault
+ * to the host. */
 static enum slc_status join_batches(struct slc_gpu *gpu, struct slc_error *err)
 {
     enum slc_status status = slc_gpu_slot_launch(gpu, err);
@@ -240,7 +242,8 @@ enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *
     SLC_THEN(status, join_batches(gpu, err));
     if (status == SLC_OK && gpu->memory.host_fault->kind != SLC_GPU_SOUND) {
         status = slc_gpu_fail_damaged(gpu->memory.host_fault, err);
-        /* A resident block is expanded only when it arrives, so damage is not checked again. */
+        /* Resident blocks are expanded only when they arrive, so later jobs would not find the
+         * damage again. */
         gpu->residents.lost = gpu->residents.lost || gpu->residents.block_count > 0;
     }
     (void)slc_gpu_leave_job(gpu, status);

@@ -1,4 +1,4 @@
-/* Host memory that the device may copy from directly. */
+/* Registered host memory, from which the device copies directly. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 
@@ -27,7 +27,7 @@ enum slc_status slc_gpu_host_register(struct slc_device *device,
     if (gpu->pages_count == gpu->pages_capacity && !grow_pages(gpu)) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the list of registered memory");
     }
-    /* Portable: every device of the process may then copy from it. */
+    /* Portable: every device of the process may copy from this memory. */
     error = cudaHostRegister(memory, bytes, cudaHostRegisterPortable);
     if (error != cudaSuccess && error != cudaErrorHostMemoryAlreadyRegistered) {
         (void)cudaGetLastError();

@@ -1,9 +1,9 @@
 /*
  * Rows between the devices of a group: copied for factors, added for outputs.
  *
- * The driver copies rows of another device from peer to peer: directly if the two devices can
- * access each other, otherwise through the host. Rows to be added first arrive in a buffer, so that
- * results do not depend on which of the two is used.
+ * The driver copies rows of another device directly if the two devices can access each other, and
+ * otherwise through the host. Rows to be added are first copied to a buffer, so that results do not
+ * depend on the path of the copy.
  */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
@@ -16,7 +16,8 @@ extern "C" {
 
 enum {
     ADD_THREADS = 256,
-    /* Several waves of the largest devices; each block then adds with a stride. */
+    /* Several times the blocks that the largest devices run at once. With more elements, each block
+     * adds with a stride. */
     ADD_BLOCKS_MAX = 8192
 };
 
@@ -63,7 +64,7 @@ enable_peer_access(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_
     }
     SLC_GPU_TRY(cudaDeviceCanAccessPeer(&can, gpu->ordinal, other->ordinal), err);
     if (can != 0 && cudaDeviceEnablePeerAccess(other->ordinal, 0) != cudaSuccess) {
-        /* Already enabled, or impossible after all: then copies go through the host. */
+        /* Access is already enabled, or it failed and copies go through the host. */
         (void)cudaGetLastError();
     }
     gpu->peers_tried |= bit;
@@ -150,7 +151,7 @@ cudaError_t slc_gpu_output_add_arrived(const struct slc_gpu *gpu, uint64_t at, u
                       count);
 }
 
-/* The same for exact sums. */
+/* Adds bytes of the arrival buffer to the exact sums. */
 static cudaError_t add_words(const struct slc_gpu *gpu, uint64_t at, uint64_t bytes)
 {
     const struct slc_exact_sum *exact = &gpu->job.mttkrp.exact;
@@ -160,7 +161,7 @@ static cudaError_t add_words(const struct slc_gpu *gpu, uint64_t at, uint64_t by
                              bytes / sizeof *exact->words, gpu->main);
 }
 
-/* Adds the bytes from `begin` to `end` of the other output, or of its exact sums. */
+/* Adds bytes [begin, end) of the other device's output, or of its exact sums. */
 static enum slc_status add_bytes(struct slc_gpu *gpu,
                                  const struct slc_gpu *other,
                                  bool exact,
@@ -186,7 +187,7 @@ static enum slc_status add_bytes(struct slc_gpu *gpu,
     return SLC_OK;
 }
 
-/* Merges the other device's record of columns with refused additions. */
+/* Marks the columns in which the other device has refused additions. */
 static enum slc_status
 add_refused(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_error *err)
 {

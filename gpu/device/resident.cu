@@ -1,7 +1,8 @@
 /*
- * Blocks resident in the device's memory: their bytes and expanded bytes are stored consecutively,
- * their tiles in one table. A job marks the blocks it needs; the marked ones are launched together,
- * so that neighbours in memory form one launch, whatever the order of the marks.
+ * Blocks resident in device memory. Their bytes and expanded bytes are stored consecutively, and
+ * their tiles are in one table. A job marks the blocks that it needs. All marked blocks are
+ * launched together, so that neighbours in memory form one launch, regardless of the order in which
+ * they were marked.
  */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
@@ -13,9 +14,9 @@ extern "C" {
 #include <cinttypes>
 
 /*
- * Waves of a launch of resident blocks while other blocks are copied: a thread block then lasts an
- * eighth of the launch, which is the longest that batches of copied blocks, which have priority,
- * wait.
+ * Waves of a launch of resident blocks while other blocks are copied. A thread block then runs for
+ * an eighth of the launch's time. A batch of copied blocks has priority, so it waits at most for
+ * one thread block.
  */
 static const uint32_t waves_with_copies = 8;
 
@@ -55,9 +56,9 @@ void slc_gpu_residents_reset(struct slc_gpu *gpu)
     residents->table_used = 0;
 }
 
-/* ---- keeping */
+/* ---- making blocks resident */
 
-/* Adds the bytes of a part of a block to *end, and rounds up to the start of the next. */
+/* Adds the bytes of a part of a block to *end, and rounds *end up to where the next part begins. */
 static bool add_padded(uint64_t *end, uint64_t bytes)
 {
     uint64_t sum;
@@ -122,7 +123,7 @@ enum slc_status slc_gpu_resident_keep(struct slc_gpu *gpu,
 /* ---- marking */
 
 /*
- * Whether the block arrives with a batch of this job in this state: not launched, or in progress.
+ * True if the block arrives with a batch of this job whose slot is in `state`.
  */
 static bool arrives(const struct slc_gpu *gpu,
                     const struct slc_gpu_resident_block *block,
@@ -142,7 +143,7 @@ static enum slc_status mark_block(struct slc_gpu *gpu, uint32_t keep, struct slc
         SLC_TRY(slc_gpu_slot_launch(gpu, err));
     }
     if (block->marked) {
-        /* Marked twice in a job: two launches. */
+        /* A block that is marked twice in a job is launched twice. */
         SLC_TRY(slc_gpu_residents_launch(gpu, err));
     }
     block->marked = true;
@@ -218,7 +219,8 @@ enum slc_status slc_gpu_residents_join(struct slc_gpu *gpu, struct slc_error *er
     return SLC_OK;
 }
 
-/* Allocates `entries` entries of the table of chunks; waits if pending launches use too many. */
+/* Allocates `entries` entries of the table of chunks. Waits for pending launches if they use too
+ * many entries. */
 static enum slc_status
 allocate_table(struct slc_gpu *gpu, uint64_t entries, uint64_t *at, struct slc_error *err)
 {
@@ -234,7 +236,7 @@ allocate_table(struct slc_gpu *gpu, uint64_t entries, uint64_t *at, struct slc_e
     return status;
 }
 
-/* Waits for the arrival of the blocks [first, end). */
+/* Makes the stream wait until the blocks [first, end) have arrived. */
 static enum slc_status
 await_arrivals(const struct slc_gpu *gpu, uint32_t first, uint32_t end, struct slc_error *err)
 {
@@ -251,7 +253,7 @@ await_arrivals(const struct slc_gpu *gpu, uint32_t first, uint32_t end, struct s
     return SLC_OK;
 }
 
-/* Runs the kernel of a batch, between two events, after everything that it needs. */
+/* Launches the kernel of a batch between two events, after waiting for the job to begin. */
 static enum slc_status compute_batch(struct slc_gpu *gpu,
                                      const struct slc_gpu_batch *batch,
                                      const struct slc_gpu_span *span,
@@ -267,7 +269,7 @@ static enum slc_status compute_batch(struct slc_gpu *gpu,
     return SLC_OK;
 }
 
-/* Launches blocks [first, end), all of them marked. */
+/* Launches the blocks [first, end), all of which are marked. */
 static enum slc_status
 launch_blocks(struct slc_gpu *gpu, uint32_t first, uint32_t end, struct slc_error *err)
 {

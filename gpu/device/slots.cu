@@ -1,7 +1,7 @@
 /*
- * Slots: each has a stream, memory for the blocks of one batch, and events. Blocks are copied as
- * they arrive; a batch is launched when the next block does not fit, or at a flush: its tables, the
- * expansion of compressed sections, and one MTTKRP of all its tiles.
+ * Slots. Each slot has a stream, memory for the blocks of one batch, and events. Blocks are copied
+ * as they arrive. A batch is launched when the next block does not fit, or at a flush: the launch
+ * copies the tables, expands compressed sections and computes one MTTKRP of all tiles of the batch.
  */
 #include "gpu/cuda/check.h"
 #include "gpu/decode/expand.h"
@@ -116,7 +116,8 @@ enum slc_status slc_gpu_slots_poll(struct slc_gpu *gpu, struct slc_error *err)
     return slc_gpu_residents_poll(gpu, false, err);
 }
 
-/* Chooses a free slot, one that has just become free, or the one whose batch began first. */
+/* Chooses a free slot, or a slot that has just become free, or else the slot whose batch began
+ * first. */
 static enum slc_status
 choose_slot(struct slc_gpu *gpu, struct slc_gpu_slot **chosen, struct slc_error *err)
 {
@@ -239,7 +240,7 @@ launch_slot(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *er
     batch.tile_count = slot->tile_count;
     batch.chunk_count = cut_chunks(gpu, slot);
     SLC_TRY(copy_tables(gpu, slot, err));
-    /* Wait until the output is zero and the factors are written. */
+    /* Wait until the output has been zeroed and the factors have been written. */
     SLC_PLANT(batch_before_begun,
               SLC_GPU_TRY(cudaStreamWaitEvent(slot->stream, gpu->begun, 0), err));
     SLC_GPU_TRY(cudaEventRecord(slot->computing.begin, slot->stream), err);

@@ -1,15 +1,15 @@
 /*
- * The state of a device of base/device.h, and the functions that its source files share. Private to
- * gpu/.
+ * The state of a GPU as a device (base/device.h), and the functions that the files of gpu/device/
+ * share. Private to gpu/.
  *
  * Order of work: `main` is the stream for everything but MTTKRP kernels: zeroing outputs, algebra,
- * copies of matrices. Batches run on the streams of slots, launches of resident blocks on a stream
- * of lower priority. Both wait for the event `begun`, which follows the zeroing; mttkrp_end makes
- * `main` wait for all of them. The host writes memory of a slot only after waiting for the slot's
- * last batch.
+ * and copies of matrices. Batches run on the streams of slots, launches of resident blocks on a
+ * stream of lower priority. Both wait for the event `begun`, which follows the zeroing of the
+ * output. mttkrp_end makes `main` wait for all batches and launches. The host writes a slot's
+ * memory only after waiting for the slot's last batch.
  *
- * Every entry point sets the device of the calling thread first. After an error that leaves work
- * pending, slc_gpu_drain waits for all of it, so that no memory is accessed later.
+ * Every entry point first makes its device current for the calling thread. After an error that
+ * leaves work pending, slc_gpu_drain waits for that work, so that no memory is accessed later.
  */
 #ifndef SLC_GPU_STATE_H
 #define SLC_GPU_STATE_H
@@ -23,8 +23,8 @@ extern "C" {
 }
 
 enum {
-    /* Copies of a slot that are timed and identified by tickets at a time. Enough to keep the copy
-     * engine busy with blocks of some KiB. */
+    /* Copies of a slot that have events, and so can be timed and identified by tickets, at a time.
+     * Enough to keep the copy engine busy with blocks of a few KiB. */
     SLC_GPU_COPIES = 16
 };
 
@@ -39,7 +39,7 @@ struct slc_gpu_span {
 enum slc_gpu_slot_state {
     SLC_GPU_SLOT_FREE,
     SLC_GPU_SLOT_FILLING,
-    SLC_GPU_SLOT_LAUNCHED /* its last batch may be in progress */
+    SLC_GPU_SLOT_LAUNCHED /* the slot's last batch may be in progress */
 };
 
 struct slc_gpu_slot {
@@ -50,19 +50,20 @@ struct slc_gpu_slot {
     struct slc_gpu_span copies[SLC_GPU_COPIES];
 
     /* The current batch, or the last one if the slot is not filling. */
-    uint64_t batch; /* its number, from 1 */
+    uint64_t batch; /* number of the batch, from 1 */
     uint64_t data_used, expanded_used;
     uint32_t tile_count;
-    uint32_t copy_count, copies_timed; /* blocks copied; completed copies, counted from the first */
+    /* blocks copied; the first copies_timed of these copies have completed and been timed */
+    uint32_t copy_count, copies_timed;
     uint64_t nnz;
-    bool expands; /* some of its blocks are compressed */
-    bool keeps;   /* some of its blocks become resident */
+    bool expands; /* some blocks of the batch are compressed */
+    bool keeps;   /* some blocks of the batch become resident */
 };
 
 /*
- * The memory for resident blocks, and the launches that compute from it. They have a stream of
- * their own, of lower priority than those of slots: copied blocks are computed as soon as they
- * arrive, so that their slots become free.
+ * The state of resident blocks and of the launches that compute from them. These launches have a
+ * stream of lower priority than the streams of slots, so that copied blocks are computed as soon as
+ * they arrive and free their slots.
  */
 struct slc_gpu_residents {
     uint64_t used_bytes;
@@ -71,14 +72,17 @@ struct slc_gpu_residents {
     bool lost;
 
     cudaStream_t stream;               /* NULL: no memory for resident blocks */
-    uint32_t marked_begin, marked_end; /* range that contains the marked blocks; equal: none */
+    uint32_t marked_begin, marked_end; /* range that contains all marked blocks; empty: none */
     uint64_t table_used;               /* used entries of memory.resident_chunk_begin */
-    uint32_t launched, timed; /* launches of the job; completed launches, counted from the first */
-    struct slc_gpu_span computing[SLC_GPU_COPIES]; /* launch l: at l modulo their number */
+    /* launches of the job; the first `timed` of them have completed and been timed */
+    uint32_t launched, timed;
+    /* launch l uses element l modulo SLC_GPU_COPIES */
+    struct slc_gpu_span computing[SLC_GPU_COPIES];
     uint64_t nnz[SLC_GPU_COPIES];
 };
 
-/* Times that the device was busy, as unions of spans; the origin is `epoch`, in each job. */
+/* Times in which the device was busy, as unions of spans. Spans count from `epoch`, anew in each
+ * job. */
 struct slc_gpu_times {
     cudaEvent_t epoch; /* precedes all work of a job on the streams of slots and residents */
     struct slc_spans copy, compute, busy;
@@ -94,10 +98,10 @@ struct slc_gpu_job {
     const struct slc_encoded_layout *layout;
     uint32_t chunk_runs;
     bool copies;       /* struct slc_device_job */
-    uint64_t nnz_done; /* of batches that have ended */
+    uint64_t nnz_done; /* nonzeros of batches that have ended */
 };
 
-/* Registered memory of the host. */
+/* Registered host memory. */
 struct slc_gpu_pages {
     unsigned char *begin;
     uint64_t bytes;
@@ -118,20 +122,21 @@ struct slc_gpu {
     size_t pages_count, pages_capacity;
 
     bool is_open;
-    struct slc_device_problem problem; /* its layouts are only in the device's memory */
+    struct slc_device_problem problem; /* its layouts are only in device memory */
     struct slc_gpu_memory memory;
     cudaStream_t main;
     cudaEvent_t begun;
     cudaEvent_t piece_done[2]; /* last copy from or to each piece of registered memory */
     struct slc_gpu_slot slots[SLC_DEVICE_STREAMS];
     struct slc_gpu_slot *filling;
-    uint64_t batches; /* begun so far */
+    uint64_t batches; /* batches begun so far */
     struct slc_gpu_residents residents;
     struct slc_gpu_times times;
     struct slc_gpu_mttkrp_variant variant; /* for the next jobs: gpu/device/variants.h */
-    /* the first resident tiles, if the variant needs them */
+    /* transcoded copies of the first resident tiles, if the variant needs them */
     struct slc_gpu_transcoded_tiles transcoded;
-    bool largest_known[SLC_MAX_ORDER]; /* memory.largest holds this factor's columns */
+    /* memory.largest holds the largest magnitudes of this factor's columns */
+    bool largest_known[SLC_MAX_ORDER];
     uint64_t peers_tried; /* bit p: peer access to the device with ordinal p was tried */
     struct slc_gpu_job job;
     struct slc_gpu_product *product; /* NULL: not open for tiles */
@@ -147,12 +152,12 @@ static inline const struct slc_gpu *slc_gpu_of(const struct slc_device *device)
     return reinterpret_cast<const struct slc_gpu *>(device);
 }
 
-/* Makes the device current for the calling thread. SLC_ERR_USAGE unless it is open. */
+/* Makes the device current for the calling thread. SLC_ERR_USAGE unless the device is open. */
 enum slc_status slc_gpu_enter(const struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
-/* The same, and SLC_ERR_USAGE unless it is between mttkrp_begin and mttkrp_end. */
+/* The same, and SLC_ERR_USAGE unless the device is between mttkrp_begin and mttkrp_end. */
 enum slc_status slc_gpu_enter_job(const struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
-/* Called at the end of a job's call: after a failure it waits for pending work and marks the job as
- * failed. Returns `status`. */
+/* Called at the end of every call of a job. After a failure, waits for pending work and marks the
+ * job as failed. Returns `status`. */
 enum slc_status slc_gpu_leave_job(struct slc_gpu *gpu, enum slc_status status);
 
 /* ---- open.cu */
@@ -169,9 +174,9 @@ enum slc_status slc_gpu_host_register(struct slc_device *device,
                                       uint64_t bytes,
                                       struct slc_error *err);
 void slc_gpu_host_unregister(struct slc_device *device, void *memory);
-/* Whether all of it is in one piece of registered memory. */
+/* True if all `bytes` are in one piece of registered memory. */
 bool slc_gpu_is_registered(const struct slc_gpu *gpu, const void *memory, uint64_t bytes);
-/* Unregisters everything that is left. */
+/* Unregisters all memory that is still registered. */
 void slc_gpu_pages_release(struct slc_gpu *gpu);
 
 /* ---- transfer.cu */
@@ -194,8 +199,8 @@ enum slc_status slc_gpu_output_rows(struct slc_device *device,
                                     uint64_t count,
                                     struct slc_matrix *to,
                                     struct slc_error *err);
-/* Rows of `row_bytes`, contiguous in the device's memory and in the host's. After a failure the
- * caller must drain the device. */
+/* Copy rows of `row_bytes` that are contiguous both in device memory and in host memory. After a
+ * failure the caller must drain the device. */
 enum slc_status slc_gpu_rows_send(struct slc_gpu *gpu,
                                   void *to,
                                   const void *from,
@@ -237,8 +242,9 @@ enum slc_status slc_gpu_slot_retire(struct slc_gpu *gpu,
                                     struct slc_gpu_slot *slot,
                                     struct slc_error *err) SLC_NODISCARD;
 /*
- * Adds a span that has ended to the times of copying or computing. The runtime counts in
- * milliseconds of 24 bits from the job's origin: after an hour spans have a resolution of 0.25 ms.
+ * Adds a span that has ended to the times of copying or computing. The runtime measures the time
+ * from the job's origin in milliseconds with a precision of 24 bits: after an hour the resolution
+ * is 0.25 ms.
  */
 enum slc_status slc_gpu_add_span(struct slc_gpu *gpu,
                                  struct slc_spans *kind,
@@ -252,7 +258,7 @@ void slc_gpu_span_close(struct slc_gpu_span *span);
 
 /* Waits for all streams, ignoring their errors. */
 void slc_gpu_wait(struct slc_gpu *gpu);
-/* The same; all slots are then free, and the batch that was being filled is lost. */
+/* The same. Afterwards all slots are free, and the batch that was being filled is lost. */
 void slc_gpu_drain(struct slc_gpu *gpu);
 
 /* ---- blocks.cu */
@@ -282,7 +288,7 @@ static inline struct slc_gpu_batch slc_gpu_batch_of(const struct slc_gpu *gpu)
     return batch;
 }
 
-/* Chunks of a tile. */
+/* Number of chunks of a tile. */
 static inline uint32_t slc_gpu_chunks_of(uint32_t nnz, uint32_t chunk_runs)
 {
     const uint32_t chunk_nnz = chunk_runs * SLC_RUN_NNZ;
@@ -292,20 +298,21 @@ static inline uint32_t slc_gpu_chunks_of(uint32_t nnz, uint32_t chunk_runs)
 
 /* ---- resident.cu */
 
-/* Creates the stream and the events. After a failure the caller must close them; closing accepts
- * all-zero ones. */
+/* Creates the stream and the events. After a failure the caller must call slc_gpu_residents_close,
+ * which accepts all-zero members. */
 enum slc_status slc_gpu_residents_open(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 void slc_gpu_residents_close(struct slc_gpu *gpu);
-/* Called after a job, when none of its work is pending: clears marks and launch counts. */
+/* Clears marks and launch counts. Called after a job, when none of the job's work is pending. */
 void slc_gpu_residents_reset(struct slc_gpu *gpu);
 
-/* Positions for a block's bytes and expanded bytes. Returns false if it does not fit. */
+/* Sets the positions of a block's bytes and expanded bytes. Returns false if the block does not
+ * fit. */
 bool slc_gpu_resident_fits(const struct slc_gpu *gpu,
                            const struct slc_encoded_block *block,
                            uint8_t **data,
                            uint8_t **expanded);
-/* Makes a block resident. Its copy must be enqueued on the slot's stream, and its tiles be in the
- * slot's host table from `tiles` on. Returns its handle in *keep. */
+/* Makes a block resident. Needs: its copy has been enqueued on the slot's stream, and its tiles are
+ * in the slot's host table starting at `tiles`. Sets *keep to the block's handle. */
 enum slc_status slc_gpu_resident_keep(struct slc_gpu *gpu,
                                       struct slc_gpu_slot *slot,
                                       const struct slc_encoded_block *block,
@@ -313,19 +320,19 @@ enum slc_status slc_gpu_resident_keep(struct slc_gpu *gpu,
                                       uint32_t *keep,
                                       struct slc_error *err) SLC_NODISCARD;
 enum slc_status slc_gpu_resident(struct slc_device *device, uint32_t keep, struct slc_error *err);
-/* Launches the marked resident blocks, one launch per run of neighbours in their memory: a single
- * one if all blocks of a layout are marked. */
+/* Launches the marked resident blocks, with one launch per run of neighbours in memory: a single
+ * launch if all blocks of a layout are marked. */
 enum slc_status slc_gpu_residents_launch(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
-/* Makes `main` wait for all of them. */
+/* Makes `main` wait for all launches of resident blocks. */
 enum slc_status slc_gpu_residents_join(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
-/* Adds the times of launches that have ended; with `wait`, of all launches. */
+/* Adds the times of launches that have ended. With `wait`, first waits for all launches. */
 enum slc_status
 slc_gpu_residents_poll(struct slc_gpu *gpu, bool wait, struct slc_error *err) SLC_NODISCARD;
 
 /* ---- job.cu */
 
-/* Launches a batch of the job; uses the default variant with the job's chunks if the job's variant
- * needs transcoded tiles and the batch has none. */
+/* Launches a batch of the job. If the job's variant needs transcoded tiles and the batch has none,
+ * the default variant computes the batch, with the job's chunks. */
 cudaError_t slc_gpu_job_batch(const struct slc_gpu *gpu,
                               const struct slc_gpu_batch *batch,
                               cudaStream_t stream);
@@ -334,9 +341,10 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
                                      const struct slc_device_job *job,
                                      struct slc_error *err);
 enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *err);
-/* Reports the fault that a kernel has found. Returns SLC_ERR_DAMAGED. */
+/* Fills in *err for a fault that a kernel has found. Returns SLC_ERR_DAMAGED. */
 enum slc_status slc_gpu_fail_damaged(const struct slc_gpu_fault *fault, struct slc_error *err);
-/* Converts the job's exact sums to the output, if there are any and it has not been done. */
+/* Converts the job's exact sums to the output, unless there are none or they have already been
+ * converted. */
 enum slc_status slc_gpu_output_finish(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 
 /* ---- algebra.cu */
@@ -365,7 +373,7 @@ enum slc_status slc_gpu_factor_copy(struct slc_device *device,
                                     const struct slc_row_span *rows,
                                     uint64_t count,
                                     struct slc_error *err);
-/* Adds this many arrived bytes to the output, `at` bytes from its beginning. */
+/* Adds `bytes` bytes of the arrival buffer to the output, starting at byte `at` of the output. */
 cudaError_t slc_gpu_output_add_arrived(const struct slc_gpu *gpu, uint64_t at, uint64_t bytes);
 enum slc_status slc_gpu_output_add(struct slc_device *device,
                                    const struct slc_device *from,

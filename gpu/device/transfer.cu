@@ -1,6 +1,7 @@
 /*
- * Matrices between the device and any host memory, through two pieces of registered memory: one is
- * packed while the other is transferred. Each side has its own row pitch.
+ * Copies matrices between the device and any host memory through two pieces of registered memory:
+ * while one piece is packed or unpacked, the other is transferred. The row pitch may differ between
+ * device and host.
  */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
@@ -12,7 +13,7 @@ extern "C" {
 #include <cinttypes>
 #include <cstring>
 
-/* Moves `count` rows from `first` on between a piece and the host's memory. */
+/* Moves `count` rows, starting at row `first`, between a piece and host memory. */
 typedef void (*move_rows)(unsigned char *piece, uint64_t first, uint64_t count, void *context);
 
 static enum slc_status to_device(struct slc_gpu *gpu,
@@ -59,7 +60,7 @@ static enum slc_status to_host(struct slc_gpu *gpu,
         if (p < pieces) {
             const uint64_t count = slc_min_u64(step, rows - p * step);
 
-            /* A copy to the device may still be reading it. */
+            /* A copy to the device may still be reading this piece. */
             SLC_GPU_TRY(cudaEventSynchronize(gpu->piece_done[turn]), err);
             SLC_GPU_TRY(
                 cudaMemcpyAsync(gpu->memory.piece[turn],
@@ -83,8 +84,8 @@ static enum slc_status to_host(struct slc_gpu *gpu,
 
 struct matrix_rows {
     struct slc_matrix *host;
-    enum slc_value_type type; /* of the device's elements */
-    uint32_t pitch;           /* of the device's rows */
+    enum slc_value_type type; /* type of the elements in device memory */
+    uint32_t pitch;           /* pitch of the rows in device memory */
 };
 
 static uint64_t row_bytes(const struct matrix_rows *rows)
@@ -98,7 +99,7 @@ static unsigned char *host_row(const struct slc_matrix *host, uint64_t row)
            row * host->pitch * slc_value_bytes(host->type);
 }
 
-/* The device's sums are f64; the host's are f64 or rounded to f32. */
+/* Sums in device memory are f64; those in host memory are f64, or rounded to f32. */
 static void widen_row(const struct slc_matrix *host, uint64_t row, double *to)
 {
     const float *from = slc_matrix_row_f32(host, row);
@@ -148,7 +149,7 @@ static void unpack_matrix(unsigned char *piece, uint64_t first, uint64_t count, 
     }
 }
 
-/* Work left pending after an error could access pieces later. */
+/* After an error, waits for all work: pending work could access the pieces later. */
 static enum slc_status drain_on_error(struct slc_gpu *gpu, enum slc_status status)
 {
     if (status != SLC_OK) {
@@ -270,7 +271,7 @@ slc_gpu_output_read(struct slc_device *device, struct slc_matrix *to, struct slc
     return slc_gpu_output_rows(device, &all, 1, to, err);
 }
 
-/* Adds some rows, which fit in the arrival buffer, from row `first` on. */
+/* Adds a run of rows that fits in the arrival buffer, starting at row `first`. */
 static enum slc_status
 add_rows(struct slc_gpu *gpu, uint64_t first, struct matrix_rows *rows, struct slc_error *err)
 {
@@ -307,7 +308,7 @@ enum slc_status slc_gpu_output_add_host(struct slc_device *device,
 
 /* ---- plain rows */
 
-/* Position of the rows in the host's memory. */
+/* Position of the rows in host memory. */
 struct plain_rows {
     unsigned char *host;
     uint64_t row_bytes;

@@ -22,7 +22,7 @@ extern "C" const char *slc_gpu_variant_name(unsigned variant)
     return variant < count ? list[variant].name : "?";
 }
 
-/* Transcodes the resident blocks, which must be of one layout. */
+/* Transcodes the resident blocks, which must all belong to one layout. */
 static enum slc_status transcode(struct slc_gpu *gpu, struct slc_error *err)
 {
     const struct slc_gpu_residents *residents = &gpu->residents;

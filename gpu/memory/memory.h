@@ -1,8 +1,8 @@
 /*
- * Memory of an open device: one piece of its own memory and two of the host's, each divided into
- * parts that one walk lays out, so that a plan counts exactly the bytes allocated. The walk is C
- * (memory_parts.c) and is in every build, because plans are also made without CUDA and without a
- * device. Private to gpu/.
+ * Memory of an open device: one piece of device memory and two pieces of host memory. One function
+ * divides each piece into parts, for plans as well as for open devices, so that a plan counts
+ * exactly the bytes that are allocated. That function is C (memory_parts.c) and is in every build,
+ * because plans are also made without CUDA and without a device. Private to gpu/.
  */
 #ifndef SLC_GPU_MEMORY_H
 #define SLC_GPU_MEMORY_H
@@ -18,13 +18,13 @@ extern "C" {
 
 enum {
     /*
-     * Bytes of the two pieces of registered memory through which matrices are copied. One thread of
-     * the host packs them: a piece should stay in its cache until the copy reads it, and be large
-     * enough to hide the start of a copy.
+     * Bytes of each of the two pieces of registered memory through which matrices are copied. One
+     * host thread packs them: a piece should stay in the cache until the copy reads it, and be
+     * large enough to hide the start of a copy.
      */
     SLC_GPU_PIECE_BYTES = 1 << 20,
-    /* Rows of another device, or of the host, arrive here before they are added: enough for a copy
-     * to reach the rate of the link. */
+    /* Bytes of the buffer in which rows of another device, or of the host, arrive before they are
+     * added. It is large enough for a copy to reach the rate of the link. */
     SLC_GPU_ARRIVAL_BYTES = 4 << 20
 };
 
@@ -32,18 +32,19 @@ enum {
 struct slc_gpu_resident_block {
     uint32_t first_tile, tile_count;
     uint64_t bytes, nnz;
-    /* The batch it arrived in: until that has been computed, other streams must wait for it. */
+    /* The batch in which the block arrived: until the batch has been computed, other streams must
+     * wait for it. */
     unsigned slot;
     uint64_t batch;
-    bool marked;                             /* marked by the job, and not launched yet */
-    const struct slc_encoded_layout *layout; /* of its tiles */
+    bool marked;                             /* marked by the job and not launched yet */
+    const struct slc_encoded_layout *layout; /* layout of its tiles */
 };
 
 struct slc_gpu_slot_memory {
     uint8_t *data, *expanded;
     struct slc_gpu_tile *tiles;
     uint32_t *chunk_begin;
-    /* On the host; the sources of the two tables are registered. */
+    /* In host memory. The host copies of the two tables are in registered memory. */
     struct slc_gpu_tile *host_tiles;
     uint32_t *host_chunk_begin;
 };
@@ -54,57 +55,60 @@ struct slc_gpu_memory {
     struct slc_buffer registered, plain;
     bool is_registered;
 
-    /* On the device. */
+    /* In device memory. */
     struct slc_gpu_matrix factor[SLC_MAX_ORDER], output; /* rows: of the longest mode */
     struct slc_exact_sum exact;
-    double *largest; /* order x rank; only with exact sums */
+    double *largest; /* order x rank; used only with exact sums */
     struct slc_encoded_layout *layouts;
     struct slc_gpu_fault *fault;
     double *solver; /* packed */
-    double *sums;  /* 2 * rank of columns, rank * rank of a Gram matrix; or one number per column */
-    void *scratch; /* of gpu/dense/dense.h */
+    /* 2 * rank column results and rank * rank of a Gram matrix; or one number per column */
+    double *sums;
+    void *scratch; /* scratch of gpu/dense/dense.h */
     uint8_t *resident;
     struct slc_gpu_tile *resident_tiles;
     uint32_t *resident_chunk_begin; /* slc_gpu_resident_table elements */
-    /* For several devices; `arrival` also for a device that the host's sums are added to. */
+    /* Used with several devices. `arrival` is also used if sums of the host are added to the
+     * device's. */
     struct slc_row_span *units;
     double *unit_columns;
     uint8_t *arrival;
-    unsigned long long *refused; /* with exact sums: per column, other devices' refused additions */
+    /* with exact sums: per column, the refused additions of other devices */
+    unsigned long long *refused;
 
-    /* On the host. */
+    /* In host memory. */
     uint8_t *piece[2];
     double *host_solver; /* source and destination of solver and sums */
     struct slc_gpu_fault *host_fault;
     struct slc_gpu_resident_block *resident_blocks; /* at most one per tile */
-    uint32_t *resident_nnz;                         /* of each tile */
+    uint32_t *resident_nnz;                         /* nonzeros of each tile */
     uint32_t *host_resident_chunk_begin;            /* registered */
 
     struct slc_gpu_slot_memory slot[SLC_DEVICE_STREAMS];
 };
 
-/* Elements of the tables of chunks for launches of resident blocks: one per tile and one more per
+/* Elements of the table of chunks for launches of resident blocks: one per tile, plus one per
  * launch. */
 static inline uint64_t slc_gpu_resident_table(const struct slc_device_problem *problem)
 {
     return 2 * (uint64_t)problem->resident_tiles;
 }
 
-/* Measures the memory of a problem, and the positions of its parts if the pieces began at 0.
+/* Computes the bytes of each piece for a problem, and sets each part to its offset in the piece.
  * Returns false on overflow. */
 bool slc_gpu_memory_measure(const struct slc_device_problem *problem,
                             struct slc_gpu_memory *memory);
 
-/* The same for the addresses of the pieces of `memory`. `gap` is called for gaps in the device's
- * memory. */
+/* Sets each part to its address in the pieces of `memory`. Calls `gap` for unused device memory
+ * between parts. */
 bool slc_gpu_memory_lay_out(const struct slc_device_problem *problem,
                             struct slc_gpu_memory *memory,
                             slc_gpu_gap gap);
 
-/* Whether a device can be opened for the problem at all. */
+/* True if a device can be opened for a problem of this shape. */
 bool slc_gpu_problem_sound(const struct slc_device_problem *problem);
 
-/* memory_bytes and host_bytes of struct slc_device_memory_ops. They ignore the device. */
+/* memory_bytes and host_bytes of struct slc_device_memory_ops. `device` is ignored. */
 uint64_t slc_gpu_memory_bytes(const struct slc_device *device,
                               const struct slc_device_problem *problem);
 uint64_t slc_gpu_host_bytes(const struct slc_device *device,
@@ -118,8 +122,9 @@ enum slc_status
 slc_gpu_device_memory_allocate(uint64_t bytes, void **memory, struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Allocates it on the current device. Owns: release with slc_gpu_memory_release, which accepts
- * all-zero memory, and memory after this function failed. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ * Allocates the memory for a problem on the current device. Owns: release with
+ * slc_gpu_memory_release, which accepts all-zero memory and memory for which this function has
+ * failed. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
  */
 enum slc_status slc_gpu_memory_allocate(const struct slc_device_problem *problem,
                                         struct slc_gpu_memory *memory,

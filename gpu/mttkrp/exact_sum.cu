@@ -1,14 +1,14 @@
 /*
  * Steps before and after order-independent sums (exact_sum.h): bounds of columns, and conversion of
- * words to f64. None of it is hot: each is at most one sweep over a matrix per MTTKRP.
+ * words to f64. No step is hot: each sweeps over a matrix at most once per MTTKRP.
  */
 #include "gpu/mttkrp/exact_sum.h"
 
 enum {
     THREADS = 256,
-    /* Enough to fill any device; further rows are processed with a stride. */
+    /* Enough blocks to fill any device; each block processes further rows with a stride. */
     MOST_BLOCKS = 2048,
-    /* Exponents E of bounds 2^E. Below -900, multiples of 2^(E - 93) would be smaller than the
+    /* Least and greatest exponent E of a bound 2^E. Below -900, 2^(E - 93) would approach the
      * smallest normal number of f64. 2^31 finite addends stay below 2^1055. */
     LEAST_EXPONENT = -900,
     GREATEST_EXPONENT = 1055,
@@ -16,7 +16,7 @@ enum {
     LOW_BITS = 31
 };
 
-/* Threads that share a row: neighbours read neighbouring columns. */
+/* Number of threads that share a row; neighbouring threads read neighbouring columns. */
 static uint32_t row_lanes(uint32_t cols)
 {
     uint32_t lanes = 1;
@@ -42,7 +42,8 @@ __device__ static inline unsigned long long bits_of(double number)
     return bits;
 }
 
-/* Without their sign, numbers are ordered by their bits; NaN is above infinity. */
+/* The bits of a number without its sign, as an integer: they order numbers by magnitude, with NaN
+ * above infinity. */
 template <typename T>
 __global__ static void __launch_bounds__(THREADS) exact_largest(const T *data,
                                                                 uint64_t rows,
@@ -87,7 +88,7 @@ __global__ static void __launch_bounds__(THREADS) exact_scale(const double *larg
     if (column >= rank) {
         return;
     }
-    /* The product as mantissa and exponent: it may exceed f64 although no sum does. */
+    /* Keep the product as mantissa and exponent, because it may exceed f64 even if no sum does. */
     int exponent = 0;
     double mantissa = frexp(magnitude, &exponent);
 
@@ -103,7 +104,8 @@ __global__ static void __launch_bounds__(THREADS) exact_scale(const double *larg
         scale[column] = NAN;
         return;
     }
-    /* One more than the product's, because addends and their bound are rounded. */
+    /* Use an exponent larger by one than that of the product, because addends and their bound are
+     * rounded. */
     exponent = mantissa == 0 ? LEAST_EXPONENT : exponent + 1;
     exponent = exponent < LEAST_EXPONENT ? LEAST_EXPONENT : exponent;
     exponent = exponent > GREATEST_EXPONENT ? GREATEST_EXPONENT : exponent;
@@ -119,7 +121,8 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* (high + low / 2^31) / scale, rounded once to nearest, before the division by a power of two. */
+/* Returns (high + low / 2^31) / scale. Rounds once, to nearest, before the division by `scale`, a
+ * power of two. */
 __device__ static double value_of(unsigned long long high, unsigned long long low, double scale)
 {
     const long long whole = (long long)high + ((long long)low >> LOW_BITS);
@@ -130,8 +133,9 @@ __device__ static double value_of(unsigned long long high, unsigned long long lo
     unsigned long long number = (unsigned long long)whole << moved | rest >> (LOW_BITS - moved);
 
     /*
-     * The bits left out only show that the number is between two integers. There are some only if
-     * it has 62 bits or more, of which f64 keeps 53: setting the lowest bit rounds in the same way.
+     * The bits of `rest` that do not fit only show that the sum lies between two integers. Bits are
+     * left out only if the number has 62 bits or more. f64 keeps 53 of them, so setting the lowest
+     * bit rounds in the same way.
      */
     if ((rest & ((1ULL << (LOW_BITS - moved)) - 1)) != 0) {
         number |= 1;
@@ -155,7 +159,7 @@ __global__ static void __launch_bounds__(THREADS) exact_finish(struct slc_exact_
             const unsigned long long *words = sum.words + 2 * ((first + row) * rank + column);
             const double scale = sum.scale[column];
 
-            const bool known = refused[column] == 0 && scale > 0; /* it may be NaN */
+            const bool known = refused[column] == 0 && scale > 0; /* scale may be NaN */
 
             data[row * output.pitch + column] =
                 known ? value_of(words[0], words[1], scale) : (double)NAN;

@@ -2,18 +2,18 @@
  * Sums of f64 that do not depend on any order: fixed point in two 64-bit words per sum, updated by
  * integer atomics. Private to gpu/.
  *
- * Each column has a bound that no sum of magnitudes exceeds. With E the exponent of the next power
- * of two, an addend is split exactly into a multiple of 2^(E - 62) and a rest, which is rounded to
- * a multiple of 2^(E - 93): two integers. Sums of integers are the same in any order, on any number
- * of devices; neither word overflows for up to 2^31 addends, and the rounding of each is 93 bits
- * below the bound. At the end both words become one f64, rounded once. Sources of the idea:
- * [Kulisch1986], sums in a fixed-point register; [Demmel2015], addends cut at positions that depend
- * only on a bound.
+ * Each column has a bound that no sum of magnitudes exceeds. Let 2^E be the smallest power of two
+ * above twice the bound. An addend is split exactly into a multiple of 2^(E - 62) and a rest, and
+ * the rest is rounded to a multiple of 2^(E - 93). Both parts are added as integers, so sums are
+ * the same in any order and on any number of devices. Neither word overflows for up to 2^31
+ * addends, and each addend is rounded 93 bits below the bound. At the end, both words are converted
+ * to one f64, rounded once. Sources of the idea: [Kulisch1986], sums in a fixed-point register;
+ * [Demmel2015], addends cut at positions that depend only on a bound.
  *
- * Non-finite values: a whole column becomes NaN if one of its factors has a non-finite number in
- * it, or if an addend is not finite or exceeds the bound. A sum beyond f64 becomes infinite.
- * Columns bounded below 2^-900 keep the part above 2^-993. A bound that is too small cannot be
- * detected from the sums, which may have wrapped; mttkrp.h has the check.
+ * Non-finite values: a whole column becomes NaN if that column of a factor has a non-finite number,
+ * or if an addend is not finite or exceeds the bound. A sum too large for f64 becomes infinite. In
+ * columns whose bound is below 2^-900, addends are rounded to multiples of 2^-993. If the bound is
+ * too small, the sums may have wrapped, and do not show it; mttkrp.h describes the check.
  */
 #ifndef SLC_GPU_EXACT_SUM_H
 #define SLC_GPU_EXACT_SUM_H
@@ -26,18 +26,18 @@ extern "C" {
 #include "base/matrix.h"
 }
 
-/* largest[r] = the largest magnitude of column r, NaN if one of its numbers is NaN. `largest` is in
- * the device's memory. Cost: one read of the matrix. */
+/* Sets largest[r] to the largest magnitude in column r, or NaN if the column contains NaN.
+ * `largest` is in device memory. Cost: one read of the matrix. */
 cudaError_t slc_exact_sum_largest(const struct slc_gpu_matrix *matrix,
                                   enum slc_value_type type,
                                   double *largest,
                                   cudaStream_t stream);
 
 /*
- * Clears the sums, with the bounds magnitude * product over m != mode of largest[m * rank + r].
- * `magnitude`: at least the sum of magnitudes of the multipliers of the factors' products (struct
- * slc_device_job). `largest`: order x rank, in the device's memory, from slc_exact_sum_largest;
- * that of `mode` is not read.
+ * Clears the sums and sets the bound of each column r to magnitude * product over m != mode of
+ * largest[m * rank + r]. `magnitude`: at least the sum of the magnitudes of the numbers by which
+ * the products of factor rows are multiplied (struct slc_device_job). `largest`: order x rank
+ * numbers from slc_exact_sum_largest, in device memory; those of `mode` are not read.
  */
 cudaError_t slc_exact_sum_begin(const struct slc_exact_sum *sum,
                                 uint64_t rows,
@@ -48,13 +48,13 @@ cudaError_t slc_exact_sum_begin(const struct slc_exact_sum *sum,
                                 double magnitude,
                                 cudaStream_t stream);
 
-/* Adds `words` words of another device's sum, which began with the same bounds. */
+/* Adds `words` words of another device's sum, which must have begun with the same bounds. */
 cudaError_t slc_exact_sum_add(unsigned long long *to,
                               const unsigned long long *from,
                               uint64_t words,
                               cudaStream_t stream);
 
-/* output = the sums of rows [first, first + output->rows), padding unchanged. */
+/* Sets `output` to the sums of rows [first, first + output->rows). Leaves padding unchanged. */
 cudaError_t slc_exact_sum_finish(const struct slc_exact_sum *sum,
                                  uint64_t rows,
                                  uint64_t first,
@@ -63,8 +63,8 @@ cudaError_t slc_exact_sum_finish(const struct slc_exact_sum *sum,
 
 /* ---- device code */
 
-/* Splits an addend into words. Returns false if it is not finite or exceeds the bound by a factor
- * of four, which allows for rounding of partial sums. */
+/* Splits an addend into words. Returns false if the addend is not finite or exceeds 2^E, which is
+ * two to four times the bound; the factor allows for rounding of partial sums. */
 __device__ static inline bool
 slc_exact_split(double addend, double scale, long long *high, long long *low)
 {

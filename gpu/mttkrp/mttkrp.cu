@@ -2,17 +2,17 @@
  * MTTKRP of encoded blocks: M(i, r) = sum of x * product over m != mode of A(m)(i_m, r)
  * ([Kolda2009] section 2.6), for all nonzeros x of a batch.
  *
- * A persistent grid; every thread block processes a contiguous range of the batch's chunks, in
- * which neighbouring nonzeros share rows of the factors. Per chunk each warp decodes a run into
- * shared memory, the nonzeros are sorted by output row (mttkrp_group.h), and groups of lanes
- * multiply and add them (mttkrp_compute.h).
+ * The grid is persistent: every thread block processes a contiguous range of the batch's chunks, in
+ * which neighbouring nonzeros share rows of the factors. For each chunk, each warp decodes a run
+ * into shared memory, the thread block sorts the nonzeros by output row (mttkrp_group.h), and
+ * groups of warp lanes multiply and add them (mttkrp_compute.h).
  *
- * The cuts of chunks and shares, and so the sums of segments, depend only on the tile, the rank and
- * the types: with exact sums the bits of the result depend on nothing else.
+ * The cuts of chunks and shares, and therefore the sums of segments, depend only on the tile, the
+ * rank and the types. With exact sums, the bits of the result depend on nothing else.
  */
 #include "gpu/mttkrp/mttkrp_plan.h"
 
-/* Each but the last changes one thing. */
+/* Each variant but the last differs from the default in one way. */
 static const struct slc_gpu_named_variant variant_list[] = {
     {"default", {0, 0, false}},
     {"chunks-2", {0, 2, false}},
@@ -22,7 +22,7 @@ static const struct slc_gpu_named_variant variant_list[] = {
     {"full-sectors", {SLC_MTTKRP_FULL_SECTORS, 0, false}},
     {"shared-fields", {SLC_MTTKRP_SHARED_FIELDS, 0, false}},
     {"transcoded", {SLC_MTTKRP_TRANSCODED, 0, false}},
-    /* Without decoding there are enough registers for three thread blocks per multiprocessor. */
+    /* Without decoding, a multiprocessor has enough registers for three thread blocks. */
     {"transcoded-3",
      {SLC_MTTKRP_TRANSCODED | SLC_MTTKRP_WITHOUT_STASH | SLC_MTTKRP_THREE_BLOCKS, 2, false}},
 };

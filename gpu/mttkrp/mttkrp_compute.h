@@ -1,62 +1,64 @@
 /*
- * Multiplies the nonzeros of a chunk, decoded and sorted by output row, by the rows of the factors
- * and adds the products. Device code, included by kernels.
+ * Multiplies the nonzeros of a chunk by the rows of the factors and adds the products. The nonzeros
+ * have been decoded and sorted by output row. Device code, included by kernels.
  *
- * Groups of lanes process equal shares of the nonzeros. A lane has 16 bytes of a row of every
- * factor, so a group has one lane per 16 bytes of a row, and wider rows are processed in panels of
- * 32 lanes. Products are added in registers while the output row stays the same, and mttkrp_sums.h
- * stores the sum of a segment.
+ * Groups of warp lanes process equal shares of the nonzeros. A group has one warp lane per 16 bytes
+ * of a factor row. Rows that need more than 32 warp lanes are processed in panels. Products are
+ * added in registers while the output row stays the same; mttkrp_sums.h then stores the sum of the
+ * segment.
  *
- * Cost, for f64, R 32 and three modes: for four nonzeros of a group of 16 lanes five 16-byte loads
- * from shared memory, eight from the factors, and 16 multiplications, half of them fused; then for
- * each segment one reduction per number.
+ * Cost for f64, rank 32 and three modes, per warp lane: four nonzeros take five 16-byte loads from
+ * shared memory, eight 16-byte loads from the factors, and 16 multiplications, half of them fused
+ * with additions. Each segment then needs one atomic addition per number.
  */
 #ifndef SLC_GPU_MTTKRP_COMPUTE_H
 #define SLC_GPU_MTTKRP_COMPUTE_H
 
 #include "gpu/mttkrp/mttkrp_sums.h"
 
-/* Nonzeros whose rows are loaded together, per lane. */
+/* Number of nonzeros whose rows a warp lane loads together. */
 enum { SLC_MTTKRP_STEP = 4 };
 /* Largest number of other modes with specialized code. */
 enum { SLC_MTTKRP_FIXED_OTHERS = 3 };
 
 /* A thread block's chunk, in shared memory. */
 struct slc_mttkrp_chunk {
-    uint32_t *offsets; /* of mode n from n * stride on */
+    uint32_t *offsets; /* mode n begins at n * stride */
     uint32_t stride;
     double *values;
-    uint64_t *corner; /* of the tile, per mode */
+    uint64_t *corner; /* the tile's corner, per mode */
     struct slc_mttkrp_sort sort;
-    bool single; /* no two rows of the tile share a bucket: each has one segment */
+    bool single; /* no two rows of the tile share a bucket, so each row has one segment */
 };
 
-/* Arguments of a lane. F: type of factors. */
+/* Arguments of a warp lane. F: type of the factors. */
 template <typename F, bool exact_sums> struct slc_mttkrp_lane {
     const struct slc_gpu_mttkrp *job;
     const struct slc_mttkrp_chunk *chunk;
     const slc_mttkrp_sums<exact_sums> *sums;
     struct slc_mttkrp_target target;
-    /* If no rows share a bucket, every row has one segment in the chunk, except this one, which a
-     * neighbouring group shares. */
+    /* If no rows share a bucket, each row has only one segment in the chunk. The exception is this
+     * row: the previous group also has a segment of it. */
     uint32_t shared_row;
 };
 
-/* Means no shared row. A row that really has this offset is added atomically without need. */
+/* Value of shared_row for no shared row. A row that really has this offset is added atomically,
+ * which is correct but unnecessary. */
 static constexpr uint32_t slc_mttkrp_no_offset = UINT32_MAX;
 
-/* Columns in 16 bytes. */
+/* Number of columns in 16 bytes. */
 template <typename F> static constexpr int slc_mttkrp_width = 16 / sizeof(F);
 
-/* The current sum of a lane. */
+/* The current segment of a warp lane and its sum. */
 template <int width> struct slc_mttkrp_segment {
     double sum[width];
     uint32_t row; /* offset from the tile's corner */
 };
 
-/* A lane's columns of the factors' rows, for a fixed number of other modes. */
+/* Location of a warp lane's columns in the rows of the factors, for a fixed number of other
+ * modes. */
 template <typename F, int others> struct slc_mttkrp_rows {
-    const char *corner[others]; /* in the row of the tile's corner */
+    const char *corner[others]; /* address of the columns in the row of the tile's corner */
     const uint32_t *offsets[others];
     uint32_t pitch_bytes;
 };
@@ -80,7 +82,7 @@ __device__ static inline void slc_mttkrp_load(const double *from, double (&to)[2
     to[1] = row.y;
 }
 
-/* Loads `count` neighbouring numbers from shared memory, 1, 2 or 4, up to 16 bytes at a time. */
+/* Loads `count` (1, 2 or 4) neighbouring numbers from shared memory, up to 16 bytes at a time. */
 template <int count>
 __device__ static inline void slc_mttkrp_load_shared(const uint32_t *from, uint32_t (&to)[count])
 {
@@ -132,14 +134,15 @@ __device__ static inline const F *slc_mttkrp_corner(const slc_mttkrp_lane<F, exa
            lane->target.column;
 }
 
-/* Columns of the factors' rows of `count` nonzeros that are loaded together. */
+/* Numbers of `count` nonzeros that are loaded together, and the warp lane's columns of their factor
+ * rows. */
 template <typename F, int others, int count> struct slc_mttkrp_fetched {
     F row[others][count][slc_mttkrp_width<F>];
     double value[count];
 };
 
-/* Loads them for nonzeros k, k + 1, .. Offsets are below 2^32 and rows below 2^20 bytes, so their
- * product fits in 64 bits. */
+/* Loads these numbers for nonzeros k, k + 1, .. Offsets are below 2^32 and rows are shorter than
+ * 2^20 bytes, so their product fits in 64 bits. */
 template <typename F, bool exact_sums, int others, int count>
 __device__ static inline void slc_mttkrp_fetch(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                const slc_mttkrp_rows<F, others> *rows,
@@ -161,8 +164,8 @@ __device__ static inline void slc_mttkrp_fetch(const slc_mttkrp_lane<F, exact_su
     slc_mttkrp_load_shared<count>(lane->chunk->values + k, fetched->value);
 }
 
-/* Multiplies the value of nonzero u by the rows of all other modes but the last, and returns the
- * last row separately: that product is fused with the addition. */
+/* Multiplies the value of nonzero u by the rows of all other modes but the last. Returns the row of
+ * the last mode separately, because the caller fuses that multiplication with the addition. */
 template <typename F, int others, int count>
 __device__ static inline void
 slc_mttkrp_product(const slc_mttkrp_fetched<F, others, count> *fetched,
@@ -181,7 +184,7 @@ slc_mttkrp_product(const slc_mttkrp_fetched<F, others, count> *fetched,
     }
 }
 
-/* The rows of one mode, or ones if it is that of the output. */
+/* Loads the rows of one mode; for the mode of the output, returns ones instead. */
 template <typename F, bool exact_sums, int count>
 __device__ static inline void slc_mttkrp_load_mode(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                    unsigned mode,
@@ -206,8 +209,9 @@ __device__ static inline void slc_mttkrp_load_mode(const slc_mttkrp_lane<F, exac
     }
 }
 
-/* Products of the nonzeros k, k + 1, .. for any number of modes, one or two modes at a time: more
- * loads in flight would need more registers than two blocks per multiprocessor have. */
+/* Computes the products of nonzeros k, k + 1, .. for any number of modes, one or two modes at a
+ * time. More loads in flight would need more registers than are available with two blocks per
+ * multiprocessor. */
 template <typename F, bool exact_sums, int count>
 __device__ static inline void slc_mttkrp_products_any(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                       uint32_t k,
@@ -236,7 +240,7 @@ __device__ static inline void slc_mttkrp_products_any(const slc_mttkrp_lane<F, e
         for (int m = 0; m < together; m++) {
             const unsigned mode = first + (unsigned)m;
 
-            /* Ones beyond the last mode, as for the output's. */
+            /* After the last mode, load ones, as for the mode of the output. */
             slc_mttkrp_load_mode(lane, mode < order ? mode : lane->job->mode, k, row[m]);
         }
         SLC_UNROLL
@@ -252,8 +256,8 @@ __device__ static inline void slc_mttkrp_products_any(const slc_mttkrp_lane<F, e
     }
 }
 
-/* Adds a nonzero of output row `row` to the lane's sum, or starts the next segment if the row
- * differs. */
+/* Adds a nonzero of output row `row` to the warp lane's sum. If the row differs from that of the
+ * segment, stores the segment's sum and starts the next segment. */
 template <typename F, bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums> *lane,
                                              uint32_t row,
@@ -279,7 +283,8 @@ __device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums
     }
 }
 
-/* Nonzeros [begin, end) in sorted order, whole steps. others 0: any number of modes. */
+/* Computes nonzeros [begin, end) in sorted order; end - begin is a multiple of the step. others:
+ * number of other modes; 0: any number. */
 template <typename F, bool exact_sums, unsigned flags, int others>
 __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                uint32_t begin,
@@ -287,11 +292,11 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
                                                slc_mttkrp_segment<slc_mttkrp_width<F>> *segment)
 {
     constexpr int width = slc_mttkrp_width<F>;
-    /* With three blocks per multiprocessor there are registers for half as many rows. */
+    /* With three blocks per multiprocessor, registers suffice for only half the rows. */
     constexpr int count =
         (flags & SLC_MTTKRP_THREE_BLOCKS) != 0 ? SLC_MTTKRP_STEP / 2 : +SLC_MTTKRP_STEP;
     const struct slc_mttkrp_chunk *chunk = lane->chunk;
-    /* With others == 1 both branches are 1. NOLINTNEXTLINE(bugprone-branch-clone) */
+    /* If others == 1, both branches are 1. NOLINTNEXTLINE(bugprone-branch-clone) */
     slc_mttkrp_rows<F, others == 0 ? 1 : others> rows = {};
 
     SLC_UNROLL
@@ -333,8 +338,8 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
     }
 }
 
-/* A single nonzero, of which a chunk has at most three: code for any number of modes, with the same
- * products and rounding as a step. */
+/* Computes one nonzero, for any number of modes, with the same products and rounding as a step.
+ * Used for at most three nonzeros per chunk, those after the last whole step. */
 template <typename F, bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_single(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                 uint32_t k,
@@ -369,7 +374,8 @@ __device__ static inline void slc_mttkrp_single(const slc_mttkrp_lane<F, exact_s
     slc_mttkrp_add<F, exact_sums, flags>(lane, lane->chunk->sort.rows[k], product, last, segment);
 }
 
-/* Nonzeros [begin, end) in sorted order, at least one; `begin` a multiple of the step. */
+/* Computes nonzeros [begin, end) in sorted order. Needs: at least one nonzero; `begin` is a
+ * multiple of the step. */
 template <typename F, bool exact_sums, unsigned flags>
 __device__ static inline void
 slc_mttkrp_share(slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uint32_t end)
@@ -405,7 +411,7 @@ slc_mttkrp_share(slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uint32_t 
             (end == chunk->sort.nnz || rows[end] != segment.row));
 }
 
-/* All of a sorted chunk. */
+/* Computes a whole sorted chunk. */
 template <typename F, bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_compute(const struct slc_gpu_mttkrp *job,
                                                  const struct slc_mttkrp_chunk *chunk,
@@ -418,7 +424,7 @@ __device__ static inline void slc_mttkrp_compute(const struct slc_gpu_mttkrp *jo
     lane.target.corner = chunk->corner + job->mode;
     for (uint32_t panel = 0; panel < job->rank; panel += SLC_WARP * width) {
         const uint32_t needed = (job->rank - panel + width - 1) / width;
-        /* Lanes of a row, a power of two: 32 >> spare. */
+        /* Number of warp lanes per row, a power of two: 32 >> spare. */
         const int spare = needed >= SLC_WARP ? 0 : __clz((needed - 1) | 0) - 27;
         const uint32_t lanes = (uint32_t)SLC_WARP >> (needed == 1 ? 5 : spare);
         const uint32_t groups = SLC_MTTKRP_THREADS / lanes;

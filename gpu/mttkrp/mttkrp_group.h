@@ -2,19 +2,19 @@
  * Sorts the nonzeros of a chunk by output row, in place: a stable counting sort by a thread block
  * of SLC_MTTKRP_THREADS, in shared memory. Device code, included by kernels.
  *
- * Buckets are rows modulo a power of two, counted from the tile's corner. In ALTO order the rows of
- * a chunk are close together, so two of them seldom share a bucket; if they do, they alternate in
- * it, and a segment of equal rows ends early, which is harmless, so one pass is always enough. The
- * order is stable, a function of the chunk alone.
+ * The bucket of a row is its offset from the tile's corner modulo a power of two. In ALTO order the
+ * rows of a chunk are close together, so two rows seldom share a bucket. If two rows do, their
+ * nonzeros alternate in the bucket and their segments end early, which is harmless; so one pass is
+ * always enough. The sort is stable, so the order depends on the chunk alone.
  *
- * Each warp counts and places a range of its own. Each bucket has eight counters of 16 bits, one
- * per warp, in the order of the ranges: a scan over all of them yields the position of each warp's
- * first nonzero of each bucket. A thread keeps the positions of its nonzeros in registers and moves
- * one array after the other: the loop over the nonzeros of a row then reads all of them in 16-byte
- * loads.
+ * Each warp counts and places its own range of nonzeros. Each bucket has eight counters of 16 bits,
+ * one per warp, in the order of the ranges. A scan over all counters yields the position of each
+ * warp's first nonzero of each bucket. A thread keeps the positions of its nonzeros in registers
+ * and moves one array after the other. The loop over the nonzeros of a row can then read every
+ * array in 16-byte loads.
  *
- * Cost: two sweeps over the rows with one __match_any_sync per 32 nonzeros, a scan of 16 bytes per
- * bucket, and a load and a store for each number of a nonzero.
+ * Cost: two sweeps over the rows, each with one __match_any_sync per 32 nonzeros; a scan of 16
+ * bytes per bucket; one load and one store for each number of a nonzero.
  */
 #ifndef SLC_GPU_MTTKRP_GROUP_H
 #define SLC_GPU_MTTKRP_GROUP_H
@@ -27,22 +27,23 @@ static_assert(SLC_MTTKRP_MOST_RUNS * SLC_RUN_NNZ < 1 << 16, "counters have 16 bi
 /* Largest number of nonzeros per thread. */
 enum { SLC_MTTKRP_STEPS = SLC_MTTKRP_MOST_RUNS * SLC_RUN_NNZ / SLC_MTTKRP_THREADS };
 
-/* Counters of a bucket: word w has those of warps 2w (low half) and 2w + 1. */
+/* Arguments of the sort. Word w of a bucket's counters has those of warps 2w (low half) and 2w + 1
+ * (high half). */
 struct slc_mttkrp_sort {
-    const uint32_t *rows; /* of the chunk's nonzeros */
+    const uint32_t *rows; /* output rows of the chunk's nonzeros */
     uint32_t nnz;
-    uint32_t buckets; /* a power of two, SLC_MTTKRP_LEAST_BUCKETS or more */
+    uint32_t buckets; /* a power of two, at least SLC_MTTKRP_LEAST_BUCKETS */
     uint4 *counters;  /* per bucket */
     uint32_t *warp_sums;
 };
 
-/* Destinations of a thread's nonzeros first, first + SLC_WARP, .. below end. */
+/* Destinations of a thread's nonzeros: first, first + SLC_WARP, and so on below `end`. */
 struct slc_mttkrp_places {
     uint32_t first, end;
-    uint32_t places[SLC_MTTKRP_STEPS / 2]; /* two of 16 bits each */
+    uint32_t places[SLC_MTTKRP_STEPS / 2]; /* each word has two places of 16 bits */
 };
 
-/* The range of nonzeros that a warp sorts; whole steps of 32 for all but the last. */
+/* The range of nonzeros that a warp sorts: a multiple of 32 nonzeros, except in the last range. */
 __device__ static inline void
 slc_mttkrp_sort_range(uint32_t nnz, uint32_t warp, uint32_t *begin, uint32_t *end)
 {
@@ -52,8 +53,8 @@ slc_mttkrp_sort_range(uint32_t nnz, uint32_t warp, uint32_t *begin, uint32_t *en
     *end = *begin + steps * SLC_WARP < nnz ? *begin + steps * SLC_WARP : nnz;
 }
 
-/* The lanes whose nonzeros are of the same bucket. The lowest of them counts for all. Lanes beyond
- * the end are in no bucket. */
+/* Returns the warp lanes whose nonzeros have the same bucket as this one's. The lowest of them
+ * counts for all. Warp lanes after the end have no bucket. */
 __device__ static inline uint32_t slc_mttkrp_same_bucket(const struct slc_mttkrp_sort *sort,
                                                          uint32_t at,
                                                          uint32_t end,
@@ -63,14 +64,15 @@ __device__ static inline uint32_t slc_mttkrp_same_bucket(const struct slc_mttkrp
     return __match_any_sync(SLC_ALL_LANES, *bucket);
 }
 
-/* A warp's counter: the word that has it; the shift selects the half. */
+/* Returns the word that contains a warp's counter; a shift selects the half. */
 __device__ static inline uint32_t *
 slc_mttkrp_counter(const struct slc_mttkrp_sort *sort, uint32_t bucket, uint32_t warp)
 {
     return reinterpret_cast<uint32_t *>(sort->counters) + (size_t)bucket * 4 + warp / 2;
 }
 
-/* Exclusive prefix sums over the eight halves of a bucket, from `before` on. */
+/* Returns exclusive prefix sums over a bucket's eight counters, starting at *before, and adds their
+ * total to *before. */
 __device__ static inline uint4 slc_mttkrp_scan_bucket(uint4 counts, uint32_t *before)
 {
     uint32_t words[4] = {counts.x, counts.y, counts.z, counts.w};
@@ -84,7 +86,7 @@ __device__ static inline uint4 slc_mttkrp_scan_bucket(uint4 counts, uint32_t *be
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/* Turns counts into positions. The block synchronizes before and after. */
+/* Turns counts into positions. The caller synchronizes the thread block before and after. */
 __device__ static inline void slc_mttkrp_scan(const struct slc_mttkrp_sort *sort)
 {
     const uint32_t each = sort->buckets / SLC_MTTKRP_THREADS;
@@ -129,7 +131,7 @@ __device__ static inline void slc_mttkrp_count(const struct slc_mttkrp_sort *sor
         const uint32_t same = slc_mttkrp_same_bucket(sort, at, places->end, &bucket);
 
         if (at < places->end && __ffs(same) - 1 == (int)lane) {
-            /* The other half of the word belongs to another warp. */
+            /* Atomic, because the other half of the word belongs to another warp. */
             uint32_t *counter = slc_mttkrp_counter(sort, bucket, warp);
             const uint32_t count = (uint32_t)__popc(same) << warp % 2 * 16;
 
@@ -167,8 +169,9 @@ __device__ static inline void slc_mttkrp_place(const struct slc_mttkrp_sort *sor
     }
 }
 
-/* Finds the positions of the chunk's nonzeros; the halves of the counters are then the ends of
- * their warps' parts of buckets. Called by the whole block, which synchronizes before and after. */
+/* Finds the positions of the chunk's nonzeros. Afterwards each counter holds the end of its warp's
+ * part of the bucket. Called by all threads of the block; the caller synchronizes the block before
+ * and after. */
 __device__ static inline void slc_mttkrp_group(const struct slc_mttkrp_sort *sort,
                                                struct slc_mttkrp_places *places)
 {
@@ -185,12 +188,12 @@ __device__ static inline void slc_mttkrp_group(const struct slc_mttkrp_sort *sor
     slc_mttkrp_place(sort, places);
 }
 
-/* Moves the numbers of an array to their positions. Called by the whole block, which synchronizes
- * before they are read. */
+/* Moves the numbers of an array to their positions. Called by all threads of the block. The caller
+ * synchronizes the block before reading the numbers. */
 template <typename T>
 __device__ static inline void slc_mttkrp_move(T *array, const struct slc_mttkrp_places *places)
 {
-    /* Initialized, so that elements that the loop skips need no registers across chunks. */
+    /* Initialized, so that no registers are needed to keep skipped elements from chunk to chunk. */
     T held[SLC_MTTKRP_STEPS] = {};
 
     SLC_UNROLL
@@ -212,7 +215,7 @@ __device__ static inline void slc_mttkrp_move(T *array, const struct slc_mttkrp_
     }
 }
 
-/* The end of a bucket in sorted order, once positions have been found. */
+/* Returns the end of a bucket in sorted order. Needs: positions have been found. */
 __device__ static inline uint32_t slc_mttkrp_bucket_end(const struct slc_mttkrp_sort *sort,
                                                         uint32_t bucket)
 {

@@ -1,9 +1,10 @@
 /*
- * The kernel of MTTKRP, outlined in mttkrp.cu. Included by one file each for ordinary sums, exact
- * sums and the variants that benchmarks compare, so that these are compiled in parallel.
+ * The MTTKRP kernel, which mttkrp.cu outlines. One file each includes it for ordinary sums, for
+ * exact sums and for the variants that benchmarks compare, so that the three are compiled in
+ * parallel.
  *
- * Decoding, sorting and computing are separate stages that communicate through shared memory: a
- * kernel for several right-hand sides decodes once, and sorts and computes for each.
+ * Decoding, sorting and computing are separate stages that communicate through shared memory. A
+ * kernel for several right-hand sides could decode once, and sort and compute for each.
  */
 #ifndef SLC_GPU_MTTKRP_KERNEL_H
 #define SLC_GPU_MTTKRP_KERNEL_H
@@ -12,7 +13,7 @@
 #include "gpu/decode/transcode.h"
 #include "gpu/mttkrp/mttkrp_compute.h"
 
-/* Sets pointers into shared memory by the plan. */
+/* Sets the pointers into shared memory as the plan lays them out. */
 template <bool exact_sums>
 __device__ static inline void slc_mttkrp_lay_out(const struct slc_gpu_mttkrp *job,
                                                  const struct slc_gpu_mttkrp_plan *plan,
@@ -40,14 +41,15 @@ __device__ static inline void slc_mttkrp_lay_out(const struct slc_gpu_mttkrp *jo
     sums->candidates = reinterpret_cast<uint32_t *>(sums->tags + SLC_MTTKRP_MOST_STASHED);
 }
 
-/* Adds the squares of a run that the warp has decoded. The bound of exact sums derives from the sum
- * of squares in the file, which is checked against this sum over the values used. */
+/* Adds the squares of the values of a run that the warp has decoded. The bound of exact sums is
+ * derived from the sum of squares in the file; the host checks that sum against this sum over the
+ * values used. */
 __device__ static inline void
 slc_mttkrp_add_squares(const double *values, uint32_t count, struct slc_gpu_fault *fault)
 {
     double sum = 0;
 
-    __syncwarp(); /* make the other lanes' values visible */
+    __syncwarp(); /* make the values of other warp lanes visible */
     for (uint32_t i = threadIdx.x % SLC_WARP; i < count; i += SLC_WARP) {
         sum += values[i] * values[i];
     }
@@ -59,19 +61,19 @@ slc_mttkrp_add_squares(const double *values, uint32_t count, struct slc_gpu_faul
     }
 }
 
-/* Location of the descriptions of tile and layout: global or shared memory. */
+/* Addresses of the descriptions of tile and layout, in global or shared memory. */
 struct slc_mttkrp_fields {
     const struct slc_encoded_layout *layout;
     const struct slc_gpu_tile *tile;
 };
 
-/* Copies of both in shared memory, for SLC_MTTKRP_SHARED_FIELDS. */
+/* Copies of both descriptions in shared memory, for SLC_MTTKRP_SHARED_FIELDS. */
 struct slc_mttkrp_copied_fields {
     struct slc_encoded_layout layout;
     struct slc_gpu_tile tile;
 };
 
-/* Copies `bytes`, a multiple of 4, by the whole block. */
+/* Copies `bytes`, a multiple of 4, with all threads of the block. */
 __device__ static inline void slc_mttkrp_copy_words(void *to, const void *from, size_t bytes)
 {
     for (size_t i = threadIdx.x; i < bytes / 4; i += SLC_MTTKRP_THREADS) {
@@ -79,7 +81,8 @@ __device__ static inline void slc_mttkrp_copy_words(void *to, const void *from, 
     }
 }
 
-/* Sets the number of nonzeros of the chunk whose first run is `first`, and how they are sorted. */
+/* Sets the number of nonzeros of the chunk whose first run is `first`, and the arguments of its
+ * sort. */
 __device__ static inline void slc_mttkrp_begin_chunk(const struct slc_gpu_mttkrp *job,
                                                      const struct slc_gpu_batch *batch,
                                                      const struct slc_gpu_mttkrp_plan *plan,
@@ -102,7 +105,7 @@ __device__ static inline void slc_mttkrp_begin_chunk(const struct slc_gpu_mttkrp
     }
 }
 
-/* Decodes the chunk's runs, from `first` of the tile on, one per warp. */
+/* Decodes the chunk's runs, one per warp, starting at run `first` of the tile. */
 template <bool exact_sums>
 __device__ static inline void slc_mttkrp_decode(const struct slc_mttkrp_fields *fields,
                                                 uint32_t first,
@@ -125,7 +128,7 @@ __device__ static inline void slc_mttkrp_decode(const struct slc_mttkrp_fields *
     }
 }
 
-/* Sorts a chunk by rows. The block synchronizes before and after. */
+/* Sorts a chunk by output row. The caller synchronizes the block before and after. */
 template <bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_sort_chunk(const struct slc_gpu_mttkrp *job,
                                                     const struct slc_gpu_mttkrp_plan *plan,
@@ -148,7 +151,7 @@ __device__ static inline void slc_mttkrp_sort_chunk(const struct slc_gpu_mttkrp 
     }
 }
 
-/* flags: the set of enum slc_gpu_mttkrp_flag that the kernel is compiled for. */
+/* flags: the set of enum slc_gpu_mttkrp_flag for which the kernel is compiled. */
 template <typename F, bool exact_sums, unsigned flags>
 __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
                                          (flags & SLC_MTTKRP_THREE_BLOCKS) != 0     ? 3
@@ -202,11 +205,11 @@ __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
         } else {
             slc_mttkrp_decode<exact_sums>(&fields, run, batch.fault, &chunk);
         }
-        __syncthreads(); /* also because counters reuse the scratch of decoding */
+        __syncthreads(); /* also needed because the counters reuse the scratch of decoding */
         slc_mttkrp_sort_chunk<exact_sums, flags>(&job, &plan, &chunk, &sums);
         SLC_PLANT(mttkrp_chunk_not_sorted, __syncthreads());
         slc_mttkrp_compute<F, exact_sums, flags>(&job, &chunk, &sums);
-        /* The next chunk, or the flush, uses the same memory. */
+        /* The next chunk, or adding the stash at the end, uses the same memory. */
         SLC_PLANT(mttkrp_chunk_overwritten, __syncthreads());
     }
     slc_mttkrp_sums_end(&sums);
@@ -221,8 +224,8 @@ static cudaError_t slc_mttkrp_launch(const struct slc_gpu_mttkrp *job,
 {
     const uint32_t most = machine->multiprocessors * plan->blocks_each * batch->waves;
     const dim3 grid(batch->chunk_count < most ? batch->chunk_count : most);
-    /* The limit belongs to the kernel, not to this plan, because other threads may launch it at the
-     * same time. */
+    /* Set the limit to the most that the kernel may use, not to what this plan uses, because other
+     * threads may launch the kernel at the same time. */
     cudaError_t error = cudaFuncSetAttribute(mttkrp_kernel<F, exact_sums, flags>,
                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              (int)machine->shared_bytes);

@@ -6,12 +6,14 @@ extern "C" {
 }
 
 enum {
-    /* Shared memory of a multiprocessor that the system reserves per thread block. */
+    /* Bytes of a multiprocessor's shared memory that the system reserves per thread block. */
     RESERVED_BYTES = 1024,
-    /* Shared memory that chunks of exact sums are cut for, on every machine, because their bits
-     * depend on the cuts. Half of the 164 KiB of sm_80, available on every device since. */
+    /* Shared memory for which chunks of exact sums are cut on every machine, because the bits of
+     * exact sums depend on the cuts. It is half of the 164 KiB of sm_80; every later device has at
+     * least that much. */
     EXACT_BYTES = 81 * 1024,
-    /* Divisor for the stash's share of shared memory: it must not cost runs of a chunk. */
+    /* The stash uses at most 1 / STASH_PART of shared memory, so that chunks do not lose runs to
+     * it. */
     STASH_PART = 8
 };
 
@@ -20,13 +22,13 @@ static uint32_t aligned(uint64_t bytes)
     return (uint32_t)((bytes + 15) / 16 * 16);
 }
 
-/* Bytes of a row in the stash; exact sums are two words. */
+/* Bytes of a row in the stash. An exact sum has two words. */
 static uint64_t stash_row_bytes(const struct slc_gpu_mttkrp *job)
 {
     return (uint64_t)job->rank * (job->exact.words != NULL ? 16 : sizeof(double));
 }
 
-/* Lays out everything but the stash. Returns its bytes. */
+/* Lays out everything but the stash. Returns the bytes laid out. */
 static uint32_t
 lay_out(const struct slc_gpu_mttkrp *job, uint32_t runs, struct slc_gpu_mttkrp_plan *plan)
 {
@@ -44,7 +46,7 @@ lay_out(const struct slc_gpu_mttkrp *job, uint32_t runs, struct slc_gpu_mttkrp_p
     }
     plan->values_at = nnz * job->order * (uint32_t)sizeof(uint32_t);
     plan->work_at = plan->values_at + aligned(nnz * sizeof(double));
-    /* After the counters, one sum per warp. */
+    /* The work area ends with one sum per warp. */
     plan->tags_at = plan->work_at + aligned(work) + SLC_MTTKRP_WARPS * (uint32_t)sizeof(uint32_t);
     plan->corner_at =
         plan->tags_at + SLC_MTTKRP_MOST_STASHED * (uint32_t)(sizeof(uint64_t) + sizeof(uint32_t));
@@ -63,7 +65,8 @@ static uint32_t runs_limit(const struct slc_gpu_mttkrp *job)
                                                                     : job->variant.chunk_runs;
 }
 
-/* The most runs of a chunk that fit together with `stash_bytes`; or 0. */
+/* Returns the largest number of runs per chunk that fit in `bytes` together with `stash_bytes`, or
+ * 0. */
 static uint32_t most_runs(const struct slc_gpu_mttkrp *job, uint64_t bytes, uint64_t stash_bytes)
 {
     struct slc_gpu_mttkrp_plan plan;
@@ -90,7 +93,8 @@ static void fill_plan(const struct slc_gpu_mttkrp *job,
     plan->shared_bytes = bytes + aligned(stash_rows * stash_row_bytes(job));
 }
 
-/* Plans regime 1 in `bytes` of shared memory, if it fits. `cut`: required runs per chunk, or 0. */
+/* Plans regime 1 in `bytes` of shared memory. Returns false if it does not fit. `cut`: required
+ * runs per chunk; 0: any number. */
 static bool plan_whole(const struct slc_gpu_mttkrp *job,
                        uint64_t bytes,
                        uint32_t blocks_each,
@@ -111,7 +115,7 @@ static bool plan_whole(const struct slc_gpu_mttkrp *job,
     return true;
 }
 
-/* Plans regime 3, or 2 if not even a few rows fit. */
+/* Plans regime 3, or regime 2 if not even a few rows fit. Returns false if neither fits. */
 static bool plan_hot(const struct slc_gpu_mttkrp *job,
                      uint64_t bytes,
                      uint32_t blocks_each,
@@ -143,8 +147,8 @@ bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
                          struct slc_gpu_mttkrp_plan *plan)
 {
     const uint64_t all = machine->shared_bytes;
-    /* Two blocks per multiprocessor: while one decodes, the other loads rows. Words of f64 sums of
-     * f32 rows need more than the 128 registers per thread that two blocks have. */
+    /* Prefer two blocks per multiprocessor: while one block decodes, the other loads rows. With two
+     * blocks, a thread has 128 registers, which do not suffice for exact sums of f32 factors. */
     const bool two = job->exact.words == NULL || job->precision != SLC_F32;
     const uint64_t half = (all + RESERVED_BYTES) / 2 - RESERVED_BYTES;
     uint32_t cut = 0;
@@ -168,14 +172,14 @@ bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
 uint32_t slc_gpu_mttkrp_carveout(const struct slc_gpu_mttkrp_plan *plan,
                                  const struct slc_gpu_machine *machine)
 {
-    /* Sizes in KiB of shared memory that multiprocessors since sm_80 can be set to, as far as they
-     * have that much. */
+    /* Sizes in KiB to which the shared memory of multiprocessors since sm_80 can be set, up to the
+     * size that they have. */
     static const uint32_t sizes[] = {8, 16, 32, 64, 100, 132, 164, 196, 228};
     const uint32_t all = machine->shared_bytes + RESERVED_BYTES;
     const uint32_t taken = plan->blocks_each * (plan->shared_bytes + RESERVED_BYTES);
 
     for (uint32_t size : sizes) {
-        /* Rounded down, or the next larger size would be chosen. */
+        /* Round down: if rounded up, the next larger size would be chosen. */
         if (size * 1024 >= taken && size * 1024 <= all) {
             return size * 1024 * 100 / all;
         }

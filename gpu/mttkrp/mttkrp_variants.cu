@@ -1,4 +1,4 @@
-/* Variants of the kernel that benchmarks compare, for f64 factors and ordinary sums. */
+/* Kernels of the variants that benchmarks compare, for f64 factors and ordinary sums. */
 #include "gpu/mttkrp/mttkrp_kernel.h"
 
 cudaError_t slc_gpu_mttkrp_variants(const struct slc_gpu_mttkrp *job,

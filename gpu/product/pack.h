@@ -1,4 +1,5 @@
-/* Elements of a matrix's row that a thread loads at once. Device code, included by kernels. */
+/* A pack: the elements of a matrix row that a thread loads at once. Device code, included by
+ * kernels. */
 #ifndef SLC_GPU_PACK_H
 #define SLC_GPU_PACK_H
 

@@ -11,8 +11,8 @@ extern "C" {
 #include <cinttypes>
 #include <cstring>
 
-/* Allocates a record of about 50 KiB, too large for a stack; NULL if memory is short. Owns:
- * slc_free. */
+/* Allocates the record, which at about 50 KiB is too large for a stack. Returns NULL if memory is
+ * short. Owns: release with slc_free. */
 static struct slc_gpu_product *create_record(void)
 {
     return static_cast<struct slc_gpu_product *>(slc_calloc(1, sizeof(slc_gpu_product)));
@@ -39,12 +39,13 @@ open_lane(struct slc_gpu_lane *lane, uint64_t result_bytes, struct slc_error *er
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->begun, cudaEventDefault), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->copied, cudaEventDefault), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->done, cudaEventDefault), err);
-    /* More of it is copied than a tile fills; memory checkers would report uninitialized bytes. */
+    /* The host copies more of a result than a tile fills, and memory checkers would report
+     * uninitialized bytes. */
     SLC_GPU_TRY(cudaMemsetAsync(lane->job.result, 0, result_bytes, lane->stream), err);
     return SLC_OK;
 }
 
-/* Sets the constant members of a lane's tiles. */
+/* Sets the members of a lane's job that are the same for all tiles. */
 static void prepare_lane(const struct slc_gpu_product *made, struct slc_gpu_lane *lane)
 {
     auto *input = reinterpret_cast<struct slc_product_input *>(lane->memory.input);
@@ -70,7 +71,8 @@ static void prepare_lane(const struct slc_gpu_product *made, struct slc_gpu_lane
     }
 }
 
-/* Copies to the device from the start of the registered memory, which is free again on return. */
+/* Copies to the device from the start of the registered memory, and waits: the memory is free again
+ * on return. */
 static enum slc_status
 send_bytes(struct slc_gpu_product *made, void *to, uint64_t bytes, struct slc_error *err)
 {
@@ -84,7 +86,7 @@ send_bytes(struct slc_gpu_product *made, void *to, uint64_t bytes, struct slc_er
     return SLC_OK;
 }
 
-/* Packs rows of a matrix into the device's form. */
+/* Packs rows of a matrix into registered memory, with the pitch of matrices on the device. */
 static void
 pack_rows(const struct slc_gpu_product *made, unsigned mode, uint64_t first, uint64_t count)
 {
@@ -100,7 +102,7 @@ pack_rows(const struct slc_gpu_product *made, unsigned mode, uint64_t first, uin
     }
 }
 
-/* The lanes' buffers for tiles and results hold at least a row. */
+/* Copies a matrix to the device. Needs: the registered memory holds at least one row. */
 static enum slc_status
 write_matrix(struct slc_gpu_product *made, unsigned mode, struct slc_error *err)
 {
@@ -158,7 +160,7 @@ open_lanes(const struct slc_gpu *gpu, struct slc_gpu_product *made, struct slc_e
     return status;
 }
 
-/* Also measures the product. */
+/* Checks a product before opening, and computes the memory that it needs. */
 static enum slc_status check_product(const struct slc_gpu *gpu,
                                      const struct slc_device_product *product,
                                      struct slc_error *err)

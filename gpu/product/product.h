@@ -2,11 +2,12 @@
  * A device that multiplies tiles (base/device.h: product.open and the following): its memory and
  * its lanes. Private to gpu/.
  *
- * A lane has a stream, device memory and registered host memory, and shares with other lanes only
- * the matrices and the layout, which are read-only. A tile is sent in one copy, with description,
- * bytes and expanded bytes adjacent, and its fibers return in one copy. The size of the result is
- * part of it, so the host requests a little more than the previous tile needed, and requests the
- * rest, which costs a second wait, only if that was too little.
+ * A lane has a stream, device memory and registered host memory. It shares only the matrices and
+ * the layout with other lanes, and these are read-only. A tile is sent in one copy: its
+ * description, bytes and expanded bytes are adjacent. Its fibers usually return in one copy as
+ * well. The host learns the size of a result only from the result, so it requests a little more
+ * than the previous tile needed. If that was too little, the host requests the rest, at the cost of
+ * a second wait.
  */
 #ifndef SLC_GPU_PRODUCT_H
 #define SLC_GPU_PRODUCT_H
@@ -18,14 +19,16 @@
 
 struct slc_gpu_lane {
     cudaStream_t stream;
-    cudaEvent_t begun, copied, done; /* the tile's copy, then its kernels */
+    /* recorded before the copy of the tile, after the copy, and after the kernels */
+    cudaEvent_t begun, copied, done;
 
     struct slc_gpu_lane_memory memory;
 
-    /* The last tile. */
-    struct slc_product_job job; /* also points to the lane's memory that kernels use */
-    uint32_t count, delivered;  /* fibers */
-    uint64_t expected;          /* bytes of the next result */
+    /* State of the last tile. */
+    /* arguments of the kernels; also has pointers to the lane's device memory */
+    struct slc_product_job job;
+    uint32_t count, delivered; /* fibers of the tile; those already delivered */
+    uint64_t expected;         /* bytes of the next result */
 
     struct slc_device_stats stats;
 };
@@ -35,9 +38,9 @@ struct slc_gpu_product : slc_gpu_product_memory {
     struct slc_gpu_lane lanes[SLC_DEVICE_LANES];
 
     /*
-     * Times that lanes were busy, as unions of spans. Durations are from the device's clock; spans
-     * end when the host notices it, which is at once, because some thread always waits for a busy
-     * lane.
+     * Times in which lanes were busy, as unions of spans. The device's clock measures the duration
+     * of a span. A span ends when the host notices that the work has completed, which is at once,
+     * because a thread always waits for each busy lane.
      */
     pthread_mutex_t times_mutex;
     uint64_t opened_ns;
@@ -51,9 +54,10 @@ static_assert(sizeof(struct slc_gpu_product) <= SLC_PRODUCT_RECORD_BYTES,
 enum slc_status slc_gpu_product_open(struct slc_device *device,
                                      const struct slc_device_product *product,
                                      struct slc_error *err);
-/* Undoes slc_gpu_product_open, even if it failed; accepts a device that is not open for tiles. */
+/* Undoes slc_gpu_product_open, even if that call failed. Accepts a device that is not open for
+ * tiles. */
 void slc_gpu_product_close(struct slc_gpu *gpu);
-/* Bytes of device memory. */
+/* Returns the bytes of device memory that the product uses. */
 uint64_t slc_gpu_product_bytes(const struct slc_gpu *gpu);
 /* Adds the counts of the lanes to *stats. */
 void slc_gpu_product_stats(const struct slc_gpu *gpu, struct slc_device_stats *stats);

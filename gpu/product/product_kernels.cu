@@ -5,19 +5,19 @@
 #include "gpu/product/pack.h"
 
 enum {
-    DECODE_WARPS = 4, /* of a thread block: their scratch fits on every device */
+    DECODE_WARPS = 4, /* warps of a thread block; their scratch fits on every device */
     THREADS = 256,
-    /* Blocks per multiprocessor that registers are allocated for. */
+    /* Thread blocks per multiprocessor for which registers are allocated. */
     BLOCKS = 2,
     BATCH = 4, /* nonzeros whose rows are loaded at the same time */
     GROUP_WORDS = SLC_GROUP_NNZ / SLC_WARP,
     RUN_GROUPS = SLC_RUN_NNZ / SLC_GROUP_NNZ
 };
 
-/* No fiber: a number above that of any fiber. */
+/* Means no fiber; larger than the number of any fiber. */
 #define NO_FIBER UINT32_MAX
 
-/* Whether nonzero i, not the tile's first, is in another fiber than the one before it. */
+/* True if nonzero i is in another fiber than nonzero i - 1. Needs: i > 0. */
 __device__ static inline bool leaves_fiber(const struct slc_product_job *job, uint32_t i)
 {
     bool leaves = false;
@@ -32,7 +32,8 @@ __device__ static inline bool leaves_fiber(const struct slc_product_job *job, ui
 
 /* ---- decode */
 
-/* Marks the heads of fibers among the run's nonzeros [first, end), except the first nonzero. */
+/* Marks the nonzeros in [first, end), the nonzeros of a run, at which fibers begin, except nonzero
+ * `first`. */
 __device__ static inline void
 mark_heads(const struct slc_product_job *job, uint32_t first, uint32_t end, uint32_t lane)
 {
@@ -55,7 +56,7 @@ mark_heads(const struct slc_product_job *job, uint32_t first, uint32_t end, uint
     }
 }
 
-/* One warp per run. */
+/* Each warp decodes one run. */
 template <typename T>
 __global__ static void __launch_bounds__(SLC_WARP *DECODE_WARPS, 1)
     slc_product_decode_runs(const struct slc_product_job job)
@@ -92,17 +93,19 @@ __device__ static inline uint32_t groups_of(const struct slc_product_job *job)
     return (job->nnz + SLC_GROUP_NNZ - 1) / SLC_GROUP_NNZ;
 }
 
-/* Whether a group's first nonzero begins a fiber not recorded in its bits: the first of a run. */
+/* True if the group's first nonzero is the first of a run and begins a fiber. The bits of `heads`
+ * do not record such a fiber. */
 __device__ static inline bool begins_run(const struct slc_product_job *job, uint32_t group)
 {
     return group % RUN_GROUPS == 0 && (group == 0 || leaves_fiber(job, group * SLC_GROUP_NNZ));
 }
 
-/* Fibers that begin before a group, and in the whole tile. Called by a whole warp. */
+/* Number of fibers that begin before a group, and in the whole tile. */
 struct slc_fibers_begun {
     uint32_t before, all;
 };
 
+/* Counts these fibers. Called by all warp lanes together. */
 __device__ static inline struct slc_fibers_begun
 count_fibers(const struct slc_product_job *job, uint32_t group, uint32_t lane)
 {
@@ -124,14 +127,15 @@ count_fibers(const struct slc_product_job *job, uint32_t group, uint32_t lane)
     return {__reduce_add_sync(SLC_ALL_LANES, before), __reduce_add_sync(SLC_ALL_LANES, all)};
 }
 
-/* The group of a thread, or of a vector of threads. */
+/* The group that a thread, or a vector of threads, processes. */
 struct slc_product_group {
-    uint32_t number, begin, end; /* nonzeros */
-    uint32_t before;             /* fibers that begin before it */
+    uint32_t number, begin, end; /* nonzeros [begin, end) */
+    uint32_t before;             /* fibers that begin before the group */
     bool begins_run;
 };
 
-/* Bits of the word of nonzeros from `at` on, a multiple of 32. */
+/* Returns the bits of the 32 nonzeros that begin at `at`, a multiple of 32: a set bit marks the
+ * first nonzero of a fiber. */
 __device__ static inline unsigned
 heads_at(const struct slc_product_job *job, const struct slc_product_group *group, uint32_t at)
 {
@@ -140,7 +144,7 @@ heads_at(const struct slc_product_job *job, const struct slc_product_group *grou
 
 /* ---- the result */
 
-/* Of the requested fibers. */
+/* Where the result has the offsets and sums of the requested fibers. */
 struct slc_product_place {
     uint32_t *offsets;
     double *sums;
@@ -165,7 +169,7 @@ __device__ static inline void store_header(const struct slc_product_job *job, ui
     header->fault = *job->fault;
 }
 
-/* Stores the coordinates of the fibers that begin in a group, by `threads` threads in parallel. */
+/* Stores the offsets of the fibers that begin in a group. `threads` threads share the work. */
 __device__ static inline void store_offsets(const struct slc_product_job *job,
                                             const struct slc_product_group *group,
                                             const struct slc_product_place *place,
@@ -191,8 +195,8 @@ __device__ static inline void store_offsets(const struct slc_product_job *job,
     }
 }
 
-/* Destination of a sum: the row of a fiber, counted from the first requested one, or a group's
- * carry. */
+/* Destinations of sums: the row of a fiber, counted from the first requested fiber, and the carry
+ * of a group. */
 __device__ static inline double *
 row_of(const struct slc_product_job *job, const struct slc_product_place *place, uint32_t fiber)
 {
@@ -206,8 +210,8 @@ __device__ static inline double *carry_of(const struct slc_product_job *job, uin
 
 /* ---- several columns */
 
-/* Terms of BATCH nonzeros from `at` on, in the columns of a pack from `column` on. Terms beyond
- * `end` repeat the last nonzero. */
+/* Computes the terms of BATCH nonzeros that begin at `at`, in the columns of the pack that begins
+ * at `column`. After `end`, terms repeat the last nonzero. */
 template <typename Element>
 __device__ static inline void load_terms(const struct slc_product_job *job,
                                          uint32_t at,
@@ -257,7 +261,7 @@ store_columns(const struct slc_product_job *job, double *row, uint32_t column, c
     }
 }
 
-/* A thread's columns of all fibers of a group. */
+/* Computes a thread's columns of all fibers of a group. */
 template <typename Element>
 __device__ static inline void multiply_columns(const struct slc_product_job *job,
                                                const struct slc_product_group *group,
@@ -265,7 +269,8 @@ __device__ static inline void multiply_columns(const struct slc_product_job *job
                                                uint32_t column)
 {
     enum { COUNT = slc_pack<Element>::COUNT };
-    uint32_t fiber = group->before - job->first - 1; /* fiber of the current sum */
+    /* the fiber to which the current sum belongs */
+    uint32_t fiber = group->before - job->first - 1;
     double sum[COUNT] = {};
     double *to = carry_of(job, group->number);
 
@@ -310,7 +315,7 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS)
     if (first >= groups) {
         return;
     }
-    /* Fibers before each of the warp's groups. */
+    /* The fibers that begin before the warp's first group. */
     const struct slc_fibers_begun begun = count_fibers(&job, first, lane);
     const uint32_t mine = first + lane;
     const bool counted = lane < SLC_WARP / threads && mine < groups;
@@ -359,8 +364,8 @@ __device__ static inline double term_of(const struct slc_product_job *job, uint3
 }
 
 /*
- * A warp processes a group, 32 nonzeros at a time. `open` is the partial sum of the fiber that
- * continues from one window to the next: of `fiber`, or of the carry before the first fiber begins.
+ * A warp processes a group in windows of 32 nonzeros. `open` is the partial sum that continues from
+ * one window to the next. It belongs to `fiber`, or to the carry until the first fiber begins.
  */
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS)
@@ -389,13 +394,14 @@ __global__ static void __launch_bounds__(THREADS)
     double *const carry = carry_of(&job, group.number);
     uint32_t fiber = begun.before - job.first - 1;
     double open = 0;
-    bool carries = true; /* the open sum is the carry */
+    bool carries = true; /* the open sum belongs to the carry */
 
     SLC_ROLL
     for (uint32_t at = group.begin; at < group.end; at += SLC_WARP) {
         const unsigned word = heads_at(&job, &group, at);
         const uint32_t last = slc_least(group.end - at, SLC_WARP) - 1;
-        /* Lanes back to the start of this lane's fiber, or to the window's first lane. */
+        /* Number of warp lanes back to the start of this warp lane's fiber, or to the window's
+         * first warp lane. */
         const unsigned upto = word & (SLC_ALL_LANES >> (SLC_WARP - 1 - lane));
         const uint32_t back = upto == 0 ? lane : lane - (31 - (uint32_t)__clz((int)upto));
         double term = lane <= last ? term_of<Element>(&job, at + lane) : 0;
@@ -408,7 +414,7 @@ __global__ static void __launch_bounds__(THREADS)
         const double tail = __shfl_sync(SLC_ALL_LANES, term, static_cast<int>(last));
 
         /*
-         * The open fiber ends where the window's first fiber begins, if that is its first nonzero.
+         * If a fiber begins at the window's first nonzero, the open fiber has ended.
          */
         if (lane == 0 && at > group.begin && (word & 1U) != 0) {
             if (carries) {
@@ -443,7 +449,8 @@ __global__ static void __launch_bounds__(THREADS)
 
 /* ---- carries */
 
-/* Number of groups from `group` on with carries of the fiber. Called by a whole warp. */
+/* Returns the number of consecutive groups, starting at `group`, whose carries belong to the fiber.
+ * Called by all warp lanes together. */
 __device__ static inline uint32_t
 count_carries(const struct slc_product_job *job, uint32_t group, uint32_t fiber, uint32_t lane)
 {
@@ -460,15 +467,16 @@ count_carries(const struct slc_product_job *job, uint32_t group, uint32_t fiber,
     return count;
 }
 
-/* A warp processes the group where the carries of a fiber begin: lanes are `columns` columns, a
- * power of two up to a warp, of several carries in parallel. */
+/* Each group has a warp. If the carries of a fiber begin at its group, the warp adds all of them to
+ * the fiber's row. Its warp lanes process `columns` columns (a power of two, at most a warp) of
+ * several carries in parallel. */
 __global__ static void __launch_bounds__(THREADS)
     slc_product_carry(const struct slc_product_job job, uint32_t columns)
 {
     const uint32_t lane = threadIdx.x % SLC_WARP;
     const uint32_t group = (blockIdx.x * THREADS + threadIdx.x) / SLC_WARP;
 
-    /* The first group begins a fiber. */
+    /* The first group has no carry, because it begins with a fiber. */
     if (group == 0 || group >= groups_of(&job)) {
         return;
     }
@@ -502,7 +510,7 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* The least power of two that is `count` or more, up to a warp. */
+/* Returns the least power of two that is at least `count`, limited to a warp. */
 static uint32_t power_of_two(uint32_t count)
 {
     uint32_t power = 1;

@@ -1,22 +1,23 @@
 /*
- * Multiplies a tile fiber by fiber on the device: arguments and results of its kernels. Private to
+ * The kernels that multiply a tile fiber by fiber on the device, and their arguments. Private to
  * gpu/.
  *
  *     y(f, r) = sum over the nonzeros x of fiber f of x * product of U_n(i_n, r) over modes n
  *
- * A fiber is a run of neighbours that agree in the kept modes. There are two kernels, and a third
- * for long fibers:
+ * A fiber is a run of neighbouring nonzeros that agree in the kept modes. There are three kernels:
  *
- * decode: a warp decodes a run of the tile to offsets and values, and marks where fibers begin.
- * multiply: processes groups of SLC_GROUP_NNZ nonzeros. Each warp counts the fibers that begin
- * before its group, from 512 cached numbers: this is faster than a kernel launch, and the host need
- * not know their number in between. With several columns a vector of threads iterates over a
- * group's nonzeros and adds rows of the matrices; with one, lanes process nonzeros in parallel and
- * add within fibers by a scan. A fiber that begins in the group is stored once; the group's part of
- * a fiber that began earlier is stored as a carry.
- * carry: adds the carries of each fiber to its row.
+ * 1. decode: a warp decodes a run of the tile to offsets and values, and marks where fibers begin.
+ * 2. multiply: processes groups of SLC_GROUP_NNZ nonzeros. Each warp counts the fibers that begin
+ *    before its group, from at most 512 cached counts; this is faster than a kernel of its own, and
+ *    the host need not know the number of fibers between the kernels. With several columns, a
+ *    vector of threads iterates over a group's nonzeros and adds rows of the matrices. With one
+ *    column, the warp lanes process nonzeros in parallel and add within fibers by a scan. The sum
+ *    of a fiber that begins in the group is stored once. The group's part of a fiber that began in
+ *    an earlier group is stored as a carry.
+ * 3. carry, for fibers longer than a group: adds the carries of each fiber to the fiber's row.
  *
- * Order: that of groups, which are cut by ordinal: a sum's bits depend on the tile alone.
+ * Order: sums are added in the order of groups, and groups are cut by the ordinals of nonzeros, so
+ * the bits of a sum depend on the tile alone.
  */
 #ifndef SLC_GPU_PRODUCT_KERNELS_H
 #define SLC_GPU_PRODUCT_KERNELS_H
@@ -27,7 +28,7 @@ extern "C" {
 #include "gpu/product/product_parts.h"
 }
 
-/* Arguments for one tile. All pointers are the device's. */
+/* Arguments for one tile. All pointers refer to device memory. */
 struct slc_product_job {
     const struct slc_gpu_tile *tile;
     const struct slc_encoded_layout *layout;
@@ -35,20 +36,23 @@ struct slc_product_job {
     struct slc_product_list list;
 
     uint32_t nnz, cols;
-    uint32_t first, room; /* requested fibers: first .. first + room - 1, as far as they exist */
-    enum slc_value_type precision;      /* of the matrices and of list.values */
-    uint32_t kept, summed;              /* modes */
+    uint32_t first, room;          /* requested fibers: those of [first, first + room) that exist */
+    enum slc_value_type precision; /* type of the matrices and of list.values */
+    uint32_t kept, summed;         /* number of kept modes, and of modes with a matrix */
     uint8_t kept_mode[SLC_MAX_ORDER];   /* each kept mode */
     uint8_t summed_mode[SLC_MAX_ORDER]; /* each mode with a matrix */
     const void *rows[SLC_MAX_ORDER];    /* matrix row of the tile's corner, per summed mode */
-    uint32_t pitch;                     /* elements, of all matrices; 1 for one column */
+    /* elements from row to row of all matrices; 1 for one column */
+    uint32_t pitch;
 
-    uint32_t *carry_fiber; /* per group, SLC_PRODUCT_GROUPS: fiber of its carry; UINT32_MAX: none */
-    double *carries;       /* a row per group */
+    /* per group (SLC_PRODUCT_GROUPS): the fiber of its carry; UINT32_MAX: none */
+    uint32_t *carry_fiber;
+    double *carries; /* a row of `cols` per group */
     uint8_t *result;
 };
 
-/* May write all of the result except the header's fault, which slc_product_multiply copies. */
+/* Decodes the tile. slc_product_multiply then writes the result and copies the fault to its
+ * header. */
 cudaError_t slc_product_decode(const struct slc_product_job *job, cudaStream_t stream);
 cudaError_t slc_product_multiply(const struct slc_product_job *job, cudaStream_t stream);
 

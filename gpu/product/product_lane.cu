@@ -11,8 +11,8 @@ extern "C" {
 #include <cinttypes>
 #include <cstring>
 
-/* First request for a result of unknown size: what is transferred in the time that a copy takes to
- * start. */
+/* Bytes of the first request for a result of unknown size. Their transfer lasts as long as starting
+ * a copy. */
 static const uint64_t first_bytes = 64 << 10;
 
 static enum slc_status
@@ -51,7 +51,7 @@ check_block(const struct slc_gpu *gpu, const struct slc_encoded_block *block, st
     return status;
 }
 
-/* Assembles the tile in the lane's registered memory, and sends it. */
+/* Assembles the tile in the lane's registered memory and sends it. */
 static enum slc_status
 send_tile(struct slc_gpu_lane *lane, const struct slc_encoded_block *block, struct slc_error *err)
 {
@@ -112,7 +112,8 @@ receive_fibers(struct slc_gpu_lane *lane, uint64_t first, uint64_t end, struct s
 }
 
 /*
- * Adds the lane's last kernels to the times, and with `copied` also the preceding copy of its tile.
+ * Adds the time of the lane's last kernels, and with `copied` also the time of the tile's copy
+ * before them.
  */
 static enum slc_status add_times(struct slc_gpu_product *product,
                                  const struct slc_gpu_lane *lane,
@@ -136,8 +137,8 @@ static enum slc_status add_times(struct slc_gpu_product *product,
     return SLC_OK;
 }
 
-/* Multiplies the fibers from job->first on, as many as fit, and copies them to the host's memory.
- * Requests lane->expected bytes of the result at once. */
+/* Multiplies fibers starting at job->first, as many as the result holds, and copies the result to
+ * host memory. The first copy has lane->expected bytes. */
 static enum slc_status multiply_fibers(const struct slc_gpu_product *product,
                                        struct slc_gpu_lane *lane,
                                        struct slc_error *err)
@@ -165,7 +166,7 @@ static enum slc_status multiply_fibers(const struct slc_gpu_product *product,
     return status;
 }
 
-/* Delivers the results of multiply. */
+/* Points *fibers to the result of multiply_fibers. */
 static void deliver(const struct slc_gpu_product *product,
                     struct slc_gpu_lane *lane,
                     struct slc_device_fibers *fibers)
@@ -195,7 +196,7 @@ static enum slc_status enter(const struct slc_gpu *gpu, unsigned lane, struct sl
     return SLC_OK;
 }
 
-/* After an error waits for the lane's work, and drops its fibers. */
+/* After an error, waits for the lane's work and drops its fibers. Returns `status`. */
 static enum slc_status finish_call(struct slc_gpu_lane *lane, enum slc_status status)
 {
     if (status != SLC_OK) {
@@ -245,7 +246,7 @@ enum slc_status slc_gpu_product_tile(struct slc_device *device,
     status = start_tile(gpu, lane, block, err);
     if (status == SLC_OK) {
         deliver(gpu->product, lane, fibers);
-        /* Expect as many for the next tile, plus an eighth. */
+        /* For the next tile, expect the bytes of this result plus an eighth. */
         lane->expected = slc_product_result_bytes(gpu->product, fibers->count);
         lane->expected += lane->expected / 8;
         lane->stats.launches++;
@@ -255,7 +256,7 @@ enum slc_status slc_gpu_product_tile(struct slc_device *device,
     return finish_call(lane, status);
 }
 
-/* Multiplies the fibers after those that have been delivered. */
+/* Multiplies the fibers that follow those already delivered. */
 static enum slc_status
 multiply_more(struct slc_gpu_product *product, struct slc_gpu_lane *lane, struct slc_error *err)
 {

@@ -1,7 +1,7 @@
-/* The parts of a product's memory: the same walk measures them and lays them out. */
+/* Divides a product's memory into parts: the same function computes their sizes and places them. */
 #include "gpu/product/product_parts.h"
 
-/* Whether a mode can be multiplied by its matrix, if it has one. */
+/* True if the mode has no matrix, or can be multiplied by its matrix. */
 static bool is_sound_matrix(const struct slc_device_product *product, unsigned mode, uint32_t cols)
 {
     const struct slc_matrix *matrix = product->matrix[mode];
@@ -11,7 +11,7 @@ static bool is_sound_matrix(const struct slc_device_product *product, unsigned m
             matrix->cols == cols && matrix->pitch >= cols);
 }
 
-/* Fills in what follows from the product. Returns false for an invalid product. */
+/* Fills in the members derived from the product. Returns false for an invalid product. */
 static bool fill_in(const struct slc_device_product *product, struct slc_gpu_product_memory *made)
 {
     const uint32_t together = 16 / slc_value_bytes(product->precision);
@@ -34,7 +34,7 @@ static bool fill_in(const struct slc_device_product *product, struct slc_gpu_pro
     return sound && made->cols >= 1 && made->cols <= SLC_MAX_RANK;
 }
 
-/* Bytes of a lane. */
+/* Bytes of a lane's input: a tile with its description, its bytes and its expanded bytes. */
 static uint64_t input_bytes(const struct slc_device_product *product)
 {
     return slc_product_expanded_at(product->tile_bytes) + product->expanded_bytes;
@@ -87,7 +87,7 @@ bool slc_gpu_product_lay_out(struct slc_gpu_product_memory *made, slc_gpu_gap ga
         .begin = (uintptr_t)made->device, .gap_bytes = SLC_GPU_GAP_BYTES, .gap = gap};
     struct slc_gpu_piece registered = {.begin = (uintptr_t)made->registered.data};
 
-    /* Avoids overflow when the two are added. */
+    /* Avoids overflow when these two numbers are added. */
     if (made->product.tile_bytes > UINT64_MAX / 4 ||
         made->product.expanded_bytes > UINT64_MAX / 4) {
         return false;

@@ -1,7 +1,7 @@
 /*
- * Memory of a device that multiplies tiles (base/device.h: product.open), divided into parts that
- * one walk lays out. The walk is C (product_parts.c) and is in every build, like that of
- * gpu/memory/memory.h. Private to gpu/.
+ * Memory of a device that multiplies tiles (base/device.h: product.open). As in
+ * gpu/memory/memory.h, one function divides it into parts, for plans as well as for open devices.
+ * The function is C (product_parts.c) and is in every build. Private to gpu/.
  */
 #ifndef SLC_GPU_PRODUCT_PARTS_H
 #define SLC_GPU_PRODUCT_PARTS_H
@@ -17,12 +17,12 @@ enum {
 
 /* A decoded tile, in device memory. */
 struct slc_product_list {
-    uint32_t *offsets; /* of nonzero i in mode n at n * SLC_TILE_NNZ + i */
-    void *values;      /* of the matrices' type; SLC_TILE_NNZ */
-    /* Bit i % 32 of word i / 32: nonzero i begins a fiber. The bit is always 0 for the first
-     * nonzero of a run: the one before it belongs to another warp. */
+    uint32_t *offsets; /* nonzero i in mode n: offsets[n * SLC_TILE_NNZ + i] */
+    void *values;      /* SLC_TILE_NNZ values, of the type of the matrices */
+    /* Bit i % 32 of word i / 32 is set if nonzero i begins a fiber. For the first nonzero of a run
+     * the bit is always 0, because another warp decodes the nonzero before it. */
     uint32_t *heads;  /* SLC_PRODUCT_WORDS */
-    uint32_t *counts; /* of these bits in each group; SLC_PRODUCT_GROUPS */
+    uint32_t *counts; /* set bits in each group; SLC_PRODUCT_GROUPS */
 };
 
 /* The beginning of a result. */
@@ -32,8 +32,8 @@ struct slc_product_header {
     struct slc_gpu_fault fault;
 };
 
-/* A result: the header; offsets of the requested fibers, one for each fiber and kept mode, mode
- * after mode; their sums, a row of `cols` each. */
+/* A result has three parts: the header; the offsets of the requested fibers, mode after mode, for
+ * the kept modes; the sums of these fibers, a row of `cols` each. */
 enum { SLC_PRODUCT_OFFSETS_AT = 64 };
 static_assert(sizeof(struct slc_product_header) <= SLC_PRODUCT_OFFSETS_AT,
               "offsets begin after the header");
@@ -43,19 +43,19 @@ SLC_HOST_DEVICE static inline uint64_t slc_product_sums_at(uint64_t fibers, uint
     return (SLC_PRODUCT_OFFSETS_AT + fibers * kept * sizeof(uint32_t) + 15) / 16 * 16;
 }
 
-/* A tile's bytes follow it. */
+/* The beginning of a lane's input; the tile's bytes follow it. */
 struct slc_product_input {
     struct slc_gpu_tile tile;
-    struct slc_gpu_fault fault; /* none yet; kernels write it */
+    struct slc_gpu_fault fault; /* no fault when it is sent; kernels set it */
 };
 
 enum {
-    /* The offset of these bytes: at whole lines, like blocks (SLC_DEVICE_ALIGN). */
+    /* The offset of the tile's bytes: a multiple of SLC_DEVICE_ALIGN, as for blocks. */
     SLC_PRODUCT_DATA_AT = (sizeof(struct slc_product_input) + SLC_DEVICE_ALIGN - 1) /
                           SLC_DEVICE_ALIGN * SLC_DEVICE_ALIGN
 };
 
-/* The offset of a tile's expanded bytes, after `bytes` of its own: all of these, at most. */
+/* Returns the offset of the expanded bytes of a tile with `bytes` encoded bytes. */
 static inline uint64_t slc_product_expanded_at(uint64_t bytes)
 {
     return SLC_PRODUCT_DATA_AT +
@@ -64,22 +64,23 @@ static inline uint64_t slc_product_expanded_at(uint64_t bytes)
 
 /* Memory of a lane. */
 struct slc_gpu_lane_memory {
-    /* On the device. */
+    /* In device memory. */
     uint8_t *input;
     struct slc_product_list list;
     uint32_t *carry_fiber;
     double *carries;
     uint8_t *result;
-    /* On the host. */
+    /* In host memory. */
     uint8_t *host_input, *host_result;
 };
 
 /* A product, values derived from it, and its memory. */
 struct slc_gpu_product_memory {
-    struct slc_device_product product; /* matrices and layout are cleared when it is open */
+    /* its pointers to matrices and layout are cleared once it is open */
+    struct slc_device_product product;
     uint32_t cols;
-    uint32_t pitch; /* of the device's matrices, elements */
-    uint32_t kept;  /* modes of a result */
+    uint32_t pitch; /* elements from row to row of matrices in device memory */
+    uint32_t kept;  /* number of modes of a result */
     bool sums_over[SLC_MAX_ORDER];
 
     void *device; /* the only allocation */
@@ -90,7 +91,7 @@ struct slc_gpu_product_memory {
     struct slc_gpu_lane_memory lane_memory[SLC_DEVICE_LANES];
 };
 
-/* Upper bound of an open product's host bytes, in addition to its registered memory. */
+/* Upper bound of the host memory that an open product uses in addition to its registered memory. */
 enum { SLC_PRODUCT_RECORD_BYTES = 64 << 10 };
 
 /* Bytes of a result with `fibers` fibers. */
@@ -105,17 +106,18 @@ extern "C" {
 #endif
 
 /*
- * Fills in the values derived from the product, and the positions of its parts if the pieces began
- * at 0. Returns false for a product that no device can be opened for, and on overflow. Needs:
- * all-zero memory.
+ * Fills in the values derived from the product, and sets each part to its offset in its piece.
+ * Returns false for a product for which no device can be opened, and on overflow. Needs: *memory is
+ * all-zero.
  */
 bool slc_gpu_product_measure(const struct slc_device_product *product,
                              struct slc_gpu_product_memory *memory);
 
-/* The same for the addresses of the pieces of measured memory. `gap`: as slc_gpu_memory_lay_out. */
+/* Sets each part to its address in the pieces of `memory`, which has been measured. `gap`: as for
+ * slc_gpu_memory_lay_out. */
 bool slc_gpu_product_lay_out(struct slc_gpu_product_memory *memory, slc_gpu_gap gap);
 
-/* memory_bytes and host_bytes of struct slc_device_product_ops. They ignore the device. */
+/* memory_bytes and host_bytes of struct slc_device_product_ops. `device` is ignored. */
 uint64_t slc_gpu_product_memory_bytes(const struct slc_device *device,
                                       const struct slc_device_product *product);
 uint64_t slc_gpu_product_host_bytes(const struct slc_device *device,

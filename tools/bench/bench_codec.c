@@ -1,13 +1,14 @@
 /*
- * sluice bench codec: size and speed of each codec on a store's nonzeros: bits per nonzero of
- * coordinates, with their bound, and of values, encode and decode rate per instruction set, on one
- * core with everything in memory.
+ * sluice bench codec: size and speed of each codec on a store's nonzeros. Reports bits per nonzero
+ * of coordinates and of values, a bound for the coordinates, and encode and decode rates per
+ * instruction set. Runs on one core with everything in memory.
  *
- * The bound of the coordinates is log2(e cells / nnz) bits, cells being the product of the mode
- * sizes: the information needed to say which cells are occupied, without further knowledge.
- * Fewer instruction sets have encoding loops than decoding loops. A set without them encodes with
- * the portable loops, and its row names those. Samples of codecs and instruction sets are
- * interleaved.
+ * The bound of the coordinates is log2(e cells / nnz) bits per nonzero, where `cells` is the
+ * product of the mode sizes. This is the information needed to say which cells are occupied if
+ * nothing else is known about the tensor.
+ * Fewer instruction sets have encoding loops than decoding loops. A set without encoding loops
+ * encodes with the portable loops, and its row says so. Samples of all codecs and instruction sets
+ * are interleaved.
  */
 #include "tools/bench/bench.h"
 #include "tools/bench/codec/codec_image.h"
@@ -84,7 +85,7 @@ enum {
     SETS = sizeof instruction_sets / sizeof instruction_sets[0]
 };
 
-/* An instruction set with decoding loops, and the set that encoders use on such a machine. */
+/* An instruction set with decoding loops, and the set that encoders use together with it. */
 struct codec_set {
     const char *decode, *encode;
 };
@@ -109,7 +110,7 @@ static void release_sets(void)
     (void)slc_decoder_force(NULL);
 }
 
-/* Chooses the sets named by --isa, best first. */
+/* Chooses the instruction sets that --isa names, best first. */
 static enum slc_status choose_sets(struct codec_bench *bench, struct slc_error *err)
 {
     const char *isa = bench->args->isa;
@@ -144,7 +145,8 @@ static enum slc_status make_images(struct codec_bench *bench, struct slc_error *
     return status;
 }
 
-/* Encodes and decodes once with one codec and instruction set; records the times if `counts`. */
+/* Encodes and decodes once with one codec and one instruction set. Records the times if
+ * `counts`. */
 static enum slc_status measure_cell(
     struct codec_bench *bench, unsigned codec, unsigned set, bool counts, struct slc_error *err)
 {
@@ -163,7 +165,7 @@ static enum slc_status measure_cell(
     return SLC_OK;
 }
 
-/* Measures every codec and set once. */
+/* Measures every codec with every instruction set once. */
 static enum slc_status measure_round(struct codec_bench *bench, bool counts, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
@@ -188,14 +190,14 @@ static double bound_bits(const struct slc_manifest *manifest)
     return fmax(bits, 0);
 }
 
-/* Read rate of one thread from a set of `bytes` bytes. */
+/* Returns the rate at which one thread reads a set of `bytes` bytes. */
 static enum slc_status
 read_ceiling(struct codec_bench *bench, double bytes, double *rate, struct slc_error *err)
 {
     return bench_ceiling(&bench->ceilings, BENCH_READ, (uint64_t)bytes, 0, 1, rate, err);
 }
 
-/* Size of the sample with one codec. */
+/* Adds a row with the size of the sample in one codec. */
 static void record_size(const struct codec_bench *bench, unsigned codec, json_t *rows)
 {
     const struct bench_image *image = &bench->images[codec];
@@ -236,7 +238,7 @@ static enum slc_status record_encode(
     return SLC_OK;
 }
 
-/* Adds to `row` the decode rate. */
+/* Adds to `row` the decode rate of one codec and instruction set. */
 static enum slc_status record_decode(
     struct codec_bench *bench, unsigned codec, unsigned set, json_t *row, struct slc_error *err)
 {

@@ -1,11 +1,12 @@
 /*
- * sluice bench convert: time of each phase of a conversion. Two runs are interleaved: the input is
- * read and parsed without keeping anything (slc_convert_scan, the lower bound of a conversion), and
- * it is converted to a store in a temporary folder. The last store is then held in memory to
- * report the conversion in units of an MTTKRP of all modes, as BLCO does (section 6.5).
+ * sluice bench convert: time of each phase of a conversion. Two kinds of runs are interleaved. One
+ * reads and parses the input without keeping anything (slc_convert_scan), which is the lower bound
+ * of a conversion. The other converts the input to a store in a temporary folder. The last store is
+ * then held in memory, and the time of the conversion is also reported in units of an MTTKRP of all
+ * modes, as in [Nguyen2022] section 6.5.
  *
- * Phases overlap and are summed over their threads, so they do not add up to the whole; MB/s are
- * per thread. The folder is removed at the end.
+ * Phases overlap, and the time of a phase is the sum over its threads, so the phases do not add up
+ * to the whole time. MB/s are per thread. The folder is removed at the end.
  */
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/run.h"
@@ -27,7 +28,7 @@ struct arguments {
     uint64_t rank;
     uint64_t memory;
     uint64_t threads;
-    struct build_options build; /* only codec, fibers and relabel */
+    struct build_options build; /* only codec, fibers and relabel are used */
     const char *temp_dir;
     struct bench_options bench;
 };
@@ -52,7 +53,7 @@ static const struct bench_column columns[] = {{"phase", "phase", 0, 0},
 
 static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
 
-/* The first three are wall times, the others sums over threads. */
+/* The times of the first three are wall times; those of the others are sums over threads. */
 enum phase { SCAN, WHOLE, TEXT, READ, PARSE, SCATTER, SPILL, SORT, ENCODE, WRITE, PHASES };
 static const char *const phase_names[PHASES] = {"scan",    "convert", "text", "read",   "parse",
                                                 "scatter", "spill",   "sort", "encode", "write"};
@@ -74,7 +75,7 @@ static enum slc_status make_folder(struct convert_bench *bench, struct slc_error
     return slc_check_memory(bench->store != NULL, err, "for a path");
 }
 
-/* Scans and converts once; records the times if `counts`. */
+/* Scans and converts once. Records the times if `counts`. */
 static enum slc_status measure_round(struct convert_bench *bench,
                                      const struct slc_convert_options *convert,
                                      bool counts,
@@ -138,7 +139,7 @@ static double median_of(const struct convert_bench *bench, enum phase phase)
     return bench_samples_summary(&bench->samples[phase]).median;
 }
 
-/* Bytes that a phase processes; 0 if the phase has no meaningful count. */
+/* Returns the bytes that a phase processes; 0 if counting them makes no sense for the phase. */
 static uint64_t phase_bytes(const struct slc_convert_report *report, enum phase phase)
 {
     switch (phase) {
@@ -182,8 +183,8 @@ static void record_phases(const struct convert_bench *bench, json_t *record)
     slc_json_set_count(record, "peak_memory_bytes", slc_memory_peak());
 }
 
-/* Measures an MTTKRP of every mode of the store in memory, and reports the conversion in units of
-   their sum. */
+/* Measures an MTTKRP of every mode with the store in memory, and reports the conversion in units of
+ * the sum of their times. */
 static enum slc_status
 record_mttkrp(struct convert_bench *bench, json_t *record, struct slc_error *err)
 {
@@ -210,7 +211,8 @@ record_mttkrp(struct convert_bench *bench, json_t *record, struct slc_error *err
                      : slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");
     }
     if (status == SLC_ERR_BUDGET) {
-        /* A conversion needs less memory than its store: report its figures without these. */
+        /* A conversion needs less memory than its store. Report the conversion without the
+         * MTTKRPs. */
         console_note("no MTTKRPs: %s", err->message);
         slc_error_clear(err);
         return SLC_OK;

@@ -1,31 +1,32 @@
 /*
  * sluice bench cpd: time of each phase of a CP-ALS iteration.
  *
- * The decomposition runs as in `sluice cpd` and stops only after the given number of iterations.
- * After each iteration the clocks of the stream (summed over its threads) and of the solver (of the
- * calling thread) are read. Their differences from the previous iteration are split into phases
- * that add up to the iteration:
+ * The decomposition runs as in `sluice cpd`, but stops only after the given number of iterations.
+ * After each iteration, the benchmark reads the clocks of the stream (summed over its threads) and
+ * of the solver (of the calling thread). The differences from the previous iteration are split into
+ * phases that add up to the iteration's time:
  *
  *   read wait  threads without data              } each divided by
  *   decode     checksums, unpacking              } the number of threads
  *   multiply   kernels, adding to the output     }
  *   uneven     remaining wall time of passes: taking turns, the end of a pass, starting threads
- *   outputs    outside passes: clearing outputs, adding up private copies
- *   update     dense algebra of the rows: Gram matrix, solving, norms, inner product, in one sweep
- *   fit        from R x R matrices
+ *   outputs    MTTKRP time outside of passes: clearing outputs, adding up private copies
+ *   update     dense algebra on the rows, in one sweep: Gram matrix, solving, norms, inner product
+ *   fit        computing the fit from R x R matrices
  *   other      the remaining time
  *
- * On a GPU, the device's clock splits the MTTKRPs; with several GPUs the means count:
+ * On a GPU, the device's clock splits the time of MTTKRPs. With several GPUs, the figures are
+ * means:
  *
  *   kernels       at least one kernel computes
  *   block copies  blocks are copied, and no kernel computes
- *   idle          neither: reading, launching, waiting for other devices and the CPU
+ *   idle          neither of these: reading, launching, waiting for other devices and the CPU
  *
- * An MTTKRP from replicas makes no pass: all of its time is multiplying. The replicas are built
- * between two iterations; that time has a row of its own, without a share.
+ * An MTTKRP from replicas makes no pass, so all of its time counts as multiplying. The replicas are
+ * built between two iterations; the time to build them has its own row, without a share.
  *
- * The dense share counts update and fit. cpd_ceilings.h defines the ceilings; phases that are
- * losses or too short have no ceiling.
+ * The dense share is the share of update and fit. cpd_ceilings.h defines the ceilings. Phases that
+ * are pure loss, or too short, have no ceiling.
  */
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/run.h"
@@ -93,7 +94,7 @@ static const char *const phase_names[PHASES] = {"read wait", "decode",  "multipl
                                                 "outputs",   "kernels", "block copies", "idle",
                                                 "update",    "fit",     "other"};
 
-/* Whether iterations on the CPU, or on a GPU if `device`, have the phase. */
+/* True if iterations have the phase: on a GPU if `device`, otherwise on the CPU. */
 static bool has_phase(bool device, enum phase phase)
 {
     return phase >= PHASE_UPDATE || device == (phase >= PHASE_KERNELS);
@@ -104,20 +105,20 @@ struct cpd_bench {
     const struct arguments *args;
     struct slc_session session;
     struct slc_cp_result result;
-    struct slc_stream_stats stats;  /* at the end of the previous iteration */
-    struct slc_cp_times times;      /* the same, of the solver */
-    struct slc_device_stats device; /* the same, of a GPU */
-    uint64_t bytes_copied;          /* to the GPU, in the measured iterations */
+    struct slc_stream_stats stats;  /* as of the end of the previous iteration */
+    struct slc_cp_times times;      /* the same for the solver */
+    struct slc_device_stats device; /* the same for a GPU */
+    uint64_t bytes_copied;          /* copied to the GPU in the measured iterations */
     json_t *phase_rows;
-    uint64_t bytes_read;             /* in the measured iterations */
+    uint64_t bytes_read;             /* read in the measured iterations */
     bool from_copies;                /* MTTKRPs are now computed from replicas */
-    unsigned iterations_from_copies; /* of the measured iterations */
-    struct slc_error copies_fault;   /* why replicas are missing */
+    unsigned iterations_from_copies; /* number of measured iterations that used replicas */
+    struct slc_error copies_fault;   /* reason why replicas are missing */
     struct bench_samples iteration;
     struct bench_samples phases[PHASES];
 };
 
-/* Splits `mttkrp` seconds of streamed MTTKRPs. */
+/* Splits `mttkrp` seconds of streamed MTTKRPs into phases. */
 static void split_streamed(const struct cpd_bench *bench,
                            const struct slc_stream_stats *stats,
                            double mttkrp,
@@ -134,7 +135,7 @@ static void split_streamed(const struct cpd_bench *bench,
     phases[PHASE_OUTPUTS] = mttkrp - pass;
 }
 
-/* Splits `mttkrp` seconds of MTTKRPs on a GPU. */
+/* Splits `mttkrp` seconds of MTTKRPs on a GPU into phases. */
 static void split_device(const struct cpd_bench *bench,
                          const struct slc_device_stats *stats,
                          double mttkrp,
@@ -143,14 +144,14 @@ static void split_device(const struct cpd_bench *bench,
     const double busy = stats->busy_seconds - bench->device.busy_seconds;
 
     phases[PHASE_KERNELS] = stats->compute_seconds - bench->device.compute_seconds;
-    /* A zero may be slightly negative: it is a difference of rounded times. */
+    /* The difference of rounded times may be slightly below zero. */
     phases[PHASE_COPIES] = fmax(busy - phases[PHASE_KERNELS], 0);
     phases[PHASE_IDLE] = fmax(mttkrp - busy, 0);
 }
 
 /*
- * Whether an iteration is measured. The iteration after an abandoned build of replicas is not,
- * because the stream's clocks do not separate the two.
+ * True if the iteration is measured. The iteration after an abandoned build of replicas is not,
+ * because the stream's clocks do not separate the build from the iteration.
  */
 static bool counts(const struct cpd_bench *bench, const struct slc_cp_iteration *iteration)
 {
@@ -209,7 +210,7 @@ static double sum_of(const struct bench_samples *samples)
     return sum;
 }
 
-/* The ceiling of a phase in seconds; NAN if it has none. */
+/* Returns the ceiling of a phase in seconds; NAN if the phase has none. */
 static double ceiling_of(const struct bench_cpd_ceilings *ceilings, enum phase phase)
 {
     switch (phase) {
@@ -227,7 +228,7 @@ static double ceiling_of(const struct bench_cpd_ceilings *ceilings, enum phase p
     }
 }
 
-/* Time to build the replicas, and the number of MTTKRPs computed from them. */
+/* Records the time to build the replicas and the number of MTTKRPs computed from them. */
 static void record_copies(const struct cpd_bench *bench,
                           const struct bench_cpd_ceilings *ceilings,
                           json_t *record)
@@ -256,7 +257,7 @@ static void record_copies(const struct cpd_bench *bench,
                        (uint64_t)bench->iterations_from_copies * order);
 }
 
-/* Records the phases for one number of threads; returns the share of dense algebra. */
+/* Records the phases for one number of threads. Returns the share of dense algebra. */
 static double record_phases(struct cpd_bench *bench, const struct bench_cpd_ceilings *ceilings)
 {
     const bool device = bench->session.gpu != NULL;
@@ -284,7 +285,7 @@ static double record_phases(struct cpd_bench *bench, const struct bench_cpd_ceil
     return dense;
 }
 
-/* Records the work of a GPU; null on the CPU. */
+/* Records the work of a GPU; on the CPU, records null. */
 static void record_device(const struct cpd_bench *bench, json_t *run)
 {
     const struct slc_plan *plan = &bench->session.plan;
@@ -329,7 +330,7 @@ static enum slc_status record_run(struct cpd_bench *bench, json_t *run, struct s
     return SLC_OK;
 }
 
-/* Runs one decomposition. Close its state with close_all, also before the next run. */
+/* Runs one decomposition. The caller must call close_all afterwards, also before the next run. */
 static enum slc_status decompose(struct cpd_bench *bench,
                                  const struct session_options *wanted,
                                  json_t *run,
@@ -360,7 +361,7 @@ static void close_all(void *state)
     session_close(&bench->session);
 }
 
-/* With one number of threads, copies its figures to the top level of the record. */
+/* If there was only one number of threads, copies its figures to the top level of the record. */
 static void finish_runs(json_t *record, const json_t *runs)
 {
     const double first =

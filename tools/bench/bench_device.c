@@ -1,7 +1,7 @@
 /*
- * sluice bench device: the ceilings of a GPU: transfer rates of its memory, its cache and the bus,
- * and of rows at random places. Then MTTKRPs of stores, from resident or streamed blocks, and
- * products from fibers in its memory.
+ * sluice bench device: measures a GPU. First its ceilings: the transfer rates of its memory, its
+ * cache and the bus, and the rate of reading rows at random places. Then MTTKRPs of stores from
+ * resident or streamed blocks, and products from fibers in device memory.
  */
 #include "base/memory/limits.h"
 #include "gpu/gpu.h"
@@ -165,14 +165,14 @@ struct device_bench {
 #define GIB (1024 * MIB)
 
 /*
- * The working sets of each ceiling. Reads sweep from the cache of a multiprocessor to sizes beyond
- * every cache; copies to the device have the sizes of a batch; rows are those of factors of rank
- * 16, 32 and 64 in f64, in a cache and beyond it.
+ * The working sets of each ceiling. The sets of reads range from the size of a multiprocessor's
+ * cache to sizes larger than every cache. Copies to the device have the sizes of batches. Rows are
+ * those of f64 factors of rank 16, 32 and 64, with sets that fit a cache and sets that do not.
  */
 static const struct {
     enum slc_gpu_ceiling ceiling;
     uint32_t row_bytes;
-    uint64_t working_bytes[8]; /* up to the first 0 */
+    uint64_t working_bytes[8]; /* a 0 ends the list */
 } cases[] = {
     {SLC_GPU_CEILING_READ,
      0,
@@ -208,7 +208,7 @@ static enum slc_status measure_one(
     return SLC_OK;
 }
 
-/* Peaks of both types. */
+/* Measures the peaks of both element types. */
 static enum slc_status
 measure_peaks(const struct arguments *args, json_t *rows, struct slc_error *err)
 {
@@ -267,7 +267,7 @@ static enum slc_status measure_mttkrp(const struct arguments *args,
     return SLC_OK;
 }
 
-/* Measures the products from fibers. Products with vectors exist in f64 only. */
+/* Measures the products from fibers. Products with vectors exist only in f64. */
 static enum slc_status measure_fibers(const struct arguments *args,
                                       const char *path,
                                       enum slc_value_type precision,

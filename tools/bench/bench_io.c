@@ -1,8 +1,9 @@
 /*
- * sluice bench io: rate of streaming a store without computing. For each I/O method, the rate of a
- * pass that reads and verifies every block without decoding, compared with raw reads of the same
- * file with the same block size and number of reads in flight, with and without loading the data,
- * and the processor time per gigabyte.
+ * sluice bench io: rate of streaming a store without computing. For each I/O method, measures a
+ * pass that reads and verifies every block without decoding it, and reports its rate and its
+ * processor time per gigabyte. The rate is compared with raw reads of the same file, with the same
+ * block size and number of reads in flight. Raw reads are measured with and without loading the
+ * data that they read.
  *
  * All methods and the raw reads are interleaved, so that a disturbance affects all of them.
  */
@@ -49,10 +50,10 @@ static const struct bench_column columns[] = {{"method", "method", 0, 0},
 
 static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
 
-/* One measured method: an I/O method of the library, or raw (AUTO). */
+/* One measured way to read: an I/O method of the library, or raw reads, whose kind is AUTO. */
 struct way {
     enum slc_io_kind kind;
-    bool loads_lines; /* raw reads that load every cache line */
+    bool loads_lines; /* raw reads: load every cache line */
     struct slc_session session;
     struct bench_samples samples;
     double cpu_seconds; /* sum over all samples */
@@ -64,10 +65,10 @@ struct io_bench {
     const struct arguments *args;
     struct bench_raw *raw;
     unsigned way_count;
-    struct way ways[WAYS]; /* the first RAW_WAYS are raw */
+    struct way ways[WAYS]; /* the first RAW_WAYS are raw reads */
 };
 
-/* Processor time of all threads, user and system. */
+/* Returns the processor time of all threads, user plus system. */
 static double cpu_seconds(void)
 {
     struct rusage usage = {0};
@@ -110,7 +111,8 @@ static enum slc_status open_way(struct io_bench *bench,
     return status;
 }
 
-/* Opens every method of --io, and the file for raw reads with the block size of the first one. */
+/* Opens every method of --io. Opens the file for raw reads with the block size of the first
+ * method. */
 static enum slc_status
 open_all(struct io_bench *bench, const char *path, json_t *rows, struct slc_error *err)
 {
@@ -133,7 +135,7 @@ open_all(struct io_bench *bench, const char *path, json_t *rows, struct slc_erro
                           plan->slot_bytes, plan->slot_count, &bench->raw, err);
 }
 
-/* One sweep with one method; records the time if `counts`. */
+/* Sweeps once with one method. Records the time if `counts`. */
 static enum slc_status
 measure_once(struct io_bench *bench, struct way *way, bool counts, struct slc_error *err)
 {

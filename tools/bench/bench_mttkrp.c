@@ -3,14 +3,17 @@
  * combination of rank, threads, precision, instruction set, layout, conflict strategy and baseline.
  *
  * Figures per combination and mode:
- *   operations   N R nnz: per nonzero and column N - 1 multiplications and one addition
- *   model bytes  nnz ((N R + 3) v + 8 N), v bytes per element: the traffic of a kernel over
- *                coordinates without a cache, N - 1 factor rows, one output row, the value and N
- *                8-byte indices; [Phipps2019] equation (3), with the terms that its authors' code
- * counts ceiling      model bytes per second against a gather of rows of the factors' size from a
- * set as large as factors and output together, and against memory (ceiling.h) A share of the set's
- * ceiling can exceed 1: a store's indices take at most a quarter of the model's, and neighbours
- * share rows.
+ *   operations   N R nnz: N - 1 multiplications and one addition per nonzero and column
+ *   model bytes  nnz ((N R + 3) v + 8 N) with v bytes per element: the traffic of a kernel over
+ *                coordinates without a cache ([Phipps2019] equation (3), with the terms that the
+ *                authors' code counts; mttkrp_model.h). N - 1 factor rows, one output row, the
+ *                value and N indices of 8 bytes
+ *   ceiling      the model bytes per second are compared with two rates (ceiling.h): a gather of
+ *                rows of the factors' size from a set as large as factors and output together, and
+ *                reads of memory
+ *
+ * The ratio to the ceiling of the set can exceed 1: a store's indices take at most a quarter of the
+ * bytes that the model counts for them, and neighbouring nonzeros share rows.
  */
 #include "base/memory/limits.h"
 #include "base/thread/team.h"
@@ -137,7 +140,7 @@ struct mttkrp_bench {
     json_t *totals; /* one per combination */
 };
 
-/* The members that identify a combination. */
+/* Returns an object with the members that identify a combination. */
 static json_t *combination(const struct mttkrp_bench *bench,
                            const struct bench_mttkrp_variant *variant)
 {
@@ -158,7 +161,7 @@ static json_t *combination(const struct mttkrp_bench *bench,
     return object;
 }
 
-/* Model bytes per second and their ceilings. */
+/* Records the model bytes per second and their ceilings. */
 static enum slc_status
 set_model(struct mttkrp_bench *bench, json_t *row, double seconds, struct slc_error *err)
 {
@@ -231,10 +234,10 @@ static enum slc_status set_row(struct mttkrp_bench *bench,
     return set_model(bench, row, times.median, err);
 }
 
-/* Times of a variant, summed over the measured modes. */
+/* Figures of a variant, summed over the measured modes. */
 struct variant_sum {
     unsigned modes;
-    double seconds; /* of medians */
+    double seconds; /* sum of the medians */
     double wall_seconds, decode_seconds;
 };
 
@@ -256,8 +259,9 @@ static struct variant_sum sum_modes(const struct mttkrp_bench *bench, unsigned v
 }
 
 /*
- * Cost of sorting in MTTKRPs of all modes ([Phipps2019] table 6c), and the number of MTTKRPs after
- * which the permuted traversal has recovered it against the first baseline; null if it never does.
+ * Records the cost of sorting in units of an MTTKRP of all modes ([Phipps2019] table 6c), and the
+ * number of MTTKRPs after which the permuted traversal has saved that cost compared with the first
+ * baseline; null if it never does.
  */
 static void set_permuting(const struct mttkrp_bench *bench,
                           const struct bench_mttkrp_variant *variant,
@@ -297,7 +301,7 @@ static enum slc_status record_variant(struct mttkrp_bench *bench, unsigned v, st
             status = set_row(bench, variant, n, &bench->cells[v][n], err);
         }
     }
-    /* The sum needs all modes, and replicas are built for all of them. */
+    /* The sum is meaningful only for all modes, and replicas are built for all modes. */
     if (sum.modes < manifest->order) {
         slc_json_set(total, "all_modes_ms", json_null());
         return status;
@@ -317,7 +321,7 @@ static enum slc_status record_variant(struct mttkrp_bench *bench, unsigned v, st
     return status;
 }
 
-/* Measures all variants of one rank, number of threads and precision. */
+/* Measures all variants for one rank, number of threads and precision. */
 static enum slc_status measure_group(struct mttkrp_bench *bench,
                                      uint32_t rank,
                                      uint64_t threads,
@@ -388,7 +392,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     group->mode_end = args->mode > 0 ? (unsigned)args->mode : manifest->order;
     SLC_TRY(measure_all(bench, err));
     if (json_array_size(bench->totals) == 1) {
-        /* A single combination also has its sum at the top level, for scripts. */
+        /* If there is a single combination, its sum is also at the top level, for scripts. */
         (void)json_object_set(record, "all_modes_ms",
                               json_object_get(json_array_get(bench->totals, 0), "all_modes_ms"));
     }

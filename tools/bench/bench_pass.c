@@ -1,16 +1,17 @@
 /*
  * sluice bench pass: cost of streaming in an MTTKRP. Per rank and mode, the wall time of
  *
- *   raw      the file read by plain direct reads: the drive alone
- *   read     the same with a load from every cache line: the drive for a program that uses its data
- *   decode   every nonzero decoded from memory: the decoder alone
- *   memory   the MTTKRP with every block kept in memory
- *   drive    the same MTTKRP with every block read from the drive
+ *   raw      the file is read by plain direct reads: the drive alone
+ *   read     the same, but every cache line is loaded: the drive for a program that uses the data
+ *   decode   every nonzero is decoded from memory: the decoder alone
+ *   memory   the MTTKRP, with every block kept in memory
+ *   drive    the same MTTKRP, with every block read from the drive
  *
- * all interleaved. A perfect stream takes max(raw, memory). over_bound is the ratio to that, and
- * over_read the ratio to max(read, memory), the bound if loading the data slows the drive. If
- * the kernel is cheap, the slower of drive and decoder is the bound: scan_share, and read_share
- * with the time of read.
+ * The five are measured interleaved. A perfect stream takes max(raw, memory). over_bound is the
+ * ratio of drive to this bound. over_read is the ratio of drive to max(read, memory), which is the
+ * bound if loading the data slows the drive. If the kernel is cheap, the slower of drive and
+ * decoder is the bound: scan_share is max(raw, decode) / drive, and read_share is max(read, decode)
+ * / drive.
  */
 #include "base/error/clock.h"
 #include "engine/stream/mttkrp.h"
@@ -62,7 +63,7 @@ static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NUL
 
 enum part { PART_RAW, PART_READ, PART_DECODE, PART_MEMORY, PART_DRIVE };
 enum { PARTS = 5 };
-/* Slots of the stream that keeps every block in memory: it reads each block once. */
+/* Slots of the stream that keeps every block in memory: it reads each block only once. */
 enum { SLOTS_IN_MEMORY = 2 };
 
 struct pass_bench {
@@ -72,10 +73,11 @@ struct pass_bench {
     struct bench_raw *raw;
     struct bench_factors factors;
     struct bench_samples samples[PARTS];
-    double wait_seconds; /* of workers without data, in the passes from the drive */
+    double wait_seconds; /* time of workers without data, in the passes from the drive */
 };
 
-/* Plans an MTTKRP in this mode, with every block kept or none. */
+/* Makes the request for an MTTKRP in this mode that keeps every block in memory or, without
+ * `cache`, none. */
 static enum slc_status plan_request(const struct pass_bench *bench,
                                     uint32_t rank,
                                     unsigned mode,
@@ -167,7 +169,7 @@ run_part(struct pass_bench *bench, enum part part, unsigned mode, struct slc_err
     return mttkrp_pass(bench, &bench->drive, mode, err);
 }
 
-/* Measures every part once. */
+/* Measures each of the five parts once. */
 static enum slc_status
 measure_round(struct pass_bench *bench, unsigned mode, bool counts, struct slc_error *err)
 {

@@ -1,11 +1,12 @@
 /*
- * sluice bench roofline: performance of kernels on stores under the roofs of this machine
- * (roofs.h), by kernel, rank and mode, as tables and as a picture. With --bounds also on tensors of
- * the same shape that reuse rows as often as possible and never (below).
+ * sluice bench roofline: compares the performance of kernels on stores with the roofs of this
+ * machine (roofs.h), by kernel, rank and mode, as tables and as a picture. With --bounds it also
+ * measures tensors of the same shape that reuse rows as often as possible, and tensors that never
+ * reuse them (see "bounds" below).
  *
- * The roof of a row is that of the level that holds the rows it uses, because nonzeros are read
- * once and rows are reused. For each tensor, all kernels and ranks are measured on the store, then
- * on the best and the worst case.
+ * The roof of a measurement is the roof of the memory level that holds the matrix rows it uses,
+ * because nonzeros are read once and matrix rows are reused. For each tensor, all kernels and ranks
+ * are measured on the store, then on the best case and on the worst case.
  */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
@@ -116,29 +117,30 @@ static const struct bench_table tables[] = {{"peaks", peak_columns, false},
 
 /*
  * Best and worst cases of a tensor ([XPLAT] section 3): tensors of the same order, number of
- * nonzeros and kind of values that use each row as often as possible, or only once
- * (convert/generate/generate.h). As far as the reuse of rows matters, the performance of a kernel
- * on them bounds its performance on the tensor.
+ * nonzeros and kind of values. In the best case each row is used as often as possible, in the worst
+ * case only once (convert/generate/generate.h). As far as the reuse of rows matters, a kernel's
+ * performance on the two cases bounds its performance on the tensor.
  */
 enum roofline_case { ROOFLINE_GIVEN, ROOFLINE_BEST, ROOFLINE_WORST };
 enum { ROOFLINE_CASES = 3 };
 
 struct roofline_bound {
     unsigned order;
-    uint64_t nnz; /* of the tensor, or the number that fits */
+    uint64_t nnz; /* those of the tensor, or fewer if they would not fit */
     enum slc_value_type value_type;
     unsigned threads;
     uint64_t memory_bytes;
 };
 
 enum {
-    COPY_BYTES = 16,  /* per nonzero of a replica: value and cost of runs, without offsets */
-    STORE_BYTES = 24, /* per nonzero of a store: a key of 128 bits and a value, encoded or not */
+    COPY_BYTES = 16,  /* per nonzero of a replica: value and share of runs, without offsets */
+    STORE_BYTES = 24, /* per nonzero of a store: at most a key of 128 bits and a value */
     BLOCK_BYTES = 4 << 20
 };
 
-/* Memory per nonzero of the worst case: its rows, an output and a private copy of the output for
-   each thread, replicas (and the same again while they are sorted), the store itself. */
+/* Returns the memory per nonzero of the worst case: rows of the factors, an output row and a
+ * private copy of it for each thread, replicas (twice, because sorting needs the same amount
+ * again), and the store itself. */
 static uint64_t
 worst_bytes_per_nnz(unsigned order, enum slc_value_type precision, uint32_t rank, unsigned threads)
 {
@@ -151,9 +153,10 @@ worst_bytes_per_nnz(unsigned order, enum slc_value_type precision, uint32_t rank
 }
 
 /*
- * Chooses the size of the bounds for MTTKRPs at `rank`. They have fewer nonzeros than the tensor if
- * factors and replicas of the worst case, whose mode sizes equal the number of nonzeros, would
- * exceed half of the budget, or if its coordinates need more than 128 bits.
+ * Chooses the size of the bounds for MTTKRPs at `rank`. The mode sizes of the worst case equal its
+ * number of nonzeros. The bounds have fewer nonzeros than the tensor if otherwise the factors and
+ * replicas of the worst case would exceed half of the budget, or its coordinates would need more
+ * than 128 bits.
  */
 static void bound_init(struct roofline_bound *bound,
                        const struct slc_manifest *manifest,
@@ -186,7 +189,8 @@ static enum slc_status bound_make(const struct roofline_bound *bound,
                                           .nnz = bound->nnz,
                                           .distribution = which == ROOFLINE_BEST ? SLC_DIST_BEST
                                                                                  : SLC_DIST_WORST,
-                                          /* Integers fit f32; a model of one column does not. */
+                                          /* Integers are exact in f32; values of a model of rank 1
+                                           * are not. */
                                           .rank = bound->value_type == SLC_F32 ? 0 : 1,
                                           .codec = SLC_CODEC_PACKED,
                                           .fibers = SLC_FIBERS_NONE,
@@ -202,9 +206,10 @@ static enum slc_status bound_make(const struct roofline_bound *bound,
     if (which == ROOFLINE_BEST) {
         uint64_t sides[SLC_MAX_ORDER];
 
-        /* No rows outside the box: they would only use memory. */
+        /* Rows outside the box would only use memory. */
         slc_full_box_sides(bound->order, wanted.dims, bound->nnz, 0, sides);
-        /* Keep the longest fibers together: the sample of a full box does not find them. */
+        /* Keep the longest fiber runs together. The automatic choice, from a sample, does not find
+         * them in a full box. */
         wanted.fibers = SLC_FIBERS_GIVEN;
         wanted.run = (struct slc_fiber_run){.bits = SLC_FIBER_BITS};
         for (unsigned n = 0; n < bound->order; n++) {
@@ -217,7 +222,7 @@ static enum slc_status bound_make(const struct roofline_bound *bound,
 
 /* ---- the benchmark */
 
-/* All points of one store, or of one of its bounds. */
+/* All points of one store or of one of its bounds. */
 typedef struct roofline_point roofline_points[OPTION_COUNTS_MAX][ROOFLINE_KERNELS_MAX]
                                              [SLC_MAX_ORDER];
 
@@ -232,10 +237,10 @@ struct roofline_bench {
     unsigned kernel_count;
     unsigned threads;
     enum slc_value_type precision;
-    char *folder;            /* of the bounds, or NULL */
-    roofline_points *points; /* per case */
+    char *folder;            /* folder of the bounds, or NULL */
+    roofline_points *points; /* one element per case */
     json_t *tensors, *rows, *bounds, *left_out;
-    char name[256]; /* of the tensor being measured */
+    char name[256]; /* name of the tensor being measured */
 };
 
 static const char *const case_names[ROOFLINE_CASES] = {"given", "best", "worst"};
@@ -302,7 +307,7 @@ static uint32_t largest_rank(const struct arguments *args)
     return (uint32_t)largest;
 }
 
-/* Makes one bound, measures it and removes it; `tensor` receives its description. */
+/* Makes one bound, measures it and removes it. `tensor` receives the description of the bound. */
 static enum slc_status measure_bound(struct roofline_bench *bench,
                                      const struct roofline_bound *bound,
                                      enum roofline_case which,
@@ -324,7 +329,7 @@ static enum slc_status measure_bound(struct roofline_bench *bench,
     return status;
 }
 
-/* Rate of the fastest run, because roofs are those of the fastest sweep. */
+/* Returns the rate of the fastest run, because roofs are also the rates of the fastest sweeps. */
 static double attained(const struct roofline_point *point)
 {
     return point->flop / point->times.min;
@@ -350,7 +355,7 @@ static json_t *add_row(json_t *rows,
     return row;
 }
 
-/* Compares a row of the store with the same rows of the bounds. */
+/* Compares a row of the store with the corresponding rows of its bounds. */
 static void set_position(json_t *row,
                          const struct roofline_point *given,
                          const struct roofline_point *best,
@@ -434,7 +439,7 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
     return SLC_OK;
 }
 
-/* Adds each row's roof after all have been measured. */
+/* Adds the roof of each row, after all rows have been measured. */
 static void set_roofs(const struct roofline_bench *bench, json_t *rows)
 {
     size_t i;
@@ -444,7 +449,7 @@ static void set_roofs(const struct roofline_bench *bench, json_t *rows)
     {
         const json_int_t bytes = json_integer_value(json_object_get(row, "rows_bytes"));
         const struct bench_level *level = bench_roofs_level(&bench->roofs, (uint64_t)bytes);
-        /* A GPU multiplies and adds in f64. */
+        /* GPU kernels multiply and add in f64. */
         const double roof = bench_roof(&bench->roofs, level,
                                        bench->roofs.device != NULL ? SLC_F64 : bench->precision,
                                        json_number_value(json_object_get(row, "flop_per_byte")));
@@ -456,7 +461,7 @@ static void set_roofs(const struct roofline_bench *bench, json_t *rows)
     }
 }
 
-/* Checks everything that can fail without a measurement, before measuring. */
+/* Checks everything that can be checked before measuring. */
 static enum slc_status check_all(struct roofline_bench *bench, struct slc_error *err)
 {
     const struct arguments *args = bench->args;

@@ -52,7 +52,7 @@ static const struct bench_column columns[] = {{"level", "level", 0, 0},
 
 static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
 
-/* Adds a row: the four kinds of traffic on one set. */
+/* Adds a row with the rates of the four kinds of traffic on one set. */
 static enum slc_status measure_row(const struct arguments *args,
                                    unsigned level,
                                    unsigned threads,
@@ -74,7 +74,8 @@ static enum slc_status measure_row(const struct arguments *args,
     if (traffic.set_bytes == 0) {
         return SLC_OK;
     }
-    (void)slc_pin_parse(args->pin, &pin); /* one of the choices */
+    /* cannot fail: the option's choices are valid */
+    (void)slc_pin_parse(args->pin, &pin);
     slc_placement_choose(&placement, pin, threads);
     slc_placement_enter(&placement);
     json_t *row = bench_add_row(rows);
@@ -94,7 +95,7 @@ static enum slc_status measure_row(const struct arguments *args,
     return status;
 }
 
-/* Chooses the sets named by --isa. */
+/* Chooses the instruction sets that --isa names. */
 static enum slc_status choose_sets(const char *isa,
                                    const struct bench_bandwidth_set **sets,
                                    unsigned *count,

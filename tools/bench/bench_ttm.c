@@ -1,10 +1,10 @@
 /*
- * sluice bench ttm: tensor times matrix in memory, by rank and mode, by two kernels over encoded
- * blocks, compared with a plain loop over coordinates in the same order.
+ * sluice bench ttm: tensor times matrix in memory, for each rank and mode. Two kernels over encoded
+ * blocks are compared with a plain loop over coordinates in the same order.
  *
  * Figures per mode, rank and kernel (fiber, nonzero, loop), measured interleaved:
- *   nnz_per_s, gflop_per_s   of the median; 2 R operations per nonzero
- *   ratio                    time over that of the loop
+ *   nnz_per_s, gflop_per_s   rates of the median; 2 R operations per nonzero
+ *   ratio                    time divided by the time of the loop
  *   rows_gb_per_s            rate at which a drive would have to accept the result
  */
 #include "base/error/clock.h"
@@ -22,14 +22,14 @@
 #include <string.h>
 
 /* ---- the baseline: a loop over a list of coordinates in the order of fibers, with the whole
- * result in memory. Tiles start rows of their own, so threads share no row. */
+ * result in memory. Each tile starts new rows of the result, so threads share no row. */
 
 struct ttm_loop {
     unsigned threads;
     uint64_t nnz, tiles, fibers;
     uint32_t cols;
     const struct slc_matrix *matrix;
-    struct slc_buffer list; /* of nonzeros: values, indices, row numbers within the tile */
+    struct slc_buffer list; /* per nonzero: value, index, row number within the tile */
     struct slc_buffer base; /* first row of each tile; tiles + 1 elements */
     struct slc_buffer rows; /* fibers x cols */
 };
@@ -54,7 +54,7 @@ struct listing {
     unsigned mode;
 };
 
-/* Whether nonzeros i - 1 and i of a chunk belong to different fibers. */
+/* True if nonzeros i - 1 and i of a chunk belong to different fibers. */
 static bool differs(const struct slc_chunk_view *chunk, unsigned order, unsigned mode, uint32_t i)
 {
     uint32_t difference = 0;
@@ -100,9 +100,9 @@ list_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
 }
 
 /*
- * Lists the nonzeros of a started mode in f64. *fits is false if list and rows exceed
- * `memory_bytes`, or if the tiles or the mode do not allow the loop. Owns: ttm_loop_destroy, which
- * accepts an all-zero struct.
+ * Lists the nonzeros of a started mode in f64. Sets *fits to false if list and rows would exceed
+ * `memory_bytes`, or if the loop cannot compute the tiles or the mode. Owns: release with
+ * ttm_loop_destroy, which accepts an all-zero struct.
  */
 static enum slc_status ttm_loop_create(struct ttm_loop *loop,
                                        struct ttm_mode *mode,
@@ -295,7 +295,7 @@ static void add_rows(struct ttm_bench *bench)
     }
 }
 
-/* Builds the loop if its list and rows fit in memory. */
+/* Builds the baseline if its list and rows fit in memory. */
 static enum slc_status make_loop(struct ttm_bench *bench, struct slc_error *err)
 {
     const struct slc_plan *plan = &bench->mode.plan;

@@ -1,13 +1,13 @@
 /*
- * sluice bench ttv: sparse tensor times vector in memory, in every mode, compared with baselines
- * and with each optimization switched off, as in [SPTV] section 6.2.
+ * sluice bench ttv: sparse tensor times vector in memory, in every mode. Compares the kernel with
+ * baselines, and with itself with each optimization switched off, as in [SPTV] section 6.2.
  *
  * Figures per kernel, mode and number of threads:
  *   nnz_per_s        nonzeros per second
- *   moved            bytes of form, sums and the used part of the vector, once each
- *   ceiling          moved bytes per second against reads of a set of that size (ceiling.h)
- *   ratio            time over that of kernel sluice in the same mode
- *   error            largest, relative to the sum of magnitudes, against a plain loop
+ *   moved            bytes of the form, the sums and the used part of the vector, each counted once
+ *   ceiling          moved bytes per second, relative to reads of a set of that size (ceiling.h)
+ *   ratio            time divided by the time of kernel sluice in the same mode
+ *   error            largest difference from a plain loop, relative to the sum of magnitudes
  */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
@@ -147,7 +147,7 @@ static void choose_kernels(struct ttv_bench *bench)
                     schedule_of(bench->args->schedule)}};
 }
 
-/* Holds all blocks in memory, if their tiles keep runs of this mode. */
+/* Loads all blocks into memory if their tiles have runs of this mode. */
 static enum slc_status start_tiles(struct ttv_bench *bench, unsigned threads, struct slc_error *err)
 {
     const struct slc_fiber_run *run = &slc_reader_info(bench->session.store.reader)->keys.run;
@@ -168,11 +168,11 @@ static enum slc_status start_tiles(struct ttv_bench *bench, unsigned threads, st
 
 /*
  * Reading the clock takes 20 to 30 ns, as long as a product of a few nonzeros. Short products are
- * repeated until a sample takes this long, which makes the clock negligible.
+ * repeated until a sample lasts at least this long, so that reading the clock is negligible.
  */
 #define SAMPLE_SECONDS 20e-6
 
-/* Runs a product `calls` times; *seconds: per call. */
+/* Runs a product `calls` times. Sets *seconds to the time per call. */
 static enum slc_status run_calls(struct ttv_bench *bench,
                                  enum ttv_kernel kernel,
                                  unsigned threads,
@@ -191,8 +191,8 @@ static enum slc_status run_calls(struct ttv_bench *bench,
 }
 
 /*
- * Measures a kernel right after another run of it, so that it finds its own data in the caches. The
- * first measurement determines the number of calls per sample.
+ * Measures a kernel directly after an untimed run of the same kernel, so that it finds its own data
+ * in the caches. The first measurement determines the number of calls per sample.
  */
 static enum slc_status measure_once(struct ttv_bench *bench,
                                     enum ttv_kernel kernel,
@@ -216,8 +216,8 @@ static enum slc_status measure_once(struct ttv_bench *bench,
     return SLC_OK;
 }
 
-/* Measures rounds of all kernels, each time in another order: a kernel is slower after a large
-   one. */
+/* Measures rounds of all kernels, each round in another order, because a kernel is slower after a
+ * kernel with much data. */
 static enum slc_status
 measure_rounds(struct ttv_bench *bench, unsigned threads, struct slc_error *err)
 {
@@ -242,7 +242,7 @@ measure_rounds(struct ttv_bench *bench, unsigned threads, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Records the size of a form, its traffic and the ceiling of that. */
+/* Records the size of a form, the traffic of a product and the ceiling of that traffic. */
 static enum slc_status set_form(struct ttv_bench *bench,
                                 enum ttv_kernel kernel,
                                 unsigned threads,
@@ -355,12 +355,12 @@ static void set_totals(const struct ttv_bench *bench, json_t *totals)
 }
 
 /*
- * Memory of the program and its libraries beyond the resident memory when the store is open,
- * including decoders and stacks of its scan: 10 MiB were measured.
+ * Memory that the program and its libraries use in addition to the resident memory after opening
+ * the store, including decoders and stacks of the scan. 10 MiB were measured.
  */
 #define EXTRA_BYTES (UINT64_C(16) << 20)
 
-/* Opens the store and loads its nonzeros; *left_bytes: the rest of the budget. */
+/* Opens the store and loads its nonzeros. Sets *left_bytes to the rest of the budget. */
 static enum slc_status
 load(struct ttv_bench *bench, const char *path, uint64_t *left_bytes, struct slc_error *err)
 {

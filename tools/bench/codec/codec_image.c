@@ -14,7 +14,7 @@
 struct loading {
     const struct slc_store *store;
     struct bench_sample *sample;
-    uint64_t tiles_kept; /* number of tiles of the store to keep */
+    uint64_t tiles_kept; /* number of tiles to keep */
     struct slc_decoder *decoder;
     struct slc_buffer block;
     int file;
@@ -60,7 +60,7 @@ add_tile(struct bench_sample *sample, struct slc_tile_view *tile, struct slc_err
     return SLC_OK;
 }
 
-/* Whether any tile of the block is kept; other blocks need not be read. */
+/* True if any tile of the block is kept. Other blocks need not be read. */
 static bool keeps_block(const struct loading *loading, const struct slc_block_entry *entry)
 {
     const uint64_t count = slc_reader_info(loading->store->reader)->tile_count;
@@ -99,7 +99,8 @@ static enum slc_status load_block(struct loading *loading, uint64_t block, struc
     return SLC_OK;
 }
 
-/* Allocates the buffers: a tile has at most SLC_TILE_NNZ nonzeros and a store at most nnz. */
+/* Allocates the buffers for the sample: at most SLC_TILE_NNZ nonzeros per kept tile, and at most
+ * all nonzeros of the store. */
 static enum slc_status prepare(struct loading *loading, struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(loading->store->reader);
@@ -161,9 +162,9 @@ void bench_sample_destroy(struct bench_sample *sample)
     memset(sample, 0, sizeof *sample);
 }
 
-/* ---- encoded */
+/* ---- encoded images */
 
-/* Encodes every tile; appends it to `writer` unless that is NULL. */
+/* Encodes every tile, and appends it to `writer` unless `writer` is NULL. */
 static enum slc_status encode_tiles(struct bench_image *image,
                                     const struct bench_sample *sample,
                                     struct slc_writer *writer,
@@ -293,7 +294,7 @@ enum slc_status bench_image_decode(struct bench_image *image, struct slc_error *
     for (uint64_t b = 0; b < blocks; b++) {
         struct slc_block_view view;
 
-        /* Opened like a cached block: its checksum was verified when it was read. */
+        /* Open it like a cached block: the checksum was verified when the block was read. */
         SLC_TRY(slc_block_open(image->reader, b, at, true, &view, err));
         for (uint32_t i = 0; i < view.entry.tile_count; i++) {
             SLC_TRY(decode_tile(image, &view, i, err));

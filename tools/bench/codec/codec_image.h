@@ -1,7 +1,8 @@
 /*
- * A sample of a store's tiles in memory, decoded to the input of an encoder, which is the same for
- * all codecs; and the sample encoded by one codec, as the blocks of a block file in memory, like
- * the cache of a stream. The file itself is written to a temporary folder and removed immediately.
+ * A sample of a store's tiles in memory, in two forms. bench_sample has the tiles decoded to the
+ * input of an encoder, which is the same for all codecs. bench_image has the sample encoded with
+ * one codec: the blocks of a block file, held in memory as in the cache of a stream. The file
+ * itself is written to a temporary folder and removed immediately.
  */
 #ifndef SLC_TOOLS_BENCH_CODEC_IMAGE_H
 #define SLC_TOOLS_BENCH_CODEC_IMAGE_H
@@ -18,14 +19,14 @@ struct bench_sample {
     struct slc_key_layout keys;
     uint64_t nnz;
     uint64_t tile_count;
-    struct slc_tile_source *tiles; /* ascending; they point into the buffers */
+    struct slc_tile_source *tiles; /* in ascending order; they have pointers into the buffers */
     struct slc_buffer key_lo, key_hi, values;
 };
 
 /*
- * Reads the store and keeps about `nnz_max` nonzeros in whole tiles spread over the store, at least
- * one tile if the store has any. Memory: 24 bytes per kept nonzero, and a block.
- * Owns: bench_sample_destroy, which accepts an all-zero struct, also after an error.
+ * Reads the store and keeps about `nnz_max` nonzeros, in whole tiles spread over the store; at
+ * least one tile if the store has any. Memory: 24 bytes per kept nonzero, and one block. Owns:
+ * release with bench_sample_destroy, which accepts an all-zero struct, also after an error.
  * Errors: SLC_ERR_IO, SLC_ERR_DAMAGED, SLC_ERR_MEMORY.
  */
 enum slc_status bench_sample_load(const struct slc_store *store,
@@ -46,7 +47,7 @@ struct bench_image {
 
 /*
  * Encodes the sample. `folder` must exist.
- * Owns: bench_image_destroy, which accepts an all-zero struct, also after an error.
+ * Owns: release with bench_image_destroy, which accepts an all-zero struct, also after an error.
  * Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY.
  */
 enum slc_status bench_image_make(const struct bench_sample *sample,

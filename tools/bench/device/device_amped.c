@@ -1,4 +1,4 @@
-/* AMPED's MTTKRP on several devices: dividing the list, computing, and exchanging rows. */
+/* AMPED's MTTKRP on several devices: divides the list, computes, and exchanges rows. */
 #include "tools/bench/device/device.h"
 
 #include "base/error/clock.h"
@@ -16,8 +16,9 @@
 #include <string.h>
 
 /*
- * Partitions per device at most. In the paper a partition has as many rows as there are devices;
- * large modes have more here, because each partition is a separate copy in the exchange.
+ * Largest number of partitions per device. In the paper, the number of rows in a partition equals
+ * the number of devices. Here partitions of large modes have more rows, because the exchange copies
+ * each partition separately.
  */
 enum { PARTITIONS_EACH = 256 };
 
@@ -28,8 +29,8 @@ struct share {
     struct slc_gpu_lists *lists;
     struct slc_gpu_lists_run run;
     struct bench_samples busy;
-    double *sums;           /* of slc_update_sums: R x R, R and R */
-    enum slc_status status; /* of the current phase */
+    double *sums;           /* result of slc_update_sums: R x R, R and R numbers */
+    enum slc_status status; /* status of the current phase */
     struct slc_error fault;
 };
 
@@ -40,7 +41,7 @@ struct amped {
     struct slc_session session;
     unsigned count, kernel;
     struct slc_dense *dense;
-    struct slc_solver solver; /* of the identity: the factor becomes the output */
+    struct slc_solver solver; /* solver of the identity: the update sets the factor to the output */
     struct slc_buffer sums;
     struct share share[SLC_DEVICE_NUMBERS_MAX];
     unsigned mode;
@@ -89,7 +90,7 @@ static enum slc_status open_devices(struct amped *amped, struct slc_error *err)
     struct session_options options = request->session;
 
     SLC_TRY(session_open(&amped->session, request->path, options.memory, err));
-    /* The layout that every store has, and no memory for its blocks. */
+    /* This split uses the layout that every store has, and no blocks are kept in memory. */
     options.split = "nnz";
     options.no_cache = true;
     options.devices = request->devices;
@@ -115,7 +116,7 @@ static void drop_shares(struct amped *amped)
 
 /* ---- dividing */
 
-/* Partitions of the rows of a mode, with their numbers of nonzeros and owners. */
+/* Partitions of the rows of a mode: the number of nonzeros and the owner of each. */
 struct division {
     uint64_t rows, rows_each, count;
     struct slc_buffer weights, owners;
@@ -162,7 +163,7 @@ static enum slc_status create_share(const struct amped *amped,
                              SLC_PAGES_SMALL, err);
 }
 
-/* Copies the nonzeros of each device, in the order of the list. */
+/* Copies the nonzeros of each device to its share, in the order of the list. */
 static void divide_nonzeros(struct amped *amped, const struct division *division)
 {
     const uint32_t *coords = amped->list->coords.data, *owners = division->owners.data;
@@ -182,7 +183,7 @@ static void divide_nonzeros(struct amped *amped, const struct division *division
     }
 }
 
-/* Sets the rows of each device; adjacent partitions form one span. */
+/* Sets the rows of each device. Adjacent partitions of one device form one span. */
 static void divide_rows(struct amped *amped, const struct division *division)
 {
     const uint32_t *owners = division->owners.data;
@@ -261,7 +262,7 @@ static void keep_output(void *context, unsigned d, unsigned count)
         device->ops->algebra.update(device, amped->mode, &amped->solver, &sums, &share->fault);
 }
 
-/* Runs a phase on one thread per device; returns the first error. */
+/* Runs a phase with one thread per device. Returns the first error. */
 static enum slc_status run_phase(struct amped *amped, slc_team_fn *phase, struct slc_error *err)
 {
     for (unsigned d = 0; d < amped->count; d++) {
@@ -326,7 +327,8 @@ measure_together(struct amped *amped, double *whole, double *exchanged, struct s
     return SLC_OK;
 }
 
-/* Compares the factor on every device after the exchange, then restores it. */
+/* Compares the factor of every device after the exchange with `wanted`, then restores the
+ * factor. */
 static enum slc_status compare_factors(struct amped *amped,
                                        const struct slc_matrix *wanted,
                                        double *differs,

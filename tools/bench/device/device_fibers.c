@@ -1,10 +1,10 @@
 /*
  * Products from fibers on a device.
  *
- * A row has the device's time of one product with everything in its memory, and the rate of the
- * bytes that a product has to move, to compare with the device's read rate (`read` of the same
- * benchmark). The result of every product is compared with sums that one CPU thread adds up in the
- * order of the list.
+ * A row has the time of one product with everything in device memory, by the device's clock, and
+ * the rate of the bytes that the product has to move. That rate can be compared with the read rate
+ * of the device (`read` in the same benchmark). The result of every product is compared with sums
+ * that one CPU thread adds up in the order of the list.
  */
 #include "tools/bench/device/device.h"
 
@@ -19,14 +19,15 @@
 #include <string.h>
 
 enum {
-    MATRIX_SEED = 11, /* of the random matrices; arbitrary */
-    /* Largest number of fibers per nonzero, with empty ones, that is measured: with more, a product
-     * reads little else, and they would use most of the memory and the time. */
+    MATRIX_SEED = 11, /* seed of the random matrices; any number would do */
+    /* Largest number of fibers per nonzero, including empty fibers, for which products over all
+     * fibers are measured. With more, such a product reads little but empty fibers, and would take
+     * most of the memory and the time. */
     EMPTY_MOST = 16
 };
 
-/* Copies the nonzeros in the order of the mode's permutation into new buffers, which replace the
-   list's. */
+/* Copies the nonzeros, in the order of the mode's permutation, to new buffers that replace those of
+ * the list. */
 static enum slc_status reorder(struct slc_coo *coo, unsigned mode, struct slc_error *err)
 {
     const uint64_t nnz = coo->shape.nnz, order = coo->shape.order;
@@ -55,14 +56,15 @@ static enum slc_status reorder(struct slc_coo *coo, unsigned mode, struct slc_er
     return SLC_OK;
 }
 
-/* Sorts by one coordinate after the other, the least significant first: each sort is stable. */
+/* Sorts by one coordinate after the other, the least significant first. Each sort is stable, so the
+ * order of fibers results. */
 static enum slc_status
 sort_list(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc_error *err)
 {
     const unsigned order = coo->shape.order;
 
     for (unsigned k = 0; k < order; k++) {
-        /* The mode itself, then the others from the last to the first. */
+        /* Sort by the mode itself, then by the others from last to first. */
         const unsigned m = k == 0 ? mode : order - k - (order - k <= mode ? 1 : 0);
 
         SLC_TRY(slc_coo_permute(coo, m, workers, err));
@@ -101,7 +103,7 @@ static double value_at(const struct slc_coo *coo, uint64_t i)
                                 : ((const double *)coo->values.data)[i];
 }
 
-/* The number of nonzero i's fiber among all fibers, empty ones included, as counted by
+/* Returns the number of nonzero i's fiber among all fibers, including empty fibers, in the order of
  * tools/bench/rivals/gpu/fibers.h. */
 static uint64_t dense_number(const struct sorted *sorted, uint64_t i)
 {
@@ -121,7 +123,7 @@ static double square(double x)
     return x * x;
 }
 
-/* Squared norms: of the difference of the rows, and of the CPU's rows. */
+/* Squared norms of the difference of the rows, and of the rows computed by the CPU. */
 struct distance {
     double apart, norm;
 };
@@ -137,9 +139,9 @@ compare_row(struct distance *distance, const struct sorted *sorted, uint64_t row
 }
 
 /*
- * The distance of the result from the CPU's, relative in norm. The rows of empty fibers, which must
- * be 0, are checked by the difference of two sums of squares: over all rows, and over the rows with
- * nonzeros.
+ * Returns the norm of the difference between the device's result and the CPU's, relative to the
+ * norm of the CPU's. Rows of empty fibers must be 0: they are checked by the difference between the
+ * sum of squares over all rows and that over the rows of nonempty fibers.
  */
 static double difference(const struct sorted *sorted, double *sums)
 {
@@ -201,7 +203,8 @@ static json_t *add_row(const struct sorted *sorted, const char *name)
     return row;
 }
 
-/* Measures one product and adds its row, or a row with the reason why it is not available. */
+/* Measures one product and adds its row. If the product is not available, the row has the
+ * reason. */
 static enum slc_status measure_product(struct sorted *sorted,
                                        enum slc_gpu_fiber_product product,
                                        const char *name,
@@ -238,7 +241,7 @@ static enum slc_status measure_product(struct sorted *sorted,
     return status;
 }
 
-/* Measures products with one matrix; the result then has a row per fiber. */
+/* Measures the products with one matrix. Their results have a row per fiber. */
 static enum slc_status measure_products(struct sorted *sorted,
                                         enum slc_value_type type,
                                         uint32_t cols,
@@ -281,7 +284,7 @@ static enum slc_status make_list(struct sorted *sorted, bool keep_empty, struct 
     return slc_gpu_fiber_list_create(&source, &sorted->list, err);
 }
 
-/* Creates the list with empty fibers. SLC_ERR_UNSUPPORTED if there are too many. */
+/* Creates the list with empty fibers. SLC_ERR_UNSUPPORTED if there are too many empty fibers. */
 static enum slc_status make_empty_list(struct sorted *sorted, struct slc_error *err)
 {
     const struct slc_tensor_shape *shape = &sorted->coo->shape;

@@ -1,6 +1,6 @@
 /*
- * sluice's MTTKRP on several devices. Each has its own copy of the factors and its own slots.
- * Logical devices on one GPU divide its memory.
+ * sluice's MTTKRP on several devices. Each device has its own copy of the factors and its own
+ * slots. Logical devices on one GPU divide the memory of that GPU.
  */
 #include "tools/bench/device/device.h"
 
@@ -68,7 +68,8 @@ static double compute_seconds(const struct group *group, unsigned device)
     return stats.compute_seconds;
 }
 
-/* Computes one MTTKRP; samples the time of each device and the longest of them. */
+/* Computes one MTTKRP. Adds a sample of the time of each device and of the longest of these
+ * times. */
 static enum slc_status run_once(struct group *group,
                                 unsigned mode,
                                 double seconds[SLC_MAX_DEVICES],

@@ -1,8 +1,9 @@
 /*
  * MTTKRP on a device.
  *
- * A row has the device's time, by its own events, and the time of the whole call, in which blocks
- * are read, checked and copied. Every output is compared with sluice's output of the same mode.
+ * A row has the time of the device, measured with its events, and the time of the whole call, which
+ * also reads, checks and copies blocks. Every output is compared with sluice's output for the same
+ * mode.
  */
 #include "tools/bench/device/device.h"
 
@@ -106,7 +107,7 @@ void device_mttkrp_set_form(json_t *row,
                             double seconds,
                             const struct slc_gpu_lists_run *run)
 {
-    /* The first entry whose name is a prefix of the kernel's. */
+    /* The first entry whose name is a prefix of the kernel's name applies. */
     static const struct {
         const char *kernels, *form;
         bool each_mode; /* the form is specific to a mode */
@@ -142,12 +143,12 @@ device_mttkrp_note_refusal(json_t *row, enum slc_status status, struct slc_error
 
 /* ---- measuring */
 
-/* State of the kernels of sluice and of the baselines at one rank. */
+/* State for measuring the kernels of sluice and the baselines at one rank. */
 struct sides {
     const struct device_mttkrp *request;
     struct slc_session session;
     struct bench_factors factors;
-    struct slc_coo coo; /* empty without a baseline */
+    struct slc_coo coo; /* empty if no baseline is measured */
     struct slc_gpu_lists *lists;
     struct slc_matrix wanted[SLC_MAX_ORDER]; /* sluice's outputs */
     json_t *rows;
@@ -240,7 +241,8 @@ measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error
         }
     }
     device_mttkrp_set_times(row, sides->session.store.manifest.nnz, &samples, &whole);
-    /* From the last call, because the first ones fill the caches of the host and the device. */
+    /* Taken from the last call, because the first calls fill the caches of the host and the
+     * device. */
     slc_json_set_count(row, "read_bytes", read_after.bytes_read - read_before.bytes_read);
     slc_json_set(row, "direct", json_boolean(read_after.direct));
     slc_json_set_count(row, "copied_bytes", after.block_bytes - before.block_bytes);
@@ -284,7 +286,7 @@ static void set_copies(const struct sides *sides, json_t *row, const struct slc_
     }
 }
 
-/* Measures all modes with another variant, which stays selected on the device. */
+/* Measures all modes with another variant. The variant stays selected on the device. */
 static enum slc_status measure_variant(struct sides *sides, unsigned variant, struct slc_error *err)
 {
     const struct device_mttkrp *request = sides->request;
@@ -362,7 +364,8 @@ measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc
     return status;
 }
 
-/* Measures AMPED on several devices. Closes the session's device first: it may be one of them. */
+/* Measures AMPED on several devices. Closes the session's device first, because it may be one of
+ * these devices. */
 static enum slc_status measure_amped(struct sides *sides, struct slc_error *err)
 {
     slc_gpu_lists_destroy(sides->lists);

@@ -10,11 +10,11 @@
 
 enum { SUM_BYTES = 8 };
 
-/* The rows of one kernel on one tensor, at most one for each mode. */
+/* The rows of one kernel on one tensor, at most one row per mode. */
 struct group {
     const json_t *row[SLC_MAX_ORDER];
     unsigned count;
-    unsigned order; /* of the tensor; 0: the rows have no dimensions */
+    unsigned order; /* order of the tensor; 0: the rows have no dimensions */
 };
 
 /* The keys in which the rows of a group agree. */
@@ -69,7 +69,7 @@ double device_model_flop(unsigned order, uint32_t rank)
     return (double)order * rank;
 }
 
-/* NAN if the member is missing or null. */
+/* Returns a number of the object; NAN if the member is missing or null. */
 static double number_of(const json_t *object, const char *name)
 {
     const json_t *member = json_object_get(object, name);
@@ -84,7 +84,7 @@ static bool is_text(const json_t *object, const char *name, const char *text)
     return there != NULL && strcmp(there, text) == 0;
 }
 
-/* The measured row size with the smallest ratio to `row_bytes`. */
+/* Returns the measured row size that is nearest to `row_bytes`, by ratio. */
 static double nearest_row_bytes(const json_t *ceilings, double row_bytes)
 {
     double nearest = NAN;
@@ -131,7 +131,7 @@ double device_rows_ceiling(const json_t *ceilings, double row_bytes, double work
     return below_rate + (above_rate - below_rate) * log(working_bytes / below) / log(above / below);
 }
 
-/* Whether two rows agree in all keys of groups except the one named `but`; NULL: in all. */
+/* True if two rows agree in all keys of groups except the key `but`; NULL: in all keys. */
 static bool agree(const json_t *a, const json_t *b, const char *but)
 {
     for (unsigned k = 0; k < GROUP_KEYS; k++) {
@@ -146,13 +146,13 @@ static bool agree(const json_t *a, const json_t *b, const char *but)
     return true;
 }
 
-/* Whether a row is an MTTKRP with a time: products from fibers have no dimensions. */
+/* True if a row is an MTTKRP with a time. (Products from fibers have no dimensions.) */
 static bool counts(const json_t *row)
 {
     return json_is_array(json_object_get(row, "dims")) && number_of(row, "median_ms") > 0;
 }
 
-/* The rows of the same group as `like`; the first row of a mode counts. */
+/* Returns the rows of the group of `like`. If a mode has several rows, the first of them counts. */
 static struct group find_group(const json_t *rows, const json_t *like)
 {
     struct group group = {.order = (unsigned)json_array_size(json_object_get(like, "dims"))};
@@ -174,7 +174,7 @@ static struct group find_group(const json_t *rows, const json_t *like)
     return group;
 }
 
-/* Whether `row` is the first of its group. */
+/* True if `row` is the first row of its group. */
 static bool begins_group(const json_t *rows, const json_t *row)
 {
     size_t i;
@@ -192,8 +192,8 @@ static bool begins_group(const json_t *rows, const json_t *row)
     return true;
 }
 
-/* Sum, smallest and largest value of a member over the rows of a group. The sum is NAN if a row
-   lacks the member; the other two ignore such rows. */
+/* Sum, smallest and largest value of a member over the rows of a group. If a row lacks the member,
+ * the sum is NAN, and the smallest and largest values ignore the row. */
 struct range {
     double sum, least, most;
 };
@@ -217,13 +217,13 @@ static double sum_of(const struct group *group, const char *name)
     return range_of(group, name).sum;
 }
 
-/* NAN unless all modes were measured. */
+/* Returns the time over all modes; NAN unless all modes were measured. */
 static double all_modes_ms(const struct group *group)
 {
     return group->count == group->order ? sum_of(group, "median_ms") : NAN;
 }
 
-/* The group of a kernel on one device, on the same tensor at the same rank and precision. */
+/* Returns the group of `kernel` on one device that has the tensor, rank and precision of `like`. */
 static struct group find_alone(const json_t *rows, const json_t *like, const char *kernel)
 {
     const json_t *found = NULL;
@@ -268,8 +268,8 @@ static double value_bytes(const json_t *row)
 }
 
 /*
- * Ceiling by rows at random places: for each mode a working set as large as its factor, with one
- * access to each factor per nonzero.
+ * The ceiling if each nonzero reads one row of each factor at a random place. The working set of a
+ * mode is as large as its factor.
  */
 static double rows_ceiling(const struct group *group, const json_t *ceilings)
 {
@@ -292,7 +292,7 @@ static void set_rates(json_t *object, const struct group *group, const json_t *c
 {
     const json_t *row = group->row[0];
     const uint32_t rank = (uint32_t)number_of(row, "rank");
-    /* Nonzeros per ms, times 1e-6: 1e9 nonzeros per second. */
+    /* In 1e9 nonzeros per second, which is nonzeros per ms times 1e-6. */
     const double rate = number_of(row, "nnz") * group->count / sum_of(group, "median_ms") * 1e-6;
     const double form = range_of(group, "form_bytes_per_nnz").most;
     const double model = rate * device_model_bytes(group->order, rank, value_bytes(row), form);
@@ -305,7 +305,7 @@ static void set_rates(json_t *object, const struct group *group, const json_t *c
     bench_set_real(object, "ceiling_share", model / ceiling);
 }
 
-/* The part of the shorter of copies and kernels that overlapped with the other. */
+/* Returns the overlap of copies and kernels, relative to the shorter of the two. */
 static double overlap_share(const struct group *group)
 {
     const double copy = sum_of(group, "copy_ms"), kernel = sum_of(group, "kernel_ms");
@@ -313,11 +313,12 @@ static double overlap_share(const struct group *group)
 
     const double overlap = copy + kernel - sum_of(group, "busy_ms");
 
-    /* Rounding may make it negative. */
+    /* Rounding may make the overlap negative. */
     return isnan(overlap) || shorter <= 0 ? NAN : fmax(overlap, 0) / shorter;
 }
 
-/* Sets the rates with copies, and relative to the kernels alone; nothing if no block was copied. */
+/* Sets the rate including copies, and its ratio to the rate of the kernels alone. Sets nothing if
+ * no block was copied. */
 static void set_streaming(json_t *object, const struct group *group)
 {
     const double whole = sum_of(group, "whole_ms");
@@ -331,7 +332,8 @@ static void set_streaming(json_t *object, const struct group *group)
     bench_set_real(object, "overlap_share", overlap_share(group));
 }
 
-/* Time to build the forms; a form shared by several modes was built once. */
+/* Returns the time to build the forms. A form that several modes share was built once and counts
+ * once. */
 static double build_ms(const struct group *group)
 {
     double sum = NAN;
@@ -360,7 +362,8 @@ static void set_form(json_t *object, const struct group *group)
     bench_set_real(object, "form_bytes_per_nnz", range_of(group, "form_bytes_per_nnz").most);
 }
 
-/* AMPED's imbalance: the spread of the devices' times over all modes, relative to their sum. */
+/* Returns AMPED's imbalance: the spread of the devices' times over all modes, relative to the sum
+ * of these times. */
 static double device_spread(const struct group *group)
 {
     const size_t devices = json_array_size(json_object_get(group->row[0], "device_ms"));
@@ -380,8 +383,8 @@ static double device_spread(const struct group *group)
     return (most - least) / total;
 }
 
-/* Sets scaling and spread of several devices; `alone` is the same kernel on one device. The
- * exchange of rows counts, if it was measured. */
+/* Sets the scaling and the spread of several devices. `alone`: the same kernel on one device. The
+ * time includes the exchange of rows if that was measured. */
 static void set_devices(json_t *object, const struct group *group, const struct group *alone)
 {
     const double exchange = sum_of(group, "exchange_ms");
@@ -391,7 +394,7 @@ static void set_devices(json_t *object, const struct group *group, const struct 
     bench_set_real(object, "device_spread", device_spread(group));
 }
 
-/* Adds an object with the members of `like` that identify groups, except the one named `but`. */
+/* Adds an object with the members of `like` that identify its group, except the member `but`. */
 static json_t *add_group(json_t *list, const json_t *like, const char *but)
 {
     json_t *object = bench_add_row(list);
@@ -433,8 +436,8 @@ static void summarize_group(json_t *summary,
     }
 }
 
-/* Adds the geometric means, without missing numbers, over the summary rows that agree with `like`
-   on all tensors, and the lowest ratio among them. */
+/* Adds the geometric means over the summary rows of all tensors that otherwise agree with `like`,
+ * ignoring missing numbers, and the lowest ratio among these rows. */
 static void add_means(json_t *means, const json_t *summary, const json_t *like)
 {
     json_t *object = add_group(means, like, "tensor");

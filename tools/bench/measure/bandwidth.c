@@ -1,13 +1,14 @@
 /*
- * The loops of every instruction set of this build. Compiled separately, with contraction of
- * products and sums, which the rest of the command is compiled without.
+ * The loops of every instruction set of this build. This file is compiled separately: unlike the
+ * rest of the command, it allows the compiler to fuse products and sums.
  */
 #include "tools/bench/measure/bandwidth.h"
 
 #include <stddef.h>
 #include <string.h>
 
-/* Gathers rows of less than a cache line word by word: wider loads would read beyond them. */
+/* Gathers rows shorter than a cache line word by word, because wider loads would read past their
+ * end. */
 static uint64_t gather_words(
     const void *rows, uint64_t row_bytes, const uint32_t *index, uint64_t count, bool prefetch)
 {

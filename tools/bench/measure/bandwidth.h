@@ -1,7 +1,7 @@
 /*
- * Loops that only transfer data, and loops that only multiply and add in registers, one table per
- * instruction set: the ceilings of the other benchmarks. All tables compute the same in vectors of
- * different widths.
+ * Loops that only transfer data, and loops that only multiply and add in registers. They measure
+ * the ceilings of the other benchmarks. Each instruction set has a table; all tables compute the
+ * same, with vectors of different widths.
  */
 #ifndef SLC_TOOLS_BENCH_BANDWIDTH_H
 #define SLC_TOOLS_BENCH_BANDWIDTH_H
@@ -10,17 +10,18 @@
 #include <stdint.h>
 
 enum {
-    /* Array sizes of read, copy and triad are a multiple of this; arrays start on a page. */
+    /* Arrays of read, copy and triad are a multiple of this number of bytes, and start on a
+     * page. */
     BENCH_SWEEP_BYTES = 4096,
-    /* Prefetch distance of a gather in rows, as in cpu/kernel/kernel_set.c; an index array needs
-       this many entries past its end. */
+    /* Prefetch distance of a gather in rows, as in cpu/kernel/kernel_set.c. An index array needs
+     * this number of additional entries after its end. */
     BENCH_PREFETCH_ROWS = 16
 };
 
 /*
- * x = x * factor + term, `steps` times for each of many independent x; returns their sum, so that
- * the compiler cannot omit anything. A multiplication and an addition count as two operations, also
- * if the instruction set fuses them.
+ * Computes x = x * factor + term `steps` times for each of many independent x. Returns the sum of
+ * all x, so that the compiler cannot omit any of the work. A multiplication and an addition count
+ * as two operations even if the instruction set fuses them.
  */
 typedef double bench_peak_fn(uint64_t steps, double factor, double term);
 
@@ -33,8 +34,8 @@ struct bench_bandwidth_set {
     /* to[i] = a[i] + 3 b[i], in f64 (McCalpin's STREAM). */
     void (*triad)(void *to, const void *a, const void *b, uint64_t bytes);
     /*
-     * Reads the rows index[0 .. count-1] of `row_bytes` bytes: 8, 16, 32 or a multiple of 64. Like
-     * read, returns a value that depends on all bytes.
+     * Reads the rows index[0 .. count-1] of `row_bytes` bytes each (8, 16, 32 or a multiple of 64).
+     * Like `read`, returns a value that depends on all bytes.
      */
     uint64_t (*gather)(
         const void *rows, uint64_t row_bytes, const uint32_t *index, uint64_t count, bool prefetch);
@@ -44,13 +45,13 @@ struct bench_bandwidth_set {
 };
 
 /*
- * Stores the sets that this machine supports in `sets`, best first; `sets` has space for
- * BENCH_BANDWIDTH_SETS. Returns their number.
+ * Stores the instruction sets that this machine supports in `sets`, best first. `sets` has space
+ * for BENCH_BANDWIDTH_SETS elements. Returns the number of sets.
  */
 enum { BENCH_BANDWIDTH_SETS = 3 };
 unsigned bench_bandwidth_sets(const struct bench_bandwidth_set **sets);
 
-/* The set with that name, or NULL if this machine does not support it. */
+/* Returns the set with that name, or NULL if this machine does not support it. */
 const struct bench_bandwidth_set *bench_bandwidth_set(const char *name);
 
 #endif

@@ -7,12 +7,12 @@
 
 struct bench_factors {
     struct slc_matrix factors[SLC_MAX_ORDER];
-    struct slc_matrix output; /* of the largest mode; smaller modes use its beginning */
+    struct slc_matrix output; /* for the largest mode; smaller modes use the beginning of it */
 };
 
 /*
- * Creates factors for the modes of `manifest`, filled by `threads` threads. Owns:
- * bench_factors_destroy, also after an error. Needs: all-zero. Errors: SLC_ERR_MEMORY,
+ * Creates factors for the modes of `manifest`, filled by `threads` threads. Needs: *factors is
+ * all-zero. Owns: release with bench_factors_destroy, also after an error. Errors: SLC_ERR_MEMORY,
  * SLC_ERR_SYSTEM.
  */
 enum slc_status bench_factors_create(struct bench_factors *factors,
@@ -23,8 +23,8 @@ enum slc_status bench_factors_create(struct bench_factors *factors,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The job of one mode; the caller sets conflict strategy and workers. `output` becomes the view
- * that job->output points to.
+ * Returns the job of one mode. The caller sets its conflict strategy and workers. Sets `output` to
+ * the view of the output to which job->output points.
  */
 struct slc_mttkrp_job bench_factors_job(const struct bench_factors *factors,
                                         const struct slc_manifest *manifest,

@@ -1,7 +1,7 @@
 /*
- * Raw reads. One thread per read in flight, each with its own buffer, reads the next block of the
- * file until none is left. Of the measured library only its memory is used, in huge pages like the
- * slots of a ring.
+ * Raw reads. Each read in flight has its own thread and buffer. A thread reads the next block of
+ * the file until none is left. The buffers come from the library, in huge pages like the slots of a
+ * ring; nothing else of the measured library is used.
  */
 #include "tools/bench/measure/raw_read.h"
 
@@ -22,10 +22,10 @@ struct bench_raw {
     uint64_t file_bytes;
     uint64_t block_bytes;
     unsigned depth;
-    struct slc_buffer memory;  /* a block per read in flight */
+    struct slc_buffer memory;  /* one block per read in flight */
     atomic_uint_fast64_t next; /* offset of the next block */
-    atomic_int failed;         /* errno of a read, or 0 */
-    bool load_lines;           /* load every cache line read */
+    atomic_int failed;         /* errno of a failed read, or 0 */
+    bool load_lines;           /* load every cache line of the data read */
 };
 
 static enum slc_status open_file(struct bench_raw *raw, struct slc_error *err)
@@ -123,8 +123,8 @@ enum slc_status bench_raw_sweep(struct bench_raw *raw, bool load_lines, struct s
     atomic_store(&raw->failed, 0);
     enum slc_status status = slc_team_run(raw->depth, read_blocks, raw, err);
     if (!raw->direct) {
-        /* Otherwise the next sweep measures the page cache. It is advice: if ignored, the rate
-           shows it. */
+        /* Without this call, the next sweep would measure the page cache. The system may ignore the
+         * advice; the rate then shows it. */
         (void)posix_fadvise(raw->fd, 0, 0, POSIX_FADV_DONTNEED);
     }
     SLC_TRY(status);

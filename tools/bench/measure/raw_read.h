@@ -1,11 +1,11 @@
 /*
- * Rate of a drive without any processing: a file read once by plain direct reads, several blocks at
- * a time; optionally each thread also loads the data that it read.
+ * Rate of a drive without any processing: a file is read once by plain direct reads, several blocks
+ * at a time. Optionally each thread also loads the data that it has read.
  *
- * The second rate is the ceiling of everything that streams. A host that copies the data of its
- * guest's reads writes memory faster if no processor of the guest has it in its caches: 2.8 GB/s
- * against 2.1 in the same minute (4 MiB reads on a virtual drive). A program that uses the data
- * cannot attain the former.
+ * The rate with loads is the ceiling of everything that streams. On a virtual machine, the host
+ * copies the data of a read to the guest's memory, and does so faster if that memory is in no
+ * processor's cache: 2.8 GB/s without loads against 2.1 GB/s with loads, in the same minute (4 MiB
+ * reads on a virtual drive). A program that uses the data cannot attain the rate without loads.
  */
 #ifndef SLC_TOOLS_BENCH_RAW_READ_H
 #define SLC_TOOLS_BENCH_RAW_READ_H
@@ -18,8 +18,9 @@
 struct bench_raw;
 
 /*
- * Opens `path` for sweeps with `depth` reads of `block_bytes` (a multiple of SLC_PAGE_BYTES) in
- * flight, past the page cache if the file system allows. Owns: bench_raw_close.
+ * Opens `path` for sweeps that keep `depth` reads of `block_bytes` (a multiple of SLC_PAGE_BYTES)
+ * in flight. Reads bypass the page cache if the file system allows it. Owns: release with
+ * bench_raw_close.
  * Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
  */
 enum slc_status bench_raw_open(const char *path,
@@ -28,8 +29,8 @@ enum slc_status bench_raw_open(const char *path,
                                struct bench_raw **raw,
                                struct slc_error *err) SLC_NODISCARD;
 
-/* Reads the whole file once, and with `load_lines` loads every cache line of it. Errors:
-   SLC_ERR_IO, SLC_ERR_SYSTEM. */
+/* Reads the whole file once. With `load_lines`, also loads every cache line of the data. Errors:
+ * SLC_ERR_IO, SLC_ERR_SYSTEM. */
 enum slc_status
 bench_raw_sweep(struct bench_raw *raw, bool load_lines, struct slc_error *err) SLC_NODISCARD;
 

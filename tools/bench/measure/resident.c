@@ -97,7 +97,7 @@ struct requests {
     const struct slc_plan_request *extra; /* or NULL */
 };
 
-/* Plans with this budget. Errors: SLC_ERR_BUDGET, also if not every block can be kept. */
+/* Plans with this budget. Errors: SLC_ERR_BUDGET, also if some blocks cannot be kept. */
 static enum slc_status try_budget(const struct requests *requests,
                                   uint64_t budget_bytes,
                                   struct slc_plan *plan,
@@ -120,7 +120,8 @@ static enum slc_status try_budget(const struct requests *requests,
     return SLC_OK;
 }
 
-/* The smallest sufficient budget, in whole MiB as in messages; UINT64_MAX: none. */
+/* Returns the smallest sufficient budget, in whole MiB as in messages; UINT64_MAX if no budget
+ * suffices. */
 static uint64_t least_budget(const struct requests *requests, uint64_t refused_bytes)
 {
     const uint64_t mib = UINT64_C(1) << 20;

@@ -1,8 +1,8 @@
 /*
  * A store with all of its encoded blocks in memory, as a decomposition keeps them if the budget
- * allows: for benchmarks without the cost of the drive. Also passes that do only a part of a
- * decomposition: a scan reads and verifies every block (kept blocks excepted), a decoding pass also
- * decodes every nonzero.
+ * allows, for benchmarks that exclude the cost of the drive. Also passes that do only a part of the
+ * work of a decomposition: a scan reads and verifies every block that is not kept in memory, and a
+ * decoding pass also decodes every nonzero.
  */
 #ifndef SLC_TOOLS_BENCH_RESIDENT_H
 #define SLC_TOOLS_BENCH_RESIDENT_H
@@ -12,13 +12,13 @@
 #include "tools/bench/rivals/cpu/coo.h"
 #include "tools/session/session.h"
 
-/* Chunk size that kernels request: chunks fit the first-level cache. */
+/* Chunk size that kernels request, chosen so that chunks fit the first-level cache. */
 enum { BENCH_CHUNK_NNZ = 8 * SLC_GROUP_NNZ };
 
 /*
- * Plans and opens a stream that keeps no block, and a device. `threads`, `slots`: 0: chosen
- * automatically. Owns: session_close. Errors: those of the plan and the stream; SLC_ERR_UNSUPPORTED
- * if the system does not support the method.
+ * Plans and opens a stream that keeps no blocks, and a device. `threads`, `slots`: 0 chooses
+ * automatically. Owns: release with session_close. Errors: those of the plan and the stream;
+ * SLC_ERR_UNSUPPORTED if the system does not support the method.
  */
 enum slc_status bench_scan_start(struct slc_session *session,
                                  enum slc_io_kind io,
@@ -26,15 +26,16 @@ enum slc_status bench_scan_start(struct slc_session *session,
                                  unsigned slots,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Scans the first layout of the stream, or another of its layouts. */
+/* Scan the first layout of the stream, or another of its layouts. */
 enum slc_status bench_scan_pass(struct slc_stream *stream, struct slc_error *err) SLC_NODISCARD;
 enum slc_status
 bench_scan_layout(struct slc_stream *stream, unsigned layout, struct slc_error *err) SLC_NODISCARD;
 enum slc_status bench_decode_pass(struct slc_stream *stream, struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Lists the nonzeros of a started session's store by coordinates. Needs: *coo all-zero. Owns:
- * slc_coo_destroy, also after an error. Errors: those of slc_coo_create and of decoding.
+ * Lists the nonzeros of a started session's store by coordinates. Needs: *coo is all-zero. Owns:
+ * release with slc_coo_destroy, also after an error. Errors: those of slc_coo_create and of
+ * decoding.
  */
 enum slc_status bench_list_pass(const struct slc_session *session,
                                 enum slc_value_type type,
@@ -42,9 +43,9 @@ enum slc_status bench_list_pass(const struct slc_session *session,
                                 struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Plans `request` with every block kept, and `extra`, unless NULL, in addition to it within the
- * same budget (request->memory_bytes). Errors: SLC_ERR_BUDGET, naming the smallest sufficient
- * budget; SLC_ERR_USAGE.
+ * Plans `request` so that every block is kept, and also `extra` unless it is NULL, both within the
+ * budget request->memory_bytes. Errors: SLC_ERR_BUDGET, naming the smallest sufficient budget;
+ * SLC_ERR_USAGE.
  */
 enum slc_status bench_resident_plan(const struct slc_layouts *layouts,
                                     const struct slc_plan_request *request,
@@ -54,18 +55,18 @@ enum slc_status bench_resident_plan(const struct slc_layouts *layouts,
                                     struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Opens the stream of a session planned by bench_resident_plan, creates the device and reads every
- * block into the stream's cache. Owns: slc_session_stop, also after an error. Errors: those of
- * reading.
+ * Opens the stream of a session that bench_resident_plan has planned, creates the device and reads
+ * every block into the stream's cache. Owns: release with slc_session_stop, also after an error.
+ * Errors: those of reading.
  */
 enum slc_status bench_resident_load(struct slc_session *session,
                                     struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Plans `request` for the open store, opens the stream, creates the device and reads every block
- * into the stream's cache. Owns: slc_session_stop, also after an error.
- * Errors: SLC_ERR_BUDGET if not every block can be kept, naming the smallest sufficient budget;
- * those of planning and reading.
+ * into the stream's cache. Owns: release with slc_session_stop, also after an error. Errors:
+ * SLC_ERR_BUDGET if some blocks cannot be kept, naming the smallest sufficient budget; those of
+ * planning and reading.
  */
 enum slc_status bench_resident_start(struct slc_session *session,
                                      const struct slc_plan_request *request,

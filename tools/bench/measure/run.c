@@ -61,7 +61,7 @@ void bench_set_device(json_t *record, const struct slc_device_info *info)
     slc_json_set_count(device, "multiprocessors", info->multiprocessors);
 }
 
-/* The last word of the command's name: "stream" of "bench stream". */
+/* Returns the last word of the command's name: "stream" for "bench stream". */
 static const char *short_name(const struct command *command)
 {
     const char *space = strrchr(command->name, ' ');
@@ -71,7 +71,7 @@ static const char *short_name(const struct command *command)
 
 /*
  * Creates a record with "schema" ("sluice-bench-1"), "bench" (the name of the subcommand),
- * "options", "versions" and "machine". Owns: json_decref. Errors: SLC_ERR_MEMORY.
+ * "options", "versions" and "machine". Owns: release with json_decref. Errors: SLC_ERR_MEMORY.
  */
 static enum slc_status start_record(const struct command *command,
                                     const void *values,
@@ -101,7 +101,7 @@ static enum slc_status print_record(const json_t *record, struct slc_error *err)
 
 /* ---- temporary folders */
 
-/* A copy of the path, because a signal may arrive while the caller frees its own. */
+/* A copy of the folder's path, because a signal may arrive while the caller frees its path. */
 static char watched[4096];
 
 static void remove_folder(const char *path)
@@ -194,10 +194,10 @@ static void format_cell(const json_t *row, const struct bench_column *column, ch
     }
 }
 
-/* Shape of a printed column; width 0 omits the column. */
+/* Shape of a printed column. A column of width 0 is omitted. */
 struct column_shape {
     size_t width;
-    bool left; /* aligned left, because some cell is a text */
+    bool left; /* aligned left, because at least one cell is a text */
 };
 
 static struct column_shape shape_of(const json_t *rows, const struct bench_column *column)

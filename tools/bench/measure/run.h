@@ -1,6 +1,6 @@
 /*
- * The frame of all benchmarks: parse options, create the record, measure, print the record or its
- * tables, close. A benchmark supplies the steps in between.
+ * The frame of all benchmarks. It parses options, creates the record, measures, prints the record
+ * or its tables, and closes. A benchmark supplies the steps that are specific to it.
  *
  * The record of a benchmark is one JSON object with schema, options, versions and machine, to which
  * the benchmark adds its figures. `--json` prints only the record; otherwise tables are printed
@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Repetition and output options; field `bench` of a benchmark's arguments. */
+/* Options for repetition and output: field `bench` of a benchmark's arguments. */
 struct bench_options {
     uint64_t repeats;
     uint64_t warm_up;
@@ -61,10 +61,12 @@ struct bench_options {
 /* Appends a new object, a row, to a list. */
 json_t *bench_add_row(json_t *rows);
 
-/* Sets a member like slc_json_set_real; null if not finite, because JSON has no infinity. */
+/* Sets a member like slc_json_set_real. A number that is not finite becomes null, because JSON has
+ * no infinity. */
 void bench_set_real(json_t *object, const char *name, double number);
 
-/* Path, dims, nnz, value type and bytes of a store. Owns: as json_object. */
+/* Returns an object with path, dims, nnz, value type and bytes of a store. Owns: release with
+ * json_decref. */
 json_t *bench_tensor_to_json(const struct slc_store *store);
 
 /* Opens a store and checks `mode`, the value of --mode. Errors: SLC_ERR_USAGE for another mode. */
@@ -79,18 +81,18 @@ void bench_set_tensor(json_t *record, const struct slc_store *store);
 
 struct slc_device_info;
 
-/* Sets "device" of the record to a GPU. */
+/* Sets "device" of the record to a description of a GPU. */
 void bench_set_device(json_t *record, const struct slc_device_info *info);
 
 /* A column; an array of them ends with a NULL key. */
 struct bench_column {
     const char *key;   /* member of each row */
     const char *title; /* with the unit, e.g. "GB/s" */
-    double scale;      /* factor for printing a real number; 0: none */
-    int decimals;      /* of real numbers */
+    double scale;      /* factor by which a real number is multiplied before printing; 0: none */
+    int decimals;      /* decimals of real numbers */
 };
 
-/* A table of the record: prints the rows of its member `key`. */
+/* A table that prints the rows of the record's member `key`. */
 struct bench_table {
     const char *key;
     const struct bench_column *columns;
@@ -98,25 +100,25 @@ struct bench_table {
 };
 
 /*
- * Prints `rows`, an array of objects, to standard output: texts to the left, numbers to the right,
- * whole numbers with separators of thousands, "-" for null and missing members.
- * Columns without a member in any row are left out.
+ * Prints `rows`, an array of objects, to standard output. Columns with texts are aligned left,
+ * numbers right; whole numbers have thousands separators; null and missing members are printed as
+ * "-". A column is left out if no row has its member.
  */
 void bench_table_print(const json_t *rows, const struct bench_column *columns);
 
-/* The steps of a benchmark; `state` is passed to its steps. */
+/* The steps of a benchmark. `state` is passed to `measure` and `close`. */
 struct bench_steps {
-    void *values;                       /* of the command's options, all-zero */
+    void *values;                       /* values of the command's options, initially all-zero */
     const struct bench_options *common; /* within `values` */
     void *state;
     struct operands *operands; /* receives all operands; NULL: at most one operand */
-    /* Adds the figures to the record. `operand`: the first, or NULL. */
+    /* Adds the figures to the record. `operand`: the first operand, or NULL. */
     enum slc_status (*measure)(void *state,
                                const char *operand,
                                json_t *record,
                                struct slc_error *err);
-    /* Tables printed from the record, separated by blank lines; ends with a
-       NULL key. Empty `optional` tables are left out. */
+    /* Tables printed from the record, separated by blank lines. A NULL key ends the list. A table
+     * with `optional` is left out if it is empty. */
     const struct bench_table *tables;
     void (*print)(const json_t *record); /* prints more after the tables; NULL: nothing */
     /* Releases the state of `measure`, also after an error; NULL: nothing to release. */
@@ -130,15 +132,16 @@ int bench_run(const struct command *command,
               const struct bench_steps *steps);
 
 /*
- * Creates an empty folder for a benchmark's temporary files within `parent`; NULL:
- * $TMPDIR, or /tmp. A signal that ends the program removes it, for which the signal thread is
- * started: one folder per program, created before any other thread. Owns: *path,
+ * Creates an empty folder for a benchmark's temporary files in `parent`; NULL: in $TMPDIR, or /tmp.
+ * Starts the signal thread, which removes the folder if a signal ends the program. Needs: called
+ * once per program, before any other thread is created. Owns: release *path with
  * bench_temp_folder_remove. Errors: SLC_ERR_IO, SLC_ERR_MEMORY, SLC_ERR_SYSTEM; *path is unchanged.
  */
 enum slc_status
 bench_temp_folder(const char *parent, char **path, struct slc_error *err) SLC_NODISCARD;
 
-/* Removes the folder with its contents, or prints a note; frees `path`. Accepts NULL. */
+/* Removes the folder and its contents, or prints a note if that fails. Frees `path`. Accepts
+ * NULL. */
 void bench_temp_folder_remove(char *path);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Repeated timing: warm-up runs that are not recorded, then samples with their smallest, median and
- * largest value. The median is the figure; the other two show the noise of the machine.
+ * Repeated timing: warm-up runs that are not recorded, then samples, whose smallest, median and
+ * largest value are reported. The median is the result; the other two show the noise of the
+ * machine.
  */
 #ifndef SLC_TOOLS_BENCH_TIMING_H
 #define SLC_TOOLS_BENCH_TIMING_H
@@ -13,12 +14,13 @@
 enum { BENCH_REPEATS_MAX = 1000 };
 
 /*
- * Minimum time of a sample of a ceiling: starting a team and reading the clock are less than a
- * hundredth of it. The shorter it is, the less likely a disturbance affects every sample.
+ * Minimum time of a sample of a ceiling: starting a team and reading the clock take less than a
+ * hundredth of this time. The shorter a sample is, the less likely a disturbance affects every
+ * sample.
  */
 #define BENCH_SAMPLE_NS UINT64_C(4000000)
 
-/* Factor for the work of a sample that was too short, having taken `elapsed_ns`. */
+/* Returns the factor by which to increase the work of a sample that took only `elapsed_ns`. */
 uint64_t bench_sample_growth(uint64_t elapsed_ns);
 
 /* Wall times of repeated runs. */
@@ -32,7 +34,8 @@ struct bench_times {
     double min, median, max; /* seconds; 0 without samples */
 };
 
-/* Drops samples beyond BENCH_REPEATS_MAX, which option tables do not allow. */
+/* Adds a sample. Samples beyond BENCH_REPEATS_MAX, which option tables do not allow, are
+ * dropped. */
 void bench_samples_add(struct bench_samples *samples, double seconds);
 
 /* The median of an even number of samples is the mean of the middle two. */

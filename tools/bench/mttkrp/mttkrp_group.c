@@ -12,7 +12,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Selects decoders and kernels of one instruction set; decoding is portable if the set has none. */
+/* Selects the decoders and kernels of one instruction set. If the set has no decoders, the portable
+ * ones are used. */
 static enum slc_status force_instruction_set(const char *name, struct slc_error *err)
 {
     if (!slc_cpu_force_instruction_set(name)) {
@@ -38,7 +39,7 @@ static struct source source_of(const struct mttkrp_held *run,
     return (struct source){run->session->stream, &run->session->plan};
 }
 
-/* Whether the scratch of this job fits the budget that the plan and other held data leave. */
+/* True if the scratch of this job fits the budget that the plan and other held data leave. */
 static bool scratch_fits(const struct mttkrp_held *run,
                          const struct slc_plan *plan,
                          const struct slc_mttkrp_job *job,
@@ -50,7 +51,8 @@ static bool scratch_fits(const struct mttkrp_held *run,
     return *needed_bytes <= plan->scratch_bytes + left;
 }
 
-/* Sets the strategy of a job: the variant's, or as in a decomposition the plan's, tried once. */
+/* Sets the strategy of a job: that of the variant or, as in a decomposition, that of the plan,
+ * which is then tried once. */
 static void set_strategy(const struct slc_plan *plan,
                          const struct bench_mttkrp_variant *variant,
                          struct slc_mttkrp_job *job,
@@ -67,7 +69,7 @@ static void set_strategy(const struct slc_plan *plan,
     job->rival = cell->choice.rival;
 }
 
-/* Adds a sample: its time, and the part spent on decoding. */
+/* Adds a sample: its time, and the part of it spent on decoding. */
 static void add_sample(double seconds, double decode_seconds, struct bench_mttkrp_cell *cell)
 {
     bench_samples_add(&cell->samples, seconds);
@@ -84,7 +86,7 @@ static double decoded_seconds(const struct slc_stream *stream)
     return stats.decode_seconds;
 }
 
-/* Runs one MTTKRP with a baseline, which does not decode. */
+/* Runs one MTTKRP with a baseline over a list, which does not decode. */
 static enum slc_status measure_listed(const struct mttkrp_held *run,
                                       const struct bench_mttkrp_variant *variant,
                                       struct slc_mttkrp_job *job,
@@ -133,7 +135,7 @@ static enum slc_status measure_fibers(const struct mttkrp_held *run,
     return SLC_OK;
 }
 
-/* Runs one MTTKRP with sluice's own kernels; records its time if `counts`. */
+/* Runs one MTTKRP with sluice's own kernels. Records its time if `counts`. */
 static enum slc_status measure_own(const struct mttkrp_held *run,
                                    const struct bench_mttkrp_variant *variant,
                                    struct slc_mttkrp_job *job,
@@ -171,7 +173,7 @@ static enum slc_status measure_own(const struct mttkrp_held *run,
     return SLC_OK;
 }
 
-/* Runs one MTTKRP of one variant; records its time after the warm-up rounds. */
+/* Runs one MTTKRP of one variant. Records its time unless this is a warm-up round. */
 static enum slc_status measure_once(const struct mttkrp_held *run,
                                     const struct bench_mttkrp_variant *variant,
                                     unsigned mode,
@@ -228,7 +230,7 @@ static bool needs_file_order(const struct bench_mttkrp_group *group)
     return false;
 }
 
-/* Whether the variants need replicas. */
+/* Returns whether the plan includes replicas for the variants. */
 static enum slc_copies choose_copies(const struct bench_mttkrp_group *group)
 {
     enum slc_copies copies = SLC_COPIES_NEVER;
@@ -302,7 +304,8 @@ enum slc_status bench_mttkrp_measure(struct slc_session *session,
                                      struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
                                      struct slc_error *err)
 {
-    /* The plan of a CP-ALS: the memory of a decomposition in addition to the store. */
+    /* Plan as for a CP-ALS, so that the memory of a decomposition is counted in addition to the
+     * store. */
     const struct slc_plan_request request = {
         .operation = SLC_OP_CPD,
         .rank = group->rank,

@@ -1,7 +1,7 @@
 /*
- * MTTKRPs over a store in memory. One group shares rank, threads and precision, and measures its
- * variants (kernel, layout, instruction set and conflict strategy) interleaved, so that a
- * disturbance of the machine affects all of them.
+ * MTTKRPs over a store in memory. The variants of a group have the same rank, threads and
+ * precision, and differ in kernel, layout, instruction set and conflict strategy. They are measured
+ * interleaved, so that a disturbance of the machine affects all of them.
  */
 #ifndef SLC_TOOLS_BENCH_MTTKRP_GROUP_H
 #define SLC_TOOLS_BENCH_MTTKRP_GROUP_H
@@ -17,38 +17,40 @@
 #include <stdint.h>
 
 struct bench_mttkrp_variant {
-    const char *instruction_set; /* for kernels and decoders */
-    /* A baseline that computes from a list of coordinates (tools/bench/rivals/cpu/coo.h); ignores
-     * the conflict strategy. */
+    const char *instruction_set; /* of kernels and decoders */
+    /* True for a baseline that computes from a list of coordinates (tools/bench/rivals/cpu/coo.h).
+     * It ignores the conflict strategy. */
     bool listed;
     enum slc_coo_kernel kernel;
-    /* A baseline over whole fibers of one mode (tools/bench/rivals/cpu/fiber_forms.h), from the
-     * layout with those fibers; ignores the conflict strategy. */
+    /* True for a baseline over whole fibers of one mode (tools/bench/rivals/cpu/fiber_forms.h),
+     * from the layout with those fibers. It ignores the conflict strategy. */
     bool fibers;
     enum slc_fiber_form form;
     unsigned fiber_mode;
-    bool sorted; /* sluice's own, every mode from the layout sorted by it: rows are owned */
+    /* sluice's own kernels over the layout sorted by the mode, so that rows have one owner */
+    bool sorted;
     enum slc_conflict conflict;
     bool best; /* replicas if they fit the budget, otherwise the stream's own choice */
-    /* Leave out an output that is too large for this strategy instead of failing. */
+    /* If an output is too large for the strategy, leave it out instead of failing. */
     bool optional;
 };
 
 /* Figures of one variant in one mode. */
 struct bench_mttkrp_cell {
     bool begun, measured;
-    bool left_out;                     /* too large for its strategy */
-    struct slc_conflict_choice choice; /* of the strategy; as a trial left it */
+    bool left_out;                     /* the output is too large for the variant's strategy */
+    struct slc_conflict_choice choice; /* the conflict strategy, after its trial */
     struct bench_samples samples;
     /* Sums over all samples: wall time, and decoding time of all threads. */
     double wall_seconds, decode_seconds;
-    /* With `check`: largest difference from the oracle, over the sum of magnitudes. */
+    /* With `check`: largest difference from the reference result, relative to the sum of
+     * magnitudes. */
     double error;
 };
 
 /*
- * Every strategy, the choice between them, sorted layouts, and every baseline (those over fibers
- * for each mode of the fibers), in every instruction set.
+ * For every instruction set: every strategy, the choice between strategies, sorted layouts, and
+ * every baseline; baselines over fibers count once per mode.
  */
 enum {
     BENCH_MTTKRP_VARIANTS_MAX =
@@ -61,15 +63,17 @@ struct bench_mttkrp_group {
     unsigned threads;
     enum slc_value_type precision;
     uint64_t memory_bytes;
-    bool check;                    /* compare with the oracle */
+    bool check;                    /* compare with the reference results */
     unsigned mode_begin, mode_end; /* modes to measure, from 0 */
     unsigned warm_up, repeats;
     unsigned variant_count;
     struct bench_mttkrp_variant variants[BENCH_MTTKRP_VARIANTS_MAX];
-    double copies_seconds; /* measured: building the replicas; 0 without replicas */
+    double copies_seconds; /* measured time to build the replicas; 0 without replicas */
     struct slc_replica_form copies[SLC_MAX_ORDER]; /* forms of the replicas */
-    double permute_seconds; /* measured: sorting a list for each mode; 0 without permutations */
-    uint64_t held_bytes;    /* of the budget: those of the plan and of all other held data so far */
+    /* measured time to sort the list for each mode; 0 without permutations */
+    double permute_seconds;
+    /* bytes of the budget in use: by the plan and by all other data held so far */
+    uint64_t held_bytes;
 };
 
 /* The options that select variants. */
@@ -78,36 +82,37 @@ struct bench_mttkrp_selection {
 };
 
 /*
- * Sets the variants of a group whose threads are set. Errors: SLC_ERR_USAGE for a strategy that
- * does not support this number of threads, and for kernels over fibers if the store keeps none
- * whole, naming how to change that.
+ * Sets the variants of a group. Needs: the group's threads are set. Errors: SLC_ERR_USAGE for a
+ * strategy that does not support this number of threads, and for kernels over fibers if the store
+ * keeps no fibers whole; the message says how to create a store that does.
  */
 enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_selection *selection,
                                       const struct slc_store *store,
                                       struct bench_mttkrp_group *group,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Whether sluice's own kernels compute the variant. */
+/* True if sluice's own kernels compute the variant. */
 static inline bool bench_mttkrp_own(const struct bench_mttkrp_variant *variant)
 {
     return !variant->listed && !variant->fibers;
 }
 
-/* Name of a variant for --kernel. */
+/* Returns the name of a variant's kernel, as for --kernel. */
 const char *bench_mttkrp_kernel_name(const struct bench_mttkrp_variant *variant);
-/* Name of a variant for --conflict, or of a baseline's way to keep additions apart. */
+/* Returns the name of a variant's strategy, as for --conflict; for a baseline, how it keeps
+ * additions apart. */
 const char *bench_mttkrp_conflict_name(const struct bench_mttkrp_variant *variant);
-/* Kind of the layout that a variant reads: "blco", "sorted", "fiber". */
+/* Returns the kind of the layout that a variant reads: "blco", "sorted", "fiber". */
 const char *bench_mttkrp_layout_name(const struct bench_mttkrp_variant *variant,
                                      const struct slc_store *store);
 
 /*
- * Measures a group: one pass that reads the store into memory, then `warm_up` and `repeats` rounds
- * of every mode of every variant with the engine's own stream and device. Builds replicas, a list
- * of coordinates and other layouts first if a variant needs them. The factors are random. Resolves
- * the variants with `best`. `cells`: variant_count times SLC_MAX_ORDER, all-zero before. Errors:
- * SLC_ERR_BUDGET if the store does not fit; SLC_ERR_USAGE (the direct strategy with more than one
- * thread); those of the stream and the device.
+ * Measures a group with the engine's own stream and device. One pass reads the store into memory.
+ * `warm_up` rounds and then `repeats` measured rounds follow, each with every mode of every
+ * variant. If a variant needs replicas, a list of coordinates or other layouts, they are created
+ * first. The factors are random. Variants with `best` are resolved. `cells`: variant_count times
+ * SLC_MAX_ORDER elements, all-zero. Errors: SLC_ERR_BUDGET if the store does not fit; SLC_ERR_USAGE
+ * for the direct strategy with more than one thread; those of the stream and the device.
  */
 enum slc_status bench_mttkrp_measure(struct slc_session *session,
                                      struct bench_mttkrp_group *group,

@@ -13,12 +13,12 @@
 #include <stdio.h>
 
 /*
- * Budget of plans that only determine memory needs: the sum of all plans is compared with the
- * session's budget.
+ * Budget of plans that only determine how much memory is needed. The sum over all plans is then
+ * compared with the session's budget.
  */
 #define ANY_BYTES (UINT64_MAX / 2)
 
-/* Counts `bytes` of `what` in addition to the store, if the budget allows. */
+/* Counts `bytes` for `what` in addition to the store, or fails if they exceed the budget. */
 static enum slc_status
 hold(struct mttkrp_held *held, uint64_t bytes, const char *what, struct slc_error *err)
 {
@@ -46,12 +46,14 @@ bool mttkrp_has_fibers(const struct slc_store *store, unsigned mode)
 {
     const struct slc_key_layout *keys = &slc_reader_info(store->reader)->keys;
 
-    /* If a mode has one index, every order keeps its fibers, but tiles then have other runs. */
+    /* If the mode has only one index, every order of nonzeros keeps its fibers, but tiles then have
+     * runs of another mode. */
     return mttkrp_fiber_layout(store, mode) == SLC_LAYOUT_FIBER ||
            (keys->run.bits > 0 && keys->run.mode == mode && slc_key_layout_fibers(keys, mode));
 }
 
-/* Memory of the side that the session has not counted: its own layouts, and more scratch. */
+/* Returns the memory of a side that the session's plan has not counted: its own layouts, and
+ * additional scratch. */
 static uint64_t side_bytes(const struct slc_plan *plan, const struct slc_plan *session_plan)
 {
     const uint64_t scratch =
@@ -63,7 +65,7 @@ static uint64_t side_bytes(const struct slc_plan *plan, const struct slc_plan *s
            plan->cache_bytes + scratch;
 }
 
-/* Plans a side whose layouts are open, opens its stream and reads all blocks that it needs. */
+/* Plans a side whose layouts are open, opens its stream and reads all blocks of its layouts. */
 static enum slc_status start_side(struct mttkrp_held *held,
                                   struct mttkrp_side *side,
                                   const struct slc_plan_request *request,
@@ -104,7 +106,7 @@ static enum slc_status open_sorted(struct mttkrp_held *held, struct slc_error *e
 
 static enum slc_status open_fibers(struct mttkrp_held *held, unsigned mode, struct slc_error *err)
 {
-    /* Only decoding is needed: plan at rank 1 to keep everything else small. */
+    /* The list needs only decoding: plan at rank 1, so that everything else stays small. */
     const struct slc_plan_request request = {.operation = SLC_OP_MTTKRP,
                                              .rank = 1,
                                              .precision = held->group->precision,
@@ -158,7 +160,8 @@ static enum slc_status load_list(struct mttkrp_held *held, bool permuted, struct
 
 /* ---- reference results */
 
-/* Number of doubles in the products and magnitudes of the group's modes; false beyond 64 bits. */
+/* Counts the doubles of the products and magnitudes of the group's modes. Returns false on
+ * overflow. */
 static bool count_elements(const struct slc_manifest *manifest,
                            const struct bench_mttkrp_group *group,
                            uint64_t *elements)
@@ -188,7 +191,7 @@ hold_reference(struct mttkrp_held *held, uint64_t *elements, struct slc_error *e
     return hold(held, bytes, "the reference results of --check", err);
 }
 
-/* Computes the products by naive loops. */
+/* Computes the reference results with naive loops. */
 static enum slc_status compute_reference(struct mttkrp_held *held, struct slc_error *err)
 {
     const struct bench_mttkrp_group *group = held->group;

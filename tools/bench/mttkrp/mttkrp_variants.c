@@ -42,13 +42,13 @@ static void add_variant(struct bench_mttkrp_group *group, struct bench_mttkrp_va
     group->variants[group->variant_count++] = variant;
 }
 
-/* Whether an option names `name`, or all. */
+/* True if an option's value is `name` or "all". */
 static bool selects(const char *option, const char *name)
 {
     return strcmp(option, name) == 0 || strcmp(option, "all") == 0;
 }
 
-/* Adds the baselines over a list that --kernel names, for one instruction set. */
+/* Adds the baselines over a list that --kernel selects, for one instruction set. */
 static void add_listed(const struct bench_mttkrp_selection *selection,
                        const char *instruction_set,
                        struct bench_mttkrp_group *group)
@@ -96,7 +96,7 @@ static enum slc_status add_fibers(const struct bench_mttkrp_selection *selection
     return SLC_OK;
 }
 
-/* Adds the strategies that --conflict names, over `blco`, for one instruction set. */
+/* Adds the strategies that --conflict selects, over `blco`, for one instruction set. */
 static enum slc_status add_strategies(const struct bench_mttkrp_selection *selection,
                                       const char *instruction_set,
                                       struct bench_mttkrp_group *group,
@@ -113,12 +113,12 @@ static enum slc_status add_strategies(const struct bench_mttkrp_selection *selec
     for (enum slc_conflict c = SLC_CONFLICT_AUTO; c <= SLC_CONFLICT_REPLICA; c++) {
         const struct bench_mttkrp_variant variant = {
             .instruction_set = instruction_set, .conflict = c, .optional = all};
-        /* One thread adds directly; private copies and divided columns need several. */
+        /* One thread adds directly; private copies and divided columns need several threads. */
         const bool sensible = group->threads == 1
                                   ? c != SLC_CONFLICT_PRIVATE && c != SLC_CONFLICT_COLUMNS
                                   : c != SLC_CONFLICT_DIRECT;
 
-        /* Owned rows follow from a layout and are not an option. */
+        /* Rows with one owner follow from a layout; --conflict does not select them. */
         if (c == SLC_CONFLICT_ROWS ||
             !selects(selection->conflict, bench_mttkrp_conflict_name(&variant))) {
             continue;
@@ -135,7 +135,7 @@ static enum slc_status add_strategies(const struct bench_mttkrp_selection *selec
     return SLC_OK;
 }
 
-/* Adds the variants of all options for one instruction set. */
+/* Adds the variants that the options select, for one instruction set. */
 static enum slc_status add_variants(const struct bench_mttkrp_selection *selection,
                                     const struct slc_store *store,
                                     const char *instruction_set,
@@ -158,7 +158,7 @@ enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_selection *selec
                                       struct bench_mttkrp_group *group,
                                       struct slc_error *err)
 {
-    /* The instruction sets of the kernels are those of the bandwidth loops. */
+    /* Kernels and bandwidth loops have the same instruction sets. */
     const struct bench_bandwidth_set *sets[BENCH_BANDWIDTH_SETS];
     const unsigned available = bench_bandwidth_sets(sets);
 
@@ -170,7 +170,7 @@ enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_selection *selec
                             group, err);
     }
     for (unsigned i = 0; i < available; i++) {
-        /* A compiler may support the loops of a set but not its kernels. */
+        /* A compiler may support the bandwidth loops of a set but not its kernels. */
         if (slc_cpu_force_instruction_set(sets[i]->name)) {
             (void)slc_cpu_force_instruction_set(NULL);
             SLC_TRY(add_variants(selection, store, sets[i]->name, group, err));

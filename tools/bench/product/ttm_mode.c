@@ -51,7 +51,7 @@ static enum slc_status make_matrix(struct ttm_mode *mode, uint32_t cols, struct 
     return SLC_OK;
 }
 
-/* Plans with all blocks in the cache, or fails. */
+/* Makes a plan that keeps all blocks in the cache, or fails. */
 static enum slc_status make_plan(struct ttm_mode *mode, uint32_t cols, struct slc_error *err)
 {
     const struct slc_layouts layouts = slc_layouts_one(mode->order.reader);

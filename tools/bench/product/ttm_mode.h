@@ -1,7 +1,7 @@
 /*
- * A mode of a store whose encoded nonzeros are in memory, fiber by fiber, for repeated
- * multiplication by matrices: `sluice ttm` without the drive. Rows are formed in a buffer of a
- * tile's rows if memory allows, and then discarded.
+ * A mode of a store for repeated multiplication by matrices: `sluice ttm` without the drive. The
+ * encoded nonzeros are in memory, fiber by fiber. The rows of the result are computed in a buffer,
+ * which has the rows of a whole tile if memory allows, and are then discarded.
  */
 #ifndef SLC_TOOLS_BENCH_TTM_MODE_H
 #define SLC_TOOLS_BENCH_TTM_MODE_H
@@ -17,7 +17,8 @@ struct ttm_mode_options {
     unsigned threads;
     enum slc_value_type precision;
     uint64_t memory_bytes;
-    const char *temp_dir; /* for a store sorted for the mode; NULL: as bench_temp_folder */
+    /* parent folder for a store sorted for the mode; NULL: as for bench_temp_folder */
+    const char *temp_dir;
 };
 
 struct ttm_mode {
@@ -30,11 +31,13 @@ struct ttm_mode {
     struct slc_matrix matrix;
     struct slc_ttm_job job;
     struct slc_ttm_output outputs[SLC_MAX_THREADS];
-    uint64_t counts[SLC_MAX_THREADS]; /* fibers per thread in the last pass */
-    uint64_t fibers; /* nonempty fibers of all tiles; a fiber across a border counts twice */
+    uint64_t counts[SLC_MAX_THREADS]; /* fibers per thread, in the last pass */
+    /* nonempty fibers of all tiles; a fiber that continues in the next tile counts twice */
+    uint64_t fibers;
 };
 
-/* Opens the layout, or sorts one. Owns: ttm_mode_close, also after an error. */
+/* Opens the layout of the mode, or sorts the store for it. Owns: release with ttm_mode_close, also
+ * after an error. */
 enum slc_status ttm_mode_open(struct ttm_mode *mode,
                               const struct slc_store *store,
                               const struct ttm_mode_options *options,
@@ -42,8 +45,8 @@ enum slc_status ttm_mode_open(struct ttm_mode *mode,
 void ttm_mode_close(struct ttm_mode *mode);
 
 /*
- * Reads all blocks into memory and creates a matrix of `cols` columns. Owns: ttm_mode_stop, also
- * after an error. Errors: SLC_ERR_BUDGET if not all blocks can be kept.
+ * Reads all blocks into memory and creates a matrix of `cols` columns. Owns: release with
+ * ttm_mode_stop, also after an error. Errors: SLC_ERR_BUDGET if some blocks cannot be kept.
  */
 enum slc_status
 ttm_mode_start(struct ttm_mode *mode, uint32_t cols, struct slc_error *err) SLC_NODISCARD;

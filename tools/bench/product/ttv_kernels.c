@@ -1,6 +1,6 @@
 /*
- * The kernels of `bench ttv`. First the baselines: all are given the numbers of the nonempty
- * fibers, so that none searches for the position of a sum.
+ * The kernels of `bench ttv`. The baselines come first. All of them are given the number of each
+ * nonzero's fiber, so that none has to search for the position of a sum.
  */
 #include "tools/bench/product/ttv_kernels.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-    /* Nonzeros that a thread processes at a time. */
+    /* Number of nonzeros that a thread processes at a time. */
     PIECE_NNZ = 32768,
     PIECE_ROWS = 8192
 };
@@ -50,8 +50,8 @@ static void atomic_piece(void *context, uint64_t begin, uint64_t end, unsigned w
 }
 
 /*
- * COO: nonzero by nonzero in the order of the store, from one list for every mode. Several threads
- * add atomically. Errors: SLC_ERR_SYSTEM.
+ * COO: processes nonzero by nonzero in the order of the store, from one list for all modes. With
+ * several threads, additions are atomic. Errors: SLC_ERR_SYSTEM.
  */
 static enum slc_status multiply_coo(const struct ttv_fibers *fibers,
                                     const double *vector,
@@ -91,7 +91,7 @@ static void sorted_piece(void *context, uint64_t begin, uint64_t end, unsigned w
     }
 }
 
-/* COO sorted by fibers: threads process pieces of whole fibers and share no sum. */
+/* COO sorted by fibers: each thread processes pieces of whole fibers, so threads share no sum. */
 static enum slc_status multiply_sorted(const struct ttv_fibers *fibers,
                                        const double *vector,
                                        double *sums,
@@ -143,7 +143,7 @@ static void convert(struct ttv_csr *csr, const struct ttv_fibers *fibers)
         csr->index[to] = fibers->index[i];
         csr->values[to] = fibers->values[i];
     }
-    /* Each entry now has the start of the next row. */
+    /* Each element now has the start of the next row. */
     memmove(csr->begin + 1, csr->begin, fibers->count * sizeof *csr->begin);
     csr->begin[0] = 0;
 }
@@ -165,8 +165,8 @@ static void csr_rows(void *context, uint64_t begin, uint64_t end, unsigned worke
 }
 
 /*
- * CSR: converts the list by counting, with one thread, and multiplies with all threads.
- * *convert_seconds: time of the conversion. Errors: SLC_ERR_SYSTEM.
+ * CSR: converts the list with one thread, by counting, and multiplies with all threads. Sets
+ * *convert_seconds to the time of the conversion. Errors: SLC_ERR_SYSTEM.
  */
 static enum slc_status multiply_csr(struct ttv_csr *csr,
                                     const struct ttv_fibers *fibers,
@@ -202,7 +202,7 @@ static bool is_form(enum ttv_kernel kernel)
     return kernel <= TTV_FILE_ORDER;
 }
 
-/* The switches of a kernel: those of the options with one changed. */
+/* Returns the switches of a kernel: those given by the options, with one of them changed. */
 static struct ttv_switches switches_of(enum ttv_kernel kernel, const struct ttv_switches *given)
 {
     struct ttv_switches switches = *given;
@@ -218,7 +218,7 @@ static struct ttv_switches switches_of(enum ttv_kernel kernel, const struct ttv_
     return switches;
 }
 
-/* Builds empty fibers for the kernels that keep them, if memory allows. */
+/* Builds the fibers including empty ones, for the kernels that keep them, if memory allows. */
 static enum slc_status make_dense(struct ttv_job *job,
                                   const bool wanted[TTV_KERNELS],
                                   const struct ttv_switches *given,
@@ -329,7 +329,7 @@ void ttv_job_destroy(struct ttv_job *job)
     memset(job, 0, sizeof *job);
 }
 
-/* Computes the dot products of a tile's runs. Discarding the sums favours this kernel. */
+/* Computes the dot products of a tile's runs and discards them, which favours this kernel. */
 static enum slc_status
 dot_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {

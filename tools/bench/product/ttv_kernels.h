@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Memory of a matrix in CSR form, a row per fiber. */
+/* A matrix in CSR form, with one row per fiber. */
 struct ttv_csr {
     uint64_t *begin; /* fibers + 1 elements */
     uint32_t *index;
@@ -40,12 +40,13 @@ struct ttv_switches {
 struct ttv_job {
     struct ttv_fibers fibers;
     double *vector; /* random */
-    double *sums;   /* of every fiber of a kernel */
+    double *sums;   /* one sum per fiber */
     double *want, *magnitude;
-    struct slc_buffer memory; /* of these four */
+    struct slc_buffer memory; /* memory of these four arrays */
     bool has[TTV_KERNELS];
     struct slc_sptv form[TTV_FILE_ORDER + 1];
-    bool dense_form[TTV_FILE_ORDER + 1]; /* the form has the sums of all fibers */
+    /* the form computes the sums of all fibers, including empty ones */
+    bool dense_form[TTV_FILE_ORDER + 1];
     double build_seconds[TTV_FILE_ORDER + 1];
     struct slc_buffer dense; /* memory of dense_source */
     struct slc_sptv_source dense_source;
@@ -56,8 +57,8 @@ struct ttv_job {
 
 /*
  * Finds the fibers and builds the inputs of the wanted kernels. Leaves out kernels whose empty
- * fibers exceed memory_bytes. Owns: ttv_job_destroy, which accepts an all-zero struct. Errors:
- * those of memory.
+ * fibers would exceed memory_bytes. Owns: release with ttv_job_destroy, which accepts an all-zero
+ * struct. Errors: those of allocating memory.
  */
 enum slc_status ttv_job_create(struct ttv_job *job,
                                const struct ttv_tensor *tensor,
@@ -68,7 +69,7 @@ enum slc_status ttv_job_create(struct ttv_job *job,
                                struct slc_error *err) SLC_NODISCARD;
 void ttv_job_destroy(struct ttv_job *job);
 
-/* Computes one product; *convert_seconds: for TTV_CSR the time of the conversion. */
+/* Computes one product. For TTV_CSR, sets *convert_seconds to the time of the conversion. */
 enum slc_status ttv_job_run(struct ttv_job *job,
                             enum ttv_kernel kernel,
                             unsigned workers,
@@ -76,15 +77,15 @@ enum slc_status ttv_job_run(struct ttv_job *job,
                             struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The largest error of the last run's sums, relative to the sums of magnitudes; 0 for TTV_TILES,
- * which keeps none.
+ * Returns the largest error of the last run's sums, relative to the sums of magnitudes; 0 for
+ * TTV_TILES, which keeps no sums.
  */
 double ttv_job_error(const struct ttv_job *job, enum ttv_kernel kernel);
 
-/* Bytes that a product moves at least once; 0 if unknown. */
+/* Returns the bytes that a product must move, each counted once; 0 if unknown. */
 uint64_t ttv_job_moved_bytes(const struct ttv_job *job, enum ttv_kernel kernel);
 
-/* The form of a kernel of tools/bench/rivals/cpu/sptv.h, or NULL. */
+/* Returns the form that a kernel of tools/bench/rivals/cpu/sptv.h uses, or NULL. */
 const struct slc_sptv *ttv_job_form(const struct ttv_job *job, enum ttv_kernel kernel);
 
 #endif

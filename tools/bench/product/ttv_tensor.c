@@ -15,7 +15,7 @@ struct item {
     uint64_t at;
 };
 
-/* A fiber and its number among all fibers. */
+/* A fiber and its number among all fibers, including empty ones. */
 struct dense_item {
     uint64_t at;
     uint64_t fiber;
@@ -23,9 +23,9 @@ struct dense_item {
 
 uint64_t ttv_tensor_bytes(const struct slc_manifest *manifest)
 {
-    /* Coordinates and value; an item while sorting; the list, the sorted list and its fibers; sums
-     * of every fiber, and the forms, which are all held at once. 1.3 times the latter were measured
-     * when nearly every fiber has one nonzero. */
+    /* Per nonzero: coordinates and value; an item while sorting; the list, the sorted list and its
+     * fibers; sums. The forms, which are all held at once, are covered by the factor below: 1.3
+     * times this size was measured when nearly every fiber has one nonzero. */
     const uint64_t each = manifest->order * 8 + 8 + sizeof(struct item) + 8 + 16 + 16;
     uint64_t bytes;
 
@@ -62,7 +62,7 @@ ttv_tensor_load(struct ttv_tensor *tensor, const struct slc_store *store, struct
         tensor->coords[m] = at;
     }
     tensor->values = (double *)(void *)at;
-    /* One worker delivers rows in the order of the store. */
+    /* A single worker delivers the rows in the order of the store. */
     return slc_store_scan(store, 1, NULL, add_rows, tensor, err);
 }
 
@@ -94,7 +94,8 @@ static int compare_dense(const void *a, const void *b)
     return x->at < y->at ? -1 : 1;
 }
 
-/* Sorts nonzeros by fiber; those of one fiber stay in the order of the store, that is, by index. */
+/* Sorts nonzeros by fiber. The nonzeros of one fiber stay in the order of the store, which is that
+ * of their indices. */
 static enum slc_status sort_nonzeros(const struct ttv_tensor *tensor,
                                      unsigned mode,
                                      struct item *items,
@@ -129,7 +130,7 @@ static enum slc_status sort_nonzeros(const struct ttv_tensor *tensor,
     return SLC_OK;
 }
 
-/* The number of nonzero i's fiber among all fibers of the mode. */
+/* Returns the number of nonzero i's fiber among all fibers of the mode, including empty ones. */
 static uint64_t dense_number(const struct ttv_tensor *tensor, unsigned mode, uint64_t i)
 {
     uint64_t number = 0;
@@ -220,7 +221,7 @@ void ttv_fibers_destroy(struct ttv_fibers *fibers)
     memset(fibers, 0, sizeof *fibers);
 }
 
-/* Sorts fibers by their numbers among all fibers. */
+/* Sorts fibers by their numbers among all fibers, including empty ones. */
 static enum slc_status
 sort_dense(const struct ttv_fibers *fibers, struct dense_item **items, struct slc_error *err)
 {
@@ -239,7 +240,8 @@ enum slc_status ttv_fibers_dense(const struct ttv_fibers *fibers,
                                  struct slc_sptv_source *source,
                                  struct slc_error *err)
 {
-    /* Per fiber: its start, its sum and its position in the form; per nonzero: the data twice. */
+    /* Per fiber: its start, its sum and its position in the form. Per nonzero: index and value, in
+     * the source and in the form. */
     const double need = fibers->dense_count * (8 + 8 + 2) + (double)fibers->nnz * (12 + 12);
     const uint64_t count = fibers->dense_count < 0x1p60 ? (uint64_t)fibers->dense_count : 0;
     struct dense_item *items = NULL;

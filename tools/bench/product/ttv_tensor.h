@@ -14,15 +14,16 @@ struct ttv_tensor {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
     uint64_t nnz;
-    uint64_t *coords[SLC_MAX_ORDER]; /* in `memory` */
+    uint64_t *coords[SLC_MAX_ORDER]; /* point into `memory` */
     double *values;
     struct slc_buffer memory;
 };
 
-/* Memory of a tensor and its fibers of one mode, with all forms that are measured. */
+/* Returns the memory that a tensor, its fibers of one mode and all measured forms need. */
 uint64_t ttv_tensor_bytes(const struct slc_manifest *manifest);
 
-/* Owns: ttv_tensor_destroy, which accepts an all-zero struct. Errors: those of reading. */
+/* Loads a store. Owns: release with ttv_tensor_destroy, which accepts an all-zero struct. Errors:
+ * those of reading. */
 enum slc_status ttv_tensor_load(struct ttv_tensor *tensor,
                                 const struct slc_store *store,
                                 struct slc_error *err) SLC_NODISCARD;
@@ -33,23 +34,25 @@ struct ttv_fibers {
     unsigned mode;
     uint64_t length; /* mode size */
     uint64_t nnz, count;
-    double dense_count; /* with the empty ones */
+    double dense_count; /* number of all fibers, including empty ones */
 
-    /* Per nonzero, in the order of the store: list of coordinates with fiber numbers. */
+    /* Per nonzero, in the order of the store: number of its fiber, and index in the mode. */
     uint32_t *row, *index;
-    const double *values; /* of the tensor */
+    const double *values; /* values of the tensor */
 
-    /* In the order of fibers. */
+    /* In the order of the fibers. */
     uint64_t *begin; /* count + 1 elements */
     uint32_t *sorted_row, *sorted_index;
     double *sorted_values;
-    uint64_t *dense_at; /* per fiber: its number among all fibers, in lexicographic order */
+    /* per fiber: its number among all fibers, including empty ones, in lexicographic order */
+    uint64_t *dense_at;
 
     struct slc_buffer memory;
 };
 
-/* Owns: ttv_fibers_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY;
- * SLC_ERR_UNSUPPORTED beyond 2^32 nonzeros or a mode of 2^31. */
+/* Finds the fibers of a mode. Owns: release with ttv_fibers_destroy, which accepts an all-zero
+ * struct. Errors: SLC_ERR_MEMORY; SLC_ERR_UNSUPPORTED for 2^32 nonzeros or more, and for a mode
+ * size above 2^31. */
 enum slc_status ttv_fibers_create(struct ttv_fibers *fibers,
                                   const struct ttv_tensor *tensor,
                                   unsigned mode,
@@ -58,9 +61,8 @@ void ttv_fibers_destroy(struct ttv_fibers *fibers);
 
 /*
  * The same nonzeros with all fibers, including empty ones, in lexicographic order: the input of
- * tools/bench/rivals/cpu/sptv.h. *place: the number of each nonempty fiber.
- * Owns: slc_buffer_destroy of `memory`. Errors: SLC_ERR_BUDGET if more than memory_bytes are
- * needed; SLC_ERR_MEMORY.
+ * tools/bench/rivals/cpu/sptv.h. Owns: release `memory` with slc_buffer_destroy. Errors:
+ * SLC_ERR_BUDGET if more than memory_bytes are needed; SLC_ERR_MEMORY.
  */
 enum slc_status ttv_fibers_dense(const struct ttv_fibers *fibers,
                                  uint64_t memory_bytes,

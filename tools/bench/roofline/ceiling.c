@@ -14,12 +14,13 @@
 #include <string.h>
 
 /*
- * Samples of a ceiling: the fastest counts, and a disturbance affects one or two. A benchmark with
- * few repeats measures two samples for each repeat.
+ * Samples of a ceiling, of which the fastest counts: two per repeat of the benchmark, at most four.
+ * That is enough, because a disturbance affects only one or two samples.
  */
 enum { CEILING_SAMPLES = 2, CEILING_SAMPLES_MAX = 4 };
 
-/* Smaller sets fit the first caches, which have rows of their own. */
+/* Smallest set for memory. Smaller sets fit in the first cache levels, which are measured
+ * separately. */
 #define MEMORY_SET_MIN (UINT64_C(1) << 20)
 
 /* State shared by the threads of one measurement. */
@@ -28,8 +29,8 @@ struct sweep {
     bool prefetch;
     char *set;
     uint32_t *index;
-    uint64_t rows;                  /* GATHER: entries of index per thread */
-    uint64_t part;                  /* otherwise: bytes of one thread's part */
+    uint64_t rows;                  /* GATHER: elements of `index` per thread */
+    uint64_t part;                  /* other kinds: bytes of one thread's part */
     uint64_t rounds;                /* sweeps per sample */
     uint64_t sink[SLC_MAX_THREADS]; /* results of reads, which must be used */
 };
@@ -67,7 +68,7 @@ uint64_t bench_level_bytes(unsigned level, unsigned threads, uint64_t memory_set
     return bytes == 0 ? 0 : slc_max_u64(bytes, least);
 }
 
-/* Bytes that one round of all threads moves. */
+/* Returns the bytes that one round of all threads moves. */
 static uint64_t round_bytes(const struct sweep *sweep)
 {
     const uint64_t threads = sweep->traffic.threads;
@@ -114,13 +115,13 @@ static void run_rounds(void *context, unsigned worker, unsigned workers)
                                    sweep->rows, sweep->prefetch);
             break;
         }
-        /* Forces each round to read again. */
+        /* Forces each round to read the data again. */
         __asm__ volatile("" ::: "memory");
     }
     sweep->sink[worker] = mixed;
 }
 
-/* Each thread writes its own part first, so that its pages are allocated nearby. */
+/* Each thread writes its own part first, so that the pages are allocated near its processor. */
 static void touch(void *context, unsigned worker, unsigned workers)
 {
     struct sweep *sweep = context;
@@ -177,7 +178,8 @@ static enum slc_status time_sample(struct sweep *sweep, uint64_t *elapsed_ns, st
     return SLC_OK;
 }
 
-/* Finds the number of rounds per sample, which also warms up, then measures the samples. */
+/* Finds the number of rounds per sample, which also serves as warm-up, and then measures the
+ * samples. */
 static enum slc_status measure(struct sweep *sweep,
                                unsigned warm_up,
                                unsigned repeats,

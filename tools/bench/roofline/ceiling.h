@@ -12,16 +12,16 @@
 #include <stdint.h>
 
 enum bench_access {
-    BENCH_READ,  /* each thread reads its part */
-    BENCH_COPY,  /* one half to the other; bytes read and bytes written count */
-    BENCH_TRIAD, /* two thirds to the third; bytes count as for a copy */
-    BENCH_GATHER /* every thread reads rows of the whole set, in random order */
+    BENCH_READ,  /* each thread reads its own part */
+    BENCH_COPY,  /* copies one half to the other; bytes read and bytes written count */
+    BENCH_TRIAD, /* computes the last third from the other two; bytes count as for a copy */
+    BENCH_GATHER /* each thread reads rows of the whole set in random order */
 };
 enum { BENCH_ACCESSES = 4 };
 
 struct bench_traffic {
     enum bench_access access;
-    uint64_t set_bytes; /* of all threads together */
+    uint64_t set_bytes; /* size of the set, which all threads share */
     uint64_t row_bytes; /* GATHER: 8, 16, 32, or a multiple of 64 */
     unsigned threads;
     const struct bench_bandwidth_set *loops; /* NULL: the best set of this machine */
@@ -30,9 +30,9 @@ struct bench_traffic {
 /*
  * Measures one kind of traffic: `repeats` samples of at least BENCH_SAMPLE_NS each, after `warm_up`
  * runs and one run that determines the work of a sample. `median` is the rate of the median sample,
- * `best` of the fastest. A gather is measured with and without prefetching, and the faster of the
- * two counts. Memory: the set, and for a gather 4 bytes per row. Errors: SLC_ERR_MEMORY,
- * SLC_ERR_SYSTEM.
+ * `best` that of the fastest sample. A gather is measured with and without prefetching, and the
+ * faster variant counts. Memory: the set, plus 4 bytes per row for a gather. Errors:
+ * SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
  */
 struct bench_rate {
     double median, best; /* bytes per second */
@@ -43,10 +43,11 @@ enum slc_status bench_traffic_measure(const struct bench_traffic *traffic,
                                       struct bench_rate *rate,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Caches ceilings. Initially all-zero; owns nothing. */
+/* A cache of ceilings. Initially all-zero; owns nothing. */
 enum { BENCH_CEILINGS_MAX = 64 };
 struct bench_ceilings {
-    unsigned repeats; /* of the benchmark, which limit the samples of a ceiling; 0: no limit */
+    /* repeats of the benchmark, which limit the number of samples of a ceiling; 0: no limit */
+    unsigned repeats;
     uint64_t memory_set_bytes; /* argument of bench_memory_set_bytes */
     unsigned count;
     struct {
@@ -56,9 +57,9 @@ struct bench_ceilings {
 };
 
 /*
- * The ceiling of a working set of `set_bytes` bytes for `threads` threads: the fastest of a few
- * samples with the best loops. The size is rounded up to a power of two, and limited to
- * bench_memory_set_bytes, because every larger set is in memory.
+ * Returns the ceiling of a working set of `set_bytes` bytes for `threads` threads: the fastest of a
+ * few samples with the best loops. The size is rounded up to a power of two, and limited to
+ * bench_memory_set_bytes, because larger sets are all in memory.
  */
 enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
                               enum bench_access access,
@@ -68,15 +69,15 @@ enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
                               double *bytes_per_second,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* The set for memory: `asked`, or if that is 0 a set that exceeds every cache: four times the last
-   level, at most a quarter of the memory. */
+/* Returns the size of the set for memory: `asked`, or if that is 0, four times the last-level cache
+ * but at most a quarter of the memory. */
 uint64_t bench_memory_set_bytes(uint64_t asked);
 
 /*
- * Levels from 1 to SLC_CACHE_LEVELS, followed by memory: their names, and the bytes of a set that
- * all threads read together, 0 if the level does not exist. A set fills half of its cache, so that
- * other data does not evict it; all threads share the last-level cache. The set for memory is
- * bench_memory_set_bytes of `memory_set_bytes`.
+ * The levels are cache levels 1 to SLC_CACHE_LEVELS, followed by memory. These functions return the
+ * name of a level, and the bytes of a set that all threads read together; 0 if the level does not
+ * exist. A set fills half of its cache, so that other data does not evict it; all threads share the
+ * last-level cache. The set for memory is bench_memory_set_bytes(memory_set_bytes).
  */
 const char *bench_level_name(unsigned level);
 uint64_t bench_level_bytes(unsigned level, unsigned threads, uint64_t memory_set_bytes);

@@ -14,10 +14,10 @@
 
 #include <math.h>
 
-/* Samples of a ceiling; the fastest counts. */
+/* Number of samples of a ceiling, of which the fastest counts. */
 enum { REPEATS = 3 };
 
-/* Time of plain direct reads of `bytes`, from sweeps of the whole file. */
+/* Returns the time of plain direct reads of `bytes`, derived from sweeps over the whole file. */
 static enum slc_status
 read_floor(const struct slc_session *session, double bytes, double *seconds, struct slc_error *err)
 {
@@ -40,7 +40,7 @@ read_floor(const struct slc_session *session, double bytes, double *seconds, str
     return status;
 }
 
-/* Time of one pass by the decoder alone, without waiting for reads. */
+/* Returns the time of one pass by the decoder alone, without waiting for reads. */
 static enum slc_status
 decode_floor(const struct slc_session *session, double *seconds, struct slc_error *err)
 {
@@ -57,7 +57,7 @@ decode_floor(const struct slc_session *session, double *seconds, struct slc_erro
     return SLC_OK;
 }
 
-/* Time of the MTTKRPs of all modes at the rate of a gather of the factors' rows. */
+/* Returns the time of the MTTKRPs of all modes at the rate of a gather of the factors' rows. */
 static enum slc_status gather_floor(const struct slc_session *session,
                                     struct bench_ceilings *known,
                                     double *seconds,
@@ -78,7 +78,7 @@ static enum slc_status gather_floor(const struct slc_session *session,
     return status;
 }
 
-/* Time of a copy of every mode's output to its factor. */
+/* Returns the time of copying the output of every mode to its factor. */
 static enum slc_status copy_floor(const struct slc_session *session,
                                   struct bench_ceilings *known,
                                   double *seconds,
@@ -99,11 +99,11 @@ static enum slc_status copy_floor(const struct slc_session *session,
     return SLC_OK;
 }
 
-/* ---- of a GPU */
+/* ---- ceilings of a GPU */
 
 enum { PAGE_BYTES = 4096, LEAST_ROW_BYTES = 16, LARGEST_ROW_BYTES = 512 };
 
-/* Limit of the bytes of a run, so that it takes at most some milliseconds. */
+/* Largest number of bytes of a run, so that a run lasts only a few milliseconds. */
 #define MOST_BYTES (UINT64_C(8) << 30)
 
 void cpd_device_stats(const struct slc_session *session, struct slc_device_stats *stats)
@@ -118,7 +118,7 @@ void cpd_device_stats(const struct slc_session *session, struct slc_device_stats
     stats->busy_seconds /= session->set.count;
 }
 
-/* Seconds to move `bytes`; NAN without the memory. */
+/* Returns the seconds to move `bytes`; NAN if memory does not suffice for the measurement. */
 static enum slc_status measure_seconds(const struct slc_session *session,
                                        enum slc_gpu_ceiling ceiling,
                                        double set_bytes,
@@ -147,9 +147,10 @@ static enum slc_status measure_seconds(const struct slc_session *session,
 }
 
 /*
- * Measures for iterations on one open GPU: rows at random places, as many as MTTKRPs of all modes
- * use (`multiply`), and a copy of all outputs to the factors (`update`). NAN if too little memory
- * is left on the device, or with several devices. Errors: SLC_ERR_SYSTEM.
+ * Measures the ceilings of iterations on one open GPU. `multiply` is the time to read as many rows
+ * at random places as the MTTKRPs of all modes use; `update` is the time to copy all outputs to the
+ * factors. Both are NAN if too little device memory is left, or with several devices. Errors:
+ * SLC_ERR_SYSTEM.
  */
 static enum slc_status measure_device(const struct slc_session *session,
                                       struct bench_cpd_ceilings *ceilings,

@@ -3,13 +3,14 @@
  * entry to the table in roofline_kernels.c and a function that measures it in every mode of an open
  * store.
  *
- * A kernel counts its own operations and bytes, for the form in which it computes:
- *   operations  of the operation on single nonzeros, even if the kernel saves work, so that kernels
- *               of one operation, and tensors, are comparable
- *   bytes       of its loads and stores between registers and the first-level cache: values,
- *               indices, rows of matrices, rows of the output twice (read and written)
- * A kernel that reuses rows in registers therefore has a higher intensity, and no kernel moves more
- * than a level's bandwidth. Work outside of its loops (decoding a stream) counts only in the time.
+ * A kernel counts its own operations and bytes, as it computes:
+ *   operations  those of computing nonzero by nonzero, even if the kernel needs fewer, so that
+ *               kernels of one operation, and tensors, are comparable
+ *   bytes       those of loads and stores between registers and the first-level cache: values,
+ *               indices, rows of matrices, and rows of the output twice (read and written)
+ * A kernel that reuses rows in registers therefore has a higher intensity, and no kernel can move
+ * more bytes per second than the bandwidth of a level. Work outside of the kernel's loops, such as
+ * decoding a stream, counts only in the time.
  */
 #ifndef SLC_TOOLS_BENCH_ROOFLINE_H
 #define SLC_TOOLS_BENCH_ROOFLINE_H
@@ -27,40 +28,43 @@
 
 /* A measurement. */
 struct roofline_job {
-    struct slc_session *session; /* the store is open; a kernel plans, starts and stops the rest */
+    /* its store is open; a kernel plans, and starts and stops the stream */
+    struct slc_session *session;
     uint32_t rank;
     unsigned threads;
     enum slc_value_type precision;
     const char *instruction_set;
     uint64_t memory_bytes;
     unsigned warm_up, repeats;
-    json_t *left_out;                        /* list of kernels that exceed the budget */
-    const char *tensor, *case_name, *kernel; /* for that list */
+    /* list of the kernels that are left out because they exceed the budget */
+    json_t *left_out;
+    const char *tensor, *case_name, *kernel; /* names for `left_out` */
     uint64_t device_memory; /* GPU memory that may be used; 0: most of the free memory */
-    const char *temp_dir;   /* of stores sorted for a mode; NULL: $TMPDIR or /tmp */
+    const char *temp_dir;   /* parent folder for stores sorted for a mode; NULL: $TMPDIR or /tmp */
 };
 
 /* One kernel in one mode. */
 struct roofline_point {
-    bool
-        measured; /* false: the kernel does not compute this mode of this store, or lacked memory */
+    /* false: the kernel does not compute this mode of this store, or lacked memory */
+    bool measured;
     struct bench_times times;
-    double flop, bytes;  /* of one run */
-    uint64_t rows_bytes; /* of all rows that it uses */
+    double flop, bytes;  /* operations and bytes of one execution */
+    uint64_t rows_bytes; /* bytes of all matrix rows that the kernel uses */
     const char *strategy;
-    char form[FORMAT_MODES_BYTES]; /* modes that vary within its runs, or "plain" */
+    char form[FORMAT_MODES_BYTES]; /* modes that vary within a run of nonzeros, or "plain" */
     double nnz_per_run;            /* 1 without runs */
 };
 
 struct roofline_kernel {
     const char *name;
-    /* Fills points[0 .. order-1], all-zero before. Errors: those of planning and computing. */
+    /* Fills points[0 .. order-1], which are all-zero. Errors: those of planning and computing. */
     enum slc_status (*measure)(const struct roofline_job *job,
                                struct roofline_point *points,
                                struct slc_error *err);
 };
 
-/* The last part of a path without .slc, or the whole path if another operand has the same one. */
+/* Sets the name of a tensor: the last part of its path without .slc, or the whole path if another
+ * operand has the same last part. */
 void roofline_name_tensor(const struct operands *operands,
                           unsigned which,
                           char *name,
@@ -70,9 +74,9 @@ void roofline_name_tensor(const struct operands *operands,
 json_t *roofline_add_row(json_t *rows, const struct roofline_job *job, unsigned mode);
 
 /*
- * Handles a kernel that lacked memory in `count` modes from `first`: they are left out, reported
- * and listed, and the remaining ones can be measured. Other errors remain. Returns the remaining
- * `status`.
+ * Handles a kernel that lacked memory in `count` modes from mode `first`: these modes are left out,
+ * reported and listed, and SLC_OK is returned, so that the other modes can be measured. Returns any
+ * other `status` unchanged.
  */
 enum slc_status roofline_leave_out(const struct roofline_job *job,
                                    unsigned first,
@@ -87,7 +91,8 @@ extern const unsigned roofline_kernel_count;
 extern const struct roofline_kernel roofline_device_kernels[];
 extern const unsigned roofline_device_kernel_count;
 
-/* On a GPU: MTTKRP from blocks, and products from fibers in its memory (roofline_device.c). */
+/* The kernels of a GPU: MTTKRP from blocks, and products from fibers in device memory
+ * (roofline_device.c). */
 enum slc_status roofline_device_mttkrp(const struct roofline_job *job,
                                        struct roofline_point *points,
                                        struct slc_error *err) SLC_NODISCARD;
@@ -96,11 +101,11 @@ enum slc_status roofline_device_product(const struct roofline_job *job,
                                         struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The record of `bench roofline` as a picture: logarithmic axes, a line per roof with its name, a
+ * The record of `bench roofline` as an SVG picture: logarithmic axes, a named line per roof, a
  * marker per kernel, mode, rank and tensor, and a legend. The file is self-contained and follows
- * the viewer's choice of light or dark.
+ * the viewer's choice of light or dark colours.
  */
-/* Checks that `path` can be written before anything is measured. Errors: SLC_ERR_IO. */
+/* Checks that `path` can be written. Called before anything is measured. Errors: SLC_ERR_IO. */
 enum slc_status roofline_svg_try(const char *path, struct slc_error *err) SLC_NODISCARD;
 
 /* Draws the record and renames the file into place. Errors: SLC_ERR_MEMORY, SLC_ERR_IO, .. */

@@ -1,6 +1,5 @@
 /*
- * Kernels of a GPU for its roofline. With N modes, rank R, elements of v bytes and b bytes of a
- * nonzero in a store's blocks:
+ * Kernels of a GPU for its roofline. The counts below have N modes, rank R and elements of v bytes.
  *
  *   mttkrp        N R operations per nonzero; bytes by the model of device_summary.h
  *   sptv          2 operations per nonzero; v + 4 + 8 bytes: value, index, number of the vector;
@@ -9,8 +8,8 @@
  *                 per fiber 8 R + 4: its row of the result, which is f64, and its end
  *   ttm-nonzeros  the same per nonzero, and 8 R + 4 for its row of the result
  *
- * Times are the device's own. Copies are not counted in the bytes: blocks that do not stay in the
- * device's memory are copied during the MTTKRP and slow it down.
+ * Times are measured by the device's clock. Bytes do not include copies: blocks that do not stay in
+ * device memory are copied during the MTTKRP and slow it down.
  */
 #include "tools/bench/roofline/roofline.h"
 
@@ -40,7 +39,7 @@ static double number_of(const json_t *row, const char *name)
     return json_number_value(json_object_get(row, name));
 }
 
-/* Sets mode, times and nonzeros of a point from a row. */
+/* Sets mode, times and nonzeros of a point from a row of the record. Returns the point. */
 static struct roofline_point *set_times(const json_t *row, struct roofline_point *points)
 {
     const unsigned mode = (unsigned)number_of(row, "mode") - 1;
@@ -93,7 +92,7 @@ enum slc_status roofline_device_mttkrp(const struct roofline_job *job,
     return status;
 }
 
-/* Bytes of one product, by the model above. */
+/* Returns the bytes of one product, by the model above. */
 static double product_bytes(const struct roofline_job *job, double fibers)
 {
     const double nnz = (double)job->session->store.manifest.nnz;

@@ -76,25 +76,25 @@ enum slc_status roofline_leave_out(const struct roofline_job *job,
 }
 
 /*
- * MTTKRP under the roofs. With N modes, rank R, elements of v bytes, sums of 8 bytes, and V the
- * modes that vary within a run of nonzeros:
+ * MTTKRP under the roofs. With N modes, rank R, elements of v bytes and sums of 8 bytes; V is the
+ * set of modes that vary within a run of nonzeros:
  *
  *   operations         N R per nonzero
  *   row(m)             R v bytes, read; for the output 2 R 8, read and written
  *   bytes per nonzero  v + sum over m in V of (4 + row(m))
  *   bytes per run      4 + sum over the other modes of (4 + row(m))
  *
- * Without runs V holds all modes, and the bytes per run do not apply.
- * Neighbours whose output row stays in registers are not detected, which overestimates the bytes by
- * up to two rows per nonzero.
+ * Without runs, V is the set of all modes, and there are no bytes per run. The model does not
+ * detect neighbouring nonzeros whose output row stays in registers, which overestimates the bytes
+ * by up to two rows per nonzero.
  */
 /* Runs of nonzeros. */
 struct runs {
-    uint32_t varying; /* bit m: mode m varies within a run; 0: no runs */
+    uint32_t varying; /* bit m is set if mode m varies within a run; 0: no runs */
     double nnz_per_run;
 };
 
-/* Bytes of one run of an MTTKRP in `mode`. */
+/* Returns the bytes of one execution of an MTTKRP in `mode`. */
 static double moved_bytes(const struct roofline_job *job, unsigned mode, const struct runs *runs)
 {
     const struct slc_manifest *manifest = &job->session->store.manifest;
@@ -134,7 +134,7 @@ static void set_mttkrp(const struct roofline_job *job,
     }
 }
 
-/* Counters of the runs of tiles, one per worker. */
+/* Counters of the runs in tiles, one per worker. */
 struct counting {
     uint64_t runs[SLC_MAX_THREADS];
     uint64_t nnz[SLC_MAX_THREADS];
@@ -219,8 +219,8 @@ static enum slc_status
 measure_copies(const struct roofline_job *job, struct roofline_point *points, struct slc_error *err)
 {
     const struct slc_plan *plan = &job->session->plan;
-    /* Optional: left out for tensors of one mode, which have no replicas, and with a note if the
-       replicas exceed the budget. */
+    /* Optional: left out for tensors of one mode, which have no replicas, and left out with a note
+     * if the replicas exceed the budget. */
     const struct bench_mttkrp_variant variant = {.instruction_set = job->instruction_set,
                                                  .conflict = SLC_CONFLICT_REPLICA,
                                                  .optional = true};
@@ -264,8 +264,8 @@ measure_stream(const struct roofline_job *job, struct roofline_point *points, st
 }
 
 /*
- * TTM under the roofs, from blocks as stored, fiber by fiber, decoded each time; two kernels. With
- * rank R, N modes, and elements of v bytes:
+ * TTM under the roofs: two kernels compute from blocks as stored, fiber by fiber, and decode them
+ * each time. With rank R, N modes and elements of v bytes:
  *
  *   operations       2 R per nonzero
  *   row(U)           R v bytes, read; for the output 2 R 8, read and written
@@ -383,8 +383,8 @@ static enum slc_status measure_ttm_nonzero(const struct roofline_job *job,
  *   bytes per fiber    2 + 8, its position and its sum
  *
  * A list of few nonzeros (tools/bench/rivals/cpu/sptv_block.h) has no positions, but 4 bytes for
- * the fiber of each nonzero that is not the first of its own. Padding is not counted, nor is the
- * copying of a vector that is shortened.
+ * the fiber of each nonzero that is not the first of its own. Neither padding nor the copying of a
+ * shortened vector is counted.
  */
 static enum slc_status measure_sptv_mode(const struct roofline_job *job,
                                          struct ttv_job *ttv,

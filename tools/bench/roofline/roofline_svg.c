@@ -1,8 +1,8 @@
 /*
  * Draws a roofline as SVG. Two logarithmic axes define all positions. Styles are classes, so that a
  * second set of colours serves dark viewers. The shape of a marker identifies the kernel, its
- * colour the tensor, the number in it the mode; best and worst cases are hollow. Hovering over a
- * marker shows its figures.
+ * colour the tensor, and the number in it the mode. Markers of best and worst cases are hollow.
+ * Hovering over a marker shows its figures.
  */
 #include "tools/bench/roofline/roofline.h"
 
@@ -25,18 +25,19 @@ enum {
     LINE_HEIGHT = 20,
     TICK_LENGTH = 5,
     MARKER_RADIUS = 8,
-    SERIES_MAX = 64, /* lines of the legend; 8 tensors at 8 ranks */
+    /* largest number of series, which are lines of the legend: 8 tensors at 8 ranks */
+    SERIES_MAX = 64,
     SHAPES_MAX = 16,
     COLOURS = 8
 };
 
-/* For white and for black; they also differ in lightness. */
+/* Colours for a white and for a black background. They also differ in lightness. */
 static const char *const light_colours[COLOURS] = {"#1d4ed8", "#c2410c", "#15803d", "#7e22ce",
                                                    "#be185d", "#0f766e", "#854d0e", "#475569"};
 static const char *const dark_colours[COLOURS] = {"#8ab4ff", "#ff9d6b", "#6fdc8c", "#cf9bff",
                                                   "#ff8ab8", "#5fd9cb", "#e8b44d", "#b6c2d1"};
 
-/* A logarithmic axis: from `low` to `high` in `pixels`. */
+/* A logarithmic axis from `low` to `high`, `pixels` long. */
 struct axis {
     double low, high;
     double pixels;
@@ -52,7 +53,7 @@ struct picture {
     FILE *out;
     const json_t *record;
     struct axis x, y;
-    double peak, low_peak; /* the highest and the lowest, GFLOP/s */
+    double peak, low_peak; /* the highest and the lowest peak, in GFLOP/s */
     struct series series[SERIES_MAX];
     unsigned series_count;
     bool several_ranks, bounds;
@@ -87,7 +88,8 @@ static const char *text_of(const json_t *object, const char *name)
     return text != NULL ? text : "";
 }
 
-/* Writes a text from the user: file names may contain characters that XML reserves or forbids. */
+/* Writes a text from the user, such as a file name, which may contain characters that XML reserves
+ * or forbids. */
 static void write_text(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -107,7 +109,7 @@ static void write_text(FILE *out, const char *text)
     }
 }
 
-/* Whether a row can be drawn: logarithms need positive numbers. */
+/* True if a row can be drawn: logarithms need positive numbers. */
 static bool has_place(const json_t *row)
 {
     return real_of(row, "flop_per_byte") > 0 && real_of(row, "gflop_per_s") > 0;
@@ -154,7 +156,8 @@ static void widen(struct axis *axis, double value)
     }
 }
 
-/* Chooses the ends of the axes: all markers, the ridge of every roof, and a margin. */
+/* Chooses the ends of the axes, so that all markers, the ridge of every roof and a margin are
+ * visible. */
 static void choose_axes(struct picture *picture)
 {
     static const char *const arrays[] = {"rows", "bounds"};
@@ -308,12 +311,12 @@ static void draw_level(const struct picture *picture, const json_t *level)
 }
 
 /*
- * Writes the names of levels along their roofs, ending below the lowest peak: above the line, or
- * below it if the next roof above is too close.
+ * Writes the names of levels along their roofs, ending below the lowest peak. A name is above its
+ * line, or below it if the next higher roof is too close.
  */
 static void write_level_names(const struct picture *picture)
 {
-    /* Pixels that a roof of slope 1 rises and runs per unit of a logarithm. */
+    /* Pixels by which a roof of slope 1 rises and runs per unit of a logarithm. */
     const double rise = picture->y.pixels / log(picture->y.high / picture->y.low);
     const double run = picture->x.pixels / log(picture->x.high / picture->x.low);
     double above = INFINITY;
@@ -336,7 +339,7 @@ static void write_level_names(const struct picture *picture)
     }
 }
 
-/* Draws a peak, starting at the fastest level's roof. */
+/* Draws a peak, starting at the roof of the fastest level. */
 static void draw_peak(const struct picture *picture, const json_t *peak)
 {
     const double rate = real_of(peak, "gflop_per_s");
@@ -365,12 +368,14 @@ static void draw_roofs(const struct picture *picture)
     }
 }
 
-/* Draws a shape around a point: a circle, or a polygon of 4, 3, .. corners, upright or on one. */
+/* Draws a shape around a point: a circle, or a polygon of several corners that rests on a side or
+ * on a corner. */
 static void draw_shape(FILE *out, unsigned shape, const char *class, double x, double y)
 {
     static const struct {
         unsigned corners;
-        double turn; /* of the first corner from the top, in corners */
+        /* turn of the first corner from the top, in units of the angle between corners */
+        double turn;
         double radius;
     } forms[] = {{4, 0.5, 1.3}, {3, 0, 1.5},  {4, 0, 1.35},
                  {3, 0.5, 1.5}, {5, 0, 1.25}, {6, 0, 1.2}};

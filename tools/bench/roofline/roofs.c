@@ -12,8 +12,9 @@
 #include <math.h>
 
 /*
- * Samples of a roof per repeat of a kernel, and their limit: the fastest counts, and no higher roof
- * would reveal a disturbance.
+ * Samples of a roof per repeat of a kernel, and the most samples of a roof. The fastest sample
+ * counts. There are many samples because nothing else would reveal a roof that a disturbance has
+ * lowered.
  */
 enum { ROOF_SAMPLES = 2, ROOF_SAMPLES_MAX = 10 };
 
@@ -24,7 +25,7 @@ struct computing {
     double sink[SLC_MAX_THREADS]; /* results of the loops, which must be used */
 };
 
-/* Converges to 2, so that no number grows or becomes denormal. */
+/* Computes numbers that converge to 2, so that none overflows or becomes denormal. */
 static void compute(void *context, unsigned worker, unsigned workers)
 {
     struct computing *computing = context;

@@ -1,13 +1,13 @@
 /*
- * Lists of coordinates: allocating them, filling them from tiles, and permutations, which sort the
- * nonzeros by one mode.
+ * Lists of coordinates: allocates them, fills them from tiles, and builds permutations, which sort
+ * the nonzeros by one mode.
  *
- * The sort is a radix sort from the lowest digit, 11 bits per sweep: every worker counts the digits
- * of its share of the list, prefix sums of the counts give the position of each worker's nonzeros
- * of a digit, and every worker moves its share there. The first sweep reads coordinates, those in
- * between move pairs of coordinate and position, the last one writes only positions. A mode of up
- * to 2,048 rows therefore takes one sweep and no scratch but counts. The sort is stable and the
- * same for any number of workers.
+ * The sort is a radix sort that begins with the lowest digit, 11 bits per sweep. Every worker
+ * counts the digits of its share of the list. Prefix sums of the counts yield where each worker's
+ * nonzeros of a digit begin, and every worker moves its share there. The first sweep reads
+ * coordinates, sweeps in between move pairs of coordinate and position, and the last sweep writes
+ * only positions. A mode of up to 2,048 rows therefore needs one sweep, and no scratch except
+ * counts. The sort is stable, and its result is the same for any number of workers.
  *
  * Cost: 8 to 10 ns per nonzero and sweep with one worker, including the first touch of pages
  * (flights-4d and wordnet30-srs).
@@ -23,7 +23,7 @@
 #include <string.h>
 
 enum {
-    RADIX_BITS = 11, /* the counts of a share fit the first-level cache */
+    RADIX_BITS = 11, /* the counts of a worker fit the first-level cache */
     RADIX_BUCKETS = 1 << RADIX_BITS
 };
 
@@ -31,14 +31,14 @@ enum {
 struct sweep {
     const struct slc_coo *coo;
     unsigned mode;
-    unsigned shift;       /* of the digit, within the coordinate */
+    unsigned shift;       /* position of the digit within the coordinate */
     const uint64_t *from; /* pairs: coordinate in the high half, position below; NULL: the list */
-    uint64_t *to;         /* destination of pairs; NULL: */
-    uint32_t *order;      /* destination of positions */
+    uint64_t *to;         /* destination of pairs; NULL: positions are written */
+    uint32_t *order;      /* destination of positions, in the last sweep */
     uint32_t *start;      /* RADIX_BUCKETS per worker */
 };
 
-/* Sweeps that sort coordinates below `length`: 1 to 3 for coordinates of 32 bits. */
+/* Number of sweeps to sort coordinates below `length`: 1 to 3 for coordinates of 32 bits. */
 static unsigned sweeps_of(uint64_t length)
 {
     const unsigned bits = length > 1 ? 64U - (unsigned)__builtin_clzll(length - 1) : 1;
@@ -51,7 +51,7 @@ static uint64_t count_bytes(unsigned workers)
     return (uint64_t)workers * RADIX_BUCKETS * sizeof(uint32_t);
 }
 
-/* Scratch of the most expensive mode's sort; UINT64_MAX if it overflows. */
+/* Scratch to sort by the mode that needs the most scratch; UINT64_MAX on overflow. */
 static uint64_t sort_bytes(const struct slc_tensor_shape *shape, unsigned workers)
 {
     unsigned sweeps = 1;
@@ -60,7 +60,8 @@ static uint64_t sort_bytes(const struct slc_tensor_shape *shape, unsigned worker
     for (unsigned m = 0; m < shape->order; m++) {
         sweeps = sweeps_of(shape->dims[m]) > sweeps ? sweeps_of(shape->dims[m]) : sweeps;
     }
-    /* Pairs move between two arrays; the first sweep only fills them and the last only reads. */
+    /* Pairs move between two arrays. The first sweep only writes pairs, and the last only reads
+     * them. */
     return slc_mul_u64(shape->nnz, (sweeps - 1) * sizeof(uint64_t), &bytes) &&
                    slc_add_u64(bytes, count_bytes(workers), &bytes)
                ? bytes
@@ -74,7 +75,7 @@ const char *slc_coo_kernel_name(enum slc_coo_kernel kernel)
     return (unsigned)kernel < SLC_COO_KERNELS ? names[kernel] : "?";
 }
 
-/* Adds the mapped bytes of a buffer of `count` elements. False on overflow. */
+/* Adds the mapped bytes of a buffer of `count` elements to *total. Returns false on overflow. */
 static bool add_buffer(uint64_t count, uint64_t element_bytes, uint64_t *total)
 {
     uint64_t bytes;
@@ -213,7 +214,7 @@ void slc_coo_destroy(struct slc_coo *coo)
 
 /* ---- permutations */
 
-/* Coordinate and position of element `i`. */
+/* Returns the pair of coordinate and position of element `i`. */
 static inline uint64_t pair_at(const struct sweep *sweep, uint64_t i)
 {
     if (sweep->from != NULL) {
@@ -230,7 +231,8 @@ static inline uint32_t digit_of(const struct sweep *sweep, uint64_t pair)
     return (uint32_t)(pair >> (32 + sweep->shift)) & (RADIX_BUCKETS - 1);
 }
 
-/* Start of a worker's share; the share after the last starts at the end of the list. */
+/* Returns where a worker's share begins. For the worker after the last, returns the end of the
+ * list. */
 static uint64_t share_begin(const struct sweep *sweep, unsigned worker, unsigned workers)
 {
     return sweep->coo->shape.nnz * worker / workers; /* both below 2^32 */
@@ -250,7 +252,8 @@ static void count_share(void *context, unsigned worker, unsigned workers)
     }
 }
 
-/* Turns counts into the position of each first nonzero: by digit, then by share. */
+/* Turns the counts into the position of the first nonzero for each digit and worker. Positions are
+ * ordered by digit, then by worker. */
 static void add_up(const struct sweep *sweep, unsigned workers)
 {
     uint32_t sum = 0;

@@ -1,11 +1,11 @@
 /*
- * atomic-fiber of fiber_forms.h, over one panel of columns; a part of coo_panel_tmpl.h, whose
- * functions it uses.
+ * The kernel atomic-fiber of fiber_forms.h over one panel of columns. Included by coo_panel_tmpl.h,
+ * whose functions it uses.
  */
 #include "cpu/kernel/panel_share_tmpl.h"
 
-/* Output of another mode than the fibers': a run adds up rows of the fibers' factor, and adds to
- * one row of the output. */
+/* The output's mode is not the mode of the fibers: a run adds up rows of the fibers' factor, and
+ * adds the result to one row of the output. */
 static inline __attribute__((always_inline)) void
 PANEL(coo_gather_runs)(const struct slc_coo_fiber_span *span, uint64_t column)
 {
@@ -35,8 +35,8 @@ PANEL(coo_gather_runs)(const struct slc_coo_fiber_span *span, uint64_t column)
     }
 }
 
-/* Output of the fibers' own mode: a run forms one product, and every nonzero adds a multiple of it
- * to its own row. */
+/* The output's mode is the mode of the fibers: a run forms one product, and every nonzero adds a
+ * multiple of it to its own row. */
 static inline __attribute__((always_inline)) void
 PANEL(coo_scatter_runs)(const struct slc_coo_fiber_span *span, uint64_t column)
 {

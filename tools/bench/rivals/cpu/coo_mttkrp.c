@@ -1,18 +1,18 @@
 /*
- * MTTKRP by the baselines of coo.h, over a list of coordinates, and of fiber_forms.h, over tiles of
- * whole fibers.
+ * MTTKRP by the baselines: those of coo.h over a list of coordinates, and those of fiber_forms.h
+ * over tiles of whole fibers.
  *
- * Threads process neighbouring tiles. A tile's nonzeros are gathered first, in the order of their
- * traversal and mode by mode, so that a permutation is followed once and not once per panel of
- * columns; the kernels (coo_kernels.h) do not access the list.
+ * Threads process neighbouring tiles. The nonzeros of a tile are first gathered mode by mode, in
+ * the order in which they are traversed, so that a permutation is followed only once, not once per
+ * panel of columns. The kernels (coo_kernels.h) do not access the list.
  *
- * Cost: for genten-a and genten-b R atomic additions per nonzero, each a read and an exchange that
- * wait for one another: 8 ns with one thread, up to 15 if two threads take lines from each other
- * (flights-4d, R = 16). For genten-c 2 R of them for each tile, and one plain addition for each run
- * of a row.
+ * Cost: genten-a and genten-b perform R atomic additions per nonzero. An atomic addition is a read
+ * and an exchange that depends on it: 8 ns with one thread, up to 15 ns if two threads take cache
+ * lines from each other (flights-4d, R = 16). genten-c performs 2 R atomic additions per tile, and
+ * R plain additions for each further row of the tile.
  *
- * The forms over fibers perform R of these additions per nonzero for atomic-nonzero, and for
- * atomic-fiber with an output of the fibers' own mode; otherwise R per fiber.
+ * atomic-nonzero performs R atomic additions per nonzero. atomic-fiber does so only if the output's
+ * mode is the mode of the fibers; otherwise it performs R atomic additions per fiber.
  */
 #include "tools/bench/rivals/cpu/coo.h"
 #include "tools/bench/rivals/cpu/coo_kernels.h"
@@ -24,9 +24,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { ZERO_BYTES = 2 << 20 /* of the output, cleared by a thread at a time */ };
+enum { ZERO_BYTES = 2 << 20 /* bytes of the output that a thread clears at a time */ };
 
-/* Offsets into the row of ones that replaces a factor: always row 0. */
+/* Row offsets for the single row of ones that replaces a factor: always 0. */
 static const uint32_t zero_offsets[SLC_CHUNK_NNZ];
 
 static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned worker)
@@ -46,9 +46,9 @@ create_ones(const struct slc_mttkrp_job *job, struct slc_matrix *ones, struct sl
 }
 
 /*
- * Clears the output of a checked job, with job->workers threads. For order 1, which has no factors,
- * *ones becomes a row of ones, with zeros in the padding; otherwise it stays without memory. Needs:
- * *ones all-zero. Owns: slc_matrix_destroy on it, also after an error.
+ * Clears the output of a checked job with job->workers threads. For order 1, which has no factors,
+ * sets *ones to a row of ones, with zeros in the padding; for other orders, *ones has no memory.
+ * Needs: *ones is all-zero. Owns: release *ones with slc_matrix_destroy, also after an error.
  * Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
  */
 static enum slc_status
@@ -65,7 +65,8 @@ begin_job(const struct slc_mttkrp_job *job, struct slc_matrix *ones, struct slc_
                      : SLC_OK;
 }
 
-/* The baselines' kernels for the instruction set of `set`, one of sluice's kernel sets. */
+/* Returns the kernels of the baselines for the instruction set of `set`, one of sluice's kernel
+ * sets. */
 static const struct slc_coo_kernels *kernels_of(const struct slc_kernel_set *set)
 {
 #ifdef SLC_HAVE_AVX512
@@ -87,7 +88,7 @@ static const struct slc_coo_kernels *kernels_of(const struct slc_kernel_set *set
     return &slc_coo_kernels_portable;
 }
 
-/* Adds the span's products to the output, panel by panel of its columns. */
+/* Adds the products of the span to the output, one panel of columns after the other. */
 static void add_panels(const struct slc_kernel_set *set,
                        enum slc_value_type type,
                        slc_coo_fn *const *widths,
@@ -104,8 +105,8 @@ static void add_panels(const struct slc_kernel_set *set,
 /* ---- lists */
 
 enum {
-    /* Nonzeros that a thread processes at a time: at least 50 us of work, and tens of pieces in
-       small tensors. */
+    /* Number of nonzeros that a thread processes at a time: at least 50 us of work, and small
+     * enough that small tensors still have tens of pieces. */
     PIECE_NNZ = 32 * SLC_COO_TILE_NNZ
 };
 
@@ -115,7 +116,7 @@ struct run {
     const struct slc_mttkrp_job *job;
     const struct slc_kernel_set *set;
     enum slc_coo_kernel kernel;
-    const uint32_t *order; /* NULL: the order of the list */
+    const uint32_t *order; /* permutation; NULL: the order of the list */
     const unsigned char *ones;
 };
 
@@ -280,7 +281,7 @@ static uint64_t stride_of(const struct slc_fiber_mttkrp *run)
     return slc_matrix_row_bytes(run->job.output);
 }
 
-/* The row of a mode's matrix at the tile's corner. */
+/* Returns the row of a mode's matrix at the tile's corner. */
 static unsigned char *
 corner_row(const struct slc_fiber_mttkrp *run, const struct slc_tile_view *tile, unsigned mode)
 {
@@ -320,7 +321,7 @@ static void add_elements(const struct slc_fiber_mttkrp *run,
     add_panels(run->set, type, widths, &span);
 }
 
-/* Adds a chunk's runs, each as a whole. */
+/* Adds the runs of a chunk, each as a whole. */
 static void add_runs(const struct slc_fiber_mttkrp *run,
                      const struct slc_tile_view *tile,
                      const struct slc_fiber_view *view)
@@ -363,7 +364,7 @@ static void add_runs(const struct slc_fiber_mttkrp *run,
     }
 }
 
-/* Checks that a tile belongs to the job: all of its rows exist. */
+/* Checks that a tile fits the job: all rows to which it refers must exist. */
 static enum slc_status check_tile(const struct slc_fiber_mttkrp *run,
                                   const struct slc_tile_view *tile,
                                   struct slc_error *err)

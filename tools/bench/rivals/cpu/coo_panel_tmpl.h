@@ -1,10 +1,10 @@
 /*
- * Tiles of nonzeros over one panel of columns (panel_tmpl.h), for genten-b and genten-c of coo.h,
- * and runs of fibers for fiber_forms.h; included by coo_tmpl.h once per width.
+ * Kernels over one panel of columns (panel_tmpl.h): tiles of nonzeros for genten-b and genten-c of
+ * coo.h, and runs of fibers for fiber_forms.h. Included by coo_tmpl.h once per panel width.
  */
 #include "cpu/kernel/panel_product_tmpl.h"
 
-/* sum = product of nonzero i, or sum += the product. */
+/* Sets sum to the product of nonzero i, or adds the product to sum. */
 static inline __attribute__((always_inline)) void
 PANEL(coo_product)(const struct slc_coo_span *span,
                    const unsigned char *const *base,
@@ -35,8 +35,8 @@ PANEL(coo_target)(unsigned char *output, uint64_t stride, uint64_t column, uint3
     return (ELEMENT *)(void *)(output + column + (uint64_t)row * stride);
 }
 
-/* Adds the panel of sums that starts at `column`, element by element, up to the last of `columns`
- * columns. */
+/* Adds the panel of sums that starts at `column` to the output, element by element. Columns from
+ * `columns` on do not exist and are skipped. */
 static inline __attribute__((always_inline)) void
 PANEL(coo_add_atomic)(ELEMENT *target, uint32_t columns, uint64_t column, const PANEL(sum) * sum)
 {
@@ -70,8 +70,8 @@ PANEL(coo_tiles)(const struct slc_coo_span *span, uint64_t column, unsigned fact
 }
 
 /*
- * Adds up nonzeros of equal rows, which are neighbours. Other tiles share at most the first and the
- * last row of this tile; this thread owns all rows in between.
+ * Adds up nonzeros of equal rows, which are neighbours. Other tiles can share only the first and
+ * the last row of this tile; this thread owns all rows in between.
  */
 static inline __attribute__((always_inline)) void
 PANEL(coo_runs)(const struct slc_coo_span *span, uint64_t column, unsigned factors)
@@ -106,7 +106,7 @@ PANEL(coo_runs)(const struct slc_coo_span *span, uint64_t column, unsigned facto
     }
 }
 
-/* Calls `loop` with the number of factors as a constant; 0: any other number. */
+/* Calls `loop` with the number of factors as a constant; 0 means any other number. */
 #define PANEL_BY_FACTORS(loop)                                                                     \
     switch (span->factor_count) {                                                                  \
     case 1:                                                                                        \

@@ -1,6 +1,7 @@
 /*
- * The kernels of coo_kernels.h for one instruction set. Compiled once per set, with SLC_SET naming
- * it and compiler flags enabling it; nothing here may run unless cpu_supports allows the set.
+ * The kernels of coo_kernels.h for one instruction set. This file is compiled once per set: SLC_SET
+ * is the name of the set, and compiler flags enable its instructions. Nothing here may run unless
+ * cpu_supports allows the set.
  */
 #include "cpu/kernel/panel_widths.h"
 #include "cpu/kernel/set_names.h"

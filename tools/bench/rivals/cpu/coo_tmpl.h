@@ -1,5 +1,5 @@
 /*
- * The kernels of coo.h and fiber_forms.h for one element type; included by coo_set.c. Needs
+ * The kernels of coo.h and fiber_forms.h for one element type. Included by coo_set.c, which defines
  * ELEMENT, ELEMENT_LOG2, TYPE and PANEL_TEMPLATE.
  */
 #define COO_PASTE(name, type)  name##_##type
@@ -7,9 +7,9 @@
 #define COO(name)              COO_EXPAND(coo_##name, TYPE)
 
 /*
- * *at += value, while other threads do the same: a compare-and-exchange of the bits, so that a NaN
- * equals itself. Sums are read only after the team of threads has ended, so no memory order is
- * needed.
+ * Adds `value` to *at while other threads may do the same, by a compare-and-exchange. It compares
+ * bits, because a NaN would differ from itself. Sums are read only after the team of threads has
+ * ended, so no memory order is needed.
  */
 static inline __attribute__((always_inline)) void COO(add)(ELEMENT *at, ELEMENT value)
 {
@@ -21,7 +21,7 @@ static inline __attribute__((always_inline)) void COO(add)(ELEMENT *at, ELEMENT 
     } while (!__atomic_compare_exchange(at, &old, &sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
-/* Adds one nonzero over `width` columns from `column`, with its product in an array. */
+/* Adds one nonzero in the `width` columns that start at `column`, with its product in an array. */
 static inline __attribute__((always_inline)) void
 COO(block)(const struct slc_coo_span *span, uint32_t i, uint32_t column, uint32_t width)
 {
@@ -48,7 +48,7 @@ COO(block)(const struct slc_coo_span *span, uint32_t i, uint32_t column, uint32_
     }
 }
 
-/* genten-a: each nonzero alone, all columns. */
+/* genten-a: computes each nonzero alone, in all columns. */
 static void COO(each)(const struct slc_coo_span *span, uint64_t column_bytes)
 {
     (void)column_bytes;

@@ -1,7 +1,7 @@
 /*
- * SpTV from blocks of fibers. The form is built in two sweeps over the blocks: one counts steps and
- * classes, one fills them in; both sort a block's fibers by length, by counting. Cost: about one
- * random access per nonzero for each sweep.
+ * SpTV from blocks of fibers. The form is built in two sweeps over the blocks: the first counts
+ * steps and classes, the second fills them in. Both sweeps sort the fibers of a block by length,
+ * with a counting sort. Cost: about one random access per nonzero in each sweep.
  */
 #include "tools/bench/rivals/cpu/sptv.h"
 
@@ -16,17 +16,18 @@
 #include <string.h>
 
 enum {
-    /* Small enough that its sums stay in cache and that the last blocks end at about the same time,
-     * large enough that fetching one costs nothing. */
+    /* Nonzeros of a block: few enough that its sums stay in the cache and that the last blocks end
+     * at about the same time, and enough that fetching the next block costs almost nothing. */
     BLOCK_NNZ = 8192,
-    /* Positions have 16 bits. */
+    /* Largest number of fibers in a block, because positions have 16 bits. */
     BLOCK_FIBERS = 65536,
-    /* Numbers of a shortened vector that a thread copies at a time: some 50 microseconds. */
+    /* Numbers of a shortened vector that a thread copies at a time: about 50 microseconds of
+     * work. */
     SHORTEN_GRAIN = 32768,
     WORD_BITS = 64
 };
 
-/* Largest vector: a gather reads signed indices of 32 bits. */
+/* Length of the largest vector: a gather reads signed indices of 32 bits. */
 #define LENGTH_MAX (UINT64_C(1) << 31)
 
 struct slc_sptv_block {
@@ -36,17 +37,17 @@ struct slc_sptv_block {
     uint32_t class_count, last_lanes, alone_count; /* as in struct slc_sptv_span */
 };
 
-/* Indices that occur: the rank of an index among them is its index in the short vector. */
+/* The indices that occur. The rank of an index among them is its index in the short vector. */
 struct used {
     struct slc_buffer bits;  /* u64 words */
-    struct slc_buffer ranks; /* u32 per word: number of used indices before it */
+    struct slc_buffer ranks; /* u32 per word: number of used indices before the word */
 };
 
 struct making {
     struct slc_sptv *sptv;
     const struct slc_sptv_source *source;
     struct used used;
-    uint16_t *order; /* fibers of a block by length: BLOCK_FIBERS elements */
+    uint16_t *order; /* fibers of a block, sorted by length: BLOCK_FIBERS elements */
 };
 
 static uint64_t length_of(const struct slc_sptv_source *source, uint64_t fiber)
@@ -86,7 +87,8 @@ static uint32_t short_index(const struct used *used, uint32_t index)
            (uint32_t)__builtin_popcountll(below);
 }
 
-/* Shortening pays if the whole vector exceeds the cache and the shortened one does not. */
+/* Shortening is worthwhile if the whole vector exceeds half of the cache and at most half of its
+ * numbers are used. */
 static bool shortening_pays(const struct slc_sptv *sptv)
 {
     return sptv->length * sizeof(double) > slc_cpu_cache_bytes() / 2 &&
@@ -113,7 +115,7 @@ static enum slc_status make_short_vector(struct making *making, struct slc_error
     return status;
 }
 
-/* Cuts consecutive fibers into blocks; only counts them if `blocks` is NULL. */
+/* Cuts consecutive fibers into blocks. Only counts the blocks if `blocks` is NULL. */
 static uint64_t cut_blocks(const struct slc_sptv_source *source, struct slc_sptv_block *blocks)
 {
     uint64_t count = 0;
@@ -135,7 +137,7 @@ static uint64_t cut_blocks(const struct slc_sptv_source *source, struct slc_sptv
     return count;
 }
 
-/* Sorts the block's fibers by length, long ones last; returns the number of short ones. */
+/* Sorts the fibers of a block by length, long fibers last. Returns the number of short fibers. */
 static uint32_t sort_fibers(const struct making *making, const struct slc_sptv_block *block)
 {
     uint32_t next[SLC_SPTV_SHORT_NNZ + 2] = {0};
@@ -161,20 +163,20 @@ static uint32_t sort_fibers(const struct making *making, const struct slc_sptv_b
     return at;
 }
 
-/* Nonzeros of the i-th of the sorted fibers. */
+/* Returns the number of nonzeros in the i-th of the sorted fibers. */
 static uint64_t
 sorted_length(const struct making *making, const struct slc_sptv_block *block, uint32_t i)
 {
     return length_of(making->source, block->first_fiber + making->order[i]);
 }
 
-/* Steps of a fiber that is processed alone. */
+/* Returns the number of steps of a fiber that is processed alone. */
 static uint64_t alone_steps(uint64_t length)
 {
     return slc_div_up_u64(length, SLC_SPTV_LANES);
 }
 
-/* Counts the classes and steps of a block, and writes the classes unless that is NULL. */
+/* Counts the classes and steps of a block, and writes the classes unless `classes` is NULL. */
 static void count_block(const struct making *making,
                         struct slc_sptv_block *block,
                         struct slc_sptv_class *classes)
@@ -232,7 +234,7 @@ static void copy_nonzero(const struct making *making, uint64_t to, uint64_t from
     }
 }
 
-/* Fills a sorted and counted block; the padding is zero because the memory is. */
+/* Fills a sorted and counted block. Padding stays zero because the memory has been zeroed. */
 static void fill_block(const struct making *making, const struct slc_sptv_block *block)
 {
     const uint64_t *begin = making->source->begin + block->first_fiber;
@@ -266,7 +268,8 @@ static void fill_block(const struct making *making, const struct slc_sptv_block 
 }
 
 struct heavy {
-    uint64_t weight; /* 0: the block keeps its order, after the blocks that are moved */
+    /* 0: the block follows the blocks that are moved forward, in the order of the file */
+    uint64_t weight;
     uint32_t block;
 };
 
@@ -282,8 +285,9 @@ static int compare_heavy(const void *a, const void *b)
 }
 
 /*
- * Smallest weight that is moved forward. Reordering blocks of one size gains nothing, and loses the
- * order of memory: 4 to 15 % on two threads if everything fits the cache.
+ * Returns the smallest weight of blocks that are moved forward. Reordering blocks of equal size
+ * gains nothing and loses the order of memory, which costs 4 to 15 % with two threads if everything
+ * fits the cache.
  */
 static uint64_t least_moved(const struct slc_sptv *sptv, enum slc_sptv_schedule schedule)
 {
@@ -309,7 +313,7 @@ make_schedule(struct slc_sptv *sptv, enum slc_sptv_schedule schedule, struct slc
                         sptv->block_count);
     }
     for (uint32_t b = 0; b < sptv->block_count; b++) {
-        /* Its steps, and its fibers, because each of those writes a sum. */
+        /* Count the fibers in addition to the steps, because each fiber writes a sum. */
         const uint64_t weight = sptv->blocks[b].nnz + sptv->blocks[b].fibers;
 
         heavy[b] = (struct heavy){weight >= least ? weight : 0, b};
@@ -437,7 +441,7 @@ struct product {
     const struct slc_sptv *sptv;
     const double *vector;
     double *sums;
-    atomic_uint_fast64_t next; /* position in the schedule */
+    atomic_uint_fast64_t next; /* position of the next block in the schedule */
 };
 
 static void multiply_block(const struct product *product, const struct slc_sptv_block *block)

@@ -1,7 +1,8 @@
 /*
- * Inner loops of SpTV. Compiled once, for every processor: the loops wait for single numbers of the
- * vector, and wider registers gained nothing (AVX-512, Xeon at 2.8 GHz, fibers of 1 to 200
- * nonzeros: within 10 % of 0.8 ns per nonzero, and gathers took twice the time).
+ * Inner loops of SpTV. Compiled once, for all processors of an architecture: the loops wait for
+ * single numbers of the vector, so wider registers gained nothing. With AVX-512 (Xeon at 2.8 GHz,
+ * fibers of 1 to 200 nonzeros), the time stayed within 10 % of 0.8 ns per nonzero, and gathers took
+ * twice as long.
  */
 #include "tools/bench/rivals/cpu/sptv_block.h"
 
@@ -54,8 +55,9 @@ void slc_sptv_block(enum slc_value_type value_type,
 
 /* ---- few nonzeros */
 
-/* Lanes take 0.5 to 1.0 of the time from 1024 nonzeros, and 1.2 to 2 times as long up to 128 (Xeon
- * at 2.8 GHz, fibers of 1 to 10 nonzeros, one thread). */
+/* Largest number of nonzeros for which the list is used. Compared with the list, blocks take 0.5 to
+ * 1.0 times as long from 1024 nonzeros on, and 1.2 to 2 times as long up to 128 nonzeros (Xeon at
+ * 2.8 GHz, fibers of 1 to 10 nonzeros, one thread). */
 enum { FEW_NNZ = 256 };
 
 static uint64_t length_of(const struct slc_sptv_source *source, uint64_t fiber)
@@ -63,7 +65,8 @@ static uint64_t length_of(const struct slc_sptv_source *source, uint64_t fiber)
     return source->begin[fiber + 1] - source->begin[fiber];
 }
 
-/* Excludes long fibers, which have their own lanes, and empty fibers, whose sum is never set. */
+/* Excludes long fibers, which blocks process faster, and empty fibers, whose sums the list would
+ * not set. */
 bool slc_sptv_few_pays(const struct slc_sptv_source *source)
 {
     if (source->begin[source->fibers] > FEW_NNZ) {
@@ -126,7 +129,7 @@ void slc_sptv_few_multiply(const struct slc_sptv_few *few, const double *vector,
     const uint32_t *index = few->index + fibers;
 
     for (uint64_t f = 0; f < fibers; f++) {
-        /* Lanes also add to zero, which turns -0 into +0. */
+        /* Add to zero, as blocks do: it turns -0 into +0. */
         sums[f] = 0.0 + few->values[f] * vector[few->index[f]];
     }
     for (uint64_t i = 0; i < few->more; i++) {

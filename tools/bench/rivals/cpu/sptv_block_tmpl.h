@@ -1,12 +1,12 @@
 /*
- * A kernel of sptv_block.h; included by sptv_block.c. Needs ELEMENT, INDEX and SPTV(name), which
- * makes names from both.
+ * A kernel of sptv_block.h. Included by sptv_block.c, which defines ELEMENT, INDEX and SPTV(name);
+ * the latter makes names from the two.
  *
- * Eight fibers of one length are processed in parallel: no branch depends on the length of a single
- * fiber, and many have only one or two nonzeros.
+ * Eight fibers, padded to one length, are processed in parallel, so that no branch depends on the
+ * length of a single fiber. Many fibers have only one or two nonzeros.
  */
 
-/* The next step of all lanes: sums[k] += value k * its number of the vector. */
+/* Computes one step: adds value k times its number of the vector to sums[k], for all k. */
 static inline __attribute__((always_inline)) void SPTV(step)(const ELEMENT *values,
                                                              const INDEX *index,
                                                              const double *vector,
@@ -17,7 +17,7 @@ static inline __attribute__((always_inline)) void SPTV(step)(const ELEMENT *valu
     }
 }
 
-/* A group of fibers, `length` steps. */
+/* Computes a group of fibers, in `length` steps. */
 static inline __attribute__((always_inline)) void SPTV(group)(const ELEMENT *values,
                                                               const INDEX *index,
                                                               const double *vector,

@@ -11,9 +11,9 @@
 /* A job without the factor of the output mode, which is not read. */
 struct slc_baseline_job {
     unsigned mode, others; /* others: number of the other modes */
-    uint32_t rank, pitch;  /* of the output */
+    uint32_t rank, pitch;  /* rank of the factors; pitch of the output */
     void *output;
-    uint8_t mode_of[SLC_MAX_ORDER]; /* of each factor */
+    uint8_t mode_of[SLC_MAX_ORDER]; /* mode of each factor */
     const void *factor[SLC_MAX_ORDER];
     uint32_t factor_pitch[SLC_MAX_ORDER];
 };
@@ -36,7 +36,7 @@ static inline struct slc_baseline_job slc_baseline_job_of(const struct slc_gpu_m
     return made;
 }
 
-/* The value of nonzero i, of either type: all threads take the same branch. */
+/* Returns the value of nonzero i, of either type. All threads take the same branch. */
 __device__ static inline double
 slc_baseline_value(enum slc_value_type type, const void *values, uint64_t i)
 {
@@ -44,7 +44,7 @@ slc_baseline_value(enum slc_value_type type, const void *values, uint64_t i)
                            : static_cast<double>(static_cast<const double *>(values)[i]);
 }
 
-/* Element `column` of the row of factor f at the coordinates. */
+/* Returns element `column` of the row of factor f at the coordinates. */
 template <typename Element>
 __device__ static inline Element slc_baseline_element(const struct slc_baseline_job *job,
                                                       unsigned f,
@@ -57,8 +57,9 @@ __device__ static inline Element slc_baseline_element(const struct slc_baseline_
 }
 
 /*
- * value times the elements of `column` in the rows at the coordinates. A constant `factors` lets
- * all elements be loaded before the first multiplication; 0: any number.
+ * Returns `value` times the elements of `column` in the factor rows at the coordinates. With a
+ * constant number of `factors`, all elements are loaded before the first multiplication; 0: any
+ * number of factors.
  */
 template <typename Element, unsigned factors = 0>
 __device__ static inline double slc_baseline_product(const struct slc_baseline_job *job,
@@ -77,10 +78,11 @@ __device__ static inline double *slc_baseline_row(const struct slc_baseline_job 
     return static_cast<double *>(job->output) + static_cast<uint64_t>(row) * job->pitch;
 }
 
-/* Threads of a block of kernels whose paper names no number. */
+/* Threads per block for kernels whose paper does not specify it. */
 enum { SLC_BASELINE_THREADS = 256 };
 
-/* Blocks of vectors with one thread per column: a power of two, at most a warp. */
+/* Returns a block of vectors of threads. A vector has one thread per column, rounded up to a power
+ * of two, at most a warp. */
 static inline dim3 slc_baseline_block(uint32_t rank)
 {
     uint32_t vector = 1;
@@ -91,7 +93,7 @@ static inline dim3 slc_baseline_block(uint32_t rank)
     return dim3(vector, SLC_BASELINE_THREADS / vector);
 }
 
-/* Launches a kernel over fibers, with a vector of threads for each of `count` items. */
+/* Launches a kernel over fibers with one vector of threads for each of `count` items. */
 template <typename Kernel>
 static inline cudaError_t slc_baseline_launch_vectors(Kernel kernel,
                                                       uint64_t count,
@@ -106,7 +108,7 @@ static inline cudaError_t slc_baseline_launch_vectors(Kernel kernel,
                       slc_baseline_job_of(job));
 }
 
-/* Calls function<type of factors>(arguments), by the job's precision. */
+/* Calls function<F>(arguments), where F is the type of the factors by the job's precision. */
 #define SLC_BASELINE_BY_PRECISION(job, function, ...)                                              \
     ((job)->precision == SLC_F64 ? function<double>(__VA_ARGS__) : function<float>(__VA_ARGS__))
 
@@ -117,23 +119,24 @@ struct slc_baseline_copies {
     uint64_t elements;
 };
 
-/* Shared memory of a work-group of BLCO without a stash: the upper bits of its block, and a tile
- * per warp. */
+/* Returns the shared memory of a BLCO work-group without a stash: the upper bits of its block, and
+ * one tile per warp. */
 static inline size_t slc_baseline_blco_shared_bytes(unsigned order, uint32_t threads)
 {
     return threads * (sizeof(double) + order * sizeof(uint32_t)) + order * sizeof(uint32_t);
 }
 
-/* A run of one of BLCO's kernels, with all options set. */
+/* A run of one of BLCO's kernels. All options are set. */
 struct slc_baseline_blco_run {
     enum slc_gpu_kernel chosen;
     const struct slc_gpu_mttkrp *job;
     const struct slc_gpu_lists_options *options;
     struct slc_baseline_copies
-        copies; /* kernels with a stash add to these, which are then merged */
+        copies; /* kernels with a stash add to these copies, which are merged afterwards */
 };
 
-/* Kernels of baselines.h, for at least one nonzero. `context` of BLCO's is its run. */
+/* Kernels of baselines.h, for at least one nonzero. For BLCO's kernels, `context` is a struct
+ * slc_baseline_blco_run. */
 slc_gpu_blco_launch slc_baseline_blco;
 /* Adds all copies to the output. */
 cudaError_t slc_baseline_blco_merge(const struct slc_gpu_mttkrp *job,

@@ -2,8 +2,9 @@
 #include "tools/bench/rivals/gpu/baseline.h"
 
 /*
- * Threads of a block, and number of columns with their own threads: the paper's default is R = 32
- * and 32 nonzeros at a time (section 5.1.5), and R times nonzeros is constant (4.5).
+ * Threads per block, and largest number of columns that have their own threads. By default the
+ * paper has R = 32 and 32 nonzeros at a time (section 5.1.5); the product of R and nonzeros is
+ * constant (section 4.5).
  */
 static const uint32_t block_threads = 1024, block_columns_max = 32;
 

@@ -1,8 +1,9 @@
-/* Atomic additions over fibers (baselines.h): atomic-fiber, which multiplies shared rows once per
-   fiber, and atomic-nonzero. */
+/* Kernels over fibers with atomic additions (baselines.h): atomic-fiber, which multiplies the rows
+ * that a fiber's nonzeros share once per fiber, and atomic-nonzero. */
 #include "tools/bench/rivals/gpu/baseline.h"
 
-/* The product of the rows that all nonzeros of a fiber share: those of all modes but its own. */
+/* Returns the product of the rows that all nonzeros of a fiber share: those of all modes except the
+ * fiber's own mode. */
 template <typename Element>
 __device__ static inline double shared_product(const struct slc_baseline_job *job,
                                                unsigned fiber_mode,
@@ -40,7 +41,7 @@ __global__ void __launch_bounds__(SLC_BASELINE_THREADS)
                           h * slc_baseline_value(fibers.type, fibers.values, i));
             }
         } else {
-            /* Factors are in the order of their modes, without the output's. */
+            /* Factors are in the order of their modes, without the mode of the output. */
             const unsigned f = fibers.mode - (fibers.mode > job.mode);
             const Element *factor = static_cast<const Element *>(job.factor[f]) + c;
             double sum = 0;

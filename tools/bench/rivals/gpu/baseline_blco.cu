@@ -4,19 +4,20 @@
  */
 #include "tools/bench/rivals/gpu/baseline.h"
 
-/* Registers are allocated for this number of the largest work-groups per multiprocessor: without
- * the bound nvcc 13 allocates them for more work-groups and spills. */
+/* Number of work-groups of the largest size per multiprocessor for which registers are allocated.
+ * Without this bound, nvcc 13 allocates registers for more work-groups and spills. */
 enum { SLC_BLCO_GROUPS = 2 };
 
 /* A warp's nonzeros, in shared memory. */
 struct slc_blco_tile {
     double *values;   /* SLC_WARP */
-    uint32_t *coords; /* of nonzero k in mode m at k * order + m */
+    uint32_t *coords; /* coordinate of nonzero k in mode m, at k * order + m */
     uint32_t count;
-    uint32_t heads; /* bit k: nonzero k has another row than nonzero k - 1 */
+    uint32_t heads; /* bit k is set if nonzero k and nonzero k - 1 have different rows */
 };
 
-/* Number of nonzeros in tile t of a warp, 0 if none; *first: its start in the work-group. */
+/* Returns the number of nonzeros in tile t of a warp. Sets *first to the start of the tile in the
+ * work-group. */
 __device__ static inline uint32_t
 slc_blco_tile_count(const struct slc_gpu_blco_group *group, uint32_t t, uint32_t *first)
 {
@@ -38,8 +39,9 @@ __device__ static inline uint32_t slc_blco_coordinate(const struct slc_gpu_blco_
 }
 
 /*
- * The place of each lane of `active` in an order with equal rows adjacent: a counting sort by the
- * first lane with a row. Bits of *heads: places at which a row begins.
+ * Returns the place of each warp lane of `active` in an order with equal rows adjacent, by a
+ * counting sort in which the first warp lane with a row represents the row. Sets the bits of *heads
+ * at whose places a row begins.
  */
 __device__ static inline unsigned
 slc_blco_place(unsigned active, unsigned lane, uint32_t row, uint32_t *heads)
@@ -61,8 +63,9 @@ slc_blco_place(unsigned active, unsigned lane, uint32_t row, uint32_t *heads)
 }
 
 /*
- * Loads `count` nonzeros, at least one, starting at `first` of the part's arrays. All lanes call it
- * and can then read the tile. `upper` has the upper bits of their block, in shared memory.
+ * Loads `count` nonzeros, at least one, starting at `first` in the part's arrays. All warp lanes
+ * call it together and can then read the tile. `upper` has the upper bits of the nonzeros' block,
+ * in shared memory.
  */
 __device__ static inline void slc_blco_stage(const struct slc_gpu_blco_part *part,
                                              const uint32_t *upper,
@@ -91,13 +94,13 @@ __device__ static inline void slc_blco_stage(const struct slc_gpu_blco_part *par
     SLC_PLANT(blco_tile_not_there, __syncwarp());
 }
 
-/* Whether nonzero k is the last of its row in the tile. */
+/* True if nonzero k is the last of its row in the tile. */
 __device__ static inline bool slc_blco_ends_row(const struct slc_blco_tile *tile, uint32_t k)
 {
     return k + 1 == tile->count || (tile->heads >> (k + 1) & 1U) != 0;
 }
 
-/* The end of the nonzeros of one row that start at `begin`. */
+/* Returns the end of the run of nonzeros of one row that starts at `begin`. */
 __device__ static inline uint32_t slc_blco_row_end(const struct slc_blco_tile *tile, uint32_t begin)
 {
     uint32_t end = begin + 1;
@@ -118,7 +121,7 @@ struct blco_launch {
 
 /* ---- from registers */
 
-/* A block is a work-group; each of its warps computes `coarsening` tiles. */
+/* Each thread block is a work-group. Each of its warps computes `coarsening` tiles. */
 template <typename Element, unsigned factors>
 __global__ void __launch_bounds__(SLC_BLCO_GROUP_MAX, SLC_BLCO_GROUPS)
     slc_blco_registers(const __grid_constant__ struct slc_gpu_blco_part part,
@@ -176,8 +179,8 @@ static cudaError_t launch_registers(const struct blco_launch *with)
 
 /*
  * Sums of some rows in shared memory, to which all warps of the work-group add. The place of a row
- * is its number modulo `rows`. The first row at a place keeps it until the end; other rows are
- * added to the output directly.
+ * is its number modulo `rows`. The first row that needs a place keeps it until the end; other rows
+ * with that place are added to the output directly.
  */
 struct stash {
     double *sums;   /* rows x rank */
@@ -185,7 +188,8 @@ struct stash {
     uint32_t rows;
 };
 
-/* Whether `row` has its place, occupying it if it is empty. Called by all lanes of a warp. */
+/* Returns true if `row` has its place in the stash; occupies the place if it is empty. Called by
+ * all warp lanes together. */
 __device__ static inline bool hold_place(const struct stash *stash, uint32_t row)
 {
     unsigned before = 0;
@@ -252,7 +256,7 @@ flush(const struct slc_baseline_job *job, double *output, const struct stash *st
     }
 }
 
-/* A block is a work-group; block b adds to copy b modulo `copies` of the output. */
+/* Each thread block is a work-group. Block b adds to copy b modulo `copies` of the output. */
 template <typename Element, unsigned factors>
 __global__ void __launch_bounds__(SLC_BLCO_GROUP_MAX, SLC_BLCO_GROUPS)
     slc_blco_stash(const __grid_constant__ struct slc_gpu_blco_part part,
@@ -314,7 +318,7 @@ static cudaError_t launch_stash(const struct blco_launch *with)
 
 /* ---- copies of the output */
 
-/* output += all copies. */
+/* Adds all copies to the output. */
 __global__ void
 slc_blco_merge(double *output, const double *outputs, uint32_t copies, uint64_t elements)
 {
@@ -345,12 +349,12 @@ cudaError_t slc_baseline_blco_merge(const struct slc_gpu_mttkrp *job,
 
 /* Sums of a few rows; the place of a row is its number modulo `rows`. */
 struct warp_stash {
-    double *sums;   /* rows x rank; a column is used by one lane only */
-    uint32_t *tags; /* row + 1 per place and lane, so that no lane waits for another */
+    double *sums;   /* rows x rank; only one warp lane uses a column */
+    uint32_t *tags; /* row + 1, per place and warp lane, so that no warp lane waits for another */
     uint32_t rows;
 };
 
-/* Adds the sums of a place to the output, and empties it. */
+/* Adds the sums of a place to the output and empties the place. */
 __device__ static inline void flush_place(const struct slc_baseline_job *job,
                                           double *output,
                                           const struct warp_stash *stash,
@@ -398,7 +402,7 @@ __device__ static inline void add_row(const struct slc_baseline_job *job,
     }
 }
 
-/* A block is a warp; block b adds to copy b modulo `copies` of the output. */
+/* A thread block consists of one warp. Block b adds to copy b modulo `copies` of the output. */
 template <typename Element, unsigned factors>
 __global__ void __launch_bounds__(SLC_WARP)
     slc_blco_code_stash(const __grid_constant__ struct slc_gpu_blco_part part,
@@ -459,8 +463,8 @@ static cudaError_t launch_code_stash(const struct blco_launch *with)
                       with->run->copies, with->run->options->coarsening, rows);
 }
 
-/* function<Element, factors>(with), by the type of factors and their number; 0: any.
- * NOLINTBEGIN(bugprone-macro-parentheses): `function` is a template. */
+/* Calls function<Element, factors>(with) for the type of the factors and their number; 0: any
+ * number. NOLINTBEGIN(bugprone-macro-parentheses): `function` is a template. */
 #define BY_FACTORS(function, Element, with)                                                        \
     ((with)->job.others == 2   ? function<Element, 2>(with)                                        \
      : (with)->job.others == 3 ? function<Element, 3>(with)                                        \

@@ -1,17 +1,17 @@
 /*
- * GenTen's kernels (baselines.h): their grid, its TinyVec (a block of columns in the registers of a
- * vector of threads), the kernel that iterates over blocks, and the three methods.
+ * GenTen's kernels (baselines.h): their grid, GenTen's TinyVec (a block of columns in the registers
+ * of a vector of threads), the kernel that iterates over blocks of columns, and the three methods.
  */
 #include "tools/bench/rivals/gpu/baseline.h"
 
 enum {
-    SLC_GENTEN_TEAM = 128, /* threads of a thread block: team_size * vector_size of its table 3 */
-    SLC_GENTEN_TILE = 128  /* consecutive nonzeros of a team member: NZPTM of its figure 1 */
+    SLC_GENTEN_TEAM = 128, /* threads per block: team_size * vector_size in the paper's table 3 */
+    SLC_GENTEN_TILE = 128  /* consecutive nonzeros per team member: NZPTM in the paper's figure 1 */
 };
 
 /*
- * Blocks per multiprocessor for which registers are allocated, by columns per thread: without this
- * bound nvcc 13 allocates registers for more blocks and spills.
+ * Thread blocks per multiprocessor for which registers are allocated, by columns per thread.
+ * Without this bound, nvcc 13 allocates registers for more blocks and spills.
  */
 constexpr unsigned slc_genten_teams(int panel)
 {
@@ -44,7 +44,7 @@ static inline struct slc_genten_launch slc_genten_launch_of(enum slc_gpu_kernel 
             stream};
 }
 
-/* Nonzeros of this thread's team member; begin >= end: none. */
+/* The nonzeros of this thread's team member; none if begin >= end. */
 struct slc_genten_range {
     uint64_t begin, end;
 };
@@ -58,9 +58,9 @@ __device__ static inline struct slc_genten_range slc_genten_range_of(uint64_t nn
 }
 
 /*
- * The columns first + k * vector, k below `panel`, of a block of panel * vector columns, one
- * register each. As in TinyVec the sizes are constants, and only the last block of columns is
- * compared with the rank (`whole` is false).
+ * A thread's columns of a block of panel * vector columns: first + k * vector for k below `panel`,
+ * one register each. As in TinyVec, the sizes are constants. Columns are compared with the rank
+ * only in the last block (`whole` is false).
  */
 template <int vector, int panel, bool whole> struct slc_genten_vec {
     uint32_t first, rank;
@@ -108,7 +108,7 @@ template <int vector, int panel, bool whole> struct slc_genten_vec {
     }
 };
 
-/* product = value times the rows of the factors at the coordinates. */
+/* Sets product to value times the rows of the factors at the coordinates. */
 template <typename Element, typename Vec>
 __device__ static inline void slc_genten_product(const struct slc_baseline_job *job,
                                                  const uint32_t *coords,
@@ -124,7 +124,7 @@ __device__ static inline void slc_genten_product(const struct slc_baseline_job *
 
 /*
  * Iterates over all blocks of columns. Method::add_columns<vector, panel, whole>(coo, job, first)
- * adds a team member's nonzeros in the columns starting at `first`.
+ * adds the nonzeros of a team member in the columns that start at `first`.
  */
 template <typename Method, int vector, int panel>
 __global__ void __launch_bounds__(SLC_GENTEN_TEAM, slc_genten_teams(panel))
@@ -148,7 +148,7 @@ static cudaError_t slc_genten_launch_blocks(const struct slc_genten_launch *with
                       with->stream, *with->coo, with->job);
 }
 
-/* Launches the kernel with the sizes of one of the columns of GenTen's table 4. */
+/* Launches the kernel with the sizes in one column of GenTen's table 4. */
 template <typename Method>
 static cudaError_t slc_genten_dispatch(const struct slc_genten_launch *with)
 {
@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(SLC_GENTEN_TEAM)
 {
     SLC_DYNAMIC_SHARED(double, shared);
     const struct slc_genten_range range = slc_genten_range_of(coo.nnz);
-    /* A thread reads and writes only its own columns: no thread waits for another. */
+    /* A thread reads and writes only its own columns, so no thread waits for another. */
     double *product = shared + threadIdx.y * block;
 
     for (uint32_t first = 0; first < job.rank; first += block) {
@@ -276,8 +276,8 @@ cudaError_t slc_baseline_genten_tiles(const struct slc_gpu_coo *coo,
 /* ---- genten-c, permuted traversal: MTTKRP-C of its figure 4 */
 
 /*
- * A team member's nonzeros, in the order of their rows. Other members share at most the first and
- * the last of these rows; the rows in between are updated without atomics.
+ * The nonzeros of a team member, in the order of their rows. Other members can share only the first
+ * and the last of these rows; the rows in between are updated without atomics.
  */
 template <typename Element> struct slc_genten_permuted {
     template <int vector, int panel, bool whole>

@@ -7,7 +7,7 @@ extern "C" {
 #include "base/error/clock.h"
 }
 
-/* Shared memory of a block without cudaFuncSetAttribute. */
+/* Shared memory that a block may use without cudaFuncSetAttribute. */
 static const uint32_t shared_bytes_usual = 48 << 10;
 
 static const char *const names[] = {
@@ -57,7 +57,7 @@ struct slc_gpu_genten_blocking slc_gpu_genten_blocking(enum slc_gpu_kernel kerne
 
 uint32_t slc_gpu_clusters(const struct slc_gpu_machine *machine)
 {
-    /* Multiprocessors of a complete cluster, by first architecture: GA100, GA102, AD102, GH100,
+    /* Multiprocessors per complete cluster, from each architecture on: GA100, GA102, AD102, GH100,
      * GB100, GB202. */
     static const struct {
         unsigned architecture, multiprocessors;
@@ -95,7 +95,7 @@ static bool is_code(enum slc_gpu_kernel chosen)
     return chosen == SLC_GPU_BLCO_CODE_REGISTERS || chosen == SLC_GPU_BLCO_CODE_STASH;
 }
 
-/* Whether a kernel adds to copies of the output. */
+/* True if a kernel adds to copies of the output. */
 static bool has_stash(enum slc_gpu_kernel chosen)
 {
     return chosen == SLC_GPU_BLCO_STASH || chosen == SLC_GPU_BLCO_CODE_STASH;
@@ -113,13 +113,14 @@ static uint32_t work_group_of(const struct slc_gpu_lists_options *options,
     return is_code(chosen) ? +SLC_WARP : options->work_group > 0 ? options->work_group : 256;
 }
 
-/* Nonzeros of a work-group of one of BLCO's kernels. */
+/* Returns the nonzeros per work-group of one of BLCO's kernels. */
 static uint32_t group_nnz(const struct slc_gpu_lists_options *options, enum slc_gpu_kernel chosen)
 {
     return work_group_of(options, chosen) * coarsening_of(options, chosen);
 }
 
-/* Rows of a stash: as requested, but at most those that fit its shared memory. */
+/* Returns the rows of a stash: the requested number, but at most the number that fits in its shared
+ * memory. */
 static uint32_t stash_rows_of(const struct slc_gpu_lists_options *all,
                               bool code,
                               const struct slc_gpu_mttkrp *job,
@@ -137,7 +138,7 @@ static uint32_t stash_rows_of(const struct slc_gpu_lists_options *all,
     return rows > 0 ? static_cast<uint32_t>(rows) : 1;
 }
 
-/* The options with the defaults of the chosen kernel for 0. */
+/* Returns the options, with the defaults of the chosen kernel for members that are 0. */
 static struct slc_gpu_lists_options options_of(const struct slc_gpu_forms *forms,
                                                enum slc_gpu_kernel chosen,
                                                const struct slc_gpu_mttkrp *job)
@@ -173,7 +174,8 @@ static uint64_t copies_bytes_of(const struct slc_baseline_copies *copies)
 
 /* ---- building forms */
 
-/* Builds a form unless it exists, and times it; `drop` releases the remains of a failure. */
+/* Builds a form unless it exists, and measures the time. After a failure, `drop` releases what has
+ * been built. */
 template <typename Make, typename Drop>
 static cudaError_t make_form(bool there, double *seconds, Make make, Drop drop)
 {
@@ -214,7 +216,8 @@ static cudaError_t make_permutation(struct slc_gpu_forms *forms, unsigned mode)
                      make, [] {});
 }
 
-/* Keeps the copy for one mode only: AMPED has those of all modes in the host's memory. */
+/* Builds AMPED's copy for one mode, and keeps only that copy; AMPED itself keeps the copies of all
+ * modes in host memory. */
 static cudaError_t
 make_partitions(struct slc_gpu_forms *forms, unsigned mode, const struct slc_gpu_lists_options *all)
 {
@@ -268,7 +271,7 @@ static cudaError_t make_fibers(struct slc_gpu_forms *forms, unsigned mode)
                      [&] { slc_gpu_fibers_destroy(&forms->fibers); });
 }
 
-/* Memory for the copies of this job's output. */
+/* Reserves memory for the copies of this job's output. */
 static cudaError_t reserve_copies(struct slc_gpu_forms *forms, uint64_t bytes)
 {
     cudaError_t error;
@@ -296,7 +299,7 @@ static bool has_fibers(enum slc_gpu_kernel kernel)
     return kernel == SLC_GPU_ATOMIC_FIBER || kernel == SLC_GPU_ATOMIC_NONZERO;
 }
 
-/* The kernels that `kernel` chooses from; itself twice if there is no choice. */
+/* The kernels from which `kernel` chooses; if there is no choice, both are `kernel` itself. */
 struct choices {
     enum slc_gpu_kernel kernel[2];
 };
@@ -314,8 +317,8 @@ static struct choices choices_of(enum slc_gpu_kernel kernel)
     }
 }
 
-/* Builds the form with the maps for both choices: maps are built with the form, not with the first
- * mode that needs one. */
+/* Builds the form together with the maps for both choices, so that no map has to be built later,
+ * for the first mode that needs it. */
 static cudaError_t prepare_blco(struct slc_gpu_forms *forms,
                                 enum slc_gpu_kernel kernel,
                                 const struct slc_gpu_lists_options *all)
@@ -357,7 +360,7 @@ cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
     return has_fibers(kernel) ? make_fibers(forms, all.fiber_mode) : cudaSuccess;
 }
 
-/* Whether the list, permutation, partitions or fibers that a kernel needs exist. */
+/* True if the list, permutation, partitions or fibers that a kernel needs exist. */
 static bool
 is_prepared(const struct slc_gpu_forms *forms, enum slc_gpu_kernel kernel, unsigned mode)
 {
@@ -395,7 +398,7 @@ static struct slc_gpu_form_cost blco_cost(const struct slc_gpu_blco *blco,
 
 static double fibers_bytes(const struct slc_gpu_fibers *fibers)
 {
-    /* begin and coords per fiber; index, fiber_of and the value per nonzero. */
+    /* Per fiber: begin and coords. Per nonzero: index, fiber_of and the value. */
     const double per_fiber = (1 + fibers->order) * sizeof(uint32_t);
     const double per_nonzero =
         static_cast<double>(2 * sizeof(uint32_t) + slc_value_bytes(fibers->type));

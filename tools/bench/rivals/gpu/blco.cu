@@ -12,8 +12,8 @@ extern "C" {
 }
 
 /*
- * Selects the bits of each mode in an index: the lowest `index_bits` of keys in ALTO order, level
- * by level, the last mode lowest.
+ * Chooses the bits of each mode in an index: the lowest `index_bits` bits of keys in ALTO order,
+ * which has the bits level by level, with the last mode lowest.
  */
 static void divide_bits(struct slc_gpu_blco *blco, const uint64_t *dims, unsigned index_bits)
 {
@@ -38,7 +38,7 @@ static uint32_t lower_mask(const struct slc_gpu_blco *blco, unsigned mode)
     return blco->bits[mode] == 32 ? ~0U : (1U << blco->bits[mode]) - 1U;
 }
 
-/* Whether nonzero i differs from its predecessor in bits that the index lacks. */
+/* True if nonzero i differs from its predecessor in bits that are not in the index. */
 static bool leaves_block(const struct slc_gpu_blco *blco, const uint32_t *coords, uint64_t i)
 {
     for (unsigned m = 0; m < blco->order; m++) {
@@ -259,7 +259,7 @@ void slc_gpu_blco_destroy(struct slc_gpu_blco *blco)
 
 /* ---- queues */
 
-/* Tenths of the free memory for queues: the rest is for the runtime. */
+/* Tenths of the free memory that queues may use; the rest is for the runtime. */
 static const uint64_t free_tenths = 9;
 /* A queue has memory for at least this number of nonzeros. */
 static const uint64_t nnz_least = 1024;
@@ -324,7 +324,7 @@ static cudaError_t create_batches(struct slc_gpu_blco_queues *queues)
         queues->batch_count = 0;
         return cudaErrorMemoryAllocation;
     }
-    /* The buffer is zero, like events that were not created. */
+    /* The buffer is all-zero, as are events that were not created. */
     (void)find_batches(queues, batch_of(queues, 0));
     for (uint64_t b = 0; b < queues->batch_count; b++) {
         for (cudaEvent_t &event : batch_of(queues, b)->events) {
@@ -445,7 +445,8 @@ static cudaError_t run_batch(const struct slc_gpu_blco_queues *queues,
     return cudaEventRecord(batch->events[SLC_BLCO_COMPUTED], queue->stream);
 }
 
-/* Makes all queues wait for `stream` (`begin`), or `stream` for all queues. */
+/* With `begin`, makes all queues wait for `stream`; otherwise makes `stream` wait for all
+ * queues. */
 static cudaError_t meet(const struct slc_gpu_blco_queues *queues, bool begin, cudaStream_t stream)
 {
     if (begin) {

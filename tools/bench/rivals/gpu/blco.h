@@ -1,14 +1,14 @@
 /*
  * A tensor in BLCO's form. Private to gpu/.
  *
- * BLCO is [Nguyen2022] section 4: the coordinates of a nonzero as
- * one index of at most 64 bits, re-encoded from ALTO order so that each mode has one field, found
- * by a shift and a mask. Bits beyond 64 are shared by a block of consecutive nonzeros that agree in
- * them, and stored once per block. 16 bytes per nonzero with f64 values.
+ * BLCO is [Nguyen2022] section 4: the coordinates of a nonzero are one index of at most 64 bits,
+ * re-encoded from ALTO order so that each mode has one field, which a shift and a mask extract.
+ * Consecutive nonzeros that agree in all bits beyond 64 form a block, which stores these bits once.
+ * With f64 values the form needs 16 bytes per nonzero.
  *
  * A block has at most 2^27 nonzeros; streamed blocks have fewer if a queue's memory is smaller
- * (section 4.2). One launch computes many small blocks: for each work-group (thread block) a map
- * has the block of its nonzeros and the first of them. Maps are built with the form, one for each
+ * (section 4.2). One launch computes many small blocks: a map has, for each work-group (thread
+ * block), the block and the first of its nonzeros. Maps are built with the form, one map for each
  * number of nonzeros per work-group.
  *
  *     encode -> upload, or upload_blocks if nonzeros are streamed -> map .. -> destroy
@@ -19,16 +19,16 @@
 #include "tools/bench/rivals/gpu/coo.h"
 
 enum {
-    SLC_BLCO_BLOCK_NNZ = 1 << 27, /* nonzeros of a block at most */
-    SLC_BLCO_GROUP_MAX = 512,     /* threads of a work-group at most */
-    SLC_BLCO_MAPS = 8             /* different sizes of work-groups */
+    SLC_BLCO_BLOCK_NNZ = 1 << 27, /* largest number of nonzeros per block */
+    SLC_BLCO_GROUP_MAX = 512,     /* largest number of threads per work-group */
+    SLC_BLCO_MAPS = 8             /* largest number of maps of a form */
 };
 
-/* A block: nonzeros from `first` up to the next block's first. */
+/* A block: the nonzeros from `first` up to `first` of the next block. */
 struct slc_gpu_blco_block {
     uint64_t first;
-    uint32_t
-        upper[SLC_MAX_ORDER]; /* bits of a coordinate that the index lacks, at their position */
+    /* bits of each coordinate that are not in the index, at their positions */
+    uint32_t upper[SLC_MAX_ORDER];
 };
 
 /* The nonzeros of a work-group: `count` nonzeros of block `block` from `first`. */
@@ -38,50 +38,52 @@ struct slc_gpu_blco_group {
 };
 
 struct slc_gpu_blco_map {
-    uint32_t elements; /* nonzeros of a work-group at most; 0: no map */
+    uint32_t elements; /* largest number of nonzeros per work-group; 0: no map */
     uint64_t count;
-    double seconds;                    /* to build the map */
-    struct slc_buffer host;            /* the groups in the host's memory */
-    struct slc_gpu_blco_group *groups; /* and in the device's memory */
+    double seconds;                    /* seconds to build the map */
+    struct slc_buffer host;            /* the groups in host memory */
+    struct slc_gpu_blco_group *groups; /* the groups in device memory */
 };
 
 struct slc_gpu_blco {
     unsigned order;
     enum slc_value_type type;
     uint64_t nnz, block_count;
-    uint8_t shift[SLC_MAX_ORDER]; /* of a mode's field */
-    uint8_t bits[SLC_MAX_ORDER];  /* of the field: up to 32 */
+    uint8_t shift[SLC_MAX_ORDER]; /* position of each mode's field */
+    uint8_t bits[SLC_MAX_ORDER];  /* bits of each mode's field: up to 32 */
 
     struct slc_buffer host_indices; /* empty after slc_gpu_blco_upload */
     struct slc_buffer host_blocks;
-    const void *host_values; /* the list's */
+    const void *host_values; /* values of the list */
 
-    /* In the device's memory; NULL: not uploaded. */
+    /* In device memory; NULL: not uploaded. */
     uint64_t *indices;
     void *values;
     struct slc_gpu_blco_block *blocks;
     struct slc_gpu_blco_map maps[SLC_BLCO_MAPS];
 };
 
-/* The input of one launch: some work-groups, and their nonzeros in the device's memory. */
+/* The input of one launch: a range of work-groups, and their nonzeros in device memory. */
 struct slc_gpu_blco_part {
     unsigned order;
     enum slc_value_type type;
     uint8_t shift[SLC_MAX_ORDER], bits[SLC_MAX_ORDER];
     const uint64_t *indices;
     const void *values;
-    uint64_t base; /* the nonzero of indices[0] and values[0] */
+    uint64_t base; /* ordinal of the nonzero at indices[0] and values[0] */
     const struct slc_gpu_blco_block *blocks;
-    const struct slc_gpu_blco_group *groups; /* of the first work-group */
+    /* groups, starting at the first work-group of the launch */
+    const struct slc_gpu_blco_group *groups;
     uint32_t group_count;
 };
 
 /*
- * Encodes a list on the host. `dims` are the mode sizes, `index_bits` the bits of an index, 1 to
- * 64, `block_nnz` the nonzeros of a block, at least 1. A list in ALTO order (base/key.h) has the
- * fewest blocks; any order is correct. The list's values stay borrowed. Needs: *blco all-zero.
- * Owns: slc_gpu_blco_destroy, also after an error. Errors: cudaErrorInvalidValue for sizes of 2^32
- * or more and 2^32 blocks or more; cudaErrorMemoryAllocation for the host's memory.
+ * Encodes a list on the host. `dims`: mode sizes; `index_bits`: bits of an index, 1 to 64;
+ * `block_nnz`: largest number of nonzeros per block, at least 1. Any order of the list is correct;
+ * ALTO order (base/key.h) yields the fewest blocks. The values of the list stay borrowed. Needs:
+ * *blco is all-zero. Owns: release with slc_gpu_blco_destroy, also after an error. Errors:
+ * cudaErrorInvalidValue for mode sizes of 2^32 or more, and for 2^32 blocks or more;
+ * cudaErrorMemoryAllocation if host memory is short.
  */
 cudaError_t slc_gpu_blco_encode(struct slc_gpu_blco *blco,
                                 const struct slc_gpu_host_list *list,
@@ -95,19 +97,19 @@ cudaError_t slc_gpu_blco_upload(struct slc_gpu_blco *blco, cudaStream_t stream);
 cudaError_t slc_gpu_blco_upload_blocks(struct slc_gpu_blco *blco, cudaStream_t stream);
 
 /*
- * The map for work-groups of `elements` nonzeros, built by the first call. Waits for the stream.
- * *map belongs to the form. Errors: cudaErrorInvalidValue for more than SLC_BLCO_MAPS maps and 2^31
- * work-groups or more; cudaErrorMemoryAllocation.
+ * Sets *map to the map for work-groups of `elements` nonzeros, which the first call builds. Waits
+ * for the stream. *map belongs to the form. Errors: cudaErrorInvalidValue for more than
+ * SLC_BLCO_MAPS maps, and for 2^31 work-groups or more; cudaErrorMemoryAllocation.
  */
 cudaError_t slc_gpu_blco_map(struct slc_gpu_blco *blco,
                              uint32_t elements,
                              cudaStream_t stream,
                              const struct slc_gpu_blco_map **map);
-/* The map if it was built, otherwise NULL. */
+/* Returns the map if it was built, otherwise NULL. */
 const struct slc_gpu_blco_map *slc_gpu_blco_find_map(const struct slc_gpu_blco *blco,
                                                      uint32_t elements);
 
-/* All work-groups of a map, for an uploaded form. */
+/* Returns all work-groups of a map. Needs: the form has been uploaded. */
 struct slc_gpu_blco_part slc_gpu_blco_whole(const struct slc_gpu_blco *blco,
                                             const struct slc_gpu_blco_map *map);
 
@@ -115,13 +117,13 @@ struct slc_gpu_blco_part slc_gpu_blco_whole(const struct slc_gpu_blco *blco,
 void slc_gpu_blco_destroy(struct slc_gpu_blco *blco);
 
 /*
- * BLCO out of memory: its form stays in registered memory of the host and is streamed to the device
- * over several queues (section 4.2 of the paper).
+ * BLCO for tensors that exceed device memory: the form stays in registered host memory and is
+ * streamed to the device over several queues (section 4.2 of the paper).
  *
- * A queue is a stream and device memory for one block of the largest size, which its batches use in
- * turn. A batch is one block, or several consecutive ones that fit together. Batches are
- * distributed to the queues in turn; each is copied, then computed by one launch. Copies of one
- * queue overlap the kernels of others.
+ * A queue is a stream, and device memory for one block of the largest size, which the batches of
+ * the queue use in turn. A batch is one block, or several consecutive blocks that fit together.
+ * Batches are distributed to the queues in turn. Each batch is copied, and then computed by one
+ * launch. Copies of one queue overlap with the kernels of other queues.
  *
  *     create -> { run -> times } .. -> destroy
  */
@@ -131,7 +133,7 @@ struct slc_gpu_blco_queue {
     cudaStream_t stream;
     uint64_t *indices;
     void *values;
-    cudaEvent_t ended; /* after all work enqueued by a run */
+    cudaEvent_t ended; /* recorded after all work that a run has enqueued */
 };
 
 /* Events recorded for a batch, in this order. */
@@ -145,22 +147,23 @@ struct slc_gpu_blco_batch {
 struct slc_gpu_blco_queues {
     struct slc_gpu_blco blco; /* indices and values are not uploaded */
     unsigned count;
-    uint64_t nnz_each; /* nonzeros that fit a queue's memory */
+    uint64_t nnz_each; /* nonzeros that fit in the memory of a queue */
     struct slc_gpu_blco_queue queue[SLC_BLCO_QUEUES_MAX];
     cudaEvent_t begun;
     struct slc_buffer batches; /* struct slc_gpu_blco_batch, batch_count of them */
     uint64_t batch_count;
-    void *registered[2]; /* indices and values; NULL: not registered here */
+    void *registered[2]; /* indices and values; NULL: not registered by these queues */
 };
 
-/* Times of a run by the device's clock during which at least one copy or kernel ran. */
+/* Times of a run, by the device's clock, in which at least one copy, or at least one kernel,
+ * ran. */
 struct slc_gpu_blco_times {
     double copy_seconds, kernel_seconds;
 };
 
 /*
- * Nonzeros of a queue's memory: `block_nnz`, or fewer if the device's free memory is too small for
- * all queues, but at least 1024 and at most those of the list.
+ * Sets the number of nonzeros for which a queue has memory: `block_nnz`, or fewer if free device
+ * memory is too small for all queues, but at least 1024 and at most the number in the list.
  */
 cudaError_t slc_gpu_blco_queue_nnz(const struct slc_gpu_host_list *list,
                                    unsigned queues,
@@ -168,10 +171,10 @@ cudaError_t slc_gpu_blco_queue_nnz(const struct slc_gpu_host_list *list,
                                    uint64_t *nnz);
 
 /*
- * Forms batches, allocates the memory of `count` queues (of one per batch if there are fewer
- * batches), and registers the host's memory. Needs: a count from SLC_BLCO_QUEUES_MIN to
- * SLC_BLCO_QUEUES_MAX; queues->blco encoded, in blocks of at most nnz_each nonzeros; the other
- * fields zero. Owns: slc_gpu_blco_queues_destroy, also after an error. Errors:
+ * Forms batches, allocates the memory of `count` queues (at most one queue per batch), and
+ * registers host memory. Needs: `count` is from SLC_BLCO_QUEUES_MIN to SLC_BLCO_QUEUES_MAX;
+ * queues->blco is encoded, in blocks of at most nnz_each nonzeros; all other members are zero.
+ * Owns: release with slc_gpu_blco_queues_destroy, also after an error. Errors:
  * cudaErrorMemoryAllocation.
  */
 cudaError_t
@@ -182,8 +185,8 @@ typedef cudaError_t
 slc_gpu_blco_launch(const void *context, const struct slc_gpu_blco_part *part, cudaStream_t stream);
 
 /*
- * Copies and computes all batches after the work already on `stream`, which then waits for them.
- * After an error the queues are idle.
+ * Copies and computes all batches, after the work that is already on `stream`; `stream` then waits
+ * for all batches. After an error the queues are idle.
  */
 cudaError_t slc_gpu_blco_queues_run(const struct slc_gpu_blco_queues *queues,
                                     const struct slc_gpu_blco_map *map,

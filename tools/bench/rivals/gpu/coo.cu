@@ -1,4 +1,4 @@
-/* Lists of coordinates: allocated, filled and sorted from the host. */
+/* Lists of coordinates: the host allocates, fills and sorts them. */
 #include "tools/bench/rivals/gpu/coo.h"
 
 #include "gpu/cuda/staged_copy.h"
@@ -10,7 +10,7 @@ static uint64_t list_bytes(const struct slc_gpu_coo *coo)
     return coo->nnz * coo->order * sizeof(uint32_t);
 }
 
-/* cudaMalloc of at least one byte: arrays of an empty list are not NULL. */
+/* Allocates at least one byte, so that arrays of an empty list are not NULL. */
 template <typename T> static cudaError_t allocate(T **memory, uint64_t bytes)
 {
     void *raw = nullptr;
@@ -65,18 +65,17 @@ cudaError_t slc_gpu_coo_read_coords(const struct slc_gpu_coo *coo,
 /* ---- sorting by a mode */
 
 /*
- * A counting sort: the list, and the positions of its nonzeros in the order of row / each. There
- * are `runs` runs of `each` rows.
+ * A counting sort of a list by row / each. There are `runs` runs of `each` rows.
  */
 struct sorting {
     unsigned order, mode;
     uint64_t nnz, length, each, runs;
     const uint32_t *coords;
     struct slc_buffer begin;  /* u32 per run */
-    struct slc_buffer sorted; /* u32 per position: the nonzero at it */
+    struct slc_buffer sorted; /* u32 per position: ordinal of the nonzero at that position */
 };
 
-/* Finds the first position of each run; false for a row beyond the mode size. */
+/* Finds the first position of each run. Returns false if a row is not below the mode size. */
 static bool count_runs(const struct sorting *sorting)
 {
     uint32_t *begin = static_cast<uint32_t *>(sorting->begin.data);
@@ -105,7 +104,8 @@ static void sorting_destroy(struct sorting *sorting)
     slc_buffer_destroy(&sorting->sorted);
 }
 
-/* Fills sorting->sorted from the other fields. Owns: sorting_destroy, also after an error. */
+/* Fills sorting->sorted from the other members. Owns: release with sorting_destroy, also after an
+ * error. */
 static cudaError_t sort_rows(struct sorting *sorting)
 {
     uint32_t *begin, *sorted;

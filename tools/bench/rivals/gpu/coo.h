@@ -1,10 +1,10 @@
 /*
- * A tensor as a list of coordinates in the device's memory: the input of other programs' kernels
+ * A tensor as a list of coordinates in device memory: the input of the kernels of other programs
  * (baselines.h). Private to gpu/.
  *
- * As in tools/bench/rivals/cpu/coo.h the coordinates of a nonzero are adjacent, so a visit through
- * a permutation costs one sector of memory for them and one for the value, and neighbouring threads
- * that visit nonzeros in the list's order still read whole lines.
+ * As in tools/bench/rivals/cpu/coo.h, the coordinates of a nonzero are adjacent. So visiting a
+ * nonzero through a permutation costs one memory sector for its coordinates and one for its value,
+ * and neighbouring threads that visit nonzeros in the order of the list still read whole lines.
  *
  *     create -> (slc_gpu_coo_write, or a kernel that decodes into it) -> permute .. -> destroy
  */
@@ -38,36 +38,37 @@ static inline void slc_stream_destroy(cudaStream_t stream)
     }
 }
 
-/* A list in the host's memory. Borrowed. */
+/* A list in host memory. Borrowed. */
 struct slc_gpu_host_list {
     unsigned order;
     enum slc_value_type type;
     uint64_t nnz;
-    const uint32_t *coords; /* of nonzero i in mode m at i * order + m */
-    const void *values;     /* of `type` */
+    const uint32_t *coords; /* nonzero i, mode m: at i * order + m */
+    const void *values;     /* values, of type `type` */
 };
 
 struct slc_gpu_coo {
     unsigned order;
     enum slc_value_type type;
     uint64_t nnz;
-    uint32_t *coords; /* absolute, of nonzero i in mode m at i * order + m: mode sizes below 2^32 */
-    void *values;     /* of `type` */
-    /* Nonzeros sorted by their coordinate in the mode, stable; NULL: not built. */
+    /* coordinate of nonzero i in mode m, at i * order + m; mode sizes are below 2^32 */
+    uint32_t *coords;
+    void *values; /* values, of type `type` */
+    /* Ordinals of the nonzeros, stably sorted by their coordinate in the mode; NULL: not built. */
     uint32_t *permutation[SLC_MAX_ORDER];
 };
 
 /*
- * Allocates a list of `nnz` nonzeros with undefined contents. Needs: all-zero. Owns:
- * slc_gpu_coo_destroy, also after an error. Errors: cudaErrorInvalidValue for an order of 0 or
- * above SLC_MAX_ORDER, cudaErrorMemoryAllocation.
+ * Allocates a list of `nnz` nonzeros with undefined contents. Needs: *coo is all-zero. Owns:
+ * release with slc_gpu_coo_destroy, also after an error. Errors: cudaErrorInvalidValue for an order
+ * of 0 or above SLC_MAX_ORDER; cudaErrorMemoryAllocation.
  */
 cudaError_t
 slc_gpu_coo_create(struct slc_gpu_coo *coo, unsigned order, uint64_t nnz, enum slc_value_type type);
 
 /*
- * Fills a list from the host's memory, registered or not: adjacent coordinates, values of the
- * list's type. Waits for the stream.
+ * Fills a list from host memory, registered or not. The coordinates of a nonzero are adjacent, and
+ * values have the type of the list. Waits for the stream.
  */
 cudaError_t slc_gpu_coo_write(const struct slc_gpu_coo *coo,
                               const uint32_t *coords,
@@ -75,17 +76,18 @@ cudaError_t slc_gpu_coo_write(const struct slc_gpu_coo *coo,
                               cudaStream_t stream);
 
 /*
- * Reads the coordinates into a new host buffer, which the caller owns. Waits for the stream.
- * Errors: cudaErrorMemoryAllocation, with the buffer empty.
+ * Copies the coordinates to a new host buffer, which the caller owns. Waits for the stream. Errors:
+ * cudaErrorMemoryAllocation; the buffer is then empty.
  */
 cudaError_t slc_gpu_coo_read_coords(const struct slc_gpu_coo *coo,
                                     struct slc_buffer *coords,
                                     cudaStream_t stream);
 
 /*
- * Builds the permutation of a mode of `length` rows on the host, from the list's coordinates there.
- * Waits for the stream. Errors: cudaErrorInvalidValue for a missing mode, a coordinate of `length`
- * or more, and 2^32 nonzeros or more; cudaErrorMemoryAllocation, also for the host's memory.
+ * Builds the permutation of a mode of `length` rows on the host, from the coordinates of the list
+ * in host memory. Waits for the stream. Errors: cudaErrorInvalidValue for a missing mode, for a
+ * coordinate of `length` or more, and for 2^32 nonzeros or more; cudaErrorMemoryAllocation, also if
+ * host memory is short.
  */
 cudaError_t slc_gpu_coo_permute(struct slc_gpu_coo *coo,
                                 const uint32_t *coords,
@@ -94,9 +96,9 @@ cudaError_t slc_gpu_coo_permute(struct slc_gpu_coo *coo,
                                 cudaStream_t stream);
 
 /*
- * A copy of a list in the order of row / rows_each of a mode of `length` rows: the nonzeros of each
- * run of `rows_each` rows are consecutive, in the list's order. Sorted on the host. Needs, Owns: as
- * slc_gpu_coo_create. Errors: as slc_gpu_coo_permute.
+ * Creates a copy of a list, sorted by row / rows_each in a mode of `length` rows: the nonzeros of
+ * each run of `rows_each` rows are consecutive, in the order of the list. The host sorts. Needs,
+ * Owns: as for slc_gpu_coo_create. Errors: as for slc_gpu_coo_permute.
  */
 cudaError_t slc_gpu_coo_create_sorted(struct slc_gpu_coo *coo,
                                       const struct slc_gpu_host_list *list,

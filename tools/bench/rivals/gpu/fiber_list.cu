@@ -8,8 +8,8 @@
 #include <cstring>
 #include <dlfcn.h>
 
-/* ---- cuSPARSE's product of a CSR matrix with a vector, f64. The library is opened on demand. The
- * declarations used here follow its manual, because its header may be missing. */
+/* ---- cuSPARSE's product of a CSR matrix and a vector, in f64. The library is opened on demand.
+ * The declarations follow the library's manual, because its header may be missing. */
 
 /* From cusparse.h and library_types.h. */
 enum {
@@ -60,7 +60,8 @@ struct cusparse_functions {
     int (*destroy_matrix)(void *matrix);
     int (*destroy_vector)(void *vector);
     spmv_buffer_size *buffer_size;
-    spmv *preprocess; /* NULL: a library before 12.4, whose products need none */
+    /* NULL: the library is older than 12.4 and its products need no preprocessing */
+    spmv *preprocess;
     spmv *multiply;
 };
 
@@ -74,7 +75,7 @@ struct slc_cusparse {
 static void *open_library(void)
 {
 #ifdef SLC_EMULATED
-    /* The real library does not know emulated memory. */
+    /* The real library cannot access emulated memory. */
     static const char *const names[] = {"libslc_cusparse_stand_in.so"};
 #else
     static const char *const names[] = {"libcusparse.so.13", "libcusparse.so.12",
@@ -94,7 +95,7 @@ static enum slc_status open_functions(struct slc_cusparse *cusparse, struct slc_
     struct cusparse_functions *of = &cusparse->of;
     const struct {
         const char *name;
-        void *function; /* receives its address */
+        void *function; /* receives the address of the function */
     } wanted[] = {{"cusparseCreate", &of->create},
                   {"cusparseDestroy", &of->destroy},
                   {"cusparseSetStream", &of->set_stream},
@@ -151,7 +152,7 @@ static enum slc_status make_operands(struct slc_cusparse *cusparse,
         "cusparseCreateDnVec", err);
 }
 
-/* Allocates the library's scratch, and lets it analyse a matrix in advance. */
+/* Allocates the scratch of the library, and lets the library analyse the matrix in advance. */
 static enum slc_status prepare_spmv(struct slc_cusparse *cusparse, struct slc_error *err)
 {
     const struct cusparse_functions *of = &cusparse->of;
@@ -197,10 +198,11 @@ static void cusparse_destroy(struct slc_cusparse *cusparse)
 }
 
 /*
- * Prepares products of the fibers, rows of a matrix with `length` columns, with `vector` into
- * `sums`, with algorithm 1 or 2 of the library for CSR. Borrows all of them. Owns:
- * slc_cusparse_destroy, which accepts NULL. Errors: SLC_ERR_UNSUPPORTED without the library or for
- * f32 values; SLC_ERR_MEMORY; SLC_ERR_SYSTEM if the library fails.
+ * Prepares products of a CSR matrix and `vector`, stored in `sums`, by algorithm 1 or 2 of the
+ * library. The fibers are the rows of the matrix, which has `length` columns. Borrows fibers,
+ * vector and sums. Owns: release with slc_cusparse_destroy, which accepts NULL. Errors:
+ * SLC_ERR_UNSUPPORTED without the library or for f32 values; SLC_ERR_MEMORY; SLC_ERR_SYSTEM if the
+ * library fails.
  */
 static enum slc_status cusparse_create(const struct slc_gpu_fibers *fibers,
                                        uint64_t length,
@@ -262,7 +264,7 @@ struct slc_gpu_fiber_list {
     struct slc_gpu_machine machine;
     struct slc_gpu_coo coo;
     struct slc_gpu_fibers fibers;
-    uint64_t length; /* of the fibers' mode */
+    uint64_t length; /* size of the fibers' mode */
     cudaStream_t stream;
     cudaEvent_t begin, end;
 };
@@ -270,7 +272,7 @@ struct slc_gpu_fiber_list {
 /* Memory of one product in addition to the fibers. */
 struct product {
     enum slc_gpu_fiber_product kind;
-    struct slc_gpu_matrix matrix, rows; /* of the device */
+    struct slc_gpu_matrix matrix, rows; /* in device memory */
     struct slc_gpu_sptv sptv;
     struct slc_gpu_ttm ttm;
     struct slc_cusparse *cusparse;
@@ -379,7 +381,7 @@ extern "C" uint64_t slc_gpu_fiber_list_count(const struct slc_gpu_fiber_list *li
 
 /* ---- a product */
 
-/* Allocates a matrix whose rows start at multiples of 16 bytes, unless it is a vector. */
+/* Allocates a matrix. Its rows start at multiples of 16 bytes unless it is a vector. */
 static cudaError_t reserve(struct slc_gpu_matrix *matrix, const struct slc_matrix *of, bool vector)
 {
     const uint32_t element = slc_value_bytes(of->type), each = 16 / element;
@@ -390,7 +392,7 @@ static cudaError_t reserve(struct slc_gpu_matrix *matrix, const struct slc_matri
     return cudaMalloc(&matrix->data, (of->rows * matrix->pitch + 1) * element);
 }
 
-/* Copies between rows of different pitches; copies only the columns or the whole pitch. */
+/* Copies between rows of different pitches. */
 static void repack(void *to,
                    uint32_t to_pitch,
                    const void *from,
@@ -587,7 +589,7 @@ extern "C" enum slc_status slc_gpu_fiber_list_multiply(struct slc_gpu_fiber_list
     if (status == SLC_OK) {
         *bytes = bytes_of(list, &product);
     } else {
-        /* Work in progress may still use the memory that is released. */
+        /* Work in progress may still use the memory that is released next. */
         (void)cudaStreamSynchronize(list->stream);
     }
     release(&product);

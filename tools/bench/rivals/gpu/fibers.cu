@@ -1,9 +1,9 @@
 /*
  * Finds the fibers of a list (fibers.h).
  *
- * A warp processes 256 neighbours. First every warp counts the fibers that begin among its own,
- * then one block computes prefix sums of these counts, then every warp knows the number of its
- * first fiber and writes.
+ * A warp processes 256 neighbouring nonzeros. First, every warp counts the fibers that begin among
+ * its nonzeros. Then one block computes prefix sums of these counts. Then every warp knows the
+ * number of its first fiber, and writes its fibers.
  */
 #include "tools/bench/rivals/gpu/fibers.h"
 
@@ -13,8 +13,8 @@
 
 enum {
     THREADS = 256,
-    WARP_NNZ = 256,    /* neighbours processed by a warp */
-    SCAN_THREADS = 256 /* of the block that computes prefix sums */
+    WARP_NNZ = 256,    /* neighbouring nonzeros that a warp processes */
+    SCAN_THREADS = 256 /* threads of the block that computes prefix sums */
 };
 
 /* A list in the form of kernels. */
@@ -23,7 +23,7 @@ struct list_view {
     uint32_t nnz, order, mode;
 };
 
-/* Whether nonzero i is the first of a fiber; false beyond the list. */
+/* True if nonzero i is the first of a fiber; false after the end of the list. */
 __device__ static inline bool begins_fiber(const struct list_view *list, uint64_t i)
 {
     const uint32_t *here = list->coords + i * list->order;
@@ -55,11 +55,12 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* counts[i] becomes the sum of its predecessors, and counts[count] of all. By one block. */
+/* Sets counts[i] to the sum of the counts before it, and counts[count] to the sum of all counts.
+ * Runs as one block. */
 __global__ static void __launch_bounds__(SCAN_THREADS)
     slc_fibers_add_up(uint32_t *counts, uint32_t count)
 {
-    SLC_DYNAMIC_SHARED(uint32_t, sums); /* of each warp, then of its predecessors */
+    SLC_DYNAMIC_SHARED(uint32_t, sums); /* sum of each warp, then of the warps before it */
     const uint32_t lane = threadIdx.x % SLC_WARP, warp = threadIdx.x / SLC_WARP;
     uint32_t before = 0;
 
@@ -133,7 +134,7 @@ __global__ static void __launch_bounds__(THREADS) slc_fibers_write(const struct 
     }
 }
 
-/* Memory for `count` numbers of 32 bits, at least one. */
+/* Allocates memory for `count` numbers of 32 bits, and for at least one number. */
 static cudaError_t allocate(uint32_t **memory, uint64_t count)
 {
     return cudaMalloc(reinterpret_cast<void **>(memory), (count + 1) * sizeof(uint32_t));
@@ -144,7 +145,7 @@ static uint32_t warps_of(uint64_t nnz)
     return static_cast<uint32_t>((nnz + WARP_NNZ - 1) / WARP_NNZ);
 }
 
-/* Arrays for lists of up to `nnz` nonzeros in up to `count` fibers. */
+/* Allocates the arrays for lists of up to `nnz` nonzeros in up to `count` fibers. */
 static cudaError_t
 make_room(struct slc_gpu_fibers *fibers, unsigned order, uint64_t nnz, uint64_t count)
 {
@@ -210,7 +211,7 @@ struct host_fibers {
     uint32_t *begin, *coords, *index, *fiber_of;
 };
 
-/* The number of a fiber among all possible fibers. */
+/* Returns the number of a fiber among all possible fibers. */
 static uint64_t
 number_of(const uint32_t *coords, unsigned order, unsigned mode, const uint64_t *dims)
 {
@@ -222,7 +223,7 @@ number_of(const uint32_t *coords, unsigned order, unsigned mode, const uint64_t 
     return number;
 }
 
-/* Number of possible fibers; UINT32_MAX if there are at least that many. */
+/* Returns the number of possible fibers, limited to UINT32_MAX. */
 static uint64_t count_all(unsigned order, unsigned mode, const uint64_t *dims)
 {
     uint64_t count = 1;
@@ -236,7 +237,7 @@ static uint64_t count_all(unsigned order, unsigned mode, const uint64_t *dims)
     return count;
 }
 
-/* False if fibers do not ascend, or are not possible. */
+/* Returns false if fibers do not ascend, or if a coordinate exceeds its mode size. */
 static bool find_all(const struct slc_gpu_fibers *fibers,
                      const uint32_t *coords,
                      const uint64_t *dims,
@@ -286,7 +287,7 @@ copy(const struct slc_gpu_fibers *fibers, const struct host_fibers *found, cudaS
     return cudaSuccess;
 }
 
-/* Builds all fibers from the list's coordinates on the host. */
+/* Builds all fibers, including empty ones, on the host from the coordinates of the list. */
 static cudaError_t make_all(const struct slc_gpu_fibers *fibers,
                             const uint32_t *coords,
                             const uint64_t *dims,

@@ -1,10 +1,10 @@
 /*
- * A tensor as fibers of one mode in the device's memory: the input of SpTV, TTM and the atomic
- * forms of MTTKRP. Private to gpu/.
+ * A tensor as fibers of one mode in device memory: the input of SpTV, TTM and the atomic forms of
+ * MTTKRP. Private to gpu/.
  *
  * After [SPTV]:
- * a fiber consists of the indices and values of its nonzeros, in adjacent positions, and of its
- * start (section 4).
+ * a fiber consists of the indices and values of its nonzeros, at adjacent positions, and of the
+ * start of these (section 4).
  */
 #ifndef SLC_GPU_FIBERS_H
 #define SLC_GPU_FIBERS_H
@@ -19,25 +19,25 @@ struct slc_gpu_fibers {
     uint32_t *begin; /* count + 1 elements: first nonzero of each fiber, then nnz */
     uint32_t *index; /* per nonzero: its index in `mode` */
     const void *values;
-    uint32_t *coords;   /* of fiber f in mode m at f * order + m; 0 in `mode` */
+    uint32_t *coords;   /* coordinate of fiber f in mode m, at f * order + m; 0 in `mode` */
     uint32_t *fiber_of; /* per nonzero */
-    uint64_t room;      /* capacity: nonzeros and fibers together */
+    uint64_t room;      /* capacity: largest sum of nonzeros and fibers */
     uint32_t *found;    /* scratch of slc_gpu_fibers_find */
 };
 
 /*
- * Allocates memory for the fibers of lists of `order` modes and up to `nnz` nonzeros, one list
- * after the other, none of them empty. Needs: *fibers all-zero. Owns: slc_gpu_fibers_destroy, also
- * after an error. Errors: cudaErrorInvalidValue for 2^32 - 1 nonzeros and more;
- * cudaErrorMemoryAllocation.
+ * Allocates memory for the nonempty fibers of lists of `order` modes and up to `nnz` nonzeros,
+ * which are used one after the other. Needs: *fibers is all-zero. Owns: release with
+ * slc_gpu_fibers_destroy, also after an error. Errors: cudaErrorInvalidValue for 2^32 - 1 nonzeros
+ * or more; cudaErrorMemoryAllocation.
  */
 cudaError_t slc_gpu_fibers_reserve(struct slc_gpu_fibers *fibers, unsigned order, uint64_t nnz);
 
 /*
  * Finds the fibers of a list: neighbours that agree in all modes but one form a fiber, so a list in
- * an order that keeps fibers together (layout fiber-n) has each fiber once. Waits for the stream to
- * read their number. Errors: cudaErrorInvalidValue for a missing mode, or a list that exceeds the
- * reserved memory.
+ * an order that keeps fibers together (layout fiber-n) has each fiber once. Waits for the stream,
+ * to read the number of fibers. Errors: cudaErrorInvalidValue for a missing mode, or a list that
+ * exceeds the reserved memory.
  */
 cudaError_t slc_gpu_fibers_find(struct slc_gpu_fibers *fibers,
                                 const struct slc_gpu_coo *coo,
@@ -45,11 +45,11 @@ cudaError_t slc_gpu_fibers_find(struct slc_gpu_fibers *fibers,
                                 cudaStream_t stream);
 
 /*
- * All fibers of a list, including empty ones, in the order of their coordinates, mode 0 first; the
- * list must have that order. Used to measure the gain of dropping empty fibers. Built on the host.
- * Needs, Owns: as slc_gpu_fibers_reserve. Errors: cudaErrorInvalidValue for a missing mode, 2^32 -
- * 1 nonzeros or fibers and more, and fibers that do not ascend; cudaErrorMemoryAllocation, also for
- * the host's memory.
+ * Builds all fibers of a list, including empty fibers, on the host. Used to measure the gain of
+ * dropping empty fibers. Fibers are in the order of their coordinates, mode 0 first, and the list
+ * must be in the same order. Needs, Owns: as for slc_gpu_fibers_reserve. Errors:
+ * cudaErrorInvalidValue for a missing mode, for 2^32 - 1 nonzeros or fibers or more, and for fibers
+ * that do not ascend; cudaErrorMemoryAllocation, also if host memory is short.
  */
 cudaError_t slc_gpu_fibers_create_all(struct slc_gpu_fibers *fibers,
                                       const struct slc_gpu_coo *coo,

@@ -98,7 +98,8 @@ extern "C" void slc_gpu_lists_destroy(struct slc_gpu_lists *lists)
     slc_free(lists);
 }
 
-/* Runs between mttkrp_begin and mttkrp_end, with the device idle: the job survives a failure. */
+/* Runs a kernel between mttkrp_begin and mttkrp_end, while the device is idle, so that the job
+ * survives a failure. */
 static enum slc_status
 prepare(struct slc_gpu_lists *lists, enum slc_gpu_kernel kernel, struct slc_error *err)
 {

@@ -7,7 +7,7 @@
 
 enum {
     THREADS = 256,
-    WINDOWS = 4 /* of 32 nonzeros whose loads are in flight at the same time */
+    WINDOWS = 4 /* windows of 32 nonzeros whose loads are in flight at the same time */
 };
 
 /* The input of a warp. */
@@ -17,7 +17,8 @@ struct sptv_view {
     const double *vector;
 };
 
-/* Products of the nonzeros from `at` up to `end`: lane l computes numbers l, l + 32, .. */
+/* Computes the products of the nonzeros from `at` up to `end`. Warp lane l computes products l, l +
+ * 32, .. */
 template <typename Value>
 __device__ static inline void
 load_products(const struct sptv_view *view, uint32_t at, uint32_t end, double *products)
@@ -47,21 +48,22 @@ __device__ static inline double warp_sum(double value)
     return value;
 }
 
-/* The fiber of a lane and its partial sum. */
+/* The fiber of a warp lane, and the partial sum of the fiber. */
 struct lane_fiber {
-    uint32_t begin, end; /* of its nonzeros in the group */
+    uint32_t begin, end; /* its nonzeros in the group */
     double sum;
 };
 
 /*
- * Adds a window of 32 products to their fibers, of which there are several: `heads` has a bit for
- * each position at which a fiber begins.
+ * Adds a window of 32 products to their fibers, if the window has several fibers. `heads` has a bit
+ * for each position at which a fiber begins.
  */
 __device__ static inline void
 add_window(struct lane_fiber *fiber, uint32_t at, unsigned heads, double product)
 {
     const unsigned lane = threadIdx.x % SLC_WARP;
-    /* Lanes back to the start of this lane's fiber, or to the first lane of the window. */
+    /* Number of warp lanes back to the start of this warp lane's fiber, or to the first warp lane
+     * of the window. */
     const unsigned upto = heads & (SLC_ALL_LANES >> (SLC_WARP - 1 - lane));
     const unsigned back = upto == 0 ? lane : lane - (31 - static_cast<unsigned>(__clz(upto)));
     const uint32_t begin = fiber->begin > at ? fiber->begin : at;
@@ -73,7 +75,7 @@ add_window(struct lane_fiber *fiber, uint32_t at, unsigned heads, double product
 
         product += back >= delta ? before : 0.0;
     }
-    /* The last lane of a fiber has its sum. */
+    /* The last warp lane of a fiber has the sum of the fiber. */
     const double whole =
         __shfl_sync(SLC_ALL_LANES, product, begin < end ? static_cast<int>(end - 1 - at) : 0);
 
@@ -81,15 +83,16 @@ add_window(struct lane_fiber *fiber, uint32_t at, unsigned heads, double product
 }
 
 /*
- * Adds up the nonzeros [at, end) of up to 32 fibers, one per lane. Windows within one fiber are
- * added up lane by lane, and across lanes when the fiber ends.
+ * Adds up the nonzeros [at, end) of up to 32 fibers, one fiber per warp lane. While windows belong
+ * to one fiber, each warp lane adds up its own products; when the fiber ends, the sums of the warp
+ * lanes are added.
  */
 template <typename Value>
 __device__ static inline void
 add_fibers(const struct sptv_view *view, struct lane_fiber *fiber, uint32_t at, uint32_t end)
 {
     double open = 0.0;
-    bool is_open = false; /* the same for all lanes */
+    bool is_open = false; /* the same for all warp lanes */
 
     for (uint64_t from = at; from < end; from += WINDOWS * SLC_WARP) {
         double products[WINDOWS];
@@ -108,7 +111,7 @@ add_fibers(const struct sptv_view *view, struct lane_fiber *fiber, uint32_t at, 
                 continue;
             }
             if (is_open) {
-                /* The fiber ends at the first head; the lane that has it adds the sum. */
+                /* The fiber ends at the first head. The warp lane of the fiber adds the sum. */
                 open = warp_sum(open);
                 fiber->sum += fiber->begin < here && fiber->end >= here ? open : 0.0;
                 open = 0.0;
@@ -145,7 +148,7 @@ __global__ static void __launch_bounds__(THREADS)
         const uint32_t end = view.begin[f + mine + 1];
         const uint32_t before = __shfl_up_sync(SLC_ALL_LANES, end, 1);
         const uint32_t all = __shfl_sync(SLC_ALL_LANES, end, SLC_WARP - 1);
-        /* A lane without a fiber has an empty one at the end. */
+        /* A warp lane without a fiber has an empty fiber at the end. */
         struct lane_fiber fiber = {lane == 0 ? at : before, end, 0.0};
 
         add_fibers<Value>(&view, &fiber, at, all);
@@ -199,7 +202,8 @@ cudaError_t slc_gpu_sptv_multiply(const struct slc_gpu_sptv *sptv,
     return slc_fiber_carries(fibers, &sptv->groups, sptv->carries, 1, &rows, stream);
 }
 
-/* Numbers the used indices from 0: `number` is nonzero for each, and becomes 1 + its new number. */
+/* Numbers the used indices from 0. `number` is not 0 for each used index, and becomes 1 plus its
+ * new number. */
 static uint32_t
 number_used(uint32_t *index, uint64_t nnz, uint64_t length, uint32_t *number, uint32_t *used)
 {

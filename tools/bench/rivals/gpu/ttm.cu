@@ -8,8 +8,8 @@
 
 enum {
     THREADS = 256,
-    /* Blocks per multiprocessor for which registers are allocated: without this bound nvcc 13
-     * allocates for more blocks and spills. */
+    /* Blocks per multiprocessor for which registers are allocated. Without this bound, nvcc 13
+     * allocates registers for more blocks and spills. */
     BLOCKS = 4
 };
 
@@ -20,7 +20,8 @@ const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form)
     return static_cast<unsigned>(form) < SLC_GPU_TTM_FORMS ? names[form] : "?";
 }
 
-/* sum = values times rows of the matrix, over nonzeros [begin, end), starting at `column`. */
+/* Sets sum to the sum over nonzeros [begin, end) of value times row of the matrix, in the columns
+ * that start at `column`. */
 template <typename Element>
 __device__ static inline void sum_nonzeros(const struct slc_gpu_fibers *fibers,
                                            const struct slc_gpu_matrix *matrix,
@@ -55,7 +56,7 @@ __device__ static inline void store(double *row, uint32_t column, uint32_t cols,
     }
 }
 
-/* A vector of threads (x) processes a group, with 16 bytes of each row per thread. */
+/* Each vector of threads (x) processes a group. A thread has 16 bytes of each row. */
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS, BLOCKS)
     slc_ttm_groups(const struct slc_gpu_fibers fibers,
@@ -90,7 +91,7 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS)
     }
 }
 
-/* A vector of threads processes a nonzero. */
+/* Each vector of threads processes a nonzero. */
 
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS)
