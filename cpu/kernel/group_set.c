@@ -1,6 +1,6 @@
 /*
  * The group kernels of one instruction set. Compiled once per set: SLC_SET selects it, compiler
- * flags enable it; the code may run only after cpu_supports has reported the set.
+ * flags enable it; the code may run only if `available_sets` (instruction_set.c) lists the set.
  */
 #include "cpu/kernel/group_kernels.h"
 #include "cpu/kernel/panel_widths.h"

@@ -1,6 +1,6 @@
 /*
  * The kernels of one instruction set. Compiled once per set: SLC_SET selects it, compiler flags
- * enable it; the code may run only after cpu_supports has reported the set.
+ * enable it; the code may run only if `available_sets` (instruction_set.c) lists the set.
  */
 #include "cpu/kernel/kernels.h"
 
