@@ -255,9 +255,10 @@ SLUICE_API enum sluice_status sluice_sweep_get_rank(const struct sluice_sweep *s
                                                     struct sluice_error *err);
 
 /*
- * Suggests a rank and its best run: the largest rank whose best run has a core consistency of 80 %
- * or more and whose runs agree to 0.9 or more. If there is no such rank, suggests the largest rank
- * whose runs agree to 0.9 or more; failing that, no rank and the run with the largest fit.
+ * Suggests a rank and its best run. The rank is the largest whose best run has a core consistency
+ * of 80 % or more and whose runs agree to 0.9 or more. If there is no such rank, it is the largest
+ * whose runs agree to 0.9 or more; failing that, the suggestion has no rank, and the run with the
+ * largest fit.
  * Errors: SLUICE_ERR_USAGE for a wrong struct_bytes. On error, `suggestion` is unchanged. Cost:
  * constant.
  */
