@@ -22,7 +22,7 @@ enum slc_status {
     SLC_ERR_BUDGET,      /* the memory or disk budget is too small; the message states a sufficient
                           * budget (exit 4) */
     SLC_ERR_IO,          /* the operating system refused or failed a file operation (exit 5) */
-    SLC_ERR_NOSPACE,     /* the disk, or the permitted part of it, is full (exit 5) */
+    SLC_ERR_NOSPACE,     /* the disk is full or a quota is exceeded (exit 5) */
     SLC_ERR_DAMAGED,     /* a checksum or a count does not match: the store was altered (exit 5) */
     SLC_ERR_MEMORY,      /* an allocation failed (exit 1) */
     SLC_ERR_SYSTEM,      /* the system refused a thread, a clock or another resource (exit 1) */

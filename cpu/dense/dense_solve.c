@@ -5,7 +5,7 @@
  * are part of two copies of L and cost nothing per row. If the reciprocal condition number shows
  * that V is singular to working precision, X = M D V^+ E is computed with the pseudo-inverse from
  * the significant eigenvalues. LAPACK is called through its column-major interfaces, which allocate
- * no memory: V is symmetric, and L row-major is L^T column-major.
+ * no memory: V is symmetric, and a row-major L is a column-major L^T.
  */
 #include "base/memory/checked.h"
 #include "base/memory/limits.h"

@@ -60,7 +60,7 @@ uint64_t slc_predict_memory_bytes(unsigned order, enum slc_predict_form form);
  * RMSE and MAE over all rows. In a text without a header, a row with as many numbers as the model
  * has modes contains only coordinates, and so do rows of a Matrix Market `pattern`. For a symmetric
  * matrix only the nonzeros in the file count. Order: bitwise reproducible for any number of
- * threads. Errors: SLC_ERR_INPUT with file, line and column if an index is beyond the model or the
+ * threads. Errors: SLC_ERR_INPUT with file, line and column if an index is out of range or the
  * base is ambiguous; SLC_ERR_IO and those of writing. If neither header nor option states the base,
  * it is determined from the first piece of the input; if that piece is ambiguous, the base is that
  * of the store or, if unknown, the default of the dialect. Later contradictions are rejected. The
@@ -89,9 +89,9 @@ enum slc_status slc_predict_forecast(const struct slc_predict_options *options,
 /*
  * The model's values at `count` coordinates in memory: coords[n][i] is the index, from 0, of
  * element i in mode n. Order: bitwise reproducible for any number of threads, and equal to
- * slc_predict. Errors: SLC_ERR_INPUT naming an element beyond the model, before any value is
- * computed; SLC_ERR_INTERRUPTED if *flag is not 0 (`flag` may be NULL); some values[i] may then
- * already be computed.
+ * slc_predict. Errors: SLC_ERR_INPUT if an index is out of range; the message names the
+ * element, and no value has been computed. SLC_ERR_INTERRUPTED if *flag is not 0; some values[i]
+ * may already be computed. `flag` may be NULL.
  */
 enum slc_status slc_predict_values(const struct slc_model_view *model,
                                    uint64_t count,

@@ -325,7 +325,7 @@ enum slc_status slc_stream_feed_held(struct slc_stream *stream,
 }
 
 /*
- * Makes a device start the gathered batch; with `wait`, also waits for the oldest copy of the
+ * Starts the gathered batch on a device. With `wait`, also waits for the oldest copy to that
  * device.
  */
 static enum slc_status flush_feed(struct slc_stream *stream,

@@ -185,7 +185,7 @@ __global__ static void __launch_bounds__(SLC_WARP)
 {
     const struct slc_gpu_tile *tile = &tiles[blockIdx.x];
     const struct slc_encoded_lz4 *lz4 = &tile->tile.lz4;
-    /* No other kernel writes this memory while this one runs. */
+    /* Only this kernel writes `expanded` while it runs, so the const_cast is safe. */
     struct section section = {tile->block + lz4->at,
                               const_cast<uint8_t *>(tile->expanded) + lz4->expanded_at,
                               lz4->bytes,

@@ -26,7 +26,7 @@ enum sluice_status {
     SLUICE_ERR_UNSUPPORTED, /* valid, but beyond this version or a documented limit */
     SLUICE_ERR_BUDGET,  /* the memory or disk budget is too small; the message states the minimum */
     SLUICE_ERR_IO,      /* the operating system refused or failed a file operation */
-    SLUICE_ERR_NOSPACE, /* the disk, or the permitted part of it, is full */
+    SLUICE_ERR_NOSPACE, /* the disk is full or a quota is exceeded */
     SLUICE_ERR_DAMAGED, /* a checksum or a count does not match: the file was altered */
     SLUICE_ERR_MEMORY,  /* an allocation failed */
     SLUICE_ERR_SYSTEM,  /* the system refused a thread, a clock or another resource */

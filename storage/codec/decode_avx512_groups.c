@@ -20,7 +20,7 @@
 #include "storage/codec/decode_loops.h"
 
 enum {
-    /* Groups that are patched together: the groups of a decoder's chunk. */
+    /* Number of groups that are patched at once: all groups of a chunk. */
     PATCH_GROUPS = SLC_CHUNK_GROUPS,
     /* The sum of 128 gaps of this number of bits, plus 128 for the steps between keys, is below
      * 2^32. */

@@ -7,7 +7,7 @@
  *   memory   the MTTKRP, with every block kept in memory
  *   drive    the same MTTKRP, with every block read from the drive
  *
- * The five are measured interleaved. A perfect stream takes max(raw, memory). over_bound is the
+ * Runs of the five alternate. A perfect stream takes max(raw, memory). over_bound is the
  * ratio of drive to this bound. over_read is the ratio of drive to max(read, memory), which is the
  * bound if loading the data slows the drive. If the kernel is cheap, the slower of drive and
  * decoder is the bound: scan_share is max(raw, decode) / drive, and read_share is max(read, decode)

@@ -2,10 +2,10 @@
  * sluice bench ttm: tensor times matrix in memory, for each rank and mode. Two kernels over encoded
  * blocks are compared with a plain loop over coordinates in the same order.
  *
- * Figures per mode, rank and kernel (fiber, nonzero, loop), measured interleaved:
- *   nnz_per_s, gflop_per_s   rates of the median; 2 R operations per nonzero
+ * Figures per mode, rank and kernel (fiber, nonzero, loop), with runs of the kernels alternating:
+ *   nnz_per_s, gflop_per_s   rates at the median time; 2 R operations per nonzero
  *   ratio                    time divided by the time of the loop
- *   rows_gb_per_s            rate at which a drive would have to accept the result
+ *   rows_gb_per_s            rate at which the result is produced
  */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"

@@ -36,7 +36,7 @@ enum slc_csv_missing { SLC_CSV_MISSING_ERROR, SLC_CSV_MISSING_SKIP, SLC_CSV_MISS
 struct slc_csv_spec {
     unsigned order;
     struct slc_csv_item items[SLC_MAX_ORDER];
-    char value[SLC_CSV_NAME_BYTES]; /* column of the values; "": every row counts 1 */
+    char value[SLC_CSV_NAME_BYTES]; /* column of the values; "": every row has the value 1 */
     char delimiter;                 /* 0: a tab for .tsv and .tab files, otherwise a comma */
     bool no_header;                 /* columns are called 1, 2, .. */
     enum slc_csv_missing missing;   /* treatment of rows with an empty required field */

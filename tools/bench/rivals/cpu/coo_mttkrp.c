@@ -2,9 +2,9 @@
  * MTTKRP by the baselines: those of coo.h over a list of coordinates, and those of fiber_forms.h
  * over tiles of whole fibers.
  *
- * Threads process neighbouring tiles. The nonzeros of a tile are first gathered mode by mode, in
- * the order in which they are traversed, so that a permutation is followed only once, not once per
- * panel of columns. The kernels (coo_kernels.h) do not access the list.
+ * Threads process neighbouring tiles. The indices of a tile are first gathered in traversal
+ * order, one mode at a time. The permutation is thus applied once, not once per panel of columns.
+ * The kernels (coo_kernels.h) do not access the list.
  *
  * Cost: genten-a and genten-b perform R atomic additions per nonzero. An atomic addition is a read
  * and an exchange that depends on it: 8 ns with one thread, up to 15 ns if two threads take cache
