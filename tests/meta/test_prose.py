@@ -40,7 +40,7 @@ def prose_of_document(path):
     for number, line in enumerate(text(path).split("\n"), 1):
         if line.startswith("```"):
             fenced = not fenced
-        elif not fenced and not line.startswith(("|", "\t", "    ")):
+        elif not fenced and not line.startswith("|"):
             yield number, re.sub(r"`[^`]*`", "`x`", line)
 
 
