@@ -123,8 +123,8 @@ struct slc_backend;
 struct slc_backend_ops {
     const char *name;
 
-    /* Returns the bytes of scratch that a job needs in addition to factors and output. If
-     * job->output is NULL, returns the larger of the values for f32 and f64. */
+    /* Returns the size in bytes of the scratch that a job needs in addition to factors and output.
+     * If job->output is NULL, returns the larger of the values for f32 and f64. */
     uint64_t (*mttkrp_scratch_bytes)(const struct slc_mttkrp_job *job, uint64_t output_rows);
 
     /* Chooses the strategy of mttkrp_begin and an alternative to try. Depends only on the shape of

@@ -22,7 +22,7 @@ struct slc_key_moves {
     uint64_t *lo, *hi;
 };
 
-/* Returns the bytes of the tables. */
+/* Returns the size in bytes of the tables. */
 uint64_t slc_key_moves_memory_bytes(unsigned from_bits, unsigned to_bits);
 
 /* Creates tables without moves. Ownership: slc_key_moves_destroy, which accepts an all-zero struct.

@@ -46,8 +46,8 @@ void slc_topology_keep(struct slc_topology *topology, const cpu_set_t *allowed);
 /* Stores the part of slc_topology() that the calling thread may use. */
 void slc_topology_allowed(struct slc_topology *topology);
 
-/* Returns the bytes of the data or unified cache of `level` 1 to SLC_CACHE_LEVELS of a processor; 0
- * if there is none or it is unknown. Read once and kept. Any thread. */
+/* Returns the size in bytes of the data or unified cache of `level` 1 to SLC_CACHE_LEVELS of a
+ * processor; 0 if there is none or it is unknown. Read once and kept. Any thread. */
 uint64_t slc_cache_bytes(unsigned level);
 
 /*

@@ -86,7 +86,7 @@ struct slc_plan_request {
     bool deterministic;
     enum slc_io_kind io;
     enum slc_schedule schedule;
-    uint64_t memory_bytes; /* the budget; 0: 80 % of slc_memory_total() */
+    uint64_t memory_bytes; /* the budget; 0 means 80 % of slc_memory_total() */
     /* Resident bytes of the process, to compare plans; 0: the current value. */
     uint64_t resident_bytes;
     uint64_t beside_bytes;          /* only CPD: memory that the plan does not count itself */

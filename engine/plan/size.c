@@ -68,7 +68,7 @@ static const char *parse_decimal(const char **cursor, struct decimal *number)
     return digits > 0 ? NULL : "it does not start with a number";
 }
 
-/* Returns the bytes of a unit; 0 if the unit is unknown. */
+/* Returns the size in bytes of a unit; 0 if the unit is unknown. */
 static uint64_t unit_bytes(const char *unit)
 {
     static const char prefixes[] = "kmgtpe";

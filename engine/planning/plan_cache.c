@@ -46,8 +46,8 @@ static uint64_t unknown_bytes(const struct slc_layout_info *info,
 }
 
 /*
- * Returns the bytes of the layout's resident or cached blocks in the memory that holds them, and
- * sets *padded to their bytes in the file.
+ * Returns the size in bytes of the layout's resident or cached blocks in the memory that holds
+ * them, and sets *padded to their bytes in the file.
  */
 static uint64_t set_bytes(const struct slc_reader *reader,
                           const struct slc_plan_layout *layout,

@@ -37,7 +37,7 @@ spare_memory(struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_confli
 /*
  * Chooses the strategy of the job's mode, within `available` bytes of scratch if there is a choice.
  * A trial needs the scratch of both candidates, so it is omitted first. Sets *untried to the
- * omitted strategy, or to AUTO. Returns the bytes of scratch.
+ * omitted strategy, or to AUTO. Returns the size in bytes of scratch.
  */
 static uint64_t plan_strategy(struct slc_mttkrp_job *job,
                               enum slc_conflict requested,

@@ -193,7 +193,7 @@ divide_budget(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t
     }
 }
 
-/* Returns the bytes of copies per mode; UINT64_MAX if copies are impossible. */
+/* Returns the size in bytes of copies per mode; UINT64_MAX if copies are impossible. */
 static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
@@ -218,8 +218,8 @@ static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc
 }
 
 /*
- * Returns the bytes of everything else that a run with copies holds: the whole store, and slots to
- * read it.
+ * Returns the size in bytes of everything else that a run with copies holds: the whole store, and
+ * slots to read it.
  */
 static uint64_t bytes_without_copies(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {

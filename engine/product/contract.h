@@ -45,7 +45,7 @@ struct slc_contract_options {
     bool sort;  /* sort even sums that arrive in order */
     bool names; /* copy names of the kept modes and their indices */
     uint64_t block_bytes;
-    uint64_t memory_bytes; /* memory budget; 0: 80 % of slc_memory_total() */
+    uint64_t memory_bytes; /* memory budget; 0 means 80 % of slc_memory_total() */
     const char *temp_folder;
     uint64_t max_temp;
     unsigned threads;

@@ -48,7 +48,7 @@ struct slc_contract_given {
     struct slc_device_fibers fibers; /* f64 sums */
 };
 
-/* Returns the bytes of working memory of slc_contract_tile, a multiple of 8. */
+/* Returns the size in bytes of working memory of slc_contract_tile, a multiple of 8. */
 uint64_t slc_contract_tile_bytes(const struct slc_contraction *contraction);
 
 /*

@@ -37,7 +37,8 @@ static inline uint64_t slc_ttm_narrow_doubles(const struct slc_ttm_job *job)
 }
 
 /*
- * Returns the bytes of the stages of all workers and of the row that is carried from tile to tile.
+ * Returns the size in bytes of the stages of all workers and of the row that is carried from tile
+ * to tile.
  */
 static inline uint64_t slc_ttm_small_bytes(const struct slc_ttm_job *job, unsigned workers)
 {

@@ -21,7 +21,7 @@ struct slc_copy_buffers {
     pthread_mutex_t mutex;
 };
 
-/* Returns the bytes of all buffers. */
+/* Returns the size in bytes of all buffers. */
 uint64_t slc_copy_buffers_bytes(unsigned count, uint64_t each_bytes);
 
 /*

@@ -29,9 +29,9 @@ struct slc_pass_pace {
 void slc_pass_pace_record(struct slc_pass_pace *pace, uint64_t bytes, double seconds);
 
 /*
- * Returns the bytes of the next part of a pass with `left` >= 1 bytes left: all of them if their
- * expected duration is below 1.5 times `target_seconds`; otherwise the size of equal parts whose
- * duration is about `target_seconds`.
+ * Returns the size in bytes of the next part of a pass with `left` >= 1 bytes left: all of them if
+ * their expected duration is below 1.5 times `target_seconds`; otherwise the size of equal parts
+ * whose duration is about `target_seconds`.
  */
 uint64_t
 slc_pass_pace_bytes(const struct slc_pass_pace *pace, double target_seconds, uint64_t left);

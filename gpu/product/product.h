@@ -57,7 +57,7 @@ enum slc_status slc_gpu_product_open(struct slc_device *device,
 /* Undoes slc_gpu_product_open, even if that call failed. Accepts a device that is not open for
  * tiles. */
 void slc_gpu_product_close(struct slc_gpu *gpu);
-/* Returns the bytes of device memory that the product uses. */
+/* Returns the size in bytes of device memory that the product uses. */
 uint64_t slc_gpu_product_bytes(const struct slc_gpu *gpu);
 /* Adds the counts of the lanes to *stats. */
 void slc_gpu_product_stats(const struct slc_gpu *gpu, struct slc_device_stats *stats);

@@ -73,7 +73,8 @@ struct sluice_convert_options {
     /* Not 0: discard the state of an interrupted conversion of the same file instead of
      * continuing it. */
     uint32_t restart;
-    double commit_seconds; /* seconds of work between commits; 0: 30, or more if commits are slow */
+    double commit_seconds; /* seconds of work between commits; 0 means 30, or more if commits are
+                              slow */
     struct sluice_table_options table;
     /* Names of indices of a tensor: folders with mode-1-TITLE.map, .., or "K=FILE" for mode K,
      * counted from 1. */
@@ -296,7 +297,7 @@ struct sluice_generate_options {
     struct sluice_output_options output;
     enum sluice_distribution distribution;
     uint32_t rank;        /* > 0: values of a planted model of this rank; 0: integers 1 to 9 */
-    double zipf_exponent; /* 0: 1 */
+    double zipf_exponent; /* 0 means 1 */
     double noise; /* standard deviation relative to the root mean square of the model's values */
     uint64_t seed;
     /* With SLUICE_DIST_BEST: the tensor is best for a TTM in mode best_ttm - 1; 0: for MTTKRP. */

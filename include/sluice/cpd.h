@@ -38,9 +38,9 @@ struct sluice_cpd_options {
     uint64_t struct_bytes;
     struct sluice_run_options run; /* progress is called at most ten times a second */
     struct sluice_compute_options compute;
-    uint32_t iterations; /* maximum; 0: 50 */
+    uint32_t iterations; /* maximum; 0 means 50 */
     uint32_t start_only; /* not 0: no iterations; the model is the start */
-    /* stop if the fit changes by less than this; 0: 1e-5; negative: no limit */
+    /* stop if the fit changes by less than this; 0 means 1e-5; negative: no limit */
     double tolerance;
     double max_seconds;      /* checked between passes and while replicas are made; 0: no limit */
     double regularization;   /* added to the diagonal of the Gram matrices */

@@ -192,7 +192,7 @@ struct sluice_sweep_options {
     /* Options of each run; NULL: the defaults. The sweep uses the member `run` for itself, sets
      * seed, max_seconds, checkpoint_folder and restart, and requires init_folder NULL. */
     const struct sluice_cpd_options *cpd;
-    uint32_t runs; /* per rank; 0: 1 */
+    uint32_t runs; /* per rank; 0 means 1 */
     /* not 0: keep the factors of all runs; 0: keep only those of the best run per rank */
     uint32_t keep_all;
     uint64_t seed; /* seed of the first run per rank; the other runs have seed + 1, .. */

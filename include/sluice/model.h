@@ -192,7 +192,7 @@ struct sluice_top_options {
     uint32_t mode_count;
     uint32_t by_number; /* not 0: components in the order of their numbers; 0: the heaviest first */
     uint32_t by_signed; /* not 0: the largest values; 0: the largest magnitudes */
-    uint64_t rows;      /* per mode, up to a million; 0: 10 */
+    uint64_t rows;      /* per mode, up to a million; 0 means 10 */
     const char *store;  /* store with names, as sluice_model_export_options.store */
 };
 
@@ -239,9 +239,9 @@ SLUICE_API enum sluice_status sluice_run_top(const char *folder,
 struct sluice_report_options {
     uint64_t struct_bytes;
     struct sluice_run_options run; /* uses memory_bytes */
-    uint64_t components;           /* maximum number, up to 4096; the heaviest come first; 0: 64 */
-    uint64_t rows;                 /* per mode of a component, up to 1000; 0: 10 */
-    const char *store;             /* store with names, as sluice_model_export_options.store */
+    uint64_t components; /* maximum number, up to 4096; the heaviest come first; 0 means 64 */
+    uint64_t rows;       /* per mode of a component, up to 1000; 0 means 10 */
+    const char *store;   /* store with names, as sluice_model_export_options.store */
     /* For sluice_model_report: the record to show, in the format of sluice_model_record; NULL: the
      * record of the model. */
     const char *record;

@@ -212,7 +212,7 @@ struct sluice_check_options {
     uint64_t struct_bytes;
     struct sluice_run_options run;
     uint32_t fast;         /* not 0: verify checksums only, decode nothing */
-    uint32_t max_findings; /* stop after this number of faults; 0: 64 */
+    uint32_t max_findings; /* stop after this number of faults; 0 means 64 */
     /* Called for each fault, by one thread at a time; NULL: no callback. */
     void (*found)(void *context, const struct sluice_error *fault);
     /* Called with the name of each file that an interrupted layout change has left in the store.

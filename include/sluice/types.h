@@ -121,10 +121,10 @@ struct sluice_output_options {
     enum sluice_fibers fibers;
     uint32_t fiber_mode; /* the mode of SLUICE_FIBERS_MODE, from 0 */
     /* With SLUICE_FIBERS_MODE: fibers are kept together in pieces of 2^fiber_bits indices,
-     * fiber_bits from 1 to 24; 0: 12. */
+     * fiber_bits from 1 to 24; 0 means 12. */
     uint32_t fiber_bits;
     uint32_t overwrite;      /* not 0: replace an existing store once the new one is complete */
-    uint64_t block_bytes;    /* target size of a block; 0: 4 MiB */
+    uint64_t block_bytes;    /* target size of a block; 0 means 4 MiB */
     const char *temp_folder; /* for data that does not fit into memory; NULL: next to the output */
     uint64_t max_temp_bytes; /* limit of temporary data; 0: no limit */
 };

@@ -26,7 +26,7 @@ struct slc_verify_options {
     bool decode;                   /* false: `check --fast` */
     unsigned threads;
     uint64_t memory_bytes;       /* budget; 0: the default */
-    unsigned max_findings;       /* stops after this number of findings; 0: 64 */
+    unsigned max_findings;       /* stops after this number of findings; 0 means 64 */
     const struct slc_stop *stop; /* polled between tiles; may be NULL */
     /* Called for each fault, by one thread at a time; NULL: faults are only counted. */
     void (*found)(void *context, const struct slc_error *fault);

@@ -446,7 +446,8 @@ const struct command bench_ttv = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "Ratios are times over that of kernel sluice in the same mode, measured interleaved;\n"
-             "means over modes are geometric.",
+    .notes =
+        "Ratios are times over that of kernel sluice in the same mode, measured in alternation;\n"
+        "means over modes are geometric.",
     .run = run,
 };

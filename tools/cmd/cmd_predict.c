@@ -139,7 +139,7 @@ fill_options(struct prediction *prediction, const struct operands *operands, str
     return choose_form(prediction, err);
 }
 
-/* Returns the bytes of all factors; UINT64_MAX if that exceeds 64 bits. */
+/* Returns the size in bytes of all factors; UINT64_MAX if that exceeds 64 bits. */
 static uint64_t factors_bytes(const struct slc_run_folder *run)
 {
     uint64_t bytes = 0;

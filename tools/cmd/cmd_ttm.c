@@ -80,7 +80,7 @@ static uint64_t ttm_fibers_most(const struct ttm_product *product)
     return slc_min_u64(cells, manifest->nnz);
 }
 
-/* Returns the bytes of both files for this number of fibers. */
+/* Returns the size in bytes of both files for this number of fibers. */
 static double ttm_result_bytes(const struct ttm_product *product, uint64_t fibers)
 {
     const double coords = (product->store.manifest.order - 1.0) * sizeof(int64_t);

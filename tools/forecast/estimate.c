@@ -193,8 +193,8 @@ static uint64_t estimate_reads(const struct estimator *estimator, unsigned itera
     return plan->cache_bytes + (uint64_t)(passes * (double)plan->iteration_read_bytes);
 }
 
-/* Returns the bytes of slots that remain unused because a pass reads fewer bytes than the slots
- * hold. */
+/* Returns the size in bytes of slots that remain unused because a pass reads fewer bytes than the
+ * slots hold. */
 static uint64_t empty_slots_bytes(const struct slc_plan *plan)
 {
     const uint64_t slots = plan->slot_count * plan->slot_bytes;

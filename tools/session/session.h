@@ -205,7 +205,7 @@ void session_close(struct slc_session *session);
 const char *
 session_layout_name(struct format_text *out, enum slc_layout_kind layout, unsigned mode);
 
-/* Returns the bytes of all block files and permutations of the store, per nonzero. */
+/* Returns the size in bytes of all block files and permutations of the store, per nonzero. */
 double session_bytes_per_nonzero(const struct slc_manifest *manifest);
 
 #endif

@@ -59,7 +59,7 @@ void device_mttkrp_set_form(json_t *row,
 enum slc_status
 device_mttkrp_note_refusal(json_t *row, enum slc_status status, struct slc_error *err);
 
-/* Returns the bytes of a layout's blocks per nonzero, without padding. */
+/* Returns the size in bytes of a layout's blocks per nonzero, without padding. */
 double device_block_bytes_per_nnz(const struct slc_reader *reader);
 
 /* Returns the norm of the difference between `got` and `wanted`, divided by the norm of `wanted`

@@ -24,8 +24,8 @@ bench_model_bytes_per_nnz(unsigned order, enum slc_value_type precision, uint32_
     return terms * slc_value_bytes(precision) + 8.0 * order;
 }
 
-/* Returns the bytes of a factor row for a gather. A row of one f32 column counts as two columns,
- * because both are gathered equally fast. */
+/* Returns the size in bytes of a factor row for a gather. A row of one f32 column counts as two
+ * columns, because both are gathered equally fast. */
 static inline uint64_t bench_model_row_bytes(enum slc_value_type precision, uint32_t rank)
 {
     const uint64_t bytes = (uint64_t)slc_matrix_pitch(precision, rank) * slc_value_bytes(precision);
@@ -33,7 +33,7 @@ static inline uint64_t bench_model_row_bytes(enum slc_value_type precision, uint
     return slc_max_u64(bytes, 8);
 }
 
-/* Returns the bytes of all factor rows that nonzeros can use. */
+/* Returns the size in bytes of all factor rows that nonzeros can use. */
 static inline uint64_t bench_model_set_bytes(const struct slc_manifest *manifest,
                                              uint64_t row_bytes)
 {

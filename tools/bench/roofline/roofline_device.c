@@ -92,7 +92,7 @@ enum slc_status roofline_device_mttkrp(const struct roofline_job *job,
     return status;
 }
 
-/* Returns the bytes of one product, by the model above. */
+/* Returns the size in bytes of one product, by the model above. */
 static double product_bytes(const struct roofline_job *job, double fibers)
 {
     const double nnz = (double)job->session->store.manifest.nnz;

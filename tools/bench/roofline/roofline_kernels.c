@@ -94,7 +94,7 @@ struct runs {
     double nnz_per_run;
 };
 
-/* Returns the bytes of one execution of an MTTKRP in `mode`. */
+/* Returns the size in bytes of one execution of an MTTKRP in `mode`. */
 static double moved_bytes(const struct roofline_job *job, unsigned mode, const struct runs *runs)
 {
     const struct slc_manifest *manifest = &job->session->store.manifest;

@@ -75,8 +75,8 @@ enum slc_status bench_device_peak(unsigned ordinal,
 
 /*
  * Measures the roofs of a GPU: "L2" and "memory" with reads, and "random rows" with reads of rows
- * at random places in memory. `memory_set_bytes`: size of the set for memory; 0: 4 GiB. `device` is
- * borrowed. Errors: those of gpu/measure.h.
+ * at random places in memory. `memory_set_bytes`: size of the set for memory; 0 means 4 GiB.
+ * `device` is borrowed. Errors: those of gpu/measure.h.
  */
 enum slc_status bench_roofs_measure_device(struct bench_roofs *roofs,
                                            const struct bench_roofs_device *device,
