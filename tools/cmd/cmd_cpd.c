@@ -38,7 +38,7 @@ static const struct option options[] = {
              "or auto (if that takes at most a few minutes)"},
     {"iters", OPTION_U64, offsetof(struct arguments, iterations), .alias = "maxiters",
      .letter = 'i', .value = "N", .fallback = "50", .maximum = 1000000000,
-     .help = "maximum number of iterations; 0: write the initial factors"},
+     .help = "maximum number of iterations; 0: write the start"},
     {"tol", OPTION_DOUBLE, offsetof(struct arguments, tolerance), .value = "T", .fallback = "1e-5",
      .help = "stop when the fit changes by less than T; 0: never"},
     {"maxsecs", OPTION_DOUBLE, offsetof(struct arguments, max_seconds), .value = "S",
