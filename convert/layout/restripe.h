@@ -2,7 +2,7 @@
  * Moves a layout's block file out of its store into stripes in other folders, and back. The store
  * is complete even if the process ends at any point: after all bytes are on the drive, one rename
  * replaces the block file with the list of stripes, or vice versa. A list next to the block file
- * names the files that an interrupted change leaves behind; the next change removes them.
+ * names the files that an interrupted change left; the next change removes them.
  */
 #ifndef SLC_CONVERT_RESTRIPE_H
 #define SLC_CONVERT_RESTRIPE_H

@@ -52,13 +52,13 @@ static inline bool slc_parse_short_f64(const char *text, size_t bytes, double *v
     other = ((t + UINT64_C(0x7676767676767676)) | t) & UINT64_C(0x8080808080808080);
     if (other != 0) {
         const unsigned at = (unsigned)__builtin_ctzll(other) / 8;
-        const uint64_t behind = t >> 8 * at >> 8 << 8 * at << 8;
+        const uint64_t after = t >> 8 * at >> 8 << 8 * at << 8;
 
         if ((other & (other - 1)) != 0 || (t >> 8 * at & 0xff) != ('.' ^ '0') || bytes == 1) {
             return false;
         }
         /* Removes the decimal point: the digits before it move up by one. */
-        t = behind | (t & ((UINT64_C(1) << 8 * at) - 1)) << 8;
+        t = after | (t & ((UINT64_C(1) << 8 * at) - 1)) << 8;
         fraction = 7 - at;
     }
     t = (t * 10 + (t >> 8)) & UINT64_C(0x00ff00ff00ff00ff);

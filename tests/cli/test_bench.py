@@ -297,7 +297,7 @@ def mttkrp_sweep(folder):
     check_mttkrp(record, 3, 3000)
     check("all_modes_ms" not in record, "several combinations have one sum")
     there = {combination(total) for total in record["totals"]}
-    check(len(there) == len(record["totals"]), "a combination stands there twice")
+    check(len(there) == len(record["totals"]), "a combination is listed twice")
     sets = {total["instruction_set"] for total in record["totals"]}
     strategies = {1: ("stream", "direct", "locked", "ordered", "owned"),
                   2: ("stream", "private", "locked", "ordered", "columns", "owned")}

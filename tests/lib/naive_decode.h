@@ -2,7 +2,7 @@
  * A decoder of described blocks (base/encoded.h), written for readability: run by run, bit by bit,
  * from the description and the bytes of the block alone. It is the reference for the decoders of
  * storage/ and the kernels of gpu/. It never accesses memory outside the block or its expanded
- * bytes, whatever their contents.
+ * bytes, for any contents.
  */
 #ifndef SLC_NAIVE_DECODE_H
 #define SLC_NAIVE_DECODE_H

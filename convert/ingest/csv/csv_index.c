@@ -46,16 +46,17 @@ static inline uint64_t parities(uint64_t bits)
 
 /* The first of the bytes after closing quotes that are neither separators nor quotes, except the CR
  * of a line end; 0: none. */
-static inline uint64_t first_irregular(uint64_t behind, const char *text, size_t at, size_t end)
+static inline uint64_t
+first_irregular(uint64_t after_quotes, const char *text, size_t at, size_t end)
 {
-    for (; behind != 0; behind &= behind - 1) {
-        const size_t place = at + (unsigned)__builtin_ctzll(behind);
+    for (; after_quotes != 0; after_quotes &= after_quotes - 1) {
+        const size_t place = at + (unsigned)__builtin_ctzll(after_quotes);
 
         if (!(place + 1 < end && text[place] == '\r' && text[place + 1] == '\n')) {
             break;
         }
     }
-    return behind & -behind;
+    return after_quotes & -after_quotes;
 }
 
 /*

@@ -60,13 +60,13 @@ static inline const char *parse_row(const struct slc_text_header *header,
                                     uint32_t row)
 {
     for (unsigned m = 0; m < header->order; m++) {
-        const char *behind = slc_parse_index(p, end, &rows->coords[m][row]);
+        const char *after = slc_parse_index(p, end, &rows->coords[m][row]);
 
-        if (!behind) {
+        if (!after) {
             return NULL;
         }
-        p = slc_skip_blanks(behind, end);
-        if (p == behind && (m + 1 < header->order || header->has_values)) {
+        p = slc_skip_blanks(after, end);
+        if (p == after && (m + 1 < header->order || header->has_values)) {
             return NULL;
         }
     }
@@ -129,10 +129,10 @@ static enum slc_status diagnose_value(const struct slc_text_field *field, struct
     char quoted[SLC_QUOTE_BYTES];
     struct slc_text_field word = *field;
     double value;
-    const char *behind = slc_parse_f64(field->begin, field->end, &value);
+    const char *after = slc_parse_f64(field->begin, field->end, &value);
 
     slc_text_quote(quoted, field);
-    if (behind == field->end) {
+    if (after == field->end) {
         if (fabs(value) <= DBL_MAX) {
             return SLC_OK;
         }

@@ -7,7 +7,7 @@
  * - Threads of a warp that meet in a collective call must all be in its mask, make the same call,
  *   and have no thread of the mask gone.
  * - Nothing is ordered between threads but by __syncthreads and __syncwarp. Under ThreadSanitizer
- *   whatever relies on more is reported; atomic functions order nothing.
+ *   code that relies on more is reported; atomic functions order nothing.
  * - Shared memory begins with a pattern, as does memory of the device; both have their exact size
  *   under AddressSanitizer, and the host may not touch the device's.
  * - Nothing runs on a stream before somebody waits for it or asks, and then in random order of all
@@ -126,7 +126,7 @@ struct slc_kernel_call {
     void (*destroy)(void *closure);
 };
 
-/* Owns the call, whatever it returns. */
+/* Owns the call, also if it fails. */
 cudaError_t slc_emulated_launch(const void *kernel,
                                 dim3 grid,
                                 dim3 block,

@@ -308,7 +308,7 @@ static void index_limits(void)
     }
 }
 
-/* Every byte value at every position of a chunk: only digits count, whatever follows. */
+/* Every byte value at every position of a chunk: only digits count, for any bytes after them. */
 static void chunks_of_eight(void)
 {
     for (unsigned place = 0; place < 8; place++) {

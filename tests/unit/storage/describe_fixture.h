@@ -11,7 +11,7 @@ struct followed {
     uint8_t *expanded; /* NULL before follow_expand */
 };
 
-/* Describes the block; `followed` holds memory whatever the result. */
+/* Describes the block; `followed` holds memory for any result. */
 enum slc_status follow_describe(struct followed *followed,
                                 const struct slc_layout_info *info,
                                 const struct slc_block_view *view,
