@@ -126,7 +126,7 @@ struct slc_kernel_call {
     void (*destroy)(void *closure);
 };
 
-/* Owns the call, also if it fails. */
+/* Becomes the owner of `call`, on success and on failure. */
 cudaError_t slc_emulated_launch(const void *kernel,
                                 dim3 grid,
                                 dim3 block,
