@@ -1,4 +1,5 @@
 /* The `sluice` command: finds the subcommand and runs it with the remaining arguments. */
+#include "storage/manifest/json_text.h"
 #include "tools/progress/console.h"
 #include "tools/progress/json_out.h"
 #include "tools/progress/log_json.h"
@@ -18,10 +19,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/*
- * Exit codes: base/error/error.c defines the codes of errors, signals.h the codes of signals. Help,
- * README.md and sluice(1) have the same texts (tests/cli/test_exit_codes.py).
- */
+/* Exit codes: base/error/error.c defines the codes of errors, signals.h the codes of signals. Help,
+ * README.md and sluice(1) have the same texts (tests/cli/test_exit_codes.py). */
 static const struct {
     int code;
     const char *meaning;
@@ -114,11 +113,9 @@ static int dispatch(int argc, char **argv)
     return commands_unknown("command", word, commands_all, "sluice --help");
 }
 
-/*
- * If a standard stream is closed (`>&-`), opens /dev/null in its place. Otherwise the first files
+/* If a standard stream is closed (`>&-`), opens /dev/null in its place. Otherwise the first files
  * opened would reuse the descriptors, and output would be printed into a store. Standard input is
- * opened only for writing and the outputs only for reading, so that reads and writes still fail.
- */
+ * opened only for writing and the outputs only for reading, so that reads and writes still fail. */
 static bool occupy_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -131,10 +128,8 @@ static bool occupy_standard_streams(void)
     return true;
 }
 
-/*
- * Flushes standard output. Returns 0, or the errno of a failed write. Standard I/O does not keep
- * the errno of an earlier failure; writing a newline reproduces the failure.
- */
+/* Flushes standard output. Returns 0, or the errno of a failed write. Standard I/O does not keep
+ * the errno of an earlier failure; writing a newline reproduces the failure. */
 static int flush_output(void)
 {
     errno = 0;
@@ -155,12 +150,10 @@ static bool is_limited(int resource)
     return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-/*
- * Re-executes the process with OPENBLAS_NUM_THREADS=1 under a limit of the address space (ulimit
+/* Re-executes the process with OPENBLAS_NUM_THREADS=1 under a limit of the address space (ulimit
  * -v, h_vmem of a queue). When OpenBLAS is loaded, it starts a thread for each processor but the
  * first, each with 128 MiB, and retries forever if that memory is refused: even --help would never
- * end. With OPENBLAS_NUM_THREADS=1 it starts no threads.
- */
+ * end. With OPENBLAS_NUM_THREADS=1 it starts no threads. */
 static void restart_without_blas_threads(char **argv)
 {
     static const char name[] = "OPENBLAS_NUM_THREADS";
@@ -180,17 +173,13 @@ int main(int argc, char **argv)
     }
     restart_without_blas_threads(argv);
     slc_dense_end_blas_threads();
-    json_out_start();
-    /*
-     * With SIGXFSZ ignored, a write beyond the file size limit (ulimit -f) fails, as on a full
-     * disk, instead of ending the process.
-     */
+    slc_json_record_failures();
+    /* With SIGXFSZ ignored, a write beyond the file size limit (ulimit -f) fails, as on a full
+     * disk, instead of ending the process. */
     (void)signal(SIGXFSZ, SIG_IGN);
     int code = dispatch(argc, argv);
     progress_stop();
-    /*
-     * While a signal ends the process, resulting errors must not replace the reported reason.
-     */
+    /* While a signal ends the process, resulting errors must not replace the reported reason. */
     signals_abandon_by(NULL, NULL);
     int failed = flush_output();
     if (failed != 0 && code == 0) {

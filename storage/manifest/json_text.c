@@ -1,13 +1,44 @@
 /* Reads and writes JSON, and detects by errno if memory runs out. */
 #include "storage/manifest/json_text.h"
 
+#include "base/memory/memory.h"
 #include "base/text/utf8.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { DIGITS = 17 }; /* a number with 17 digits is read back with the same bits */
+enum { RESERVE_BYTES = 64 << 10 };
+
+static _Atomic uint64_t failures;
+static _Atomic(void *) reserve; /* freed when an allocation fails */
+
+static void *allocate_recorded(size_t bytes)
+{
+    void *memory = slc_malloc(bytes);
+
+    if (memory == NULL) {
+        atomic_fetch_add(&failures, 1);
+        free(atomic_exchange(&reserve, NULL));
+        memory = malloc(bytes);
+        errno = ENOMEM;
+    }
+    return memory;
+}
+
+void slc_json_record_failures(void)
+{
+    free(atomic_exchange(&reserve, malloc(RESERVE_BYTES)));
+    atomic_store(&failures, 0);
+    json_set_alloc_funcs(allocate_recorded, slc_free);
+}
+
+uint64_t slc_json_failures(void)
+{
+    return atomic_load(&failures);
+}
 
 enum slc_status slc_json_read(const char *text,
                               uint64_t bytes,
@@ -16,22 +47,25 @@ enum slc_status slc_json_read(const char *text,
                               json_t **ret_root,
                               struct slc_error *err)
 {
+    const uint64_t earlier = slc_json_failures();
     json_error_t fault;
 
     memset(&fault, 0, sizeof fault);
     errno = 0;
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &fault);
-    if (root != NULL) {
-        *ret_root = root;
-        return SLC_OK;
-    }
-    /* If memory runs out, jansson often reports an error in the text. */
-    if (fault.text[0] == '\0' || json_error_code(&fault) == json_error_out_of_memory ||
-        errno == ENOMEM) {
+    /* If memory runs out, jansson often reports an error in the text, or drops characters of it. */
+    if (errno == ENOMEM || slc_json_failures() != earlier ||
+        (root == NULL &&
+         (fault.text[0] == '\0' || json_error_code(&fault) == json_error_out_of_memory))) {
+        json_decref(root);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %s", what);
     }
-    return slc_fail(err, unsound, "%s is not valid JSON: line %d: %s", what, fault.line,
-                    fault.text);
+    if (root == NULL) {
+        return slc_fail(err, unsound, "%s is not valid JSON: line %d: %s", what, fault.line,
+                        fault.text);
+    }
+    *ret_root = root;
+    return SLC_OK;
 }
 
 void slc_json_begin(void)

@@ -1,8 +1,7 @@
-/*
- * Converts between JSON text and jansson values, with reliable errors when memory runs out. jansson
- * reports out of memory as invalid text in many cases, and silently drops members for which it has
- * no memory. However, a failed allocation sets errno, which nothing else in jansson does.
- */
+/* Converts between JSON text and jansson values, with reliable errors when memory runs out. jansson
+ * often reports invalid text when memory runs out, and silently drops members for which it has no
+ * memory. However, a failed allocation sets errno. Only numbers that jansson parses reset errno, so
+ * a program should also call slc_json_record_failures. */
 #ifndef SLC_STORAGE_JSON_TEXT_H
 #define SLC_STORAGE_JSON_TEXT_H
 
@@ -11,11 +10,9 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/*
- * Parses `bytes` bytes of arbitrary text; rejects duplicate members of an object. `what` starts the
- * message: "the manifest". Owns: the caller releases *ret_root. Errors: `unsound`, with the line,
- * if it is not valid JSON; SLC_ERR_MEMORY.
- */
+/* Parses `bytes` bytes of arbitrary text; rejects duplicate members of an object. Messages start
+ * with `what`, for example "the manifest". Owns: the caller releases *ret_root. Errors: the status
+ * `unsound`, with the line, if the text is not valid JSON; SLC_ERR_MEMORY. */
 enum slc_status slc_json_read(const char *text,
                               uint64_t bytes,
                               const char *what,
@@ -23,27 +20,33 @@ enum slc_status slc_json_read(const char *text,
                               json_t **ret_root,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* Call before building a document; until slc_json_whole only jansson functions may be called. */
+/* Makes jansson allocate with slc_malloc for the rest of the process, and counts its failed
+ * allocations. jansson does not check the growth of a string that it parses: when memory runs out,
+ * it drops characters or ends the process by an assertion. After a failure, its allocations are
+ * therefore served from a reserve of 64 KiB. Call before any other use of jansson; not for a
+ * library, whose user may use jansson too. */
+void slc_json_record_failures(void);
+
+/* Returns the number of failed allocations since slc_json_record_failures. */
+uint64_t slc_json_failures(void);
+
+/* Starts building a document. Until slc_json_whole, the caller may only call jansson functions. */
 void slc_json_begin(void);
 
 /* Checks that everything built since slc_json_begin is complete. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_json_whole(const char *what, struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Serializes `object` with line breaks, and numbers with 17 digits. Owns: the caller releases
- * *ret_text with free. Errors: SLC_ERR_MEMORY, also if slc_json_begin was called and something is
- * missing; SLC_ERR_INPUT if it contains text that is not UTF-8.
- */
+/* Serializes `object` with line breaks, and numbers with 17 digits. Owns: the caller releases
+ * *ret_text with free. Errors: SLC_ERR_MEMORY, also if memory ran out since slc_json_begin;
+ * SLC_ERR_INPUT if `object` contains text that is not UTF-8. */
 enum slc_status slc_json_write(const json_t *object,
                                const char *what,
                                char **ret_text,
                                struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Makes a JSON string of arbitrary bytes, for paths and command-line words: each byte that is not
- * UTF-8 becomes U+FFFD. Returns NULL for NULL and if out of memory, which sets errno like jansson
- * does.
- */
+/* Makes a JSON string of arbitrary bytes, for paths and command-line words: each byte that is not
+ * UTF-8 becomes U+FFFD. Returns NULL if `text` is NULL. If out of memory, returns NULL and sets
+ * errno, as jansson does. */
 json_t *slc_json_string(const char *text);
 
 #endif

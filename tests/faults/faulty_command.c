@@ -1,8 +1,7 @@
-/*
- * Runs a command with one failing operation.
+/* Runs a command with one failing operation.
  *
- * The linker redirects calls of the functions below from the libraries to their __wrap_ versions.
- */
+ * The linker redirects calls of the functions below from the libraries to their __wrap_
+ * versions. */
 #include "faulty_command.h"
 
 #include "command_main.h"
@@ -173,7 +172,6 @@ static void arm(const struct command_fault *fault, uint64_t k)
     fault_at = k;
     fault_in_place = fault != NULL ? *fault : (struct command_fault){0};
     slc_fault_arm(SLC_FAULT_ALLOCATION, fault_in_place.kind == COMMAND_ALLOCATION ? k : 0);
-    json_set_alloc_funcs(slc_malloc, slc_free);
     if (fault != NULL && fault->kind <= SLC_FAULTY_ANY) {
         slc_faulty_fail(&faulty_files, (enum slc_faulty_kind)fault->kind, k, fault->error);
         faulty_files.action = fault->action;
@@ -225,11 +223,9 @@ static _Noreturn void be_the_command(const char *folder,
     _exit(EXIT_SUCCESS);
 }
 
-/*
- * Waits for the child and returns its status. Kills a child that hangs, after printing the stacks
+/* Waits for the child and returns its status. Kills a child that hangs, after printing the stacks
  * of its threads. A second counts only if this process could run in it, so that a suspended machine
- * is not mistaken for a hang.
- */
+ * is not mistaken for a hang. */
 static int wait_for_child(pid_t child)
 {
     struct pollfd end = {.fd = pidfd_open(child, 0), .events = POLLIN};

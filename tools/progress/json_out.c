@@ -1,35 +1,18 @@
 #include "tools/progress/json_out.h"
 
-#include "base/memory/memory.h"
+#include "storage/manifest/json_text.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* Digits that preserve the bits of a number. */
 enum { DIGITS = 17 };
 
-static _Atomic bool refused;
-
-static void *allocate(size_t bytes)
-{
-    void *memory = slc_malloc(bytes);
-
-    if (memory == NULL) {
-        atomic_store(&refused, true);
-    }
-    return memory;
-}
-
-void json_out_start(void)
-{
-    json_set_alloc_funcs(allocate, slc_free);
-}
-
 enum slc_status json_out_complete(struct slc_error *err)
 {
-    return atomic_load(&refused) ? slc_fail(err, SLC_ERR_MEMORY, "out of memory for a JSON record")
-                                 : SLC_OK;
+    return slc_json_failures() > 0
+               ? slc_fail(err, SLC_ERR_MEMORY, "out of memory for a JSON record")
+               : SLC_OK;
 }
 
 enum slc_status json_out_text(json_t *object, bool one_line, char **text, struct slc_error *err)

@@ -1,8 +1,7 @@
-/*
- * Prints JSON documents. Documents are built without checking every step, because jansson ignores
+/* Prints JSON documents. Documents are built without checking every step, because jansson ignores
  * NULL arguments: after a failed allocation the result would be a document with missing parts.
- * Failed allocations are therefore recorded, and no document is printed after a failed allocation.
- */
+ * Failed allocations are therefore recorded, and no document is printed after a failed
+ * allocation. */
 #ifndef SLC_TOOLS_JSON_OUT_H
 #define SLC_TOOLS_JSON_OUT_H
 
@@ -10,14 +9,9 @@
 
 #include <jansson.h>
 
-/* Installs the recording allocator. Call before any other use of jansson. */
-void json_out_start(void);
-
-/*
- * Formats `object` on several lines or on one line, and releases it. `object` is NULL if building
+/* Formats `object` on several lines or on one line, and releases it. `object` is NULL if building
  * it failed. Owns: the caller releases *text by free; NULL after an error. Errors: SLC_ERR_MEMORY;
- * SLC_ERR_INPUT if a path or a text of a store is not UTF-8.
- */
+ * SLC_ERR_INPUT if a path or a text of a store is not UTF-8. */
 enum slc_status
 json_out_text(json_t *object, bool one_line, char **text, struct slc_error *err) SLC_NODISCARD;
 

@@ -1,7 +1,5 @@
-/*
- * The manifest: everything is read back, in the documented form, text with arbitrary bytes becomes
- * UTF-8, and faults keep the old one.
- */
+/* The manifest: everything is read back, in the documented form, text with arbitrary bytes becomes
+ * UTF-8, and faults keep the old one. */
 #include "faulty_files.h"
 #include "forge_file.h"
 #include "manifest_fixture.h"
@@ -198,10 +196,8 @@ static void write_faults(void)
     }
 }
 
-/*
- * Every allocation fails once, including those inside jansson (which uses the fault points in this
- * test only); it reports some of them as invalid text.
- */
+/* Every allocation fails once, including those inside jansson (which uses the fault points in this
+ * test only): jansson itself reports some of them as invalid text, and others not at all. */
 static void memory_faults(void)
 {
     struct slc_manifest manifest;
@@ -225,6 +221,7 @@ static void memory_faults(void)
         CU_ASSERT_EQUAL(status, SLC_ERR_MEMORY);
         CU_ASSERT_NOT_EQUAL(access(manifest_file, F_OK), 0);
     }
+    slc_json_record_failures();
     for (uint64_t k = 1;; k++) {
         struct slc_error err = SLC_ERROR_INIT;
         enum slc_status status;
@@ -236,12 +233,7 @@ static void memory_faults(void)
             break;
         }
         tried++;
-        CU_ASSERT_EQUAL(status, err.status);
-        if (status == SLC_OK) {
-            check_same(&manifest, &read); /* jansson could do without */
-        } else {
-            CU_ASSERT_EQUAL(status, SLC_ERR_MEMORY);
-        }
+        CU_ASSERT_EQUAL(status, SLC_ERR_MEMORY);
     }
     slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
     json_set_alloc_funcs(malloc, free);
@@ -263,10 +255,8 @@ static json_t *document(void)
     return object;
 }
 
-/*
- * Documents are read and written completely: a failed allocation that loses a member is an error,
- * and errors of invalid text have the line.
- */
+/* Documents are read and written completely: a failed allocation that loses a member is an error,
+ * and errors of invalid text have the line. */
 static void json_documents(void)
 {
     static const char *const unsound[] = {"", "{", "{\"a\": 1, \"a\": 2}", "[1,\n2,]", "\xff"};

@@ -1,5 +1,4 @@
-/*
- * The summary of `bench device` over a record made by hand. Two tensors of order 2 at rank 16 in
+/* The summary of `bench device` over a record made by hand. Two tensors of order 2 at rank 16 in
  * f64: a row of a factor has 128 bytes.
  *
  * a.slc, 8 x 8192, 1e6 nonzeros: factors of 1 KiB and 1 MiB.
@@ -18,8 +17,7 @@
  *             2, ratio 5/8. Their times 2 + 3 and 1 + 3: (5 - 4) / 9. A form for each mode, of the
  *             same time: 9 + 9 = 18 ms.
  *
- * b.slc, 8 x 8: sluice 1 + 1 ms, blco 8 + 8: ratio 8. Mean of blco: sqrt(2 x 8) = 4, lowest 5/3.
- */
+ * b.slc, 8 x 8: sluice 1 + 1 ms, blco 8 + 8: ratio 8. Mean of blco: sqrt(2 x 8) = 4, lowest 5/3. */
 #include "slc_test.h"
 #include "tools/bench/device/device_summary.h"
 
