@@ -28,12 +28,12 @@ struct predict {
     struct slc_piece piece;
     struct slc_buffer memory;
     struct slc_text_rows rows;
-    bool last_is_value; /* the index of the last mode was parsed as a value */
+    bool last_is_value; /* true if the index of the last mode was parsed as a value */
     uint64_t *last;     /* buffer for the indices of the last mode */
     double *predicted;  /* model values of the batch */
-    char *text;         /* text of the batch; row_bytes per row */
+    char *text;         /* output of the batch, row_bytes per row */
     uint64_t row_bytes;
-    uint32_t used[BATCH_ROWS / GRAIN_ROWS]; /* text bytes of each grain */
+    uint32_t used[BATCH_ROWS / GRAIN_ROWS]; /* output bytes of each grain */
     struct slc_text_output output;
     double sum_absolute, sum_squares, sum_value_squares;
 };
@@ -54,7 +54,8 @@ static uint64_t row_text_bytes(unsigned order, enum slc_predict_form form)
 
 static uint64_t batch_bytes(unsigned order, enum slc_predict_form form)
 {
-    /* There are columns for all modes, for the last mode again, for values and for the model. */
+    /* The batch has one column per mode, one more for the last mode, one for values and one for
+     * model values. */
     return BATCH_ROWS * ((order + UINT64_C(3)) * sizeof(uint64_t) + row_text_bytes(order, form));
 }
 
@@ -91,7 +92,7 @@ locate_input(const struct predict *predict, enum slc_status status, struct slc_e
     return status;
 }
 
-/* Checks the order and the mode sizes of the header against the model. */
+/* Checks that the order and the mode sizes of the header agree with the model. */
 static enum slc_status check_shape(struct predict *predict, struct slc_error *err)
 {
     const struct slc_text_header *header = &predict->header;
@@ -152,10 +153,8 @@ static enum slc_status parse_rows(struct predict *predict, size_t *position, str
     return slc_row_source_parse(predict->source, &predict->piece, position, &predict->rows, err);
 }
 
-/*
- * Returns an index of a row of the batch as written in the input; UINT64_MAX for a number that is
- * not an index.
- */
+/* Returns the index in `mode` of a row of the batch, as written in the input, or UINT64_MAX if the
+ * number is not an index. */
 static uint64_t index_of(const struct predict *predict, unsigned mode, uint32_t row)
 {
     if (!predict->last_is_value || mode + 1 < predict->model->order) {
@@ -168,10 +167,8 @@ static uint64_t index_of(const struct predict *predict, unsigned mode, uint32_t 
                : UINT64_MAX;
 }
 
-/*
- * Determines the index base from the first piece, by whether it contains an index 0 or an index
- * equal to a mode size.
- */
+/* Determines the index base from the first piece: 0 if the piece contains an index 0, 1 if it
+ * contains an index equal to a mode size. */
 static enum slc_status base_from_indices(struct predict *predict, struct slc_error *err)
 {
     const struct slc_model_view *model = predict->model;
@@ -183,7 +180,8 @@ static enum slc_status base_from_indices(struct predict *predict, struct slc_err
         const enum slc_status status = parse_rows(predict, &position, err);
 
         if (status != SLC_OK) {
-            slc_error_clear(err); /* this error is reported later, after the rows before it */
+            /* the same error is reported later, when the rows before it have been computed */
+            slc_error_clear(err);
             break;
         }
         for (uint32_t i = 0; i < predict->rows.count; i++) {
@@ -260,12 +258,13 @@ static enum slc_status report_index(struct predict *predict,
                              mode + 1, predict->report->base_reason);
     } else {
         (void)slc_fail(err, SLC_ERR_INPUT,
-                       "index %" PRIu64 " of mode %u is beyond the model, which has %" PRIu64
+                       "index %" PRIu64
+                       " of mode %u is out of range: the mode size of the model is %" PRIu64
                        " (indices start at %u, %s)",
                        index, mode + 1, predict->model->factors[mode]->rows,
                        predict->report->index_base, predict->report->base_reason);
     }
-    /* Parse the batch again, row by row, to find the line number. */
+    /* The batch is parsed again, row by row, to find the line number. */
     predict->rows.lines = lines;
     predict->rows.capacity = 1;
     for (uint32_t i = 0; i <= row; i++) {
@@ -279,7 +278,8 @@ static enum slc_status report_index(struct predict *predict,
     return SLC_ERR_INPUT;
 }
 
-/* Subtracts the base from all indices, which are then rows of the factors. */
+/* Checks that all indices, minus the index base, are row numbers of the factors. Converts last
+ * indices that were parsed as values. */
 static enum slc_status
 subtract_base(struct predict *predict, size_t begin, uint64_t lines, struct slc_error *err)
 {
@@ -303,7 +303,7 @@ subtract_base(struct predict *predict, size_t begin, uint64_t lines, struct slc_
     return SLC_OK;
 }
 
-/* Returns the column of indices of a mode, as written in the input. */
+/* Returns the indices of a mode in all rows of the batch. */
 static const uint64_t *column_of(const struct predict *predict, unsigned mode)
 {
     return predict->last_is_value && mode + 1 == predict->model->order ? predict->last
@@ -384,20 +384,23 @@ static void add_errors(struct predict *predict)
         predict->sum_absolute += fabs(residual);
         predict->sum_squares += residual * residual;
         predict->sum_value_squares += value * value;
-        /* Written so that NaN is kept. */
-        report->largest = fabs(residual) <= report->largest ? report->largest : fabs(residual);
+        /* The largest error stays NaN once a residual is NaN. */
+        if (!(fabs(residual) <= report->largest) && !isnan(report->largest)) {
+            report->largest = fabs(residual);
+        }
     }
     report->rows += predict->rows.count;
 }
 
-/* Computes the next batch of the piece. */
+/* Computes and writes the next batch of the piece. */
 static enum slc_status predict_batch(struct predict *predict, struct slc_error *err)
 {
     const size_t begin = predict->piece.position;
     const uint64_t lines = predict->rows.lines;
     const struct slc_stop stop = {.flag = predict->options->stop};
     struct slc_error fault = SLC_ERROR_INIT;
-    /* Check the rows before a parse error first, because their errors come first. */
+    /* If parsing failed, an index error in an earlier row is reported instead, because it comes
+     * first in the input. */
     const enum slc_status parsed = parse_rows(predict, &predict->piece.position, &fault);
     enum slc_status status = subtract_base(predict, begin, lines, err);
 
@@ -488,7 +491,7 @@ static void compute_errors(const struct predict *predict)
     }
 }
 
-/* Computes all pieces of the input. */
+/* Computes and writes all pieces of the input. */
 static enum slc_status predict_rows(struct predict *predict, struct slc_error *err)
 {
     const struct slc_predict_options *options = predict->options;

@@ -81,8 +81,8 @@ def numbered_as_the_input(folder):
 
 def refused(folder):
     out = model(folder)
-    cases = [("1 1 1\n4 1 1\n", ":2:1: index 4 of mode 1 is beyond the model"), ("1 1 1\n1 5 1\n", ":2:3: index 5 of mode 2"),
-             ("0 1 1\n3 1 1\n", ":2:1: index 3 of mode 1 is beyond"), ("1 1 1\n1 x 1\n", ":2:3:"), ("1 1.5\n", "is not an index"),
+    cases = [("1 1 1\n4 1 1\n", ":2:1: index 4 of mode 1 is out of range"), ("1 1 1\n1 5 1\n", ":2:3: index 5 of mode 2"),
+             ("0 1 1\n3 1 1\n", ":2:1: index 3 of mode 1 is out of range"), ("1 1 1\n1 x 1\n", ":2:3:"), ("1 1.5\n", "is not an index"),
              ("1 1 1\n1 1\n", ":2:"), ("1 1 1 1 1\n", "4 indices"), ("2\n3 5\n1 1 1\n", "mode 2"),
              ("sptensor\n2\n3 4\n2\n1 1 1\n1 1 1\n", "--index-base"), ("sptensor\n2\n3 4\n3\n3 4 1\n", "declares 3"),
              ("1 1 nan\n", ":1:5:"), ("1 -1\n", "not an index")]
