@@ -1,10 +1,8 @@
-/*
- * MTTKRP on a device.
+/* Measures MTTKRPs on a device.
  *
- * A row has the time of the device, measured with its events, and the time of the whole call, which
- * also reads, checks and copies blocks. Every output is compared with sluice's output for the same
- * mode.
- */
+ * A row has the time that the device measures with its events, and the time of the whole call,
+ * which also reads, verifies and copies blocks. Every output is compared with sluice's output for
+ * the same mode. */
 #include "tools/bench/device/device.h"
 
 #include "base/error/clock.h"
@@ -107,16 +105,13 @@ void device_mttkrp_set_form(json_t *row,
                             double seconds,
                             const struct slc_gpu_lists_run *run)
 {
-    /* The first entry whose name is a prefix of the kernel's name applies. */
+    /* The entry of a kernel is the first whose `kernels` is a prefix of the name of the kernel. */
     static const struct {
         const char *kernels, *form;
-        bool each_mode; /* the form is specific to a mode */
-    } forms[] = {{"blco-queues", "blco-queues", false},
-                 {"blco", "blco", false},
-                 {"amped", "partitions", true},
-                 {"genten-c", "permutation", true},
-                 {"fiber", "fibers", false},
-                 {"", "list", false}};
+        bool each_mode; /* true if each mode has its own form */
+    } forms[] = {{"blco-queues", "blco-queues", false}, {"blco", "blco", false},
+                 {"amped", "partitions", true},         {"genten-c", "permutation", true},
+                 {"atomic-", "fibers", false},          {"", "list", false}};
     unsigned f = 0;
     char name[32];
 
@@ -143,14 +138,14 @@ device_mttkrp_note_refusal(json_t *row, enum slc_status status, struct slc_error
 
 /* ---- measuring */
 
-/* State for measuring the kernels of sluice and the baselines at one rank. */
+/* State of measuring the kernels of sluice and the baselines at one rank. */
 struct sides {
     const struct device_mttkrp *request;
     struct slc_session session;
     struct bench_factors factors;
     struct slc_coo coo; /* empty if no baseline is measured */
     struct slc_gpu_lists *lists;
-    struct slc_matrix wanted[SLC_MAX_ORDER]; /* sluice's outputs */
+    struct slc_matrix wanted[SLC_MAX_ORDER]; /* outputs of sluice's default variant */
     json_t *rows;
 };
 
@@ -216,7 +211,7 @@ static json_t *add_row(const struct sides *sides, unsigned mode, const char *ker
                                  sides->rows);
 }
 
-/* Measures sluice's kernel and leaves its output on the device. */
+/* Measures sluice's kernel in a mode. Its output stays on the device. */
 static enum slc_status
 measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error *err)
 {
@@ -241,7 +236,7 @@ measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error
         }
     }
     device_mttkrp_set_times(row, sides->session.store.manifest.nnz, &samples, &whole);
-    /* Taken from the last call, because the first calls fill the caches of the host and the
+    /* These figures are of the last call, because the first calls fill the caches of host and
      * device. */
     slc_json_set_count(row, "read_bytes", read_after.bytes_read - read_before.bytes_read);
     slc_json_set(row, "direct", json_boolean(read_after.direct));
@@ -258,7 +253,7 @@ measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error
     return SLC_OK;
 }
 
-/* Measures the default variant and reads its output into sides->wanted. */
+/* Measures the default variant in a mode and stores its output in sides->wanted. */
 static enum slc_status measure_own(struct sides *sides, unsigned mode, struct slc_error *err)
 {
     struct slc_device *device = sides->session.gpu;
@@ -273,7 +268,7 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
     return device->ops->memory.output_read(device, &sides->wanted[mode], err);
 }
 
-/* Records the bytes and time of the copies in a call of a baseline. */
+/* Records the bytes and the time of the copies in a call of a baseline. */
 static void set_copies(const struct sides *sides, json_t *row, const struct slc_gpu_lists_run *run)
 {
     if (run->streamed) {
@@ -286,7 +281,7 @@ static void set_copies(const struct sides *sides, json_t *row, const struct slc_
     }
 }
 
-/* Measures all modes with another variant. The variant stays selected on the device. */
+/* Measures all modes with a variant other than the default. The variant stays selected. */
 static enum slc_status measure_variant(struct sides *sides, unsigned variant, struct slc_error *err)
 {
     const struct device_mttkrp *request = sides->request;
@@ -319,7 +314,7 @@ static enum slc_status measure_variant(struct sides *sides, unsigned variant, st
     return SLC_OK;
 }
 
-/* Measures the requested variants, then selects the default again. */
+/* Measures the requested variants, then selects the default variant again. */
 static enum slc_status measure_variants(struct sides *sides, struct slc_error *err)
 {
     const char *wanted = sides->request->variant;
@@ -364,8 +359,8 @@ measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc
     return status;
 }
 
-/* Measures AMPED on several devices. Closes the session's device first, because it may be one of
- * these devices. */
+/* Measures AMPED on several devices. First closes the device of the session, because it may be one
+ * of these devices. */
 static enum slc_status measure_amped(struct sides *sides, struct slc_error *err)
 {
     slc_gpu_lists_destroy(sides->lists);
