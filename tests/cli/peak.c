@@ -1,5 +1,4 @@
-/*
- * Runs a command and reports its peak resident size, as counted by the system.
+/* Runs a command and reports its peak resident size, as counted by the system.
  *
  *     peak REPORT CGROUP COMMAND ARGUMENT..
  *
@@ -9,8 +8,7 @@
  *
  * The child joins the cgroup whose list of processes is the file CGROUP ("" for none). The
  * descriptor REPORT receives a line: wait status, peak resident KiB, blocks of 512 bytes read from
- * drives, microseconds of processor time. The child is killed when this program ends.
- */
+ * drives, microseconds of processor time. The child is killed when this program ends. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>

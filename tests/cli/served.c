@@ -1,5 +1,4 @@
-/*
- * The command, also as a server for tests that run it thousands of times: loading its libraries
+/* The command, also as a server for tests that run it thousands of times: loading its libraries
  * takes longer than rejecting a forged store.
  *
  * It is linked like the command, with another main in front (-Wl,--wrap=main). With --serve OUTPUT
@@ -7,8 +6,7 @@
  * host byte order, then the working folder and the arguments, each terminated by a zero byte. For
  * each request a child runs the command's main, with its output and messages redirected to the
  * descriptors with those numbers; then the server replies with the wait status, 32 bits. It ends at
- * the end of the requests. It starts no threads, so that each child starts like a new process.
- */
+ * the end of the requests. It starts no threads, so that each child starts like a new process. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -115,7 +115,7 @@ def last_steps(folder):
     for draw in range(60 if FULL else 4 if QUICK else 10):
         child = start(folder)
         while not any(map(os.path.exists, places)) and child.poll() is None:
-            pass
+            time.sleep(0.0002)
         if draw % 2 == 1:
             time.sleep(0.002)
         child.kill()

@@ -68,11 +68,11 @@ def one_mttkrp(folder):
 
 def plans(folder):
     store = made(folder)
-    plan = json.loads(try_to("plan", store, "-r", 8, "--devices", 4, "-t", 1, "--json").stdout)
-    one = json.loads(try_to("plan", store, "-r", 8, "--layouts", "sorted", "-t", 1, "--json").stdout)
+    plan = json.loads(try_to("plan", "--no-probe", store, "-r", 8, "--devices", 4, "-t", 1, "--json").stdout)
+    one = json.loads(try_to("plan", "--no-probe", store, "-r", 8, "--layouts", "sorted", "-t", 1, "--json").stdout)
     check(plan["factor_bytes"] == 4 * one["factor_bytes"] and plan["threads"] == 4, str(plan))
     check(plan["fused"]["reason"] == "devices" and one["fused"]["reason"] != "devices", str(plan))
-    text = try_to("plan", store, "-r", 8, "--devices", 1, "-t", 1).stdout
+    text = try_to("plan", "--no-probe", store, "-r", 8, "--devices", 1, "-t", 1).stdout
     check("fused        no: with --devices each pass updates one mode" in text, text)
     check("partitions on 1 device, " in text and "1 partition on" not in text, text)
     check(len(plan["devices"]) == 3 and plan["device_bytes"] > 0 and one["device_bytes"] == 0, str(plan))
@@ -80,7 +80,7 @@ def plans(folder):
 
 def refused(folder):
     store = made(folder, "1,3")
-    for arguments, part in ((["--devices", "2"], "none sorted by mode 2: build it"),
+    for arguments, part in ((["--devices", "2"], "no layout sorted by mode 2: build it"),
                             (["--devices", "65"], "64"),
                             (["--devices", "2", "--split", "nnz", "--passes", "fused"], "name no devices, or request passes plain"),
                             (["--devices", "2", "--layouts", "blco"], "the layouts sorted (--split, --layouts)"),

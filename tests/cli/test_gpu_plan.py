@@ -20,7 +20,7 @@ def made(folder):
 
 def plan(store, *args, command=sluice):
     """The plan as JSON, with or without a device."""
-    done = command("plan", store, "-r", 8, *args, "--json")
+    done = command("plan", "--no-probe", store, "-r", 8, *args, "--json")
     return json.loads(done[0] if isinstance(done, tuple) else done[:done.rindex("}") + 1])
 
 

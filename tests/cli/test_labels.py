@@ -123,7 +123,7 @@ def told(folder):
     check(sluice("top", out, "-n", 6, "--store", store + ".moved")[0].splitlines()[1:] == text.splitlines()[1:], "--store")
     other = os.path.join(folder, "o.slc")
     sluice("generate", other, "--dims", "5x3000x2000", "--nnz", 9, "-q")
-    check("other modes" in sluice("top", out, "--store", other, status=3)[1], "another tensor's names")
+    check("whose modes differ" in sluice("top", out, "--store", other, status=3)[1], "another tensor's names")
     os.remove(os.path.join(store + ".moved", "names-1.bin"))
     check("names-1.bin" in sluice("top", out, "--store", store + ".moved", status=5)[1], "names that are gone")
 

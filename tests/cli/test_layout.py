@@ -101,10 +101,10 @@ def wrong(folder):
                                   (["--sorted", "1,,2"], 2, "modes from 1 to 3"),
                                   (["--fiber", "4"], 2, "modes from 1 to 3"),
                                   (["--drop", "fiber-2"], 2, "no layout fiber-2"),
-                                  (["--fiber", "2", "--drop", "fiber-2"], 2, "added and dropped"),
-                                  (["--drop", "blco"], 2, "sorted-K and fiber-K"),
+                                  (["--fiber", "2", "--drop", "fiber-2"], 2, "both add and drop a layout"),
+                                  (["--drop", "blco"], 2, "sorted-K or fiber-K"),
                                   (["--drop", "sorted-1"], 2, "no layout sorted-1"),
-                                  (["--sorted", "1", "--drop", "sorted-1"], 2, "added and dropped"),
+                                  (["--sorted", "1", "--drop", "sorted-1"], 2, "both add and drop a layout"),
                                   (["--sorted", "1", "--memory", "1MiB"], 4, "(--memory)")):
         done = layout(store, *arguments)
         check(done.returncode == code and part in done.stderr, f"{arguments}: {done.returncode} {done.stderr}")
@@ -287,7 +287,7 @@ def striped(folder):
     # A killed change is reported, and the next change removes its stripes.
     shutil.copy(os.path.join(store, "sorted-1.blk"), os.path.join(store, "sorted-1.blk.unstripe"))
     out = "".join(sluice("check", store))
-    check("sorted-1.blk.unstripe" in out and "removes the stripes" in out, out)
+    check("sorted-1.blk.unstripe" in out and "removes this file and the stripes" in out, out)
     sluice("layout", store, "--gather", "--of", "blco", "-q")
     check(len(stripes(c)) == 1 and sorted(os.listdir(store)) == ["blco.blk", "sorted-1.blk", "tensor.json"], os.listdir(store))
     # Dropping a layout removes its stripes.

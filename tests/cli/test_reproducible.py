@@ -48,7 +48,7 @@ def budget(store, options, threads, which):
     least budget."""
     if which == "plenty":
         return []
-    plan = json.loads(sluice("plan", store, *options, "-t", threads, "--deterministic", "--json")[0])
+    plan = json.loads(sluice("plan", "--no-probe", store, *options, "-t", threads, "--deterministic", "--json")[0])
     return ["--memory", plan["minimum_bytes"] + ((512 if QUICK else 5) << 20)]
 
 

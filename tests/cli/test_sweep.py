@@ -195,7 +195,7 @@ def without_memory(folder):
     record = load_json(os.path.join(out, "sweep.json"))
     check(record["ranks"][0]["core_consistency"] is not None, record["ranks"])
     check(record["ranks"][1]["core_consistency"] is None, record["ranks"])
-    check("set consistency to always to compute it" in record["ranks"][1]["core_consistency_note"], record["ranks"])
+    check("set option consistency to always to compute it" in record["ranks"][1]["core_consistency_note"], record["ranks"])
     said, _ = sluice("cpd", store, "--rank", "2,60", "-i", 1, "--tol", 0, "-o", out, "--restart", "--consistency", "always",
                      "--memory", "300MiB")
     record = load_json(os.path.join(out, "sweep.json"))

@@ -112,7 +112,7 @@ def numbers(folder):
     told = json.loads(sluice("info", store, "--json")[0])
     check([m["title"] for m in told["modes"]] == ["int(1)", "bin(2,5)", "log(3)"], told["modes"])
     out, _ = sluice("convert", path, store, "--columns", "int(1),4", "--no-header", "-f", "--missing", "skip")
-    check("1 more rows" in out and named(folder, store, 2) == {("3", "x"): 2, ("3", "y"): 1}, out)
+    check("1 further rows" in out and named(folder, store, 2) == {("3", "x"): 2, ("3", "y"): 1}, out)
     sluice("convert", path, store, "--columns", "int(1),4", "--no-header", "-f", "-q", "--missing", "name")
     check(named(folder, store, 2) == {("3", "x"): 2, ("0", ""): 1, ("3", "y"): 1}, named(folder, store, 2))
     with open(path, "rb") as file:
