@@ -1,4 +1,4 @@
-/* Public API: stores from entries that the caller pushes. */
+/* Public functions that make a store from entries that the caller pushes. */
 #include "convert/build/builder.h"
 #include "api/call.h"
 #include "base/error/clock.h"
@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-    PIECE_ENTRIES = 8192, /* entries per piece, as in a piece of parsed text */
-    /* sample for choosing buckets: enough for a hundred buckets of similar size */
+    PIECE_ENTRIES = 8192, /* entries per piece, the same number as in a piece of parsed text */
+    /* entries sampled to choose buckets; enough for a hundred buckets of similar size */
     SAMPLE_ENTRIES = 32768,
     OVERHEAD_BYTES = 2 << 20,         /* memory that the process touches only after planning */
     WORKER_OVERHEAD_BYTES = 256 << 10 /* stack and allocator */
@@ -71,8 +71,8 @@ static enum slc_status read_options(struct sluice_builder *builder,
     if (builder->order < 1 || builder->order > SLUICE_MAX_ORDER ||
         (entries->dims_order != 0 && entries->dims_order != builder->order)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the order is %u and dims_order %u: a tensor has 1 to %d modes, and "
-                        "dims_order is the order or 0",
+                        "the order is %u and dims_order is %u: a tensor has 1 to %d modes, and "
+                        "dims_order must be the order or 0",
                         builder->order, entries->dims_order, (int)SLUICE_MAX_ORDER);
     }
     if (known->named_modes != 0 && known->name == NULL) {
@@ -83,7 +83,7 @@ static enum slc_status read_options(struct sluice_builder *builder,
             return slc_fail(err, SLC_ERR_USAGE, "the title of mode %u has more than %d bytes", n,
                             SLC_TITLE_BYTES - 1);
         }
-        /* Copy the title: the caller may free the text before it is written. */
+        /* Copy the title, because the caller may free the text before the title is written. */
         if (known->titles[n] != NULL) {
             known->titles[n] = strcpy(builder->titles[n], known->titles[n]);
         }
@@ -97,7 +97,8 @@ static enum slc_status read_options(struct sluice_builder *builder,
     return api_check_output(&known->output, err);
 }
 
-/* Writes the names of one mode, until the mode ends or the callback returns NULL. */
+/* Writes the names of the indices of one mode, up to the first index for which the callback returns
+ * NULL. */
 static enum slc_status write_names(const struct sluice_builder_options *known,
                                    uint32_t mode,
                                    const char *folder,
@@ -122,7 +123,7 @@ static enum slc_status write_names(const struct sluice_builder_options *known,
     return slc_names_writer_finish(writer, &manifest->names[manifest->names_count++], err);
 }
 
-/* Adds titles and names: `attach` of struct slc_builder_options. */
+/* Adds titles and names to the manifest. Callback `attach` of struct slc_builder_options. */
 static enum slc_status
 attach(void *context, const char *folder, struct slc_manifest *manifest, struct slc_error *err)
 {
@@ -140,8 +141,8 @@ attach(void *context, const char *folder, struct slc_manifest *manifest, struct 
     return SLC_OK;
 }
 
-/* Returns the memory for writing names, which the builder's own memory does not include. The
- * largest mode whose size is known determines it. */
+/* Returns the memory for writing names: that of the largest named mode whose size is known.
+ * slc_builder_memory_min does not include it. */
 static uint64_t names_bytes(const struct sluice_builder *builder)
 {
     uint64_t most = 0;
@@ -173,8 +174,8 @@ create(struct sluice_builder *builder, const char *output, struct slc_error *err
     API_SET_RUN(&build, &builder->run);
     API_SET_OUTPUT(&build, &known->output);
     if (build.workers > SLC_MAX_THREADS) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u threads: the limits are 1 to %d", build.workers,
-                        SLC_MAX_THREADS);
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads: the number of threads must be 1 to %d",
+                        build.workers, SLC_MAX_THREADS);
     }
     SLC_TRY(divide_memory(&build, builder->order, names_bytes(builder), err));
     return slc_builder_create(&build, builder->order, &builder->builder, err);
@@ -209,7 +210,8 @@ enum sluice_status sluice_builder_create(const char *output,
     return SLUICE_OK;
 }
 
-/* Checks entries and updates the largest indices. Errors: SLC_ERR_INPUT with entry and mode. */
+/* Checks entries and updates the largest index per mode. Errors: SLC_ERR_INPUT, whose
+ * message names the entry. */
 static enum slc_status check_entries(struct sluice_builder *builder,
                                      uint64_t count,
                                      const uint64_t *const *coords,
@@ -225,11 +227,11 @@ static enum slc_status check_entries(struct sluice_builder *builder,
             const uint64_t index = coords[n][i];
 
             if (index < builder->base || index - builder->base >= limit) {
-                return slc_fail(
-                    err, SLC_ERR_INPUT,
-                    "entry %" PRIu64 " has index %" PRIu64 " in mode %u; the range is %u "
-                    "to %" PRIu64,
-                    builder->entries + i, index, n, builder->base, limit - 1 + builder->base);
+                return slc_fail(err, SLC_ERR_INPUT,
+                                "entry %" PRIu64 " has index %" PRIu64
+                                " in mode %u; indices must be %u to %" PRIu64,
+                                builder->entries + i, index, n, builder->base,
+                                limit - 1 + builder->base);
             }
             builder->largest[n] = slc_max_u64(builder->largest[n], index);
         }
@@ -243,8 +245,8 @@ static enum slc_status check_entries(struct sluice_builder *builder,
     return SLC_OK;
 }
 
-/* Samples the first entries that are pushed: all of them if there are at most SAMPLE_ENTRIES,
- * otherwise at equal distances. */
+/* Samples the entries of the first push: all entries if there are at most SAMPLE_ENTRIES, otherwise
+ * SAMPLE_ENTRIES at equal distances. */
 static enum slc_status push_sample(struct sluice_builder *builder,
                                    uint64_t count,
                                    const uint64_t *const *coords,
@@ -303,8 +305,9 @@ enum sluice_status sluice_builder_push(struct sluice_builder *builder,
     enum slc_status status;
 
     if (builder->failed) {
-        status = slc_fail(err, SLC_ERR_USAGE,
-                          "an earlier push failed: the builder can only be abandoned");
+        status = slc_fail(
+            err, SLC_ERR_USAGE,
+            "an earlier push failed, and the builder accepts no more entries: abandon the builder");
         return api_return(status, err, ret_err);
     }
     if (count == 0) {
@@ -326,8 +329,9 @@ find_dims(const struct sluice_builder *builder, uint64_t *dims, struct slc_error
     const struct sluice_entry_options *entries = &builder->options.entries;
 
     if (entries->dims_order == 0 && builder->entries == 0) {
-        return slc_fail(err, SLC_ERR_INPUT,
-                        "there are no entries and no mode sizes: set dims to make an empty tensor");
+        return slc_fail(
+            err, SLC_ERR_INPUT,
+            "there are no entries and no mode sizes: set dims to make a tensor without nonzeros");
     }
     for (uint32_t n = 0; n < builder->order; n++) {
         dims[n] =
@@ -366,8 +370,9 @@ enum sluice_status sluice_builder_finish(struct sluice_builder *builder,
     struct slc_builder_report made = {0};
     uint64_t dims[SLC_MAX_ORDER] = {0};
     enum slc_status status =
-        builder->failed ? slc_fail(err, SLC_ERR_USAGE, "a push failed: there is no store to finish")
-                        : api_check_report(report, "sluice_convert_report", err);
+        builder->failed
+            ? slc_fail(err, SLC_ERR_USAGE, "an earlier push failed, so there is no store to finish")
+            : api_check_report(report, "sluice_convert_report", err);
 
     SLC_THEN(status, find_dims(builder, dims, err));
     if (status != SLC_OK) {

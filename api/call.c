@@ -1,8 +1,7 @@
-/*
- * Converts between public and internal structs: versioned options and reports, runs and faults.
+/* Converts between public and internal structs: versioned options and reports, runs and faults.
  *
- * Structs only grow at the end, so two versions share a prefix of the size of the shorter struct.
- */
+ * Structs only grow at the end, so two versions share a prefix of the size of the shorter
+ * struct. */
 #include "api/call.h"
 
 #include "base/memory/memory.h"
@@ -90,11 +89,11 @@ static enum slc_status
 read_size(const void *versioned, const char *name, uint64_t *bytes, struct slc_error *err)
 {
     memcpy(bytes, versioned, sizeof *bytes);
-    /* No struct will exceed a page; a larger number means that the member was not set. */
+    /* No struct will exceed a page, so a larger number means that the member was not set. */
     if (*bytes < sizeof *bytes || *bytes > 4096) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "struct_bytes of struct %s is %" PRIu64
-                        ": set the struct to zero and struct_bytes to its size",
+                        ": set the struct to zero, and then struct_bytes to the size of the struct",
                         name, *bytes);
     }
     return SLC_OK;
@@ -164,7 +163,8 @@ void api_run_init(struct api_run *run, const struct sluice_run_options *options)
     run->options = *options;
     run->flag = options->stop != NULL ? options->stop : &run->own;
     run->stop = (struct slc_stop){.flag = NULL};
-    /* Internal code reads the flag by __atomic_load_n: copy the pointer without _Atomic. */
+    /* Internal code reads the flag with __atomic_load_n, so the pointer is copied without
+     * _Atomic. */
     memcpy(&run->stop.flag, &run->flag, sizeof run->flag);
 }
 
@@ -220,11 +220,10 @@ enum slc_status api_check_output(const struct sluice_output_options *output, str
                               {"fibers", (int)output->fibers, SLUICE_FIBERS_MODE}));
     if (output->fiber_bits > SLC_FIBER_BITS_MAX ||
         (output->fibers == SLUICE_FIBERS_MODE && output->fiber_mode >= SLC_MAX_ORDER)) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "fibers of mode %u in pieces of 2^%u indices: the mode must be below %d, and "
-            "the bits at most %d",
-            output->fiber_mode, output->fiber_bits, SLC_MAX_ORDER, SLC_FIBER_BITS_MAX);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "fiber_mode is %u and fiber_bits is %u: fiber_mode must be less than %d, "
+                        "and fiber_bits at most %d",
+                        output->fiber_mode, output->fiber_bits, SLC_MAX_ORDER, SLC_FIBER_BITS_MAX);
     }
     return SLC_OK;
 }
@@ -260,7 +259,7 @@ api_parse_transforms(const char *text, struct slc_transforms *transforms, struct
         const size_t length = strcspn(text, ",");
 
         if (length >= sizeof step) {
-            return slc_fail(err, SLC_ERR_USAGE, "transform '%s': no step has a name of this length",
+            return slc_fail(err, SLC_ERR_USAGE, "transform '%s': no step has such a long name",
                             text);
         }
         memcpy(step, text, length);

@@ -21,20 +21,18 @@
 enum sluice_status
 api_return(enum slc_status status, const struct slc_error *err, struct sluice_error *ret_err);
 
-/*
- * Returns the public name of a field: a member of options, an argument or a function; "" for none.
- */
+/* Returns the public name of an error field (a member of options, an argument or a function), or
+ * "". */
 const char *api_field_name(enum slc_error_field field);
 
 /* Returns the public record of a fault. */
 struct sluice_error api_public_error(const struct slc_error *err);
 
-/*
- * Copies the options `given` by a program to `known`, which must be all zero. A shorter struct of
+/* Copies the options `given` by a program to `known`, which must be all zero. A shorter struct of
  * an older version leaves newer members zero. A longer struct of a newer version is accepted if all
- * members that this library does not know are zero. `given` NULL: defaults. Errors: SLC_ERR_USAGE
- * if struct_bytes is not set, SLC_ERR_UNSUPPORTED.
- */
+ * members that this library does not know are zero. If `given` is NULL, `known` does not change.
+ * Errors: SLC_ERR_USAGE if struct_bytes is not set, SLC_ERR_UNSUPPORTED if an
+ * unknown member is not zero. */
 #define API_READ_OPTIONS(type, known, given, err)                                                  \
     api_read_options((struct type *){known}, sizeof(struct type), (const struct type *){given},    \
                      #type, err)
@@ -44,12 +42,13 @@ enum slc_status api_read_options(void *known,
                                  const char *name,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Checks struct_bytes of a report, before the work that the report will describe. NULL: no
- * report. */
+/* Checks struct_bytes of a report. Called before the work that the report will describe. If `given`
+ * is NULL, does nothing. */
 enum slc_status
 api_check_report(const void *given, const char *name, struct slc_error *err) SLC_NODISCARD;
 
-/* Copies `known` to the caller's report, up to its struct_bytes. NULL: no report. */
+/* Copies the first struct_bytes bytes of `known` to the caller's report `given`. If `given` is
+ * NULL, does nothing. */
 #define API_FILL_REPORT(type, given, known, err)                                                   \
     api_fill_report((struct type *){given}, (const struct type *){known}, sizeof(struct type),     \
                     #type, err)
@@ -59,16 +58,17 @@ enum slc_status api_fill_report(void *given,
                                 const char *name,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Checks a required path with the argument name `name`. Errors: SLC_ERR_USAGE for NULL. */
+/* Checks a required path; `name` is the name of the argument. Errors: SLC_ERR_USAGE if `path` is
+ * NULL. */
 enum slc_status
 api_need_path(const char *path, const char *name, struct slc_error *err) SLC_NODISCARD;
 
-/* A value of an enumeration from 0 to `last`. */
+/* A value of the enumeration `name`, which has the values 0 to `last`. */
 struct api_choice {
     const char *name;
     int value, last;
 };
-/* Errors: SLC_ERR_USAGE with the first value outside its enumeration. */
+/* Checks values of enumerations. Errors: SLC_ERR_USAGE for the first value out of range. */
 #define API_CHECK_CHOICES(err, ...)                                                                \
     api_check_choices(                                                                             \
         (const struct api_choice[]){__VA_ARGS__},                                                  \
@@ -77,8 +77,8 @@ enum slc_status api_check_choices(const struct api_choice *choices,
                                   size_t count,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* A call with sluice_run_options. Internal code polls `stop`; a callback that stops the call sets
- * the same flag. The struct must not move during the call. */
+/* State of a call that has sluice_run_options. Internal code polls `stop`; if a callback stops the
+ * call, the flag of `stop` is set. The struct must not move during the call. */
 struct api_run {
     struct sluice_run_options options;
     struct slc_stop stop;
@@ -88,19 +88,20 @@ struct api_run {
 };
 void api_run_init(struct api_run *run, const struct sluice_run_options *options);
 void api_run_stop(struct api_run *run);
-/* Return the budget, by default 80 % of memory, and the number of threads, by default one per
- * processor. */
+/* Return the memory budget (default: 80 % of memory) and the number of threads (default: one per
+ * processor). */
 uint64_t api_run_memory(const struct api_run *run);
 unsigned api_run_threads(const struct api_run *run);
-/* Returns the `progress` callback for internal options with the run as context; NULL if the caller
- * has none. */
+/* Returns a `progress` callback for internal options, whose context is the run, or NULL if the
+ * caller has no callback. */
 typedef void api_progress_fn(void *run, const char *phase, uint64_t done, uint64_t total);
 api_progress_fn *api_run_progress(const struct api_run *run);
-/* As api_progress, for passes, which count blocks. The phase is run->phase. */
+/* Returns the callback for passes, which report blocks without a phase; the callback adds
+ * run->phase. */
 typedef void api_blocks_fn(void *run, uint64_t done, uint64_t total, uint64_t bytes_read);
 api_blocks_fn *api_run_blocks(const struct api_run *run);
 
-/* Sets the members of internal options that describe a run. */
+/* Sets the members of internal options `to` that describe a run. */
 #define API_SET_RUN(to, run)                                                                       \
     do {                                                                                           \
         (to)->memory_bytes = api_run_memory(run);                                                  \
@@ -109,15 +110,15 @@ api_blocks_fn *api_run_blocks(const struct api_run *run);
         (to)->context = (run);                                                                     \
     } while (0)
 
-/* Checks options of an output. Errors: SLC_ERR_USAGE for values outside their enumeration and for
- * fiber_mode or fiber_bits out of range. */
+/* Checks the options of an output store. Errors: SLC_ERR_USAGE for values outside their enumeration
+ * and for fiber_mode or fiber_bits out of range. */
 enum slc_status api_check_output(const struct sluice_output_options *output,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /* Returns the fiber run of checked options. */
 struct slc_fiber_run api_fiber_run(const struct sluice_output_options *output);
 
-/* Sets the members of internal options that describe an output, from checked options. */
+/* Sets the members of internal options `to` that describe an output store, from checked options. */
 #define API_SET_OUTPUT(to, output)                                                                 \
     do {                                                                                           \
         (to)->codec = (output)->codec == SLUICE_CODEC_DEFAULT ? SLC_CODEC_PACKED                   \
@@ -132,10 +133,11 @@ struct slc_fiber_run api_fiber_run(const struct sluice_output_options *output);
         (to)->overwrite = (output)->overwrite != 0;                                                \
     } while (0)
 
-/* Returns the set of modes that a builder has relabelled. */
+/* Returns the set of modes that a builder relabelled; bit n is mode n. */
 uint32_t api_relabelled_modes(const struct slc_relabel_report *relabel, unsigned order);
 
-/* Adds the steps of a text such as "abs,log1p"; NULL: none. Errors: SLC_ERR_USAGE. */
+/* Adds the steps of a text such as "abs,log1p"; adds no steps if `text` is NULL. Errors:
+ * SLC_ERR_USAGE. */
 enum slc_status api_parse_transforms(const char *text,
                                      struct slc_transforms *transforms,
                                      struct slc_error *err) SLC_NODISCARD;
@@ -149,13 +151,13 @@ struct sluice_store {
 struct sluice_model {
     struct slc_cp_result result;
     uint64_t bytes_read;
-    /* Format and first index of the tensor's input; "" if unknown. */
+    /* Dialect of the tensor's input ("" if unknown) and the first index of this input. */
     char dialect[32];
     unsigned index_base;
-    char *record; /* text of the run's record, allocated by malloc; NULL: none */
+    char *record; /* text of the run's record, allocated by malloc; NULL if there is no record */
 };
 
-/* Returns a view of a model, which borrows factors and weights. */
+/* Returns a view of a model; the view borrows factors and weights. */
 struct slc_model_view api_model_view(const struct sluice_model *model);
 
 /* Implements sluice_model_save. */

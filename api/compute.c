@@ -1,9 +1,7 @@
-/*
- * Public API: one MTTKRP on arrays of the caller.
+/* Public functions that compute an MTTKRP with arrays of the caller.
  *
  * The caller's matrices are copied to padded matrices, so that kernels can process rows in whole
- * vectors. The copies are part of the plan.
- */
+ * vectors. The plan includes the copies. */
 #include "sluice/compute.h"
 #include "api/session.h"
 #include "engine/solve/relabel.h"
@@ -21,8 +19,8 @@ static enum slc_status read_options(struct sluice_mttkrp_options *known,
     SLC_TRY(API_READ_OPTIONS(sluice_mttkrp_options, known, options, err));
     if (mode >= order) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "mode %u does not exist: the tensor has %u modes, counted from 0", mode,
-                        order);
+                        "mode %u does not exist: the tensor has %u modes, and modes start at 0",
+                        mode, order);
     }
     return api_check_compute(&known->compute, err);
 }
@@ -61,7 +59,7 @@ static enum slc_status check_arrays(const struct slc_manifest *manifest,
     }
     if (rank > 0 && output_count / rank < manifest->dims[mode]) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "output_count is %" PRIu64 "; the result has %" PRIu64 " rows of %u",
+                        "output_count is %" PRIu64 ", but the result has %" PRIu64 " rows of %u",
                         output_count, manifest->dims[mode], rank);
     }
     return SLC_OK;

@@ -1,4 +1,4 @@
-/* Public API: stores from files or random numbers, and appending. */
+/* Public functions that make stores from files or random numbers, and that append to a store. */
 #include "convert/ingest/convert.h"
 #include "api/call.h"
 #include "base/memory/checked.h"
@@ -27,7 +27,7 @@ static struct sluice_convert_report convert_report(const struct slc_convert_repo
     return known;
 }
 
-/* Reads the options of a table, if the input is one. */
+/* Reads the options of a table if the input is a table. */
 static enum slc_status read_table(const struct sluice_convert_options *known,
                                   struct slc_convert_options *convert,
                                   struct slc_csv_spec *csv,
@@ -46,9 +46,9 @@ static enum slc_status read_table(const struct sluice_convert_options *known,
                    : SLC_OK;
     }
     if (known->values != NULL) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "values applies to coordinates in a .npy file; use value_column for a "
-                        "table");
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "`values` applies only to coordinates in a .npy file: use value_column for a table");
     }
     if (known->dialect != SLUICE_DIALECT_AUTO || known->entries.index_base != SLUICE_BASE_AUTO ||
         known->entries.dims_order > 0) {
@@ -75,7 +75,7 @@ static enum slc_status read_convert(const struct sluice_convert_options *known,
                           {"index_base", (int)entries->index_base, SLUICE_BASE_ONE});
 
     if (status == SLC_OK && entries->dims_order > SLUICE_MAX_ORDER) {
-        status = slc_fail(err, SLC_ERR_USAGE, "dims_order is %u; a tensor has at most %d modes",
+        status = slc_fail(err, SLC_ERR_USAGE, "dims_order is %u, but a tensor has at most %d modes",
                           entries->dims_order, (int)SLUICE_MAX_ORDER);
     }
     SLC_THEN(status, api_check_output(&known->output, err));
@@ -93,7 +93,7 @@ static enum slc_status read_convert(const struct sluice_convert_options *known,
     return api_parse_transforms(known->transform, &convert->transforms, err);
 }
 
-/* Converts or appends, with the names in the files of `labels`. */
+/* Converts or appends with the names of indices in the files of `labels`. */
 static enum slc_status run_convert(const struct slc_convert_options *of,
                                    const struct sluice_run_options *options,
                                    const char *const *labels,
@@ -229,8 +229,8 @@ enum sluice_status sluice_generate(const char *output,
     SLC_THEN(status,
              API_CHECK_CHOICES(err, {"distribution", (int)known.distribution, SLUICE_DIST_WORST}));
     if (status == SLC_OK && (order < 1 || order > SLUICE_MAX_ORDER)) {
-        status = slc_fail(err, SLC_ERR_USAGE, "the order is %u; a tensor has 1 to %d modes", order,
-                          (int)SLUICE_MAX_ORDER);
+        status = slc_fail(err, SLC_ERR_USAGE, "the order is %u, but a tensor has 1 to %d modes",
+                          order, (int)SLUICE_MAX_ORDER);
     }
     if (status != SLC_OK) {
         return api_return(status, err, ret_err);

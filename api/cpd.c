@@ -1,6 +1,4 @@
-/*
- * Public API: CP decomposition and its checkpoints.
- */
+/* Public API: Public functions for CP decompositions and their checkpoints. */
 #include "api/cpd.h"
 
 #include "api/call.h"
@@ -21,14 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One run: its options and resources. */
+/* Options and resources of a run. */
 struct run {
     const struct sluice_cpd_options *options;
     struct api_run call;
     struct slc_checkpoint *checkpoint;
     struct slc_session session;
     struct api_history history;
-    double seconds_before; /* of the earlier runs that this run resumed */
+    double seconds_before; /* time of the earlier runs that this run resumed */
 };
 
 struct api_cpd_limits api_cpd_limits(const struct sluice_cpd_options *options)
@@ -60,7 +58,7 @@ enum slc_status api_cpd_read_options(struct sluice_cpd_options *known,
     /* Invalid options are reported before planning. The condition below also rejects NaN. */
     SLC_TRY(status);
     if (!(known->holdout >= 0.0) || !(known->holdout <= 0.5)) {
-        return slc_fail(err, SLC_ERR_USAGE, "holdout %g is not a fraction from 0 to 0.5",
+        return slc_fail(err, SLC_ERR_USAGE, "holdout is %g: it must be a fraction from 0 to 0.5",
                         known->holdout);
     }
     return SLC_OK;
@@ -107,7 +105,8 @@ on_blocks(void *context, unsigned iteration, unsigned mode, uint64_t done, uint6
     }
 }
 
-/* Reports no earlier iterations if there is no memory to copy them. */
+/* Reports that the run resumes. If memory does not suffice to copy the earlier iterations, none are
+ * reported. */
 static void report_resume(const struct run *run, const struct slc_cp_resume *resume)
 {
     const unsigned count = resume->past_count;
@@ -191,14 +190,15 @@ static enum slc_status open_checkpoint(struct run *run, struct slc_error *err)
     SLC_TRY(status);
     const struct slc_error *fault = slc_checkpoint_fault(run->checkpoint);
     if (fault->status != SLC_OK) {
-        slc_log(SLC_LOG_WARNING, "%s: %s; resuming from the previous generation", fault->file,
-                fault->message);
+        slc_log(SLC_LOG_WARNING,
+                "%s: %s; the run resumes from the previous generation of the checkpoint",
+                fault->file, fault->message);
     }
     return SLC_OK;
 }
 
-/* Makes the request to plan. If `checkpoint` is not NULL, it provides the order in which the run
- * updates modes. */
+/* Makes the plan request of a decomposition. If `checkpoint` is not NULL, it provides the order in
+ * which the run updates modes. */
 static enum slc_status cpd_request(const struct sluice_cpd_options *options,
                                    const struct sluice_store *store,
                                    uint32_t rank,
@@ -210,7 +210,7 @@ static enum slc_status cpd_request(const struct sluice_cpd_options *options,
     const uint32_t threads = options->run.threads;
 
     if (options->mode_order_count != 0 && options->mode_order_count != manifest->order) {
-        return slc_fail(err, SLC_ERR_USAGE, "mode_order_count is %u; the tensor has %u modes",
+        return slc_fail(err, SLC_ERR_USAGE, "mode_order_count is %u, but the tensor has %u modes",
                         options->mode_order_count, manifest->order);
     }
     *request = api_plan_request(&options->compute, &options->run, SLC_OP_CPD, 0, rank);
@@ -338,7 +338,7 @@ enum sluice_status sluice_checkpoint_remove(const char *folder, struct sluice_er
 
     if (status == SLC_OK && files->stat_path(files->self, folder, &stat) != -ENOENT) {
         status = slc_checkpoint_discard(files, folder, err);
-        /* Removing the folder fails if it has other files. */
+        /* The folder is not removed if it has other files. */
         if (status == SLC_OK) {
             (void)files->remove_folder(files->self, folder);
         }
@@ -346,7 +346,8 @@ enum sluice_status sluice_checkpoint_remove(const char *folder, struct sluice_er
     return api_return(status, err, ret_err);
 }
 
-/* Records of runs. A record is made when a run ends and loaded with the factors of the run. */
+/* Functions for records of runs. A record is made when a run ends, and is loaded with the
+ * factors. */
 void api_history_add(struct api_history *history, const struct slc_cp_iteration *iteration)
 {
     if (history->count == history->capacity && !history->lost) {
@@ -418,7 +419,7 @@ static json_t *options_json(const struct api_record_facts *run)
     return object;
 }
 
-/* Returns the exit code that the command would have. */
+/* Returns the exit code that the command would have after the same run. */
 static int exit_code(enum slc_stop_reason reason)
 {
     return reason == SLC_STOP_TIME     ? slc_status_exit_code(SLC_ERR_TIME_LIMIT)
@@ -456,7 +457,8 @@ char *api_record_make(const struct api_record_facts *run)
     json_decref(iterations);
     json_decref(options);
     if (status != SLC_OK) {
-        slc_log(SLC_LOG_WARNING, "no memory for the record of the run: the model has no record");
+        slc_log(SLC_LOG_WARNING,
+                "memory does not suffice for the record of the run: the model has no record");
     }
     return text;
 }
@@ -488,7 +490,7 @@ enum slc_status api_record_load(const char *folder,
                             &fault);
 
     if (status == SLC_OK && memchr(loaded, '\0', bytes) != NULL) {
-        status = slc_fail(&fault, SLC_ERR_INPUT, "run.json is not a text");
+        status = slc_fail(&fault, SLC_ERR_INPUT, "run.json contains a zero byte and is not a text");
     }
     SLC_THEN(status, slc_run_record_parse(loaded, bytes, record, &fault));
     if (status == SLC_OK && is_of(record, result)) {

@@ -1,4 +1,4 @@
-/* CP decompositions for sluice_cpd and sweeps, and records of runs. */
+/* Decompositions, shared by sluice_cpd and sweeps, and records of runs. */
 #ifndef SLC_API_CPD_H
 #define SLC_API_CPD_H
 
@@ -6,15 +6,15 @@
 #include "engine/stream/stream.h"
 #include "sluice/cpd.h"
 
-/* Options of a decomposition after applying defaults, in the form that the engine uses. */
+/* Limits of a decomposition as the engine uses them, after defaults were applied. */
 struct api_cpd_limits {
-    uint32_t iterations;       /* 0: start only */
-    double tolerance;          /* 0: none */
-    double checkpoint_seconds; /* 0: after every update; negative: chosen automatically */
+    uint32_t iterations;       /* 0 means that only the start is computed */
+    double tolerance;          /* 0 means that the run never stops by it */
+    double checkpoint_seconds; /* 0 means after every update; negative means automatic */
 };
 struct api_cpd_limits api_cpd_limits(const struct sluice_cpd_options *options);
 
-/* Reads and checks options. Errors: SLC_ERR_USAGE, SLC_ERR_UNSUPPORTED. */
+/* Reads `options` into `known` and checks them. Errors: SLC_ERR_USAGE, SLC_ERR_UNSUPPORTED. */
 enum slc_status api_cpd_read_options(struct sluice_cpd_options *known,
                                      const struct sluice_cpd_options *options,
                                      struct slc_error *err) SLC_NODISCARD;
@@ -31,11 +31,12 @@ enum slc_status api_cpd(const struct sluice_store *store,
                         struct sluice_model **ret_model,
                         struct slc_error *err) SLC_NODISCARD;
 
-/* Iterations of a run, including iterations before the run resumed. All zero: none. */
+/* Iterations of a run, including iterations of the earlier runs that it resumed. Initially all
+ * zero. */
 struct api_history {
     struct slc_cp_iteration *iterations;
     uint64_t count, capacity;
-    bool lost; /* memory did not suffice for all iterations: the record would be incomplete */
+    bool lost; /* memory did not suffice for all iterations, so no record can be made */
 };
 
 void api_history_add(struct api_history *history, const struct slc_cp_iteration *iteration);
@@ -53,19 +54,20 @@ struct api_record_facts {
     double seconds_before;
 };
 
-/* Returns the text of the record, which the caller frees by free. If there is no memory, logs a
- * message and returns NULL, because the run itself succeeded. */
+/* Returns the text of the record, which the caller releases with free. If memory does not suffice,
+ * logs a message and returns NULL, because the run itself succeeded. */
 char *api_record_make(const struct api_record_facts *facts);
 
-/* Loads the text of the record in a run folder, to be freed by free. Stores NULL if there is no
- * record or the record is malformed or has other mode sizes. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
+/* Loads the text of the record in a run folder; the caller releases the text with free. *ret_text
+ * stays unchanged if there is no record, or if the record is malformed or its mode sizes differ
+ * from the factors. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
 enum slc_status api_record_load(const char *folder,
                                 const struct slc_cp_result *result,
                                 char **ret_text,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Returns the path of the record for a model that is saved at `path` in form `form`; NULL if there
- * is no memory. Ownership: slc_free. */
+/* Returns the path of the record of a model that is saved at `path` in form `form`, or NULL if
+ * memory does not suffice. Ownership: slc_free. */
 char *api_record_path(enum sluice_model_form form, const char *path);
 
 #endif

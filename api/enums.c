@@ -1,8 +1,6 @@
-/*
- * Checks that public and internal enumerations have equal values: api/ converts between them by
- * casts. Internal enumerations exist separately because layers below api/ do not include
- * include/sluice/.
- */
+/* Checks that public and internal enumerations have equal values, because api/ converts between
+ * public and internal values by casts. Internal enumerations exist because the layers below api/ do
+ * not include include/sluice/. */
 #include "api/call.h"
 #include "base/error/log.h"
 #include "convert/build/builder.h"

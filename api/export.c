@@ -1,6 +1,4 @@
-/*
- * Public API: stores and models in the formats of other programs.
- */
+/* Public functions that export stores and models in the formats of other programs. */
 #include "convert/export/export.h"
 #include "api/call.h"
 #include "convert/export/export_form.h"
@@ -10,7 +8,7 @@
 
 #include <string.h>
 
-/* Names of the forms in the command. */
+/* Names that the command uses for the forms. */
 static const char *const tensor_forms[] = {NULL, "tns", "splatt-bin", "npz", "scipy", "matlab"};
 
 static enum slc_status choose_tensor_form(const struct sluice_export_options *known,
@@ -23,8 +21,7 @@ static enum slc_status choose_tensor_form(const struct sluice_export_options *kn
     SLC_TRY(
         slc_export_form_choose(SLC_EXPORT_TENSOR, tensor_forms[known->form], output, form, err));
     if (!(*form)->text && strcmp(output, "-") == 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "the form %s needs a file, not standard output: name a file",
+        return slc_fail(err, SLC_ERR_USAGE, "the form %s cannot go to standard output: name a file",
                         (*form)->name);
     }
     return SLC_OK;
@@ -77,7 +74,7 @@ static enum slc_status choose_model_form(enum sluice_model_form requested,
     return SLC_OK;
 }
 
-/* Exports the folder or model in `of`. */
+/* Exports the folder or model that `of` names. */
 static enum slc_status export_model(const struct slc_export_run_options *of,
                                     const struct sluice_model_export_options *options,
                                     struct slc_error *err)

@@ -1,4 +1,4 @@
-/* Public API: layouts of a store, and stripes. */
+/* Public functions that describe and change layouts of a store and their stripes. */
 #include "api/call.h"
 #include "base/memory/memory.h"
 #include "convert/layout/relayout.h"
@@ -26,8 +26,8 @@ static enum slc_status
 no_layout(const struct sluice_store *store, uint32_t number, struct slc_error *err)
 {
     return slc_fail(err, SLC_ERR_USAGE,
-                    "layout %u does not exist: the store has %u layouts, counted from 0", number,
-                    store->store.manifest.layout_count);
+                    "layout %u does not exist: the store has %u layouts, and layouts start at 0",
+                    number, store->store.manifest.layout_count);
 }
 
 /* Opens the file of a layout, with the paths of its stripes. Ownership: slc_block_file_close. */
@@ -46,7 +46,7 @@ static enum slc_status open_file(const struct sluice_store *store,
     return status;
 }
 
-/* Counts the stripes of a layout, without opening them. */
+/* Counts the stripes of a layout without opening the stripe files. */
 static enum slc_status count_stripes(const struct sluice_store *store,
                                      const struct slc_store_layout *layout,
                                      uint32_t *count,
@@ -81,9 +81,10 @@ enum sluice_status sluice_store_get_stripe(const struct sluice_store *store,
                                  : no_layout(store, number, err);
 
     if (status == SLC_OK && stripe >= file.shape.count) {
-        status = slc_fail(err, SLC_ERR_USAGE,
-                          "stripe %u does not exist: the layout has %u stripes, counted from 0",
-                          stripe, file.shape.count);
+        status =
+            slc_fail(err, SLC_ERR_USAGE,
+                     "stripe %u does not exist: the layout has %u stripes, and stripes start at 0",
+                     stripe, file.shape.count);
     }
     if (status == SLC_OK) {
         const char *found = file.parts[stripe].path;
@@ -125,9 +126,10 @@ enum sluice_status sluice_store_get_layout(const struct sluice_store *store,
 static enum slc_status check_kind(enum sluice_layout_kind kind, struct slc_error *err)
 {
     if (kind != SLUICE_LAYOUT_SORTED && kind != SLUICE_LAYOUT_FIBER) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "layout kind %d: only sorted and fiber layouts can be added and dropped",
-                        (int)kind);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "layout kind %d cannot be added or dropped: only sorted and fiber layouts can",
+            (int)kind);
     }
     return SLC_OK;
 }
@@ -138,8 +140,8 @@ struct changing {
     struct slc_relayout layouts;
 };
 
-/* Opens and locks the store, and checks the mode. Ownership: slc_relayout_close, also after an
- * error. */
+/* Opens and locks the store, and checks the mode. Ownership: the caller calls slc_relayout_close,
+ * also after an error. */
 static enum slc_status open_layouts(struct changing *changing,
                                     const char *path,
                                     uint32_t mode,
@@ -160,8 +162,8 @@ static enum slc_status open_layouts(struct changing *changing,
     SLC_TRY(status);
     if (mode >= layouts->store.manifest.order) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "mode %u does not exist: the tensor has %u modes, counted from 0", mode,
-                        layouts->store.manifest.order);
+                        "mode %u does not exist: the tensor has %u modes, and modes start at 0",
+                        mode, layouts->store.manifest.order);
     }
     return SLC_OK;
 }
@@ -187,12 +189,14 @@ enum sluice_status sluice_layout_add(const char *path,
     return api_return(status, err, ret_err);
 }
 
-/* Resolves folders to absolute paths. Ownership: free() each, also after an error. */
+/* Resolves folders to absolute paths. Ownership: the caller releases each path with free, also
+ * after an error. */
 static enum slc_status
 resolve_folders(uint32_t count, const char *const *given, char **folders, struct slc_error *err)
 {
     if (count == 0 || count > SLC_MAX_STRIPES) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u folders for stripes: the limits are 1 to %d", count,
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%u folders for stripes: the number of folders must be 1 to %d", count,
                         (int)SLC_MAX_STRIPES);
     }
     for (uint32_t k = 0; k < count; k++) {
@@ -205,7 +209,8 @@ resolve_folders(uint32_t count, const char *const *given, char **folders, struct
     return SLC_OK;
 }
 
-/* Stripes the layout to the folders, or gathers it if count is 0. */
+/* Divides the layout into stripes in the folders, or moves the layout back into the store if count
+ * is 0. */
 static enum slc_status move_layout(const char *path,
                                    enum sluice_layout_kind kind,
                                    uint32_t mode,

@@ -1,4 +1,4 @@
-/* Public API: models from decompositions, files and arrays. */
+/* Public functions that make, load, read and save models. */
 #include "storage/model/model.h"
 #include "api/call.h"
 #include "api/cpd.h"
@@ -17,7 +17,8 @@ static enum slc_status no_memory(struct slc_error *err)
     return slc_fail(err, SLC_ERR_MEMORY, "no memory for a model");
 }
 
-/* Sets the members that are unknown for a model that was not computed here. */
+/* Sets the members that describe a run to unknown, for a model that no run of this process
+ * computed. */
 static void set_unknown(struct slc_cp_result *result, double norm)
 {
     for (unsigned n = 0; n < result->order; n++) {
@@ -39,7 +40,7 @@ static enum slc_status create_weights(struct slc_cp_result *result, struct slc_e
     return SLC_OK;
 }
 
-/* Loads factors of the shape `order` and `dims`, and weights, from a folder. */
+/* Loads weights and factors from a folder. The factors must have `order` modes of sizes `dims`. */
 static enum slc_status load_model(unsigned order,
                                   const uint64_t *dims,
                                   double norm,
@@ -57,7 +58,7 @@ static enum slc_status load_model(unsigned order,
     return slc_model_read_lambda(NULL, folder, result->rank, result->lambda, &found, err);
 }
 
-/* As load_model, with the shape that the files have. */
+/* Loads weights and factors of any shape from a folder. */
 static enum slc_status
 load_folder(const char *folder, struct sluice_model *model, struct slc_error *err)
 {
@@ -114,8 +115,7 @@ static enum slc_status check_shape(uint32_t order,
     if (order < 1 || order > SLC_MAX_ORDER || rank < 1 || rank > SLC_MAX_RANK) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "a model of %" PRIu32 " modes and %" PRIu32
-                        " components: the limits are 1 to "
-                        "%d modes and 1 to %d components",
+                        " components: a model has 1 to %d modes and 1 to %d components",
                         order, rank, SLC_MAX_ORDER, SLC_MAX_RANK);
     }
     for (unsigned n = 0; n < order; n++) {
@@ -237,7 +237,8 @@ enum sluice_status sluice_model_get_weights(const struct sluice_model *model,
 
     if (count < rank) {
         status = slc_fail(err, SLC_ERR_USAGE,
-                          "an array of %" PRIu64 " numbers for %" PRIu32 " weights", count, rank);
+                          "an array of %" PRIu64 " numbers is too small for %" PRIu32 " weights",
+                          count, rank);
     } else {
         memcpy(weights, model->result.lambda, rank * sizeof *weights);
     }
@@ -255,7 +256,7 @@ enum sluice_status sluice_model_get_factor(const struct sluice_model *model,
         mode < model->result.order
             ? api_copy_matrix(&model->result.factors[mode], factor, count, err)
             : slc_fail(err, SLC_ERR_USAGE,
-                       "mode %u does not exist: the model has %u modes, counted from 0", mode,
+                       "mode %u does not exist: the model has %u modes, and modes start at 0", mode,
                        model->result.order);
 
     return api_return(status, err, ret_err);

@@ -1,6 +1,4 @@
-/*
- * Public API: values of a model.
- */
+/* Public functions that compute values of a model. */
 #include "engine/product/predict.h"
 #include "api/call.h"
 #include "sluice/experimental.h"
@@ -40,7 +38,7 @@ static enum slc_status read_text(struct sluice_predict_text_options *known,
     if (known->form == SLUICE_PREDICT_NPY && output != NULL && strcmp(output, "-") == 0) {
         return slc_fail(
             err, SLC_ERR_USAGE,
-            "a .npy file starts with its size and cannot go to standard output: name a file");
+            "a .npy file begins with its size and so cannot go to standard output: name a file");
     }
     return SLC_OK;
 }

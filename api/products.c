@@ -1,4 +1,4 @@
-/* Public API: tensor times vectors, and tensor times matrix. */
+/* Public functions that multiply a tensor by vectors or by a matrix. */
 #include "api/call.h"
 #include "api/session.h"
 #include "engine/product/contract.h"
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Fills in the contraction, which borrows the operands. */
+/* Fills in the contraction; the contraction borrows the operands. */
 static enum slc_status fill_contraction(struct slc_contract_options *contract,
                                         const struct sluice_store *store,
                                         const double *const *vectors,
@@ -34,7 +34,7 @@ static enum slc_status fill_contraction(struct slc_contract_options *contract,
     return SLC_OK;
 }
 
-/* Chooses the GPU that the options select, at most one. */
+/* Chooses the GPU that the options select; products use at most one GPU. */
 static enum slc_status choose_device(const struct sluice_compute_options *compute,
                                      struct api_devices *devices,
                                      struct slc_products_choice *choice,
@@ -45,7 +45,8 @@ static enum slc_status choose_device(const struct sluice_compute_options *comput
     memset(choice, 0, sizeof *choice);
     SLC_TRY(status);
     if (devices->known.count > 0) {
-        return slc_fail(err, SLC_ERR_USAGE, "count is %u: products use only one device",
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "count is %u: products use only one device, so count must be 0",
                         devices->known.count);
     }
     return slc_products_choose(&devices->wish, slc_gpu_maker(), choice, err);
@@ -68,7 +69,7 @@ static struct sluice_ttv_report ttv_report(const struct slc_contract_report *mad
     return known;
 }
 
-/* Reads the options and checks that the result has a destination. */
+/* Reads the options, and checks that `output` or `report` can receive the result. */
 static enum slc_status read_ttv(struct sluice_ttv_options *known,
                                 const struct sluice_ttv_options *options,
                                 const char *output,
@@ -166,8 +167,8 @@ static void set_request(struct product *product, uint32_t mode, uint32_t columns
     options->progress_context = &product->run;
 }
 
-/* Opens the layout with whole fibers. Plans before sorting as well, so that an insufficient budget
- * is an error before anything is sorted. */
+/* Opens a layout with whole fibers, which may first have to be sorted. The product is planned
+ * before and after the sort, so that a budget that is too small is an error before the sort. */
 static enum slc_status open_fibers(struct product *product, struct slc_error *err)
 {
     struct slc_ttm_session *ttm = &product->ttm;
@@ -182,7 +183,7 @@ static enum slc_status open_fibers(struct product *product, struct slc_error *er
     return slc_ttm_session_plan(ttm, ttm->order.reader, err);
 }
 
-/* Multiplies with the caller's matrix. */
+/* Multiplies the tensor by the caller's matrix. */
 static enum slc_status
 multiply(struct slc_ttm_session *ttm, const double *matrix, struct slc_error *err)
 {
@@ -240,7 +241,7 @@ enum sluice_status sluice_ttm(const struct sluice_store *store,
         api_log_refused(&ttm->refused);
     }
     slc_ttm_session_close(ttm);
-    /* After success a temporary store that cannot be removed is an error. */
+    /* If the product succeeded, a temporary store that cannot be removed is an error. */
     closed = slc_fiber_order_close(&ttm->order, status == SLC_OK ? err : NULL);
     status = status == SLC_OK ? closed : status;
     if (status == SLC_OK) {

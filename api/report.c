@@ -1,10 +1,8 @@
-/*
- * Public API: pages about models and runs.
- */
+/* Public functions that write pages about models and runs. */
 #include "report/report.h"
 #include "api/call.h"
 
-/* Writes the page of the folder or model in `report`. */
+/* Writes the page about the folder or model that `report` names. */
 static enum slc_status write_page(struct slc_report_options *report,
                                   const struct sluice_report_options *options,
                                   struct slc_error *err)

@@ -1,4 +1,4 @@
-/* Public API: stores from other stores. */
+/* Public functions that make stores from other stores. */
 #include "convert/reshape/reshape.h"
 #include "api/call.h"
 #include "base/memory/memory.h"
@@ -24,7 +24,7 @@ static enum slc_status reshape(const struct slc_reshape_options *of,
     api_run_init(&run, &known.run);
     API_SET_RUN(&given, &run);
     API_SET_OUTPUT(&given, &known.output);
-    given.codec = (enum slc_codec)known.output.codec; /* 0: codec of the store */
+    given.codec = (enum slc_codec)known.output.codec; /* 0 means the codec of the store */
     given.keep_numbering = known.output.relabel == SLUICE_RELABEL_DEFAULT;
     given.keep_indices = known.keep_indices != 0;
     given.threads = api_run_threads(&run);
@@ -40,7 +40,8 @@ static enum slc_status reshape(const struct slc_reshape_options *of,
     return API_FILL_REPORT(sluice_convert_report, report, &filled, err);
 }
 
-/* Returns the ranges of each mode; NULL after an error. Ownership: slc_free. */
+/* Returns the ranges of each mode, or NULL after an error. Ownership: the caller releases the
+ * ranges with slc_free. */
 static struct slc_ranges *
 read_ranges(uint32_t count, const struct sluice_range *given, struct slc_error *err)
 {
@@ -110,8 +111,9 @@ enum sluice_status sluice_permute(const char *path,
     enum slc_status status;
 
     if (count == 0 || count > SLC_MAX_ORDER) {
-        status = slc_fail(err, SLC_ERR_USAGE, "an order of %u modes; a tensor has 1 to %d modes",
-                          count, SLC_MAX_ORDER);
+        status =
+            slc_fail(err, SLC_ERR_USAGE, "modes has %u numbers, but a tensor has 1 to %d modes",
+                     count, SLC_MAX_ORDER);
     } else {
         permute.mode_count = count;
         memcpy(permute.modes, modes, count * sizeof *modes);

@@ -1,4 +1,4 @@
-/* Plans and sessions of the public interface. */
+/* Plans and sessions for the public functions that compute. */
 #include "api/session.h"
 
 #include "base/error/log.h"
@@ -65,8 +65,7 @@ static enum slc_status read_split(const struct sluice_device_options *known,
         if (!(known->split_fraction >= 0 && known->split_fraction <= 1)) {
             return slc_fail_field(
                 err, SLC_ERR_USAGE, SLC_FIELD_SPLIT,
-                "the static split needs the GPU's fraction of the nonzeros from 0 to "
-                "1, not %g",
+                "the fraction of the nonzeros for the GPU must be from 0 to 1, not %g",
                 known->split_fraction);
         }
     }
@@ -87,8 +86,10 @@ enum slc_status api_read_devices(const struct sluice_compute_options *compute,
                                        {"split", (int)known->split, SLUICE_SPLIT_QUEUE}));
     SLC_TRY(status);
     if (known->count > SLUICE_MAX_DEVICES || known->streams > SLC_DEVICE_STREAMS) {
-        return slc_fail(err, SLC_ERR_USAGE, "more than %d devices (%u) or %d streams (%u)",
-                        SLUICE_MAX_DEVICES, known->count, SLC_DEVICE_STREAMS, known->streams);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "more than %d devices (count is %u) or more than %d streams (streams is %u)",
+            SLUICE_MAX_DEVICES, known->count, SLC_DEVICE_STREAMS, known->streams);
     }
     SLC_TRY(read_split(known, &wish->split, err));
     wish->kind = (enum slc_device_kind)known->kind;
@@ -187,7 +188,7 @@ enum slc_status api_plan(const struct sluice_store *store,
                          struct slc_error *err)
 {
     struct api_devices devices;
-    /* All zero, because no plan is made if even the indices exceed the budget. */
+    /* All zero, because no plan is made if the indices of block files alone exceed the budget. */
     struct slc_session session = {.stream = NULL};
     enum slc_status status = api_check_report(plan, "sluice_plan", err);
     enum slc_status filled;
@@ -218,7 +219,8 @@ api_copy_matrix(const struct slc_matrix *matrix, double *to, uint64_t count, str
 {
     if (matrix->cols > 0 && count / matrix->cols < matrix->rows) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "an array of %" PRIu64 " numbers for a matrix of %" PRIu64 " x %" PRIu64,
+                        "an array of %" PRIu64 " numbers is too small for a matrix of %" PRIu64
+                        " x %" PRIu64,
                         count, (uint64_t)matrix->rows, (uint64_t)matrix->cols);
     }
     slc_matrix_get_rows(matrix, 0, matrix->rows, to);

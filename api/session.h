@@ -1,4 +1,4 @@
-/* Plans and sessions of computations, from sluice_compute_options. */
+/* Makes plans and sessions of computations from sluice_compute_options. */
 #ifndef SLC_API_SESSION_H
 #define SLC_API_SESSION_H
 
@@ -8,7 +8,7 @@
 #include "engine/session/session.h"
 #include "sluice/experimental.h"
 
-/* Checks options. Errors: SLC_ERR_USAGE for values outside their enumeration. */
+/* Checks compute options. Errors: SLC_ERR_USAGE for values outside their enumeration. */
 enum slc_status api_check_compute(const struct sluice_compute_options *compute,
                                   struct slc_error *err) SLC_NODISCARD;
 
@@ -18,7 +18,7 @@ struct slc_plan_request api_plan_request(const struct sluice_compute_options *co
                                          unsigned mode,
                                          uint32_t rank);
 
-/* Devices selected by options. `wish` borrows from `known`. */
+/* The devices that sluice_compute_options select. `wish` points into `known`. */
 struct api_devices {
     struct sluice_device_options known;
     struct slc_device_wish wish;
@@ -27,29 +27,28 @@ enum slc_status api_read_devices(const struct sluice_compute_options *compute,
                                  struct api_devices *devices,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Logs why SLUICE_DEVICE_AUTO selected the CPU. Logs nothing if it selected a GPU. */
+/* Logs why SLUICE_DEVICE_AUTO selected the CPU. Logs nothing if a GPU was selected. */
 void api_log_refused(const struct slc_error *refused);
 
-/*
- * Plans a request and starts a session on the devices of the options. Teams of the calling thread
- * follow the planned placement until slc_session_close, which the caller also calls after an error.
- */
+/* Plans a request and starts a session on the devices that `compute` selects. Teams of the calling
+ * thread have the planned placement until slc_session_close. Ownership: the caller calls
+ * slc_session_close, also after an error. */
 enum slc_status api_session_open(struct slc_session *session,
                                  const struct sluice_store *store,
                                  const struct slc_plan_request *request,
                                  const struct sluice_compute_options *compute,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Plans a request. Both reports may be NULL. They are also filled in after SLC_ERR_BUDGET.
- */
+/* Plans a request. `plan` and the device plan of `compute` are also filled in after SLC_ERR_BUDGET;
+ * each may be NULL. */
 enum slc_status api_plan(const struct sluice_store *store,
                          const struct slc_plan_request *request,
                          const struct sluice_compute_options *compute,
                          struct sluice_plan *plan,
                          struct slc_error *err) SLC_NODISCARD;
 
-/* Copies a matrix to `count` doubles of the caller. Errors: SLC_ERR_USAGE if it does not fit. */
+/* Copies a matrix to `count` doubles of the caller. Errors: SLC_ERR_USAGE if `count` is too
+ * small. */
 enum slc_status api_copy_matrix(const struct slc_matrix *matrix,
                                 double *to,
                                 uint64_t count,

@@ -1,4 +1,4 @@
-/* Public API: the library itself, and opening and verifying stores. */
+/* Public functions for versions, errors and messages, and to open, describe and verify stores. */
 #include "sluice/store.h"
 #include "api/call.h"
 #include "base/error/log.h"
@@ -20,7 +20,7 @@ const char *sluice_status_name(enum sluice_status status)
     return slc_status_name((enum slc_status)status);
 }
 
-/* The caller's message callback, which uses the public enumeration. */
+/* The caller's message callback, whose levels are of the public enumeration. */
 static struct {
     void (*message)(void *context, enum sluice_log_level level, const char *message);
     void *context;
@@ -128,9 +128,10 @@ enum sluice_status sluice_store_get_appended(const struct sluice_store *store,
     enum slc_status status;
 
     if (number >= origin->appended_count) {
-        status = slc_fail(err, SLC_ERR_USAGE,
-                          "appended input %u does not exist: the store has %u, counted from 0",
-                          number, origin->appended_count);
+        status =
+            slc_fail(err, SLC_ERR_USAGE,
+                     "appended input %u does not exist: the store has %u, and numbers start at 0",
+                     number, origin->appended_count);
     } else {
         known.entries = origin->appended[number].entries;
         (void)snprintf(known.source, sizeof known.source, "%s", origin->appended[number].source);
@@ -198,8 +199,9 @@ enum sluice_status sluice_store_get_name(struct sluice_store *store,
     if (index >= indices) {
         status =
             slc_fail(err, SLC_ERR_USAGE,
-                     "index %" PRIu64 " of mode %u does not exist: the tensor has %u modes, and "
-                     "this mode %" PRIu64 " indices, counted from 0",
+                     "index %" PRIu64
+                     " of mode %u does not exist: the tensor has %u modes, this mode has %" PRIu64
+                     " indices, and numbers start at 0",
                      index, mode, manifest->order, indices);
     } else if (listed == NULL) {
         *ret_name = NULL;

@@ -1,5 +1,5 @@
-/* Public API: sweeps over ranks and starts. Each run is a call of sluice_cpd, with the checkpoint
- * in the folder of the run's results. */
+/* Public functions for sweeps over ranks and starts. Each run is a call of api_cpd, whose
+ * checkpoint is in the folder of the run's results. */
 #include "sweep/sweep.h"
 #include "api/call.h"
 #include "api/cpd.h"
@@ -46,7 +46,7 @@ read_options(struct sweep *sweep, const struct sluice_sweep_options *options, st
                           "the runs of a sweep have random starts: init_folder must be NULL");
     }
     api_run_init(&sweep->run, &sweep->cpd.run);
-    sweep->cpd.run.stop = sweep->run.flag; /* stopping the sweep stops its runs */
+    sweep->cpd.run.stop = sweep->run.flag; /* a stop of the sweep also stops its current run */
     return status;
 }
 
@@ -69,7 +69,7 @@ static struct sluice_sweep_run public_run(const struct slc_sweep_run *run)
     return known;
 }
 
-/* Plans for the largest rank, so that insufficient memory is an error before the first run. */
+/* Plans a run of the largest rank, so that insufficient memory is an error before the first run. */
 static enum slc_status
 prepare(void *context, uint32_t rank, json_t **identity, struct slc_error *err)
 {
@@ -91,7 +91,7 @@ prepare(void *context, uint32_t rank, json_t **identity, struct slc_error *err)
     return status;
 }
 
-/* The public interface has no callback for the start of a sweep. */
+/* Does nothing, because the public interface has no callback for the start of a sweep. */
 static void ignore_start(void *context, bool fresh)
 {
     (void)context;
@@ -110,7 +110,8 @@ static void report_run(void *context, const struct slc_sweep_run *run, bool befo
     }
 }
 
-/* Writes the results of a complete run, records it, and discards its checkpoint. */
+/* Writes the results of a complete run, records the run in the sweep, and discards its
+ * checkpoint. */
 static enum slc_status
 keep_run(const struct sluice_model *model, struct slc_sweep_job *job, struct slc_error *err)
 {
@@ -131,7 +132,8 @@ keep_run(const struct sluice_model *model, struct slc_sweep_job *job, struct slc
                : status;
 }
 
-/* Computes a run and returns its status, 0 if the run is complete. Stores a fault in the sweep. */
+/* Computes a run and returns its status, which is 0 if the run is complete. A fault is stored in
+ * the sweep. */
 static int make_run(void *context, struct slc_sweep_job *job)
 {
     struct sweep *sweep = context;
@@ -163,7 +165,7 @@ static int make_run(void *context, struct slc_sweep_job *job)
     return (int)status;
 }
 
-/* Returns the status for the end of a sweep. */
+/* Returns the status of a sweep that ended by `end`; `code` is the status of the last run. */
 static enum slc_status
 end_status(const struct sweep *sweep, enum slc_sweep_end end, int code, struct slc_error *err)
 {
@@ -183,7 +185,7 @@ end_status(const struct sweep *sweep, enum slc_sweep_end end, int code, struct s
         break;
     }
     if (status == SLC_ERR_TIME_LIMIT || status == SLC_ERR_INTERRUPTED) {
-        return slc_fail(err, status, "the sweep was stopped; the same call continues it");
+        return slc_fail(err, status, "the sweep was stopped; the same call continues the sweep");
     }
     if (err != NULL) {
         *err = sweep->fault;
@@ -274,10 +276,11 @@ uint32_t sluice_sweep_rank_count(const struct sluice_sweep *sweep)
 static enum slc_status
 check_number(uint32_t number, uint32_t count, const char *what, struct slc_error *err)
 {
-    return number < count ? SLC_OK
-                          : slc_fail(err, SLC_ERR_USAGE,
-                                     "%s %u does not exist: the sweep has %u, counted from 0", what,
-                                     number, count);
+    return number < count
+               ? SLC_OK
+               : slc_fail(err, SLC_ERR_USAGE,
+                          "%s %u does not exist: the sweep has %u, and numbers start at 0", what,
+                          number, count);
 }
 
 enum sluice_status sluice_sweep_get_run(const struct sluice_sweep *sweep,

@@ -1,4 +1,4 @@
-/* Public API: top rows of the components of a model. */
+/* Public functions that find the top rows of the components of a model. */
 #include "report/factors/top.h"
 #include "api/call.h"
 
@@ -32,7 +32,7 @@ static enum slc_status pass_rows(struct slc_top *top,
     return SLC_OK;
 }
 
-/* Finds the rows of the folder or model in `query`. */
+/* Finds the top rows of the folder or model that `query` names. */
 static enum slc_status find_rows(struct slc_top_options *query,
                                  const struct sluice_top_options *options,
                                  int (*pass_row)(void *context, const struct sluice_top_row *row),
@@ -44,7 +44,7 @@ static enum slc_status find_rows(struct slc_top_options *query,
     unsigned modes[SLC_MAX_ORDER];
 
     SLC_TRY(API_READ_OPTIONS(sluice_top_options, &known, options, err));
-    /* slc_top_find rejects a larger mode_count without reading the modes. */
+    /* slc_top_find rejects a mode_count over SLC_MAX_ORDER without reading the modes. */
     for (uint32_t i = 0; known.mode_count <= SLC_MAX_ORDER && i < known.mode_count; i++) {
         modes[i] = known.modes[i];
     }

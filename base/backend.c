@@ -1,4 +1,4 @@
-/* Names of conflict strategies. */
+/* Returns the names of conflict strategies. */
 #include "base/backend.h"
 
 const char *slc_conflict_name(enum slc_conflict conflict)

@@ -1,10 +1,10 @@
-/* Ranges of columns. The same loop is also compiled for wide vectors, which makes it four times as
+/* Finds the range of an array. The loop is also compiled for AVX-512, which makes it four times as
  * fast. */
 #include "base/column_range.h"
 
 #include "base/memory/checked.h"
 
-/* The loop is inlined into a function per instruction set. */
+/* The loop is inlined into one function per instruction set. */
 #define ALWAYS_INLINE __attribute__((always_inline))
 
 static inline ALWAYS_INLINE void

@@ -1,4 +1,4 @@
-/* Finds the smallest and the largest of an array of numbers. */
+/* Finds the smallest and the largest number of an array. */
 #ifndef SLC_BASE_COLUMN_RANGE_H
 #define SLC_BASE_COLUMN_RANGE_H
 
@@ -11,8 +11,9 @@ void slc_column_range(const uint64_t *column,
                       uint64_t *smallest,
                       uint64_t *largest);
 
-/* As slc_column_range, for the bits of the numbers that `mask` selects. Gathering bits preserves
- * order, so the range of a field of keys is found without gathering the field of every key. */
+/* Does the same as slc_column_range for the numbers ANDed with `mask`. Gathering the selected bits
+ * preserves order, so the range of a bit field of keys is found without gathering the field of
+ * every key. */
 void slc_column_range_masked(
     const uint64_t *column, uint32_t count, uint64_t mask, uint64_t *smallest, uint64_t *largest);
 

@@ -1,4 +1,4 @@
-/* Computes the moves of struct slc_compress by parallel prefix (Hacker's Delight, section 7-4). */
+/* Computes the moves of struct slc_compress by parallel prefix ([Warren] section 7-4). */
 #include "base/compress.h"
 
 #include <string.h>
@@ -11,9 +11,9 @@ void slc_compress_init(struct slc_compress *compress, uint64_t mask)
     memset(compress, 0, sizeof *compress);
     compress->mask = mask;
     compress->bits = (uint32_t)__builtin_popcountll(mask);
-    /* Stop once the selected bits are the lowest bits without gaps. */
+    /* Stop when the selected bits have moved to the lowest positions without gaps. */
     for (unsigned s = 0; (selected & (selected + 1)) != 0; s++) {
-        /* Bit p of the parallel prefix: bit s of the number of zeros right of p. */
+        /* After the loop below, bit p of `odd` is bit s of the count of unselected bits below p. */
         uint64_t odd = zeros_right;
 
         for (unsigned shift = 1; shift < 64; shift *= 2) {

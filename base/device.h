@@ -1,23 +1,21 @@
-/*
- * Operations of a device with its own memory that decodes blocks itself. gpu/ implements them.
- * Factors, MTTKRP outputs and some blocks stay in device memory. Only other blocks, once per pass,
- * and small matrices of the solver are transferred.
+/* Operations of a device that has its own memory and decodes blocks itself. gpu/ implements them.
+ * Factors, MTTKRP outputs and some blocks stay in device memory. The remaining blocks are
+ * transferred once per pass, and so are small matrices of the solver.
  *
  *     open -> host_register .. -> factor_write .. ->
  *         { job.begin -> { block | resident | flush } .. -> job.end -> update .. } ..
  *     -> factor_read .. -> close
  *
  * Only one thread at a time uses a device, but not always the same thread. Work is asynchronous:
- * `block` returns when the block has been enqueued, and its memory may be reused once `copied`
- * reports that the copy is complete. Faults of kernels are reported by job.end.
+ * `block` returns when the block has been enqueued. The host memory of the block may be reused once
+ * `copied` reports that the copy is complete. job.end reports errors that occurred in kernels.
  *
- * A device may instead multiply tiles, fiber by fiber, by matrices in device memory and return the
- * sums:
+ * Instead of MTTKRPs a device may compute products: it multiplies the fibers of tiles by matrices
+ * in device memory and returns one row of sums per fiber:
  *
  *     product.open -> { product.tile -> product.more .. } .. -> close
  *
- * Then several threads use the device at the same time, each with its own lane.
- */
+ * During products several threads may use the device at the same time, each with its own lane. */
 #ifndef SLC_BASE_DEVICE_H
 #define SLC_BASE_DEVICE_H
 
@@ -31,58 +29,70 @@
 
 struct slc_device_info {
     char name[128];
-    uint64_t total_bytes, free_bytes; /* free_bytes: within the limit of the device's options */
+    uint64_t total_bytes, free_bytes; /* free_bytes: at most the memory limit set for the device */
     unsigned multiprocessors;
     unsigned shared_bytes; /* maximum per thread block */
-    bool described;        /* a description without hardware: it supports plans, but not open */
+    /* true for a description without hardware, which supports plans, but not `open` */
+    bool described;
 };
 
 enum {
-    SLC_DEVICE_STREAMS = 8, /* maximum: more than two or three copies and kernels never overlap */
-    /* Maximum: one tile occupies a twentieth of a large device, and some lanes are transferring
-     * tiles. */
+    /* maximum number of streams; at most three operations (copies or kernels) ever overlap */
+    SLC_DEVICE_STREAMS = 8,
+    /* Maximum number of lanes. One tile occupies about a twentieth of the multiprocessors of a
+     * large GPU, and some lanes transfer tiles at the same time. */
     SLC_DEVICE_LANES = 64,
-    /* Alignment in bytes of blocks in a slot: whole cache lines. */
+    /* Alignment in bytes of blocks in a slot, one cache line. */
     SLC_DEVICE_ALIGN = 128
 };
 
-/* The MTTKRPs that a device is opened for. Everything is borrowed until open returns. */
+/* The shapes and layouts of the MTTKRPs for which a device is opened. Arrays are borrowed until
+ * `open` returns. */
 struct slc_device_problem {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
     uint32_t rank;
     enum slc_value_type precision; /* type of factors; products and sums are f64 */
-    bool deterministic; /* sums do not depend on the order of additions (gpu/mttkrp/exact_sum.h) */
+    /* true if sums must not depend on the order of additions (gpu/mttkrp/exact_sum.h) */
+    bool deterministic;
     unsigned layout_count;
     const struct slc_encoded_layout *layouts;
 
-    /* Batches: a slot holds as many blocks as fit, and one launch computes them. */
-    unsigned streams;        /* 1 to SLC_DEVICE_STREAMS, each with its own slot */
-    uint64_t slot_bytes;     /* at least the largest block */
-    uint64_t expanded_bytes; /* per slot: at least the largest slc_encoded_block.expanded_bytes */
-    uint32_t slot_tiles;     /* at least the tiles of the largest block */
+    /* Sizes of batches. A batch is the blocks in one slot, as many as fit; one kernel launch
+     * computes a batch. */
+    /* number of streams, 1 to SLC_DEVICE_STREAMS; each stream has one slot */
+    unsigned streams;
+    uint64_t slot_bytes; /* bytes per slot, at least the size of the largest block */
+    /* bytes per slot for expanded sections, at least the largest
+     * slc_encoded_block.expanded_bytes */
+    uint64_t expanded_bytes;
+    uint32_t slot_tiles; /* tiles per slot, at least the number of tiles of any block */
 
-    /* Memory for resident blocks and their expanded bytes, each rounded up to SLC_DEVICE_ALIGN; 0:
-     * no resident blocks. */
+    /* Memory for resident blocks and their expanded bytes. The size of each block is rounded up to
+     * a multiple of SLC_DEVICE_ALIGN. 0 means no resident blocks. */
     uint64_t resident_bytes;
     uint32_t resident_tiles;
 
-    /* If several devices share a problem: the maximum number of units of update_units; the devices
-     * may differ in the memory for batches and blocks. 0: a single device. */
+    /* If several devices share a problem: the maximum number of units that one call of update_units
+     * computes. 0 means a single device. Devices that share a problem may differ in the memory for
+     * batches and blocks. */
     uint32_t unit_most;
-    bool adds_host; /* job.add_host will be used; not with deterministic */
+    bool adds_host; /* true if job.add_host will be called; not allowed with `deterministic` */
 };
 
 /* Progress of a job. */
 struct slc_device_progress {
-    uint64_t nnz; /* computed so far, of all blocks of the job */
-    bool busy;    /* launched batches are still running */
-    bool fits;    /* the block passed as `next` fits into the batch that is being collected */
+    uint64_t nnz; /* nonzeros computed so far in this job */
+    bool busy;    /* true if launched batches are still running */
+    /* true if the block passed as `next` fits into the batch that is being collected */
+    bool fits;
     unsigned
-        free_slots; /* for batches, in addition to the slot of the batch that is being collected */
+        /* number of free slots, without the slot of the batch that is being collected */
+        free_slots;
 };
 
-/* Runs of rows, each of at most rows_most rows, whose sums are computed separately. Borrowed. */
+/* Units of an update: spans of at most rows_most rows, whose sums are computed separately. `rows`
+ * is borrowed. */
 struct slc_device_units {
     const struct slc_row_span *rows;
     uint32_t count;
@@ -92,98 +102,91 @@ struct slc_device_units {
 struct slc_device_job {
     unsigned layout; /* index into problem.layouts */
     unsigned mode;
-    /*
-     * With deterministic: sqrt(nnz) ||X||, a bound on all sums of magnitudes of values. If it is
-     * too small, sums wrap: a caller that has ||X|| from a file must compare it with
-     * slc_device_stats.squares before using the output.
-     */
+    /* Used with `deterministic`: sqrt(nnz) ||X||, an upper bound on the sum of the magnitudes of
+     * any set of values. If the bound is too small, sums overflow and wrap around. A caller that
+     * read ||X|| from a file must therefore compare its square with slc_device_stats.squares before
+     * it uses the output. */
     double magnitude;
-    /* Blocks that are not resident are copied during the job: launches of resident blocks are
-     * split, so that copied blocks are computed in between. */
+    /* True if the job also copies blocks that are not resident. Resident blocks are then computed
+     * in several launches, and copied blocks are computed between these launches. */
     bool copies;
 };
 
-/* The number that a block has if it is not resident. */
+/* Value of *keep for a block that is not resident (job.block). */
 #define SLC_NOT_RESIDENT UINT32_MAX
 
-/* A product of tiles and matrices that a device is opened for. Everything is borrowed until
- * product.open returns. */
+/* The product of tiles and matrices for which a device is opened. Arrays and matrices are borrowed
+ * until product.open returns. */
 struct slc_device_product {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    const struct slc_encoded_layout *layout; /* of the tiles; NULL in plans */
-    /*
-     * Matrix of each contracted mode, with dims[n] rows; a vector is a matrix with one column. All
-     * have the same number of columns, the type `precision` and zero padding. NULL: the mode
-     * remains. At least one is not NULL. Plans use only the shapes.
-     */
+    const struct slc_encoded_layout *layout; /* layout of the tiles; NULL in plans */
+    /* Matrix of each contracted mode, with dims[n] rows; a vector is a matrix with one column. All
+     * matrices have the same number of columns, the type `precision` and zero padding. NULL means
+     * that the mode is not contracted (it remains). At least one pointer is not NULL. Plans use
+     * only the shapes of the matrices. */
     const struct slc_matrix *matrix[SLC_MAX_ORDER];
     enum slc_value_type precision; /* type of matrices; products and sums are f64 */
     unsigned lanes;                /* 1 to SLC_DEVICE_LANES */
     uint64_t tile_bytes;     /* at least the bytes of the largest block passed to product.tile */
     uint64_t expanded_bytes; /* at least the expanded bytes of the largest block */
-    uint32_t room;           /* fibers returned per call: 1 to SLC_TILE_NNZ */
+    uint32_t room;           /* maximum number of fibers returned per call, 1 to SLC_TILE_NNZ */
 };
 
-/* Fibers of a tile and their sums, in memory of the lane: valid until the lane's next call. */
+/* Fibers of a tile and their sums. The arrays are in memory of the lane and valid until the next
+ * call for that lane. */
 struct slc_device_fibers {
     uint32_t count;
-    bool more; /* the tile has more fibers: call product.more */
-    /*
-     * Coordinates minus the tile's corner, one per fiber, for each remaining mode; otherwise NULL.
-     */
+    bool more; /* true if the tile has more fibers, which product.more returns */
+    /* Coordinates minus the tile's corner, one per fiber, for each remaining mode; NULL for
+     * contracted modes. */
     const uint32_t *offset[SLC_MAX_ORDER];
     const double *sums; /* one row per fiber, without padding */
 };
 
 /* Counters since the device was opened. */
 struct slc_device_stats {
-    uint64_t launches;                       /* of batches or tiles */
-    uint64_t blocks, nnz;                    /* blocks or tiles */
-    uint64_t block_bytes;                    /* copied to the device */
-    uint64_t resident_bytes;                 /* of blocks that were computed without a copy */
-    uint64_t bytes_to_device, bytes_to_host; /* all other bytes copied */
+    uint64_t launches;    /* launches of batches or tiles */
+    uint64_t blocks, nnz; /* blocks or tiles */
+    uint64_t block_bytes; /* bytes of blocks copied to the device */
+    /* bytes of resident blocks, counted each time that a block was computed */
+    uint64_t resident_bytes;
+    uint64_t bytes_to_device, bytes_to_host; /* bytes of all other copies */
     uint64_t factor_bytes_to_host; /* part of bytes_to_host: rows of factors and outputs */
-    uint64_t bytes_from_devices;   /* rows of factors and outputs of other devices */
-    /*
-     * Device time during which at least one block was copied, during which at least one kernel ran,
-     * and during which either happened. Overlapping work of several streams counts once, so that
-     * none of the times exceeds the elapsed time.
-     */
+    uint64_t bytes_from_devices;   /* rows of factors and outputs read from other devices */
+    /* Seconds during which the device copied at least one block (copy), ran at least one kernel
+     * (compute), or did either (busy). Overlapping work of several streams counts once, so that
+     * none of the times exceeds the elapsed time. */
     double copy_seconds, compute_seconds, busy_seconds;
-    double squares; /* with deterministic: rounded sum of squares of the values of the last job */
+    double squares; /* with `deterministic`: rounded sum of squares of the values of the last job */
 };
 
 struct slc_device;
 
-/* Memory of a device that computes MTTKRPs. */
+/* Operations on the memory of a device that computes MTTKRPs. */
 struct slc_device_memory_ops {
-    /* Device memory that `open` would allocate; UINT64_MAX on overflow. problem->layouts may be
-     * NULL, because plans have not described layouts yet. */
+    /* Returns the bytes of device memory that `open` would allocate; UINT64_MAX on overflow.
+     * problem->layouts may be NULL, because plans have not described layouts yet. */
     uint64_t (*memory_bytes)(const struct slc_device *device,
                              const struct slc_device_problem *problem);
 
-    /* As memory_bytes, for the host memory that `open` would allocate; memory of CUDA itself is not
-     * included. */
+    /* Returns the bytes of host memory that `open` would allocate, without the memory that CUDA
+     * itself uses; UINT64_MAX on overflow. */
     uint64_t (*host_bytes)(const struct slc_device *device,
                            const struct slc_device_problem *problem);
 
-    /*
-     * Allocates all memory: zeroed factors, an output for the largest mode, slots, resident blocks.
-     * Errors: SLC_ERR_BUDGET with a sufficient --device-memory, SLC_ERR_MEMORY, SLC_ERR_USAGE,
-     * SLC_ERR_SYSTEM; no memory is held then.
-     */
+    /* Allocates all memory: zeroed factors, an output for the largest mode, slots, resident blocks.
+     * Errors: SLC_ERR_BUDGET (the message states a sufficient --device-memory), SLC_ERR_MEMORY,
+     * SLC_ERR_USAGE, SLC_ERR_SYSTEM. After an error the device holds no memory. */
     enum slc_status (*open)(struct slc_device *device,
                             const struct slc_device_problem *problem,
                             struct slc_error *err);
 
-    void (*close)(struct slc_device *device); /* waits for enqueued work */
+    void (*close)(struct slc_device *device); /* waits for enqueued work and frees all memory */
 
-    /*
-     * Registers host memory. `block` accepts only registered memory. If memory is registered with
-     * several devices, the first device to register it is the last to unregister it. Unregistering
-     * waits for enqueued work.
-     */
+    /* Registers host memory for copies by the device. `block` accepts only registered memory. If
+     * memory is registered with several devices, the first device to register it is the last to
+     * unregister it. Unregistering waits for enqueued work. */
     enum slc_status (*host_register)(struct slc_device *device,
                                      void *memory,
                                      uint64_t bytes,
@@ -202,28 +205,28 @@ struct slc_device_memory_ops {
                                    struct slc_matrix *to,
                                    struct slc_error *err);
 
-    /* Copies the output of the last job as f64 or f32, the type of `to`. */
+    /* Copies the output of the last job to `to`, as f64 or f32 according to the type of `to`. */
     enum slc_status (*output_read)(struct slc_device *device,
                                    struct slc_matrix *to,
                                    struct slc_error *err);
 };
 
-/* MTTKRPs ([Kolda2009] section 2.6). */
+/* Operations that compute an MTTKRP ([Kolda2009] section 2.6). */
 struct slc_device_job_ops {
-    /* Starts a job with a zero output. Errors: SLC_ERR_USAGE if a call of an earlier job failed and
-     * resident blocks may be lost: the device must be opened again. SLC_ERR_SYSTEM. */
+    /* Starts a job with a zero output. Errors: SLC_ERR_SYSTEM; SLC_ERR_USAGE if a call of an
+     * earlier job failed and resident blocks may be lost. The caller must then open the device
+     * again. */
     enum slc_status (*begin)(struct slc_device *device,
                              const struct slc_device_job *job,
                              struct slc_error *err);
 
-    /*
-     * Enqueues a block. Its data must be registered and stay valid until `copied`; its description
-     * is copied during the call. Waits for a slot if none is free. *ticket identifies the copy. If
-     * `keep` is not NULL and memory for resident blocks is left, the block becomes resident and
-     * *keep is its number for this and all later jobs; otherwise *keep becomes SLC_NOT_RESIDENT.
-     * Errors: SLC_ERR_USAGE for a block that is not registered or larger than the problem states,
-     * SLC_ERR_SYSTEM; the block is not being copied then.
-     */
+    /* Enqueues a block. The data of the block must be in registered memory and stay valid until
+     * `copied` reports the end of the copy. The description is copied during the call. Waits for a
+     * slot if none is free. *ticket identifies the copy. If `keep` is not NULL and memory for
+     * resident blocks is left, the block becomes resident and *keep is its number for this and all
+     * later jobs; otherwise *keep becomes SLC_NOT_RESIDENT. Errors: SLC_ERR_USAGE for a block that
+     * is not in registered memory or exceeds the sizes in the problem; SLC_ERR_SYSTEM. After an
+     * error no copy of the block is under way. */
     enum slc_status (*block)(struct slc_device *device,
                              const struct slc_encoded_block *block,
                              uint32_t *keep,
@@ -233,50 +236,49 @@ struct slc_device_job_ops {
     /* Enqueues a resident block, without a copy. */
     enum slc_status (*resident)(struct slc_device *device, uint32_t keep, struct slc_error *err);
 
-    /* Launches the collected batch. To be called if the next block is not available yet. */
+    /* Launches the collected batch. The caller uses it when the next block is not available yet. */
     enum slc_status (*flush)(struct slc_device *device, struct slc_error *err);
 
-    /* Stores whether the copy is complete in *done; with `wait`, waits until it is. */
+    /* Sets *done to true if the copy with this ticket is complete, otherwise to false. If `wait` is
+     * true, waits until the copy is complete. */
     enum slc_status (*copied)(
         struct slc_device *device, uint64_t ticket, bool wait, bool *done, struct slc_error *err);
 
-    /*
-     * Reports the progress of the job without waiting. If `next` is not NULL, only its bytes,
-     * expanded_bytes and tile_count are used, which may be upper bounds: `block` and `resident`
-     * wait for a slot only if the block does not fit and no slot is free. If the collected batch
-     * has no space for that block and no slot is free, the batch is launched. Errors:
-     * SLC_ERR_SYSTEM.
-     */
+    /* Reports the progress of the job without waiting. `next` (may be NULL) is the block that the
+     * caller will enqueue next; only its bytes, expanded_bytes and tile_count are used, which may
+     * be upper bounds. `block` and `resident` wait for a slot only if progress->fits is false and
+     * no slot is free; in that case `poll` launches the collected batch. Errors: SLC_ERR_SYSTEM. */
     enum slc_status (*poll)(struct slc_device *device,
                             const struct slc_encoded_block *next,
                             struct slc_device_progress *progress,
                             struct slc_error *err);
 
-    /* Waits for the whole job. To be called even if the pass failed. Errors: SLC_ERR_DAMAGED with
-     * block and offset if bytes contradict their description, SLC_ERR_SYSTEM. */
+    /* Waits for the whole job. The caller must call it even if the pass failed. Errors:
+     * SLC_ERR_DAMAGED, with block and offset, if the bytes of a block contradict its description;
+     * SLC_ERR_SYSTEM. */
     enum slc_status (*end)(struct slc_device *device, struct slc_error *err);
 
-    /*
-     * After job.end, if problem.adds_host: adds the result that the host computed for other blocks
-     * to the output. `from` has the output's shape and is f64 or f32. Errors: SLC_ERR_USAGE,
-     * SLC_ERR_SYSTEM; the output is then undefined.
-     */
+    /* Adds to the output the MTTKRP of the blocks that the host computed instead of this device.
+     * Called after job.end; needs problem.adds_host. `from` has the output's shape and is f64 or
+     * f32. Errors: SLC_ERR_USAGE, SLC_ERR_SYSTEM; after an error the output is undefined. */
     enum slc_status (*add_host)(struct slc_device *device,
                                 const struct slc_matrix *from,
                                 struct slc_error *err);
 };
 
-/* Dense algebra of factors and outputs. */
+/* Operations of dense algebra on factors and outputs. */
 struct slc_device_algebra_ops {
-    /* After job.end: computes factor `mode` = output D V^-1 E and copies the sums of the update to
-     * the host. Order: always the same bits. Errors: SLC_ERR_SYSTEM. */
+    /* Computes factor `mode` = output D V^-1 E (base/solver.h) and copies the sums of the update to
+     * the host. Called after job.end. Order: equal inputs give the same bits in every run. Errors:
+     * SLC_ERR_SYSTEM. */
     enum slc_status (*update)(struct slc_device *device,
                               unsigned mode,
                               const struct slc_solver *solver,
                               const struct slc_update_sums *sums,
                               struct slc_error *err);
 
-    /* Computes gram = A^T A of a factor, R x R, on the host. */
+    /* Computes the Gram matrix A^T A (R x R) of factor `mode` and stores it in `gram`, in host
+     * memory. */
     enum slc_status (*gram)(struct slc_device *device,
                             unsigned mode,
                             double *gram,
@@ -288,14 +290,12 @@ struct slc_device_algebra_ops {
                              const double *scale,
                              struct slc_error *err);
 
-    /*
-     * The operations below are for several devices that share a problem (unit_most), each used by
-     * its own thread. `from` is another of these devices; nothing may change the rows that are
-     * read. Rows are `count` spans; the operation is complete on return. Errors: SLC_ERR_USAGE for
-     * a device of another kind or problem, SLC_ERR_SYSTEM.
-     */
+    /* The operations below are for several devices that share a problem (unit_most > 0), each used
+     * by its own thread. `from` is another of these devices; no thread may change the rows that are
+     * read from it. `rows` has `count` spans of rows. Every operation is complete on return.
+     * Errors: SLC_ERR_USAGE if `from` differs in its kind or its problem; SLC_ERR_SYSTEM. */
 
-    /* Copies rows of factor `mode` from `from`. */
+    /* Copies rows of factor `mode` from device `from` to this device. */
     enum slc_status (*factor_copy)(struct slc_device *device,
                                    unsigned mode,
                                    const struct slc_device *from,
@@ -303,29 +303,29 @@ struct slc_device_algebra_ops {
                                    uint64_t count,
                                    struct slc_error *err);
 
-    /*
-     * After job.end of the same mode on both devices, and before any other use of the outputs: adds
-     * rows of the output of `from` to the output of this device. With deterministic the result does
-     * not depend on the distribution of nonzeros among devices, if each device adds all others,
-     * even if no rows are added: a column to which a number could not be added is NaN on all
-     * devices. After an error the output is undefined.
-     */
+    /* Adds rows of the output of `from` to the output of this device. Called after job.end of the
+     * same mode on both devices and before any other use of the outputs. With `deterministic` the
+     * result does not depend on how nonzeros are distributed among devices. For that, each device
+     * must call output_add for every other device, even with no rows: a column to which one device
+     * could not add a number then becomes NaN on all devices. After an error the output is
+     * undefined. */
     enum slc_status (*output_add)(struct slc_device *device,
                                   const struct slc_device *from,
                                   const struct slc_row_span *rows,
                                   uint64_t count,
                                   struct slc_error *err);
 
-    /* As output_read, for some rows. Other rows of `to` do not change. */
+    /* Copies the given rows of the output to the same rows of `to` (compare output_read). Other
+     * rows of `to` do not change. */
     enum slc_status (*output_rows)(struct slc_device *device,
                                    const struct slc_row_span *rows,
                                    uint64_t count,
                                    struct slc_matrix *to,
                                    struct slc_error *err);
 
-    /* As `update`, for the rows in units only. Unit u has 2 * rank numbers at columns + u * 2 *
-     * rank: largest magnitudes, then inner products. Order: the bits do not depend on the other
-     * units. */
+    /* Does the same as `update`, but only for the rows in `units`. The sums of unit u are 2 * rank
+     * numbers at columns + u * 2 * rank: per column the largest magnitude, then per column the
+     * inner product. Order: the bits of a unit do not depend on the other units. */
     enum slc_status (*update_units)(struct slc_device *device,
                                     unsigned mode,
                                     const struct slc_solver *solver,
@@ -334,39 +334,38 @@ struct slc_device_algebra_ops {
                                     struct slc_error *err);
 };
 
-/* Products of tiles and matrices. */
+/* Operations that multiply tiles by matrices. */
 struct slc_device_product_ops {
-    /* As memory_bytes and host_bytes, for the memory that product.open would allocate. */
+    /* memory_bytes and host_bytes return the device and host memory, in bytes, that product.open
+     * would allocate; UINT64_MAX on overflow. */
     uint64_t (*memory_bytes)(const struct slc_device *device,
                              const struct slc_device_product *product);
 
     uint64_t (*host_bytes)(const struct slc_device *device,
                            const struct slc_device_product *product);
 
-    /* Allocates all memory and copies the matrices. Replaces `open` for products; `close` frees the
-     * memory. Errors: as open; no memory is held then. */
+    /* Allocates all memory and copies the matrices. Used instead of memory.open; memory.close frees
+     * the memory. Errors: those of memory.open; after an error the device holds no memory. */
     enum slc_status (*open)(struct slc_device *device,
                             const struct slc_device_product *product,
                             struct slc_error *err);
 
-    /*
-     * Multiplies a tile. `block` has only this tile, expanded (slc_tile_view.describe), in any
-     * memory, and is borrowed until the call returns with the sums.
+    /* Multiplies a tile. `block` contains only this tile, with expanded sections
+     * (slc_tile_view.describe). The block may be in any host memory and is borrowed until the call
+     * returns with the sums.
      *
      * Math: y(f, r) = sum over the nonzeros x of fiber f of x * product of U_n(i_n, r) over the
-     * modes n with a matrix ([Kolda2009] section 2.5, with transposed matrices).
-     * A fiber is a run of consecutive nonzeros of the tile that agree in all remaining modes
-     * (without remaining modes, the whole tile). Fibers have the order of the tile. If the layout
-     * keeps fibers whole, each occurs once, except that the last fiber of a tile may continue in
-     * the next.
-     * Order: the sum of a fiber depends only on the tile: the same bits for any lane and number of
-     * fibers per call. Values are rounded to the type of the matrices; products and sums have the
-     * type of the sums.
-     * Threads: different lanes at the same time; a lane by one thread at a time.
-     * Errors: SLC_ERR_DAMAGED with block and offset if bytes contradict their description,
-     * SLC_ERR_USAGE for a lane that does not exist or a tile that does not fit the product,
-     * SLC_ERR_SYSTEM. The lane then has no fibers and can be used again.
-     */
+     * modes n with a matrix ([Kolda2009] section 2.5, with transposed matrices). A fiber is a run
+     * of consecutive nonzeros of the tile that agree in all remaining modes (if no mode remains,
+     * the whole tile). Fibers are returned in the order of the tile. If the layout keeps fibers
+     * whole, each fiber occurs once, except that the last fiber of a tile may continue in the next
+     * tile. Order: the sum of a fiber depends only on the tile; its bits are the same for any lane
+     * and any number of fibers per call. Values are rounded to the type of the matrices; products
+     * and sums are f64. Threads: several threads may use different lanes at the same time; only one
+     * thread at a time may use a lane. Errors: SLC_ERR_DAMAGED, with block and offset, if the bytes
+     * of the tile contradict its description; SLC_ERR_USAGE for a lane that does not exist or a
+     * tile whose size or order does not match the product; SLC_ERR_SYSTEM. After an error the lane
+     * has no fibers and can be used again. */
     enum slc_status (*tile)(struct slc_device *device,
                             unsigned lane,
                             const struct slc_encoded_block *block,
@@ -374,7 +373,7 @@ struct slc_device_product_ops {
                             struct slc_error *err);
 
     /* Returns the next fibers of the lane's last tile, without reading `block` again. Needs:
-     * fibers->more of the last call. Errors: as product.tile. */
+     * fibers->more was true after the last call for this lane. Errors: those of product.tile. */
     enum slc_status (*more)(struct slc_device *device,
                             unsigned lane,
                             struct slc_device_fibers *fibers,
@@ -388,7 +387,7 @@ struct slc_device_ops {
     struct slc_device_job_ops job;
     struct slc_device_algebra_ops algebra;
     struct slc_device_product_ops product;
-    /* Not to be called while lanes are in use. */
+    /* Stores the counters. Must not be called while lanes are in use. */
     void (*stats)(const struct slc_device *device, struct slc_device_stats *stats);
     void (*destroy)(struct slc_device *device); /* accepts NULL */
 };
@@ -397,16 +396,16 @@ struct slc_device {
     const struct slc_device_ops *ops;
 };
 
-/* Creates devices for layers that do not depend on kinds of devices. */
+/* Functions that create devices, for layers that must not depend on gpu/. */
 struct slc_device_maker {
-    /* Creates a device of this machine with a memory limit; memory_bytes 0: most of the free
-     * memory. */
+    /* Creates the device with number `ordinal` of this machine. memory_bytes limits its memory; 0
+     * means most of the free device memory. */
     enum slc_status (*create)(unsigned ordinal,
                               uint64_t memory_bytes,
                               struct slc_device **device,
                               struct slc_error *err);
-    /* Frees the resources of the process for the device. Needs: every slc_device of this ordinal is
-     * destroyed. */
+    /* Frees the resources that the process holds for device `ordinal`. Needs: every slc_device of
+     * this ordinal is destroyed. */
     void (*release)(unsigned ordinal);
     /* Creates a description of a device from the name of a chip, for plans on any machine.
      * Ownership: the caller destroys the device; release does not apply. */

@@ -1,12 +1,11 @@
-/*
- * XXH3 of libxxhash. The plain function uses the instruction set that the library was compiled for,
- * SSE2 in distributions. The dispatching function, if the library has it, selects AVX2 or AVX-512
- * at its first call: 14 to 22 instead of 10 to 13 GB/s on blocks that have just been read. Threads
- * that make the first call at the same time all store the same choice, so no lock is needed.
- */
+/* Computes XXH3 with libxxhash. The plain function uses the instruction set for which the library
+ * was compiled (SSE2 in distributions) and hashes 10 to 13 GB/s of blocks that have just been read.
+ * The dispatching function, if the library has it, selects AVX2 or AVX-512 at its first call and
+ * hashes 14 to 22 GB/s. Threads that make the first call at the same time all store the same
+ * choice, so no lock is needed. */
 #include "base/hash.h"
 
-/* Declares the hash state, whose memory the caller provides. */
+/* Makes xxhash.h declare the size of the hash state, whose memory the caller provides. */
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 #ifdef SLC_HAVE_XXHASH_DISPATCH
@@ -24,7 +23,7 @@ uint64_t slc_hash64(const void *data, size_t bytes)
     return XXH3_64bits(data, bytes);
 }
 
-/* These calls fail only for NULL. */
+/* The library calls below fail only for NULL. */
 void slc_hash_stream_begin(struct slc_hash_stream *stream)
 {
     XXH3_state_t *state = (XXH3_state_t *)stream;

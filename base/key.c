@@ -1,12 +1,12 @@
-/* Keys in ALTO order. Portable bit gathering and spreading loops over the set bits of the mask; hot
- * paths use storage/codec/decode_ops.h. */
+/* Keys in ALTO order. The portable functions that gather and spread bits loop over the set bits of
+ * the mask; hot paths use the faster functions of storage/codec/decode_ops.h. */
 #include "base/key.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* Assigns the next more significant position of the key to mode n. */
+/* Assigns bit *position of the key to mode n and moves to the next more significant bit. */
 static void add_bit(struct slc_key_layout *layout, unsigned n, unsigned *position)
 {
     if (*position < 64) {
@@ -17,7 +17,7 @@ static void add_bit(struct slc_key_layout *layout, unsigned n, unsigned *positio
     *position += 1;
 }
 
-/* Assigns all positions of the key, from the least significant. */
+/* Assigns all bits of the key to modes, starting with the least significant bit. */
 static void place_bits(struct slc_key_layout *layout, unsigned levels)
 {
     const struct slc_fiber_run run = layout->run;
@@ -27,7 +27,7 @@ static void place_bits(struct slc_key_layout *layout, unsigned levels)
         add_bit(layout, run.mode, &position);
     }
     for (unsigned level = 0; level < levels; level++) {
-        /* The last mode of a level is its least significant bit. */
+        /* The last mode has the least significant bit of a level. */
         for (unsigned n = layout->order; n-- > 0;) {
             if (level < layout->mode_bits[n] && (n != run.mode || level >= run.bits)) {
                 add_bit(layout, n, &position);
@@ -50,7 +50,8 @@ enum slc_status slc_key_layout_init_run(struct slc_key_layout *layout,
                         order);
     }
     if (run.mode >= order) {
-        return slc_fail(err, SLC_ERR_USAGE, "fibers of mode %u: modes are 1 to %u", run.mode + 1,
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "cannot keep fibers of mode %u together: modes are 1 to %u", run.mode + 1,
                         order);
     }
     memset(&made, 0, sizeof made);
@@ -102,7 +103,8 @@ bool slc_key_layout_same(const struct slc_key_layout *a, const struct slc_key_la
 bool slc_key_layout_fibers(const struct slc_key_layout *layout, unsigned mode)
 {
     assert(mode < layout->order);
-    /* A mode has at most 62 bits, so all bits of the lowest mode are in one word. */
+    /* A mode has at most 62 bits, so the bits of a mode at the bottom of the key are all in the low
+     * word. */
     return layout->mask_hi[mode] == 0 &&
            layout->mask_lo[mode] == (UINT64_C(1) << layout->mode_bits[mode]) - 1;
 }
@@ -138,7 +140,7 @@ slc_u128 slc_key_encode(const struct slc_key_layout *layout, const uint64_t *coo
         assert(layout->mode_bits[n] == 64 || coords[n] >> layout->mode_bits[n] == 0);
         lo |= slc_bits_spread(coords[n], layout->mask_lo[n]);
         if (layout->mask_hi[n] != 0) {
-            /* low_bits is below 64: mode_bits is at most 62. */
+            /* The shift is valid: low_bits is below 64, because mode_bits is at most 62. */
             hi |= slc_bits_spread(coords[n] >> low_bits, layout->mask_hi[n]);
         }
     }
@@ -166,14 +168,15 @@ int slc_coords_compare(unsigned order,
                        const uint64_t *b)
 {
     const uint64_t below = (UINT64_C(1) << run.bits) - 1;
-    uint64_t top = 0; /* the difference with the highest bit so far */
+    uint64_t top = 0; /* the XOR of coordinates whose highest bit is at the highest level so far */
     unsigned mode = run.mode;
 
     for (unsigned n = 0; n < order; n++) {
         const uint64_t difference = n == run.mode ? (a[n] ^ b[n]) & ~below : a[n] ^ b[n];
 
-        /* True if the highest bit of `difference` is above the highest bit of `top`. If both are at
-         * the same level, the lower mode stays, which is more significant within a level. */
+        /* True if the highest bit of `difference` is above the highest bit of `top`. If both bits
+         * are at the same level, the earlier mode remains, because it is more significant within a
+         * level. */
         if (top < difference && top < (top ^ difference)) {
             top = difference;
             mode = n;

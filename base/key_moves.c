@@ -27,8 +27,8 @@ enum slc_status slc_key_moves_create(struct slc_key_moves *moves,
 
     *moves = (struct slc_key_moves){.bytes = key_bytes(from_bits), .two_words = to_bits > 64};
     moves->lo = slc_calloc(words * (moves->two_words ? 2 : 1) + 1, sizeof *moves->lo);
-    SLC_TRY(
-        slc_check_memory(moves->lo != NULL, err, "for tables of %u bytes of a key", moves->bytes));
+    SLC_TRY(slc_check_memory(moves->lo != NULL, err, "for tables that convert keys of %u bytes",
+                             moves->bytes));
     moves->hi = moves->lo + words;
     return SLC_OK;
 }

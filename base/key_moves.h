@@ -1,9 +1,9 @@
-/*
- * Converts keys from one layout to another. A table per byte of the key maps the byte to its bits
- * in the converted key, so on every machine a key costs one load and one OR per byte.
+/* Converts keys from one layout to another. One table per byte of the key maps the value of the
+ * byte to its bits in the converted key. A conversion therefore costs one load and one OR per byte,
+ * on every machine.
  *
- * Memory: 2 KiB (4 KiB for more than 64 bits) per byte of a key, at most 64 KiB.
- */
+ * Memory: 2 KiB per byte of the key to convert, or 4 KiB if the converted key has more than 64
+ * bits; at most 64 KiB. */
 #ifndef SLC_BASE_KEY_MOVES_H
 #define SLC_BASE_KEY_MOVES_H
 
@@ -17,8 +17,8 @@
 enum { SLC_KEY_MOVES_TABLE = 256 };
 
 struct slc_key_moves {
-    unsigned bytes; /* per key; one table each */
-    bool two_words; /* converted keys have more than 64 bits */
+    unsigned bytes; /* bytes of a key to convert; there is one table per byte */
+    bool two_words; /* true if converted keys have more than 64 bits */
     uint64_t *lo, *hi;
 };
 
@@ -33,11 +33,11 @@ enum slc_status slc_key_moves_create(struct slc_key_moves *moves,
                                      struct slc_error *err) SLC_NODISCARD;
 void slc_key_moves_destroy(struct slc_key_moves *moves);
 
-/* Adds the move of bit `from` of keys to bit `to`. */
+/* Makes the tables move bit `from` of a key to bit `to`. */
 void slc_key_moves_add(struct slc_key_moves *moves, unsigned from, unsigned to);
 
 /* Creates tables for two layouts with the same number of modes. For each mode the tables move the
- * bits that both layouts have. Ownership and errors: as slc_key_moves_create. */
+ * bits that both layouts have. Ownership and errors: those of slc_key_moves_create. */
 enum slc_status slc_key_moves_between(struct slc_key_moves *moves,
                                       const struct slc_key_layout *from,
                                       const struct slc_key_layout *to,
@@ -46,8 +46,8 @@ enum slc_status slc_key_moves_between(struct slc_key_moves *moves,
 /* Returns the position of bit `bit` of mode n in keys. Needs: the mode has this bit. */
 unsigned slc_key_bit_position(const struct slc_key_layout *layout, unsigned n, unsigned bit);
 
-/* Converts a key. Needs: `two_words` equals moves->two_words; a constant lets the compiler
- * specialize the loop. */
+/* Converts a key. Needs: `two_words` equals moves->two_words. The compiler specializes the loop if
+ * `two_words` is a constant. */
 static inline slc_u128
 slc_key_moves_apply(const struct slc_key_moves *moves, uint64_t lo, uint64_t hi, bool two_words)
 {

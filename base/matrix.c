@@ -1,4 +1,4 @@
-/* Dense matrices with padded rows. */
+/* Allocates and fills dense matrices with padded rows. */
 #include "base/matrix.h"
 
 #include "base/memory/checked.h"
@@ -63,7 +63,7 @@ enum slc_status slc_matrix_create(struct slc_matrix *matrix,
                         rows, cols);
     }
     SLC_TRY(slc_buffer_create(&matrix->buffer, (size_t)bytes, matrix_pages(bytes), err));
-    /* All workers read all rows. */
+    /* Spread the pages over all memory nodes, because all workers read all rows. */
     slc_buffer_spread(&matrix->buffer);
     matrix->type = type;
     matrix->rows = rows;
@@ -83,11 +83,12 @@ void slc_matrix_destroy(struct slc_matrix *matrix)
 enum slc_status slc_matrix_refuse(
     const struct slc_matrix *m, uint64_t row, uint64_t col, double value, struct slc_error *err)
 {
-    const char *beyond = isfinite(value) ? ", beyond f32" : "";
+    const char *beyond = isfinite(value) ? ", beyond the range of f32" : "";
 
     return m->cols == 1
                ? slc_fail(err, SLC_ERR_INPUT,
-                          "number %" PRIu64 " of the vector, counting from 1, is %g%s; all must be "
+                          "number %" PRIu64
+                          " of the vector, counting from 1, is %g%s; all numbers must be "
                           "finite",
                           row + 1, value, beyond)
                : slc_fail(err, SLC_ERR_INPUT,

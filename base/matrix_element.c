@@ -1,4 +1,4 @@
-/* Access to single elements of a matrix, for oracles and tests (see base/meson.build). */
+/* Reads and writes single elements of a matrix, for oracles and tests (see base/meson.build). */
 #include "base/matrix.h"
 
 double slc_matrix_get(const struct slc_matrix *m, uint64_t row, uint32_t col)

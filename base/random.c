@@ -1,6 +1,4 @@
-/*
- * Philox4x32-10: [Salmon2011] section 3.
- */
+/* Implements Philox4x32-10 ([Salmon2011] section 3). */
 #include "base/random.h"
 
 #include <math.h>
@@ -49,7 +47,8 @@ double slc_random_normal(uint64_t seed, uint64_t stream, uint64_t index)
     uint32_t words[4];
 
     slc_philox4x32(seed, stream, index, words);
-    /* (0, 1] for the logarithm, [0, 1) for the angle. */
+    /* Word 0 becomes a number in (0, 1] for the logarithm, word 1 a number in [0, 1) for the
+     * angle. */
     double radius = sqrt(-2.0 * log(((double)words[0] + 1.0) * 0x1p-32));
     double angle = 6.283185307179586 * ((double)words[1] * 0x1p-32);
     return radius * cos(angle);

@@ -1,32 +1,39 @@
-/* The prepared solver for the rows of a factor, and the sums of an update. Both are the same for
- * every device. cpu/dense/dense.h prepares a solver; the device with the rows applies it. */
+/* A prepared solver for the rows of a factor, and the sums of an update. Both types are the same
+ * for every device. cpu/dense/dense.h prepares a solver; the device that holds the rows of the
+ * factor applies it. */
 #ifndef SLC_BASE_SOLVER_H
 #define SLC_BASE_SOLVER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * X = M D V^-1 E, row by row. If V = L L^T is regular, X (E^-1 L) (D^-1 L)^T = M is solved by
- * substitution with two triangular matrices. If V is singular, X is the product M D V^+ E. Matrices
- * are row-major.
- */
+/* Solves X = M D V^-1 E row by row, with diagonal matrices D and E. If V = L L^T is regular, X
+ * (E^-1 L) (D^-1 L)^T = M is solved by substitution with the two triangular matrices. If V is
+ * singular, X is the product M D V^+ E. Matrices are row-major. */
 struct slc_solver {
     uint32_t rank;
     uint32_t
-        size; /* rows and columns of the matrices below: the rank rounded up to a multiple of 4 */
-    bool singular;                              /* a truncated eigendecomposition was needed */
-    uint32_t kept;                              /* eigenvalues kept; the rank if not singular */
-    double *forward;                            /* D^-1 L of V = L L^T; if singular D V^+ E */
-    double *backward;                           /* E^-1 L */
-    double *forward_inverse, *backward_inverse; /* inverses of their diagonals */
+        /* number of rows and of columns of the matrices below: the rank rounded up to a multiple of
+         * 4 */
+        size;
+    /* true if V is singular and V^+ was computed by a truncated eigendecomposition */
+    bool singular;
+    /* number of eigenvalues that were kept; equal to the rank if V is not singular */
+    uint32_t kept;
+    /* D^-1 L with V = L L^T; if V is singular, D V^+ E */
+    double *forward;
+    double *backward; /* E^-1 L */
+    /* inverses of the diagonal elements of `forward` and `backward` */
+    double *forward_inverse, *backward_inverse;
 };
 
-/* Sums of an update over the factor after rounding to the factor's type. The caller owns the
- * arrays. */
+/* Sums over all rows of the updated factor, computed from its numbers after rounding to its type.
+ * The caller owns the arrays. */
 struct slc_update_sums {
-    double *gram;    /* R x R: factor^T factor; not finite if a number of the column is not */
-    double *largest; /* R: largest magnitudes, NaN ignored */
+    /* R x R: factor^T factor; an element is not finite if a number of one of its columns is not
+     * finite */
+    double *gram;
+    double *largest; /* R: largest magnitude per column, without NaN */
     double *inner;   /* R: sum over i of mttkrp(i, r) * factor(i, r) */
 };
 

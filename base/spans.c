@@ -1,5 +1,5 @@
-/* Union of time spans: a sorted list of disjoint spans. If the list is full, the first spans are
- * added to a total. */
+/* Stores the union of time spans as a sorted list of disjoint spans. When the list is full, its
+ * first span is added to a total and removed. */
 #include "base/spans.h"
 
 #include <math.h>
@@ -21,8 +21,8 @@ void slc_spans_add(struct slc_spans *spans, double begin, double end)
     if (!(end > begin)) {
         return;
     }
-    /* Pending spans [first, next) touch the new span. Search from the end: most spans are the
-     * latest. */
+    /* Pending spans [first, next) touch the new span. The search starts at the end, because a new
+     * span is usually the latest. */
     for (next = spans->count; next > 0 && spans->pending[next - 1].begin > end; next--) {
     }
     for (first = next; first > 0 && spans->pending[first - 1].end >= begin; first--) {

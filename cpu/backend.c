@@ -1,4 +1,4 @@
-/* The CPU as a backend: the table of base/backend.h, and the memory of a backend. */
+/* Implements the CPU as a backend: the table of base/backend.h, and the memory of a backend. */
 #include "cpu/cpu.h"
 #include "cpu/mttkrp/mttkrp.h"
 #include "cpu/replica/replica.h"
@@ -21,7 +21,7 @@ static bool trial_result(const struct slc_backend *backend, struct slc_conflict_
     return slc_trial_result(&cpu->trial, choice);
 }
 
-/* Rows are already in host memory. */
+/* Copies rows from a matrix, which is in host memory. */
 static enum slc_status rows_read(struct slc_backend *backend,
                                  const struct slc_matrix *matrix,
                                  uint64_t first,
@@ -102,9 +102,10 @@ const struct slc_backend_ops *slc_cpu_backend_ops(void)
     return &cpu_ops;
 }
 
-/* A backend and the structs it points to. */
+/* A backend and the structs that it points to. */
 struct memory {
-    struct slc_cpu_backend cpu; /* must be the first member: it is the engine's handle */
+    /* must be the first member, because the engine has a pointer to it */
+    struct slc_cpu_backend cpu;
     struct slc_replica replica;
 };
 
@@ -112,10 +113,8 @@ enum slc_status slc_cpu_backend_create(struct slc_backend **backend, struct slc_
 {
     struct memory *memory;
     struct slc_buffer own;
-    /*
-     * Maps pages instead of calling malloc, so that the workers' states and the row of ones are
-     * aligned.
-     */
+    /* Maps pages instead of calling malloc, so that the workers' states and the row of ones are
+     * aligned. */
 
     SLC_TRY(slc_buffer_create(&own, sizeof *memory, SLC_PAGES_SMALL, err));
     memory = own.data;

@@ -1,4 +1,4 @@
-/* The CPU backend: tuned kernels that implement the table of base/backend.h. */
+/* The CPU backend, which implements the table of base/backend.h with tuned kernels. */
 #ifndef SLC_CPU_CPU_H
 #define SLC_CPU_CPU_H
 
@@ -9,7 +9,7 @@
 enum slc_status slc_cpu_backend_create(struct slc_backend **backend,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Returns the table alone, for plans that need no backend yet. */
+/* Returns the table of the CPU backend, for plans that are made before there is a backend. */
 const struct slc_backend_ops *slc_cpu_backend_ops(void);
 
 #endif

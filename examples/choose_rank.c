@@ -1,9 +1,7 @@
-/*
- * Factorizes a store twice with each of several ranks and prints the suggested rank.
+/* Factorizes a store twice with each of several ranks and prints the suggested rank.
  *
  *     cc choose_rank.c $(pkg-config --cflags --libs sluice) -o choose_rank
- *     ./choose_rank uber.slc uber.sweep 4 8 16
- */
+ *     ./choose_rank uber.slc uber.sweep 4 8 16 */
 #include <sluice/experimental.h>
 
 #include <stdio.h>

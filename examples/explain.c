@@ -1,10 +1,8 @@
-/*
- * Prints the top rows of the heaviest component of a run, with names if the store has them, and the
+/* Prints the top rows of the heaviest component of a run, with names if the store has them, and the
  * error of the model on other nonzeros.
  *
  *     cc explain.c $(pkg-config --cflags --libs sluice) -o explain
- *     ./explain flights-4d.r16 held-out.tns
- */
+ *     ./explain flights-4d.r16 held-out.tns */
 #include <sluice/experimental.h>
 #include <sluice/sluice.h>
 

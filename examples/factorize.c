@@ -1,9 +1,7 @@
-/*
- * Converts a text tensor, factorizes it, writes the factors, and prints the fit.
+/* Converts a text tensor, factorizes it, writes the factors, and prints the fit.
  *
  *     cc factorize.c $(pkg-config --cflags --libs sluice) -o factorize
- *     ./factorize uber.tns 16 factors
- */
+ *     ./factorize uber.tns 16 factors */
 #include <sluice/sluice.h>
 
 #include <stdio.h>

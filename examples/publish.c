@@ -1,10 +1,8 @@
-/*
- * Converts a tensor and exports it in the format given by the ending of the output, such as .npz
+/* Converts a tensor and exports it in the format given by the ending of the output, such as .npz
  * for NumPy. Ctrl-C stops it promptly and leaves no incomplete output.
  *
  *     cc publish.c $(pkg-config --cflags --libs sluice) -o publish
- *     ./publish uber.tns.gz uber.slc uber.npz
- */
+ *     ./publish uber.tns.gz uber.slc uber.npz */
 #include <sluice/sluice.h>
 
 #include <inttypes.h>

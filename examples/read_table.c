@@ -1,9 +1,7 @@
-/*
- * Converts a CSV or TSV table to a store and prints the title and first names of each mode.
+/* Converts a CSV or TSV table to a store and prints the title and first names of each mode.
  *
  *     cc read_table.c $(pkg-config --cflags --libs sluice) -o read_table
- *     ./read_table trips.csv "hour(pickup_time),origin,destination" trips.slc
- */
+ *     ./read_table trips.csv "hour(pickup_time),origin,destination" trips.slc */
 #include <sluice/sluice.h>
 
 #include <inttypes.h>

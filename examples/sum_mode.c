@@ -1,9 +1,7 @@
-/*
- * Sums a tensor over one mode: multiplies it by a vector of ones.
+/* Sums a tensor over one mode: multiplies it by a vector of ones.
  *
  *     cc sum_mode.c $(pkg-config --cflags --libs sluice) -o sum_mode
- *     ./sum_mode uber.slc 2 uber-without-hours.slc
- */
+ *     ./sum_mode uber.slc 2 uber-without-hours.slc */
 #include <sluice/sluice.h>
 
 #include <inttypes.h>

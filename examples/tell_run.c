@@ -1,9 +1,7 @@
-/*
- * Factorizes a store, and writes the factors, the record of the run, and a report.
+/* Factorizes a store, and writes the factors, the record of the run, and a report.
  *
  *     cc tell_run.c $(pkg-config --cflags --libs sluice) -o tell_run
- *     ./tell_run uber.slc 16 uber.r16 report.html
- */
+ *     ./tell_run uber.slc 16 uber.r16 report.html */
 #include <sluice/sluice.h>
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
-/*
- * Devices described by the name of a chip, for plans on a machine without such a device. The same
- * functions compute the memory that they need as for a real device. They are never opened.
- */
+/* Described devices: devices that only have the name of a chip, for plans on a machine without such
+ * a device. The functions that compute the memory of a real device also compute the memory of a
+ * described device. Described devices are never opened. */
 #include "gpu/gpu.h"
 
 #include "base/memory/checked.h"
@@ -12,13 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * Name, memory in GB, multiprocessors, and KiB of shared memory per thread block. Sources: memory
- * and multiprocessors are from NVIDIA's data sheets and architecture white papers (A100 Tensor Core
- * GPU, H100 SXM5, H200 SXM, HGX B200, L40S); shared memory is from the CUDA C++ Programming Guide,
- * "Technical Specifications per Compute Capability" (8.0, 9.0, 9.0, 10.0, 8.9). Chips below compute
- * capability 8.0 are omitted because sluice does not run on them.
- */
+/* Chips: name, memory in GB, number of multiprocessors, and KiB of shared memory per thread block.
+ * Sources: memory and multiprocessors are from NVIDIA's data sheets and architecture white papers
+ * (A100 Tensor Core GPU, H100 SXM5, H200 SXM, HGX B200, L40S); shared memory is from the CUDA C++
+ * Programming Guide, "Technical Specifications per Compute Capability" (8.0, 9.0, 9.0, 10.0, 8.9).
+ * Chips below compute capability 8.0 are omitted because sluice does not run on them. */
 #define CHIPS(X)                                                                                   \
     X("a100", 40, 108, 163)                                                                        \
     X("a100-80gb", 80, 108, 163)                                                                   \
@@ -38,13 +35,13 @@ static const struct chip chips[] = {CHIPS(CHIP)};
 const char *const slc_gpu_chip_names[] = {CHIPS(NAME) NULL};
 
 struct described {
-    struct slc_device device; /* first: the engine has a pointer to it */
+    struct slc_device device; /* first member, because the engine has a pointer to it */
     const struct chip *chip;
     uint64_t budget_bytes;
 };
 
-/* Data sheets count GB of 10^9 bytes. Drivers report at least this number of bytes, and at most the
- * same number of GiB. */
+/* Returns the memory of a chip. A GB of data sheets is 10^9 bytes. Drivers report between that
+ * number of GB and the same number of GiB. */
 static uint64_t memory_bytes(const struct chip *chip)
 {
     return chip->memory_gb * UINT64_C(1000000000);
@@ -64,9 +61,9 @@ static void info(const struct slc_device *device, struct slc_device_info *info)
 
 static enum slc_status refuse(struct slc_error *err)
 {
-    return slc_fail(
-        err, SLC_ERR_USAGE,
-        "the device is only described: plans can be made for it, but it cannot compute");
+    return slc_fail(err, SLC_ERR_USAGE,
+                    "the device is only described by the name of a chip: plans can be made for the "
+                    "device, but it cannot compute");
 }
 
 static enum slc_status open_blocks(struct slc_device *device,
@@ -92,7 +89,7 @@ static void destroy(struct slc_device *device)
     slc_free(device);
 }
 
-/* The operations of open devices are NULL, because a described device is never opened. */
+/* Operations of open devices are NULL, because a described device is never opened. */
 static const struct slc_device_ops operations = {
     .name = "described",
     .info = info,
@@ -105,7 +102,7 @@ static const struct slc_device_ops operations = {
     .destroy = destroy,
 };
 
-/* Returns NULL for an unknown name, with an error that lists the known names. */
+/* Returns the chip, or NULL with an error that lists the known names. */
 static const struct chip *find_chip(const char *name, struct slc_error *err)
 {
     char known[128] = "";

@@ -1,4 +1,4 @@
-/* CUDA devices: counting, creating and destroying them, and their table of operations. */
+/* Counts, creates and destroys CUDA devices, and defines their table of operations. */
 #include "gpu/cuda/check.h"
 #include "gpu/product/product.h"
 
@@ -20,9 +20,10 @@ extern "C" {
 static enum slc_status no_device(cudaError_t error, struct slc_error *err)
 {
     (void)cudaGetLastError();
-    return slc_fail(err, SLC_ERR_SYSTEM,
-                    "no CUDA device can be used: %s; is there one, and a driver for CUDA %d.%d?",
-                    cudaGetErrorString(error), CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    return slc_fail(
+        err, SLC_ERR_SYSTEM,
+        "no CUDA device can be used: %s; check that there is a device and a driver for CUDA %d.%d",
+        cudaGetErrorString(error), CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
 }
 
 int slc_gpu_toolkit(void)
@@ -149,9 +150,10 @@ enum slc_status slc_gpu_create(const struct slc_gpu_options *options,
         return status;
     }
     if (options->ordinal >= count) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "there is no device %u: this machine has %u, numbered from 0",
-                        options->ordinal, count);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "device %u does not exist: this machine has %u devices, and numbers start at 0",
+            options->ordinal, count);
     }
     gpu = static_cast<struct slc_gpu *>(slc_calloc(1, sizeof *gpu));
     if (gpu == nullptr) {

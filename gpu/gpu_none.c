@@ -1,4 +1,5 @@
-/* Replaces all of gpu/ that needs CUDA in a build without CUDA: reports no devices. */
+/* Replaces the files that need CUDA in a build without CUDA, and reports that there are no
+ * devices. */
 #include "gpu/device/variants.h"
 #include "gpu/gpu.h"
 #include "gpu/measure.h"

@@ -1,4 +1,4 @@
-/* The table of functions that create CUDA devices, for code that does not include gpu/. */
+/* Defines the table of functions that create CUDA devices, for code that does not include gpu/. */
 #include "gpu/gpu.h"
 
 static enum slc_status

@@ -1,5 +1,5 @@
-/* Measures the ceilings of a device: kernels that only move memory, timed with events on one
- * stream. */
+/* Measures the ceilings of a device (measure.h) with copies and with kernels that only read and
+ * write memory, timed with events on one stream. */
 #include "gpu/cuda/cuda.h"
 
 #include "gpu/cuda/check.h"
@@ -11,14 +11,15 @@ extern "C" {
 
 enum {
     THREADS = 256,
-    /* Blocks per multiprocessor: 2048 threads, the most that a multiprocessor holds. */
+    /* Thread blocks per multiprocessor; 8 thread blocks have 2048 threads, the maximum of a
+     * multiprocessor. */
     BLOCKS_PER_MULTIPROCESSOR = 8,
-    /* 16-byte loads in flight per thread. */
+    /* Number of 16-byte loads in flight per thread. */
     LOADS = 4
 };
 
-/* Keeps the compiler from omitting loads: a sum is compared with this value, which it is not
- * expected to reach. */
+/* Value that a sum of loaded numbers is not expected to have. The comparison with this value keeps
+ * the compiler from omitting the loads. */
 #define UNLIKELY 0x9e3779b9U
 
 __device__ static inline unsigned mixed(uint4 v)
@@ -65,9 +66,9 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* Returns a pseudo-random row for each number, by two rounds of multiplication and shift. Scales it
- * to the number of rows with the upper half of a product, because a remainder would take longer
- * than the load. */
+/* Returns a pseudo-random row for a number, by two rounds of multiplication and shift. The result
+ * is scaled to the number of rows by the upper half of a product, because a remainder would take
+ * longer than the load. */
 __device__ static inline uint32_t drawn_row(uint64_t number, uint32_t rows)
 {
     uint32_t x = ((uint32_t)number ^ (uint32_t)(number >> 32)) * 0x9e3779b9U;
@@ -77,7 +78,7 @@ __device__ static inline uint32_t drawn_row(uint64_t number, uint32_t rows)
     return __umulhi(x ^ x >> 16, rows);
 }
 
-/* Each `lanes` neighbouring threads load a row of `lanes` * 16 bytes. */
+/* Loads random rows of `lanes` * 16 bytes. `lanes` neighbouring threads load a row together. */
 __global__ static void __launch_bounds__(THREADS)
     rows_kernel(const uint4 *from, uint32_t rows, uint32_t lanes, uint64_t draws, unsigned *sink)
 {
@@ -101,7 +102,8 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* Each `lanes` neighbouring threads add to a row of `lanes` * 2 numbers. */
+/* Adds to random rows of `lanes` * 2 numbers. `lanes` neighbouring threads add to a row
+ * together. */
 template <bool sectors>
 __global__ static void __launch_bounds__(THREADS)
     reduce_kernel(double *to, uint32_t rows, uint32_t lanes, uint64_t draws)
@@ -191,7 +193,7 @@ static void release_device(struct measuring *m)
     (void)cudaFree(m->device);
 }
 
-/* Enqueues one run, and sets *moved to the bytes that the run moves. */
+/* Enqueues one run of the measurement, and sets *moved to the bytes that the run moves. */
 static cudaError_t enqueue(const struct measuring *m, uint64_t *moved)
 {
     const struct slc_gpu_measurement *of = m->of;
@@ -199,8 +201,8 @@ static cudaError_t enqueue(const struct measuring *m, uint64_t *moved)
     const uint64_t sweeps = (of->moved_bytes + bytes - 1) / bytes;
     const uint32_t lanes = of->row_bytes / 16;
     const uint32_t rows = of_rows(of->ceiling) ? (uint32_t)(bytes / of->row_bytes) : 0;
-    /* Draws of one round of all threads; the number of draws is a multiple of it, so that every
-     * thread does all its loads. */
+    /* Number of random rows that all threads together access in one round. `draws` is a multiple of
+     * this number, so that every thread does the same number of loads. */
     const uint64_t round = of_rows(of->ceiling) ? (uint64_t)m->blocks * THREADS / lanes * LOADS : 1;
     const uint64_t draws =
         of_rows(of->ceiling) ? (of->moved_bytes / of->row_bytes + round - 1) / round * round : 0;
@@ -258,7 +260,7 @@ static enum slc_status run_once(const struct measuring *m, double *rate, struct 
     return SLC_OK;
 }
 
-/* Insertion sort, for few numbers. */
+/* Sorts a few numbers by insertion and returns their median. */
 static double median(double *numbers, unsigned count)
 {
     for (unsigned i = 1; i < count; i++) {
@@ -285,8 +287,8 @@ static enum slc_status check_measurement(const struct slc_gpu_measurement *of,
           of->working_bytes / of->row_bytes > UINT32_MAX))) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "cannot measure a working set of %llu bytes with %llu bytes moved, %u "
-                        "times, and rows of %u bytes: sizes must be whole pages, repeats at least "
-                        "1, and rows 16, 32, .. 512 bytes",
+                        "repeats and rows of %u bytes: sizes must be multiples of 4096, repeats at "
+                        "least 1, and rows 16, 32, .. or 512 bytes",
                         (unsigned long long)of->working_bytes, (unsigned long long)of->moved_bytes,
                         of->repeats, of->row_bytes);
     }
@@ -310,7 +312,7 @@ extern "C" enum slc_status slc_gpu_measure(unsigned ordinal,
     }
     status = open_device(&m, ordinal, err);
     if (status == SLC_OK) {
-        status = run_once(&m, &rates[0], err); /* the first run warms up */
+        status = run_once(&m, &rates[0], err); /* the first run warms up and does not count */
     }
     for (unsigned r = 0; r < measurement->repeats && status == SLC_OK; r++) {
         status = run_once(&m, &rates[r], err);

@@ -1,7 +1,5 @@
-/*
- * Measures the compute rate of a device: all threads that the device holds compute fused
- * multiply-adds in registers, in independent chains.
- */
+/* Measures the compute rate of a device. The maximum number of threads compute fused multiply-adds
+ * in registers, in independent chains. */
 #include "gpu/cuda/cuda.h"
 
 #include "gpu/cuda/check.h"
@@ -12,9 +10,10 @@ extern "C" {
 
 enum {
     THREADS = 256,
-    /* Blocks per multiprocessor: 2048 threads, the most that a multiprocessor holds. */
+    /* Thread blocks per multiprocessor; 8 thread blocks have 2048 threads, the maximum of a
+     * multiprocessor. */
     BLOCKS_PER_MULTIPROCESSOR = 8,
-    CHAINS = 8, /* per thread; a step of a chain depends on the previous one */
+    CHAINS = 8, /* chains per thread; a step depends on the previous step of its chain */
     STEPS = 16  /* steps of every chain between two checks of the loop counter */
 };
 
@@ -28,8 +27,8 @@ __device__ static inline float fused(float a, float b, float c)
     return fmaf(a, b, c);
 }
 
-/* With a factor of 1/2 and an addend of 1 the numbers approach 2, so none overflows or is
- * denormal. */
+/* Computes the chains. With a factor of 1/2 and an addend of 1 the numbers approach 2, so no number
+ * overflows or becomes denormal. */
 template <typename T>
 __global__ static void __launch_bounds__(THREADS, BLOCKS_PER_MULTIPROCESSOR)
     fma_kernel(uint32_t turns, T factor, T addend, T *sink)
@@ -53,7 +52,7 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS_PER_MULTIPROCESSOR)
     for (int c = 0; c < CHAINS; c++) {
         sum += number[c];
     }
-    if (sum < 0) { /* never: keeps the compiler from omitting the work */
+    if (sum < 0) { /* never true, but keeps the compiler from omitting the work */
         *sink = sum;
     }
 }
@@ -139,8 +138,8 @@ extern "C" enum slc_status slc_gpu_measure_peak(unsigned ordinal,
 
     if (peak->operations == 0 || peak->operations > SLC_GPU_PEAK_MOST || peak->repeats == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "cannot measure a peak with %llu operations, %u times: operations must be "
-                        "1 to 1e15, and repeats at least 1",
+                        "cannot measure a peak with %llu operations and %u repeats: operations "
+                        "must be 1 to 1e15, and repeats at least 1",
                         (unsigned long long)peak->operations, peak->repeats);
     }
     status = open_device(&computing, ordinal, peak->operations, err);

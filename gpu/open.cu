@@ -19,8 +19,8 @@ static enum slc_status check_problem(const struct slc_gpu *gpu,
         return slc_fail(err, SLC_ERR_USAGE,
                         "a device cannot be opened for %u modes, rank %" PRIu32
                         ", %u layouts, %u streams with slots of %" PRIu64 " bytes and %" PRIu32
-                        " tiles: mode sizes must not be 0, ranks must be 1 to %d, streams 1 to %d, "
-                        "and factors f32 or f64",
+                        " tiles: mode sizes must not be 0, the rank must be 1 to %d, the number of "
+                        "streams 1 to %d, and factors f32 or f64",
                         problem->order, problem->rank, problem->layout_count, problem->streams,
                         problem->slot_bytes, problem->slot_tiles, SLC_MAX_RANK, SLC_DEVICE_STREAMS);
     }
@@ -40,8 +40,8 @@ static enum slc_status open_slot(struct slc_gpu_slot *slot, struct slc_error *er
 {
     int least = 0, greatest = 0;
 
-    /* Slots get a higher priority than the stream of resident blocks, so that copied blocks are
-     * computed first. The emulation ignores priorities. */
+    /* The streams of slots have a higher priority than the stream of resident blocks, so that
+     * copied blocks are computed first. The emulation ignores priorities. */
     SLC_GPU_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest), err);
     SLC_GPU_TRY(cudaStreamCreateWithPriority(&slot->stream, cudaStreamNonBlocking, greatest), err);
     SLC_TRY(slc_gpu_span_open(&slot->computing, err));
@@ -160,7 +160,7 @@ void slc_gpu_close(struct slc_device *device)
         gpu->main = nullptr;
     }
     slc_gpu_memory_release(&gpu->memory);
-    /* Discard the errors of these calls. */
+    /* Discard the errors of the calls above. */
     (void)cudaGetLastError();
     gpu->is_open = false;
     gpu->batches = 0;

@@ -1,4 +1,5 @@
-/* Exports a model: checks inputs and outputs, writes, and cleans up after an error. */
+/* Exports a model: checks inputs and outputs, writes the files, and removes incomplete files after
+ * an error. */
 #include "report/export_run.h"
 
 #include "base/memory/memory.h"
@@ -14,16 +15,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Memory for small objects and for library pages that are touched later; buffers per reader. */
+/* Memory for small objects and for pages of libraries that are not resident yet, and for the
+ * buffers of a reader. */
 enum { UNTOUCHED_BYTES = 4 << 20, READER_BYTES = 320 << 10 };
 
 struct exported {
     const struct slc_export_run_options *options;
     const struct slc_files *files;
-    struct slc_run_folder run; /* for a model in memory, the shape of the model */
+    struct slc_run_folder run; /* only the shape, for a model in memory */
     struct slc_model_view model;
     struct slc_model_work work;
-    struct slc_run_names names; /* for CSV */
+    struct slc_run_names names; /* names of indices, used for CSV */
     unsigned path_count;
     char *paths[SLC_MAX_ORDER + 1];
 };
@@ -53,7 +55,7 @@ static enum slc_status open_factors(struct exported *exported, struct slc_error 
     return status;
 }
 
-/* Opens the names of indices if the form has them. */
+/* Opens the names of indices if the form has names. */
 static enum slc_status open_names(struct exported *exported, struct slc_error *err)
 {
     const struct slc_export_run_options *options = exported->options;
@@ -92,14 +94,15 @@ enum slc_status slc_check_replaceable(const struct slc_files *files,
     if (files->stat_path(files->self, path, &stat) >= 0 && (!overwrite || stat.kind != 'f')) {
         status =
             slc_fail_field(err, SLC_ERR_IO, stat.kind == 'f' ? SLC_FIELD_OVERWRITE : SLC_FIELD_NONE,
-                           stat.kind == 'f' ? "the output exists: remove it, or replace it"
+                           stat.kind == 'f' ? "the output exists: remove or replace the file"
                                             : "the output is a folder or a device: name a file");
         slc_error_locate_file(err, path);
     }
     return status;
 }
 
-/* Determines the output files and checks that none exists or all may be replaced. */
+/* Determines the paths of the output files, and checks that no file exists or that all files may be
+ * replaced. */
 static enum slc_status name_outputs(struct exported *exported, struct slc_error *err)
 {
     const struct slc_export_run_options *options = exported->options;
@@ -119,8 +122,8 @@ static enum slc_status name_outputs(struct exported *exported, struct slc_error 
     return SLC_OK;
 }
 
-/* Removes the weights of an earlier model: existing weights mean that all files belong to one
- * model. */
+/* Removes the weights of an earlier model, because existing weights mean that all files belong to
+ * the same model. */
 static enum slc_status remove_weights(const struct exported *exported, struct slc_error *err)
 {
     const struct slc_files *files = exported->files;
@@ -148,7 +151,7 @@ static void remove_part(const struct exported *exported)
         (void)files->unlink(files->self, exported->paths[f]);
     }
     if (in_folder) {
-        /* Removing the folder fails if it has other files. */
+        /* The folder is not removed if it has other files. */
         (void)files->remove_folder(files->self, exported->options->output);
     }
 }
@@ -195,8 +198,8 @@ static void fill_report(struct exported *exported, struct slc_export_run_report 
     exported->model.work = &exported->work;
 }
 
-/* Opens and checks everything, and determines the outputs. Ownership: close_all, also after an
- * error. */
+/* Opens and checks all inputs, and determines the outputs. Ownership: the caller calls close_all,
+ * also after an error. */
 static enum slc_status open_all(struct exported *exported, struct slc_error *err)
 {
     const struct slc_export_run_options *options = exported->options;
@@ -206,7 +209,7 @@ static enum slc_status open_all(struct exported *exported, struct slc_error *err
         exported->model = *options->model;
         slc_run_folder_of_model(options->model, &exported->run);
     } else if (options->form == SLC_MODEL_NPY) {
-        return slc_fail(err, SLC_ERR_USAGE, "the files of a run already are .npy");
+        return slc_fail(err, SLC_ERR_USAGE, "the files of a run already are .npy files");
     } else {
         status = slc_run_folder_read(exported->files, options->run, &exported->run, err);
     }

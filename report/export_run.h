@@ -1,5 +1,5 @@
 /* Exports the factors and weights of a run folder or of a model in memory in another form. Factors
- * are streamed from their files, so factors may be larger than memory. */
+ * are read from their files in small parts, so factors may be larger than memory. */
 #ifndef SLC_REPORT_EXPORT_RUN_H
 #define SLC_REPORT_EXPORT_RUN_H
 
@@ -11,45 +11,44 @@
 #include <stdint.h>
 
 struct slc_export_run_options {
-    const struct slc_files *files;      /* NULL: the operating system */
-    const char *run;                    /* folder with mode-1.npy, ..; NULL: `model` */
+    const struct slc_files *files;      /* NULL means the operating system */
+    const char *run;                    /* folder with mode-1.npy, ..; NULL means `model` */
     const struct slc_model_view *model; /* model in memory; borrowed */
-    const char
-        *store; /* store with names of indices for CSV; NULL: the run's store, if it exists */
-    const char *output; /* as for slc_model_write */
-    /* not SLC_MODEL_NPY if `run` is a folder, because a folder already has this form */
+    /* store with names of indices for CSV; NULL means the run's store, if it exists */
+    const char *store;
+    const char *output; /* file or folder, see slc_model_write */
+    /* must not be SLC_MODEL_NPY if `run` is a folder, because a folder already has this form */
     enum slc_model_form form;
     uint64_t memory_bytes;
     bool overwrite;
-    const struct slc_stop *stop; /* request to stop with SLC_ERR_INTERRUPTED; may be NULL */
-    /* Called with the numbers of factors written so far and in total; NULL: no callback. */
+    /* request to stop the export with SLC_ERR_INTERRUPTED; may be NULL */
+    const struct slc_stop *stop;
+    /* Called with the numbers of factors written so far and in total; NULL means no callback. */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
-    /*
-     * Called after all checks and before anything is written, with the paths of the files, which
-     * are valid during the export; NULL: no callback. A status other than SLC_OK ends the export.
-     */
+    /* Called after all checks and before anything is written, with the paths of the files, which
+     * are valid during the export; NULL means no callback. A status other than SLC_OK ends the
+     * export. */
     enum slc_status (*writing)(void *context,
                                unsigned count,
                                const char *const *paths,
                                struct slc_error *err);
-    void (*written)(void); /* called at the end, while the paths are valid; NULL: no callback */
-    void *context;         /* for `progress` and `writing` */
+    void (*written)(
+        void);     /* called at the end, while the paths are still valid; NULL means no callback */
+    void *context; /* passed to `progress` and `writing` */
 };
 
 struct slc_export_run_report {
     unsigned order;
     uint32_t rank;
-    uint64_t numbers;      /* numbers of all factors */
+    uint64_t numbers;      /* number of elements of all factors */
     uint64_t factor_bytes; /* size of all factors in their files or in memory */
-    char first[4096];      /* path of the first file; a longer path is cut */
+    char first[4096];      /* path of the first file; a path that is too long is cut */
 };
 
-/*
- * Exports a model. Writes the weights last, so that files next to weights belong to the same model.
+/* Exports a model. Writes the weights last, so that files next to weights belong to the same model.
  * After an error all new files are removed. If the export was replacing an earlier model, the
  * weights of that model are gone. Errors: SLC_ERR_IO if an output exists and options->overwrite is
- * not set; SLC_ERR_BUDGET; those of reading the run and of writing.
- */
+ * not set; SLC_ERR_BUDGET; those of reading the run and of writing. */
 enum slc_status slc_export_run(const struct slc_export_run_options *options,
                                struct slc_export_run_report *report,
                                struct slc_error *err) SLC_NODISCARD;
@@ -61,7 +60,7 @@ enum slc_status slc_check_replaceable(const struct slc_files *files,
                                       bool overwrite,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Does everything that slc_export_run does before it writes. For a forecast. Errors: those of
+/* Does all steps of slc_export_run before the first write, for a forecast. Errors: those of
  * slc_export_run. */
 enum slc_status slc_export_run_prepare(const struct slc_export_run_options *options,
                                        struct slc_export_run_report *report,

@@ -1,4 +1,4 @@
-/* JSON members that several records share. */
+/* Makes JSON members that several records share. */
 #include "report/json_parts.h"
 
 #include "base/memory/memory.h"

@@ -1,4 +1,4 @@
-/* Plans, strategies and statistics of devices as JSON. */
+/* Describes plans, strategies and statistics of devices as JSON. */
 #include "report/json_plan.h"
 
 #include "engine/executor/assign.h"
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* Returns the processors of the threads; null if the system chooses them. */
+/* Returns the processors of the threads, or null if the system chooses the processors. */
 static json_t *pinned_to(const struct slc_placement *placement)
 {
     json_t *processors = placement->workers > 0 ? json_array() : json_null();
@@ -25,7 +25,7 @@ static void append_layout(json_t *list, unsigned layout, unsigned mode)
                                                  : json_string("blco"));
 }
 
-/* Returns the name of a strategy; NULL for none. */
+/* Returns the name of a strategy, or NULL if there is no strategy. */
 static const char *name_of(enum slc_conflict conflict)
 {
     return conflict != SLC_CONFLICT_AUTO ? slc_conflict_name(conflict) : NULL;
@@ -36,7 +36,7 @@ static void append_conflict(json_t *list, enum slc_conflict conflict)
     (void)json_array_append_new(list, json_pack("s?", name_of(conflict)));
 }
 
-/* Returns the passes that update two modes, with the reason; null if a single mode is computed. */
+/* Returns the fused passes of the plan, and why the plan has them or not. */
 static json_t *json_fusion(const struct slc_plan *plan, unsigned order)
 {
     static const char *const reasons[] = {
@@ -157,7 +157,8 @@ json_t *slc_json_choice(unsigned mode, const struct slc_conflict_choice *choice)
         (void)json_array_append_new(candidates, candidate);
     }
     slc_json_set_count(object, "mode", mode + 1);
-    /* Null if there was no choice, because devices avoid conflicts between additions themselves. */
+    /* Devices avoid conflicts between additions themselves; then no strategy is chosen, and the
+     * member is null. */
     slc_json_set_text(object, "chosen", name_of(choice->chosen));
     slc_json_set(object, "candidates", candidates);
     return object;

@@ -18,13 +18,13 @@
 #include <string.h>
 
 enum {
-    /* Memory for small objects and for library pages that are touched later. */
+    /* Memory for small objects and for pages of libraries that are not resident yet. */
     UNTOUCHED_BYTES = 4 << 20,
-    /* Maximum bytes of memory per byte of JSON: a number of two characters needs a node and a place
-     * in a list, and a short member needs still more. */
+    /* Maximum bytes of memory per byte of JSON. A number of two characters needs a node and an
+     * element of a list, and a short member needs even more. */
     JSON_FACTOR = 48,
-    /* Maximum number of bands of all pictures together, which limits the size of a page, and
-     * maximum per picture. */
+    /* Maximum number of bands of all pictures together, to limit the size of a page, and of one
+     * picture. */
     ALL_BANDS = 24576,
     LEAST_BANDS = 24,
     MOST_BANDS = 160
@@ -112,7 +112,7 @@ static enum slc_status read_folder(struct run_report *report, struct slc_error *
     return SLC_OK;
 }
 
-/* Reads a model in memory, and checks that the record belongs to it. */
+/* Reads a model in memory, and checks that the record belongs to the model. */
 static enum slc_status read_model(struct run_report *report, struct slc_error *err)
 {
     const char *text = report->options->record;
@@ -128,7 +128,7 @@ static enum slc_status read_model(struct run_report *report, struct slc_error *e
         (run->record.order != run->order ||
          memcmp(run->record.dims, run->dims, run->order * sizeof run->dims[0]) != 0)) {
         status = slc_fail(err, SLC_ERR_INPUT,
-                          "the record is of a run with other mode sizes than the model's");
+                          "the mode sizes in the record differ from the mode sizes of the model");
     }
     run->recorded = true;
     SLC_TRY(status);
@@ -153,7 +153,8 @@ static enum slc_status allocate_memory(struct run_report *report, struct slc_err
         bytes += count * (page->row_counts[n] * sizeof *page->rows[n] +
                           page->band_counts[n] * sizeof *page->bands[n]);
     }
-    /* No overflow: at most 16 modes, 4096 components and a thousand rows. */
+    /* `bytes` has not overflowed: there are at most 16 modes, 4096 components, a thousand rows and
+     * MOST_BANDS bands. */
     enum slc_status status = within_budget(
         report->options,
         SLC_OUTPUT_BUFFER_BYTES + slc_factor_rows_memory_bytes(run->rank > 0 ? run->rank : 1) +
@@ -208,8 +209,7 @@ static enum slc_status check_options(const struct slc_report_options *options,
         options->rows > SLC_REPORT_ROWS_MAX) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "%" PRIu64 " components with %" PRIu64
-                        " rows: the limits are 1 to %d components "
-                        "and 1 to %d rows",
+                        " rows: there must be 1 to %d components and 1 to %d rows",
                         options->components, options->rows, SLC_MAX_RANK, SLC_REPORT_ROWS_MAX);
     }
     SLC_TRY(slc_check_outside_stores(slc_files_system(), options->output, err));
@@ -336,7 +336,7 @@ static enum slc_status report_sweep(const struct slc_report_options *options,
     SLC_THEN(status, slc_sweep_record_read(path, &record, &found, err));
     if (status == SLC_OK && !found) {
         status = slc_fail_file(err, SLC_ERR_IO, path,
-                               "the record of the sweep was removed while it was opened");
+                               "the record of the sweep was removed while it was being opened");
     }
     if (status == SLC_OK) {
         status = read_best(options, &record, &best, err);

@@ -1,8 +1,6 @@
-/*
- * An HTML page about a run or a sweep: one file without scripts or external references. Factors are
- * streamed twice, for the top rows and for the pictures; memory grows with the size of the page,
- * not with the size of the modes.
- */
+/* Writes an HTML page about a run or a sweep: one file without scripts or external references.
+ * Factors are read twice, for the top rows and for the pictures; memory grows with the size of the
+ * page, not with the size of the modes. */
 #ifndef SLC_REPORT_REPORT_H
 #define SLC_REPORT_REPORT_H
 
@@ -15,26 +13,27 @@
 enum { SLC_REPORT_ROWS_MAX = 1000 };
 
 struct slc_report_options {
-    const char *folder; /* folder of a run, a checkpoint, factors or a sweep; NULL: `model` */
+    const char *folder; /* folder of a run, a checkpoint, factors or a sweep; NULL means `model` */
     const struct slc_model_view *model; /* model in memory; borrowed */
-    const char *record;                 /* text of the model's record (run.json); NULL: none */
-    const char *output;                 /* path of the page */
-    /* maximum number of components shown, the heaviest first: 1 to SLC_MAX_RANK */
+    /* text of the model's record (run.json); NULL if there is no record */
+    const char *record;
+    const char *output; /* path of the page */
+    /* maximum number of components shown, by descending weight: 1 to SLC_MAX_RANK */
     uint64_t components;
-    uint64_t rows;            /* per mode of a component: 1 to SLC_REPORT_ROWS_MAX */
-    const char *store;        /* store with names of indices; NULL: as slc_run_names_open */
+    /* number of top rows per component and mode: 1 to SLC_REPORT_ROWS_MAX */
+    uint64_t rows;
+    const char *store;        /* store with names of indices; for NULL, see slc_run_names_open */
     uint64_t memory_bytes;    /* budget */
-    bool overwrite;           /* replace a file at `output` */
+    bool overwrite;           /* true if an existing file at `output` is replaced */
     void (*publishing)(void); /* called before the page is renamed to `output`; may be NULL */
 };
 
-/*
- * Writes the page under a temporary name and renames it; stores its size in *ret_bytes. Errors:
+/* Writes the page under a temporary name and renames it; stores its size in *ret_bytes. Errors:
  * SLC_ERR_USAGE for numbers out of range and an output within a store; SLC_ERR_INPUT if the folder
- * has none of the above, or if the record belongs to another model; SLC_ERR_FORMAT for damaged
- * checkpoints and sweeps; SLC_ERR_IO if the output exists or is not a file; SLC_ERR_BUDGET; those
- * of reading, of writing and of slc_run_names_open. After an error an existing page is unchanged.
- */
+ * has no run, checkpoint, factors or sweep, or if the record belongs to another model;
+ * SLC_ERR_FORMAT for damaged checkpoints and sweeps; SLC_ERR_IO if the output exists or is not a
+ * file; SLC_ERR_BUDGET; those of reading, of writing and of slc_run_names_open. After an error an
+ * existing page is unchanged. */
 enum slc_status slc_report(const struct slc_report_options *options,
                            uint64_t *ret_bytes,
                            struct slc_error *err) SLC_NODISCARD;

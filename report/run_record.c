@@ -22,7 +22,7 @@ static const char what[] = "the record of a run";
 struct machine_facts {
     uint64_t kernel_read_bytes, peak_bytes;
     char finished[32];
-    char directory[PATH_MAX]; /* current folder; "": unknown */
+    char directory[PATH_MAX]; /* current folder, or "" if unknown */
     json_t *versions, *machine;
 };
 
@@ -123,8 +123,8 @@ static json_t *counters(const struct slc_stream_stats *stats, uint64_t kernel)
     return object;
 }
 
-/* Returns the iteration from which a mode's MTTKRPs were computed from a replica, and the sort
- * order of the replica. */
+/* Returns the first iteration that computed the mode's MTTKRP from a replica, and the sort order of
+ * the replica; null if there was no replica. */
 static json_t *copy(const struct slc_cp_result *result, unsigned mode)
 {
     const struct slc_replica_form *form = &result->copies[mode];
@@ -140,8 +140,7 @@ static json_t *copy(const struct slc_cp_result *result, unsigned mode)
     return object;
 }
 
-/* Returns the strategies per mode, including modes whose MTTKRP is the second of a pass for two
- * modes. */
+/* Returns the strategy of each mode, including modes whose MTTKRP is the second of a fused pass. */
 static json_t *conflicts(const struct slc_cp_result *result, uint32_t seconds)
 {
     json_t *list = json_array();
@@ -158,7 +157,7 @@ static json_t *conflicts(const struct slc_cp_result *result, uint32_t seconds)
     return list;
 }
 
-/* Returns the error on held-out nonzeros; null: none. */
+/* Returns the error on held-out nonzeros, or null if no nonzeros are held out. */
 static json_t *holdout(const struct slc_cp_result *result)
 {
     if (result->heldout == 0) {
@@ -185,8 +184,8 @@ static json_t *checkpoint(const struct slc_run_facts *facts)
     return object;
 }
 
-/* Returns a shared reference instead of a copy, because a long run has many iterations; null for
- * NULL. */
+/* Returns a reference to `value`, because a copy of many iterations would be large, or null if
+ * `value` is NULL. */
 static json_t *shared(json_t *value)
 {
     return value != NULL ? json_incref(value) : json_null();
@@ -263,11 +262,11 @@ enum slc_status slc_run_record_remove(const char *path, struct slc_error *err)
     if (rc < 0 && rc != -ENOENT) {
         return slc_fail_errno(err, -rc, path, "removing the record of an earlier run");
     }
-    /* Sync even if the file is already gone: a run may have been killed after removing the file and
-     * before the sync. */
+    /* Sync even if there is no file, because a run may have been killed after it removed the file
+     * and before the sync. */
     enum slc_status status = slc_name_sync(files, path, &fault);
     if (status == SLC_OK || fault.system_errno == ENOENT) {
-        return SLC_OK; /* also if there is no folder yet */
+        return SLC_OK; /* there may be no folder yet */
     }
     slc_error_pass(err, &fault);
     return status;

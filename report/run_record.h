@@ -1,8 +1,6 @@
-/*
- * run.json, the record of a run: options, versions, the identity of the tensor, the plan, the fit
- * of every iteration, times, counters and peak memory, sufficient to repeat and assess the run. The
- * command and the library write the same record.
- */
+/* Makes run.json, the record of a run. The record has all data that is needed to repeat and assess
+ * the run: options, versions, the identity of the tensor, the plan, the fit of every iteration,
+ * times, counters and peak memory. The command and the library write the same record. */
 #ifndef SLC_REPORT_RUN_RECORD_H
 #define SLC_REPORT_RUN_RECORD_H
 
@@ -13,11 +11,11 @@
 
 #include <jansson.h>
 
-/* Facts of a record. All pointers are borrowed. */
+/* Facts from which a record is made. All pointers are borrowed. */
 struct slc_run_facts {
-    json_t *command;  /* words of the command line; NULL: a call of the library */
+    json_t *command;  /* words of the command line; NULL for a call of the library */
     json_t *options;  /* options in effect, with the names of `sluice cpd` */
-    json_t *estimate; /* estimate and actual values; NULL: none */
+    json_t *estimate; /* estimate and actual values; NULL if there is no estimate */
     const struct slc_store *store;
     const struct slc_plan *plan;
     const struct slc_cp_result *result;
@@ -25,16 +23,16 @@ struct slc_run_facts {
     json_t *iterations; /* array of slc_json_iteration */
     double total_seconds;
     double seconds_before;         /* total time of the earlier runs that this run resumed */
-    const char *checkpoint_folder; /* NULL: no checkpoints */
+    const char *checkpoint_folder; /* NULL if there are no checkpoints */
     int exit_code;                 /* exit code of the command */
 };
 
-/* Returns the bytes that the process has read from drives, according to the kernel; UINT64_MAX:
- * unknown. */
+/* Returns the bytes that the process has read from drives, according to the kernel, or UINT64_MAX
+ * if unknown. */
 uint64_t slc_run_kernel_read_bytes(void);
 
 /* Makes the text of a record of the run's current state. Ownership: the caller releases *ret_text
- * by free. Errors: SLC_ERR_MEMORY. */
+ * with free. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_run_record_text(const struct slc_run_facts *facts,
                                     char **ret_text,
                                     struct slc_error *err) SLC_NODISCARD;
@@ -43,9 +41,9 @@ enum slc_status slc_run_record_text(const struct slc_run_facts *facts,
 enum slc_status
 slc_run_record_write(const char *text, const char *path, struct slc_error *err) SLC_NODISCARD;
 
-/* Removes the record of an earlier run, if there is one, and syncs its folder, before other factors
- * are written to that folder: if there is a record, all files in the folder belong to the recorded
- * run. Errors: SLC_ERR_IO. */
+/* Removes the record of an earlier run, if there is a record, and syncs its folder. Called before
+ * other factors are written to the folder, because a record means that all files in the folder
+ * belong to the recorded run. Errors: SLC_ERR_IO. */
 enum slc_status slc_run_record_remove(const char *path, struct slc_error *err) SLC_NODISCARD;
 
 #endif

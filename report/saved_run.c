@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Stores the kind of the file at `path`, as in slc_file_stat; '-' for none. */
+/* Stores the kind of the file at `path` as in slc_file_stat, or '-' if there is no file. */
 static enum slc_status find_kind(const char *path, char *kind, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
@@ -53,8 +53,8 @@ enum slc_status slc_saved_run_find(const char *path, bool *found, struct slc_err
     return status;
 }
 
-/* Opens the newer generation in a folder, or opens a file. Does not take the lock, because a run
- * may be writing; one generation is then incomplete. */
+/* Opens the newer generation in a folder, or opens a file. Does not lock the checkpoint, because a
+ * run may be writing; one generation is then incomplete. */
 static enum slc_status open_newest(const char *path,
                                    bool quiet,
                                    struct slc_checkpoint_reader **reader,
@@ -71,7 +71,7 @@ static enum slc_status open_newest(const char *path,
         status = slc_checkpoint_reader_open(files, path, reader, &fault);
         if (status == SLC_ERR_FORMAT && fault.offset == 0) {
             status = slc_fail_file(err, SLC_ERR_FORMAT, path,
-                                   "not a checkpoint, and not a store, which is a folder");
+                                   "not a checkpoint; a store would be a folder");
         } else if (status != SLC_OK) {
             *err = fault;
         }

@@ -1,11 +1,9 @@
-/*
- * Computes the missing runs of a sweep, then compares the runs of each rank.
+/* Computes the missing runs of a sweep, then compares the runs of each rank.
  *
- * A complete run is recorded once its results are on the drive and before its checkpoint is
- * removed: whenever a sweep is killed, its current run is either recorded or continues from the
- * checkpoint of the run. Factors that are not kept are removed only after the record states that
- * they are not kept.
- */
+ * A complete run is recorded after its results are on the drive, and before its checkpoint is
+ * removed. So a sweep may be killed at any time: its current run either is recorded or continues
+ * from its checkpoint. Factors that are not kept are removed only after sweep.json
+ * records this. */
 #include "sweep/sweep.h"
 
 #include "base/error/clock.h"
@@ -26,8 +24,8 @@ struct sweep {
     const struct slc_sweep_options *options;
     char path[PATH_BYTES]; /* path of sweep.json */
     struct slc_sweep_record *record;
-    int fd;    /* descriptor of the lock; -1: none */
-    bool made; /* this sweep created the folder */
+    int fd;    /* descriptor of the lock file; -1 if there is none */
+    bool made; /* true if this sweep created its folder */
     uint64_t start_ns;
     int code; /* return value of the run that ended the sweep */
 };
@@ -40,12 +38,12 @@ static void run_folder(const struct sweep *sweep, uint32_t rank, uint64_t seed, 
                    slc_sweep_folder_name(name, rank, seed));
 }
 
-/* Checks options, some of which the command has already checked. */
+/* Checks the options, also those that the command has already checked. */
 static enum slc_status check_options(const struct slc_sweep_options *options, struct slc_error *err)
 {
     if (strlen(options->folder) > 1023) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the path of the folder has %zu bytes; the limit is 1023",
+                        "the path of the sweep folder has %zu bytes; the limit is 1023",
                         strlen(options->folder));
     }
     if (options->rank_count == 0 || options->rank_count > SLC_SWEEP_RANKS_MAX ||
@@ -58,7 +56,8 @@ static enum slc_status check_options(const struct slc_sweep_options *options, st
     }
     if (options->seed > (uint64_t)INT64_MAX - options->runs) {
         return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_SEED,
-                              "seed %" PRIu64 ": the last seed is too large", options->seed);
+                              "seed %" PRIu64 ": the seed of the last run exceeds 64 bits",
+                              options->seed);
     }
     for (unsigned i = 0; i < options->rank_count; i++) {
         for (unsigned j = 0; j < i; j++) {
@@ -92,7 +91,7 @@ static enum slc_status lock_folder(struct sweep *sweep, struct slc_error *err)
         &sweep->fd, &taken, err);
 }
 
-/* Loads the record of the sweep to continue, or makes a new one. */
+/* Loads the record if the folder has a sweep to continue, otherwise makes a new record. */
 static enum slc_status
 open_or_create_record(struct sweep *sweep, json_t *identity, bool *found, struct slc_error *err)
 {
@@ -114,7 +113,7 @@ static enum slc_status write_record(struct sweep *sweep, json_t *suggestion, str
                                   err);
 }
 
-/* Records a run whose results are on the drive. */
+/* Adds a run whose results are on the drive to sweep.json. */
 static enum slc_status record_run(struct slc_sweep_job *job, struct slc_error *err)
 {
     struct sweep *sweep = job->sweep;
@@ -125,7 +124,7 @@ static enum slc_status record_run(struct slc_sweep_job *job, struct slc_error *e
     return write_record(sweep, NULL, err);
 }
 
-/* Removes the checkpoint of a complete run, in case the sweep was killed before removing it. */
+/* Removes the checkpoint of a complete run, if the sweep was killed before it could do so. */
 static enum slc_status remove_checkpoint(const char *folder, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
@@ -142,7 +141,7 @@ static enum slc_status remove_checkpoint(const char *folder, struct slc_error *e
     return found ? slc_checkpoint_discard(files, folder, err) : SLC_OK;
 }
 
-/* Removes the factors of a run. The record of the run stays. */
+/* Removes the factor files of a run. Its record in sweep.json stays. */
 static enum slc_status
 remove_factors(const struct sweep *sweep, const struct slc_sweep_run *run, struct slc_error *err)
 {
@@ -164,7 +163,7 @@ remove_factors(const struct sweep *sweep, const struct slc_sweep_run *run, struc
     return SLC_OK;
 }
 
-/* Returns the remaining seconds of the sweep, a small positive number if none remain; 0: no
+/* Returns the remaining seconds of the sweep, a small positive number if none remain. 0 means no
  * limit. */
 static double seconds_left(const struct sweep *sweep)
 {
@@ -179,7 +178,7 @@ static bool time_is_up(const struct sweep *sweep)
            slc_seconds_since(sweep->start_ns) >= sweep->options->max_seconds;
 }
 
-/* Computes a run, unless it is complete. */
+/* Computes the run of a rank and seed, unless it is complete. */
 static enum slc_sweep_end make_run(struct sweep *sweep,
                                    uint32_t rank,
                                    uint64_t seed,
@@ -216,7 +215,7 @@ static enum slc_sweep_end make_run(struct sweep *sweep,
     return SLC_SWEEP_COMPLETE;
 }
 
-/* Returns whether the comparison of a rank includes all runs of the rank. */
+/* Returns true if the recorded comparison of a rank includes all its runs. */
 static bool is_compared(struct sweep *sweep, uint32_t rank)
 {
     const struct slc_sweep_run *best = slc_sweep_record_best(sweep->record, rank);
@@ -262,7 +261,7 @@ static enum slc_status finish_rank(struct sweep *sweep, uint32_t rank, struct sl
     return status;
 }
 
-/* Computes runs until one fails or stops. */
+/* Computes the missing runs until a run fails or stops. */
 static enum slc_sweep_end
 compute_runs(struct sweep *sweep, enum slc_status *status, struct slc_error *err)
 {
@@ -290,8 +289,8 @@ finish(struct sweep *sweep, struct slc_sweep_suggestion *suggestion, struct slc_
 {
     slc_sweep_suggest(sweep->record, suggestion);
     json_t *object = slc_sweep_suggestion_json(suggestion);
-    /* The suggestion has three members: rank, reason and folder. If one were missing, the sweep
-     * would appear incomplete. */
+    /* The suggestion has three members: rank, reason and folder. If any of them were missing, the
+     * sweep would appear incomplete. */
     enum slc_status status =
         json_object_size(object) == 3
             ? write_record(sweep, object, err)
@@ -300,7 +299,7 @@ finish(struct sweep *sweep, struct slc_sweep_suggestion *suggestion, struct slc_
     return status;
 }
 
-/* Prepares everything before the first run. */
+/* Prepares the largest rank, and loads or makes the record, before the first run. */
 static enum slc_status open_record(struct sweep *sweep, struct slc_error *err)
 {
     const struct slc_sweep_options *options = sweep->options;
@@ -344,7 +343,7 @@ enum slc_status slc_sweep(const struct slc_sweep_options *options,
         status = finish(&sweep, suggestion, err);
     }
     *code = sweep.code;
-    /* Removes a new folder if it is empty, while it is locked, so that no other sweep uses it. */
+    /* Removes a new, empty folder while it is still locked, so that no other sweep can use it. */
     if ((status != SLC_OK || *end != SLC_SWEEP_COMPLETE) && sweep.made && sweep.fd >= 0) {
         (void)slc_files_system()->remove_folder(slc_files_system()->self, options->folder);
     }

@@ -1,5 +1,5 @@
-/* Compares runs by their files. To compare two runs, their factors are read one mode at a time; for
- * the core of the best run, all factors of that run are read. */
+/* Compares runs by the files in their folders. The comparison of two runs reads their factors one
+ * mode at a time; the core consistency of the best run needs all its factors in memory. */
 #include "sweep/sweep_compare.h"
 
 #include "base/error/stop.h"
@@ -19,12 +19,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Memory of the process that is not counted elsewhere, and memory per thread for packed BLAS
+/* Memory of the process that no other estimate counts, and memory per thread for packed BLAS
  * operands. */
 static const uint64_t process_bytes = UINT64_C(16) << 20;
 static const uint64_t thread_bytes = UINT64_C(8) << 20;
 
-/* Maximum number of multiply-adds with --consistency auto: a few minutes on two cores. */
+/* Maximum number of multiply-adds with --consistency auto; they take a few minutes on two cores. */
 static const double core_work_most = 2e12;
 
 enum { PATH_BYTES = 1024 + 128 };
@@ -57,7 +57,7 @@ read_lambda(const struct comparing *comparing, uint64_t seed, double *lambda, st
         slc_model_read_lambda(slc_files_system(), path, comparing->rank, lambda, &found, err);
     if (status == SLC_OK && !found) {
         status = slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_RESTART,
-                                "lambda.npy of a run of this sweep is missing: restart the sweep");
+                                "a run of this sweep has no lambda.npy: restart the sweep");
         slc_error_locate_file(err, path);
     }
     return status;
@@ -100,7 +100,7 @@ static enum slc_status compare_runs(const struct comparing *comparing,
         slc_matrix_destroy(&one);
         slc_matrix_destroy(&two);
         if (status == SLC_OK && slc_stop_wanted(&stop)) {
-            status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end");
+            status = slc_fail(err, SLC_ERR_INTERRUPTED, "the comparison of runs was stopped");
         }
     }
     SLC_THEN(status, slc_congruence_score(&congruence, comparing->lambda[0], comparing->lambda[1],
@@ -120,7 +120,7 @@ static void add_note(struct slc_sweep_rank *result,
     (void)snprintf(result->note, sizeof result->note, "%.190s", fault.message);
 }
 
-/* Returns the memory for comparing two runs. */
+/* Returns the bytes of memory that the comparison of two runs needs. */
 static uint64_t compare_bytes(const struct comparing *comparing)
 {
     const struct slc_manifest *manifest = &comparing->store->manifest;
@@ -134,7 +134,7 @@ static uint64_t compare_bytes(const struct comparing *comparing)
            slc_congruence_memory_bytes(comparing->rank);
 }
 
-/* Computes the agreement of the runs of the rank with the best run. */
+/* Computes the factor match score of each run of the rank with the best run, and their mean. */
 static enum slc_status agreement(const struct comparing *comparing,
                                  struct slc_sweep_record *record,
                                  struct slc_sweep_rank *result,
@@ -168,8 +168,8 @@ static enum slc_status agreement(const struct comparing *comparing,
     return SLC_OK;
 }
 
-/* Returns the memory for the core with `workers` workers, and stores the stream's part in
- * *stream_bytes. */
+/* Returns the bytes of memory that the core consistency needs with `workers` workers. These include
+ * the bytes for the tile stream, which are also stored in *stream_bytes. */
 static uint64_t core_bytes(const struct comparing *comparing,
                            const struct slc_tile_stream *stream,
                            unsigned workers,
@@ -193,8 +193,8 @@ static uint64_t core_bytes(const struct comparing *comparing,
                : UINT64_MAX;
 }
 
-/* Chooses the largest number of workers that fits the budget. Returns false, with a note, if none
- * fits. */
+/* Chooses the largest number of workers whose memory fits the budget. Returns false and adds a note
+ * if not even one worker fits. */
 static bool fit_core(const struct comparing *comparing,
                      struct slc_core_options *options,
                      struct slc_sweep_rank *result)
@@ -214,8 +214,9 @@ static bool fit_core(const struct comparing *comparing,
     }
     if (need == UINT64_MAX) {
         (void)snprintf(result->note, sizeof result->note,
-                       "the core of rank %" PRIu32 " has %" PRIu32 "^%u numbers, too many for any "
-                       "memory",
+                       "the core tensor of rank %" PRIu32 " has %" PRIu32
+                       "^%u numbers, more than any memory "
+                       "can hold",
                        comparing->rank, comparing->rank, comparing->store->manifest.order);
     } else {
         add_note(result, "core consistency", need, comparing->budget_bytes);
@@ -223,20 +224,21 @@ static bool fit_core(const struct comparing *comparing,
     return false;
 }
 
-/* Returns whether to compute the core; if not, adds a note. */
+/* Returns true if the core consistency is to be computed; otherwise adds a note with the reason. */
 static bool should_compute_core(const struct comparing *comparing, struct slc_sweep_rank *result)
 {
     const struct slc_manifest *manifest = &comparing->store->manifest;
     const double work = (double)manifest->nnz * pow(comparing->rank, manifest->order);
 
     if (comparing->options->consistency == SLC_CONSISTENCY_NEVER) {
-        (void)snprintf(result->note, sizeof result->note, "not computed: consistency is never");
+        (void)snprintf(result->note, sizeof result->note,
+                       "not computed: option consistency is set to never");
         return false;
     }
     if (comparing->options->consistency == SLC_CONSISTENCY_AUTO && work > core_work_most) {
         (void)snprintf(result->note, sizeof result->note,
                        "core consistency needs %.1e multiply-adds (nonzeros times %" PRIu32
-                       "^%u): set consistency to always to compute it",
+                       "^%u): set option consistency to always to compute it",
                        work, comparing->rank, manifest->order);
         return false;
     }
@@ -323,7 +325,7 @@ enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *compar
 
 static bool trilinear(const struct slc_sweep_rank *rank)
 {
-    return rank->consistency >= SLC_SWEEP_CONSISTENCY_GOOD; /* false if the consistency is NAN */
+    return rank->consistency >= SLC_SWEEP_CONSISTENCY_GOOD; /* false for NAN */
 }
 
 static bool agreed(const struct slc_sweep_rank *rank, bool unknown)
@@ -331,7 +333,8 @@ static bool agreed(const struct slc_sweep_rank *rank, bool unknown)
     return isnan(rank->agreement) ? unknown : rank->agreement >= SLC_SWEEP_AGREEMENT_GOOD;
 }
 
-/* Returns the largest rank that meets the criteria; NULL: none. */
+/* Returns the largest rank whose runs agree and, if `by_core`, whose core consistency is good. NULL
+ * means that there is none. */
 static const struct slc_sweep_rank *largest(const struct slc_sweep_record *record, bool by_core)
 {
     const struct slc_sweep_rank *found = NULL;
@@ -377,10 +380,11 @@ void slc_sweep_suggest(const struct slc_sweep_record *record,
                        "known core consistency of %.0f %% or more",
                        SLC_SWEEP_AGREEMENT_GOOD, SLC_SWEEP_CONSISTENCY_GOOD);
     } else {
-        (void)snprintf(suggestion->why, sizeof suggestion->why,
-                       "no rank has a core consistency of %.0f %% or more, or runs that agree to "
-                       "%.1f or more: the result is the best fit, which always grows with the rank",
-                       SLC_SWEEP_CONSISTENCY_GOOD, SLC_SWEEP_AGREEMENT_GOOD);
+        (void)snprintf(
+            suggestion->why, sizeof suggestion->why,
+            "no rank has a core consistency of %.0f %% or more, or runs that agree to "
+            "%.1f or more: the best run has the best fit, which always grows with the rank",
+            SLC_SWEEP_CONSISTENCY_GOOD, SLC_SWEEP_AGREEMENT_GOOD);
     }
     const struct slc_sweep_run *best =
         rank != NULL ? slc_sweep_record_best(record, rank->rank) : largest_fit(record);

@@ -1,4 +1,4 @@
-/* Compares the runs of a rank: the similarity of the runs, and the core consistency of the best
+/* Compares the runs of a rank: computes their similarity and the core consistency of the best
  * run. */
 #ifndef SLC_SWEEP_COMPARE_H
 #define SLC_SWEEP_COMPARE_H
@@ -9,9 +9,9 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* Whether the core consistency of each rank's best run is computed. */
+/* When to compute the core consistency of the best run of a rank. */
 enum slc_consistency {
-    SLC_CONSISTENCY_AUTO, /* if it takes no more than a few minutes */
+    SLC_CONSISTENCY_AUTO, /* only if it takes at most a few minutes */
     SLC_CONSISTENCY_ALWAYS,
     SLC_CONSISTENCY_NEVER
 };
@@ -20,47 +20,42 @@ struct slc_sweep_comparison {
     const char *store;
     const char *folder; /* folder of the sweep */
     enum slc_consistency consistency;
-    uint64_t memory_bytes;    /* 0: the default budget */
-    unsigned threads;         /* 0: all */
-    const volatile int *stop; /* not 0: SLC_ERR_INTERRUPTED; may be NULL */
+    uint64_t memory_bytes;    /* 0 means the default budget */
+    unsigned threads;         /* 0 means one per processor */
+    const volatile int *stop; /* a value other than 0 ends the comparison; may be NULL */
 };
 
-/*
- * Compares the runs of a rank, whose factors must be in their folders, with the best run of the
- * rank, and computes the core consistency of the best run. Changes the record, but does not write
- * it. Parts for which memory or, with auto, time does not suffice are omitted, with the reason in
- * the rank's note. Errors: those of reading the store and the factors; SLC_ERR_MEMORY;
- * SLC_ERR_INTERRUPTED.
- */
+/* Compares each run of a rank with the best run of the rank, and computes the core consistency of
+ * the best run. The factors of all runs must be in their folders. Changes the record, but does not
+ * write it. A result is omitted if it needs more memory than the budget or, with auto, too much
+ * time; the rank's note then states the reason. Errors: those of reading the store and the factors;
+ * SLC_ERR_MEMORY; SLC_ERR_INTERRUPTED if *stop is not 0. */
 enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *comparison,
                                        struct slc_sweep_record *record,
                                        uint32_t rank,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/*
- * The literature calls a model trilinear if its core consistency is close to 90 % ([Bro2003]), and
- * invalid below half of that value; the limit of 80 % clearly separates the two cases. Runs with a
- * factor match score of 0.9 or more have the same components (Tensor Toolbox, `score`).
- */
+/* Limits of good results. [Bro2003] calls a model trilinear if its core consistency is close to
+ * 90 %, and invalid if it is below half of that; the limit of 80 % lies between the two. Two runs
+ * whose factor match score is 0.9 or more have the same components (Tensor Toolbox, `score`). */
 #define SLC_SWEEP_CONSISTENCY_GOOD 80.0
 #define SLC_SWEEP_AGREEMENT_GOOD   0.9
 
 struct slc_sweep_suggestion {
-    uint32_t rank;      /* 0: none */
+    uint32_t rank;      /* suggested rank; 0 if no rank meets the criteria */
     uint32_t best_rank; /* `rank`, or the rank with the largest fit if `rank` is 0 */
     char folder[SLC_SWEEP_FOLDER_BYTES]; /* folder of the best run of best_rank */
-    char why[320];                       /* a sentence without its full stop */
+    char why[320]; /* reason for the suggestion: a sentence without full stop */
 };
 
-/*
- * Suggests the largest rank whose best run has a good core consistency and whose runs agree; if
- * there is none, the largest rank whose runs agree. Runs that were not compared with others count
- * as agreeing in the first case, and as not agreeing in the second. Needs: a run.
- */
+/* Suggests the largest rank whose best run has a good core consistency and whose runs agree. If
+ * there is no such rank, suggests the largest rank whose runs agree. Runs that were not compared
+ * agree according to the first rule, but not according to the second. Needs: a record with a
+ * run. */
 void slc_sweep_suggest(const struct slc_sweep_record *record,
                        struct slc_sweep_suggestion *suggestion);
 
-/* Returns the suggestion as a member of sweep.json. */
+/* Returns the suggestion as the JSON object of member "suggestion" of sweep.json. */
 json_t *slc_sweep_suggestion_json(const struct slc_sweep_suggestion *suggestion);
 
 #endif

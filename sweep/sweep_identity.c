@@ -1,4 +1,4 @@
-/* Identity of a sweep: the options and the tensor that determine its results. */
+/* Collects the options and the properties of the tensor that determine the results of a sweep. */
 #include "sweep/sweep.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static void add_dims(json_t *identity, const struct slc_manifest *manifest)
 json_t *slc_sweep_identity(const struct slc_manifest *manifest,
                            const struct slc_sweep_method *method)
 {
-    /* One entry for each call below. */
+    /* Each call below adds one entry. */
     const size_t entries = 9;
     json_t *identity = json_object();
 

@@ -110,7 +110,7 @@ struct slc_sweep_run *slc_sweep_record_best(const struct slc_sweep_record *recor
     return best;
 }
 
-/* Returns null if the number is not known. */
+/* Returns `value` as JSON, null if it is NAN. */
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -165,7 +165,7 @@ static json_t *rank_to_json(const struct slc_sweep_record *record,
     return object;
 }
 
-/* State of parsing: the first fault is kept. */
+/* State of parsing; keeps the first fault. */
 struct parse {
     struct slc_error *err;
     enum slc_status status;
@@ -174,11 +174,10 @@ struct parse {
 static void refuse(struct parse *parse, const char *name, const char *expected)
 {
     if (parse->status == SLC_OK) {
-        parse->status =
-            slc_fail(parse->err, SLC_ERR_FORMAT,
-                     "'%s' is not %s, as in a sweep.json of sluice: restart the sweep, or "
-                     "use another folder",
-                     name, expected);
+        parse->status = slc_fail(parse->err, SLC_ERR_FORMAT,
+                                 "'%s' is not %s, so this sweep.json is damaged or not from "
+                                 "sluice: restart the sweep, or use another folder",
+                                 name, expected);
     }
 }
 
@@ -195,7 +194,7 @@ static uint64_t get_count(
     return (uint64_t)count;
 }
 
-/* Returns NAN for null if the member is optional. */
+/* Returns the number in a member, NAN if an optional member (not `needed`) is null. */
 static double get_real(struct parse *parse, const json_t *object, const char *name, bool needed)
 {
     const json_t *value = json_object_get(object, name);
@@ -220,7 +219,7 @@ static bool get_flag(struct parse *parse, const json_t *object, const char *name
     return json_is_true(value);
 }
 
-/* Copies a text of printable ASCII to `out_bytes` bytes. */
+/* Copies a text of printable ASCII to `out_bytes` bytes at `out`. */
 static void get_text(struct parse *parse,
                      const json_t *object,
                      const char *name,
@@ -338,8 +337,8 @@ enum slc_status slc_sweep_record_parse(const char *text,
     return parse.status;
 }
 
-/* Makes the text of `object` and releases `object`. If memory is short, jansson silently omits
- * members, so the text is parsed again to check it. Ownership: free. */
+/* Stores the JSON text of `object` and releases `object`. jansson silently omits members when
+ * memory runs out, so the text is parsed again to check it. Ownership: free. */
 static enum slc_status
 make_text(const struct slc_sweep_record *record, json_t *object, char **text, struct slc_error *err)
 {
@@ -399,7 +398,7 @@ enum slc_status slc_sweep_record_read(const char *path,
         return SLC_OK;
     }
     enum slc_status status =
-        rc < 0 ? slc_fail_errno(err, -rc, path, "looking for the record of the sweep")
+        rc < 0 ? slc_fail_errno(err, -rc, path, "opening the record of the sweep")
                : slc_file_load(files, path, SLC_SWEEP_RECORD_BYTES, &text, &bytes, err);
     SLC_THEN(status, slc_sweep_record_parse(text, bytes, record, err));
     if (status != SLC_OK) {

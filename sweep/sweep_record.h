@@ -1,5 +1,5 @@
-/* sweep.json: the completed runs of a sweep, from which the same sweep continues, and its results
- * for programs. The file is replaced atomically after every run. */
+/* The record of a sweep, sweep.json: the completed runs, so that the sweep can continue, and the
+ * results, so that programs can read them. The file is replaced atomically after every run. */
 #ifndef SLC_REPORT_SWEEP_RECORD_H
 #define SLC_REPORT_SWEEP_RECORD_H
 
@@ -11,14 +11,14 @@
 #include <stdint.h>
 
 enum {
-    SLC_SWEEP_RUNS_MAX = 100000,        /* maximum in a record */
-    SLC_SWEEP_RANKS_MAX = 256,          /* maximum in a record; a command line has at most 16 */
-    SLC_SWEEP_RECORD_BYTES = 256 << 20, /* maximum size of the text of a record */
-    SLC_SWEEP_FOLDER_BYTES = 48,        /* "r16-seed3" */
+    SLC_SWEEP_RUNS_MAX = 100000,        /* maximum number of runs */
+    SLC_SWEEP_RANKS_MAX = 256,          /* maximum number of ranks; a command line has at most 16 */
+    SLC_SWEEP_RECORD_BYTES = 256 << 20, /* maximum size of sweep.json */
+    SLC_SWEEP_FOLDER_BYTES = 48,        /* size of a folder name such as "r16-seed3" */
     SLC_SWEEP_REASON_BYTES = 16
 };
 
-/* A complete run. Numbers that are not known are NAN. */
+/* A complete run. Unknown numbers are NAN. */
 struct slc_sweep_run {
     uint32_t rank;
     uint64_t seed;
@@ -28,30 +28,31 @@ struct slc_sweep_run {
     double seconds;
     double heldout_rmse;
     double match; /* factor match score with the best run of its rank */
-    bool kept;    /* the factors are in the folder of the run */
+    bool kept;    /* true if the factors are still in the folder of the run */
 };
 
-/* Comparison of the runs of a rank. */
+/* Results of the comparison of the runs of a rank. */
 struct slc_sweep_rank {
     uint32_t rank;
-    unsigned runs; /* number of runs compared */
-    /* seed of the run with the largest fit; the smallest seed if several runs have this fit */
+    unsigned runs; /* number of runs of the rank at the time of the comparison */
+    /* seed of the run with the largest fit; of several such runs, the smallest seed */
     uint64_t best_seed;
-    double agreement;  /* mean match of the other runs; NAN: none */
-    unsigned compared; /* number of other runs */
-    /* core consistency of the best run, in percent; NAN: not computed, see `note` */
+    /* mean factor match score of the other runs with the best run; NAN if there is no other run */
+    double agreement;
+    unsigned compared; /* number of other runs that were compared with the best run */
+    /* core consistency of the best run, in percent; NAN if it was not computed */
     double consistency;
-    char note[192]; /* reason if the core consistency was not computed */
+    char note[192]; /* why the agreement or core consistency was not computed */
 };
 
 struct slc_sweep_record {
-    json_t *identity; /* options that determine the results, except rank and seed: texts */
-    struct slc_sweep_run *runs; /* by rank, then by seed */
+    json_t *identity;           /* texts of slc_sweep_identity, which must match to resume */
+    struct slc_sweep_run *runs; /* sorted by rank, then by seed */
     unsigned run_count, run_capacity;
-    struct slc_sweep_rank ranks[SLC_SWEEP_RANKS_MAX]; /* ascending */
+    struct slc_sweep_rank ranks[SLC_SWEEP_RANKS_MAX]; /* sorted by rank, ascending */
     unsigned rank_count;
-    json_t *store; /* path of the store of a record that was read, a text; NULL: unknown */
-    bool complete; /* the sweep of a record that was read was complete */
+    json_t *store; /* path of the store, a text; NULL unless the record was read from a file */
+    bool complete; /* true if the record was read from the file of a complete sweep */
 };
 
 #define SLC_SWEEP_RECORD_INIT                                                                      \
@@ -61,21 +62,22 @@ struct slc_sweep_record {
 
 void slc_sweep_record_destroy(struct slc_sweep_record *record);
 
-/* Parses the text of a sweep.json, which is not trusted, into an empty record. Errors:
- * SLC_ERR_FORMAT with the member; SLC_ERR_UNSUPPORTED; SLC_ERR_MEMORY. */
+/* Parses the text of a sweep.json into an empty record. The text may be damaged or malicious.
+ * Errors: SLC_ERR_FORMAT, whose message names the member; SLC_ERR_UNSUPPORTED; SLC_ERR_MEMORY. */
 enum slc_status slc_sweep_record_parse(const char *text,
                                        uint64_t bytes,
                                        struct slc_sweep_record *record,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Reads the file at `path`. If there is no file, *found is false and the record is empty. */
+/* Reads the file at `path` into an empty record. Sets *found to false if there is no file. */
 enum slc_status slc_sweep_record_read(const char *path,
                                       struct slc_sweep_record *record,
                                       bool *found,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Writes the record. `store` and `suggestion` are for readers; `suggestion` is borrowed, and NULL
- * until the sweep is complete. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */
+/* Writes the record to `path`. `store` and `suggestion` are written only for programs that read the
+ * file; `suggestion` is borrowed, and NULL until the sweep is complete. Errors: SLC_ERR_IO,
+ * SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */
 enum slc_status slc_sweep_record_write(const char *path,
                                        const struct slc_sweep_record *record,
                                        const char *store,
@@ -83,28 +85,29 @@ enum slc_status slc_sweep_record_write(const char *path,
                                        struct slc_error *err) SLC_NODISCARD;
 
 /* Fails if the identity of the record differs from `identity`, an object of texts. Errors:
- * SLC_ERR_USAGE with the first difference. */
+ * SLC_ERR_USAGE, whose message states the first difference. */
 enum slc_status slc_sweep_record_compare(const struct slc_sweep_record *record,
                                          json_t *identity,
                                          struct slc_error *err) SLC_NODISCARD;
 
-/* Returns the run, or NULL. */
+/* Returns the run of a rank and seed, or NULL if the record does not have it. */
 struct slc_sweep_run *
 slc_sweep_record_find(const struct slc_sweep_record *record, uint32_t rank, uint64_t seed);
-/* Adds a run, or replaces the same run. Errors: SLC_ERR_MEMORY; SLC_ERR_UNSUPPORTED for more than
- * SLC_SWEEP_RUNS_MAX. */
+/* Adds a run, or replaces the run with the same rank and seed. Errors: SLC_ERR_MEMORY;
+ * SLC_ERR_UNSUPPORTED for more than SLC_SWEEP_RUNS_MAX. */
 enum slc_status slc_sweep_record_add(struct slc_sweep_record *record,
                                      const struct slc_sweep_run *run,
                                      struct slc_error *err) SLC_NODISCARD;
-/* Returns a rank. A rank that the record does not have is added without values. NULL: too many
- * ranks. */
+/* Returns the results of a rank. If the record does not have the rank, adds it without values;
+ * returns NULL if there are too many ranks. */
 struct slc_sweep_rank *slc_sweep_record_rank(struct slc_sweep_record *record, uint32_t rank);
 
-/* Returns the run of a rank with the largest fit; if several runs have this fit, the run with the
- * smallest seed. NULL: the rank has no runs. */
+/* Returns the run of a rank with the largest fit; of several such runs, the run with the smallest
+ * seed. Returns NULL if the rank has no runs. */
 struct slc_sweep_run *slc_sweep_record_best(const struct slc_sweep_record *record, uint32_t rank);
 
-/* Writes "r16-seed3" to SLC_SWEEP_FOLDER_BYTES at `text`. */
+/* Writes the folder name of a run, such as "r16-seed3", to SLC_SWEEP_FOLDER_BYTES bytes at `text`,
+ * and returns `text`. */
 const char *slc_sweep_folder_name(char *text, uint32_t rank, uint64_t seed);
 
 #endif

@@ -1,32 +1,30 @@
-/*
- * Monotonic time. CLOCK_MONOTONIC should never go back, but goes back on emulators and on virtual
- * machines that were moved. The difference of two unsigned times would then be centuries. The size
- * of a backward jump is therefore added to all later times, so that time continues from the last
- * value returned.
- */
+/* Monotonic time. CLOCK_MONOTONIC should never decrease, but it does on emulators and on virtual
+ * machines that were moved to another host. The unsigned difference of two times would then be
+ * centuries. Therefore the size of each backward jump is added to all later times, so that time
+ * continues from the last value returned. */
 #include "base/error/clock.h"
 
 #include <stdatomic.h>
 #include <time.h>
 
-/* Threads may arrive here in another order than they read the clock: only a step back that is much
- * longer than such delays counts as a jump. */
+/* Minimum size of a backward jump. Two threads may compare their times in the reverse order of
+ * their clock reads; such differences are much smaller. */
 #define JUMP_NS UINT64_C(1000000000)
-/* Maximum lag of the time that threads share. A large lag means that the time is written rarely and
- * stays in all caches. */
+/* Maximum lag of latest_ns, the time that threads share. Because of the large lag threads rarely
+ * write latest_ns, so that it stays in the caches of all processors. */
 #define LAG_NS UINT64_C(10000)
 
 static atomic_uint_fast64_t latest_ns; /* latest time returned, minus at most LAG_NS */
-static atomic_uint_fast64_t lost_ns;   /* sum of the backward jumps of the system's clock */
-/* Latest time returned to this thread. A smaller time that is within LAG_NS is raised to this
- * time. */
+static atomic_uint_fast64_t lost_ns;   /* sum of the backward jumps of CLOCK_MONOTONIC */
+/* Latest time returned to this thread. A new time that is smaller by at most LAG_NS is raised to
+ * it. */
 static _Thread_local uint64_t returned_ns;
 
 uint64_t slc_clock_ns(void)
 {
     struct timespec read;
 
-    /* Cannot fail for CLOCK_MONOTONIC and a valid pointer. */
+    /* clock_gettime cannot fail for CLOCK_MONOTONIC and a valid pointer. */
     (void)clock_gettime(CLOCK_MONOTONIC, &read);
     uint64_t system_ns = (uint64_t)read.tv_sec * UINT64_C(1000000000) + (uint64_t)read.tv_nsec;
     for (;;) {
@@ -42,7 +40,7 @@ uint64_t slc_clock_ns(void)
             returned_ns = now > returned_ns ? now : returned_ns;
             return returned_ns;
         }
-        /* The first thread adds the jump; the other threads read the clock again. */
+        /* If several threads detect the jump, only one adds it; all compute the time again. */
         (void)atomic_compare_exchange_strong(&lost_ns, &lost, lost + (latest - now));
     }
 }

@@ -15,8 +15,8 @@ static inline double slc_seconds_since(uint64_t start_ns)
     return now_ns > start_ns ? (double)(now_ns - start_ns) * 1e-9 : 0;
 }
 
-/* Returns the processor time of this thread in nanoseconds, for short trials that other threads may
- * interrupt. */
+/* Returns the processor time of this thread in nanoseconds. Short timing trials use it, because the
+ * scheduler may interrupt them to run other threads. */
 uint64_t slc_clock_thread_ns(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The error record: the first fault is kept, and long messages are cut. */
+/* Fills in the error record. The record keeps the first fault, and long messages are cut. */
 #include "base/error/error.h"
 
 #include <errno.h>
@@ -57,7 +57,8 @@ void slc_error_clear(struct slc_error *err)
     }
 }
 
-/* Keeps the end of a long path: the file name is more useful than the mount point. */
+/* Stores a path. If the path is too long, only its end is stored, because the file name is more
+ * useful than the mount point. */
 static void copy_path(char *target, size_t target_bytes, const char *path)
 {
     size_t length = strlen(path);
@@ -181,7 +182,8 @@ static enum slc_status record_errno(
         (void)record(err, status, SLC_FIELD_NONE, SLC_FIELD_NONE, format, args);
         err->system_errno = system_errno;
         size_t length = strlen(err->message);
-        /* The GNU function: returns the text, which may or may not be in `reason`. */
+        /* This is the GNU strerror_r, which returns the text; the text may or may not be in
+         * `reason`. */
         (void)snprintf(err->message + length, sizeof err->message - length, ": %s",
                        strerror_r(system_errno, reason, sizeof reason));
         slc_error_locate_file(err, file);
@@ -236,7 +238,7 @@ enum slc_status slc_fail_budget(
         (void)snprintf(budget, sizeof budget, "%" PRIu64 ".%" PRIu64 " MiB", budget_bytes / mib,
                        budget_bytes % mib * 10 / mib);
     } else {
-        /* A very small budget is probably a number of MiB or GiB without the unit. */
+        /* Print bytes: the user probably forgot the unit MiB or GiB of such a small budget. */
         (void)snprintf(budget, sizeof budget, "%" PRIu64 " bytes", budget_bytes);
     }
     return slc_fail_field(err, SLC_ERR_BUDGET, SLC_FIELD_MEMORY,

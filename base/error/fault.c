@@ -1,10 +1,11 @@
-/* Fault points: one counter and one trigger per kind, process-wide. */
+/* Implements fault points with one counter and one trigger per kind of operation, for the whole
+ * process. */
 #include "base/error/fault.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 
-static _Atomic uint64_t trigger[SLC_FAULT_KINDS]; /* 0: disarmed */
+static _Atomic uint64_t trigger[SLC_FAULT_KINDS]; /* 0 means disarmed */
 static _Atomic uint64_t seen[SLC_FAULT_KINDS];
 static _Atomic bool counting;
 
@@ -22,7 +23,7 @@ uint64_t slc_fault_seen(enum slc_fault_kind kind)
 
 bool slc_fault_hit(enum slc_fault_kind kind)
 {
-    /* Production code arms nothing and returns here. */
+    /* Outside of tests no fault is armed, and the function returns here. */
     if (!atomic_load_explicit(&counting, memory_order_relaxed)) {
         return false;
     }
@@ -31,7 +32,7 @@ bool slc_fault_hit(enum slc_fault_kind kind)
         return false;
     }
     if (kind == SLC_FAULT_ALLOCATION) {
-        errno = ENOMEM; /* as a failing allocation would */
+        errno = ENOMEM; /* as after a failed malloc */
     }
     return true;
 }

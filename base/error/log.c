@@ -1,4 +1,5 @@
-/* Log sink. A mutex keeps lines of several threads whole. */
+/* Passes log messages to the sink. A mutex ensures that the sink is called by one thread at a
+ * time. */
 #include "base/error/log.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* Log messages of the library: a process-wide sink, silent by default. */
+/* Log messages of the library. The process has one sink for them; without a sink, messages are
+ * discarded. */
 #ifndef SLC_BASE_LOG_H
 #define SLC_BASE_LOG_H
 
@@ -6,7 +7,8 @@
 
 enum slc_log_level { SLC_LOG_WARNING, SLC_LOG_NOTE, SLC_LOG_DETAIL };
 
-/* `message` is one line without a newline. Called from any thread, one call at a time. */
+/* Receives a message: one line without a newline. Any thread may call the sink, but never two
+ * threads at the same time. */
 typedef void slc_log_fn(void *context, enum slc_log_level level, const char *message);
 
 /* Sets the process-wide sink; NULL discards messages. */

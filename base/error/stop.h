@@ -1,4 +1,4 @@
-/* Requests to stop a long operation: a flag or a deadline. */
+/* Requests to stop a long operation, by a flag or a deadline. */
 #ifndef SLC_BASE_STOP_H
 #define SLC_BASE_STOP_H
 
@@ -10,11 +10,14 @@
 
 struct slc_stop {
     const volatile int
-        *flag;            /* set by a signal handler or another thread; not 0: stop; may be NULL */
-    uint64_t deadline_ns; /* a time of slc_clock_ns; 0: no deadline */
+        /* flag that a signal handler or another thread sets to a value other than 0 to stop the
+         * operation; may be NULL */
+        *flag;
+    /* time of slc_clock_ns at which the operation must stop; 0 means no deadline */
+    uint64_t deadline_ns;
 };
 
-/* Returns whether to stop now. `stop` may be NULL. Any thread. */
+/* Returns whether the operation must stop now. `stop` may be NULL. Threads: any. */
 static inline bool slc_stop_wanted(const struct slc_stop *stop)
 {
     if (stop == NULL) {
@@ -24,7 +27,7 @@ static inline bool slc_stop_wanted(const struct slc_stop *stop)
            (stop->deadline_ns != 0 && slc_clock_ns() >= stop->deadline_ns);
 }
 
-/* Returns SLC_ERR_INTERRUPTED if the operation must stop now. Any thread. */
+/* Returns SLC_ERR_INTERRUPTED if the operation must stop now, otherwise SLC_OK. Threads: any. */
 static inline enum slc_status slc_stop_check(const struct slc_stop *stop, struct slc_error *err)
 {
     return slc_stop_wanted(stop) ? slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end")

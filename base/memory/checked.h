@@ -1,7 +1,5 @@
-/*
- * Arithmetic that reports overflow instead of wrapping. Sizes that come from a file or a user are
- * multiplied and added only with these functions.
- */
+/* Arithmetic that reports overflow instead of wrapping. Sizes that come from a file or a user are
+ * multiplied and added only with these functions. */
 #ifndef SLC_BASE_CHECKED_H
 #define SLC_BASE_CHECKED_H
 

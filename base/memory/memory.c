@@ -1,10 +1,8 @@
-/*
- * Allocation with fault points, and the memory limits of the system.
+/* Allocation with fault points, and the memory limits of the system.
  *
- * Large buffers are anonymous mappings, not malloc: mappings are page-aligned, which O_DIRECT and
- * registration need, are zeroed without being touched, and return to the system when they are
- * destroyed.
- */
+ * Large buffers are anonymous mappings instead of malloc memory. Mappings are aligned to pages,
+ * which O_DIRECT and registration require; their pages are zero without being touched, and munmap
+ * returns them to the system at once. */
 #include "base/memory/memory.h"
 
 #include "base/error/fault.h"
@@ -72,8 +70,8 @@ uint64_t slc_buffer_footprint(uint64_t bytes, enum slc_pages pages)
     return slc_round_up_u64(bytes, unit, &rounded) ? rounded : UINT64_MAX;
 }
 
-/* Maps `bytes` bytes at a multiple of the huge page size: maps a larger range, then unmaps both
- * ends. */
+/* Maps `bytes` bytes at a multiple of the huge page size. To get this alignment, it maps a larger
+ * range and unmaps both ends. */
 static void *map_aligned(uint64_t bytes)
 {
     uint64_t mapped_bytes = bytes + huge_page_bytes;
@@ -91,8 +89,8 @@ static void *map_aligned(uint64_t bytes)
     if (mapped_bytes - head > bytes) {
         (void)munmap(mapped + head + bytes, mapped_bytes - head - bytes);
     }
-    /* This call fails if transparent huge pages are disabled. Small pages also work, but more
-     * slowly. */
+    /* madvise fails if transparent huge pages are disabled. The buffer then has small pages, which
+     * are only slower. */
     (void)madvise(mapped + head, bytes, MADV_HUGEPAGE);
     return mapped + head;
 }
@@ -151,7 +149,8 @@ void slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes)
     }
 }
 
-/* Reads a small file of /proc or /sys. Returns its length, or 0 if it cannot be read. */
+/* Reads a small file of /proc or /sys and returns the length of its text, or 0 if it cannot be
+ * read. */
 static size_t read_small(const char *path, char *text, size_t text_bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -166,7 +165,7 @@ static size_t read_small(const char *path, char *text, size_t text_bytes)
     return (size_t)length;
 }
 
-/* Returns the number after `name` in /proc/self/status, which is in kB, as bytes. */
+/* Returns in bytes the size that follows `name` in /proc/self/status, where it is in kB. */
 static uint64_t status_bytes(const char *name)
 {
     char text[8192];
@@ -207,13 +206,13 @@ static uint64_t limit_in(const char *folder, const char *file, uint64_t total)
 
     if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path ||
         read_small(path, text, sizeof text) == 0 || sscanf(text, "%" SCNu64, &limit) != 1) {
-        return total; /* file is missing or has "max" */
+        return total; /* the file is missing or contains "max" */
     }
     return slc_min_u64(total, limit);
 }
 
-/* Returns the smallest limit of the process's cgroup and its ancestors. `root` is the mount of the
- * controller, `path` the cgroup in it. */
+/* Returns the minimum of the limits of this process's cgroup and of the ancestors of this cgroup.
+ * `root` is the mount point of the controller, and `path` is the cgroup below it. */
 static uint64_t
 limit_of_cgroup(const char *root, const char *path, const char *file, uint64_t total)
 {

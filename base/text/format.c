@@ -8,7 +8,8 @@ scale(struct slc_format_text *out, double number, double step, const char *const
 {
     int unit = 0;
 
-    /* With three digits, 999.5 would be printed as 1000, so the next unit starts at 999.5. */
+    /* A number just below `step`, such as 999.5, would be rounded to `step`. The next unit is
+     * therefore used from 0.9995 * step on. */
     while (number >= step * 0.9995 && unit < last) {
         number /= step;
         unit++;

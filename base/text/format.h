@@ -1,8 +1,6 @@
-/*
- * Numbers with units, for messages. Each function writes to a buffer of SLC_FORMAT_BYTES of the
- * caller and returns it, so calls can be nested in a printf. Data and rates have decimal units (MB,
- * GB), as drives do; memory has binary units (MiB, GiB), as budgets do.
- */
+/* Formats numbers with units, for messages. Each function writes to a buffer of the caller and
+ * returns the text, so that a call can be an argument of printf. Amounts of data and rates have
+ * decimal units (MB, GB), as on drives; memory has binary units (MiB, GiB), as in budgets. */
 #ifndef SLC_BASE_FORMAT_H
 #define SLC_BASE_FORMAT_H
 
@@ -30,13 +28,13 @@ const char *slc_format_data(struct slc_format_text *out, double bytes);
 const char *slc_format_memory(struct slc_format_text *out, uint64_t bytes);
 /* "2,607,931" */
 const char *slc_format_count(struct slc_format_text *out, uint64_t number);
-/* "1.9 G", "720 M": for rates, to be followed by a unit */
+/* "1.90 G", "720 M"; the caller appends a unit, such as that of a rate */
 const char *slc_format_scaled(struct slc_format_text *out, double number);
 /* "4.2s", "3m 05s", "2h 07m" */
 const char *slc_format_seconds(struct slc_format_text *out, double seconds);
-/* "182 x 24 x 229", in SLC_FORMAT_DIMS_BYTES */
+/* "182 x 24 x 229"; `text` has SLC_FORMAT_DIMS_BYTES */
 const char *slc_format_dims(char *text, unsigned order, const uint64_t *dims);
-/* "1,3,4": a set of modes, counted from 1; in SLC_FORMAT_MODES_BYTES */
+/* "1,3,4" for a set with bits 0, 2 and 3 in `modes`; `text` has SLC_FORMAT_MODES_BYTES */
 const char *slc_format_modes(char *text, uint32_t modes);
 
 #endif

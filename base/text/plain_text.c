@@ -1,7 +1,8 @@
 /* Finds and replaces control characters of ASCII and UTF-8. */
 #include "base/text/plain_text.h"
 
-/* Returns the length in bytes of the control character at `at`; 0: another character. */
+/* Returns the length in bytes of the control character at `at`; 0 if the character is not a control
+ * character. */
 static unsigned control_bytes(const char *at)
 {
     const unsigned char *byte = (const unsigned char *)at;

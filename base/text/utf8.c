@@ -1,4 +1,4 @@
-/* Validation of UTF-8 sequences. */
+/* Validates UTF-8 sequences. */
 #include "base/text/utf8.h"
 
 unsigned slc_utf8_length(const char *at, size_t bytes)
@@ -13,7 +13,8 @@ unsigned slc_utf8_length(const char *at, size_t bytes)
     if (length > bytes) {
         return 0;
     }
-    /* The second byte excludes overlong forms, surrogates and characters beyond U+10FFFF. */
+    /* The limits of the second byte exclude overlong encodings, surrogates and characters beyond
+     * U+10FFFF. */
     low = byte[0] == 0xe0 ? 0xa0 : byte[0] == 0xf0 ? 0x90 : low;
     high = byte[0] == 0xed ? 0x9f : byte[0] == 0xf4 ? 0x8f : high;
     for (unsigned i = 1; i < length; i++) {

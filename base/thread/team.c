@@ -1,4 +1,5 @@
-/* Chooses the kind of a team, distributes ranges over it, and determines its default size. */
+/* Chooses between OpenMP and the pool, distributes ranges over the workers of a team, and
+ * determines the default number of workers. */
 #include "base/thread/team_kinds.h"
 
 #include "base/memory/checked.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* True in workers: a team that a worker starts is nested. */
+/* True while the calling thread is a worker of a team; a team that it starts is nested. */
 static _Thread_local bool in_team;
 
 struct job {
@@ -78,7 +79,7 @@ slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error 
     return slc_team_run_pool(workers, run_worker, &job, err);
 }
 
-/* Adjacent pieces that the workers of a NUMA node process first. */
+/* Adjacent ranges of a loop that the workers of one NUMA node process first. */
 struct share {
     _Alignas(64) _Atomic uint64_t next;
     uint64_t end;
@@ -88,12 +89,12 @@ struct range {
     slc_range_fn *fn;
     void *context;
     uint64_t grain;
-    const struct slc_placement *placement; /* NULL: there is a single share */
+    const struct slc_placement *placement; /* NULL if there is a single share */
     unsigned share_count;
     struct share shares[SLC_MAX_NODES];
 };
 
-/* Returns the number of workers, limited to the number of pieces. */
+/* Returns the number of workers, limited to the number of ranges of a loop. */
 static unsigned useful_workers(unsigned workers, uint64_t count, uint64_t grain)
 {
     return (unsigned)slc_min_u64(workers, slc_div_up_u64(count, grain));
@@ -110,7 +111,8 @@ unsigned slc_team_shares(unsigned workers, uint64_t count, uint64_t grain, uint6
     for (unsigned n = 0; n + 1 < shares; n++) {
         const uint64_t done = slc_min_u64(placement->first_worker[n + 1], useful);
 
-        /* This form avoids the overflow of pieces * done: there may be more than 2^54 pieces. */
+        /* Computed in two terms, because pieces * done may overflow: there may be more than 2^54
+         * pieces. */
         ends[n] = (pieces / useful * done + pieces % useful * done / useful) * grain;
         ends[n] = slc_min_u64(ends[n], count);
     }
@@ -172,7 +174,8 @@ enum slc_status slc_team_for(unsigned workers,
     range.share_count = slc_team_shares(workers, count, range.grain, ends);
     for (unsigned n = 0; n < range.share_count; n++) {
         atomic_init(&range.shares[n].next, n > 0 ? ends[n - 1] : 0);
-        /* All of share_count were set. NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
+        /* The first share_count elements were set above.
+         * NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
         range.shares[n].end = ends[n];
     }
     return slc_team_run(workers, range_worker, &range, err);

@@ -1,11 +1,9 @@
-/*
- * Teams of OpenMP threads.
+/* Runs teams of OpenMP threads.
  *
  * The OpenMP runtime ends the process if it cannot create a thread, and its threads inherit the
  * signal mask of the thread that creates them. Therefore, before a team grows, sluice starts test
  * threads to check that enough threads can be created, and then creates OpenMP's threads in an
- * empty region with all signals blocked.
- */
+ * empty region with all signals blocked. */
 #include "base/error/fault.h"
 #include "base/thread/team_kinds.h"
 #include "base/thread/thread.h"
@@ -17,11 +15,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* OpenMP cannot start threads in a child of a process with OpenMP threads. */
+/* True in a forked child, in which OpenMP cannot start threads if the parent had OpenMP threads. */
 static atomic_bool forked;
 static pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
 
-/* Threads that OpenMP keeps for the calling thread, including that thread. */
+/* Number of threads that OpenMP keeps for the calling thread, including the calling thread. */
 static _Thread_local unsigned kept = 1;
 
 static void note_fork(void)
@@ -68,7 +66,8 @@ static enum slc_status create_threads(unsigned workers, struct slc_error *err)
     return SLC_OK;
 }
 
-/* No thread may stay bound, because the program uses the same threads. */
+/* Binds the worker while `fn` runs. No thread may stay bound, because the program uses the same
+ * threads. */
 static void run_worker(const struct slc_placement *placement,
                        unsigned worker,
                        unsigned workers,
@@ -96,7 +95,7 @@ slc_team_run_openmp(unsigned workers, slc_team_fn *fn, void *context, struct slc
         return slc_fail_field(err, SLC_ERR_SYSTEM, SLC_FIELD_THREADS,
                               "cannot start %u threads: use fewer", workers);
     }
-    /* Restores the program's setting. */
+    /* Dynamic teams are off until the program's setting is restored below. */
     omp_set_dynamic(0);
     if (workers > kept) {
         status = create_threads(workers, err);

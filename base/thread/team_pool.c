@@ -1,21 +1,19 @@
-/*
- * Teams from a pool of threads that sleep between jobs.
+/* Runs teams with a pool of threads that sleep between jobs.
  *
- * For passes over a tensor, whose jobs take a millisecond and share the processors with a thread
- * that reads: OpenMP's threads spin for milliseconds after each region (measurement in
- * docs/PERFORMANCE.md). Waking a sleeping thread costs 10 to 50 microseconds, so a thread that has
- * finished polls for the next job for about the same time before it sleeps. Jobs in quick
- * succession, as for a tensor in memory, then wake no thread.
+ * The pool is for passes over a tensor. Their jobs last about a millisecond, and a thread that
+ * reads blocks needs a processor, too. OpenMP's threads would spin for milliseconds after each
+ * region (measured in docs/PERFORMANCE.md). Waking a sleeping thread costs 10 to 50 microseconds,
+ * so a thread that has finished polls for the next job for about the same time before it sleeps. If
+ * jobs follow each other quickly, as for a tensor in memory, no thread has to be woken.
  *
- * One job at a time uses the pool. A team that is started while another runs (by another thread or
- * by a worker) gets its own threads. The pool grows to the largest team so far, ends when the
- * library is unloaded or the program exits, and starts empty in a forked child.
+ * Only one job at a time uses the pool. A team that another thread or a worker starts during this
+ * job gets its own threads. The pool grows to the largest team so far, ends when the library is
+ * unloaded or the program exits, and starts empty in a forked child.
  *
- * A thread that was bound for a job stays bound until a job without binding: if the thread were
- * bound anew for each job, it would wake on any processor and then migrate. Teams with their own
- * threads are not bound, because two teams that run at the same time would be bound to the same
- * processors.
- */
+ * A thread that was bound for a job stays bound until a job without binding. If the thread were
+ * bound again for each job, it would wake on an arbitrary processor and then migrate. Teams with
+ * their own threads are not bound, because two teams that run at the same time would be bound to
+ * the same processors. */
 #include "base/error/fault.h"
 #include "base/memory/limits.h"
 #include "base/memory/memory.h"
@@ -28,27 +26,27 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Number of polls before a thread sleeps: about 30 microseconds. */
+/* Number of polls before a thread sleeps; they last about 30 microseconds. */
 enum { LOOKS = 1000 };
 
 struct job {
     slc_team_fn *fn;
     void *context;
     unsigned workers;
-    const struct slc_placement *placement; /* NULL: threads are left to the system */
+    const struct slc_placement *placement; /* NULL if threads are not bound */
 };
 
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t begun; /* a job started, or the pool closes */
-    pthread_cond_t ended; /* `running` became 0 */
-    bool busy;            /* a job uses the pool */
+    pthread_cond_t begun; /* signaled when a job starts or the pool closes */
+    pthread_cond_t ended; /* signaled when `running` becomes 0 */
+    bool busy;            /* true while a job uses the pool */
     bool closing;
     unsigned threads;
-    /* Written with the lock held, read without it. */
+    /* The members below are written with the lock held, but may be read without it. */
     /* number of jobs started so far; a thread detects a new job by a change of this number */
     uint64_t jobs;
-    unsigned running; /* workers of the job that have not returned, except worker 0 */
+    unsigned running; /* number of workers of the job, without worker 0, that have not returned */
     struct job job;
     pthread_t thread[SLC_MAX_THREADS];
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -60,8 +58,8 @@ static struct slc_spread spread;
 
 static pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
 
-/* A forked child does not have the threads of the parent, and the locks of these threads may be in
- * any state. */
+/* Resets the pool in a forked child. The child does not have the threads of the parent, and locks
+ * may be in any state. */
 static void forget_pool(void)
 {
     (void)pthread_mutex_init(&pool.lock, NULL);
@@ -81,7 +79,8 @@ __attribute__((destructor)) static void close_pool(void)
     unsigned threads = 0;
 
     (void)pthread_mutex_lock(&pool.lock);
-    if (!pool.busy) { /* if busy, the program exits within a job, and no thread can be joined */
+    /* if busy, the program exits during a job, and the threads cannot be joined */
+    if (!pool.busy) {
         pool.closing = true;
         threads = pool.threads;
         (void)pthread_cond_broadcast(&pool.begun);
@@ -117,13 +116,14 @@ static void look_for_end(void)
     }
 }
 
-/* A thread of the pool is worker `number` of every job with enough workers. */
+/* Runs a thread of the pool: the thread is worker `number` of every job that has more than `number`
+ * workers. */
 static void *pool_thread(void *context)
 {
     const unsigned number = (unsigned)(uintptr_t)context;
 
     (void)pthread_mutex_lock(&pool.lock);
-    /* The thread was created with the lock held, before the first job of the thread started. */
+    /* This thread was created with the lock held, before its first job started. */
     uint64_t seen = pool.jobs - (pool.running > 0);
     for (;;) {
         while (pool.jobs == seen && !pool.closing) {
@@ -157,8 +157,8 @@ static void *pool_thread(void *context)
     return NULL;
 }
 
-/* Grows the pool to the size of the job. Needs: the lock is held. Creating a thread may fail, and
- * waking a thread may fail, too. */
+/* Creates threads until the pool has `threads` threads. Needs: the lock is held. Errors:
+ * SLC_ERR_SYSTEM if a thread cannot be created or woken. */
 static enum slc_status grow(unsigned threads, struct slc_error *err)
 {
     for (unsigned i = 0; i < threads; i++) {
@@ -180,7 +180,7 @@ static enum slc_status grow(unsigned threads, struct slc_error *err)
     return SLC_OK;
 }
 
-/* A team outside the pool: its threads live as long as the job. */
+/* A worker of a team outside the pool, whose threads end with the job. */
 struct member {
     struct gathering *gathering;
     unsigned worker;
@@ -191,7 +191,9 @@ struct gathering {
     struct job job;
     pthread_mutex_t lock;
     pthread_cond_t decided;
-    int go; /* 0: undecided, 1: run, -1: leave, because a thread could not be created */
+    /* 0 while threads are being created; then 1 to run, or -1 to leave, because a thread could not
+     * be created */
+    int go;
 };
 
 static void *member_main(void *argument)
@@ -246,7 +248,7 @@ slc_team_run_apart(unsigned workers, slc_team_fn *fn, void *context, struct slc_
     return status;
 }
 
-/* Runs the part of the calling thread, which is bound only while it runs this part. */
+/* Runs worker 0 in the calling thread, which is bound only while `fn` runs. */
 static void run_first(const struct job *job)
 {
     if (job->placement != NULL) {

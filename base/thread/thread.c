@@ -1,5 +1,5 @@
-/* Starts threads, with the thread fault point, with all external signals blocked, and with the
- * affinity mask that the starting thread had before it was bound to a processor. */
+/* Starts threads. A new thread has all signals except synchronous faults blocked, and the affinity
+ * mask that the starting thread had before it was bound to a processor. */
 #include "base/thread/thread.h"
 
 #include "base/error/fault.h"
@@ -20,7 +20,8 @@ void slc_thread_prepare(struct slc_thread_state *before)
     sigdelset(&all, SIGFPE);
     sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_SETMASK, &all, &before->signals);
-    /* Remove the binding: otherwise both threads would compete for one processor. */
+    /* Remove the binding, because otherwise the new thread would compete with this thread for one
+     * processor. */
     before->bound = slc_thread_bound(&before->processor);
     slc_thread_unbind();
 }
@@ -50,7 +51,7 @@ enum slc_status slc_thread_start(pthread_t *thread,
     }
     if (rc != 0) {
         return slc_fail(err, SLC_ERR_SYSTEM,
-                        "starting %s: %s; raise the limit on processes (ulimit -u)", what,
+                        "cannot start %s: %s; raise the limit on processes (ulimit -u)", what,
                         strerror(rc));
     }
     return SLC_OK;

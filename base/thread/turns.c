@@ -1,5 +1,5 @@
-/* Turns with one mutex and one condition variable: deliveries are rare (a tile, a megabyte of
- * text). */
+/* Implements turns with one mutex and one condition variable. This suffices because deliveries are
+ * rare: one per tile or per megabyte of text. */
 #include "base/thread/turns.h"
 
 enum slc_status slc_turns_init(struct slc_turns *turns, struct slc_error *err)

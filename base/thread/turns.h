@@ -1,5 +1,5 @@
-/* Turns: parallel work that is delivered in order. Each worker takes a ticket, prepares a result
- * and waits for the turn of the ticket to deliver the result, so the order of results does not
+/* Delivers the results of parallel work in order. Each worker gets a ticket, prepares a result,
+ * waits for the turn of its ticket and delivers the result. The order of results therefore does not
  * depend on timing. */
 #ifndef SLC_BASE_TURNS_H
 #define SLC_BASE_TURNS_H
@@ -18,13 +18,13 @@ struct slc_turns {
     bool stopped;
 };
 
-/* Errors: SLC_ERR_SYSTEM. Ownership: slc_turns_destroy. */
+/* Initializes the struct. Errors: SLC_ERR_SYSTEM. Ownership: slc_turns_destroy. */
 enum slc_status slc_turns_init(struct slc_turns *turns, struct slc_error *err) SLC_NODISCARD;
 void slc_turns_destroy(struct slc_turns *turns);
 
-/* Stores the next ticket, from 0. Returns false after slc_turns_stop. */
+/* Stores the next ticket in *ticket; the first ticket is 0. Returns false after slc_turns_stop. */
 bool slc_turns_take_ticket(struct slc_turns *turns, uint64_t *ticket);
-/* Waits until all earlier tickets are done. Returns false after slc_turns_stop. */
+/* Waits until the turns of all earlier tickets have ended. Returns false after slc_turns_stop. */
 bool slc_turns_wait(struct slc_turns *turns, uint64_t ticket);
 /* Ends the turn of the current ticket. */
 void slc_turns_done(struct slc_turns *turns);

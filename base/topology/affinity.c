@@ -1,5 +1,5 @@
-/* Binding of threads by system calls. A bound thread keeps its former mask in thread-local storage;
- * threads that it starts (base/thread/thread.h) get that mask. */
+/* Binds threads by system calls. A bound thread keeps its former affinity mask in thread-local
+ * storage; threads that it starts (base/thread/thread.h) get the former mask. */
 #include "base/topology/affinity.h"
 
 #include "base/error/log.h"
@@ -47,7 +47,7 @@ void slc_thread_bind(unsigned processor)
         return;
     }
     CPU_ZERO(&one);
-    /* if processor >= CPU_SETSIZE, the set stays empty and the call fails */
+    /* if processor >= CPU_SETSIZE, the set stays empty and sched_setaffinity fails */
     CPU_SET(processor, &one);
     if (sched_setaffinity(0, sizeof one, &one) != 0) {
         log_refusal(processor);
@@ -59,8 +59,8 @@ void slc_thread_bind(unsigned processor)
 
 void slc_thread_unbind(void)
 {
-    /* Restoring the mask fails if its processors no longer exist; the system has then chosen other
-     * processors. */
+    /* Restoring the mask fails if the processors of the mask no longer exist; the system has then
+     * already chosen other processors. */
     if (self.bound) {
         (void)sched_setaffinity(0, sizeof self.own, &self.own);
         self.bound = false;

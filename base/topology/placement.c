@@ -1,4 +1,4 @@
-/* Assignment of workers to processors and of shared memory to NUMA nodes. */
+/* Assigns workers to processors and shared memory to NUMA nodes. */
 #include "base/topology/placement.h"
 
 #include "base/error/log.h"
@@ -32,13 +32,15 @@ bool slc_pin_parse(const char *name, enum slc_pin *pin)
     return false;
 }
 
-/* State of slc_placement_make. */
+/* State of slc_placement_make. The rank of a processor is the number of earlier processors of its
+ * core. */
 struct layout {
     const struct slc_topology *topology;
-    uint8_t rank[CPU_SETSIZE];        /* per processor: number of earlier processors of its core */
-    uint8_t node[CPU_SETSIZE];        /* per processor: index of its node in the placement */
-    bool taken[CPU_SETSIZE];          /* per processor: has a worker */
-    unsigned capacity[SLC_MAX_NODES]; /* per node: processors of the ranks so far */
+    uint8_t rank[CPU_SETSIZE]; /* per processor: its rank */
+    uint8_t node[CPU_SETSIZE]; /* per processor: index of its node in the placement */
+    bool taken[CPU_SETSIZE];   /* per processor: true if it has a worker */
+    /* per node: number of processors of the ranks considered so far */
+    unsigned capacity[SLC_MAX_NODES];
     unsigned workers[SLC_MAX_NODES];
 };
 
@@ -69,7 +71,7 @@ static void find_nodes(struct layout *layout, struct slc_placement *placement)
     }
 }
 
-/* Counts the processors of a node and rank. */
+/* Counts the processors of a node that have the given rank. */
 static unsigned count_rank(const struct layout *layout, unsigned node, unsigned rank)
 {
     unsigned count = 0;
@@ -102,7 +104,8 @@ static unsigned assign_workers(struct layout *layout, unsigned node_count, unsig
     return left;
 }
 
-/* Chooses `wanted` of the `count` processors of a node and rank, evenly spaced. */
+/* Assigns workers to `wanted` of the `count` processors of a node that have the given rank, evenly
+ * spaced. */
 static void
 choose_evenly(struct layout *layout, unsigned node, unsigned rank, unsigned wanted, unsigned count)
 {
@@ -129,7 +132,7 @@ static void choose_processors(struct layout *layout, unsigned node)
     }
 }
 
-/* Numbers the workers: node by node, in the order of the topology. */
+/* Numbers the workers node by node, in the order of processors in the topology. */
 static void number_workers(const struct layout *layout, struct slc_placement *placement)
 {
     unsigned nodes = 0;
@@ -180,7 +183,7 @@ void slc_placement_choose(struct slc_placement *placement, enum slc_pin pin, uns
     struct slc_topology topology;
 
     memset(placement, 0, sizeof *placement);
-    /* A single worker is bound only with SLC_PIN_ALWAYS, because it can use any processor. */
+    /* A single worker is bound only with SLC_PIN_ALWAYS; otherwise it may use any processor. */
     if (workers == 0 || pin == SLC_PIN_NEVER || (pin == SLC_PIN_AUTO && workers == 1)) {
         return;
     }
@@ -214,7 +217,7 @@ bool slc_placement_entered(void)
 
 const struct slc_placement *slc_placement_of_team(unsigned workers)
 {
-    /* A team of one worker mostly has work that is too small to divide. */
+    /* A team of one worker is not bound: its work is usually too small to divide. */
     const bool placed =
         current != NULL && workers <= current->workers && (workers > 1 || current->workers == 1);
 
@@ -233,7 +236,7 @@ void slc_buffer_spread(const struct slc_buffer *buffer)
     for (unsigned n = 0; n < current->node_count; n++) {
         nodes |= 1UL << current->node[n];
     }
-    /* The kernel uses one bit less than the number that it is passed. */
+    /* mbind reads one bit less than the number of bits that it is passed. */
     if (syscall(SYS_mbind, buffer->data, buffer->bytes, MPOL_INTERLEAVE, &nodes,
                 8 * sizeof nodes + 1, 0) != 0 &&
         !atomic_flag_test_and_set(&logged)) {

@@ -60,7 +60,7 @@ unsigned slc_spread_choose(const struct slc_spread *spread,
 {
     const struct slc_processor *home = find_processor(allowed, here);
     unsigned best = here;
-    unsigned least = 4; /* penalty of the best processor; larger than any possible penalty */
+    unsigned least = 4; /* smallest penalty so far; at first larger than any penalty */
 
     if (!is_taken(spread, worker, workers, here)) {
         return here;
@@ -81,10 +81,8 @@ unsigned slc_spread_choose(const struct slc_spread *spread,
     return best;
 }
 
-/*
- * Moves the calling thread to a processor without a worker, if there is such a processor. Returns
- * the processor on which the thread now runs.
- */
+/* Moves the calling thread to a processor without a worker, if there is such a processor. Returns
+ * the processor on which the thread now runs. */
 static unsigned move_to_free_processor(const struct slc_spread *spread,
                                        unsigned worker,
                                        unsigned workers,

@@ -10,13 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Maximum number of caches of a processor: one per level, or two for data and instructions. */
+/* Maximum number of caches of a processor; a level has one cache, or one for data and one for
+ * instructions. */
 enum { SYSFS_CACHES_MAX = 8 };
 
 static struct slc_topology machine;
 static uint64_t caches[SLC_CACHE_LEVELS];
 
-/* Counts cores and nodes. */
+/* Stores the number of cores and of nodes in the topology. */
 static void count_parts(struct slc_topology *topology)
 {
     bool seen[SLC_MAX_NODES] = {false};
@@ -32,7 +33,7 @@ static void count_parts(struct slc_topology *topology)
     }
 }
 
-/* Makes every processor a core, and puts all processors on one node. */
+/* Describes every processor as a core, and all cores on one node. */
 static void read_flat(struct slc_topology *topology)
 {
     const long configured = sysconf(_SC_NPROCESSORS_CONF);
@@ -111,7 +112,7 @@ read_line(unsigned processor, unsigned index, const char *name, char *line, int 
     return read;
 }
 
-/* Linux lists caches in sysfs on every architecture. */
+/* Reads the size of a data or unified cache; Linux lists caches in sysfs on every architecture. */
 static void read_cache(unsigned processor, unsigned index)
 {
     char text[32];
@@ -150,7 +151,7 @@ static void read_caches(void)
     for (unsigned index = 0; index < SYSFS_CACHES_MAX; index++) {
         read_cache(processor, index);
     }
-    /* Containers may hide sysfs. In that case the C library queries the processor. */
+    /* Containers may hide sysfs. Then ask the C library, which queries the processor. */
     for (unsigned i = 0; i < SLC_CACHE_LEVELS; i++) {
         caches[i] = caches[i] > 0 ? caches[i] : configured_bytes(names[i]);
     }

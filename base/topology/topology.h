@@ -1,10 +1,8 @@
-/*
- * The machine: processors, their cores and NUMA nodes, and cache sizes.
+/* Describes the machine: processors, their cores and NUMA nodes, and cache sizes.
  *
- * If built with hwloc, cores and nodes come from hwloc; otherwise every processor is a core, and
- * all processors are on one node. Cache sizes always come from the system, so results that depend
- * on cache sizes do not depend on hwloc.
- */
+ * In builds with hwloc, cores and nodes come from hwloc. In other builds every processor counts as
+ * a core, and all processors are on one node. Cache sizes never come from hwloc, so results that
+ * depend on cache sizes do not depend on hwloc. */
 #ifndef SLC_BASE_TOPOLOGY_H
 #define SLC_BASE_TOPOLOGY_H
 
@@ -14,7 +12,7 @@
 
 enum {
     SLC_CACHE_LEVELS = 3,
-    SLC_MAX_NODES = 64 /* a machine with more counts as one node */
+    SLC_MAX_NODES = 64 /* maximum number of nodes; a machine with more nodes counts as one node */
 };
 
 struct slc_processor {
@@ -23,10 +21,8 @@ struct slc_processor {
     uint16_t node;   /* system number of the NUMA node with the nearest memory */
 };
 
-/*
- * Processors of a core are adjacent in the list. With hwloc, processors that share a cache and
- * processors of a node are also adjacent.
- */
+/* Processors of a core are adjacent in the list. With hwloc, processors that share a cache and
+ * processors of a node are also adjacent. */
 struct slc_topology {
     unsigned processor_count;
     unsigned core_count;
@@ -34,25 +30,26 @@ struct slc_topology {
     struct slc_processor processors[CPU_SETSIZE];
 };
 
-/* Returns the topology of the machine or container. Read once and kept. Any thread. */
+/* Returns the topology of the machine or container, which is read once and kept. Threads: any. */
 const struct slc_topology *slc_topology(void);
 
-/* Reads the topology again. hwloc's HWLOC_SYNTHETIC and HWLOC_XMLFILE replace the machine. */
+/* Reads the topology again. If HWLOC_SYNTHETIC or HWLOC_XMLFILE is in the environment, hwloc
+ * describes the machine given there. */
 void slc_topology_read(struct slc_topology *topology);
 
 /* Removes processors that are not in `allowed`. */
 void slc_topology_keep(struct slc_topology *topology, const cpu_set_t *allowed);
 
-/* Stores the part of slc_topology() that the calling thread may use. */
+/* Stores the processors of slc_topology() that the calling thread may use. */
 void slc_topology_allowed(struct slc_topology *topology);
 
-/* Returns the size in bytes of the data or unified cache of `level` 1 to SLC_CACHE_LEVELS of a
- * processor; 0 if there is none or it is unknown. Read once and kept. Any thread. */
+/* Returns the size in bytes of the data or unified cache of level `level` (1 to SLC_CACHE_LEVELS)
+ * of a processor; 0 if there is no such cache or its size is unknown. The sizes are read once and
+ * kept. Threads: any. */
 uint64_t slc_cache_bytes(unsigned level);
 
-/*
- * Fills in processors by hwloc (numbers below CPU_SETSIZE), in order. Returns false if hwloc fails.
- */
+/* Fills in the processors that hwloc reports (numbers below CPU_SETSIZE), in the order of hwloc.
+ * Returns false if hwloc fails. */
 bool slc_topology_read_hwloc(struct slc_topology *topology);
 
 #endif

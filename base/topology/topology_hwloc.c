@@ -1,10 +1,11 @@
-/* Topology by hwloc, which knows shared resources on every system that it supports and excludes
- * processors and nodes that the cpuset of a container forbids. */
+/* Reads the topology with hwloc. hwloc excludes processors and nodes that the cpuset of a container
+ * forbids. */
 #include "base/topology/topology.h"
 
 #include <hwloc.h>
 
-/* Returns the node nearest to a processor; the first node if the nearest node may not be used. */
+/* Returns the NUMA node nearest to a processor, or the first node if the nearest node may not be
+ * used. */
 static int node_of(hwloc_topology_t machine, hwloc_obj_t processor)
 {
     const int nearest = hwloc_bitmap_first(processor->nodeset);
@@ -14,11 +15,9 @@ static int node_of(hwloc_topology_t machine, hwloc_obj_t processor)
 
 static bool load_machine(hwloc_topology_t machine)
 {
-    /*
-     * Levels that group processors determine the order and node of the processors, and filtering
-     * out a level removes the nodes attached to it. Therefore only levels that group nothing are
-     * removed. Cores are kept even if they have only one processor.
-     */
+    /* The filter removes only levels of the topology that group nothing. The other levels determine
+     * the order of processors, and removing a level would also remove the nodes attached to it.
+     * Cores are kept even if they have only one processor. */
     return hwloc_topology_set_all_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) == 0 &&
            hwloc_topology_set_type_filter(machine, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) ==
                0 &&

@@ -1,8 +1,8 @@
-/*
- * Sorts a bucket. The area holds two record arrays, between which the radix sort moves, and the
- * table of runs. Chunks are loaded in the order of their chain (newest first). The first
- * distribution reads their records run by run in input order, and every step is stable.
- */
+/* Sorts a bucket in a sort area, which holds two arrays of records and a table of the bucket's runs
+ * (spill/chunk.h). The radix sort moves the records from one array to the other. Chunks are loaded
+ * in the order of their chain (newest first). The first distribution reads the records run by run
+ * in input order, and every distribution is stable, so entries with equal keys stay in input
+ * order. */
 #include "convert/build/bucket_sort.h"
 
 #include "base/memory/bytes.h"
@@ -14,11 +14,12 @@
 #include <string.h>
 
 enum {
-    /* Up to this count, shifting records costs less than counting digits. */
+    /* Up to this number of records, an insertion sort is faster than a distribution. */
     INSERTION_SORT_MAX = 16,
-    /* Largest number of bits per digit: the ends of more groups would not fit the level-1 cache. */
+    /* Most bits per digit. With more, the table of group ends would exceed the level-1 cache. */
     DIGIT_BITS = 10,
-    /* Prefetch distance in a group's memory, for distributions that exceed the cache. */
+    /* Prefetch distance within a group, in records; prefetching helps if records exceed the
+     * cache. */
     AHEAD_RECORDS = 8
 };
 
@@ -32,7 +33,7 @@ struct wide_record {
     double value;
 };
 
-/* A run and the position of its loaded entries. */
+/* A run, and the position of its first entry among the loaded records. */
 struct run_slot {
     uint64_t sequence;
     uint32_t first;
@@ -45,8 +46,8 @@ _Static_assert(sizeof(struct narrow_record) == SLC_NARROW_RECORD_BYTES &&
                    sizeof(struct run_slot) == SLC_RUN_SLOT_BYTES,
                "must match slc_bucket_area_bytes");
 
-/* Number of bits per digit that results in about one record per digit value (bucket_sort_tmpl.h,
- * sort_groups). */
+/* Returns the number of bits of a digit that has about as many values as there are records
+ * (sort_groups in bucket_sort_tmpl.h states the reason). */
 static unsigned digit_width(uint32_t count)
 {
     unsigned width = 31U - (unsigned)__builtin_clz(count | 4);
@@ -55,15 +56,16 @@ static unsigned digit_width(uint32_t count)
 }
 
 /* The digit of the first distribution: the highest bits in which a bucket's keys can differ. While
- * records are loaded, starts[value + 1] counts the records with each digit value. */
+ * records are loaded, starts[v + 1] counts the records whose digit is v. */
 struct first_digit {
     unsigned shift;
     unsigned mask;
     uint32_t starts[(1 << DIGIT_BITS) + 1];
 };
 
-/* Inline test for the common case of slc_sort_complete_value: the value is neither zero nor
- * infinite. These two are the extremes of the bit patterns. */
+/* Returns true if slc_sort_complete_value would keep the value unchanged: nothing is to be
+ * transformed or rounded, and the value is neither 0 nor infinite. Without the sign bit, 0 and
+ * infinity have the smallest and the largest bit pattern. */
 static inline bool is_final(const struct slc_sort_plan *plan, double value)
 {
     const uint64_t infinite = UINT64_C(0x7ff) << 52;
@@ -129,7 +131,7 @@ enum slc_status slc_sort_combine(const struct slc_sort_plan *plan,
     }
     describe_key(plan, key_lo, key_hi, text);
     return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_DUPLICATES,
-                          "coordinate %s (counting from 1) occurs more than once: choose sum, "
+                          "coordinate %s (indices start at 1) occurs more than once: choose sum, "
                           "keep-first or keep-last to accept duplicates",
                           text);
 }
@@ -146,11 +148,11 @@ enum slc_status slc_sort_complete_value(const struct slc_sort_plan *plan,
 
     if (!isfinite(*value)) {
         describe_key(plan, key_lo, key_hi, text);
-        return slc_fail_field(
-            err, SLC_ERR_INPUT, SLC_FIELD_DUPLICATES,
-            "the duplicates of coordinate %s (counting from 1) sum to %g, beyond the range of f64: "
-            "scale the values, or choose another policy for duplicates",
-            text, *value);
+        return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_DUPLICATES,
+                              "the duplicates of coordinate %s (indices start at 1) sum to %g, "
+                              "which exceeds the range of f64: "
+                              "scale the values, or choose another policy for duplicates",
+                              text, *value);
     }
     if (plan->transforms != NULL) {
         const double before = *value;
@@ -158,20 +160,20 @@ enum slc_status slc_sort_complete_value(const struct slc_sort_plan *plan,
         *value = slc_transforms_apply(plan->transforms, before);
         if (!isfinite(*value)) {
             describe_key(plan, key_lo, key_hi, text);
-            return slc_fail_field(
-                err, SLC_ERR_INPUT, SLC_FIELD_TRANSFORM,
-                "the transform yields %g for the value %.17g at coordinate %s (counting from 1): "
-                "log1p needs values above -1, and scale a smaller factor",
-                *value, before, text);
+            return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_TRANSFORM,
+                                  "the transform yields %g for the value %.17g at coordinate %s "
+                                  "(indices start at 1): "
+                                  "log1p needs values above -1; for scale, choose a smaller factor",
+                                  *value, before, text);
         }
     }
     if (plan->value == SLC_VALUE_F32) {
-        /* The smallest value that does not round to a finite float: halfway to the next power of
-         * two. */
+        /* The smallest value that does not round to a finite f32: halfway between the largest f32
+         * and 2^128. */
         if (fabs(*value) >= 0x1.ffffffp127) {
             describe_key(plan, key_lo, key_hi, text);
             return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_VALUE,
-                                  "the value %.17g at coordinate %s (counting from 1) is beyond "
+                                  "the value %.17g at coordinate %s (indices start at 1) exceeds "
                                   "the range of f32: scale the values, or use f64",
                                   *value, text);
         }
@@ -190,7 +192,7 @@ enum slc_status slc_sort_check_chunk(const struct slc_sort_plan *plan,
     return chunk->frame < plan->frame_count || chunk->frame == SLC_FRAME_FINAL
                ? SLC_OK
                : slc_fail(err, SLC_ERR_DAMAGED,
-                          "a chunk of the spill file has an invalid key width");
+                          "a chunk of the spill file has an invalid key frame");
 }
 
 void slc_sort_entries(const struct slc_sort_plan *plan,
@@ -214,7 +216,7 @@ void slc_sort_entries(const struct slc_sort_plan *plan,
 static struct first_digit choose_digit(const struct slc_sort_plan *plan,
                                        const struct slc_bucket *bucket)
 {
-    /* All whole keys share the common upper bits of first and last. */
+    /* Whole keys of wide records agree above the highest bit in which the bounds differ. */
     slc_u128 differ = slc_bucket_is_wide(plan, bucket) ? bucket->first ^ bucket->last
                                                        : bucket->last - bucket->first;
     unsigned width = digit_width((uint32_t)bucket->chain.entries);
@@ -228,8 +230,8 @@ static struct first_digit choose_digit(const struct slc_sort_plan *plan,
                                 .mask = (1U << width) - 1};
 }
 
-/* Checks the bounds of keys: sorting examines only the bits in which the bounds differ. `hi`: NULL
- * if keys have at most 64 bits. */
+/* Returns true if all keys are within the bounds of the bucket. The sort examines only bits in
+ * which keys within the bounds can differ. `hi`: NULL if keys have at most 64 bits. */
 static bool
 are_within(const struct slc_bucket *bucket, const uint64_t *lo, const uint64_t *hi, uint32_t count)
 {
@@ -243,7 +245,8 @@ are_within(const struct slc_bucket *bucket, const uint64_t *lo, const uint64_t *
     return within;
 }
 
-/* False if a key of a resumed build is outside the bucket. */
+/* Loads the entries of a chunk into `records`, starting at record `at`, and counts their digits.
+ * Returns false if the build was resumed and a key is outside the bucket. */
 static bool load_records(const struct slc_sort_plan *plan,
                          const struct slc_bucket *bucket,
                          const struct slc_chunk *chunk,
@@ -276,8 +279,7 @@ static bool load_records(const struct slc_sort_plan *plan,
                 first->starts[digit_wide(&record, first->shift, first->mask) + 1]++;
             }
         } else {
-            /* The difference of the lower halves is the difference of the keys, because it is below
-             * 2^64. */
+            /* The bounds differ by less than 2^64, so the lower words yield key - bucket->first. */
             for (uint32_t i = 0; i < count; i++) {
                 struct narrow_record record = {lo[i] - (uint64_t)bucket->first, values[i]};
 
@@ -289,7 +291,7 @@ static bool load_records(const struct slc_sort_plan *plan,
     return true;
 }
 
-/* Gets the chunk at `link`, which was read ahead or is fetched now. */
+/* Returns the chunk at `link` from the chunks that were read ahead, or else fetches it now. */
 static enum slc_status next_chunk(const struct slc_sort_plan *plan,
                                   const struct slc_bucket_source *source,
                                   struct slc_chunk_link link,
@@ -313,10 +315,10 @@ static enum slc_status fail_bucket(struct slc_error *err)
 {
     return slc_fail(
         err, SLC_ERR_DAMAGED,
-        "the chunks of a bucket in the spill file do not match the entries that were counted");
+        "the chunks of a bucket in the spill file do not match its recorded number of entries");
 }
 
-/* Loads every chunk of the bucket, newest first, and lists the runs. */
+/* Loads every chunk of the bucket, newest first, and lists its runs in `slots`. */
 static enum slc_status load_chunks(const struct slc_sort_plan *plan,
                                    const struct slc_bucket *bucket,
                                    void *records,
@@ -386,7 +388,8 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
         slc_read_ahead_end(source->ahead, source->request);
     }
     SLC_TRY(status);
-    /* Sorted in place, because a bucket may have as many runs as entries. */
+    /* Sort in place: a copy of the runs, which may be as many as the entries, would be too
+     * large. */
     slc_heap_sort(slots, bucket->chain.runs, sizeof *slots, slot_less, NULL);
     if (wide) {
         sort_runs_wide(scratch, slots, bucket->chain.runs, records, &first);

@@ -1,16 +1,15 @@
-/*
- * Sorts one bucket: loads its chunks, forms final keys, sorts them stably in input order, combines
+/* Sorts one bucket: loads its chunks, forms the final keys, sorts the entries by key, combines
  * duplicates in input order and drops zeros.
  *
- * The sort is a most-significant-digit radix sort with at most ten bits per level: after one pass
- * over the bucket, the groups of records with equal digits fit the cache. At the last level, most
- * groups hold about one record, so the final insertion sort moves few records. Bits on which all
- * keys of a group agree are skipped. The keys of a bucket share their upper bits, so they need only
- * two or three passes.
+ * The sort is a stable radix sort that starts at the most significant digit. A digit has at most
+ * ten bits. After the first distribution, each group of records with equal digits fits the cache.
+ * After the last distribution, most groups hold about one record, so the final insertion sort moves
+ * few records. Bits on which all keys of a group agree are skipped. The keys of a bucket share
+ * their upper bits, so two or three distributions are enough.
  *
- * If a single coordinate overflowed a bucket, a bucket may hold only some entries of its first or
- * last coordinate. The caller combines them with the entries of the neighbouring buckets.
- */
+ * If a single coordinate has more entries than fit a bucket, its entries are in several buckets,
+ * and a bucket may hold only some entries of its first or last coordinate. The caller combines the
+ * entries of such a coordinate across buckets. */
 #ifndef SLC_CONVERT_BUCKET_SORT_H
 #define SLC_CONVERT_BUCKET_SORT_H
 
@@ -32,16 +31,16 @@ struct slc_bucket {
     uint64_t area_bytes; /* slc_bucket_area_bytes */
     bool lower_shared;   /* the previous bucket may end with the first coordinate of this bucket */
     bool upper_shared;   /* the next bucket may begin with the last coordinate of this bucket */
-    uint32_t completes;  /* number of push buckets that are complete after this bucket; may be 0 */
-    /* Bounds of all keys. Wide keys whose bounds differ by less than 2^64 are sorted as 64-bit
-     * differences. */
+    uint32_t completes;  /* buckets of the push that end with or before this one; 0: unknown */
+    /* Every key is in first .. last. Keys are sorted as 64-bit differences from `first`, unless the
+     * bounds differ by 2^64 or more. */
     slc_u128 first, last;
 };
 
-/* Constant for all buckets of a tensor. */
+/* Settings of the sort that are the same for all buckets of a tensor. */
 struct slc_sort_plan {
     struct slc_spill *spill;
-    struct slc_recoder *recoders; /* indexed by frame number; convert keys to `layout` */
+    struct slc_recoder *recoders; /* one per key frame; convert keys to `layout` */
     uint32_t frame_count;
     bool resumed; /* chunks may come from another run: keys are checked against the bounds of their
                      bucket */
@@ -60,46 +59,47 @@ struct slc_sort_counts {
     uint64_t rounded_values;
 };
 
-/* Result of a sort; points into the area passed to it. */
+/* Result of a sort. The pointers point into the area that was passed to slc_bucket_sort. */
 struct slc_sorted {
-    /* Values of the first coordinate in input order, not combined (lower_shared only). */
+    /* Only if `lower_shared`: the uncombined values of the first coordinate, in input order. */
     uint64_t raw_count;
     uint64_t raw_lo, raw_hi;
     const double *raw_values;
-    /* Final nonzeros, strictly ascending. If key_hi is NULL, bits 64..127 are `upper` for the first
-     * `carry` nonzeros and `upper` + 1 for the rest. */
+    /* Final nonzeros by strictly ascending key. If key_hi is NULL, bits 64 to 127 of a key are
+     * `upper` for the first `carry` nonzeros and `upper` + 1 for the rest. */
     uint64_t count;
     const uint64_t *key_lo;
     const uint64_t *key_hi;
     uint64_t upper;
     uint64_t carry;
     const double *values;
-    /* True if the last coordinate is still incomplete: its value combines only the entries of this
-     * bucket (upper_shared only). */
+    /* True if the next bucket may continue the last coordinate (only if `upper_shared`).
+     * `open_value` then combines only the entries of this bucket. */
     bool open;
     uint64_t open_lo, open_hi;
     double open_value;
     struct slc_sort_counts counts;
 };
 
-/* Source of a bucket's chunks. */
+/* Memory and read-ahead request with which the chunks of a bucket are loaded. */
 struct slc_bucket_source {
-    uint8_t *chunk_data;          /* page-aligned; holds any chunk */
-    struct slc_read_ahead *ahead; /* NULL: no reading ahead */
-    /* Started by the caller with the bucket's chain; the sort ends it. */
+    uint8_t *chunk_data;          /* page-aligned; large enough for any chunk */
+    struct slc_read_ahead *ahead; /* NULL: chunks are not read ahead */
+    /* The caller starts the request for the bucket's chain; the sort ends the request. */
     struct slc_read_request *request;
 };
 
 enum { SLC_NARROW_RECORD_BYTES = 16, SLC_WIDE_RECORD_BYTES = 24, SLC_RUN_SLOT_BYTES = 24 };
 
-/* True if records hold whole keys of more than 64 bits. */
+/* Returns true if records hold whole keys of more than 64 bits, not 64-bit differences. */
 static inline bool slc_bucket_is_wide(const struct slc_sort_plan *plan,
                                       const struct slc_bucket *bucket)
 {
     return plan->tables.wide && bucket->last - bucket->first > UINT64_MAX;
 }
 
-/* Bytes of the area for sorting the bucket; UINT64_MAX if it has too many entries. */
+/* Returns the bytes of the area for sorting the bucket; UINT64_MAX if it has more than UINT32_MAX
+ * entries or runs. */
 static inline uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan,
                                              const struct slc_bucket *bucket)
 {
@@ -113,11 +113,9 @@ static inline uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan,
                : entries * 2 * record_bytes + runs * SLC_RUN_SLOT_BYTES;
 }
 
-/*
- * Sorts `bucket` in `area` (slc_bucket_area_bytes, 8-byte aligned). Errors: SLC_ERR_INPUT naming
- * the 1-based coordinate (duplicates under SLC_DUPLICATES_ERROR, an overflowing sum), SLC_ERR_IO,
- * SLC_ERR_DAMAGED (the spill file).
- */
+/* Sorts `bucket` in `area` (slc_bucket_area_bytes bytes, 8-byte aligned). Errors: SLC_ERR_INPUT,
+ * which names the 1-based coordinate, as for slc_sort_combine and slc_sort_complete_value;
+ * SLC_ERR_IO; SLC_ERR_INTERRUPTED; SLC_ERR_DAMAGED if the spill file is damaged. */
 enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
                                 const struct slc_bucket *bucket,
                                 void *area,
@@ -125,7 +123,8 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
                                 struct slc_sorted *sorted,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Combines a later duplicate into `value` by the plan's policy (SLC_DUPLICATES_ERROR fails). */
+/* Combines a later duplicate into `value` by the plan's policy for duplicates. Errors:
+ * SLC_ERR_INPUT under SLC_DUPLICATES_ERROR. */
 enum slc_status slc_sort_combine(const struct slc_sort_plan *plan,
                                  uint64_t key_lo,
                                  uint64_t key_hi,
@@ -133,9 +132,9 @@ enum slc_status slc_sort_combine(const struct slc_sort_plan *plan,
                                  double *value,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Finishes the combined value of a coordinate: rounds it if requested and updates the counts.
- * *keep is false for zeros. Errors: SLC_ERR_INPUT naming the coordinate if the value is
- * infinite. */
+/* Completes the combined value of a coordinate: applies the transforms, rounds the value to f32 if
+ * requested, and updates the counts. *keep is false if the value is 0. Errors: SLC_ERR_INPUT naming
+ * the coordinate if the value is not finite, before or after these steps. */
 enum slc_status slc_sort_complete_value(const struct slc_sort_plan *plan,
                                         uint64_t key_lo,
                                         uint64_t key_hi,
@@ -144,14 +143,14 @@ enum slc_status slc_sort_complete_value(const struct slc_sort_plan *plan,
                                         struct slc_sort_counts *counts,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/* Checks that the plan knows the frame of a fetched chunk. Errors: SLC_ERR_DAMAGED. */
+/* Checks that the plan has a recoder for the key frame of a chunk. Errors: SLC_ERR_DAMAGED. */
 enum slc_status slc_sort_check_chunk(const struct slc_sort_plan *plan,
                                      const struct slc_chunk *chunk,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Forms the final keys of entries begin .. begin + count - 1 (at most SLC_KEY_BATCH) of a checked
- * chunk and, unless `values` is NULL, copies their values. hi: `count` words, written only if
- * `want_hi`. */
+/* Forms the final keys of entries begin .. begin + count - 1 (count at most SLC_KEY_BATCH) of a
+ * chunk that slc_sort_check_chunk accepted. Also copies the values unless `values` is NULL. `hi`:
+ * `count` words, needed and written only if `want_hi` or if the chunk's keys change. */
 void slc_sort_entries(const struct slc_sort_plan *plan,
                       const struct slc_chunk *chunk,
                       uint32_t begin,

@@ -1,8 +1,7 @@
-/*
- * Stable sorting and combining of records. bucket_sort.c includes this file once per key width and
- * defines RECORD (a struct with lo, value, and hi if WIDE), WIDE (0 or 1), NAME(x) and KEY(record),
- * the whole key of a record of `bucket`.
- */
+/* Sorts records stably and combines duplicates. bucket_sort.c includes this file once per key
+ * width. It first defines WIDE (0 or 1) and RECORD (a struct with lo, value, and hi if WIDE). It
+ * also defines NAME(x), the name of function x for this key width, and KEY(record), the whole key
+ * of a record of `bucket`. */
 
 static inline unsigned NAME(digit)(const RECORD *record, unsigned shift, unsigned mask)
 {
@@ -36,7 +35,7 @@ static inline bool NAME(same)(const RECORD *a, const RECORD *b)
 #endif
 }
 
-/* Sorts `records` into `sorted`; both may be the same array. */
+/* Sorts `records` and writes them to `sorted`, which may be the same array. */
 static void NAME(insertion_sort)(const RECORD *records, RECORD *sorted, size_t count)
 {
     size_t i, j;
@@ -51,7 +50,7 @@ static void NAME(insertion_sort)(const RECORD *records, RECORD *sorted, size_t c
     }
 }
 
-/* Position of the highest bit in which keys differ, plus one; 0 if all keys are equal. */
+/* Returns the position of the highest bit in which keys differ, plus 1; 0 if all keys are equal. */
 static unsigned NAME(differing_bits)(const RECORD *records, size_t count)
 {
     uint64_t lo = 0;
@@ -72,14 +71,13 @@ static unsigned NAME(differing_bits)(const RECORD *records, size_t count)
     return lo == 0 ? 0 : 64U - (unsigned)__builtin_clzll(lo);
 }
 
-/* Sorts `from`, using `other` as scratch of the same size; the result is in `other` if `swap`. */
+/* Sorts `from` with scratch `other` of the same size; the result is in `other` if `swap`, else in
+ * `from`. */
 static void NAME(sort)(RECORD *from, RECORD *other, uint32_t count, bool swap);
 
-/*
- * Sorts the groups of equal digits in `to` after a distribution; starts[d] is the end of group d.
- * If all groups are small, most have one record. One insertion sort over all groups then moves few
- * records and mispredicts fewer branches than one short sort per group.
- */
+/* Sorts each group of records with equal digits in `to` after a distribution; starts[d] is the end
+ * of the group with digit d. If all groups are small, most of them hold one record. A single
+ * insertion sort over the whole array then moves few records and mispredicts few branches. */
 static void NAME(sort_groups)(
     RECORD *to, RECORD *scratch, uint32_t count, const uint32_t *starts, unsigned mask, bool swap)
 {
@@ -133,16 +131,14 @@ static void NAME(sort)(RECORD *from, RECORD *other, uint32_t count, bool swap)
     for (i = 0; i < count; i++) {
         other[starts[NAME(digit)(&from[i], shift, mask)]++] = from[i];
     }
-    /* starts[d] is now the start of digit d + 1. */
+    /* starts[d] is now the end of the group with digit d. */
     NAME(sort_groups)(other, from, count, starts, mask, !swap);
 }
 
-/*
- * Sorts a bucket whose records were loaded into `from` in any order and counted in `first`; `slots`
- * holds their input order. The first distribution reads them in that order, so no extra copy is
- * needed. The result is in `to`. Each group of the first distribution fits the level-2 cache
- * together with the scratch memory, which all groups share.
- */
+/* Sorts a bucket whose records were loaded into `from` in any order, and whose digits were counted
+ * in `first`. `slots` lists the runs in input order. The first distribution reads the records in
+ * that order, so no extra copy is needed. The result is in `to`. After the first distribution, all
+ * groups use the same scratch, and a group and the scratch fit the level-2 cache. */
 static void NAME(sort_runs)(RECORD *from,
                             const struct run_slot *slots,
                             size_t slot_count,
@@ -175,8 +171,8 @@ static void NAME(sort_runs)(RECORD *from,
     }
 }
 
-/* Combines neighbouring records with equal keys into the columns of struct slc_sorted, in scratch
- * of the same size. The columns never overlap records that are still to be read. */
+/* Combines neighbouring records with equal keys and writes the columns of struct slc_sorted to
+ * `columns`, which has the size of the records. */
 static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
                                      const struct slc_bucket *bucket,
                                      const RECORD *records,
@@ -231,7 +227,7 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
         hi[out] = first->hi;
 #else
         lo[out] = (uint64_t)bucket->first + first->lo;
-        carry += keep && lo[out] >= first->lo; /* otherwise the addition wrapped */
+        carry += keep && lo[out] >= first->lo; /* a smaller sum wrapped around */
 #endif
         values[out] = value;
         out += keep;

@@ -31,13 +31,14 @@ enum slc_status slc_build_fibers_start(struct slc_builder *builder, struct slc_e
         (options->run.mode >= builder->order || options->run.bits == 0 ||
          options->run.bits > SLC_FIBER_BITS_MAX)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "fibers of mode %u and %u bits: the tensor has modes 1 to %u, and the bits "
-                        "must be 1 to %d",
+                        "fibers of mode %u with %u bits: the tensor has modes 1 to %u, and there "
+                        "must be 1 to %d bits",
                         options->run.mode + 1, options->run.bits, builder->order,
                         SLC_FIBER_BITS_MAX);
     }
     if (builder->order == 1 && options->fibers == SLC_FIBERS_GIVEN) {
-        options->fibers = SLC_FIBERS_NONE; /* both have the same order */
+        /* with one mode, fibers do not change the order of nonzeros */
+        options->fibers = SLC_FIBERS_NONE;
     }
     if (options->fibers != SLC_FIBERS_AUTO) {
         return SLC_OK;
@@ -89,8 +90,8 @@ static void recount_chunk(struct slc_fiber_counts *counts,
     }
 }
 
-/* Counts the entries in the chunks of one bucket. `recoders`: one per frame, converting keys to
- * coordinates. */
+/* Counts the entries of one bucket again. `recoders`: convert keys to coordinates, one per key
+ * frame. */
 static enum slc_status recount_bucket(struct slc_builder *builder,
                                       const struct slc_chain *chain,
                                       const struct slc_recoder *recoders,
@@ -106,13 +107,13 @@ static enum slc_status recount_bucket(struct slc_builder *builder,
         SLC_TRY(slc_spill_fetch(builder->spill, link, false, data, &chunk, err));
         if (chunk.frame >= builder->frames.count) {
             return slc_fail(err, SLC_ERR_DAMAGED,
-                            "a chunk of the spill file has an invalid key width");
+                            "a chunk of the spill file has an invalid key frame");
         }
-        /* Links written by another run may form a cycle. */
+        /* Links that another run wrote may form a cycle. */
         if (chunk.count > left) {
             return slc_fail(
                 err, SLC_ERR_DAMAGED,
-                "the chunks of a bucket in the spill file hold more entries than were counted");
+                "the chunks of a bucket in the spill file hold more entries than recorded");
         }
         left -= chunk.count;
         recount_chunk(&builder->workers[0].fibers, &chunk, &recoders[chunk.frame]);

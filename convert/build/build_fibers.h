@@ -1,19 +1,20 @@
-/* Decides in the builder which mode's fibers are kept together: assumes a mode from the sample,
- * counts entries while they are pushed, and chooses the final mode from all entries. */
+/* Decides which mode's fibers the builder keeps together: assumes a mode from the sample, counts
+ * pieces of fibers (sort/fibers.h) while entries are pushed, and chooses the final mode at the
+ * end. */
 #ifndef SLC_CONVERT_BUILD_FIBERS_H
 #define SLC_CONVERT_BUILD_FIBERS_H
 
 #include "convert/build/builder_internal.h"
 
-/* Errors: SLC_ERR_MEMORY; SLC_ERR_USAGE if the fiber run that the caller chose does not fit this
- * tensor. */
+/* Allocates the counts of all workers. Errors: SLC_ERR_MEMORY; SLC_ERR_USAGE if the fiber run that
+ * the caller chose does not fit this tensor. */
 enum slc_status slc_build_fibers_start(struct slc_builder *builder,
                                        struct slc_error *err) SLC_NODISCARD;
 
 /* Resets the counts of all workers. */
 void slc_build_fibers_reset(struct slc_builder *builder);
 
-/* Chooses the fiber run that forms buckets, from sampled rows as in slc_fiber_guess. */
+/* Chooses, from sampled rows (slc_fiber_guess), the fiber run under which buckets are formed. */
 enum slc_status slc_build_fibers_assume(struct slc_builder *builder,
                                         const uint64_t *rows,
                                         uint32_t count,
@@ -22,11 +23,9 @@ enum slc_status slc_build_fibers_assume(struct slc_builder *builder,
                                         struct slc_fiber_run *run,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Chooses the fiber run of the store once all entries are in chunks, and frees the counts. If
- * entries were counted under a base other than `index_base`, they are counted again from the
- * chunks. Errors: as slc_spill_fetch, SLC_ERR_MEMORY.
- */
+/* Chooses the fiber run of the store once all entries are in chunks, and frees the counts. If
+ * entries were counted under an index base other than `index_base`, first counts them again from
+ * the chunks. Errors: SLC_ERR_MEMORY and the errors of slc_spill_fetch. */
 enum slc_status slc_build_fibers_choose(struct slc_builder *builder,
                                         unsigned index_base,
                                         struct slc_fiber_report *report,

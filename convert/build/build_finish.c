@@ -1,8 +1,6 @@
-/*
- * Second half of the builder: passes the buckets (build_queue.c), under the keys of the store
- * (build_keys.c), to the pipeline that sorts and encodes them, splits buckets that are larger than
- * a sort area, and writes the manifest.
- */
+/* Implements the second half of the builder: defines the final keys (build_keys.c), passes the
+ * buckets (build_queue.c) to the pipeline that sorts and encodes them, splits buckets that are
+ * larger than a sort area, and writes the manifest. */
 #include "convert/build/builder.h"
 #include "convert/build/builder_internal.h"
 
@@ -32,12 +30,13 @@ struct finish {
     struct slc_tiles *tiles;
     struct slc_output *output;
     struct slc_build_progress *progress; /* NULL: the build is not resumable */
-    struct slc_writer_kept kept;         /* written by an earlier run */
-    struct slc_build_fact fact;          /* the last fact that covers only kept nonzeros */
+    struct slc_writer_kept kept;         /* blocks that an earlier run wrote */
+    /* the last recorded progress that covers only kept nonzeros */
+    struct slc_build_fact fact;
     struct slc_builder_report *report;
 };
 
-/* Plans with one more thread if every bucket then still fits a sort area. */
+/* Plans one thread more than workers if chunks were spilled and every bucket still fits an area. */
 static struct slc_sort_memory
 plan_memory(const struct finish *finish, uint64_t needed, bool spilled)
 {
@@ -52,7 +51,8 @@ plan_memory(const struct finish *finish, uint64_t needed, bool spilled)
                : slc_sort_memory_plan(options, options->workers, resident, needed);
 }
 
-/* Divides memory. Chunks in memory stay there if the sort still fits in memory. */
+/* Divides the memory of the sort. Chunks that are in memory stay there if the sort fits next to
+ * them; otherwise they are written to the spill file. */
 static enum slc_status divide_memory(struct finish *finish, bool regroup, struct slc_error *err)
 {
     struct slc_builder *builder = finish->builder;
@@ -78,7 +78,8 @@ static enum slc_status divide_memory(struct finish *finish, bool regroup, struct
     return status;
 }
 
-/* Reuses the memory of the scatter buffers if it is large enough: its pages are mapped already. */
+/* Allocates the sort areas. Reuses the memory of the scatter buffers if it is large enough, because
+ * its pages are mapped already. */
 static enum slc_status allocate_areas(struct finish *finish, struct slc_error *err)
 {
     struct slc_buffer *scattered = &finish->builder->scatter_memory;
@@ -97,7 +98,7 @@ static enum slc_status allocate_areas(struct finish *finish, struct slc_error *e
         area_bytes >= SLC_BUILD_HUGE_AREA_BYTES ? SLC_PAGES_HUGE : SLC_PAGES_SMALL, err);
 }
 
-/* Opens the block file; in a resumable build, after the blocks that an earlier run wrote. */
+/* Opens the block file. New blocks follow those that an earlier run wrote, if any. */
 static enum slc_status
 open_writer(struct finish *finish, const char *path, const uint64_t *dims, struct slc_error *err)
 {
@@ -112,7 +113,8 @@ open_writer(struct finish *finish, const char *path, const uint64_t *dims, struc
                                                    builder->options.relabelled_modes,
                                                .codec = builder->options.codec,
                                                .block_bytes = builder->options.block_bytes,
-                                               /* Kept until the store is recorded as complete. */
+                                               /* The journal is kept until the store is recorded as
+                                                * complete. */
                                                .keep_journal = true};
     enum slc_status status = SLC_OK;
 
@@ -161,7 +163,7 @@ allocate_memory(struct finish *finish, bool regroup, const uint64_t *dims, struc
     slc_free(path);
     if (status == SLC_OK && finish->progress != NULL) {
         status = slc_build_progress_load(finish->progress, finish->kept.nnz, &finish->fact, err);
-        /* Merged buckets must all be sorted again, so nothing is kept. */
+        /* Recorded progress does not apply to regrouped buckets, which are all split again. */
         if (regroup) {
             finish->fact = (struct slc_build_fact){.buckets = 0};
         }
@@ -191,7 +193,7 @@ allocate_memory(struct finish *finish, bool regroup, const uint64_t *dims, struc
     return status;
 }
 
-/* Replaces `count` buckets at the front of the top level with their parts. */
+/* Splits the first `count` buckets of the queue together, and replaces them with their parts. */
 static enum slc_status split_front(struct finish *finish, uint32_t count, struct slc_error *err)
 {
     struct slc_build_level *top = finish->queue.top;
@@ -216,7 +218,7 @@ static enum slc_status split_front(struct finish *finish, uint32_t count, struct
     return slc_build_queue_push(&finish->queue, parts, part_count, err);
 }
 
-/* Writes buckets to the file; each round ends at the next bucket that must be split. */
+/* Writes all buckets. Each run of the pipeline ends at the next bucket that must be split. */
 static enum slc_status write_buckets(struct finish *finish, struct slc_error *err)
 {
     struct slc_pipeline_options pipeline = {.plan = &finish->plan,
@@ -264,14 +266,14 @@ static void fill_report(struct finish *finish)
     slc_tiles_seconds(finish->tiles, &report->encode_seconds, &report->write_seconds);
 }
 
-/* Ends the writer and keeps the blocks after which a later run can resume. */
+/* Ends the writer, and keeps the blocks if a later run can resume after them. */
 static void end_writer(struct finish *finish, enum slc_status status)
 {
     if (finish->writer != NULL && finish->progress != NULL &&
         slc_build_keeps(finish->builder, status)) {
         struct slc_error second = SLC_ERROR_INIT;
 
-        /* The caller gets the first fault; a later run verifies the kept blocks. */
+        /* Ignore a second fault: a later run verifies the kept blocks. */
         (void)!slc_writer_suspend(finish->writer, &second);
     } else {
         slc_writer_abandon(finish->writer);

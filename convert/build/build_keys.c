@@ -7,8 +7,8 @@
 
 #include <inttypes.h>
 
-/* Checks the ranges of pushed coordinates, kept by the workers, against the base and the mode
- * sizes. */
+/* Checks the smallest and largest pushed coordinates, which the workers record, against the index
+ * base and the mode sizes. */
 static enum slc_status check_ranges(const struct slc_builder *builder,
                                     unsigned base,
                                     const uint64_t *dims,
@@ -28,8 +28,9 @@ static enum slc_status check_ranges(const struct slc_builder *builder,
             }
             if (w->largest[mode] - base >= dims[mode]) {
                 return slc_fail(err, SLC_ERR_INPUT,
-                                "index %" PRIu64 " occurs in mode %u, whose size is %" PRIu64
-                                " with indices from %u",
+                                "index %" PRIu64
+                                " in mode %u is out of range: the mode has %" PRIu64
+                                " indices, which start at %u",
                                 w->largest[mode], mode + 1, dims[mode], base);
             }
         }
@@ -37,7 +38,7 @@ static enum slc_status check_ranges(const struct slc_builder *builder,
     return SLC_OK;
 }
 
-/* True if buckets were formed under another base or fiber run; logs the reason. */
+/* Returns true if buckets were formed under another index base or fiber run; logs the reason. */
 static bool must_regroup(const struct slc_builder *builder,
                          unsigned base,
                          const struct slc_builder_report *report)
@@ -50,18 +51,19 @@ static bool must_regroup(const struct slc_builder *builder,
     }
     if (base != builder->options.assumed_base) {
         slc_log(SLC_LOG_NOTE,
-                "indices start at %u, not at %u as assumed from the sample: sorting again", base,
+                "indices start at %u, not at %u as the sample suggested: sorting again", base,
                 builder->options.assumed_base);
         return true;
     }
     if (run->mode != assumed->mode || run->bits != assumed->bits) {
-        slc_log(SLC_LOG_NOTE, "the sample suggested other fibers to keep together: sorting again");
+        slc_log(SLC_LOG_NOTE,
+                "the sample suggested to keep the fibers of another mode together: sorting again");
         return true;
     }
     return false;
 }
 
-/* Prepares the conversion of keys from every frame to final keys. */
+/* Prepares recoders, which convert the keys of every key frame to final keys. */
 static enum slc_status
 make_recoders(const struct slc_builder *builder, struct slc_sort_plan *plan, struct slc_error *err)
 {
@@ -74,11 +76,12 @@ make_recoders(const struct slc_builder *builder, struct slc_sort_plan *plan, str
         const struct slc_key_frame *frame = frames->list[i];
 
         if (frame->hopeless) {
-            /* Mode sizes that would fit under the other base. */
-            status = slc_fail(err, SLC_ERR_UNSUPPORTED,
-                              "indices from %u need more than %d bits in total: specify the index "
-                              "base and the mode sizes, so that no wrong base is tried",
-                              (unsigned)frame->index_base, SLC_MAX_KEY_BITS);
+            /* The final mode sizes fit a key: this frame has the other index base. */
+            status =
+                slc_fail(err, SLC_ERR_UNSUPPORTED,
+                         "indices starting at %u need over %d bits in total: specify the index "
+                         "base and the mode sizes, so that no wrong base is tried",
+                         (unsigned)frame->index_base, SLC_MAX_KEY_BITS);
         } else {
             status = slc_recoder_init(&plan->recoders[i], &frame->layout, frame->index_base,
                                       &plan->layout, &plan->tables, plan->index_base, err);
@@ -104,7 +107,8 @@ enum slc_status slc_build_keys(struct slc_builder *builder,
     }
     SLC_THEN(status, check_ranges(builder, base, dims, err));
     if (plan->index_base != builder->options.assumed_base) {
-        slc_buffer_destroy(&builder->scatter_memory); /* counting again also needs memory */
+        /* slc_build_fibers_choose may need the memory to count again */
+        slc_buffer_destroy(&builder->scatter_memory);
     }
     SLC_THEN(status, slc_build_fibers_choose(builder, base, &report->fibers, err));
     if (status == SLC_OK) {

@@ -15,17 +15,18 @@ struct slc_build_manifest {
     enum slc_codec codec;
     enum slc_duplicates duplicates;
     unsigned index_base;
-    /* As in struct slc_builder_options. */
+    /* Callback and its context, as in struct slc_builder_options. */
     enum slc_status (*attach)(void *context,
                               const char *folder,
                               struct slc_manifest *manifest,
                               struct slc_error *err);
     void *attached;
-    const struct slc_builder_report *report; /* entries, duplicates, zeros and the summary */
+    /* provides counts of entries, duplicates and zeros, and the summary */
+    const struct slc_builder_report *report;
 };
 
-/* Sets the counts of `origin`, or of its last append, and writes the manifest. Errors:
- * SLC_ERR_MEMORY and errors of file operations. */
+/* Sets the counts in `origin` (or in its last append, if it has any) and writes the manifest.
+ * Errors: SLC_ERR_MEMORY and errors of file operations. */
 enum slc_status slc_build_manifest_write(const struct slc_build_manifest *built,
                                          struct slc_store_origin *origin,
                                          struct slc_error *err) SLC_NODISCARD;

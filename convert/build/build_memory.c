@@ -11,24 +11,24 @@
 enum {
     MIB = 1 << 20,
     SEGMENTS_MAX = 1 << 20,
-    /* One cache line, so that no two workers write to the same line. */
+    /* Alignment of areas: one cache line, so that no two workers write to the same line. */
     AREA_ALIGN_BYTES = 64,
     SCATTER_BUFFER_BYTES_MIN = 4 << 10,
-    /* Buffer size for chunks that stay in memory: large enough that the chunk's header and runs are
-     * negligible. */
+    /* Size of a scatter buffer if its chunks stay in memory. It is large enough to make the size of
+     * a chunk's header and runs negligible. */
     MEMORY_BUFFER_BYTES = 32 << 10,
-    /* Estimated bytes per entry in a chunk. Text tensors need 6 to 14. */
+    /* Estimated bytes per entry in a chunk. Tensors converted from text need 6 to 14. */
     CHUNK_ENTRY_BYTES = 16,
-    /* Allowance for key tables, splitters, chains, the writer's index, paths and stacks of sorting
-     * threads. */
+    /* Allowances: for small objects (key tables, splitters, chains, the writer's index, paths), and
+     * for the stack of each thread. */
     SMALL_OBJECTS_BYTES = 1 * MIB,
     STACK_BYTES = 128 << 10,
-    /* Entries per bucket for which the first distribution of the sort stays in the cache. More
-     * buckets would slow down the push by as much as they speed up the sort. */
+    /* Most entries per bucket with which the first distribution of the sort stays in the cache.
+     * With smaller buckets, the push would lose as much time as the sort would save. */
     CACHE_BUCKET_ENTRIES = 256 << 10,
-    /* With fewer buffers, reading ahead is not worth a thread. */
+    /* With fewer buffers than this, a thread that reads ahead is not worthwhile. */
     AHEAD_BUFFERS_MIN = 4,
-    /* Enough for all chunks of a large bucket; more buffers would stay unused. */
+    /* A large bucket has fewer chunks than this, so more buffers would stay unused. */
     AHEAD_BUFFERS_MAX = 64
 };
 
@@ -36,12 +36,11 @@ uint64_t slc_build_writer_bytes(uint64_t block_bytes)
 {
     const uint64_t target = block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : block_bytes;
 
-    /* A block grows by whole tiles and exceeds the target by at most one tile (about 2.5 MiB). */
+    /* A block grows by whole tiles. It exceeds the target by at most one tile, about 2.5 MiB. */
     return slc_max_u64(target, 3 * MIB) + 1 * MIB;
 }
 
-/* Memory of an encoder for the longest keys, because mode sizes are unknown when the budget is
- * checked. */
+/* Returns the bytes of an encoder for the longest keys, because mode sizes are not known yet. */
 static uint64_t encoder_bytes(enum slc_codec codec)
 {
     static const uint64_t dims[] = {UINT64_C(1) << 62, UINT64_C(1) << 62, 16};
@@ -59,7 +58,7 @@ uint64_t slc_build_fibers_bytes(const struct slc_builder_options *options, unsig
                                               : 0;
 }
 
-/* Memory of `workers` sorting threads without areas. */
+/* Returns the bytes of the write phase with `workers` threads, without their sort areas. */
 static uint64_t sort_fixed_bytes(const struct slc_builder_options *options, unsigned workers)
 {
     uint64_t per_worker = encoder_bytes(options->codec) + SLC_BUILD_FETCH_BYTES + STACK_BYTES;
@@ -68,7 +67,7 @@ static uint64_t sort_fixed_bytes(const struct slc_builder_options *options, unsi
            workers * per_worker + (workers + UINT64_C(1)) * SLC_BUILD_STAGE_BYTES;
 }
 
-/* Size of the state of a commit, which is built and copied once (builder_resume.c). */
+/* Returns the memory for saving the state of a commit (builder_resume.c). */
 static uint64_t
 commit_bytes(const struct slc_builder_options *options, unsigned order, uint32_t buckets)
 {
@@ -77,7 +76,7 @@ commit_bytes(const struct slc_builder_options *options, unsigned order, uint32_t
     if (!options->resumable) {
         return 0;
     }
-    /* Twice the size, because growing the state and adding its header each copy it. */
+    /* Twice the size of the state, which is copied when it grows and when its header is added. */
     return 2 *
            ((UINT64_C(64) << 10) + slc_build_fibers_bytes(options, order) / options->workers / 2 +
             buckets * (chain + order * UINT64_C(8)));
@@ -88,7 +87,7 @@ push_fixed_bytes(const struct slc_builder_options *options, unsigned order, uint
 {
     return SMALL_OBJECTS_BYTES + slc_build_fibers_bytes(options, order) +
            commit_bytes(options, order, buckets) + (uint64_t)options->workers * STACK_BYTES +
-           /* When chains are converted to buckets, both exist. */
+           /* While chains are converted to buckets, both exist at the same time. */
            buckets * (uint64_t)(sizeof(struct slc_chain) + sizeof(struct slc_bucket));
 }
 
@@ -102,9 +101,8 @@ uint64_t slc_builder_memory_min(const struct slc_builder_options *options, unsig
     return slc_max_u64(push, sort);
 }
 
-/* True if this number of entries will probably stay in memory until they are sorted. Then small
- * buckets and chunks save cache misses at no cost. Chunks that are written to a disk must be large.
- */
+/* Returns true if this number of entries will probably stay in memory until they are sorted. Small
+ * buckets and chunks then save cache misses; chunks on the disk must be large. */
 static bool stays_in_memory(const struct slc_builder_options *options, uint64_t entries)
 {
     return entries > 0 && entries <= options->memory_bytes / 2 / CHUNK_ENTRY_BYTES;
@@ -116,7 +114,7 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
                                             uint64_t entries)
 {
     struct slc_push_memory plan;
-    /* A packed entry is never larger than its row, a run and its part of a chunk's header. */
+    /* Upper bound for a packed entry: 24 bytes of row, 64 bytes of run and chunk header. */
     uint64_t entry_bytes = 24 + 64;
     uint64_t memory = options->memory_bytes;
     uint64_t buffer = stays_in_memory(options, entries) ? MEMORY_BUFFER_BYTES : UINT32_MAX;
@@ -128,11 +126,9 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
         uint64_t count = (uint64_t)options->workers * buckets;
         uint64_t buffers = count * SCATTER_BUFFER_BYTES_MIN;
 
-        /*
-         * Most memory goes to the buffers: chunks are read back one by one, and large chunks save
-         * more time than a larger stream would save by avoiding the disk. The stream still gets a
-         * MB or more, because sorting needs several MB.
-         */
+        /* Up to three quarters of the memory go to the scatter buffers. Chunks are read back one by
+         * one, so large chunks save more time than more segments of the spill stream in memory
+         * would. The stream still gets 1 MiB or more, because a budget has at least several MiB. */
         plan.shape = slc_scatter_fit(options->workers, buckets,
                                      slc_min_u64(free_bytes / 4 * 3, count * buffer + MIB));
         rest = free_bytes;
@@ -146,8 +142,8 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
 
         rest = slc_min_u64(rest, needed);
     }
-    /* The segments that stay in memory must leave enough for the sort, which needs more if blocks
-     * are large. */
+    /* The segments that stay in memory must leave enough memory for the sort, which needs more
+     * memory if blocks are large. */
     most = sort_fixed_bytes(options, 1) + SLC_BUILD_AREA_BYTES_MIN;
     most = memory > most ? (memory - most) / SLC_SPILL_SEGMENTS_MIN : 0;
     segment = slc_min_u64(slc_min_u64(rest / 64, most), SLC_BUILD_SEGMENT_BYTES_MAX);
@@ -196,18 +192,18 @@ struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *op
 {
     struct slc_sort_memory plan = {0, 0};
 
-    /* area_limit may be any number: use the largest multiple if rounding up would wrap. */
+    /* Round area_limit up to the alignment, or down if rounding up would overflow. */
     area_limit = area_limit > UINT64_MAX - AREA_ALIGN_BYTES
                      ? UINT64_MAX / AREA_ALIGN_BYTES * AREA_ALIGN_BYTES
                      : slc_div_up_u64(area_limit, AREA_ALIGN_BYTES) * AREA_ALIGN_BYTES;
-    /* Use fewer workers if areas would otherwise be too small. */
+    /* Use fewer workers if each area would otherwise be too small. */
     for (; workers >= 1; workers--) {
         uint64_t taken = sort_fixed_bytes(options, workers) + resident_bytes;
         uint64_t area =
             options->memory_bytes > taken ? (options->memory_bytes - taken) / workers : 0;
         uint64_t worth = slc_min_u64(area_limit, 2 * SLC_BUILD_AREA_BYTES_MIN);
 
-        /* Areas are consecutive, and each begins with records. */
+        /* Areas are consecutive, and each area begins with records, which need this alignment. */
         area -= area % AREA_ALIGN_BYTES;
 
         worth = slc_max_u64(workers > 1 ? worth : 0, SLC_BUILD_AREA_BYTES_MIN);
@@ -220,7 +216,7 @@ struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *op
     if (plan.area_bytes >= SLC_BUILD_HUGE_AREA_BYTES) {
         uint64_t rounded = slc_buffer_footprint(plan.area_bytes, SLC_PAGES_HUGE);
 
-        /* Round up if the result still fits, otherwise round down. */
+        /* Round up to whole huge pages if the areas then fit the budget, else round down. */
         if (plan.workers * rounded + sort_fixed_bytes(options, plan.workers) + resident_bytes >
             options->memory_bytes) {
             rounded -= slc_buffer_footprint(1, SLC_PAGES_HUGE);
@@ -249,9 +245,9 @@ struct slc_ahead_memory slc_ahead_memory_plan(const struct slc_builder_options *
     return plan;
 }
 
-/* Chooses the number of buckets so that a bucket fills about six tenths of a sort area, because
- * splitters from a sample are uneven. There are several buckets per worker if there is enough work,
- * but no more than the sample can separate. */
+/* Chooses the number of buckets so that an average bucket fills about six tenths of a sort area;
+ * buckets differ in size because the splitters come from a sample. Large inputs get at least four
+ * buckets per worker. There is at most one bucket per eight sampled entries, plus one. */
 uint32_t slc_build_bucket_count(const struct slc_builder_options *options,
                                 const struct slc_entries *sample,
                                 uint64_t entries_expected)
@@ -261,7 +257,8 @@ uint32_t slc_build_bucket_count(const struct slc_builder_options *options,
     struct slc_sort_memory plan =
         slc_sort_memory_plan(options, slc_sort_workers(options, spilled), resident, UINT64_MAX);
     uint64_t area = slc_max_u64(plan.area_bytes, SLC_BUILD_AREA_BYTES_MIN);
-    /* If the number of entries is unknown: enough for about a hundred times the area. */
+    /* Number of buckets if the number of entries is unknown. A bucket fills about 0.6 of a sort
+     * area, so 256 buckets suffice for an input of about 150 sort areas. */
     uint64_t buckets = 256;
     unsigned bits = 0;
 
@@ -274,7 +271,7 @@ uint32_t slc_build_bucket_count(const struct slc_builder_options *options,
         bits += slc_bits_for_length(largest == UINT64_MAX ? largest : largest + 1);
     }
     if (entries_expected > 0) {
-        /* Bytes per entry: a record and its copy, and its part of a run. */
+        /* Bytes of a sort area per entry: the record, its copy, and its part of a run. */
         uint64_t each = bits > 62 ? 50 : 34;
 
         buckets = entries_expected / (area / each * 6 / 10 + 1) + 1;

@@ -1,8 +1,6 @@
-/*
- * Divides the builder's memory between two phases that do not overlap: pushing input needs scatter
- * buffers and the newest part of the spill stream; writing the store needs sort areas, encoders and
- * the writer.
- */
+/* Divides the builder's memory. A build has two phases that do not overlap. The push phase needs
+ * scatter buffers and memory for the newest segments of the spill stream. The write phase needs
+ * sort areas, encoders and the writer. */
 #ifndef SLC_CONVERT_BUILD_MEMORY_H
 #define SLC_CONVERT_BUILD_MEMORY_H
 
@@ -12,76 +10,77 @@
 #include <stdint.h>
 
 enum {
-    /* Largest chunk. A chunk is a packed scatter buffer of at most 256 KiB, plus its runs. */
+    /* Largest size of a chunk: a packed scatter buffer of at most 256 KiB, and its runs. */
     SLC_BUILD_CHUNK_BYTES = 320 << 10,
     SLC_BUILD_FETCH_BYTES = SLC_BUILD_CHUNK_BYTES + SLC_SPILL_FETCH_EXTRA_BYTES,
-    /* Largest segment of the spill stream; larger writes are no faster. */
+    /* Largest segment of the spill stream. Larger segments are not written faster. */
     SLC_BUILD_SEGMENT_BYTES_MAX = 4 << 20,
-    /* Smallest sort area. Smaller areas would split buckets of only a few thousand nonzeros. */
+    /* Smallest sort area; with less, even buckets of a few thousand nonzeros would be split. */
     SLC_BUILD_AREA_BYTES_MIN = 2 << 20,
-    /* Keys and values of a tile whose nonzeros come from several buckets. */
+    /* Bytes for the keys and values of a tile whose nonzeros come from several buckets. */
     SLC_BUILD_STAGE_BYTES = SLC_TILE_NNZ * 24,
     /* Areas of at least this size use huge pages and are multiples of 2 MiB. */
     SLC_BUILD_HUGE_AREA_BYTES = 16 << 20
 };
 
-/* Push phase. There may be fewer buckets than requested. */
+/* Memory of the push phase. shape.buckets may be smaller than the requested number. */
 struct slc_push_memory {
     struct slc_scatter_shape shape;
     uint32_t segment_bytes;
     uint32_t segment_count;
 };
 
-/* Write phase. */
+/* Memory of the write phase. */
 struct slc_sort_memory {
     unsigned workers;
-    uint64_t area_bytes; /* per worker; 0: does not fit */
+    uint64_t area_bytes; /* sort area of one worker; 0: the budget is too small */
 };
 
-/* `entries`: expected number of entries, which limits the memory that is mapped; 0: unknown. */
+/* Plans the push phase with at most `buckets` buckets. `entries`: expected number of entries, which
+ * limits the memory for the spill stream; 0: unknown. */
 struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *options,
                                             unsigned order,
                                             uint32_t buckets,
                                             uint64_t entries);
 
-/* True if a resumed push can use this number of buckets and this segment size of the spill stream.
- */
+/* Returns true if a resumed push can use these numbers of buckets and of bytes per segment. */
 bool slc_push_memory_suits(const struct slc_builder_options *options,
                            unsigned order,
                            uint32_t buckets,
                            uint64_t entries,
                            uint32_t segment_bytes);
 
-/* The smallest memory_bytes that slc_builder_create accepts for this order, codec, block size and
- * workers. */
+/* Returns the smallest memory_bytes that slc_builder_create accepts for this order, codec, block
+ * size and number of workers. */
 uint64_t slc_builder_memory_min(const struct slc_builder_options *options, unsigned order);
 
-/* Bytes for counting pieces of fibers. */
+/* Returns the bytes for counting pieces of fibers (sort/fibers.h). */
 uint64_t slc_build_fibers_bytes(const struct slc_builder_options *options, unsigned order);
 
-/* Largest memory in use while entries are pushed. */
+/* Returns the most bytes in use while entries are pushed. */
 uint64_t slc_push_memory_bytes(const struct slc_builder_options *options,
                                unsigned order,
                                const struct slc_push_memory *plan);
 
-/* Memory in use while the store is written, except for the part of the spill stream in memory. */
+/* Returns the most bytes in use while the store is written, without segments of the spill stream
+ * that are still in memory. */
 uint64_t slc_sort_memory_bytes(const struct slc_builder_options *options,
                                const struct slc_sort_memory *plan);
 
-/* Number of buckets for an input from which `sample` was drawn (slc_builder_sample). */
+/* Returns the number of buckets for an input from which `sample` was drawn (slc_builder_sample). */
 uint32_t slc_build_bucket_count(const struct slc_builder_options *options,
                                 const struct slc_entries *sample,
                                 uint64_t entries_expected);
 
-/* Largest memory of a writer with this block size (0: the default), without its index. */
+/* Returns the most bytes of a writer with this block size (0: the default), without its index. */
 uint64_t slc_build_writer_bytes(uint64_t block_bytes);
 
-/* Number of sorting threads: one more than `workers` if they read spilled chunks, because one
- * thread then usually waits for the disk. */
+/* Returns the number of sorting threads: options->workers, plus 1 if chunks were spilled, because
+ * one thread then usually waits for the disk. */
 unsigned slc_sort_workers(const struct slc_builder_options *options, bool spilled);
 
-/* Plans at most `workers` sorting threads. `resident_bytes`: part of the spill stream still in
- * memory. `area_limit`: largest useful area. */
+/* Plans at most `workers` sorting threads. `resident_bytes`: bytes of the spill stream that are
+ * still in memory. `area_limit`: largest useful size of an area. */
 struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *options,
                                             unsigned workers,
                                             uint64_t resident_bytes,
@@ -89,12 +88,11 @@ struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *op
 
 /* Memory for reading the spill file ahead of the sort. */
 struct slc_ahead_memory {
-    uint32_t buffers; /* 0: too little memory is left to be useful */
+    uint32_t buffers; /* 0: too little memory is left for useful buffers */
     uint32_t buffer_bytes;
 };
 
-/* Plans buffers for chunks of at most `chunk_bytes` in the memory that `sort` leaves of the budget.
- */
+/* Plans buffers for chunks of at most `chunk_bytes` in the budget that `sort` leaves unused. */
 struct slc_ahead_memory slc_ahead_memory_plan(const struct slc_builder_options *options,
                                               const struct slc_sort_memory *sort,
                                               uint64_t resident_bytes,

@@ -1,8 +1,6 @@
-/*
- * Turns sorted buckets into tiles. Tiles within one bucket are encoded in place; a tile that spans
- * buckets is assembled in a stage. There is one more stage than workers, because each worker may be
- * encoding a stage.
- */
+/* Cuts sorted buckets into tiles. Tiles within one bucket are encoded in place; a tile that spans
+ * buckets is assembled in a buffer called a stage. There is one more stage than workers: while the
+ * next stage is filled, each worker may be encoding a stage. */
 #include "convert/build/build_output.h"
 
 #include "base/memory/checked.h"
@@ -26,9 +24,9 @@ struct slc_output {
     unsigned workers;
     struct slc_tile_cutter cutter;
 
-    /* Stages; `stage` is being filled. */
+    /* Stages; stage number `stage` is being filled. */
     struct slc_buffer stage_memory;
-    uint32_t *stage_borrowed; /* tiles of a stage that are not in the file yet: 0 or 1 */
+    uint32_t *stage_borrowed; /* per stage: its tiles that are not in the file yet, 0 or 1 */
     unsigned stage;
     uint32_t stage_nnz;
 
@@ -143,11 +141,11 @@ static void stage_copy(struct slc_output *output,
 static enum slc_status fail_other(struct slc_error *err)
 {
     return slc_fail(err, SLC_ERR_DAMAGED,
-                    "the input differs from the one that an earlier run wrote");
+                    "the input differs from the input of the earlier run that began this store");
 }
 
-/* Skips *left_out of `count` nonzeros, which are already in the file. The skipped part ends at the
- * end of a tile. */
+/* Sets *left_out to n if the first n of the `count` nonzeros are already in the file. The caller
+ * skips these nonzeros. The last nonzero in the file ends a tile. */
 static enum slc_status skip_written(struct slc_output *output,
                                     const uint64_t *lo,
                                     const uint64_t *hi,
@@ -236,7 +234,7 @@ static enum slc_status close_open(struct slc_output *output, struct slc_error *e
     SLC_TRY(slc_sort_complete_value(output->plan, output->open_lo, output->open_hi,
                                     &output->open_value, &keep, &output->counts, err));
     if (keep) {
-        /* A single nonzero either is added to the stage or becomes a tile of its own. */
+        /* A single nonzero is always copied to a stage, so open_value may be reused. */
         SLC_TRY(append_nonzeros(output, &output->open_lo, NULL, output->open_hi,
                                 &output->open_value, 1, err));
     }

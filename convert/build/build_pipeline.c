@@ -1,14 +1,13 @@
-/*
- * Runs the sort and encoding of buckets. An area is in one of four states: free, taken (its bucket
- * is being sorted), sorted, or lent (cut into tiles, some of which are not encoded yet). The lock
- * of the tiles protects all states.
+/* Sorts and encodes buckets. An area is in one of four states: free, taken (its bucket is being
+ * sorted), sorted, or lent (cut into tiles, some of which are not in the file yet). The lock of
+ * struct slc_tiles protects the state of the pipeline.
  *
- * Sorted buckets are cut in key order, by the worker that finds the next bucket sorted. If a bucket
- * cannot be sorted, the error is reported only when the bucket's turn to be cut comes. The first
- * such bucket in key order is therefore reported, for any number of workers.
+ * Sorted buckets are cut into tiles in key order, by any worker that finds the next bucket sorted.
+ * If a bucket cannot be sorted, the error is reported only when the bucket's turn to be cut comes.
+ * The reported error is therefore the error of the first such bucket in key order, for any number
+ * of workers.
  *
- * The bucket after the last taken bucket is known, so that it can be read ahead.
- */
+ * The next bucket to be sorted is chosen early, so that its chunks can be read ahead. */
 #include "convert/build/build_pipeline.h"
 
 #include "base/error/clock.h"
@@ -32,10 +31,10 @@ struct pipeline {
     struct area *areas;
     struct slc_read_ahead *ahead;     /* NULL: no reading ahead */
     struct slc_bucket upcoming;       /* the next bucket to be sorted, unless `exhausted` */
-    struct slc_read_request *request; /* for the chunks of `upcoming` */
+    struct slc_read_request *request; /* requests the chunks of `upcoming` */
     uint64_t next_sort;               /* ordinal of the next bucket to be sorted */
     uint64_t next_cut;
-    bool cutting;   /* a worker is cutting; at most one at a time */
+    bool cutting;   /* a worker is cutting buckets into tiles; at most one at a time */
     bool exhausted; /* there is no upcoming bucket */
     uint64_t sort_ns;
 };
@@ -68,7 +67,7 @@ static bool all_free(const struct pipeline *pipeline)
     return true;
 }
 
-/* The area of the next bucket to be cut if it is sorted. */
+/* Returns the area of the next bucket to be cut; NULL if that bucket is not sorted yet. */
 static struct area *next_to_cut(const struct pipeline *pipeline)
 {
     for (unsigned i = 0; i < pipeline->options->workers; i++) {
@@ -108,7 +107,7 @@ static void cut_sorted(struct pipeline *pipeline, unsigned worker)
     slc_tiles_wake(options->tiles);
 }
 
-/* Makes the next bucket the upcoming bucket. */
+/* Makes the next bucket of the queue the upcoming bucket and requests its chunks. */
 static void look_ahead(struct pipeline *pipeline)
 {
     const struct slc_pipeline_options *options = pipeline->options;
@@ -127,7 +126,7 @@ static void look_ahead(struct pipeline *pipeline)
     }
 }
 
-/* Sorts the upcoming bucket, if any, in a free area. */
+/* Sorts the upcoming bucket. Returns false if there is no such bucket or no free area. */
 static bool sort_next(struct pipeline *pipeline, unsigned worker)
 {
     const struct slc_pipeline_options *options = pipeline->options;

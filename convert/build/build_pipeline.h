@@ -17,7 +17,7 @@ struct slc_build_queue;
 
 struct slc_pipeline_options {
     const struct slc_sort_plan *plan;
-    unsigned workers; /* also the number of areas */
+    unsigned workers; /* number of workers and of areas */
     void *areas;      /* workers * area_bytes */
     uint64_t area_bytes;
     uint8_t *const *chunk_data; /* SLC_BUILD_FETCH_BYTES per worker */
@@ -27,16 +27,14 @@ struct slc_pipeline_options {
     struct slc_tiles *tiles;
     struct slc_output *output;
     struct slc_build_queue *queue;
-    const struct slc_builder_options *builder; /* provides the progress callback */
+    const struct slc_builder_options *builder; /* for its progress callback */
     uint64_t entries;                          /* total passed to the progress callback */
 };
 
-/*
- * Runs until the queue is empty or its next bucket does not fit an area. On return, all nonzeros
- * are in the file except those of an incomplete tile, which the output keeps. Adds the time of all
- * workers to *sort_seconds. Errors: the fault of the first bucket in key order that cannot be
- * sorted; otherwise the first fault.
- */
+/* Runs until the queue is empty or its next bucket does not fit an area. On return, the nonzeros of
+ * all processed buckets are in the file, except for those of an incomplete tile, which the output
+ * keeps. Adds the seconds of sorting, summed over workers, to *sort_seconds. Errors: if a bucket
+ * cannot be sorted, the error of the first such bucket in key order; otherwise the first error. */
 enum slc_status slc_pipeline_run(const struct slc_pipeline_options *options,
                                  double *sort_seconds,
                                  struct slc_error *err) SLC_NODISCARD;

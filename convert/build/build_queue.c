@@ -1,4 +1,4 @@
-/* Buckets still to be written, in key order. */
+/* Keeps the buckets that are still to be written, in key order. */
 #include "convert/build/builder_internal.h"
 
 #include "base/memory/memory.h"
@@ -61,7 +61,7 @@ void slc_build_queue_clear(struct slc_build_queue *queue)
     }
 }
 
-/* Computes the key of a splitter; false if the mode sizes exclude this sampled coordinate. */
+/* Computes the key of a splitter. Returns false if the splitter exceeds the mode sizes. */
 static bool splitter_key(const struct slc_builder *builder,
                          const struct slc_key_layout *layout,
                          uint32_t splitter,
@@ -79,7 +79,7 @@ static bool splitter_key(const struct slc_builder *builder,
     return true;
 }
 
-/* Sets the key bounds of the buckets from the splitters; regrouped buckets may hold any key. */
+/* Sets the key bounds of the buckets: from the splitters or, if `regroup`, of all keys. */
 static void set_ranges(const struct slc_builder *builder,
                        const struct slc_key_layout *layout,
                        struct slc_bucket *buckets,

@@ -1,5 +1,6 @@
-/* Splits buckets. The sample comes from chunks spread evenly over each chain (its marks), so that
- * it also covers sorted input. Cost: the entries are read, scattered and written once. */
+/* Splits buckets at splitters from a sample of their entries. The sample comes from the marked
+ * chunks of each chain, which are evenly spaced, so that it also represents sorted input. Cost: the
+ * entries are read, scattered and written once. */
 #include "convert/build/build_split.h"
 
 #include "base/memory/checked.h"
@@ -14,11 +15,11 @@
 
 enum {
     SAMPLE_MAX = 1 << 16,
-    /* Chunks read for the sample, at least one per chain. */
+    /* About this number of chunks is read for the sample, and at least one chunk per chain. */
     SAMPLE_CHUNKS = 512,
     PARTS_MIN = 4,
     PARTS_MAX = 1024,
-    /* Smallest buffer per part. Smaller buffers would be written in small pieces. */
+    /* Smallest scatter buffer per part. Smaller buffers would cause small writes. */
     PART_BUFFER_BYTES_MIN = 8 << 10
 };
 
@@ -38,13 +39,13 @@ struct split {
 
     uint32_t splitter_count;
     struct place *splitters;
-    bool *shared; /* the splitter is within the entries of one coordinate */
+    bool *shared; /* true if the splitter divides the entries of one coordinate */
     uint64_t *key_lo, *key_hi;
 
     struct slc_scatter scatter;
     struct slc_chain *chains;
 
-    /* Protects the next chunk to split: one worker at a time follows the chains. */
+    /* Protects the next chunk to be split: only one worker at a time follows the chains. */
     pthread_mutex_t mutex;
     uint32_t bucket;
     struct slc_chunk_link link;
@@ -72,7 +73,7 @@ static bool place_less(const void *context, const void *a, const void *b)
     return compare_places(a, b) < 0;
 }
 
-/* Only for buckets left by another run. */
+/* Reports wrong counts, which can occur only in buckets that another run left. */
 static enum slc_status fail_counts(struct slc_error *err)
 {
     return slc_fail(err, SLC_ERR_DAMAGED,
@@ -141,12 +142,10 @@ static enum slc_status draw_sample(const struct split *split,
     return SLC_OK;
 }
 
-/*
- * Chooses splitters at even steps through the sorted sample. The first splitter with a new
+/* Chooses splitters at regular intervals of the sorted sample. The first splitter with a new
  * coordinate cuts before all entries of that coordinate; further splitters with the same coordinate
  * cut between its entries. Each part except the first therefore contains the sampled entry of its
- * splitter, so every part is smaller than the whole.
- */
+ * splitter, so every part is smaller than the whole. */
 static void
 choose_splitters(struct split *split, const struct place *places, uint32_t count, uint32_t parts)
 {
@@ -268,8 +267,8 @@ static enum slc_status count_chunk(struct split *split, const struct slc_chunk *
     return SLC_OK;
 }
 
-/* Fetches the next chunk of any chain. Returns false at the end or after a fault. Needs the lock.
- */
+/* Fetches the next chunk of the current chain or, after its end, of the next chain. Returns false
+ * after the last chain or a fault. Needs the lock. */
 static bool next_chunk(struct split *split, unsigned worker, struct slc_chunk *chunk)
 {
     const struct slc_sort_plan *plan = split->options->plan;
@@ -317,7 +316,7 @@ static void split_worker(void *context, unsigned worker, unsigned workers)
     }
 }
 
-/* Sets all workers' buffers to final keys of the parts. */
+/* Prepares the buffers of all workers for the final keys of the parts. */
 static enum slc_status set_frame(struct split *split, struct slc_error *err)
 {
     struct slc_key_range *ranges = slc_calloc(split->splitter_count + (size_t)1, sizeof *ranges);
@@ -353,7 +352,7 @@ static enum slc_status scatter_all(struct split *split, struct slc_error *err)
     return slc_scatter_flush_all(&split->scatter, err);
 }
 
-/* Number of parts with which each part fits an area, allowing for an uneven sample. */
+/* Returns the number of parts with which each part fits an area even if the sample is uneven. */
 static uint32_t choose_part_count(const struct split *split, uint64_t runs)
 {
     const struct slc_split_options *options = split->options;
@@ -381,7 +380,7 @@ static enum slc_status allocate_parts(struct split *split, uint32_t parts, struc
     SLC_TRY(slc_check_memory(split->splitters != NULL && split->shared != NULL &&
                                  split->key_lo != NULL && split->key_hi != NULL &&
                                  split->chains != NULL,
-                             err, "for splitting a bucket in %u", parts));
+                             err, "for splitting a bucket into %u parts", parts));
     return SLC_OK;
 }
 
@@ -394,14 +393,14 @@ collect_parts(const struct split *split, struct slc_bucket **parts, struct slc_e
 
     SLC_TRY(slc_check_memory(list != NULL, err, "for %u buckets", count));
     for (uint32_t i = 0; i < count; i++) {
-        /* Each part has the sampled entry of its splitter, so no part has all entries. */
+        /* The sampled entries are in different parts, so a part with all entries is an error. */
         if (split->bucket_count == 1 && split->chains[i].entries == split->entries) {
             slc_free(list);
             return fail_counts(err);
         }
         list[i].chain = split->chains[i];
         part_keys(split, i, &list[i].first, &list[i].last);
-        /* A part preceded only by empty parts is the beginning of the bucket. */
+        /* If all earlier parts are empty, this part begins the bucket. */
         list[i].lower_shared = (i > 0 && split->shared[i - 1]) || beginning;
         list[i].upper_shared =
             i + 1 < count ? split->shared[i] : split->buckets[split->bucket_count - 1].upper_shared;

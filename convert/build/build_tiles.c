@@ -1,4 +1,4 @@
-/* Encodes and appends tiles, through a ring of queued tiles: appended <= taken <= listed. */
+/* Encodes and appends tiles, through a ring of queued tiles with appended <= taken <= listed. */
 #include "convert/build/build_tiles.h"
 
 #include "base/error/clock.h"
@@ -153,14 +153,15 @@ static enum slc_status append_in_turn(struct slc_tiles *tiles,
     return status;
 }
 
-/* Only the state of another run can contain keys beyond the mode sizes. */
+/* Checks that indices are below the mode sizes. Only a damaged state of another run can violate
+ * this. */
 static enum slc_status
 check_within(const struct slc_tiles *tiles, const struct slc_tile_blob *blob, struct slc_error *err)
 {
     for (unsigned n = 0; n < tiles->order && tiles->dims != NULL; n++) {
         if (blob->max[n] >= tiles->dims[n]) {
             return slc_fail(err, SLC_ERR_DAMAGED,
-                            "index %" PRIu64 " of mode %u, of size %" PRIu64
+                            "index %" PRIu64 " of mode %u is not below the mode size %" PRIu64
                             ": the spill file was changed after it was written",
                             blob->max[n] + 1, n + 1, tiles->dims[n]);
         }

@@ -1,4 +1,6 @@
-/* Options, input entries and reports of a build. */
+/* Defines the options, the input entries and the reports of a build. An entry is a coordinate with
+ * a value as it was pushed. When duplicates are combined and zeros are dropped, entries become
+ * nonzeros. */
 #ifndef SLC_CONVERT_BUILD_TYPES_H
 #define SLC_CONVERT_BUILD_TYPES_H
 
@@ -18,9 +20,9 @@
 /* Numbering of the indices of a mode in the store. */
 enum slc_relabel { SLC_RELABEL_NONE, SLC_RELABEL_FREQUENCY };
 
-/* The mode whose fibers the order of nonzeros keeps together, if any (base/key.h). */
+/* Selects the mode whose fibers the order of nonzeros keeps together, if any (base/key.h). */
 enum slc_fibers {
-    SLC_FIBERS_AUTO, /* chooses the mode from the nonzeros, or none (convert/build/sort/fibers.h) */
+    SLC_FIBERS_AUTO, /* a mode, or none, chosen from the nonzeros (convert/build/sort/fibers.h) */
     SLC_FIBERS_NONE,
     SLC_FIBERS_GIVEN
 };
@@ -32,12 +34,12 @@ struct slc_build_layout {
 };
 
 struct slc_builder_options {
-    const struct slc_files *files; /* NULL: the operating system */
+    const struct slc_files *files; /* NULL: operations of the operating system */
     const char *output;            /* OUT.slc; must not exist unless `overwrite` */
     const char *temp_folder;       /* folder of the spill file; NULL: inside OUT.slc.part */
     bool overwrite;                /* replace an existing store, as the last step */
     enum slc_codec codec;
-    enum slc_value_choice value; /* F32 rounds values after combining duplicates */
+    enum slc_value_choice value; /* SLC_VALUE_F32 rounds combined values */
     enum slc_duplicates duplicates;
     struct slc_transforms transforms; /* applied to values after duplicates are combined */
     uint64_t block_bytes;             /* 0: default */
@@ -45,41 +47,38 @@ struct slc_builder_options {
     unsigned layout_count; /* additional layouts, built before the store is renamed to OUT.slc */
     /* a layout that does not fit in memory is skipped */
     struct slc_build_layout layouts[SLC_MAX_LAYOUTS];
-    /* Limit of the spill file in bytes, enforced by SLC_ERR_BUDGET; 0: no limit. */
+    /* Limit of the spill file in bytes (SLC_ERR_BUDGET if it is too small); 0: no limit. */
     uint64_t max_temp;
     unsigned workers;
-    unsigned assumed_base; /* 0 or 1: see above */
+    unsigned assumed_base; /* 0 or 1: index base that is assumed during the push (builder.h) */
     enum slc_fibers fibers;
-    struct slc_fiber_run run; /* SLC_FIBERS_GIVEN */
+    struct slc_fiber_run run; /* fiber run for SLC_FIBERS_GIVEN */
     enum slc_relabel relabel;
-    /* The caller's part of the budget now, and at most if the budget were larger. Used only in
-     * messages that name the whole budget. */
+    /* Bytes of the budget that the caller uses, and the most bytes that it would use under a larger
+     * budget. Only messages that state the whole budget use these numbers. */
     uint64_t caller_bytes, caller_most_bytes;
-    /*
-     * Enables commits, from which a later build of the same identity resumes: see
-     * slc_builder_commit. Ignored if temp_folder is set, because files left in that folder would
-     * have no known owner.
-     */
+    /* Enables commits (slc_builder_commit), from which a later build with the same identity
+     * resumes. Ignored if temp_folder is set, because no later run could find the owner of a spill
+     * file that was left there. */
     bool resumable;
-    /* No commits, but a later build reuses a complete store. */
+    /* Like `resumable`, but without commits: a later build can reuse only a complete store. */
     bool completable;
     bool note_complete; /* with `completable`: record completion even of a short build */
     struct slc_build_identity identity;
-    bool restart;          /* removes the state of an earlier run */
-    double commit_seconds; /* between commits; 0: chosen by cost, none in short builds */
-    /*
-     * Adds further files of the store (names, titles). Called after the block file is complete and
-     * before the manifest is written, with the folder of the block file and with the manifest,
-     * which already has its mode sizes. The callback lists its files in the manifest. Called again
-     * if a build resumes. NULL: no callback.
-     */
+    bool restart;          /* removes the state of an earlier run instead of resuming */
+    double commit_seconds; /* time between commits; 0: chosen from their cost */
+    /* Callback that adds further files to the store (names, titles) and lists them in the manifest.
+     * It is called after the block file is complete and before the manifest is written. `folder` is
+     * the folder of the block file; `manifest` already has its mode sizes. If a build resumes, the
+     * callback is called again. NULL: no callback. */
     enum slc_status (*attach)(void *context,
                               const char *folder,
                               struct slc_manifest *manifest,
                               struct slc_error *err);
-    void *attached;              /* context of `attach` */
-    uint64_t relabelled_modes;   /* bit n: mode n has labels already (publish/relabel.c) */
-    void (*publishing)(void);    /* as in struct slc_convert_options */
+    void *attached; /* context of `attach` */
+    /* bit n is set if the indices of mode n were renumbered (publish/relabel.c) */
+    uint64_t relabelled_modes;
+    void (*publishing)(void);    /* the callback of struct slc_convert_options */
     const struct slc_stop *stop; /* push and finish end with SLC_ERR_INTERRUPTED; may be NULL */
     /* Called by finish() with the number of entries whose sort has started and the total number.
      * NULL: no callback. */
@@ -87,42 +86,40 @@ struct slc_builder_options {
     void *context;
 };
 
-/* Coordinates of consecutive input entries, one array per mode (0-based), and the values. */
+/* Coordinates of consecutive input entries, as one array per mode, and their values. */
 struct slc_entries {
     unsigned order;
     uint32_t count;
     const uint64_t *coords[SLC_MAX_ORDER];
     const double *values; /* finite; zeros are dropped after combining duplicates */
-    /*
-     * Position in the input: duplicates are combined in ascending (sequence, first), then in the
-     * order of the entries. Chunks with the same sequence come from one worker, one after the
-     * other, each with a `first` above the positions of all earlier entries.
-     */
+    /* Position in the input: entry j has the position (sequence, first + j), and duplicates are
+     * combined by ascending position. Chunks with the same sequence must be pushed by one worker,
+     * one after the other, each with a `first` above the positions of all earlier entries. */
     uint64_t sequence;
     uint32_t first;
 };
 
-/* Result of relabelling a mode. */
+/* Result of relabelling (renumbering the indices of) a mode. */
 enum slc_relabel_verdict {
     SLC_RELABEL_UNASKED,
     SLC_RELABELLED,
     SLC_RELABEL_IN_ORDER,  /* frequencies of its indices already descend */
-    SLC_RELABEL_TOO_LONG,  /* its permutation alone would be larger than all coordinates */
+    SLC_RELABEL_TOO_LONG,  /* its permutation would be at least as large as all coordinates */
     SLC_RELABEL_TOO_LARGE, /* the store would be larger */
 };
 
 struct slc_relabel_report {
     enum slc_relabel_verdict verdict[SLC_MAX_ORDER];
-    uint64_t plain_bytes;       /* of the block file with the numbering of the input */
-    uint64_t plain_index_bytes; /* coordinates in that block file */
-    uint64_t tried_bytes;       /* of the relabelled block file; 0: none was built */
+    uint64_t plain_bytes;       /* size of the block file with the numbering of the input */
+    uint64_t plain_index_bytes; /* bytes of the coordinates in that block file */
+    uint64_t tried_bytes;       /* size of the relabelled block file; 0: none was built */
     uint64_t tried_index_bytes;
-    uint64_t permutation_bytes; /* of the permutation files */
+    uint64_t permutation_bytes; /* size of the permutation files */
     double seconds;
 };
 
 struct slc_fiber_report {
-    struct slc_fiber_run run; /* as in the store; all zero: plain order */
+    struct slc_fiber_run run; /* fiber run of the store; all zero: plain order */
     /* True if chosen from the nonzeros, not by the caller; then the fields below are set. */
     bool chosen;
     unsigned mode;    /* the mode whose fibers form the fewest pieces */
@@ -130,23 +127,23 @@ struct slc_fiber_report {
 };
 
 struct slc_builder_report {
-    uint64_t entries;        /* pushed */
+    uint64_t entries;        /* pushed entries */
     uint64_t duplicates;     /* merged into an earlier entry */
     uint64_t explicit_zeros; /* dropped: the value, or the sum of duplicates, is zero */
     uint64_t rounded_values; /* changed by SLC_VALUE_F32 */
-    uint64_t spill_bytes;    /* written to the spill file, including repeated splits */
+    uint64_t spill_bytes;    /* bytes written to the spill file, also by splits */
     uint64_t buckets;
-    uint64_t recursions;   /* buckets that overflowed and were split again */
+    uint64_t recursions;   /* splits of buckets (convert/build/build_split.h) */
     unsigned layout_count; /* additional layouts of the store */
     struct slc_build_layout layouts[SLC_MAX_LAYOUTS];
-    /* spill: waiting for the spill file and splitting buckets. sort: including reading from the
-     * spill file. write: appending tiles. Each is summed over workers. */
+    /* Times, summed over workers. spill_seconds: waiting for the spill file and splitting buckets.
+     * sort_seconds: sorting and reading from the spill file. write_seconds: appending tiles. */
     double spill_seconds, sort_seconds, encode_seconds, write_seconds;
     bool resumed;                      /* the build resumed from an earlier run */
     uint64_t kept_nnz;                 /* nonzeros that the earlier run had already written */
     bool completed;                    /* the earlier run had written the whole store */
-    double commit_seconds;             /* spent in commits */
-    struct slc_writer_summary summary; /* of the final store */
+    double commit_seconds;             /* spent on commits */
+    struct slc_writer_summary summary; /* summary of the final store */
     struct slc_fiber_report fibers;
     struct slc_relabel_report relabel;
 };

@@ -1,5 +1,5 @@
-/* Creates a builder, pushes entries and ends it. Entries are pushed in batches of SLC_KEY_BATCH:
- * first the buckets of the whole batch are found, then its rows are scattered. */
+/* Creates a builder, pushes entries and ends the builder. Entries are pushed in batches of
+ * SLC_KEY_BATCH: first the buckets of a batch are found, then its rows are scattered. */
 #include "convert/build/builder.h"
 
 #include "base/column_range.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In a folder chosen by the user, the name must differ from the names of other runs. */
+/* Returns the path of the spill file. In the user's folder, its name is unique per run. */
 static char *spill_path(const struct slc_builder *builder, const char *temp_folder)
 {
     char name[64];
@@ -58,7 +58,7 @@ check_options(const struct slc_builder_options *options, unsigned order, struct 
     return SLC_OK;
 }
 
-/* The spill file may be needed late: report a missing folder at once. */
+/* Reports a missing temporary folder at once, because the spill file may be created much later. */
 static enum slc_status check_temp_folder(const struct slc_builder_options *options,
                                          struct slc_error *err)
 {
@@ -128,7 +128,7 @@ void slc_builder_abandon(struct slc_builder *builder)
 }
 
 /* Returns at most SLC_SPLITTER_SAMPLE_MAX evenly spaced rows of the sample, after subtracting the
- * assumed base. */
+ * assumed index base. */
 static uint64_t *
 sample_rows(const struct slc_entries *sample, unsigned order, unsigned base, uint32_t *count)
 {
@@ -173,7 +173,8 @@ enum slc_status slc_builder_sample(struct slc_builder *builder,
     return slc_build_allocate_push_memory(builder, builder->splitters.count + 1, NULL, err);
 }
 
-/* Widens the worker's ranges, and its frame if necessary. */
+/* Extends the worker's ranges of coordinates to include the entries, and changes to a larger key
+ * frame if necessary. */
 static enum slc_status fit_frame(struct slc_builder *builder,
                                  unsigned worker,
                                  const struct slc_entries *entries,

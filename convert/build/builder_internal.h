@@ -16,31 +16,31 @@
 struct slc_builder_worker {
     uint64_t entries;
     const struct slc_key_frame *frame; /* NULL: nothing was pushed */
-    uint64_t smallest[SLC_MAX_ORDER];  /* of pushed coordinates */
+    uint64_t smallest[SLC_MAX_ORDER];  /* smallest pushed coordinates */
     uint64_t largest[SLC_MAX_ORDER];
-    struct slc_fiber_counts fibers; /* SLC_FIBERS_AUTO */
+    struct slc_fiber_counts fibers; /* only for SLC_FIBERS_AUTO */
     char padding[64];
 };
 
 struct slc_builder {
-    struct slc_builder_options options; /* strings are copied to the fields below */
+    struct slc_builder_options options; /* strings are copied to the members below */
     unsigned order;
-    char *temp_folder; /* the option; NULL: none */
+    char *temp_folder; /* copy of the option; NULL: none */
     char *spill_path;
     struct slc_build_folder folder;
     struct slc_builder_worker *workers;
     uint64_t entries_expected; /* 0: unknown */
 
-    /* Resumable builds. folder.keep is set after the first commit. */
-    bool completable; /* the option; a complete store can be reused */
+    /* State of resumable builds. folder.keep is set after the first commit. */
+    bool completable; /* copy of the option: a complete store can be reused */
     bool resumed;
-    struct slc_state note; /* committed by the earlier run, read up to the caller's fields */
+    struct slc_state note; /* state that an earlier run committed, read up to the caller's fields */
     const struct slc_state *last_note; /* slc_builder_set_note */
     uint64_t start_ns;
-    uint64_t commit_ns;         /* of the last commit; initially start_ns */
-    double commit_cost_seconds; /* of all commits of this run */
+    uint64_t commit_ns;         /* time of the last commit; initially start_ns */
+    double commit_cost_seconds; /* time of all commits of this run */
 
-    /* While input is pushed. */
+    /* State of the push. */
     struct slc_splitters splitters;
     struct slc_key_frames frames;
     uint32_t bucket_count;
@@ -48,7 +48,7 @@ struct slc_builder {
     struct slc_spill *spill;
     struct slc_scatter scatter;
     struct slc_buffer scatter_memory;
-    struct slc_buffer fiber_memory; /* of the counts of all workers; none unless SLC_FIBERS_AUTO */
+    struct slc_buffer fiber_memory; /* counts of all workers; used only for SLC_FIBERS_AUTO */
 };
 
 void slc_build_release_push_memory(struct slc_builder *builder);
@@ -62,15 +62,15 @@ enum slc_status slc_build_allocate_push_memory(struct slc_builder *builder,
 /* Frees everything; folder.keep decides whether the folder stays. Accepts NULL. */
 void slc_build_destroy(struct slc_builder *builder);
 
-/* Resumes from the state of an earlier run in the folder, if any (builder->resumed). Removes
- * unusable state and logs the reason. */
+/* Resumes from the state that an earlier run left in the folder, if there is one, and then sets
+ * builder->resumed. Removes an unusable state and logs the reason. */
 enum slc_status slc_builder_restore(struct slc_builder *builder,
                                     struct slc_error *err) SLC_NODISCARD;
-/* Hash of everything that kept state depends on. */
+/* Returns a hash of everything that the kept state depends on. */
 uint64_t slc_build_tag(const struct slc_builder *builder);
-/* True if commits stay on disk when a build ends with `status`. */
+/* Returns true if commits stay on disk when a build ends with `status`. */
 bool slc_build_keeps(const struct slc_builder *builder, enum slc_status status);
-/* Seconds of work that an interruption may lose. */
+/* Returns the time between commits in seconds: the most work that an interruption should lose. */
 double slc_build_interval(const struct slc_builder *builder);
 /* Removes the commit states once the store is complete, so that no later run resumes from them.
  * `recorded`: complete.state exists and marks the folder as resumable. */
@@ -79,7 +79,7 @@ enum slc_status slc_build_drop_commits(struct slc_builder *builder,
                                        struct slc_error *err) SLC_NODISCARD;
 
 /* Performs finish() except for its final steps: sorts the entries, and writes blco.blk and the
- * manifest to the part folder. */
+ * manifest to OUT.slc.part. */
 enum slc_status slc_build_store(struct slc_builder *builder,
                                 unsigned index_base,
                                 const uint64_t *dims,
@@ -87,8 +87,8 @@ enum slc_status slc_build_store(struct slc_builder *builder,
                                 struct slc_builder_report *report,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Releases the memory, removes a named spill file and the states that refer to it; the finished
- * store remains. `recorded`: as for slc_build_drop_commits. */
+/* Releases the memory of the push, and removes a named spill file and the states that refer to this
+ * file. The finished store remains. `recorded`: as for slc_build_drop_commits. */
 enum slc_status slc_build_drop_spill(struct slc_builder *builder,
                                      bool recorded,
                                      struct slc_error *err) SLC_NODISCARD;
@@ -96,13 +96,11 @@ enum slc_status slc_build_drop_spill(struct slc_builder *builder,
 /* Final keys of a store, defined once all entries are pushed and mode sizes and index base are
  * known. Keys formed during the push use estimates from a sample. */
 
-/*
- * Flushes the workers' buffers, chooses the fiber run, and sets the plan's key layout and one
+/* Flushes the workers' buffers, chooses the fiber run, and sets the plan's key layout and one
  * recoder per frame. Sets *regroup, and logs this, if buckets were formed under another base or
  * fiber run. Needs: plan->index_base. Owns: slc_build_keys_destroy, also after an error. Errors:
  * SLC_ERR_INPUT for an index out of range; SLC_ERR_UNSUPPORTED for mode sizes that do not fit a
- * key; SLC_ERR_MEMORY; as slc_spill_append.
- */
+ * key; SLC_ERR_MEMORY; those of slc_spill_append. */
 enum slc_status slc_build_keys(struct slc_builder *builder,
                                const uint64_t *dims,
                                struct slc_sort_plan *plan,
@@ -120,35 +118,34 @@ struct slc_build_level {
     uint32_t next;
 };
 
-/* Owns: slc_build_queue_clear; empty if all members after the plan are zero. */
+/* A stack of levels; empty if all members after `plan` are zero. Owns: slc_build_queue_clear. */
 struct slc_build_queue {
-    const struct slc_sort_plan *plan; /* of all buckets; borrowed */
+    const struct slc_sort_plan *plan; /* plan for all buckets; borrowed */
     struct slc_build_level *top;
     uint64_t taken; /* number of entries in the buckets that slc_build_queue_next returned */
 };
 
-/*
- * Makes the pushed buckets, with their key bounds, the first level, and frees the builder's
- * buffers. Adds the number of nonempty buckets to *filled. `regroup`: buckets were formed under
- * another base or fiber run, so each may hold any key. Errors: SLC_ERR_MEMORY.
- */
+/* Sets the key bounds of the pushed buckets, makes these buckets the first level, and frees the
+ * builder's buffers. Adds the number of nonempty buckets to *filled. `regroup`: buckets were formed
+ * under another base or fiber run, so each may hold any key. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_build_queue_fill(struct slc_build_queue *queue,
                                      struct slc_builder *builder,
                                      bool regroup,
                                      uint64_t *filled,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Adds buckets before all others. Takes ownership of the array (slc_free), also after an error.
- * Errors: SLC_ERR_MEMORY. */
+/* Adds a level of buckets that precede all others. Takes ownership of the array (slc_free), also
+ * after an error. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_build_queue_push(struct slc_build_queue *queue,
                                      struct slc_bucket *buckets,
                                      uint32_t count,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* The next bucket, NULL at the end. The bucket stays in its level until `next` of that level
- * advances. */
+/* Returns the next bucket; NULL at the end. The bucket stays in its level until `next` of that
+ * level advances. */
 struct slc_bucket *slc_build_queue_front(struct slc_build_queue *queue);
-/* Removes the next bucket; false at the end, and if the bucket does not fit an area. */
+/* Removes the next bucket and copies it to *bucket. Returns false at the end, or if the bucket does
+ * not fit an area of `area_bytes`. */
 bool slc_build_queue_next(struct slc_build_queue *queue,
                           uint64_t area_bytes,
                           struct slc_bucket *bucket);

@@ -1,15 +1,13 @@
-/*
- * Resumes builds after an interruption: saves the builder's state in commits, and restores it.
+/* Resumes builds after an interruption: saves the builder's state in commits, and restores it.
  *
- * A commit flushes the workers' buffers to chunks, writes and syncs all chunks to the spill file,
- * which then has a name, and replaces the state: splitters, frames of keys, counts of fibers,
- * ranges of coordinates, and the positions of every bucket's chunks. Chunks written before a commit
- * are never overwritten, so state and file remain consistent with each other. Checksums protect the
- * state as a whole and each chunk; inconsistent data is discarded.
+ * A commit flushes the workers' buffers to chunks, and writes and syncs all chunks to the spill
+ * file, which then has a name. Then it replaces the saved state: splitters, key frames, counts of
+ * fibers, ranges of coordinates, and the position of every bucket's chunks. Chunks written before a
+ * commit are never overwritten, so state and file remain consistent with each other. Checksums
+ * protect the state as a whole and each chunk; inconsistent data is discarded.
  *
  * A store does not depend on the times of commits, because it does not depend on the division of
- * entries into chunks.
- */
+ * entries into chunks. */
 #include "convert/build/builder.h"
 #include "convert/build/builder_internal.h"
 
@@ -25,17 +23,17 @@
 #include <assert.h>
 #include <string.h>
 
-/* Assumed cost of a commit: two syncs, which take a few tens of milliseconds on a busy disk, and
+/* Assumed cost of a commit: two syncs, together a few tens of milliseconds on a busy disk, and
  * writing all chunks in memory at 500 MB/s. */
 static const double sync_seconds = 0.05;
 static const double write_bytes_per_second = 5e8;
-/* Fraction of the elapsed time that commits may use. */
+/* Largest fraction of the elapsed time that commits may use. */
 static const double cost_share = 0.02;
-/* Smallest interval between commits, which is the work that an interruption may lose. Shorter
- * builds do not commit. */
+/* Smallest time between commits, except before the last; with cheap commits, an interruption loses
+ * at most this time. A push that is shorter than half this time is not committed. */
 static const double interval_seconds = 30;
-/* Tolerance for comparing the budgets of two runs. The memory that the process used before the
- * build is subtracted from the budget, and it differs between runs. */
+/* Tolerance for comparing the budgets of two runs. The memory that the process uses before the
+ * build, which differs from run to run, is subtracted from the budget. */
 static const uint64_t memory_slack_bytes = UINT64_C(512) << 10;
 
 double slc_build_interval(const struct slc_builder *builder)
@@ -64,11 +62,11 @@ bool slc_builder_commit_due(struct slc_builder *builder, bool last)
         return false;
     }
     cost += (double)slc_spill_unwritten_bytes(builder->spill) / write_bytes_per_second;
-    /* The sort and the writing of the store, still to come, take at least as long as the push. */
+    /* After the last commit, sorting and writing will last at least as long as the push did. */
     return builder->commit_cost_seconds + cost <= cost_share * elapsed * (last ? 2 : 1);
 }
 
-/* Without a sample, there are no splitters and their order is not set. */
+/* Writes the splitters. Without a sample there are none, and splitters->order is not set. */
 static void save_splitters(struct slc_state *state, const struct slc_builder *builder)
 {
     const struct slc_splitters *splitters = &builder->splitters;
@@ -145,7 +143,7 @@ static void pass_extent(struct slc_state *state, bool reading, struct slc_spill_
                                             extent->segment_bytes % SLC_PAGE_BYTES != 0));
 }
 
-/* Passes a link, either to a chunk within the file or to no chunk. */
+/* Writes or reads (slc_state_pass) a link: either to a chunk within the file, or to no chunk. */
 static void pass_link(struct slc_state *state,
                       bool reading,
                       const struct slc_spill_extent *extent,
@@ -160,7 +158,7 @@ static void pass_link(struct slc_state *state,
          (link->segment == extent->segments || link->bytes > extent->segment_bytes - link->offset));
 }
 
-/* `entries`: total number of entries in all chains. */
+/* Writes or reads the chains of all buckets. `entries`: number of entries in all chains. */
 static void pass_chains(struct slc_state *state,
                         bool reading,
                         struct slc_builder *builder,
@@ -215,7 +213,7 @@ slc_builder_commit(struct slc_builder *builder, const struct slc_state *note, st
     slc_state_destroy(&state);
     SLC_TRY(status);
     if (!builder->folder.keep) {
-        /* Until now a power failure could have removed the folder's own name. */
+        /* Before this sync, a power failure could remove the name of the folder. */
         SLC_TRY(slc_name_sync(options->files, builder->folder.part, err));
     }
     builder->folder.keep = true;
@@ -283,7 +281,7 @@ load_frames(struct slc_state *state, struct slc_key_frames *frames, struct slc_e
     return SLC_OK;
 }
 
-/* Restores all ranges and counts to the first worker. */
+/* Restores the combined ranges and counts of all workers as those of the first worker. */
 static void load_workers(struct slc_state *state, struct slc_builder *builder)
 {
     struct slc_builder_worker *worker = &builder->workers[0];
@@ -302,7 +300,7 @@ static void load_workers(struct slc_state *state, struct slc_builder *builder)
     }
 }
 
-/* Reads the fields before the splitters. *why: the reason if the state is unusable. */
+/* Reads the fields before the extent. Sets *why to the reason if the state is unusable. */
 static void load_head(struct slc_state *state, struct slc_builder *builder, const char **why)
 {
     struct slc_builder_options *options = &builder->options;
@@ -320,7 +318,7 @@ static void load_head(struct slc_state *state, struct slc_builder *builder, cons
     builder->entries_expected = slc_state_get(state, UINT64_MAX);
 }
 
-/* Reads everything after the head, whose identity must match. */
+/* Reads the extent and everything after it. */
 static enum slc_status
 load_all(struct slc_builder *builder, const char **why, struct slc_error *err)
 {
@@ -344,7 +342,7 @@ load_all(struct slc_builder *builder, const char **why, struct slc_error *err)
     return SLC_OK;
 }
 
-/* True if a fault means that the state is unusable, not just unreadable for now. */
+/* Returns true if a fault means that the state is unusable, not just temporarily unreadable. */
 static bool is_unusable(enum slc_status status)
 {
     return status == SLC_ERR_DAMAGED || status == SLC_ERR_UNSUPPORTED;
@@ -373,7 +371,7 @@ check_complete(const struct slc_builder *builder, const char **why, struct slc_e
     return status;
 }
 
-/* Restores the state of an earlier run. *why: the reason if the state is unusable. */
+/* Restores the state of an earlier run. Sets *why to the reason if the state is unusable. */
 static enum slc_status
 restore_state(struct slc_builder *builder, const char **why, struct slc_error *err)
 {
@@ -392,7 +390,7 @@ restore_state(struct slc_builder *builder, const char **why, struct slc_error *e
     if (!builder->options.resumable) {
         *why = builder->options.completable
                    ? "its store is incomplete"
-                   : "with temporary files elsewhere, a run cannot be resumed";
+                   : "a run with a separate temporary folder cannot be resumed";
         return SLC_OK;
     }
     status = slc_state_load(&builder->note, builder->options.files, builder->folder.part,
@@ -483,7 +481,7 @@ slc_build_drop_commits(struct slc_builder *builder, bool recorded, struct slc_er
     if (!committed) {
         return SLC_OK;
     }
-    /* Remove the states first: a state must never exist without its chunks. */
+    /* Remove the states before the spill file: a state must never exist without its chunks. */
     SLC_TRY(slc_state_remove(files, builder->folder.part, SLC_PUSHED_STATE_NAME, err));
     SLC_TRY(slc_state_remove(files, builder->folder.part, SLC_SORTED_STATE_NAME, err));
     return slc_state_remove(files, builder->folder.part, SLC_BLCO_NAME ".journal", err);

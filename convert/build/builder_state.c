@@ -1,4 +1,4 @@
-/* Memory of the builder: allocated for pushing, released before the sort, and freed at the end. */
+/* Allocates the builder's memory for the push, and releases it before the sort or at the end. */
 #include "convert/build/builder_internal.h"
 
 #include "base/memory/memory.h"

@@ -10,9 +10,10 @@
 
 struct slc_tile_cutter {
     const struct slc_key_layout *layout; /* borrowed */
-    unsigned wide_modes;                 /* modes large enough to exceed the limit */
+    /* number of modes that are large enough to exceed the limit */
+    unsigned wide_modes;
     unsigned wide_mode[SLC_MAX_ORDER];
-    /* Range of the current tile in these modes. */
+    /* Range of the indices of the current tile in these modes. */
     uint64_t min[SLC_MAX_ORDER], max[SLC_MAX_ORDER];
 };
 
@@ -20,12 +21,10 @@ void slc_tile_cutter_init(struct slc_tile_cutter *cutter,
                           const struct slc_key_layout *layout,
                           const uint64_t *dims);
 
-/*
- * Returns how many of the next `count` nonzeros fit the current tile, and extends the tile's range
+/* Returns how many of the next `count` nonzeros fit the current tile, and extends the tile's range
  * to include them. `started`: the tile already holds nonzeros. `hi`, `upper`: as in struct
  * slc_tile_source. Only modes larger than 2^32 - 1 are checked; without such a mode the call costs
- * nothing.
- */
+ * nothing. */
 uint32_t slc_tile_cutter_fit(struct slc_tile_cutter *cutter,
                              const uint64_t *lo,
                              const uint64_t *hi,

@@ -1,8 +1,6 @@
-/*
- * Exports text. Blocks are read in sequence and checked; the tiles of a block are decoded and
- * formatted in parallel and written in order. A worker whose text outgrows its buffer waits for its
- * turn, then writes as it formats, so memory is bounded for any length of text.
- */
+/* Exports text. Blocks are read in sequence and checked. The tiles of a block are decoded and
+ * formatted in parallel, and their text is written in order. A worker whose text exceeds its buffer
+ * waits for its turn and then writes while it formats, so memory is bounded. */
 #include "convert/export/export.h"
 
 #include "base/memory/checked.h"
@@ -25,8 +23,7 @@ enum {
     TEXT_BYTES_MAX = 2 << 20,
     CHUNK_NNZ = 1024,
     SMALL_OBJECTS_BYTES = 256 << 10,
-    /* Allowance for pages of the program, libraries and thread stacks that are first touched after
-     * planning. */
+    /* Allowance for pages (program, libraries, stacks) that are first touched after planning. */
     UNTOUCHED_BYTES = 2 << 20
 };
 
@@ -47,7 +44,7 @@ struct export
     uint64_t lines;
 };
 
-/* A worker's text: the position in its buffer, and whether its turn has come. */
+/* The text of a worker: its buffer, the position in it, and whether the worker's turn has come. */
 struct stream {
     struct export *export;
     char *buffer;
@@ -56,7 +53,7 @@ struct stream {
     bool has_turn;
 };
 
-/* Writes the worker's buffer in its turn. SLC_ERR_INTERRUPTED: another worker failed. */
+/* Writes the worker's buffer in its turn. Returns SLC_ERR_INTERRUPTED if another worker failed. */
 static enum slc_status write_buffer(struct stream *stream, struct slc_error *err)
 {
     struct export *export = stream->export;
@@ -154,8 +151,8 @@ static enum slc_status export_block(struct export *export, uint64_t block, struc
     slc_reader_entry(export->store.reader, block, &entry);
     SLC_TRY(slc_block_file_read(&export->file, export->block.data, entry.padded_bytes, entry.offset,
                                 err));
-    /* The block will not be read again; the next block can be fetched while this block is
-     * formatted. */
+    /* Drop this block from the page cache, because it will not be read again, and fetch the next
+     * block while this block is formatted. */
     slc_block_file_advise(&export->file, entry.offset, entry.padded_bytes, POSIX_FADV_DONTNEED);
     slc_block_file_advise(&export->file, entry.offset + entry.padded_bytes, entry.padded_bytes,
                           POSIX_FADV_WILLNEED);
@@ -181,7 +178,7 @@ static enum slc_status export_block(struct export *export, uint64_t block, struc
     return status;
 }
 
-/* Divides the memory that blocks and decoders leave of the budget among the text buffers. */
+/* Chooses the number of workers, and divides the rest of the budget among the text buffers. */
 static enum slc_status
 divide_memory(struct export *export, size_t *text_bytes, struct slc_error *err)
 {
@@ -301,10 +298,10 @@ slc_export_tns(const struct slc_export_options *options, uint64_t *lines, struct
     uint64_t block;
 
     if (options->index_base > 1 || options->threads == 0 || options->threads > SLC_MAX_THREADS) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "index base %u with %u threads: the base must be 0 or 1, and the threads 1 to %d",
-            options->index_base, options->threads, SLC_MAX_THREADS);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "index base %u with %u threads: the index base must be 0 or 1, and there "
+                        "must be 1 to %d threads",
+                        options->index_base, options->threads, SLC_MAX_THREADS);
     }
     status = open_export(&export, err);
     for (block = 0; status == SLC_OK && block < slc_reader_info(export.store.reader)->block_count;

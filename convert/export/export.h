@@ -1,5 +1,5 @@
-/* `sluice export`: writes a store as FROSTT text (1-based), nonzeros in layout order. Values are
- * written with the fewest digits that read back to the same bits. */
+/* Implements `sluice export`: writes the nonzeros of a store as FROSTT text, in the order of the
+ * layout. Values are written with the fewest digits from which the same bits can be read. */
 #ifndef SLC_CONVERT_EXPORT_H
 #define SLC_CONVERT_EXPORT_H
 
@@ -15,7 +15,7 @@ struct slc_export_options {
     const struct slc_files *files;
     const char *store;
     const char *output;  /* "-" for standard output */
-    unsigned index_base; /* 0 or 1 */
+    unsigned index_base; /* smallest index in the text: 0 or 1 */
     uint64_t memory_bytes;
     unsigned threads;
     bool overwrite;
@@ -25,49 +25,48 @@ struct slc_export_options {
     void *context;
 };
 
-/* *lines: rows written. Errors: those of the store (SLC_ERR_DAMAGED ..) and of writing. */
+/* Writes the text. *lines: number of rows written. Errors: those of the store, such as
+ * SLC_ERR_DAMAGED, and of writing. */
 enum slc_status slc_export_tns(const struct slc_export_options *options,
                                uint64_t *lines,
                                struct slc_error *err) SLC_NODISCARD;
 
 /* Estimated cost of an export. */
 struct slc_export_forecast {
-    uint64_t memory_bytes; /* peak */
+    uint64_t memory_bytes; /* peak memory */
     uint64_t fixed_bytes;  /* part of memory_bytes that does not depend on the number of threads */
     unsigned workers;
-    uint64_t scans; /* of the store */
-    /* The nonzeros do not fit in memory and are sorted and written in several parts. */
+    uint64_t scans; /* number of reads of the whole store */
+    /* True if the nonzeros do not fit in memory and are sorted and written in several parts. */
     bool in_parts;
     uint64_t read_bytes, nnz;
-    double output_bytes; /* size of the text, estimated by a trial like the seconds below; 0: no
-                            trial */
+    double output_bytes; /* estimated in a trial, like the seconds below; 0: no trial */
     double decode_seconds, format_seconds;
 };
 
-/* `seconds`: length of a trial; 0: none. Errors: those that slc_export_tns reports before it
- * writes. */
+/* Estimates the cost of slc_export_tns. `seconds`: time of a trial; 0: no trial. Errors: those that
+ * slc_export_tns reports before it writes. */
 enum slc_status slc_export_forecast(const struct slc_export_options *options,
                                     double seconds,
                                     struct slc_export_forecast *forecast,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/*
- * `sluice export` to the binary forms of list_form.h. All threads decode tiles. In file order, each
- * thread obtains the number of nonzeros before its tile; it then writes the tile's part of every
- * list at the matching offset, independently of other threads. Forms that need ascending rows (.npz
- * of pydata/sparse) take as many scans as needed to sort all nonzeros in the available memory
- * (row_order.h).
- */
+/* The next functions export to the binary forms of list_form.h. All threads decode tiles. In file
+ * order, each thread receives the number of nonzeros before its tile. It then writes the tile's
+ * part of every list at the matching offset, independently of other threads. Forms in which
+ * nonzeros must ascend in row-major order (.npz of pydata/sparse) are written in parts that fit in
+ * memory, with one scan per part (row_order.h). */
 
-/* As slc_export_tns, but options->index_base is ignored and `output` must be a file. Errors:
- * SLC_ERR_UNSUPPORTED if the form cannot hold the tensor; those of slc_export_tns. */
+/* Like slc_export_tns, but writes a binary form. options->index_base is ignored, and
+ * options->output must be a file. Errors: SLC_ERR_UNSUPPORTED if the form cannot hold the tensor;
+ * those of slc_export_tns. */
 enum slc_status slc_export_lists(const struct slc_export_options *options,
                                  enum slc_list_form form,
                                  uint64_t *nnz,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Estimates the cost; the size of the file is exact. `seconds`: length of a trial; 0: none. Errors:
- * those that slc_export_lists reports before it writes. */
+/* Estimates the cost of slc_export_lists; the size of the file is exact. `seconds`: time of a
+ * trial; 0: no trial. Errors: those that slc_export_lists reports before it writes. */
 enum slc_status slc_export_lists_forecast(const struct slc_export_options *options,
                                           enum slc_list_form form,
                                           double seconds,

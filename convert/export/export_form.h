@@ -1,5 +1,5 @@
-/* Output forms of tensors and models and their user-visible names: the binary forms of list_form.h,
- * FROSTT text, and the forms of storage/model/model.h. */
+/* Lists the output forms (file formats) of tensors and models with the names that users see: the
+ * binary forms of list_form.h, FROSTT text, and the forms of storage/model/model.h. */
 #ifndef SLC_CONVERT_EXPORT_FORM_H
 #define SLC_CONVERT_EXPORT_FORM_H
 
@@ -13,18 +13,16 @@ enum slc_export_kind { SLC_EXPORT_TENSOR, SLC_EXPORT_MODEL };
 
 struct slc_export_form {
     const char *name;
-    const char *ending; /* file ending that selects this form; NULL: none */
+    const char *ending; /* file ending that selects this form; NULL: no ending does */
     bool of_tensor, of_model;
     enum slc_model_form model;
     bool text;                /* a tensor as FROSTT text */
     enum slc_list_form lists; /* a tensor in a binary form */
 };
 
-/*
- * Returns the form called `name`, in static memory. If `name` is NULL, the ending of the output
+/* Returns the form called `name`, in static memory. If `name` is NULL, the ending of the output
  * selects the form; a tensor with an unknown ending is written as text. Errors: SLC_ERR_USAGE if
- * this kind has no such form.
- */
+ * tensors (or models, as `kind` says) have no such form. */
 enum slc_status slc_export_form_choose(enum slc_export_kind kind,
                                        const char *name,
                                        const char *output,

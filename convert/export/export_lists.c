@@ -14,24 +14,21 @@
 enum {
     CHUNK_NNZ = 256,
     SMALL_OBJECTS_BYTES = 512 << 10,
-    /* Allowance for pages of the program, libraries and thread stacks that are first touched after
-     * planning. */
+    /* Allowance for pages (program, libraries, stacks) that are first touched after planning. */
     UNTOUCHED_BYTES = 2 << 20
 };
 
-/*
- * Costs per nonzero as multiples of the cost of decoding it: encoding its numbers in lists, with
- * checksums; sorting it by its first modes, on one thread, and writing the result. Measured on
- * tensors with 0.3 to 2.6 M nonzeros.
- */
+/* Costs per nonzero as multiples of the cost of decoding a nonzero. LISTS_OF_DECODE: encoding its
+ * numbers in lists, with checksums. SORT_OF_DECODE: sorting it in row-major order, on one thread,
+ * and writing the result. Measured on tensors with 0.3 to 2.6 M nonzeros. */
 #define LISTS_OF_DECODE 4.0
 #define SORT_OF_DECODE  20.0
 
-/* A worker's part for its tile. */
+/* The lists of the tile that a worker processes. */
 struct part {
     struct slc_list_part list;
-    uint64_t first; /* ordinal of its first nonzero, known once its turn has come */
-    bool placed;    /* its turn has come and no fault occurred before */
+    uint64_t first; /* ordinal of the tile's first nonzero; known after the tile's turn */
+    bool placed;    /* the tile's turn has come, and no fault occurred before */
 };
 
 struct lists {
@@ -42,7 +39,7 @@ struct lists {
     struct slc_buffer memory;
     struct part *parts; /* one per worker */
     unsigned workers;
-    uint64_t done; /* nonzeros whose turn has come */
+    uint64_t done; /* nonzeros of all tiles whose turn has come */
     pthread_mutex_t mutex;
     struct slc_error fault; /* the first fault while writing */
 };
@@ -156,7 +153,7 @@ static enum slc_status allocate_memory(struct lists *lists, struct slc_error *er
     return SLC_OK;
 }
 
-/* Writes the nonzeros in store order. */
+/* Writes the nonzeros in the order of the store's layout. */
 static enum slc_status write_lists(struct lists *lists, struct slc_error *err)
 {
     const struct slc_tile_steps steps = {
@@ -238,7 +235,7 @@ enum slc_status slc_export_lists(const struct slc_export_options *options,
     return status;
 }
 
-/* Bytes in use in a worker's lists, which have space for numbers of eight bytes. */
+/* Returns the bytes that a worker's lists use of their space, which is eight bytes per number. */
 static uint64_t filled_bytes(const struct slc_list_file *file)
 {
     uint64_t bytes = 0;
@@ -249,7 +246,7 @@ static uint64_t filled_bytes(const struct slc_list_file *file)
     return bytes * slc_min_u64(file->nnz, SLC_TILE_NNZ);
 }
 
-/* Estimates memory and scans. */
+/* Estimates the memory and the number of scans. */
 static enum slc_status estimate_memory(struct lists *lists,
                                        const struct slc_list_file *file,
                                        struct slc_export_forecast *forecast,

@@ -1,20 +1,20 @@
-/* Maps indices of a store relabelled by frequency to the numbers that they had in the input. */
+/* Maps indices of a store with relabelled modes to the indices of the input. */
 #ifndef SLC_CONVERT_INPUT_NUMBERS_H
 #define SLC_CONVERT_INPUT_NUMBERS_H
 
 #include "storage/manifest/labels.h"
 #include "storage/manifest/store.h"
 
-/* One map per mode, from the store's number to the input's; empty if they are equal. */
+/* One map per mode, from indices of the store to indices of the input; empty if they are equal. */
 struct slc_input_numbers {
     struct slc_labels modes[SLC_MAX_ORDER];
 };
 
-/* Memory that slc_input_numbers_read maps. */
+/* Returns the bytes that slc_input_numbers_read maps. */
 uint64_t slc_input_numbers_bytes(const struct slc_manifest *manifest);
 
-/* Owns: slc_input_numbers_destroy, also after an error; accepts an all-zero struct. Errors: those
- * of slc_store_labels. */
+/* Reads the maps. Owns: slc_input_numbers_destroy (also after an error), which accepts an all-zero
+ * struct. Errors: those of slc_store_labels. */
 enum slc_status slc_input_numbers_read(const struct slc_store *store,
                                        struct slc_input_numbers *numbers,
                                        struct slc_error *err) SLC_NODISCARD;

@@ -1,4 +1,4 @@
-/* Lays out list files from front to back. In the first pass, checksums are still unknown. */
+/* Lays out list files from front to back, and again when the checksums are known. */
 #include "convert/export/list_form.h"
 
 #include "base/memory/bytes.h"
@@ -14,7 +14,7 @@
 
 enum { NPY_BYTES = 128, MEMBERS_MAX = 5 };
 
-/* Below this, a double represents all whole numbers. */
+/* A double represents all whole numbers up to this one. */
 #define EXACT_MAX (UINT64_C(1) << 53)
 
 static uint8_t *add_piece(struct slc_list_file *file)
@@ -25,7 +25,7 @@ static uint8_t *add_piece(struct slc_list_file *file)
     return file->pieces[file->piece_count++].data;
 }
 
-/* Adds `bytes` to the last piece. */
+/* Adds `bytes` bytes to the last piece and to the file. */
 static void grow_file(struct slc_list_file *file, uint32_t bytes)
 {
     file->pieces[file->piece_count - 1].bytes += bytes;
@@ -38,7 +38,7 @@ static uint8_t *end_of_piece(struct slc_list_file *file)
     return file->pieces[file->piece_count - 1].data + file->pieces[file->piece_count - 1].bytes;
 }
 
-/* Places lists first .. last consecutively; returns their bytes. */
+/* Places lists first .. last at consecutive offsets. Returns their total size in bytes. */
 static uint64_t place_lists(struct slc_list_file *file, unsigned first, unsigned last)
 {
     const uint64_t before = file->bytes;
@@ -50,7 +50,7 @@ static uint64_t place_lists(struct slc_list_file *file, unsigned first, unsigned
     return file->bytes - before;
 }
 
-/* SPLATT: header numbers are as wide as the indices, except for the first three. */
+/* Lays out a SPLATT file. Its header numbers, after the first three, are as wide as the indices. */
 static void arrange_splatt(struct slc_list_file *file)
 {
     const uint32_t width = slc_list_kind_bytes(file->lists[0].kind);
@@ -75,7 +75,7 @@ static void arrange_splatt(struct slc_list_file *file)
     (void)place_lists(file, 0, file->order);
 }
 
-/* False if a MATLAB variable would be too large. */
+/* Lays out a MATLAB file. Returns false if a variable would be too large. */
 static bool arrange_matlab(struct slc_list_file *file)
 {
     const struct slc_mat5_array subs = {
@@ -126,14 +126,14 @@ static void write_npy_header(uint8_t *bytes, const char *type, const char *shape
     bytes[NPY_BYTES - 1] = '\n';
 }
 
-/* Members of an archive during layout. */
+/* The members of an archive while it is laid out. */
 struct archive {
     struct slc_list_file *file;
     struct slc_zip_member members[MEMBERS_MAX];
     unsigned count;
 };
 
-/* Adds a member of lists first .. last (none if first > last), or of `bytes` bytes. */
+/* Adds a member that holds lists first .. last or, if first > last, `bytes` bytes of data. */
 static void add_member(struct archive *archive,
                        const char *name,
                        const char *type,
@@ -248,7 +248,7 @@ enum slc_status slc_list_file_plan(struct slc_list_file *file,
     if (form == SLC_LISTS_SCIPY && manifest->order != 2) {
         return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_FORM,
                               "scipy.sparse supports only matrices, and this tensor has %u modes: "
-                              "write it as npz, for pydata/sparse",
+                              "choose the form npz, for pydata/sparse",
                               manifest->order);
     }
     if (!slc_mul_u64(manifest->nnz, 8 * (SLC_MAX_ORDER + 1), &bytes) || bytes > INT64_MAX / 2) {
@@ -257,7 +257,8 @@ enum slc_status slc_list_file_plan(struct slc_list_file *file,
     for (unsigned n = 0; n < manifest->order; n++) {
         wide = wide || manifest->dims[n] > short_max;
         if (form == SLC_LISTS_MATLAB && manifest->dims[n] > EXACT_MAX) {
-            return fail_form(err, "a mode has more indices than a MATLAB number distinguishes");
+            return fail_form(
+                err, "a mode has more indices than the 2^53 that a MATLAB number can represent");
         }
     }
     wide = wide || (form == SLC_LISTS_SPLATT_BIN && manifest->nnz > UINT32_MAX);

@@ -1,8 +1,7 @@
-/*
- * Files that hold a tensor as lists, one of indices per mode and one of values: SPLATT .bin, MATLAB
- * .mat, NumPy .npz. The forms differ in the number types of the lists and in the small pieces of
- * file around the lists. The file offsets of a nonzero depend only on its ordinal.
- */
+/* Lays out files that hold a tensor as lists: one list of indices per mode and one list of values.
+ * The forms (file formats) are SPLATT .bin, MATLAB .mat and NumPy .npz. They differ in the number
+ * types of the lists and in the small pieces of the file around the lists. The file offsets of a
+ * nonzero depend only on its ordinal. */
 #ifndef SLC_CONVERT_LIST_FORM_H
 #define SLC_CONVERT_LIST_FORM_H
 
@@ -13,22 +12,22 @@
 
 enum slc_list_form {
     SLC_LISTS_SPLATT_BIN,
-    SLC_LISTS_MATLAB, /* a struct `tensor` of subs, vals, size, for sptensor() */
-    SLC_LISTS_NPZ,    /* pydata/sparse: coords, data, shape, fill_value; rows ascend */
+    SLC_LISTS_MATLAB, /* a struct `tensor` with subs, vals and size, for sptensor() */
+    SLC_LISTS_NPZ,    /* pydata/sparse: coords, data, shape, fill_value; in row-major order */
     SLC_LISTS_SCIPY   /* COO of scipy.sparse: row, col, data, shape, format */
 };
 
 enum slc_list_kind { SLC_LIST_U32, SLC_LIST_U64, SLC_LIST_F32, SLC_LIST_F64 };
 
 struct slc_list {
-    uint64_t offset; /* in the file */
+    uint64_t offset; /* offset in the file */
     enum slc_list_kind kind;
     uint32_t crc; /* checksum of the whole list, set after the list is written */
 };
 
 enum { SLC_LIST_PIECES = 8, SLC_LIST_PIECE_BYTES = 1024 };
 
-/* Layout of a whole file: everything except the contents of the lists. */
+/* A whole file except for the contents of the lists. */
 struct slc_list_file {
     enum slc_list_form form;
     unsigned order;
@@ -37,7 +36,7 @@ struct slc_list_file {
     unsigned index_base;
     bool checked;                             /* the form needs checksums of lists */
     struct slc_list lists[SLC_MAX_ORDER + 1]; /* one per mode, then the values */
-    uint64_t bytes;                           /* of the file */
+    uint64_t bytes;                           /* size of the file */
     unsigned piece_count;                     /* number of pieces around the lists */
     struct {
         uint64_t offset;
@@ -52,13 +51,13 @@ static inline uint32_t slc_list_kind_bytes(enum slc_list_kind kind)
 }
 
 /* Lays out the file for the tensor of a store. Errors: SLC_ERR_UNSUPPORTED if the form cannot hold
- * it; the message names a form that can. */
+ * the tensor; the message names a form that can. */
 enum slc_status slc_list_file_plan(struct slc_list_file *file,
                                    enum slc_list_form form,
                                    const struct slc_manifest *manifest,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Forms the pieces again, now with the checksums of the lists. */
+/* Writes the pieces again, when the checksums of the lists are known. */
 void slc_list_file_finish(struct slc_list_file *file);
 
 #endif

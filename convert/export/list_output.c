@@ -19,11 +19,11 @@ check_free(const struct slc_files *files, const char *path, bool overwrite, stru
         return slc_fail_errno(err, -rc, path, "looking for an existing output");
     }
     if (rc >= 0 && (!overwrite || stat.kind != 'f')) {
-        status =
-            slc_fail_field(err, SLC_ERR_IO, stat.kind == 'f' ? SLC_FIELD_OVERWRITE : SLC_FIELD_NONE,
-                           stat.kind == 'f' ? "the output exists: remove it, or replace it"
-                                            : "not a regular file, which this form needs for "
-                                              "writes at any offset: name a file");
+        status = slc_fail_field(
+            err, SLC_ERR_IO, stat.kind == 'f' ? SLC_FIELD_OVERWRITE : SLC_FIELD_NONE,
+            stat.kind == 'f'
+                ? "the output exists: remove it, or replace it"
+                : "not a regular file: this form is written at many offsets, so name a file");
         slc_error_locate_file(err, path);
     }
     return status;

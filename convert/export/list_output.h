@@ -1,4 +1,4 @@
-/* Writes a file of lists (list_form.h) in parts that can be written in any order. */
+/* Writes a file of lists (list_form.h). Parts of the lists can be written in any order. */
 #ifndef SLC_CONVERT_LIST_OUTPUT_H
 #define SLC_CONVERT_LIST_OUTPUT_H
 
@@ -15,7 +15,7 @@ struct slc_list_output {
     bool open;
 };
 
-/* The same range of nonzeros in all lists, encoded, with space for `capacity` nonzeros. */
+/* A part: consecutive nonzeros, encoded for all lists, with space for `capacity` nonzeros. */
 struct slc_list_part {
     uint8_t *bytes;
     uint32_t capacity;
@@ -23,14 +23,15 @@ struct slc_list_part {
     uint32_t crcs[SLC_MAX_ORDER + 1];
 };
 
-/* Bytes of a part with that capacity. */
+/* Returns the bytes of a part with this capacity. */
 static inline uint64_t slc_list_part_bytes(unsigned order, uint32_t capacity)
 {
     return (order + UINT64_C(1)) * capacity * 8;
 }
 
-/* Opens a temporary file next to the output; the form must hold the tensor. Owns:
- * slc_list_output_commit or slc_list_output_abandon, which accepts an all-zero struct. */
+/* Opens a temporary file next to `path`. Errors: SLC_ERR_UNSUPPORTED if the form cannot hold the
+ * tensor; errors of file operations. Owns: slc_list_output_commit or slc_list_output_abandon, which
+ * accepts an all-zero struct. */
 enum slc_status slc_list_output_open(struct slc_list_output *output,
                                      const struct slc_files *files,
                                      const char *path,
@@ -39,7 +40,7 @@ enum slc_status slc_list_output_open(struct slc_list_output *output,
                                      const struct slc_manifest *manifest,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Adds `count` nonzeros, with their indices in the input, from 0, to the part. */
+/* Adds `count` nonzeros to the part. `coords`: indices of the input, starting at 0. */
 void slc_list_part_add(const struct slc_list_file *file,
                        struct slc_list_part *part,
                        uint32_t count,
@@ -48,9 +49,9 @@ void slc_list_part_add(const struct slc_list_file *file,
 /* Completes a part: computes its checksums if the form needs them. */
 void slc_list_part_sum(const struct slc_list_file *file, struct slc_list_part *part);
 
-/* Adds the part's checksums to those of the earlier parts. Must be called in list order. */
+/* Adds the checksums of the part to those of all earlier parts. Parts must be in file order. */
 void slc_list_output_sum(struct slc_list_output *output, const struct slc_list_part *part);
-/* Writes the part at the offsets of nonzero `first`. Threads: any number concurrently. */
+/* Writes the part to all lists. `first`: ordinal of its first nonzero. Threads: any. */
 enum slc_status slc_list_output_write(struct slc_list_output *output,
                                       const struct slc_list_part *part,
                                       uint64_t first,

@@ -1,4 +1,5 @@
-/* Sorts nonzeros in row-major order. A key concatenates the coordinates, mode 1 highest. */
+/* Writes nonzeros in row-major order. A key concatenates the indices, mode 1 in the highest
+ * bits. */
 #include "convert/export/row_order.h"
 
 #include "base/key.h"
@@ -12,10 +13,10 @@
 
 enum {
     CHUNK_NNZ = 256,
-    /* Bins in which nonzeros are counted, with 2 MiB of counters. Parts are cut at the boundaries
-     * of bins. */
+    /* Nonzeros are counted in 2^18 bins by the upper bits of their keys; the counters need 2 MiB.
+     * Parts are cut at the boundaries of bins. */
     BIN_BITS = 18,
-    /* Nonzeros in memory that justify another worker. */
+    /* Number of nonzeros in memory per worker, below which another worker is not worthwhile. */
     WORTH_A_WORKER_NNZ = 1 << 20,
     SMALL_OBJECTS_BYTES = 512 << 10,
     UNTOUCHED_BYTES = 2 << 20
@@ -24,17 +25,17 @@ enum {
 struct row_order {
     const struct slc_row_order_options *options;
     unsigned order;
-    unsigned below[SLC_MAX_ORDER]; /* bits of the key below the bits of a mode */
+    unsigned below[SLC_MAX_ORDER]; /* number of key bits below the bits of a mode */
     unsigned shift;                /* key >> shift is the bin */
     unsigned workers;
     bool wide;         /* keys of more than 64 bits */
-    uint64_t capacity; /* nonzeros in memory at a time */
+    uint64_t capacity; /* most nonzeros in memory at a time */
     struct slc_buffer bins;
     struct slc_buffer memory;
     struct slc_key_columns columns, scratch;
     struct slc_list_part part;
 
-    /* The current scan: bins first_bin .. last_bin, `needed` nonzeros. */
+    /* The current scan gathers the `needed` nonzeros of bins first_bin .. last_bin. */
     uint64_t first_bin, last_bin, needed;
     atomic_uint_fast64_t gathered;
     uint64_t written;
@@ -89,7 +90,7 @@ count_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct sl
     return SLC_OK;
 }
 
-/* Copies the nonzeros of a chunk in the current bins to places that no other worker uses. */
+/* Appends those nonzeros of a chunk that are in the current bins to the gathered nonzeros. */
 static enum slc_status gather_chunk(struct row_order *work,
                                     const struct slc_tile_view *tile,
                                     const struct slc_chunk_view *chunk,
@@ -110,7 +111,7 @@ static enum slc_status gather_chunk(struct row_order *work,
     uint64_t at = atomic_fetch_add_explicit(&work->gathered, count, memory_order_relaxed);
     if (count > work->needed || at > work->needed - count) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the store has other nonzeros than in the previous scan");
+                        "the nonzeros of the store changed after the previous scan");
     }
     for (uint32_t i = 0; i < count; i++) {
         work->columns.lo[at + i] = (uint64_t)keys[i];
@@ -162,7 +163,7 @@ static enum slc_status scan_rows(struct row_order *work,
                          err);
 }
 
-/* Writes the gathered and sorted nonzeros. */
+/* Writes the nonzeros that were gathered and sorted. */
 static enum slc_status write_sorted(struct row_order *work, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &work->options->store->manifest;
@@ -201,7 +202,7 @@ static enum slc_status write_sorted(struct row_order *work, struct slc_error *er
     return status;
 }
 
-/* Writes bins first .. last, which hold `needed` nonzeros. */
+/* Gathers, sorts and writes the `needed` nonzeros of bins first .. last. */
 static enum slc_status write_bins(
     struct row_order *work, uint64_t first, uint64_t last, uint64_t needed, struct slc_error *err)
 {
@@ -214,7 +215,7 @@ static enum slc_status write_bins(
     SLC_TRY(scan_rows(work, gather_tile, err));
     if (atomic_load(&work->gathered) != needed) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the store has other nonzeros than in the previous scan");
+                        "the nonzeros of the store changed after the previous scan");
     }
     slc_column_sort(work->columns, work->scratch, needed);
     enum slc_status status = write_sorted(work, err);
@@ -226,7 +227,8 @@ static enum slc_status write_bins(
 
 static uint64_t each_bytes(const struct row_order *work)
 {
-    return work->wide ? 48 : 32; /* a key and a value, twice: sorting needs both */
+    /* a key and a value, twice, because the sort needs scratch of the same size */
+    return work->wide ? 48 : 32;
 }
 
 static uint64_t fixed_bytes(const struct row_order *work)
@@ -239,7 +241,7 @@ static uint64_t fixed_bytes(const struct row_order *work)
            slc_buffer_footprint(sizeof(uint64_t) << BIN_BITS, SLC_PAGES_SMALL);
 }
 
-/* Chooses the number of nonzeros that are held in memory, and fewer workers if memory is short. */
+/* Chooses the number of nonzeros in memory; uses fewer workers if the memory is small. */
 static void choose_capacity(struct row_order *work)
 {
     const uint64_t budget = work->options->memory_bytes;
@@ -262,7 +264,7 @@ static enum slc_status fail_small(const struct row_order *work, uint64_t nnz, st
 {
     return slc_fail_budget(err, work->options->memory_bytes,
                            fixed_bytes(work) + nnz * each_bytes(work) + (UINT64_C(1) << 20),
-                           "sorting this store by its first modes");
+                           "sorting the nonzeros of this store in row-major order");
 }
 
 static enum slc_status allocate_memory(struct row_order *work, struct slc_error *err)
@@ -286,7 +288,7 @@ static enum slc_status allocate_memory(struct row_order *work, struct slc_error 
     return SLC_OK;
 }
 
-/* Writes the nonzeros in parts, each with as many bins as fit. */
+/* Writes the nonzeros in parts; each part consists of as many bins as fit in memory. */
 static enum slc_status write_parts(struct row_order *work, struct slc_error *err)
 {
     const uint64_t count = UINT64_C(1) << BIN_BITS;
@@ -363,7 +365,7 @@ enum slc_status slc_row_order_write(const struct slc_row_order_options *options,
                          : write_bins(&work, 0, (UINT64_C(1) << BIN_BITS) - 1, nnz, err));
     if (status == SLC_OK && work.written != nnz) {
         status = slc_fail(err, SLC_ERR_DAMAGED,
-                          "the store has other nonzeros than in the previous scan");
+                          "the nonzeros of the store changed after the previous scan");
     }
     slc_buffer_destroy(&work.bins);
     slc_buffer_destroy(&work.memory);

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Opens PATH.tmp. If another run writes the same output, it holds the lock, and its file must not
- * be truncated or removed. */
+/* Opens and locks PATH.tmp. If another run that writes the same output holds the lock, its file
+ * must not be truncated or removed. */
 static enum slc_status open_temporary(struct slc_text_output *output, struct slc_error *err)
 {
     const enum slc_status status =
@@ -114,7 +114,7 @@ enum slc_status slc_text_output_write(struct slc_text_output *output,
     return SLC_OK;
 }
 
-/* A device or pipe already has all text except the last write, which may still fail. */
+/* Closes a device or pipe. It has received all text, but closing it may still report an error. */
 static enum slc_status close_device(struct slc_text_output *output, struct slc_error *err)
 {
     int fd = output->fd;
@@ -165,7 +165,7 @@ void slc_text_output_abandon(struct slc_text_output *output)
 {
     const struct slc_files *files = output->files;
 
-    /* Without a path, the output is standard output, which stays open. */
+    /* If the path is NULL, the output is standard output, which stays open. */
     if (output->path != NULL && output->fd >= 0) {
         files->close(files->self, output->fd);
     }

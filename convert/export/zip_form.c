@@ -11,14 +11,14 @@ enum {
     END64_BYTES = 56,
     LOCATOR_BYTES = 20,
     END_BYTES = 22,
-    VERSION = 20,   /* needed to read stored members */
-    VERSION64 = 45, /* needed to read members with ZIP64 fields */
+    VERSION = 20,   /* version of zip that reads stored members */
+    VERSION64 = 45, /* version of zip that reads ZIP64 fields */
     DATE = 0x21     /* 1 January 1980, so that the same tensor yields the same bytes */
 };
 
 #define BEYOND UINT64_C(0xFFFFFFFF)
 
-/* The number itself if it fits 32 bits, otherwise the mark that it is in a ZIP64 field. */
+/* Returns the number if it fits 32 bits, otherwise the mark that it is in a ZIP64 field. */
 static uint32_t short_form(uint64_t number)
 {
     return (uint32_t)(number < BEYOND ? number : BEYOND);
@@ -84,7 +84,7 @@ static uint32_t write_entry(const struct slc_zip_member *member, uint8_t *bytes)
     return (uint32_t)ENTRY_BYTES + name + more;
 }
 
-/* Writes the end of an archive whose directory begins beyond 4 GiB. */
+/* Writes the ZIP64 end records of an archive whose directory begins at 4 GiB or later. */
 static uint32_t write_end64(unsigned count, uint64_t offset, uint32_t directory, uint8_t *bytes)
 {
     memset(bytes, 0, END64_BYTES + LOCATOR_BYTES);

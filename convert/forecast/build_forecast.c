@@ -1,4 +1,4 @@
-/* Estimates the cost of a build. Memory is divided by the same functions that the builder uses. */
+/* Estimates the cost of a build. The builder's own functions divide the memory. */
 #include "convert/forecast/build_forecast.h"
 
 #include "base/hash.h"
@@ -11,37 +11,35 @@
 #include <math.h>
 
 enum {
-    /* Bytes per tile and per block: an entry of the tile directory; a block header with half a page
-     * of padding and an index entry. */
+    /* Bytes that a tile adds to the store: an entry of the tile directory. Bytes that a block adds:
+     * its header, half a page of padding and an index entry. */
     TILE_ENTRY_BYTES = 104,
     BLOCK_EXTRA_BYTES = 2048 + 64 + 88
 };
 
-/* Costs per entry on one thread, as multiples of the cost of encoding it: forming its key, counting
- * fibers and moving the entry to its bucket; sorting its bucket. Measured on tensors of 0.3 to 6 M
- * nonzeros. */
+/* Costs per entry on one thread, as multiples of the cost of encoding a nonzero. Scatter: forming
+ * the key, counting fibers and moving the entry to its bucket. Sort: sorting the bucket. Measured
+ * on tensors of 0.3 to 6 M nonzeros. */
 #define SCATTER_OF_ENCODE 4.0
 #define SORT_OF_ENCODE    4.0
-/* The scatter cost if all entries go to one bucket, so that no bucket is searched and writes are
- * sequential. */
+/* The scatter cost with one bucket, which is not searched for and is written sequentially. */
 #define ONE_BUCKET_OF_ENCODE 2.0
-/* Bytes of a row in a sort area, by key length; regrouped entries also store their sequence. */
+/* Bytes of a row in a sort area, with keys of at most 62 bits and with longer keys. If buckets are
+ * merged and split again, each entry also needs the bytes of its sequence. */
 enum { ROW_BYTES = 34, WIDE_ROW_BYTES = 50, SEQUENCE_BYTES = 5 };
-/* Largest measured ratio of the bytes of a tile in the store to the estimate from the sample tile,
- * on ten tensors. */
+/* Largest ratio, on ten tensors, of a tile's bytes to the estimate from the sample. */
 #define CODING_MOST 1.35
-/* If less than this fraction of the 32 examined buckets is hit, a single bucket is assumed. */
+/* If the input hits at most this fraction of 32 groups of buckets, one bucket is assumed. */
 #define BUCKET_SHARE_LEAST 0.04
-/* Fraction of the memory for encoders and the writer that is touched. */
+/* Fraction of the memory of encoders and the writer that is actually touched. */
 #define ENCODERS_FILLED 0.35
 
 enum {
-    /* Number of parts into which a sample without stretches is divided, as for a table
-     * (csv_sample.c). */
+    /* Number of pieces into which a sample without stretches is divided (csv_sample.c). */
     PARTS = 64
 };
 
-/* Copies the entries of the sample to rows, as passed to the builder, with indices from 0. */
+/* Copies the coordinates of the sample to rows, as the builder does; indices start at 0. */
 static uint64_t *make_rows(const struct slc_build_job *job)
 {
     const struct slc_entries *sample = job->sample;
@@ -57,8 +55,8 @@ static uint64_t *make_rows(const struct slc_build_job *job)
     return rows;
 }
 
-/* Estimates the number of distinct pieces of a mode's fibers over all entries or, for mode N, of
- * distinct coordinates. */
+/* Estimates the number of distinct pieces of a mode's fibers in all entries. For a mode equal to
+ * the order, estimates the number of distinct coordinates. */
 static enum slc_status estimate_mode(const struct slc_build_job *job,
                                      const struct slc_fiber_counts *counts,
                                      const uint64_t *rows,
@@ -90,7 +88,7 @@ static enum slc_status estimate_mode(const struct slc_build_job *job,
     return SLC_OK;
 }
 
-/* Chooses like the builder (slc_fiber_counts_choose), by the expected counts. */
+/* Chooses the fiber run like the builder (slc_fiber_counts_choose), but from expected counts. */
 static enum slc_status choose_fibers(const struct slc_build_job *job,
                                      struct slc_fiber_counts *counts,
                                      const uint64_t *rows,
@@ -117,8 +115,8 @@ static enum slc_status choose_fibers(const struct slc_build_job *job,
     return status;
 }
 
-/* Determines if the builder, which must predict the fiber run before it knows all entries, forms
- * buckets under another run. */
+/* Sets found->regroup if the builder, which must predict the fiber run before all entries are
+ * pushed, will form buckets under another run. */
 static enum slc_status compare_guess(const struct slc_build_job *job,
                                      struct slc_fiber_counts *counts,
                                      const uint64_t *rows,
@@ -133,10 +131,9 @@ static enum slc_status compare_guess(const struct slc_build_job *job,
     return SLC_OK;
 }
 
-/*
- * The builder counts distinct coordinates and distinct pieces of fibers of all entries. Here both
- * are estimated from the sample, mode by mode, using the builder's hashes. Errors: SLC_ERR_MEMORY.
- */
+/* Derives *found from the sample. The builder counts the distinct coordinates and the distinct
+ * pieces of fibers of all entries; here both numbers are estimated from the sample, mode by mode,
+ * with the builder's hashes. Errors: SLC_ERR_MEMORY. */
 static enum slc_status estimate_sample(const struct slc_build_job *job,
                                        struct slc_build_sample *found,
                                        struct slc_error *err)
@@ -173,7 +170,7 @@ static enum slc_status estimate_sample(const struct slc_build_job *job,
     return status;
 }
 
-/* Estimates the bytes of the store. */
+/* Returns the estimated bytes of the store. */
 static uint64_t estimate_store(const struct slc_build_job *job,
                                const struct slc_build_sample *found,
                                const struct slc_build_trial *trial)
@@ -188,7 +185,7 @@ static uint64_t estimate_store(const struct slc_build_job *job,
                       blocks * (BLOCK_EXTRA_BYTES + 16 * job->sample->order));
 }
 
-/* Fraction of the threads' buffers that rows never touch. */
+/* Returns the fraction of all scatter buffers that rows never touch. */
 static double untouched(const struct slc_build_job *job)
 {
     const double others = (double)(job->build->workers - 1) / job->build->workers;
@@ -196,8 +193,8 @@ static double untouched(const struct slc_build_job *job)
     return job->bucket_share > 0 ? others * (1 - job->bucket_share) : 0;
 }
 
-/* Number of buckets that receive most entries. It is small if the text is sorted and the sample is
- * its beginning. */
+/* Returns the number of buckets that receive nearly all entries. It is small if the input is sorted
+ * and the sample is its beginning. */
 static uint32_t buckets_filled(const struct slc_build_job *job, uint32_t buckets)
 {
     const double share = job->bucket_share;
@@ -207,8 +204,9 @@ static uint32_t buckets_filled(const struct slc_build_job *job, uint32_t buckets
                : 1;
 }
 
-/* Estimates memory and spilling as the builder would divide its memory, except that buckets and
- * tiles fill only a part of areas and encoders. Measured on tensors of 0.3 to 6 M nonzeros. */
+/* Estimates memory and spilled bytes with the builder's division of memory, except that buckets and
+ * tiles are assumed to fill only a part of areas and encoders. Measured on tensors of 0.3 to 6 M
+ * nonzeros. */
 static void estimate_memory(const struct slc_build_job *job,
                             const struct slc_build_trial *trial,
                             bool regroup,
@@ -220,8 +218,7 @@ static void estimate_memory(const struct slc_build_job *job,
         job->unsampled ? 1 : slc_build_bucket_count(build, job->sample, job->expected);
     const struct slc_push_memory push = slc_push_memory_plan(build, order, buckets, job->expected);
     const uint64_t stream = (uint64_t)push.segment_bytes * push.segment_count;
-    /* Bytes per row in a chunk: the key within the bucket, the value, and a part of runs and
-     * headers. */
+    /* Bytes per entry in a chunk: the key within the bucket, and the value. */
     const double each = ceil((trial->key_bits - log2(buckets)) / 8) + ceil(trial->value_bits / 8);
     const uint64_t packed = (uint64_t)(each * (double)job->entries);
     const uint64_t area = job->entries / buckets_filled(job, buckets) *

@@ -1,16 +1,17 @@
-/*
- * Encodes a typical tile of a build.
+/* Encodes a typical tile of a build.
  *
- * A sample is sparse: neighbours are farther apart than in the store. In plain order, coordinates
- * need one bit less whenever the number of nonzeros doubles, so the sample is encoded unchanged and
- * bits are subtracted. If fibers are kept together, this would subtract too little, because gaps
- * within a piece of a fiber are short. In this case, a tile is synthesized: the distances between
- * its pieces are the distances in the sample times the sampled fraction of all pieces, and the
- * pieces are filled to their average length at positions that occur in the sample.
+ * A sample is sparser than the store: neighbouring nonzeros are farther apart. If fibers
+ * are not kept together, the indices of a nonzero together need one bit less whenever the number of
+ * nonzeros doubles, so the sample is encoded unchanged and bits are subtracted from the result. If
+ * fibers are kept together, this would
+ * subtract too few bits, because gaps within a piece of a fiber (sort/fibers.h) are short. In this
+ * case, a tile is synthesized: the distances between its pieces are the distances between the
+ * pieces of the sample, times the sampled fraction of all pieces. Each piece is filled to the
+ * expected number of nonzeros, at positions that occur in the sample.
  *
- * Tiles end at their extent limit (tile_cut.h), in very sparse tensors after every nonzero. Such
- * tiles are counted as cells, and the store may have more cells than the sample shows.
- */
+ * A tile ends early at the extent limit (tile_cut.h); in a very sparse tensor, a tile may have a
+ * single nonzero. Such tiles are counted as occupied cells of a grid. The store may have more
+ * occupied cells than the sample shows. */
 #include "convert/forecast/build_forecast.h"
 
 #include "base/error/clock.h"
@@ -29,7 +30,7 @@
 enum {
     TRIALS = 4, /* number of times that a tile is encoded */
     LOWS = 1 << SLC_FIBER_BITS,
-    /* Limit of the number of values summed at equal coordinates. */
+    /* Most values that are summed for one coordinate. */
     REPEATS_MAX = 64
 };
 
@@ -53,7 +54,7 @@ static int compare(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* Sorts the distinct nonzeros of the sample by ascending key; returns their number. */
+/* Writes the distinct nonzeros of the sample to `entries`, by key. Returns their number. */
 static uint32_t sort_sample(const struct slc_build_job *job,
                             const struct slc_key_layout *keys,
                             struct entry *entries)
@@ -80,8 +81,8 @@ static uint32_t sort_sample(const struct slc_build_job *job,
     return kept;
 }
 
-/* Replaces each value with the sum of a geometrically distributed number of sampled values,
- * `repeats` on average. */
+/* Replaces each value with the sum of several sampled values. The number of values is geometrically
+ * distributed and `repeats` on average. */
 static void sum_values(struct entry *entries, uint32_t count, double repeats)
 {
     for (uint32_t i = 0; i < count && repeats > 1.02; i++) {
@@ -99,7 +100,7 @@ static slc_u128 run_mask(const struct slc_fiber_run *run)
     return ((slc_u128)1 << run->bits) - 1;
 }
 
-/* Number of entries in the piece of a fiber that starts at `begin`. */
+/* Returns the number of entries in the piece of a fiber that starts at entry `begin`. */
 static uint32_t piece_length(const struct entry *entries,
                              uint32_t count,
                              uint32_t begin,
@@ -113,7 +114,7 @@ static uint32_t piece_length(const struct entry *entries,
     return end - begin;
 }
 
-/* The factor by which pieces of these lengths must grow to hold `nnz` nonzeros in total. */
+/* Returns the factor by which pieces of these lengths must grow to have `nnz` nonzeros in all. */
 static double fill_factor(const uint32_t *lengths, uint32_t pieces, double nnz)
 {
     double low = 0, high = nnz;
@@ -130,7 +131,7 @@ static double fill_factor(const uint32_t *lengths, uint32_t pieces, double nnz)
     return high;
 }
 
-/* Adds nonzeros of a piece to the tile, at distinct positions that occur in the sample. */
+/* Adds the nonzeros of a piece to the tile, at distinct positions that occur in the sample. */
 static void fill_piece(const struct entry *entries,
                        uint32_t count,
                        const struct slc_fiber_run *run,
@@ -194,7 +195,7 @@ static enum slc_status synthesize_tile(const struct entry *entries,
     return SLC_OK;
 }
 
-/* Uses the sample itself as the tile. */
+/* Copies the sample unchanged to the tile. */
 static void copy_sample(const struct entry *entries, uint32_t count, struct tile *tile)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -239,9 +240,9 @@ static enum slc_status encode_cut(struct slc_encoder *encoder,
     return SLC_OK;
 }
 
-/* Estimates the number of cells that `nnz` nonzeros occupy if `seen` of them occupy `cells` cells.
- * Model: n nonzeros in `all` equally likely cells are expected to occupy all * (1 - exp(-n / all))
- * cells. */
+/* Returns the estimated number of cells that `nnz` nonzeros occupy if `seen` of them occupy `cells`
+ * cells. Model: n nonzeros in `all` equally likely cells are expected to occupy all * (1 - exp(-n /
+ * all)) cells. */
 static double occupied_cells(double cells, double seen, double nnz)
 {
     double low = log(cells), high = low + log(1e12);
@@ -257,7 +258,7 @@ static double occupied_cells(double cells, double seen, double nnz)
     return -exp(high) * expm1(-nnz / exp(high));
 }
 
-/* Encodes the tile several times and uses the shortest time, which is least disturbed. */
+/* Encodes the tile several times and uses the shortest time, which is the least disturbed. */
 static enum slc_status encode_tile(const struct slc_build_job *job,
                                    const struct slc_key_layout *keys,
                                    const struct tile *tile,
@@ -287,8 +288,7 @@ static enum slc_status encode_tile(const struct slc_build_job *job,
     return status;
 }
 
-/* Encodes entries of the sample as a tile in plain order or, if made_up, in the order in `found`.
- */
+/* Encodes the sample in plain order or, if `made_up`, a synthesized tile under found->run. */
 static enum slc_status try_entries(const struct slc_build_job *job,
                                    const struct slc_build_sample *found,
                                    bool made_up,
@@ -345,8 +345,8 @@ enum slc_status slc_build_trial(const struct slc_build_job *job,
     *trial = (struct slc_build_trial){.nnz = 0};
     SLC_TRY(slc_check_memory(entries != NULL, err, "for a trial of encoding"));
     enum slc_status status = try_entries(job, found, false, entries, trial, err);
-    /* Pieces are known only for the builder's own run. Fibers are kept together only if this makes
-     * the tile smaller, so the result is never larger than in plain order. */
+    /* The number of pieces is known only for runs of SLC_FIBER_BITS bits. The result of the
+     * synthesized tile is used only if it is smaller than the result in plain order. */
     if (status == SLC_OK && found->run.bits == SLC_FIBER_BITS && found->pieces > 0) {
         status = try_entries(job, found, true, entries, &together, err);
         if (status == SLC_OK && together.nnz > 0 && together.index_bits < trial->index_bits) {

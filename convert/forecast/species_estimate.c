@@ -1,4 +1,5 @@
-/* Estimates distinct items: open addressing with linear probing, at most half full. */
+/* Estimates the number of distinct items. Hashes of items are in a table with open addressing and
+ * linear probing, at most half full. */
 #include "convert/forecast/species_estimate.h"
 
 #include <assert.h>
@@ -6,37 +7,37 @@
 #include <string.h>
 
 enum {
-    /* Items in more pieces than this say little about unseen items. */
+    /* Items that occur in more pieces than this indicate little about unseen items. */
     CLASSES = 10,
-    /* Only items in at most 1/RARE_SHARE of the pieces are used; others are not rare. */
+    /* Only rare items are used: those in at most 1 / RARE_SHARE of the pieces. */
     RARE_SHARE = 4,
-    /* Number of models compared, per parameter. */
+    /* Number of compared values of parameter a (slope) and of parameter u (mixture). */
     SLOPES = 121,
     MIXTURES = 41
 };
 
-/* Values of parameter a: 0, and from 10^-5 to 10 in equal logarithmic steps. */
+/* Compared values of parameter a: 0, and values from 10^-5 to 10 in equal logarithmic steps. */
 #define SLOPE_LEAST   1e-5
 #define SLOPE_DECADES 6.0
-/* Largest difference of logarithms of likelihoods. Twice this is the 98th percentile of chi-square
- * with two degrees of freedom. */
+/* A model is nearly as likely as the best model if the logarithms of their likelihoods differ by at
+ * most this. Twice this value is the 98th percentile of chi-square with two degrees of freedom. */
 #define NEARLY_AS_LIKELY 4.0
 
 struct slc_species_slot {
     uint64_t hash;   /* 0: free */
     uint16_t pieces; /* number of pieces in which the item started */
-    uint16_t last;   /* the last of these pieces, from 1 */
+    uint16_t last;   /* the last of these pieces; pieces start at 1 */
     uint16_t first;  /* piece in which the item was first seen */
     uint16_t bytes;
 };
 
-/* Data of the estimate. */
+/* Counts of items from which the estimate is made. */
 struct classes {
-    double count[CLASSES + 1]; /* items by number of pieces; 0: items that started in no piece */
+    double count[CLASSES + 1]; /* count[j]: items that started in j pieces */
     double all, bytes, once_bytes;
-    double late;          /* first seen in the second half of the pieces */
-    double late_expected; /* expected value of `late` for random order */
-    unsigned rare;        /* the highest class used */
+    double late;          /* items first seen in the second half of the pieces */
+    double late_expected; /* expected value of `late` if pieces are in random order */
+    unsigned rare;        /* the largest j of count[j] that is used */
 };
 
 /* A model and its likelihood. */
@@ -69,8 +70,8 @@ void slc_species_piece(struct slc_species *species, bool whole)
     species->opening = true;
 }
 
-/* Finds the slot of a hash, or the free slot for it. Kept hashes are small, but their low bits are
- * uniform and select the slot. */
+/* Returns the slot that holds a hash, or else the free slot for this hash. Kept hashes are small,
+ * but their low bits are uniform and select the slot. */
 static struct slc_species_slot *find_slot(struct slc_species_slot *slots, uint64_t hash)
 {
     uint32_t at = (uint32_t)hash & (SLC_SPECIES_SLOTS - 1);
@@ -81,7 +82,7 @@ static struct slc_species_slot *find_slot(struct slc_species_slot *slots, uint64
     return &slots[at];
 }
 
-/* Halves the limit, removes larger hashes, and reinserts the others. */
+/* Halves the limit, removes hashes above it, and reinserts the other hashes. */
 static void halve_limit(struct slc_species *species)
 {
     uint32_t begin = 0;
@@ -89,7 +90,7 @@ static void halve_limit(struct slc_species *species)
     species->limit >>= 1;
     species->halvings++;
     species->kept = 0;
-    /* Start at a free slot, so that every probe chain is visited as a whole. */
+    /* Start at a free slot, so that no sequence of used slots is visited from its middle. */
     while (species->slots[begin].hash != 0) {
         begin++;
     }
@@ -156,7 +157,7 @@ static void count_classes(const struct slc_species *species, struct classes *cla
     }
 }
 
-/* The likelihood of the rare classes, given that an item is in one of them. */
+/* Returns the logarithm of the likelihood of the counts, given that items are rare. */
 static double likelihood_of(const struct classes *classes, double slope, double mixture)
 {
     double weight[CLASSES + 1] = {0, 1}, sum = 1, likelihood = 0;
@@ -173,7 +174,7 @@ static double likelihood_of(const struct classes *classes, double slope, double 
     return likelihood;
 }
 
-/* unseen(x) / Q_1. */
+/* Returns unseen(x) / Q_1 under the model. */
 static double growth(const struct model *model, double x)
 {
     const double a = model->slope, u = model->mixture;
@@ -202,8 +203,8 @@ static struct model model_of(const struct classes *classes, unsigned slope, unsi
     return model;
 }
 
-/* unseen(x) / Q_1 by the most likely model, and its extremes over models that are nearly as likely.
- */
+/* Computes unseen(x) / Q_1 under the most likely model (*best), and the extremes under all models
+ * that are nearly as likely (*least, *most). */
 static void
 compare_models(const struct classes *classes, double x, double *best, double *least, double *most)
 {
@@ -231,9 +232,9 @@ compare_models(const struct classes *classes, double x, double *best, double *le
     }
 }
 
-/* Measures from 0 to 1 how much the order of the pieces matters. If the occurrences of an item are
- * close together and the pieces are neighbours, far more items are new in the second half than the
- * model predicts. */
+/* Returns, from 0 to 1, how much the order of the pieces matters. If the occurrences of an item are
+ * close together and the pieces are neighbours, far more items are new in the second half of the
+ * pieces than the model predicts. */
 static double drift_of(const struct classes *classes)
 {
     const double spread = 3 * sqrt(classes->late_expected) + 3;
@@ -253,12 +254,12 @@ void slc_species_extrapolate(const struct slc_species *species,
 
     count_classes(species, &classes);
     once = classes.count[1];
-    /* Sampling error of the count itself. */
+    /* The sampling error of the count of items in one piece only. */
     spread = 2 * sqrt(once);
     if (x > 0) {
         compare_models(&classes, x, &best, &least, &most);
     }
-    /* If items drift, new items continue at the rate of the second half. */
+    /* If the order matters, assume that new items continue at the rate of the second half. */
     drift = drift_of(&classes);
     onward = fmax(2 * x * classes.late, once * best);
     most = fmax((once + spread + 3) * most, drift > 0 ? onward : 0);

@@ -11,9 +11,8 @@
 enum {
     CHUNK_NNZ = 1024,
     BLOCKS = 8,
-    TILES = 64, /* in all blocks together */
-    /* One chunk in this number is formatted, which costs about as much as decoding all these
-     * chunks. */
+    TILES = 64, /* tiles decoded in all blocks together */
+    /* One chunk in 8 is formatted as text, which costs about as much as decoding all 8 chunks. */
     FORMATTED = 8,
     BLOCK_BYTES_MOST = 64 << 20
 };
@@ -42,8 +41,8 @@ row_bytes(const struct slc_tile_view *tile, const struct slc_chunk_view *chunk, 
     return bytes + slc_format_f64(text, values[i]) + 1;
 }
 
-/* Samples every `step`-th nonzero of the tile from the chunk, which starts at nonzero `before` of
- * the tile. */
+/* Adds every `step`-th nonzero of the tile to the sample if it is in this chunk. The chunk starts
+ * at nonzero `before` of the tile. */
 static void draw_sample(struct slc_store_sample *sample,
                         const struct slc_tile_view *tile,
                         const struct slc_chunk_view *chunk,
@@ -96,8 +95,7 @@ static enum slc_status try_tile(struct work *work,
     return status;
 }
 
-/* Decodes the first tile without measuring it, because this touches tables and buffers for the
- * first time. */
+/* Decodes the first tile without measuring the time, to touch tables and buffers. */
 static enum slc_status
 warm_up(struct work *work, const struct slc_block_view *view, struct slc_error *err)
 {
@@ -122,7 +120,7 @@ static enum slc_status try_block(struct work *work, uint64_t block, struct slc_e
     enum slc_status status =
         slc_block_open(work->reader, block, work->block.data, false, &view, err);
     if (status == SLC_OK) {
-        /* The time is for all tiles of the block; only the part of the tried tiles is counted. */
+        /* The time is that of checking the whole block; count only the part for decoded tiles. */
         work->decode_ns += (slc_clock_thread_ns() - start_ns) * tried / entry.tile_count;
     }
     if (work->sample != NULL) {

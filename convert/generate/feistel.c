@@ -5,7 +5,7 @@
 
 static unsigned bits_below(slc_u128 length)
 {
-    slc_u128 last = length - 1; /* wraps to 2^128 - 1 for 2^128 */
+    slc_u128 last = length - 1; /* length 0 means 2^128, for which this is 2^128 - 1 */
     uint64_t high = (uint64_t)(last >> 64);
     uint64_t low = (uint64_t)last;
 
@@ -45,8 +45,7 @@ slc_u128 slc_feistel_apply(const struct slc_feistel *permutation, slc_u128 index
         uint64_t left = (uint64_t)(index >> permutation->right_bits) & permutation->left_mask;
         uint64_t right = (uint64_t)index & permutation->right_mask;
 
-        /* Each half in turn is changed by a function of the other half, which is invertible for any
-         * function. */
+        /* XOR each half in turn with a function of the other half; this is invertible. */
         for (round = 0; round < SLC_PERMUTE_ROUNDS; round += 2) {
             left ^= slc_mix64(right + permutation->keys[round]) & permutation->left_mask;
             right ^= slc_mix64(left + permutation->keys[round + 1]) & permutation->right_mask;

@@ -1,8 +1,7 @@
-/*
- * Keyed permutations of 0 .. length-1 without tables, for any length up to 2^128: a Feistel network
- * over the next power of two, iterated until the result is in range ([Black2002]). Fewer than two
- * iterations on average. Not cryptographic.
- */
+/* Computes keyed permutations of 0 .. length - 1 without tables, for any length up to 2^128. A
+ * Feistel network over the next power of two is applied until the result is below the length
+ * ([Black2002]). This needs fewer than two iterations on average. The result is not
+ * cryptographic. */
 #ifndef SLC_CONVERT_FEISTEL_H
 #define SLC_CONVERT_FEISTEL_H
 
@@ -24,7 +23,7 @@ void slc_feistel_init(struct slc_feistel *permutation,
                       uint64_t seed,
                       uint64_t stream);
 
-/* The image of `index`, which must be below the length. */
+/* Returns the image of `index`, which must be below the length. */
 slc_u128 slc_feistel_apply(const struct slc_feistel *permutation, slc_u128 index);
 
 #endif

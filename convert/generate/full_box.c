@@ -1,9 +1,7 @@
-/*
- * Computes sides of best-case boxes. Starting with the smallest mode, each side is the root that
- * would divide the remaining cells evenly among the remaining modes, or the mode size if that is
- * smaller. In a comparison with a search of all boxes on thousands of small cases, the sum of sides
- * was always minimal.
- */
+/* Computes the sides of best-case boxes. Modes are processed by increasing size. With k modes left,
+ * the side of the next mode is the k-th root of the number of remaining cells, or the mode size if
+ * this is smaller. In thousands of small cases, a search of all boxes found no smaller sum of the
+ * sides. */
 #include "convert/generate/full_box.h"
 
 #include "base/memory/checked.h"
@@ -11,7 +9,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* True if base^exponent >= value. */
+/* Returns true if base^exponent >= value. */
 static bool power_reaches(uint64_t base, unsigned exponent, uint64_t value)
 {
     uint64_t power = 1;
@@ -24,11 +22,11 @@ static bool power_reaches(uint64_t base, unsigned exponent, uint64_t value)
     return power >= value;
 }
 
-/* The smallest root with root^exponent >= value. */
+/* Returns the smallest number n with n^exponent >= value. */
 static uint64_t root_up(uint64_t value, unsigned exponent)
 {
-    /* pow has a relative error of 1e-16 in the logarithm of the result, which is at most 45, so the
-     * relative error of the root is 5e-15. */
+    /* The logarithm of the result of pow is at most 45 and has a relative error of 1e-16, so the
+     * relative error of the root is at most 5e-15. */
     uint64_t root = (uint64_t)(pow((double)value, 1.0 / exponent) * (1 - 1e-14));
 
     while (!power_reaches(root, exponent, value)) {
@@ -37,7 +35,7 @@ static uint64_t root_up(uint64_t value, unsigned exponent)
     return root;
 }
 
-/* Sets the sides of the modes that are not in `done`, with a product of at least `cells`. */
+/* Sets the sides of the modes that are not in the set `done`; their product is at least `cells`. */
 static void
 even_sides(unsigned order, const uint64_t *dims, uint32_t done, uint64_t cells, uint64_t *sides)
 {
@@ -61,7 +59,7 @@ void slc_full_box_sides(
     unsigned order, const uint64_t *dims, uint64_t nnz, unsigned ttm_mode, uint64_t *sides)
 {
     const unsigned mode = ttm_mode - 1;
-    uint64_t others = 1; /* cells of a slice; UINT64_MAX: more than the number of nonzeros */
+    uint64_t others = 1; /* cells of a slice of `mode`; UINT64_MAX: more than nnz */
 
     if (ttm_mode == 0) {
         even_sides(order, dims, 0, nnz, sides);
@@ -72,7 +70,7 @@ void slc_full_box_sides(
             others = UINT64_MAX;
         }
     }
-    /* If the other modes are small, this side must be longer. */
+    /* If the other modes are small, the side of this mode must be longer than the square root. */
     sides[mode] =
         slc_min_u64(dims[mode], slc_max_u64(root_up(nnz, 2), slc_div_up_u64(nnz, others)));
     even_sides(order, dims, UINT32_C(1) << mode, slc_div_up_u64(nnz, sides[mode]), sides);

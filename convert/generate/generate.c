@@ -1,5 +1,5 @@
-/* Generates entries in pieces of fixed size; a worker draws a piece and formats it into its text
- * buffer, or pushes it to the builder under the piece's number. */
+/* Generates entries in pieces of fixed size. A worker generates a piece, and formats it into its
+ * text buffer or pushes it to the builder with the number of the piece as the sequence. */
 #include "convert/generate/generate.h"
 
 #include "base/error/clock.h"
@@ -23,7 +23,7 @@ enum {
     PIECE_ENTRIES = 8192,
     SAMPLE_ENTRIES = 32768,
     TEXT_BYTES = 1 << 20,
-    OVERHEAD_BYTES = 2 << 20,         /* program and libraries first touched after planning */
+    OVERHEAD_BYTES = 2 << 20,         /* pages of the program that are touched after planning */
     WORKER_OVERHEAD_BYTES = 256 << 10 /* stack and allocator */
 };
 
@@ -33,7 +33,7 @@ struct generation {
     unsigned workers;      /* fewer than requested if memory is short */
     uint64_t memory_bytes; /* memory left for text buffers or the builder */
     struct slc_random_tensor tensor;
-    struct slc_buffer columns; /* per worker: a column per mode, and values */
+    struct slc_buffer columns; /* per worker: one column per mode, and the values */
     struct slc_turns turns;
     struct slc_error *worker_errors;
     struct slc_text_output text;
@@ -101,7 +101,8 @@ static char *format_row(char *out, unsigned order, const struct piece *piece, ui
     return out;
 }
 
-/* Formats a piece; writes as it formats if the text outgrows the buffer and its turn has come. */
+/* Formats a piece. If the text exceeds the buffer, waits for its turn and writes while it
+ * formats. */
 static enum slc_status write_piece(struct generation *g,
                                    unsigned worker,
                                    uint64_t number,
@@ -181,9 +182,7 @@ static enum slc_status run_workers(struct generation *g, struct slc_error *err)
         slc_error_clear(&g->worker_errors[i]);
     }
     SLC_TRY(slc_turns_init(&g->turns, err));
-    /* The first worker, which reports progress, may start after the other workers have drawn all
-     * entries.
-     */
+    /* The first worker, which reports progress, may start after the others have finished. */
     report_progress(g, 0);
     enum slc_status status = slc_team_run(workers, generate_pieces, g, err);
     slc_turns_destroy(&g->turns);
@@ -217,7 +216,7 @@ generate_text(struct generation *g, struct slc_generate_report *report, struct s
     return status;
 }
 
-/* Passes evenly spaced entries to the builder, so that buckets are even. */
+/* Passes evenly spaced entries to the builder as a sample, so that buckets are about equal. */
 static enum slc_status pass_sample(struct generation *g, struct slc_error *err)
 {
     unsigned order = g->options->order;
@@ -260,11 +259,9 @@ static enum slc_status generate_store(struct generation *g,
     return slc_builder_finish(g->builder, 0, options->dims, &origin, &report->build, err);
 }
 
-/*
- * Divides the memory. As many of the requested workers are used as fit. At most half of the free
- * memory goes to factor tables, which only save time. Then come the columns. The rest goes to the
- * text buffers or to the builder, which has a minimum.
- */
+/* Divides the memory. Uses as many of the requested workers as fit. Their columns and the smallest
+ * builder or text buffers come first. At most half of the remaining memory goes to factor tables,
+ * which only save time; the rest goes to the text buffers or to the builder. */
 static enum slc_status
 divide_memory(struct generation *g, struct slc_builder_options *build, struct slc_error *err)
 {
@@ -303,8 +300,8 @@ static bool is_store(const char *path)
     return length > 4 && memcmp(path + length - 4, ".slc", 4) == 0;
 }
 
-/* Options of the builder. Equal coordinates of a model are one observation; without a model,
- * repeated coordinates are summed. */
+/* Returns the options of the builder. With a model, equal coordinates are one observation, so the
+ * first entry is kept; without a model, their values are summed. */
 static struct slc_builder_options build_options(const struct slc_generate_options *options)
 {
     return (struct slc_builder_options){.files = options->files,
@@ -334,10 +331,9 @@ start_generation(struct generation *g, struct slc_builder_options *build, struct
 
     if (options->threads == 0 || options->threads > SLC_MAX_THREADS || options->order == 0 ||
         options->order > SLC_MAX_ORDER) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "%u modes with %u threads: the modes must be 1 to %d and the threads 1 to %d",
-            options->order, options->threads, SLC_MAX_ORDER, SLC_MAX_THREADS);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%u modes with %u threads: there must be 1 to %d modes and 1 to %d threads",
+                        options->order, options->threads, SLC_MAX_ORDER, SLC_MAX_THREADS);
     }
     enum slc_status status = divide_memory(g, build, err);
     build->memory_bytes = g->memory_bytes;
@@ -369,7 +365,7 @@ enum slc_status slc_generate(const struct slc_generate_options *options,
     return status;
 }
 
-/* Bytes of the text of a piece. */
+/* Returns the bytes of the text of a piece. */
 static uint64_t text_bytes_of(const struct generation *g, const struct piece *piece)
 {
     char row[SLC_FORMAT_ROW_BYTES];
@@ -381,7 +377,7 @@ static uint64_t text_bytes_of(const struct generation *g, const struct piece *pi
     return bytes;
 }
 
-/* Draws the first piece twice, measures the second run, and extrapolates. */
+/* Generates the first piece twice, measures the time of the second run, and extrapolates. */
 static enum slc_status time_piece(struct generation *g,
                                   const struct slc_builder_options *build,
                                   struct slc_generate_forecast *f,

@@ -1,5 +1,5 @@
-/* `sluice generate`: random sparse tensors of any size, in bounded memory. The tensor depends only
- * on the options, not on the number of threads, because random numbers are counter-based. */
+/* Implements `sluice generate`: makes random sparse tensors of any size in bounded memory. The
+ * tensor does not depend on the number of threads, because random numbers are counter-based. */
 #ifndef SLC_CONVERT_GENERATE_H
 #define SLC_CONVERT_GENERATE_H
 
@@ -11,32 +11,32 @@
 
 /* Distribution of the nonzeros. */
 enum slc_distribution {
-    SLC_DIST_UNIFORM,       /* distinct coordinates, uniformly: exactly nnz nonzeros */
-    SLC_DIST_ZIPF,          /* per mode, P(i) ~ 1 / (i + 1)^s: low ids are frequent */
-    SLC_DIST_ZIPF_SHUFFLED, /* the same with ids permuted */
-    /*
-     * Best and worst case for reuse of factor rows. Best: a full box at the origin, which touches
-     * the fewest rows possible for nnz nonzeros. Worst: no two nonzeros share an index in any mode,
-     * so no row is touched twice and every fiber has one nonzero.
-     */
+    SLC_DIST_UNIFORM,       /* distinct coordinates, uniformly distributed: exactly nnz nonzeros */
+    SLC_DIST_ZIPF,          /* per mode, P(i) ~ 1 / (i + 1)^s: small indices are frequent */
+    SLC_DIST_ZIPF_SHUFFLED, /* SLC_DIST_ZIPF with permuted indices */
+    /* Best and worst case for the reuse of factor rows. Best: the nonzeros fill a box at the
+     * origin, which touches the fewest rows possible for nnz nonzeros. Worst: no two nonzeros share
+     * an index in any mode, so no row is touched twice and every fiber has one nonzero. */
     SLC_DIST_BEST,
     SLC_DIST_WORST /* every mode size must be at least nnz */
 };
 
 struct slc_generate_options {
     const struct slc_files *files;
-    const char *output; /* *.slc: a store; else .tns text; "-": standard output */
+    const char *output; /* store if the name ends with .slc, else .tns text; "-": standard output */
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    uint64_t nnz; /* number of entries drawn; zipf may repeat coordinates, which a store combines */
+    uint64_t nnz; /* number of entries; Zipf may repeat coordinates, which a store combines */
     enum slc_distribution distribution;
     double zipf_exponent;
-    unsigned best_ttm; /* SLC_DIST_BEST only: mode of a TTM, from 1; 0: optimize for MTTKRPs */
-    uint32_t rank;     /* > 0: values of a planted rank-R model; 0: integers 1..9 by hash */
-    double noise;      /* standard deviation relative to the root mean square of the model values */
+    /* SLC_DIST_BEST: best for a TTM in this mode (modes start at 1); 0: for MTTKRPs */
+    unsigned best_ttm;
+    uint32_t rank; /* above 0: values of a model of this rank; 0: integers 1 to 9 from a hash */
+    /* standard deviation of the noise, relative to the root mean square of the model's values */
+    double noise;
     uint64_t seed;
-    enum slc_codec codec;
-    enum slc_relabel relabel; /* this and the next two options apply to stores only */
+    enum slc_codec codec; /* from here to block_bytes: for stores only */
+    enum slc_relabel relabel;
     enum slc_fibers fibers;
     struct slc_fiber_run run;
     uint64_t block_bytes;
@@ -48,36 +48,36 @@ struct slc_generate_options {
     const struct slc_stop *stop; /* stops with SLC_ERR_INTERRUPTED; may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
-    /* Called once, when the store is complete and about to be renamed to its final name. After this
-     * call, a cleanup must not remove its files. NULL: no callback. */
+    /* Called once, when the store is complete and about to be renamed to its final name. From then
+     * on, a cleanup must not remove the files of the store. NULL: no callback. */
     void (*publishing)(void);
 };
 
 struct slc_generate_report {
     uint64_t entries;
     bool store;                      /* the output is a store, not text */
-    uint64_t text_bytes;             /* text output */
-    struct slc_builder_report build; /* store output */
+    uint64_t text_bytes;             /* size of the text, for text output */
+    struct slc_builder_report build; /* for store output */
 };
 
-/* Estimated cost of slc_generate, from the first entries. */
+/* Estimated cost of slc_generate, measured on the first entries. */
 struct slc_generate_forecast {
     bool store;
     unsigned workers;
-    uint64_t fixed_bytes;            /* process, factors of the planted model, columns of entries */
-    uint64_t text_memory_bytes;      /* text output: buffers */
-    uint64_t push_bytes, sort_bytes; /* store output, without the process */
-    uint64_t spill_bytes, output_bytes; /* on disk */
-    double draw_seconds;                /* of all workers together; text: including formatting */
-    double scatter_seconds, sort_seconds, encode_seconds; /* store output */
+    uint64_t fixed_bytes;               /* process, factors of the model, columns of entries */
+    uint64_t text_memory_bytes;         /* buffers, for text output */
+    uint64_t push_bytes, sort_bytes;    /* memory of the builder, for store output */
+    uint64_t spill_bytes, output_bytes; /* bytes on disk */
+    double draw_seconds; /* wall-clock time, including the formatting of text output */
+    double scatter_seconds, sort_seconds, encode_seconds; /* for store output */
 };
-/* Writes nothing. Errors: those that slc_generate reports before it writes. */
+/* Estimates the cost of slc_generate. Errors: those that slc_generate reports before it writes. */
 enum slc_status slc_generate_forecast(const struct slc_generate_options *options,
                                       struct slc_generate_forecast *forecast,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Errors: SLC_ERR_USAGE (nnz above the product of mode sizes, ..), errors of the builder or of file
- * operations. */
+/* Makes the tensor. Errors: SLC_ERR_USAGE, for example if nnz exceeds the product of mode sizes;
+ * errors of the builder and of file operations. */
 enum slc_status slc_generate(const struct slc_generate_options *options,
                              struct slc_generate_report *report,
                              struct slc_error *err) SLC_NODISCARD;

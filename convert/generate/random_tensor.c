@@ -1,10 +1,9 @@
-/*
- * Computes random tensors. Uniform: the linear index of entry j is a permutation of j, so entries
- * are distinct without storing earlier entries. If the product of mode sizes exceeds 2^128, there
- * is no linear index; each mode is then drawn independently, and two of nnz entries coincide with
- * probability below nnz^2 / 2^129. Best: the linear index of entry j within the box is j. Worst:
- * the index of entry j is a permutation of j in every mode.
- */
+/* Computes random tensors. Uniform: the linear index of entry j is the image of j under a
+ * permutation, so entries are distinct although earlier entries are not stored. If the product of
+ * mode sizes exceeds 2^128, there is no linear index. The index in each mode is then drawn
+ * independently, and the probability that any two of nnz entries coincide is below nnz^2 / 2^129.
+ * Best: the linear index of entry j within the box is j. Worst: in every mode, the index of entry j
+ * is the image of j under a permutation. */
 #include "convert/generate/random_tensor.h"
 
 #include "base/hash.h"
@@ -23,7 +22,7 @@ enum {
     STREAM_TRIALS = 256
 };
 
-/* Returns false if the product exceeds 2^128. A product of 2^128 is represented by 0. */
+/* Computes the product of the mode sizes; 0 means 2^128. Returns false if it exceeds 2^128. */
 static bool product_of(unsigned order, const uint64_t *dims, slc_u128 *product)
 {
     slc_u128 total = 1;
@@ -34,7 +33,7 @@ static bool product_of(unsigned order, const uint64_t *dims, slc_u128 *product)
                 return false;
             }
         } else if (total > ~(slc_u128)0 / dims[mode]) {
-            /* Only a product of exactly 2^128 may wrap around, to 0. */
+            /* Of products above 128 bits, only 2^128, which wraps to 0, is allowed. */
             if (total * dims[mode] != 0 || ~(slc_u128)0 / dims[mode] != total - 1) {
                 return false;
             }
@@ -47,11 +46,9 @@ static bool product_of(unsigned order, const uint64_t *dims, slc_u128 *product)
     return true;
 }
 
-/*
- * Root mean square of a model with uniform factors over uniform coordinates. The product of N
- * uniform numbers has mean square 3^-N, and the products of two different columns have mean 4^-N,
- * so E v^2 = R 3^-N + R (R - 1) 4^-N.
- */
+/* Returns the root mean square of the values of a model with uniform factors at uniform
+ * coordinates. For order N and rank R: the product of N uniform numbers has the mean square 3^-N,
+ * and the product of two such products has the mean 4^-N, so E v^2 = R 3^-N + R (R - 1) 4^-N. */
 static double model_rms(unsigned order, uint32_t rank)
 {
     double columns = rank;
@@ -123,8 +120,9 @@ init_best(struct slc_random_tensor *tensor, uint64_t nnz, unsigned ttm_mode, str
     slc_u128 product;
 
     if (ttm_mode > tensor->order) {
-        return slc_fail(err, SLC_ERR_USAGE, "best for a TTM in mode %u: the tensor has %u modes",
-                        ttm_mode, tensor->order);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "best for a TTM in mode %u: the tensor has only %u modes", ttm_mode,
+                        tensor->order);
     }
     if (product_of(tensor->order, tensor->dims, &product) && product != 0 && nnz > product) {
         return fail_places(nnz, (uint64_t)product, err);
@@ -156,7 +154,7 @@ factor(const struct slc_random_tensor *tensor, unsigned mode, uint64_t row, uint
     return slc_random_f64(tensor->seed, mode, row * tensor->rank + column);
 }
 
-/* Fills tables for the modes that fit, the smallest first. */
+/* Fills the factor tables that fit in `table_bytes`, starting with the smallest mode. */
 static enum slc_status
 fill_tables(struct slc_random_tensor *tensor, uint64_t table_bytes, struct slc_error *err)
 {
@@ -245,7 +243,7 @@ uint64_t slc_random_tensor_memory_bytes(const struct slc_random_tensor *tensor)
     return bytes;
 }
 
-/* Splits a linear index; the last mode varies fastest. */
+/* Splits a linear index into coordinates; the index of the last mode varies fastest. */
 static void split_index(const struct slc_random_tensor *tensor,
                         slc_u128 index,
                         uint32_t at,
@@ -255,7 +253,7 @@ static void split_index(const struct slc_random_tensor *tensor,
 
     while (mode-- > 0) {
         if (index >> 64 == 0) {
-            /* Dividing 64-bit numbers is several times faster than a 128-bit division. */
+            /* A 64-bit division is several times faster than a 128-bit division. */
             uint64_t low = (uint64_t)index;
 
             coords[mode][at] = low % tensor->sides[mode];
@@ -344,7 +342,7 @@ void slc_random_tensor_values(const struct slc_random_tensor *tensor,
             hash = slc_mix64(hash + coords[mode][i] + 1);
         }
         if (tensor->rank == 0) {
-            /* The upper bits times 9: 0 to 8 without a division. */
+            /* Scale the upper 32 bits to 0 .. 8 without a division. */
             values[i] = (double)(1 + ((hash >> 32) * 9 >> 32));
             continue;
         }

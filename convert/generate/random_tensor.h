@@ -1,17 +1,15 @@
-/*
- * The random tensor that `sluice generate` writes: the coordinate of entry j depends only on the
- * options and j, and its value depends only on the options and the coordinate, so equal coordinates
- * have equal values.
+/* Computes the random tensor that `sluice generate` writes. The coordinate of entry j depends only
+ * on the options and on j. The value depends only on the options and on the coordinate, so entries
+ * with equal coordinates have equal values.
  *
- * Random streams of the seed (base/random.h), documented so that tests can repeat them:
+ * Random streams of the seed (base/random.h), listed here so that tests can reproduce the numbers:
  *     n              factors: A(n)(i, r) is number i * rank + r, uniform in [0, 1)
- *     32             noise: standard normal at index H(coordinate)
- *     33             key of H, index 0
+ *     32             noise: standard normal, at index H(coordinate)
+ *     33             key of H, at index 0
  *     64             permutation of linear indices (uniform)
- *     128 + n        permutations of ids (zipf-shuffled; worst: entry j has index number j of each)
- *     256 + n + 16 t trial t of the coordinate in mode n, index j
- * H chains slc_mix64 over the coordinates, mode 0 first: h = key; h = slc_mix64(h + i_n + 1).
- */
+ *     128 + n        permutation of the indices of mode n (shuffled Zipf; worst: of the index j)
+ *     256 + n + 16 t trial t of entry j in mode n, at index j (Zipf; uniform: only t = 0)
+ * H applies slc_mix64 to the indices i_n, mode 0 first: h = key; h = slc_mix64(h + i_n + 1). */
 #ifndef SLC_CONVERT_RANDOM_TENSOR_H
 #define SLC_CONVERT_RANDOM_TENSOR_H
 
@@ -25,7 +23,7 @@
 struct slc_random_tensor {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    /* Extents of linear indices: the box for SLC_DIST_BEST, otherwise dims. */
+    /* Sizes that linear indices use: the sides of the box for SLC_DIST_BEST, otherwise dims. */
     uint64_t sides[SLC_MAX_ORDER];
     uint64_t seed;
     enum slc_distribution distribution;
@@ -36,12 +34,13 @@ struct slc_random_tensor {
     uint32_t rank;
     double noise_scale; /* noise times the root mean square of the model */
     uint64_t hash_key;
-    /* Factors of small modes; rows of other modes are recomputed. */
+    /* Factors of small modes; rows of other factors are computed when needed. */
     struct slc_buffer tables[SLC_MAX_ORDER];
 };
 
-/* `table_bytes`: memory for factor tables. Owns: slc_random_tensor_destroy, which accepts an
- * all-zero struct. Errors: SLC_ERR_USAGE, SLC_ERR_MEMORY. */
+/* Checks the options and prepares the tensor. `table_bytes`: memory for factor tables. Owns:
+ * slc_random_tensor_destroy, which accepts an all-zero struct. Errors: SLC_ERR_USAGE,
+ * SLC_ERR_MEMORY. */
 enum slc_status slc_random_tensor_init(struct slc_random_tensor *tensor,
                                        const struct slc_generate_options *options,
                                        uint64_t table_bytes,
@@ -49,15 +48,15 @@ enum slc_status slc_random_tensor_init(struct slc_random_tensor *tensor,
 void slc_random_tensor_destroy(struct slc_random_tensor *tensor);
 uint64_t slc_random_tensor_memory_bytes(const struct slc_random_tensor *tensor);
 
-/* Coordinates (0-based) of `count` entries begin, begin + stride, .., one column per mode.
- */
+/* Computes coordinates (from 0) of `count` entries begin, begin + stride, .., in one column per
+ * mode. */
 void slc_random_tensor_coords(const struct slc_random_tensor *tensor,
                               uint64_t begin,
                               uint64_t stride,
                               uint32_t count,
                               uint64_t *const *coords);
 
-/* Values at coordinates. */
+/* Computes the values at `count` coordinates. */
 void slc_random_tensor_values(const struct slc_random_tensor *tensor,
                               const uint64_t *const *coords,
                               uint32_t count,

@@ -1,5 +1,6 @@
-/* Draws Zipf ids. In the paper's terms h(x) = x^-s, H(x) = (x^(1-s) - 1) / (1 - s), which is log x
- * at s = 1; expm1 and log1p keep H and its inverse accurate near s = 1. */
+/* Draws Zipf-distributed indices. With the symbols of the paper, h(x) = x^-s and H(x) = (x^(1-s) -
+ * 1) / (1 - s), which is log x for s = 1. The functions expm1 and log1p keep H and its inverse
+ * accurate near s = 1. */
 #include "convert/generate/zipf.h"
 
 #include "base/random.h"
@@ -23,7 +24,7 @@ static double inverse(const struct slc_zipf *zipf, double y)
 {
     double t = y * (1 - zipf->exponent);
 
-    /* Rounding may move t slightly past the pole. */
+    /* Rounding may make t slightly smaller than -1, where log1p has its pole. */
     t = t < -1 ? -1 : t;
     return fabs(t) < 1e-12 ? exp(y) : exp(log1p(t) / t * y);
 }
@@ -51,7 +52,7 @@ uint64_t slc_zipf_draw(
         if (k - x <= zipf->sure || u >= integral(zipf, k + 0.5) - density(zipf, k)) {
             uint64_t id = (uint64_t)k;
 
-            /* (double)length may have been rounded up. */
+            /* The conversion of the length to double may have rounded it up. */
             return (id > zipf->length ? zipf->length : id) - 1;
         }
     }

@@ -1,7 +1,5 @@
-/*
- * Zipf-distributed ids by rejection-inversion ([Hoermann1996]), without tables, for any length up
- * to 2^62, with about 1.1 trials per draw.
- */
+/* Draws Zipf-distributed indices by rejection-inversion ([Hoermann1996]), without tables, for any
+ * length (number of indices) up to 2^62. A draw needs about 1.1 trials. */
 #ifndef SLC_CONVERT_ZIPF_H
 #define SLC_CONVERT_ZIPF_H
 
@@ -12,16 +10,15 @@ struct slc_zipf {
     double exponent;
     double integral_first; /* H(3/2) - 1 */
     double integral_last;  /* H(length + 1/2) */
-    double sure;           /* ids at most this far above the inverse are accepted without a test */
+    /* indices at most this far above the inverse of H are accepted without a test */
+    double sure;
 };
 
-/* P(i) ~ 1 / (i + 1)^exponent for i = 0 .. length - 1; exponent >= 0. */
+/* Prepares draws with P(i) ~ 1 / (i + 1)^exponent for i = 0 .. length - 1; exponent >= 0. */
 void slc_zipf_init(struct slc_zipf *zipf, uint64_t length, double exponent);
 
-/*
- * The id of draw `index`: trial t uses random number `index` of stream `stream + t * stride`. Ids
- * above 2^53 are drawn with the resolution of a double.
- */
+/* Returns the Zipf-distributed index of draw `index`: trial t uses random number `index` of stream
+ * `stream + t * stride`. Indices above 2^53 are drawn with the resolution of a double. */
 uint64_t slc_zipf_draw(
     const struct slc_zipf *zipf, uint64_t seed, uint64_t stream, uint64_t stride, uint64_t index);
 

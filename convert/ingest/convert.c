@@ -1,14 +1,12 @@
-/*
- * Converts a tensor to a store. Decisions are made in this order:
+/* Converts a tensor to a store. The steps, in this order, determine:
  *
- *   1. the dialect and its header, from the first piece of text or the header of a binary file;
+ *   1. the dialect and its header, from the first piece of a text or the header of a binary file;
  *   2. mode sizes: --dims, otherwise the header, otherwise (after reading) the data;
- *   3. the number of parsers that fit in memory, and the builder's part of the memory;
- *   4. a sample of coordinates for the builder's key splitters and the assumed index base
- *      (convert_sample.c);
- *   5. everything is parsed and pushed (convert_parse.c);
- *   6. index base and mode sizes are final; the builder sorts and writes.
- */
+ *   3. the number of parsers that fit in memory, and the memory that the builder may use;
+ *   4. the borders of the builder's buckets and the assumed index base, from a sample of
+ *      coordinates (convert_sample.c);
+ *   5. all rows, which are parsed and passed to the builder (convert_parse.c);
+ *   6. the final index base and mode sizes. Then the builder sorts and writes the store. */
 #include "convert/ingest/convert.h"
 
 #include "base/error/clock.h"
@@ -26,12 +24,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Allowance for code and heap that become resident during a run: libarchive, codecs, first pages of
- * thread stacks. */
+/* Memory reserved for code and heap that become resident during a run: libarchive, codecs, first
+ * pages of thread stacks. */
 static const uint64_t overhead_bytes = UINT64_C(6) << 20;
 static const uint64_t thread_bytes = UINT64_C(256) << 10;
 
-/* Sets order and mode sizes, if known before reading the rows. */
+/* Sets order and mode sizes if the options or the header state them. */
 static enum slc_status set_dims(struct slc_conversion *c, struct slc_error *err)
 {
     const struct slc_convert_options *options = c->options;
@@ -44,7 +42,7 @@ static enum slc_status set_dims(struct slc_conversion *c, struct slc_error *err)
             return slc_conversion_locate_fault(
                 c,
                 slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_DIMS,
-                               "no entries and no mode sizes: the input is empty or holds only "
+                               "no entries and no mode sizes: the input is empty or has only "
                                "comments; give the mode sizes to create an empty tensor"),
                 err);
         }
@@ -67,13 +65,13 @@ static enum slc_status set_dims(struct slc_conversion *c, struct slc_error *err)
     for (unsigned m = 0; m < header->order; m++) {
         c->job.lengths[m] = dims ? dims[m] : SLC_MAX_MODE_LENGTH;
     }
-    /* Check that keys fit before reading the whole input. */
+    /* Check that keys fit in 128 bits before the whole input is read. */
     return dims ? slc_conversion_locate_fault(
                       c, slc_key_layout_init(&keys, header->order, dims, err), err)
                 : SLC_OK;
 }
 
-/* Sets the base if the user or the header states it. */
+/* Sets the index base if the user, the header or the format states it. */
 static void set_stated_base(struct slc_conversion *c)
 {
     const struct slc_text_header *header = &c->header;
@@ -91,7 +89,7 @@ static void set_stated_base(struct slc_conversion *c)
     c->job.base_reason = c->reason;
 }
 
-/* Memory with this number of parsers, without the builder. */
+/* Returns the memory of a run with `workers` parsers, without the builder. */
 static uint64_t bytes_without_builder(const struct slc_conversion *c, unsigned workers)
 {
     uint64_t each = thread_bytes + slc_parser_bytes(c->header.order, c->header.symmetry != 0) +
@@ -103,8 +101,8 @@ static uint64_t bytes_without_builder(const struct slc_conversion *c, unsigned w
            2 * slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL) + workers * each;
 }
 
-/* Divides the budget: the requested number of parsers is used if they fit, and the builder gets the
- * rest. */
+/* Divides the budget. The requested number of parsers is reduced until their memory fits, and the
+ * builder gets the remaining memory. */
 static enum slc_status plan_memory(struct slc_conversion *c, struct slc_error *err)
 {
     unsigned workers = c->options->threads ? c->options->threads : slc_team_default_workers();
@@ -123,7 +121,7 @@ static enum slc_status plan_memory(struct slc_conversion *c, struct slc_error *e
         }
     }
     if (workers == 0) {
-        /* Add a MiB, because the process may be a few pages larger in the next run. */
+        /* State 1 MiB more, because the process may be a few pages larger in the next run. */
         return slc_fail_budget(err, c->memory_bytes, need + (UINT64_C(1) << 20), "this conversion");
     }
     c->job.workers = workers;
@@ -132,7 +130,7 @@ static enum slc_status plan_memory(struct slc_conversion *c, struct slc_error *e
     return SLC_OK;
 }
 
-/* Allocates the pieces after the first, and the parsers' memory. */
+/* Allocates the memory of the parsers, and all pieces except the first, which already exists. */
 static enum slc_status create_parsers(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
@@ -168,7 +166,7 @@ static void destroy_parsers(struct slc_parse_job *job)
     job->piece_count = 0;
 }
 
-/* Determines the base from the indices, after all rows are read. */
+/* Determines the index base from the indices, after all rows are read. */
 static enum slc_status determine_base(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
@@ -202,10 +200,11 @@ static enum slc_status determine_base(struct slc_conversion *c, struct slc_error
     } else if (c->header.ambiguous_base && job->row_count > 0) {
         return slc_conversion_locate_fault(
             c,
-            slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_INDEX_BASE,
-                           "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header "
-                           "does not state it, and no index is 0 or equal to its mode size; please "
-                           "give the index base, 0 or 1"),
+            slc_fail_field(
+                err, SLC_ERR_INPUT, SLC_FIELD_INDEX_BASE,
+                "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header "
+                "does not state which, and no index is 0 or equal to its mode size; please "
+                "give the index base, 0 or 1"),
             err);
     } else {
         job->index_base = (int)slc_dialect_base(c->header.dialect);
@@ -216,7 +215,8 @@ static enum slc_status determine_base(struct slc_conversion *c, struct slc_error
     return SLC_OK;
 }
 
-/* Final decisions, after all rows are read. */
+/* Determines index base and mode sizes after all rows are read, and checks the number of
+ * entries. */
 static enum slc_status
 finalize_input(struct slc_conversion *c, uint64_t *dims, struct slc_error *err)
 {
@@ -268,17 +268,18 @@ static void fill_report(struct slc_conversion *c, const uint64_t *dims)
     report->text_seconds = slc_seconds_since(c->start_ns);
 }
 
-/* Continues after memory is divided. */
+/* Part of a run that starts after plan_memory: a conversion, a forecast or a scan. */
 typedef enum slc_status run_fn(struct slc_conversion *c, struct slc_error *err);
 
-/* Parses everything and sets index base and mode sizes. The job owns the builder, if any. */
+/* Parses the whole input and sets index base and mode sizes. Without a builder in the job, the rows
+ * are only checked. */
 static enum slc_status parse_all(struct slc_conversion *c, uint64_t *dims, struct slc_error *err)
 {
     struct slc_error changed = SLC_ERROR_INIT;
     enum slc_status status = slc_parse_run(&c->job, err);
 
-    /* If the file was changed during the run, report this instead of a faulty row, because the rows
-     * do not belong to one version. */
+    /* If the file changed during the run, report the change instead of a faulty row, because the
+     * rows come from different versions of the file. */
     if ((status == SLC_OK || status == SLC_ERR_INPUT) &&
         (slc_input_check(c->input, &changed) != SLC_OK ||
          (c->values && slc_input_check(c->values, &changed) != SLC_OK))) {
@@ -310,7 +311,7 @@ static enum slc_status run_forecast(struct slc_conversion *c, struct slc_error *
     return slc_conversion_forecast(c, err);
 }
 
-/* Creates the builder and resumes an interrupted run, if any. */
+/* Creates the builder and resumes an interrupted run, if there is one. */
 static enum slc_status start_build(struct slc_conversion *c, struct slc_error *err)
 {
     bool resumed = false;
@@ -320,7 +321,7 @@ static enum slc_status start_build(struct slc_conversion *c, struct slc_error *e
     c->report->build.resumed = slc_builder_resumed(c->job.builder) != NULL;
     if (!resumed && c->report->build.resumed) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the state of an earlier run belongs to another text");
+                        "the state of an earlier run belongs to another input");
     }
     if (resumed) {
         slc_log(SLC_LOG_NOTE, "resuming an interrupted run: %s of %" PRIu64 " rows",
@@ -329,7 +330,7 @@ static enum slc_status start_build(struct slc_conversion *c, struct slc_error *e
     return SLC_OK;
 }
 
-/* Describes the origin of the store; counts are added later. */
+/* Fills in the origin of the store, except counts, which are known later. */
 static void fill_origin(const struct slc_conversion *c, struct slc_store_origin *origin)
 {
     *origin = (struct slc_store_origin){.index_base = (unsigned)c->job.index_base};
@@ -376,7 +377,7 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
         slc_builder_end(job->builder, status);
         return status;
     }
-    /* The text is completely read, so free its memory before the sort. */
+    /* The text has been read completely, so its memory is freed before the sort. */
     destroy_parsers(job);
     fill_origin(c, &origin);
     if (c->options->progress) {
@@ -391,7 +392,7 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
     return slc_conversion_locate_fault(c, status, err);
 }
 
-/* The builder's options, except for memory. */
+/* Returns the options of the builder, except its memory. */
 static struct slc_builder_options builder_options(const struct slc_convert_options *options)
 {
     return (struct slc_builder_options){.files = options->files,
@@ -415,7 +416,7 @@ static struct slc_builder_options builder_options(const struct slc_convert_optio
                                         .context = options->context};
 }
 
-/* Opens the input, makes the decisions that its start allows, divides memory and runs. */
+/* Opens the input, recognizes its format and header, divides the memory and calls `run`. */
 static enum slc_status convert_input(const struct slc_convert_options *options,
                                      run_fn *run,
                                      struct slc_convert_forecast *forecast,

@@ -1,5 +1,6 @@
-/* `sluice convert` and `sluice append`: convert a tensor in any text dialect or binary format,
- * plain or compressed, or a CSV table, to a store. */
+/* Implements `sluice convert` and `sluice append`: converts a tensor to a store. The input is a
+ * text dialect, a binary format or a CSV table, plain or compressed. An entry is a row of the
+ * input: a coordinate and a value, before duplicates are combined. */
 #ifndef SLC_CONVERT_CONVERT_H
 #define SLC_CONVERT_CONVERT_H
 
@@ -14,13 +15,13 @@
 #include <stdint.h>
 
 struct slc_convert_options {
-    const struct slc_files *files; /* NULL: the operating system */
+    const struct slc_files *files; /* NULL means the files of the operating system */
     const char *input;             /* path, or "-" for standard input */
-    const char *values;            /* values of .npy coordinates: path, or NULL */
+    const char *values;            /* path of the values of .npy coordinates, or NULL */
     const char *output;            /* OUT.slc */
     enum slc_dialect dialect;      /* SLC_DIALECT_AUTO unless the user chooses */
-    int index_base;                /* -1 auto, 0 or 1 */
-    unsigned dims_order;           /* 0: mode sizes come from the header or the data */
+    int index_base;                /* 0 or 1; -1 means automatic */
+    unsigned dims_order;           /* 0 means that mode sizes come from the header or the data */
     uint64_t dims[SLC_MAX_ORDER];  /* --dims: mode sizes; a larger coordinate is an error */
     enum slc_duplicates duplicates;
     struct slc_transforms transforms; /* applied to values after duplicates are combined */
@@ -31,32 +32,35 @@ struct slc_convert_options {
     enum slc_relabel relabel;
     uint64_t block_bytes;
     uint64_t memory_bytes; /* budget of the whole process */
-    /* How to read a table; NULL: the input is a tensor unless `table` applies. */
+    /* Specification for reading a table. NULL means that the input is a tensor or, for append, a
+     * table as described at `table`. */
     const struct slc_csv_spec *csv;
-    const struct slc_name_maps *names; /* NULL: indices get no names */
+    const struct slc_name_maps *names; /* names of indices; NULL means no names */
     const char *temp_folder;
     uint64_t max_temp;
     unsigned threads;
     bool overwrite;
-    /* Append only: the input is a table with the columns from which the store was made. Implied
-     * if the store was made from a table and the input has the file name of a table (.csv, .tsv,
-     * .tab). */
+    /* For append: true if the input is a table with the columns from which the store was made. A
+     * table is also assumed if the store was made from a table and the name of the input ends with
+     * .csv, .tsv or .tab. */
     bool table;
-    bool append; /* append to the store at `output`; keeps its codec and numbering */
-    /* drop the additional layouts of the store at `output`; default: rebuild them */
+    /* append to the store at `output`, with the codec and permutations of that store */
+    bool append;
+    /* do not rebuild the additional layouts of the store at `output` */
     bool drop_layouts;
-    bool again; /* append even if the store already records this input */
-    /* modes of the store at `output` that must not grow: a larger index is an error */
+    bool again; /* append even if the store records that this input was appended before */
+    /* true for modes of the store at `output` that must not grow; a larger index is an error */
     bool fixed_modes[SLC_MAX_ORDER];
-    bool restart;                /* ignore and remove the state of an interrupted run */
-    double commit_seconds;       /* between commits; 0: chosen by cost, none in short conversions */
-    const struct slc_stop *stop; /* stops with SLC_ERR_INTERRUPTED; may be NULL */
-    /* Called periodically from one thread with the bytes of input consumed and the input size (0:
-     * unknown). */
+    bool restart; /* true: ignore and remove the state of an interrupted run */
+    /* seconds between commits; 0 means chosen by cost, without commits in short conversions */
+    double commit_seconds;
+    const struct slc_stop *stop; /* request to stop with SLC_ERR_INTERRUPTED; may be NULL */
+    /* Called periodically by one thread with the bytes of input that were processed and the input
+     * size (0 means unknown). */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
     /* Called once, when the store is complete and about to be renamed to its final name. After this
-     * call, a cleanup must not remove its files. NULL: no callback. */
+     * call, a cleanup must not remove the files of the store. NULL means no callback. */
     void (*publishing)(void);
 };
 
@@ -65,45 +69,48 @@ struct slc_convert_report {
     const char *compression; /* "none", "gzip", .. */
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    bool dims_declared; /* mode sizes come from the header or an option, not from the data */
+    /* true if mode sizes come from the header or an option, not from the data */
+    bool dims_declared;
     unsigned index_base;
-    /* The input does not determine the index base; it follows the convention of the dialect. */
+    /* True if the input does not determine the index base, which then follows the convention of the
+     * dialect. */
     bool base_assumed;
-    char base_reason[128]; /* one clause: "stated by the header", "index 0 occurs in mode 2", .. */
+    char base_reason[128]; /* reason for the index base, such as "stated by the header" */
     uint64_t smallest[SLC_MAX_ORDER]; /* smallest index per mode, as written in the file */
-    uint64_t input_bytes;             /* as stored */
-    uint64_t text_bytes;              /* decompressed */
+    uint64_t input_bytes;             /* as stored, compressed or not */
+    uint64_t text_bytes;              /* decompressed size */
     uint64_t lines;
-    uint64_t skipped; /* rows of a table with missing fields */
-    unsigned workers; /* parser threads: fewer than requested if memory is short */
-    /* Seconds of several threads are summed. They cover the processing of the bytes counted above.
-     */
-    double read_seconds;    /* of the reading thread, including decompression */
-    double parse_seconds;   /* of the parser threads */
-    double scatter_seconds; /* of the parser threads in the builder, including spilling */
-    double text_seconds;    /* wall-clock time until all text is parsed and scattered */
+    uint64_t skipped; /* number of rows of a table that were skipped because of missing fields */
+    unsigned workers; /* number of parser threads; below the requested number if memory is short */
+    /* Times of several threads are summed. The times cover the processing of the bytes counted
+     * above. */
+    double read_seconds;  /* the reading thread, including decompression */
+    double parse_seconds; /* the parser threads */
+    /* the parser threads inside the builder, including writing to the spill file */
+    double scatter_seconds;
+    double text_seconds; /* wall-clock time until all text is parsed and in buckets */
     double total_seconds;
-    uint64_t old_nnz; /* append: nonzeros of the old store */
+    uint64_t old_nnz; /* for append: nonzeros of the old store */
     uint64_t old_dims[SLC_MAX_ORDER];
-    bool appended_before; /* the store already contains these nonzeros, so nothing was done */
-    uint64_t entries;     /* entries appended by this or the earlier run */
-    /* Number of additional layouts that the old store has and the new store lacks. */
+    /* true if the store already contains these nonzeros, so that nothing was done */
+    bool appended_before;
+    uint64_t entries; /* entries appended by this run or, if appended_before, by an earlier run */
+    /* Number of additional layouts that the old store has and the new store does not have. */
     unsigned layouts_dropped;
     struct slc_builder_report build;
 };
 
-/*
- * Converts the input to a store. Bad input fails with SLC_ERR_INPUT with file, line and column and
- * leaves nothing on disk. If the input does not determine the index base, fails with SLC_ERR_INPUT
- * and a message that asks for --index-base.
+/* Converts the input to a store. Errors: SLC_ERR_INPUT with file, line and column for malformed
+ * input; SLC_ERR_INPUT with a message that asks for --index-base if the input does not determine
+ * the index base. After these errors no files are left on disk.
  *
- * Resume: if the input is a regular file and temp_folder is not set, an interrupted conversion (the
- * process ended, or a transient fault) resumes from its last commit when called again with options
- * that produce the same store. State that no longer matches is removed and logged.
+ * Resume: a conversion that was interrupted (the process ended, or a transient error occurred)
+ * resumes from its last commit if slc_convert is called again with options that produce the same
+ * store. The input must be a regular file, and temp_folder must not be set. State of an earlier run
+ * that does not match is removed, and a log message states this.
  *
- * Memory: memory_bytes is the limit for the whole process; SLC_ERR_BUDGET names the smallest budget
- * that works.
- */
+ * Memory: memory_bytes limits the memory of the whole process. The message of SLC_ERR_BUDGET states
+ * the smallest sufficient budget. */
 enum slc_status slc_convert(const struct slc_convert_options *options,
                             struct slc_convert_report *report,
                             struct slc_error *err) SLC_NODISCARD;
@@ -114,63 +121,62 @@ struct slc_convert_forecast {
     enum slc_dialect dialect;
     const char *compression;
     unsigned order;
-    /* Declared mode sizes, otherwise the mode sizes of the sample; for tables, expected mode sizes.
-     */
+    /* Declared mode sizes; if none are declared, the mode sizes of the sample. For tables, expected
+     * mode sizes. */
     uint64_t dims[SLC_MAX_ORDER];
-    /* The input is a table: counts below that depend on its columns are estimates with bounds. */
+    /* True if the input is a table. Counts below that depend on its columns are then estimates with
+     * bounds. */
     bool table;
     uint64_t dims_least[SLC_MAX_ORDER], dims_most[SLC_MAX_ORDER];
     bool dims_declared;
-    uint64_t input_bytes;  /* as stored; 0: unknown */
+    uint64_t input_bytes;  /* size as stored; 0 means unknown */
     uint64_t sample_bytes; /* part of input_bytes that is read twice */
-    uint64_t text_bytes;   /* decompressed; 0: unknown */
-    uint64_t entries;      /* 0: unknown; values derived from it are then unknown, too */
+    uint64_t text_bytes;   /* decompressed size; 0 means unknown */
+    /* 0 means unknown; values that depend on the number of entries are then unknown, too */
+    uint64_t entries;
     unsigned workers;
-    /* Memory, including the process: while text is read, and while the store is written. */
+    /* Memory of the process while text is read (push) and while the store is written (sort). */
     uint64_t push_bytes, sort_bytes;
     uint64_t parse_bytes; /* part of push_bytes outside the builder */
-    uint64_t spill_bytes; /* of the temporary file */
-    /* Expected size, and size for the upper bound of nonzeros. */
+    uint64_t spill_bytes; /* size of the spill file */
+    /* Expected size of the store, and its size if the number of nonzeros reaches its upper
+     * bound. */
     uint64_t store_bytes, store_most_bytes;
-    /* Tables only: memory while the table is read, size of the temporary files of rows and strings,
-     * and size of the names (included in store_bytes). Each is given as expected value and for the
-     * largest possible number of strings. */
+    /* For tables: memory while the table is read, size of the temporary files of rows and strings,
+     * and size of the names (included in store_bytes). Each number has an expected value, and a
+     * value (most) for the largest possible number of strings. */
     uint64_t table_bytes, table_most_bytes;
     uint64_t spool_bytes, spool_most_bytes, spool_read_bytes;
     uint64_t names_bytes, names_most_bytes;
-    uint64_t names_memory_bytes; /* reserved for writing names */
+    uint64_t names_memory_bytes; /* memory reserved for writing names */
     uint64_t enough_bytes; /* budget that suffices for the largest possible number of strings */
-    /* tight: the budget may be too small for all strings; too_small: it is expected to be too
-     * small */
+    /* tight: the budget may be too small for all strings; too_small: the budget is expected to be
+     * too small for them */
     bool tight;
     bool too_small;
-    /* options->append only: nonzeros and bytes that are read from the old store, and size of its
+    /* For append: nonzeros and bytes that are read from the old store, and the size of its
      * additional layouts, which are rebuilt (included in store_bytes). */
     uint64_t old_nnz, old_bytes;
     unsigned layouts;
-    /* Seconds of work summed over all threads, to be divided by the number of threads that share
-     * it. */
-    double always_seconds; /* independent of the input */
+    /* Wall-clock seconds of each kind of work, divided among the threads that do the work. */
+    double always_seconds; /* work that does not depend on the input */
     double old_seconds;    /* decoding the old store */
     double table_seconds;  /* reading a table */
     double parse_seconds, unpack_seconds, scatter_seconds, sort_seconds, encode_seconds;
 };
 
-/*
- * Estimates the cost of slc_convert. Writes nothing, but consumes the bytes read from a pipe.
- * `brief`: spends only about 2 % of the cost of the run. Errors: as slc_convert for the beginning
- * of the input; SLC_ERR_BUDGET names the smallest budget.
- */
+/* Estimates the cost of slc_convert. Writes nothing, but consumes the bytes read from a pipe. If
+ * `brief` is true, the forecast lasts at most about 2 % of the time of the run. Errors: those of
+ * slc_convert that concern the beginning of the input; the message of SLC_ERR_BUDGET states the
+ * smallest sufficient budget. */
 enum slc_status slc_convert_forecast(const struct slc_convert_options *options,
                                      bool brief,
                                      struct slc_convert_forecast *forecast,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Reads, parses and checks the whole input as slc_convert does, with the same threads, and discards
- * the result. The time that this takes is a lower bound of the time of a conversion. Ignores
- * `output` and options that concern only the store. Errors: as slc_convert before the sort.
- */
+/* Reads, parses and checks the whole input as slc_convert does, with the same threads, and discards
+ * the result. Its duration is a lower bound of the duration of a conversion. Ignores `output` and
+ * options that concern only the store. Errors: those of slc_convert that occur before the sort. */
 enum slc_status slc_convert_scan(const struct slc_convert_options *options,
                                  struct slc_convert_report *report,
                                  struct slc_error *err) SLC_NODISCARD;

@@ -1,16 +1,15 @@
-/*
- * `sluice append`: a conversion to a store with the nonzeros of the old store at its output,
- * followed by the nonzeros of its input, as if their texts were concatenated. The old store is read
- * after the input, because only then is the index base of all entries known. The entries of the old
- * store still have the lower sequence numbers.
+/* Implements `sluice append`: a conversion that adds the entries of the input to the store at its
+ * output. The new store equals the store that a conversion of the old input, followed by the new
+ * input, yields. The old store is read after the input, because only then is the index base of the
+ * new entries known. The entries of the old store still have the lower sequence numbers.
  *
- * The new store is built next to the old store, and their names are exchanged as the last step. The
- * manifest records every append by the identity of the input file, which is known before reading,
- * and by a hash of the entries, which is known afterwards for any source. Inputs with a recorded
- * identity or hash are not appended again unless requested. If a run is killed after a long build,
- * the same command line finds the complete store (build_complete.h): its note identifies the old
- * store, so that another store that has replaced the old store since is not overwritten.
- */
+ * The new store is built next to the old store, and at the end the folders of the stores exchange
+ * their names. The manifest records every append by the identity of the input file, which is known
+ * before the input is read, and by a hash of the entries, which is known afterwards for any source.
+ * Inputs with a recorded identity or hash are not appended again unless the user requests it. If a
+ * run is killed after a long build, the same command finds the complete new store
+ * (build_complete.h). A note in that store identifies the old store, so that the command does not
+ * overwrite a store that has replaced the old store in the meantime. */
 #include "convert/ingest/convert_internal.h"
 
 #include "base/hash.h"
@@ -27,22 +26,23 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names of a store that grows. */
+/* Names of the indices of the new store. */
 struct names_append {
-    struct slc_names_carry old;       /* names of all modes, with modes in their order */
-    const struct slc_name_maps *maps; /* NULL: no mode has a map. Borrowed */
+    struct slc_names_carry old;       /* names of all modes in the old store */
+    const struct slc_name_maps *maps; /* borrowed; NULL if no mode has a map of names */
 };
 
 struct slc_appending {
     struct slc_store_push push;
     struct slc_conversion *conversion;
-    uint64_t content; /* content hash of the store */
+    uint64_t content; /* hash of the header of the old store's blco file */
     struct slc_store_origin origin;
     struct names_append names;
     struct slc_store_appended added;
 };
 
-/* Reads the names of a mode from its map and keeps the names that the store already has. */
+/* Reads the names of a mode from its map. Names in the old store are kept, and the map must agree
+ * with them. */
 static enum slc_status read_names(const struct names_append *append,
                                   unsigned mode,
                                   const char *folder,
@@ -64,11 +64,10 @@ static enum slc_status read_names(const struct names_append *append,
     return SLC_OK;
 }
 
-/*
- * The builder's `attach`: names of the old store are kept, and a map must have a line for every
- * index of its mode. The map's title, if any, replaces the old title. Errors: SLC_ERR_INPUT with
- * file and line if map and store have different names for an index.
- */
+/* Callback `attach` of the builder, which writes the names to the new store. Names of the old store
+ * are kept, and a map must have a line for every index of its mode. The title in a map, if there is
+ * one, replaces the old title. Errors: SLC_ERR_INPUT with file and line if map and store have
+ * different names for an index. */
 static enum slc_status append_names(void *context,
                                     const char *folder,
                                     struct slc_manifest *manifest,
@@ -84,7 +83,8 @@ static enum slc_status append_names(void *context,
     return SLC_OK;
 }
 
-/* Hash of the input file and the options of the append; 0 if it is not a regular file. */
+/* Returns a hash of the identity of the input file and the options of the append; 0 if the input is
+ * not a regular file. */
 static uint64_t input_of(const struct slc_conversion *c)
 {
     struct slc_convert_options options = *c->options;
@@ -166,15 +166,15 @@ enum slc_status slc_conversion_fit_old(struct slc_conversion *c, struct slc_erro
     const struct slc_layout_info *info = c->appending->push.info;
 
     if (c->header.order != info->order) {
-        return slc_fail(err, SLC_ERR_INPUT, "entries of %u modes, but %s has %u", c->header.order,
-                        c->options->output, info->order);
+        return slc_fail(err, SLC_ERR_INPUT, "the input has %u modes, but %s has %u",
+                        c->header.order, c->options->output, info->order);
     }
     for (unsigned n = 0; n < info->order; n++) {
         if (c->options->fixed_modes[n] && c->job.dims_declared &&
             c->job.lengths[n] > info->dims[n]) {
             return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_FIXED_MODES,
                                   "mode %u has %" PRIu64 " indices in the input, but %" PRIu64
-                                  " in %s, and must not grow",
+                                  " in %s, and this mode must not grow",
                                   n + 1, c->job.lengths[n], info->dims[n], c->options->output);
         }
         if (c->options->fixed_modes[n]) {
@@ -188,7 +188,8 @@ int slc_conversion_old_base(const struct slc_conversion *c)
 {
     const struct slc_store_origin *origin = &c->appending->origin;
 
-    /* Another format may have another base; for example, coordinates of arrays start from 0. */
+    /* Another format may have another index base; for example, coordinates of NumPy arrays start at
+     * 0. */
     return strcmp(origin->dialect, slc_dialect_name(c->header.dialect)) == 0
                ? (int)origin->index_base
                : -1;
@@ -204,7 +205,7 @@ slc_conversion_old_table(struct slc_conversion *c, struct slc_csv_old *old, stru
 {
     if (c->options->names != NULL) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "names cannot be given for a table: its columns have them");
+                        "names cannot be given for a table: its columns contain the names");
     }
     old->store = c->options->output;
     old->manifest = &c->appending->push.store.manifest;
@@ -213,17 +214,18 @@ slc_conversion_old_table(struct slc_conversion *c, struct slc_csv_old *old, stru
             ? slc_csv_recall(c->appending->origin.table, &c->recalled, old->lowest, err)
             : slc_fail(err, SLC_ERR_INPUT,
                        "the store does not record the columns of a table: it was made from another "
-                       "format, by an older version, or by slicing; append indices instead");
+                       "format, by an older version, or by slicing; append a tensor instead");
     if (status == SLC_OK && c->recalled.order != old->manifest->order) {
         status = slc_fail(err, SLC_ERR_FORMAT, "the store has %u modes, but its table has %u",
                           old->manifest->order, c->recalled.order);
     }
     for (unsigned m = 0; status == SLC_OK && m < c->recalled.order; m++) {
-        const uint64_t above = old->manifest->dims[m] - 1; /* bins after the first */
+        const uint64_t above = old->manifest->dims[m] - 1; /* number of bins after the first bin */
 
         if (above > INT64_MAX || old->lowest[m] > INT64_MAX - (int64_t)above) {
             status = slc_fail(err, SLC_ERR_FORMAT,
-                              "mode %u of the store has %" PRIu64 " bins from bin %" PRId64 " on",
+                              "mode %u of the store has %" PRIu64 " bins that start at bin %" PRId64
+                              ", which exceeds the range of bin numbers",
                               m + 1, old->manifest->dims[m], old->lowest[m]);
         }
     }
@@ -231,7 +233,9 @@ slc_conversion_old_table(struct slc_conversion *c, struct slc_csv_old *old, stru
     return status;
 }
 
-/* True if the store records this input or these entries. */
+/* Returns true, and fills in the report, if the store records an earlier append whose input file
+ * has the hash `input`, or whose entries have the hash `content` (0 means unknown). Returns false
+ * with options->again. */
 static bool remembers(struct slc_conversion *c, uint64_t input, uint64_t content)
 {
     const struct slc_store_origin *origin = &c->appending->origin;
@@ -275,7 +279,7 @@ void slc_conversion_add_origin(const struct slc_conversion *c, struct slc_store_
     origin->appended[origin->appended_count++] = c->appending->added;
 }
 
-/* Length of a decoding trial. */
+/* Seconds of a trial that decodes the old store. */
 #define TRIAL_SECONDS 0.05
 
 enum slc_status slc_conversion_forecast_old(struct slc_conversion *c, struct slc_error *err)
@@ -343,7 +347,8 @@ push_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc
     return slc_builder_push(c->job.builder, worker, &entries, err);
 }
 
-/* Once the builder has locked the store, checks that it is still the store that was opened. */
+/* Checks that the store is still the store that was opened. Called after the builder has locked the
+ * store. */
 static enum slc_status check_unchanged(const struct slc_appending *a, struct slc_error *err)
 {
     const struct slc_conversion *c = a->conversion;
@@ -371,7 +376,7 @@ slc_conversion_push_old(struct slc_conversion *c, uint64_t *dims, struct slc_err
                 c,
                 slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_FIXED_MODES,
                                "mode %u has %" PRIu64 " indices in the input, but %" PRIu64
-                               " in the store, and must not grow",
+                               " in the store, and this mode must not grow",
                                n + 1, dims[n], a->push.info->dims[n]),
                 err);
         }
@@ -380,7 +385,7 @@ slc_conversion_push_old(struct slc_conversion *c, uint64_t *dims, struct slc_err
     }
     SLC_THEN(status,
              slc_store_push_scan(&a->push, c->job.workers, c->options->stop, push_rows, c, err));
-    /* Free this memory before the sort. */
+    /* The memory for reading the old store is freed before the sort. */
     slc_store_push_close(&a->push);
     return status;
 }

@@ -9,7 +9,8 @@ enum slc_status slc_conversion_request_csv(struct slc_conversion *c,
                                            struct slc_csv_old *old,
                                            struct slc_error *err)
 {
-    /* Memory for the pieces of the smallest conversion and for code that becomes resident. */
+    /* Memory that every conversion needs: the smallest set of pieces, and code that becomes
+     * resident. */
     const uint64_t fixed = c->resident_bytes + c->info.memory_bytes +
                            slc_conversion_old_bytes(c, 1) + (UINT64_C(12) << 20);
     const uint64_t least = UINT64_C(4) << 20;

@@ -1,11 +1,9 @@
-/*
- * Estimates the cost of a conversion (slc_convert_forecast). The sample shows the number and the
- * form of the entries to expect: its rows are parsed again to measure the time, and encoded like
- * one tile of the store (build_forecast.h).
+/* Estimates the cost of a conversion (slc_convert_forecast) from a sample of rows. The rows are
+ * parsed again to measure the time per byte, and encoded as one tile of a store to estimate the
+ * bytes per nonzero (build_forecast.h).
  *
  * The length of a pipe is unknown. For a compressed file that does not record its length, the
- * compression ratio of the first pieces is extrapolated.
- */
+ * compression ratio of the first pieces is extrapolated. */
 #include "base/error/clock.h"
 #include "base/key.h"
 #include "base/memory/checked.h"
@@ -18,22 +16,23 @@
 #include <string.h>
 
 enum {
-    /* Pieces of a compressed input that are decompressed: a few MB, which take a few hundredths of
-     * a second. */
+    /* Number of pieces of a compressed input that are decompressed. They have a few MB, and
+     * decompressing them lasts a few hundredths of a second. */
     UNPACKED_PIECES = 4,
-    /* Number of buckets examined. Each represents neighbouring buckets whose memory is touched
-     * together, in huge pages. */
+    /* Number of buckets that the estimate distinguishes. Each of these buckets represents adjacent
+     * buckets of the run, whose memory shares huge pages. */
     BUCKETS_TRIED = 32
 };
 
-/* Fixed seconds of every conversion: start, sample and syncs. */
+/* Fixed seconds of every conversion, for its start, the sample and syncs. */
 #define ALWAYS_SECONDS 0.1
-/* Measured seconds per row of a table to read it back from its temporary file. */
+/* Measured seconds per row of a table to read the row from its temporary file. */
 #define ROW_SECONDS 15e-9
-/* Fraction of the memory for pieces and parsers that is touched. */
+/* Expected fraction of the memory for pieces and parsers that is touched. */
 #define PIECES_FILLED 0.5
 
-/* Seconds per byte of parsing on one thread, measured on the rows of the first piece. */
+/* Returns the seconds per byte to parse text with one thread, measured on the rows of the first
+ * piece. */
 static double parsing_of_byte(const struct slc_conversion *c, struct slc_text_rows *rows)
 {
     const struct slc_piece *piece = &c->job.pieces[0];
@@ -60,7 +59,8 @@ static int compare_keys(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Keys of rows in plain order; indices above the mode sizes of the sample are clamped. */
+/* Computes the keys of rows in plain ALTO order. Indices beyond the mode sizes of the sample are
+ * set to the largest index. */
 static void make_keys(const struct slc_conversion *c,
                       const struct slc_key_layout *layout,
                       const struct slc_text_rows *rows,
@@ -79,9 +79,10 @@ static void make_keys(const struct slc_conversion *c,
     }
 }
 
-/* Cuts buckets from the rows of the first piece and returns the fraction of these buckets that rows
- * of another piece hit. The fraction is small if the text is sorted. Each thread fills only buckets
- * for which it has rows. */
+/* Divides the keys of the first piece into buckets and returns the fraction of these buckets to
+ * which rows of the second piece belong. The fraction is small if the text is sorted. The fraction
+ * determines the memory of a thread, because a thread touches only the buckets for which it has
+ * rows. */
 static double share_of_buckets(const struct slc_text_rows *first,
                                const slc_u128 *sorted,
                                const struct slc_text_rows *rows,
@@ -110,8 +111,8 @@ static double share_of_buckets(const struct slc_text_rows *first,
     return (double)count / BUCKETS_TRIED;
 }
 
-/* Sets *share to the fraction of buckets that rows of the second piece hit; 1 if it cannot be
- * determined. */
+/* Sets *share to the fraction that share_of_buckets returns for two pieces, or to 1 if the second
+ * piece has no rows to compare. */
 static enum slc_status compare_pieces(const struct slc_conversion *c,
                                       const struct slc_text_rows *first,
                                       double *share,
@@ -139,7 +140,7 @@ static enum slc_status compare_pieces(const struct slc_conversion *c,
     slc_text_rows_clear(&rows);
     if (first->count > 0 &&
         slc_key_layout_init(&layout, c->header.order, c->forecast->dims, NULL) == SLC_OK) {
-        /* Faults are ignored here; the run reports them. */
+        /* Errors are ignored here, because the run reports them. */
         (void)!slc_row_source_parse(c->job.source, piece, &at, &rows, NULL);
         make_keys(c, &layout, first, sorted);
         qsort(sorted, first->count, sizeof *sorted, compare_keys);
@@ -150,8 +151,8 @@ static enum slc_status compare_pieces(const struct slc_conversion *c,
     return SLC_OK;
 }
 
-/* Estimates the text bytes, and measures the seconds per byte that decompression costs the reading
- * thread. */
+/* Estimates the decompressed size, and measures the seconds per byte that the reading thread needs
+ * for decompression. */
 static enum slc_status try_unpacking(struct slc_conversion *c,
                                      const struct slc_text_rows *first,
                                      double *share,
@@ -205,7 +206,8 @@ static enum slc_status estimate_input(struct slc_conversion *c,
         const uint64_t seen = sample->rows.count > 0 ? sample->rows.largest[m] : 0;
 
         f->dims[m] = f->dims_declared ? c->job.lengths[m] : seen + 1 - c->build.assumed_base;
-        f->dims[m] = slc_max_u64(f->dims[m], c->report->old_dims[m]); /* 0 without an old store */
+        /* old_dims is 0 without an old store */
+        f->dims[m] = slc_max_u64(f->dims[m], c->report->old_dims[m]);
     }
     f->text_bytes = c->complete ? c->job.pieces[0].bytes : f->input_bytes;
     if (!c->complete && strcmp(f->compression, "none") != 0) {
@@ -241,7 +243,7 @@ enum slc_status slc_conversion_forecast(struct slc_conversion *conversion, struc
         job.base = c->build.assumed_base;
         job.stretches = sample.stretches;
         job.cells = c->table != NULL && f->old_nnz == 0 ? &c->table->cells : NULL;
-        job.expected = sample.expected; /* the builder has no other estimate */
+        job.expected = sample.expected; /* the builder has no better estimate */
         f->old_nnz = c->report->old_nnz;
         job.entries = f->entries > 0 ? f->entries + f->old_nnz : 0;
         status = slc_build_forecast(&job, &built, err);

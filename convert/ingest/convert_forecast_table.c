@@ -1,5 +1,5 @@
-/* Forecast of the conversion of a table. A run first reads the whole table. A forecast only reads a
- * sample (csv_sample.h), at a small fraction of the cost of the run. */
+/* Forecast of the conversion of a table. A conversion reads the whole table first. A forecast reads
+ * only a sample (csv_sample.h), which costs a small fraction of the conversion. */
 #include "base/memory/checked.h"
 #include "convert/ingest/convert_internal.h"
 #include "convert/ingest/csv/csv_sample.h"
@@ -7,14 +7,15 @@
 #include <assert.h>
 #include <string.h>
 
-/* Bytes of the sample; before a run, at most 2 % of the table. */
+/* Maximum size of the sample in bytes. The brief forecast at the start of a run reads 1/64 of the
+ * table, but at least 1 MiB. */
 #define SAMPLE_BYTES       (UINT64_C(16) << 20)
 #define BRIEF_SHARE        64
 #define BRIEF_BYTES_MIN    (UINT64_C(1) << 20)
 #define UNKNOWN_INPUT_SIZE (UINT64_C(256) << 20)
 
-/* Adds the old store's sizes to a mode. The number of strings that the table shares with the old
- * store is unknown without reading both. */
+/* Raises the estimated size of a mode to its size in the old store. For a mode of strings, adds the
+ * sizes: it is unknown how many strings the table and the old store have in common. */
 static void add_old(const struct slc_csv_old *old,
                     const struct slc_csv_spec *spec,
                     unsigned m,

@@ -73,7 +73,8 @@ static enum slc_status open_text(struct slc_conversion *c, struct slc_error *err
     return slc_text_source_open(c->input, &c->header, &c->job.source, err);
 }
 
-/* Coordinates can also be appended to a store made from a table, so the file name decides. */
+/* Returns whether to read the input as a table. Without an option, an append decides by the file
+ * name, because coordinates can also be appended to a store that was made from a table. */
 static bool is_table(const struct slc_conversion *c)
 {
     const struct slc_convert_options *options = c->options;

@@ -17,11 +17,11 @@ enum slc_status slc_conversion_check_options(const struct slc_convert_options *o
     if (options->csv && (options->values || options->names || options->append)) {
         return slc_fail(
             err, SLC_ERR_USAGE,
-            "a table has its values and names in its columns, and makes a store of its own");
+            "the columns of a table cannot be given with separate values, names or an append");
     }
     if (options->table && (!options->append || options->values)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "only a table without separate values can be appended as a table");
+                        "the table of the store applies only to an append without separate values");
     }
     if (options->index_base < -1 || options->index_base > 1) {
         return slc_fail(err, SLC_ERR_USAGE, "index base %d: must be 0, 1 or auto",

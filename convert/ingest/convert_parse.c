@@ -1,11 +1,9 @@
-/*
- * Threads of a conversion: one thread reads pieces of rows, the other threads parse them.
+/* Threads of a conversion: one thread reads pieces of rows, the other threads parse them.
  *
- * Lists of free and of ready pieces are protected by one lock. The reader queues pieces in input
- * order, so when a piece has a fault, parsers have already started all earlier pieces and will
- * finish them. Keeping the fault with the smallest sequence number yields the first fault of the
- * input, for any number of threads.
- */
+ * One lock protects the list of free pieces and the list of ready pieces. The reader queues pieces
+ * in input order. When a parser finds a fault in a piece, all earlier pieces have therefore been
+ * started and will be finished. The fault with the smallest sequence number is kept, so that the
+ * first fault of the input is reported for any number of threads. */
 #include "convert/ingest/convert_parse.h"
 
 #include "base/error/clock.h"
@@ -22,14 +20,16 @@ static const double progress_seconds = 0.1;
 
 struct slc_parse_queue {
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* signals changes of any member below, which are milliseconds apart */
+    /* signals any change of the members below; changes are milliseconds apart */
+    pthread_cond_t changed;
     struct slc_piece **free_pieces; /* a stack */
     unsigned free_count;
-    struct slc_piece **ready; /* a ring of piece_count, in input order */
+    struct slc_piece **ready; /* a ring of up to piece_count pieces, in input order */
     unsigned ready_first;
     unsigned ready_count;
-    bool finished;           /* the reader has queued its last piece */
-    uint64_t fault_sequence; /* sequence of the first fault so far; UINT64_MAX: none */
+    bool finished; /* true when the reader has queued its last piece */
+    /* sequence number of the piece with the first fault so far; UINT64_MAX without a fault */
+    uint64_t fault_sequence;
     struct slc_error fault;
 };
 
@@ -45,7 +45,7 @@ record_fault(struct slc_parse_queue *queue, uint64_t sequence, const struct slc_
     pthread_mutex_unlock(&queue->lock);
 }
 
-/* Appends to the ring. Needs the lock. */
+/* Appends a piece to the ring. Needs: the lock is held. */
 static void add_ready(struct slc_parse_job *job, struct slc_piece *piece)
 {
     struct slc_parse_queue *queue = job->queue;
@@ -56,7 +56,8 @@ static void add_ready(struct slc_parse_job *job, struct slc_piece *piece)
     pthread_cond_broadcast(&queue->changed);
 }
 
-/* Returns a free piece to the reader, waiting if there is none; NULL if a fault ends the run. */
+/* Waits until a piece is free and returns it to the reader; returns NULL if a fault ends the
+ * run. */
 static struct slc_piece *wait_for_free(struct slc_parse_queue *queue)
 {
     struct slc_piece *piece = NULL;
@@ -72,7 +73,8 @@ static struct slc_piece *wait_for_free(struct slc_parse_queue *queue)
     return piece;
 }
 
-/* Waits for the next piece to parse; NULL at the end. Pieces after a fault are not returned. */
+/* Waits for the next piece to parse and returns it; NULL at the end of the input. Does not return
+ * pieces after a fault. */
 static struct slc_piece *wait_for_ready(struct slc_parse_job *job)
 {
     struct slc_parse_queue *queue = job->queue;
@@ -108,8 +110,8 @@ static void finish_reading(struct slc_parse_queue *queue)
     pthread_mutex_unlock(&queue->lock);
 }
 
-/* Waits until all pieces except the reader's are parsed, then commits the builder unless there was
- * a fault. */
+/* Waits until all pieces except that of the reader are parsed. Then commits the builder, unless
+ * there was a fault. */
 static enum slc_status
 commit_pieces(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
 {
@@ -124,7 +126,7 @@ commit_pieces(struct slc_parse_job *job, uint64_t sequence, struct slc_error *er
     return sound ? job->commit(job, sequence, err) : SLC_OK;
 }
 
-/* Reader: fills free pieces until the input ends. */
+/* Runs the reader: fills free pieces until the input ends. */
 static void read_pieces(struct slc_parse_job *job)
 {
     struct slc_parse_queue *queue = job->queue;
@@ -186,7 +188,7 @@ static void parse_pieces(struct slc_parse_job *job, unsigned worker)
     }
 }
 
-/* Member 0 of the team reads, all other members parse. */
+/* Runs a member of the team. Member 0 reads, all other members parse. */
 static void run_member(void *context, unsigned member, unsigned members)
 {
     struct slc_parse_job *job = context;
@@ -241,7 +243,7 @@ enum slc_status slc_parse_run(struct slc_parse_job *job, struct slc_error *err)
         return SLC_OK;
     }
     SLC_TRY(slc_check_memory(places != NULL, err, "for a queue of %u pieces", job->piece_count));
-    /* With default attributes, these two calls cannot fail on Linux. */
+    /* These two calls cannot fail on Linux with default attributes. */
     pthread_mutex_init(&queue.lock, NULL);
     pthread_cond_init(&queue.changed, NULL);
     queue.free_pieces = places;

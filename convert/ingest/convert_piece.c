@@ -1,11 +1,9 @@
-/*
- * Parses one piece: rows in batches, each checked against the known base and mode sizes, expanded
- * if the matrix is symmetric, and pushed.
+/* Parses one piece in batches of rows. Each batch is checked against the known index base and mode
+ * sizes, expanded if the matrix is symmetric, and passed to the builder.
  *
- * Checks compare the smallest and largest index of a batch. Only if these are out of range, the
- * batch is read again, row by row, to find the line and column of the first faulty row. Tracking
- * positions therefore costs nothing for valid input.
- */
+ * Only the smallest and the largest index of each mode in a batch are checked. If one of them is
+ * out of range, the batch is parsed again, row by row, to find the line and column of the first
+ * faulty row. Therefore valid input has no cost for tracking positions. */
 #include "convert/ingest/convert_parse.h"
 
 #include "base/error/clock.h"
@@ -15,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Sets *mark, a member of the job, unless it holds an earlier place. */
+/* Stores a place in *mark, a member of the job, unless *mark holds an earlier place. */
 static void
 keep_mark(struct slc_parse_job *job, struct slc_mark *mark, const struct slc_mark *place)
 {
@@ -26,7 +24,7 @@ keep_mark(struct slc_parse_job *job, struct slc_mark *mark, const struct slc_mar
     pthread_mutex_unlock(job->lock);
 }
 
-/* True if `sequence` is before the place in *mark. */
+/* Returns true if piece `sequence` comes before the piece of the place in *mark. */
 static bool precedes_mark(struct slc_parse_job *job, const struct slc_mark *mark, uint64_t sequence)
 {
     pthread_mutex_lock(job->lock);
@@ -74,19 +72,19 @@ void slc_parser_destroy(struct slc_parser *parser)
     slc_buffer_destroy(&parser->buffer);
 }
 
-/* A batch: the rows of a parser and their place in the piece. */
+/* The rows of a parser that are processed together, and their place in the piece. */
 struct batch {
     const struct slc_piece *piece;
     const struct slc_parser *parser;
     size_t begin;          /* byte of the piece where the batch starts */
-    uint64_t lines_before; /* lines of the piece before the batch */
+    uint64_t lines_before; /* number of lines of the piece before the batch */
 };
 
-/* Checks if a row violates a condition, and in which mode. */
+/* Returns true if a row violates a condition, and stores the first mode that violates it. */
 typedef bool offends_fn(const void *context, const uint64_t *row, unsigned *mode);
 
-/* Finds the first row of the batch that violates a condition and fills in `place`. Such a row must
- * exist. Reads the batch again one row at a time; rarely called. */
+/* Finds the first row of the batch that violates a condition and fills in `place`. Needs: such a
+ * row exists. Cost: parses the batch again, one row at a time. */
 static void locate_row(const struct slc_parse_job *job,
                        const struct batch *batch,
                        offends_fn *offends,
@@ -123,7 +121,7 @@ static void locate_row(const struct slc_parse_job *job,
     }
 }
 
-/* Allowed indices of every mode. */
+/* Permitted range of the indices of every mode. */
 struct bounds {
     unsigned order;
     uint64_t low[SLC_MAX_ORDER];
@@ -186,8 +184,8 @@ bounds_fault(const struct slc_parse_job *job, const struct slc_mark *place, stru
     return SLC_ERR_INPUT;
 }
 
-/* Records the first match in the input. Reads a batch again only if the batch may contain the first
- * match. */
+/* Stores the first place in the input whose row violates a condition. Parses a batch again only if
+ * the batch may contain this place. */
 static void mark_first(struct slc_parse_job *job,
                        const struct batch *batch,
                        const struct bounds *bounds,
@@ -202,8 +200,8 @@ static void mark_first(struct slc_parse_job *job,
     }
 }
 
-/* Checks every index against the base and the mode sizes, and records the places that determine the
- * base. */
+/* Checks every index against the index base and the mode sizes, and stores the places that
+ * determine the index base. */
 static enum slc_status
 check_bounds(struct slc_parse_job *job, const struct batch *batch, struct slc_error *err)
 {
@@ -233,8 +231,8 @@ check_bounds(struct slc_parse_job *job, const struct batch *batch, struct slc_er
     return SLC_OK;
 }
 
-/* Matrix Market stores only the lower triangle, for skew-symmetric matrices without the diagonal.
- */
+/* Returns true for a row that a symmetric Matrix Market file must not have. The file stores only
+ * the lower triangle, and for skew-symmetric matrices not the diagonal. */
 static bool above_triangle(const void *context, const uint64_t *row, unsigned *mode)
 {
     const int *symmetry = context;
@@ -243,7 +241,8 @@ static bool above_triangle(const void *context, const uint64_t *row, unsigned *m
     return row[0] < row[1] || (*symmetry < 0 && row[0] == row[1]);
 }
 
-/* Adds the mirrored entries of a symmetric matrix: `entries` views the expanded batch. */
+/* Expands a batch of a symmetric matrix: adds the mirrored entries. `entries` then refers to the
+ * expanded batch. */
 static enum slc_status expand_mirrored(const struct slc_parse_job *job,
                                        const struct batch *batch,
                                        struct slc_entries *entries,
@@ -290,7 +289,7 @@ static enum slc_status expand_mirrored(const struct slc_parse_job *job,
     return SLC_OK;
 }
 
-/* Hash of the entries for slc_parse_content. */
+/* Returns the hash of the entries of a batch for slc_parse_content. */
 static uint64_t content_of(const struct slc_entries *entries)
 {
     uint64_t sum = 0;
@@ -306,7 +305,7 @@ static uint64_t content_of(const struct slc_entries *entries)
     return sum;
 }
 
-/* Checks and pushes the rows of a batch. */
+/* Checks the rows of a batch and passes their entries to the builder. */
 static enum slc_status push_batch(struct slc_parse_job *job,
                                   unsigned worker,
                                   const struct batch *batch,
@@ -380,8 +379,8 @@ enum slc_status slc_parse_piece(struct slc_parse_job *job,
             add_to_totals(parser, job->header->order);
             status = push_batch(job, worker, &batch, err);
         }
-        /* Faults of the rows before the faulty row are reported first, because they come first in
-         * the input. */
+        /* Errors in rows before the row that cannot be parsed are reported first, because they come
+         * first in the input. */
         if (status == SLC_OK && row_status != SLC_OK) {
             *err = row_error;
             status = row_status;

@@ -1,14 +1,12 @@
-/*
- * Resumes conversions after an interruption: the record of the text in a commit, and how a later
- * run finds its position in the text.
+/* Resumes conversions after an interruption. This file stores the position in the text with each
+ * commit, and returns to that position in a later run.
  *
- * A commit records the line up to which the builder has received the text, and a summary of this
- * part: the number of rows, their smallest and largest indices, and the places that may determine
- * the index base. Everything else (dialect, header, mode sizes) is read again from the beginning of
- * the text. The build's identity ensures that it is the same text. A pipe has no identity, so its
- * conversion starts from the beginning. The committed part of a compressed file is decompressed
- * again, but not parsed.
- */
+ * A commit records the line up to which the builder has received the text. It also records a
+ * summary of this text: the number of rows, their smallest and largest indices, and the places that
+ * may determine the index base. Dialect, header and mode sizes are not recorded, but read again
+ * from the beginning of the text. The identity of the build ensures that the text is the same. A
+ * pipe has no identity, so its conversion starts from the beginning. The committed text of a
+ * compressed file is decompressed again, but not parsed. */
 #include "convert/ingest/convert_internal.h"
 
 #include "base/error/log.h"
@@ -29,7 +27,8 @@ enum slc_status slc_conversion_identify(struct slc_conversion *c, struct slc_err
         identity->input = both[0] && both[1] ? slc_hash64(both, sizeof both) | 1 : 0;
     }
     identity->options = slc_conversion_options_hash(c->options);
-    /* Only the text is committed, and the old store of an append may change in the meantime. */
+    /* An append is not resumable: a commit covers only the text, and the old store may change in
+     * the meantime. */
     c->build.resumable = identity->input != 0 && !c->options->append;
     c->build.completable = identity->input != 0;
     c->build.note_complete = c->options->again;
@@ -48,7 +47,7 @@ static void pass_mark(struct slc_state *state, bool reading, struct slc_mark *ma
     slc_state_pass_number(state, reading, &mark->index);
 }
 
-/* Commits all text before piece `sequence`, or the whole text if `sequence` is 0. */
+/* Commits all text before piece number `sequence`, or the whole text if `sequence` is 0. */
 static enum slc_status
 commit_rows(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
 {
@@ -77,8 +76,8 @@ enum slc_status slc_conversion_commit_all(struct slc_conversion *c, struct slc_e
     return slc_builder_commit_due(c->job.builder, true) ? commit_rows(&c->job, 0, err) : SLC_OK;
 }
 
-/* Advances to the rest of the text and fills the first piece from there. *there is false if the
- * position was not found. */
+/* Reads up to the position of the commit and fills the first piece from there. Sets *there to false
+ * if the text has no such position. */
 static enum slc_status fill_first(struct slc_conversion *c,
                                   uint64_t sequence,
                                   uint64_t offset,
@@ -159,11 +158,11 @@ void slc_conversion_save_report(const struct slc_conversion *c, struct slc_state
     pass_report(note, false, c->report);
 }
 
-/* False if the record is damaged. */
+/* Restores the report. Returns false if the record is damaged. */
 static bool load_report(struct slc_state *note, struct slc_convert_report *report)
 {
     pass_report(note, true, report);
-    /* The text is printed, so it must be terminated. */
+    /* Terminate the text, because it is printed. */
     report->base_reason[sizeof report->base_reason - 1] = '\0';
     for (char *at = report->base_reason; *at != '\0'; at++) {
         *at = *at < ' ' || *at > '~' ? '?' : *at;

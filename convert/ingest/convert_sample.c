@@ -1,19 +1,20 @@
-/*
- * Samples the input of a conversion: rows spread over a seekable file, or the first piece of any
- * other input. The sample provides bucket cuts, the assumed index base and an estimate of the
- * number of entries; wrong estimates only cost time.
- */
+/* Samples the input of a conversion: rows spread over a seekable file, or the first piece of any
+ * other input. The sample determines the borders of buckets, the assumed index base and an estimate
+ * of the number of entries. A wrong estimate makes the conversion slower, but does not change its
+ * result. */
 #include "base/memory/checked.h"
 #include "base/random.h"
 #include "convert/ingest/convert_internal.h"
 
 enum {
-    /* Ranges per sample: enough to cover all parts of a file that is sorted by its first mode. */
+    /* Number of ranges per sample, enough to represent all parts of a file that is sorted by its
+     * first mode. */
     SAMPLE_RANGES = 64,
     SAMPLE_RANGE_BYTES = 32 << 10
 };
 
-/* Parses rows up to the first fault, which the parsers will report later with its position. */
+/* Parses rows up to the first fault. The fault is ignored, because the parsers will report it with
+ * its position. */
 static size_t sample_rows(const struct slc_conversion *c,
                           const struct slc_piece *piece,
                           struct slc_text_rows *rows)
@@ -25,11 +26,9 @@ static size_t sample_rows(const struct slc_conversion *c,
     return at - piece->position;
 }
 
-/*
- * Parses sampled rows into `rows`: random ranges through the second piece if the input is seekable,
- * otherwise the first piece. *stretches: number of ranges. *text_bytes: bytes of these rows, to
- * estimate the number of rows.
- */
+/* Parses sampled rows into `rows`: random ranges if the input is seekable (the second piece holds
+ * their text), otherwise the first piece. Stores the number of ranges in *stretches and the bytes
+ * of the rows in *text_bytes, from which the number of rows is estimated. */
 static enum slc_status read_sample(struct slc_conversion *c,
                                    struct slc_text_rows *rows,
                                    uint32_t *stretches,
@@ -59,7 +58,8 @@ static enum slc_status read_sample(struct slc_conversion *c,
     return SLC_OK;
 }
 
-/* The assumed base for forming buckets. It is nearly always right; a wrong base only costs time. */
+/* Returns the index base that is assumed for the borders of buckets. It is nearly always right; a
+ * wrong base only makes the conversion slower. */
 static unsigned assumed_base(const struct slc_conversion *c, const struct slc_text_rows *rows)
 {
     bool at_length = false;
@@ -76,7 +76,8 @@ static unsigned assumed_base(const struct slc_conversion *c, const struct slc_te
     return at_length ? 1 : slc_dialect_base(c->header.dialect);
 }
 
-/* Expected entries: declared, or extrapolated from the sample's bytes per row; 0 if unknown. */
+/* Returns the expected number of entries: the declared number, or an extrapolation from the bytes
+ * per row of the sample; 0 if unknown. */
 static uint64_t expect_entries(const struct slc_conversion *c,
                                const struct slc_text_rows *rows,
                                uint64_t text_bytes)

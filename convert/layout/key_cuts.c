@@ -1,5 +1,5 @@
-/* Cuts ranges by keys. The target size of a piece is half of the limit. With dozens of samples per
- * piece, a piece exceeds the limit once in thousands of times, and is then cut again. */
+/* Cuts ranges of nonzeros into pieces by key. The target size of a piece is half of the limit. With
+ * dozens of samples per piece, about one piece in thousands exceeds the limit and is cut again. */
 #include "convert/layout/key_cuts.h"
 
 #include "base/memory/checked.h"
@@ -11,10 +11,10 @@
 
 enum {
     SAMPLES_PER_PIECE = 64,
-    /* With fewer samples per piece, cuts would be too inaccurate. Instead, fewer pieces are made
-     * and cut again. */
+    /* With fewer samples per piece, the sizes of pieces would vary too much. A range with too few
+     * samples is therefore cut into fewer pieces, which are cut again. */
     SAMPLES_PER_PIECE_MIN = 16,
-    /* Samples held at a time: at most 1 MiB, which is less than the nonzeros gathered later. */
+    /* Most samples at a time. Their 1 MiB is less memory than gathering needs later. */
     SAMPLES_MAX = 16384
 };
 
@@ -62,7 +62,7 @@ static enum slc_status find_large(struct cuts *cuts, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Samples keys of the large ranges, in proportion to their nonzeros, and sorts them. */
+/* Samples keys of the large ranges, in proportion to their nonzeros, and sorts the samples. */
 static enum slc_status draw_keys(struct cuts *cuts, struct slc_error *err)
 {
     const uint64_t step = cuts->options->ranges_max;
@@ -97,7 +97,7 @@ static enum slc_status draw_keys(struct cuts *cuts, struct slc_error *err)
     return status;
 }
 
-/* Appends the piece of `range` from `first` to `last`, if it is not empty, to *pieces. */
+/* Appends the piece of `range` with the keys first .. last to *pieces, unless it is empty. */
 static void append_piece(struct slc_gather_range *pieces,
                          uint64_t *count,
                          const struct slc_gather_range *range,
@@ -111,7 +111,7 @@ static void append_piece(struct slc_gather_range *pieces,
     }
 }
 
-/* Cuts the large range `l`, whose samples are [begin, end), into pieces of the target size. */
+/* Cuts large range number `l`, whose samples are [begin, end), into pieces of the target size. */
 static void cut_range(const struct cuts *cuts,
                       uint64_t l,
                       uint64_t begin,
@@ -128,8 +128,8 @@ static void cut_range(const struct cuts *cuts,
     slc_u128 first = range->first_key;
 
     if (needed < 2) {
-        /* The range has too few samples, by chance or because there are very many ranges: cut it
-         * into halves. */
+        /* The range has too few samples, by chance or because there are very many ranges. Cut it in
+         * the middle of its keys. */
         const slc_u128 middle = first + (last - first) / 2;
 
         append_piece(pieces, count, range, first, middle);
@@ -147,7 +147,7 @@ static void cut_range(const struct cuts *cuts,
     append_piece(pieces, count, range, first, range->last_key);
 }
 
-/* Replaces the large ranges with the counted pieces and drops empty pieces. */
+/* Replaces the large ranges with their counted pieces, and drops empty pieces. */
 static enum slc_status replace_ranges(struct cuts *cuts,
                                       const struct slc_gather_range *pieces,
                                       uint64_t count,
@@ -204,7 +204,7 @@ static enum slc_status cut_large(struct cuts *cuts, struct slc_error *err)
         cut_range(cuts, l, begin, end, pieces, &count);
         begin = end;
     }
-    /* Set the number of preceding pieces with the same rows, which counting the pieces needs. */
+    /* Set `sibling`, the number of preceding pieces with the same rows, for slc_gather_count. */
     for (uint64_t p = 0; p < count; p++) {
         const bool same = p > 0 && pieces[p].first_row == pieces[p - 1].first_row;
 

@@ -1,10 +1,8 @@
-/*
- * Adds and drops layouts. A layout is built in NAME-K.blk.tmp, checked, renamed to NAME-K.blk and
- * then listed by replacing the manifest; dropping reverses these steps. Files listed in the
- * manifest therefore always exist. A file that is not listed comes from an interrupted build: the
- * next build resumes it or, if the journal (which is removed last) shows that it is finished, lists
- * it.
- */
+/* Adds and drops layouts. A layout is built in NAME-K.blk.tmp, checked, renamed to NAME-K.blk and
+ * then listed by replacing the manifest; a layout is dropped by the reverse steps. Files listed in
+ * the manifest therefore always exist. A file that is not listed comes from an interrupted change.
+ * The next build resumes or replaces it, or lists it if its journal, which is removed last, shows
+ * that the file is finished. */
 #include "convert/layout/relayout.h"
 
 #include "base/memory/memory.h"
@@ -17,18 +15,18 @@
 #include <string.h>
 
 enum {
-    /* Allowance for the allocator, buffers of standard output, and pages of the program that are
-     * first touched later. */
+    /* Allowance for the allocator, for buffers of standard output, and for pages of the program
+     * that are not resident yet. */
     OVERHEAD_BYTES = 3 << 20,
     THREAD_BYTES = 128 << 10
 };
 
 /* Names of a layout's files in the store. */
 struct names {
-    char file[64]; /* as listed in the manifest */
+    char file[64]; /* name in the manifest */
     char *path;    /* path of the finished file */
     char *part;    /* path of the unfinished file */
-    char *journal; /* of the unfinished file (storage/block/writer.h) */
+    char *journal; /* path of the journal of the unfinished file (storage/block/writer.h) */
 };
 
 static void release_names(struct names *names)
@@ -79,7 +77,7 @@ remove_file(const struct slc_files *files, const char *path, bool *found, struct
                                        : SLC_OK;
 }
 
-/* Removes journals of listed layouts, left by a run that was killed. */
+/* Removes journals of listed layouts. A run that was killed may have left them. */
 static enum slc_status remove_journals(const struct slc_relayout *layouts, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &layouts->store.manifest;
@@ -110,7 +108,7 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
     bool taken;
 
     opened.options.files = slc_files_or_system(options->files);
-    /* Called for its message about a folder that is not a store. */
+    /* Reads the manifest first for its error message about a folder that is not a store. */
     enum slc_status status =
         slc_manifest_read(opened.options.files, options->store, &opened.store.manifest, err);
     if (status == SLC_OK && !options->reads_only && !options->locked) {
@@ -120,16 +118,16 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
                                  &opened.lock, &taken, err);
     }
     if (status == SLC_OK && !options->reads_only) {
-        /* This run relies on the last change of an earlier run, which may have been killed before
-         * the change was on the drive. */
+        /* An earlier run may have been killed before its last change of the folder was on the
+         * drive. Sync that change, because this run depends on it. */
         status = sync_store(&opened, err);
     }
     if (status == SLC_OK && !options->reads_only) {
         status = slc_restripe_clean(opened.options.files, options->store, err);
     }
     if (status == SLC_OK) {
-        /* Open the store again, because another run may have changed or replaced it before this run
-         * held the lock. */
+        /* Open the store again, because another run may have changed it before this run held the
+         * lock. */
         status = slc_store_open_within(opened.options.files, options->store, options->memory_bytes,
                                        &opened.store, err);
     }
@@ -159,7 +157,7 @@ static struct slc_sorted_options build_options(const struct slc_relayout *layout
                                                const char *path)
 {
     const struct slc_relayout_options *options = &layouts->options;
-    /* The index of the open store is already part of the resident memory. */
+    /* The resident memory already includes the index of the open store. */
     uint64_t used = slc_memory_resident() + OVERHEAD_BYTES + options->workers * THREAD_BYTES;
 
     return (struct slc_sorted_options){
@@ -208,7 +206,8 @@ static void insert_layout(struct slc_manifest *manifest, const struct slc_store_
     manifest->layouts[at] = *layout;
 }
 
-/* Checks that no other layout uses this file. Other programs may choose other names. */
+/* Checks that no other layout uses the file names of this layout. A store that another program
+ * wrote may have other names. */
 static enum slc_status check_name(const struct slc_relayout *layouts,
                                   enum slc_layout_kind kind,
                                   unsigned mode,
@@ -228,10 +227,10 @@ static enum slc_status check_name(const struct slc_relayout *layouts,
         other = other || strcmp(manifest->permutations[i].file, names->file) == 0;
     }
     if (other) {
-        return slc_fail_file(err, SLC_ERR_UNSUPPORTED, names->path,
-                             "the store uses the file name of a layout %s-%u for something else: "
-                             "convert the tensor again",
-                             slc_layout_name(kind), mode + 1);
+        return slc_fail_file(
+            err, SLC_ERR_UNSUPPORTED, names->path,
+            "another file of the store has the name of a layout %s-%u: convert the tensor again",
+            slc_layout_name(kind), mode + 1);
     }
     return SLC_OK;
 }
@@ -272,7 +271,7 @@ static enum slc_status write_manifest(struct slc_relayout *layouts,
     return SLC_OK;
 }
 
-/* Removes an invalid file under all its names. */
+/* Removes an invalid layout file, finished or unfinished, and its journal. */
 static void remove_all(const struct slc_relayout *layouts, const struct names *names)
 {
     const struct slc_files *files = layouts->options.files;
@@ -310,7 +309,7 @@ static enum slc_status publish_layout(struct slc_relayout *layouts,
     return remove_file(layouts->options.files, names->journal, &found, err);
 }
 
-/* Looks for a file finished by an earlier run. *in_place: the file has its final name. */
+/* Looks for a file that an earlier run finished. Sets *in_place if the file has its final name. */
 static enum slc_status find_finished(const struct slc_sorted_options *options,
                                      const struct names *names,
                                      struct slc_sorted_report *report,
@@ -341,7 +340,7 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
     struct slc_sorted_options options = build_options(layouts, kind, mode, names.part);
     enum slc_status status = check_name(layouts, kind, mode, &names, err);
     if (status == SLC_OK) {
-        /* The layout was dropped, so its list of stripes is not usable. */
+        /* A list of stripes at this path belongs to a dropped layout, so it is not usable. */
         status = slc_restripe_discard(layouts->options.files, names.path, err);
     }
     SLC_THEN(status, find_finished(&options, &names, report, &in_place, &finished, err));
@@ -364,7 +363,7 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
     return status;
 }
 
-/* Removes a layout from the manifest; false if it is not listed. */
+/* Removes a layout from the manifest. Returns false if the layout is not listed. */
 static bool unlist_layout(struct slc_manifest *manifest, enum slc_layout_kind kind, unsigned mode)
 {
     const struct slc_store_layout *listed = slc_manifest_find(manifest, kind, mode);

@@ -1,8 +1,6 @@
-/*
- * Adds and drops additional layouts of an existing store, one at a time. If the process ends at any
- * point, the store is valid with the layouts that its manifest lists; an interrupted build resumes
- * when requested again.
- */
+/* Adds and drops additional layouts of an existing store, one at a time. Whenever the process ends,
+ * the store is valid and has the layouts that its manifest lists. If an interrupted build is
+ * requested again, it resumes. */
 #ifndef SLC_CONVERT_RELAYOUT_H
 #define SLC_CONVERT_RELAYOUT_H
 
@@ -14,17 +12,17 @@
 #include <stdint.h>
 
 struct slc_relayout_options {
-    const struct slc_files *files; /* NULL: the operating system */
+    const struct slc_files *files; /* NULL: operations of the operating system */
     const char *store;             /* X.slc */
-    uint64_t memory_bytes;         /* of the whole process */
+    uint64_t memory_bytes;         /* budget of the whole process */
     unsigned workers;
     uint64_t stripe_unit;        /* whole pages; 0: SLC_STRIPE_UNIT */
-    bool reads_only;             /* only plans are made: nothing is locked, synced or changed */
+    bool reads_only;             /* only make plans: do not lock, sync or change the store */
     bool locked;                 /* the caller has locked the store */
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
-    void *context; /* argument of progress and planned */
-    /* Called for each layout that is built, as in slc_sorted_options. */
+    void *context; /* argument of progress */
+    /* Called for each layout that is built, as in struct slc_sorted_options. */
     void (*planned)(void *context, const struct slc_sorted_plan *plan);
     void *planned_context;
 };
@@ -32,40 +30,38 @@ struct slc_relayout_options {
 /* A store that is locked against changes of its layouts by other runs. */
 struct slc_relayout {
     struct slc_relayout_options options;
-    struct slc_store store; /* its manifest is kept up to date */
+    struct slc_store store; /* store.manifest is kept up to date */
     int lock;
 };
 
-/*
- * Opens the store, and locks it unless options.reads_only or options.locked. Owns:
+/* Opens the store, and locks it unless options.reads_only or options.locked is set. Owns:
  * slc_relayout_close, which accepts an all-zero struct. Errors: those of slc_store_open_within;
- * SLC_ERR_IO if another run is changing the layouts.
- */
+ * SLC_ERR_IO if another run is changing the layouts. */
 enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
                                   struct slc_relayout *layouts,
                                   struct slc_error *err) SLC_NODISCARD;
 void slc_relayout_close(struct slc_relayout *layouts);
 
-/*
- * Builds the layout of this kind (sorted or fiber) and mode, which the store must not have yet, and
- * lists it in the manifest. Progress is in nonzeros. Errors: those of slc_sorted_build, and errors
- * of file operations; the store is then unchanged.
- */
+/* Builds the layout of this kind (sorted or fiber) and mode, which the store must not have yet, and
+ * lists it in the manifest. Progress is reported in nonzeros. Errors: those of slc_sorted_build and
+ * of file operations. After an error, the store is unchanged. */
 enum slc_status slc_relayout_add(struct slc_relayout *layouts,
                                  enum slc_layout_kind kind,
                                  unsigned mode,
                                  struct slc_sorted_report *report,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Plans slc_relayout_add without changes. Owns: slc_sorted_plan_destroy. */
+/* Plans what slc_relayout_add would do, without changing the store. Owns:
+ * slc_sorted_plan_destroy. */
 enum slc_status slc_relayout_plan(const struct slc_relayout *layouts,
                                   enum slc_layout_kind kind,
                                   unsigned mode,
                                   struct slc_sorted_plan *plan,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Removes the layout from the manifest and deletes its file, or removes what an interrupted build
- * left. Errors: SLC_ERR_USAGE if neither exists; those of file operations. */
+/* Removes the layout from the manifest and deletes its file, or deletes the files that an
+ * interrupted build of the layout left. Errors: SLC_ERR_USAGE if there is neither such a layout nor
+ * such files; those of file operations. */
 enum slc_status slc_relayout_drop(struct slc_relayout *layouts,
                                   enum slc_layout_kind kind,
                                   unsigned mode,

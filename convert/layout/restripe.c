@@ -1,8 +1,6 @@
-/*
- * Moves layouts to stripes and back. During a change, lists of the stripes being created or
- * removed, or the file being gathered, exist next to a block file P (convert/layout/restripe.h).
- * The successor becomes P by rename.
- */
+/* Moves block files to stripes and back. P is the path of a layout: a block file, or a list of its
+ * stripes. During a change, temporary files exist next to P (convert/layout/restripe.h). The new
+ * file or list becomes P by rename. */
 #include "convert/layout/restripe.h"
 
 #include "base/hash.h"
@@ -15,17 +13,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A change of a layout. */
+/* A change of a layout from a file to stripes, from stripes to a file, or to other stripes. */
 struct change {
     const struct slc_relayout *layouts;
     const struct slc_files *files;
     const struct slc_store_layout *listed;
-    char *path;                 /* path P */
-    char *next;                 /* successor of P */
+    char *path;                 /* P */
+    char *next;                 /* path of the file or list that will replace P */
     struct slc_block_file from; /* P, open */
-    struct slc_stripe_list old; /* contents of P if it is a list */
+    struct slc_stripe_list old; /* contents of P if P is a list */
     bool striped;
-    bool renamed; /* the old files of P may be removed only after the rename is on the drive */
+    bool renamed; /* the rename was done; new files must stay */
 };
 
 static void end_change(struct change *change)
@@ -59,8 +57,8 @@ static enum slc_status start_change(const struct slc_relayout *layouts,
                                err);
 }
 
-/* Copies the block file to the open files `to`: to stripes of shape `to_shape` or, if it is NULL,
- * to the single file to[0]. */
+/* Copies the block file to the open files `to`: to stripes of shape `to_shape` or, if `to_shape` is
+ * NULL, to the single file to[0]. */
 static enum slc_status copy_bytes(const struct change *change,
                                   const struct slc_stripe_shape *to_shape,
                                   const struct slc_block_part *to,
@@ -104,8 +102,8 @@ static enum slc_status create_file(const struct slc_files *files,
                            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | SLC_OPEN_OWN, 0666);
     if (part->fd == -EEXIST) {
         return slc_fail_file(err, SLC_ERR_IO, part->path,
-                             "a file of this name exists already, from a copy of this store: "
-                             "choose another folder, or remove the file");
+                             "a file of this name exists already, probably of a copy of this "
+                             "store: choose another folder, or remove the file");
     }
     SLC_TRY(slc_check_call(part->fd, err, part->path, "creating the file"));
     int code = files->reserve(files->self, part->fd, bytes);
@@ -148,7 +146,7 @@ static enum slc_status write_list(const struct change *change,
     return status;
 }
 
-/* Records that the stripes listed in P must be removed once P is no longer this list. */
+/* If P is a list, records that its stripes must be removed when P has been replaced. */
 static enum slc_status record_leaving(const struct change *change, struct slc_error *err)
 {
     char *path = slc_restripe_path(change->path, SLC_STRIPES_LEAVING);
@@ -194,7 +192,7 @@ static enum slc_status write_stripes(const struct change *change,
     return status;
 }
 
-/* Checks that the successor of P is the layout listed in the manifest. */
+/* Checks that the file or list that will replace P is the layout that the manifest lists. */
 static enum slc_status check_next(const struct change *change, struct slc_error *err)
 {
     struct slc_reader *reader = NULL;
@@ -206,7 +204,8 @@ static enum slc_status check_next(const struct change *change, struct slc_error 
     return status;
 }
 
-/* Performs the decisive rename, and removes the former stripes of P. */
+/* Renames the new file or list to P, which completes the change, and removes the old stripes of
+ * P. */
 static enum slc_status commit_stripes(struct change *change, struct slc_error *err)
 {
     int code = change->files->rename(change->files->self, change->next, change->path);
@@ -217,7 +216,7 @@ static enum slc_status commit_stripes(struct change *change, struct slc_error *e
     return slc_restripe_clean_list(change->files, change->path, SLC_STRIPES_LEAVING, err);
 }
 
-/* Called after an error: removes new files. If this fails, the next change removes them. */
+/* Removes the new files after an error. If this fails, the next change removes them. */
 static void abandon_change(const struct change *change)
 {
     struct slc_error ignored = SLC_ERROR_INIT;
@@ -233,7 +232,7 @@ static void abandon_change(const struct change *change)
            SLC_OK);
 }
 
-/* Checks if the stripes listed in P are also in the given folders. */
+/* Sets *there to true if all stripes that P lists are in the folders of `list`. */
 static enum slc_status are_in_folders(const struct change *change,
                                       const struct slc_stripe_list *list,
                                       bool *there,
@@ -266,8 +265,9 @@ static bool same_folders(const struct slc_stripe_list *a, const struct slc_strip
     return same;
 }
 
-/* Identity of new stripes: a hash of contents, store and folders, so that the same command yields
- * the same names, and two stores yield different names. */
+/* Returns the identity of new stripes, which becomes part of their file names: a hash of contents,
+ * store and folders. The same command thus yields the same names, and two stores have different
+ * names. */
 static uint64_t identity(const struct change *change, const struct slc_stripe_list *list)
 {
     uint64_t numbers[] = {list->shape.file_bytes, list->shape.header_hash, list->shape.unit,
@@ -292,7 +292,7 @@ static enum slc_status make_list(const struct change *change,
     const uint64_t unit = change->layouts->options.stripe_unit;
 
     if (count == 0 || count > SLC_MAX_STRIPES) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u folders for stripes: must be 1 to %d", count,
+        return slc_fail(err, SLC_ERR_USAGE, "%u folders for stripes: there must be 1 to %d", count,
                         (int)SLC_MAX_STRIPES);
     }
     list->shape = (struct slc_stripe_shape){.file_bytes = change->from.bytes,
@@ -307,7 +307,7 @@ static enum slc_status make_list(const struct change *change,
     return SLC_OK;
 }
 
-/* Writes the stripes of `list` and makes the list P. */
+/* Writes the stripes of `list` and replaces P with the list. */
 static enum slc_status
 install_stripes(struct change *change, const struct slc_stripe_list *list, struct slc_error *err)
 {

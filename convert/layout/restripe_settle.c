@@ -1,8 +1,6 @@
-/*
- * Cleans up after changes of stripes. All stripes of a list at P.stripes or P.unstripe are removed,
- * unless P is a list of the same stripes. In that case, the list has already become P, or is still
- * P. This one rule handles every crash.
- */
+/* Cleans up after interrupted changes of stripes. The stripes of a list at P.stripes or P.unstripe
+ * are removed, unless P is a list of the same stripes: P.stripes has then already become P, or P
+ * has not been replaced yet. This rule is correct after every crash. */
 #include "convert/layout/restripe.h"
 
 #include "base/error/log.h"
@@ -38,8 +36,8 @@ remove_file(const struct slc_files *files, const char *path, struct slc_error *e
                                        : SLC_OK;
 }
 
-/* Checks if the open file is the expected stripe. A power failure may have lost any sectors of its
- * header; the remaining sectors must match the header of this stripe byte for byte. */
+/* Returns true if the open file is the expected stripe. A power failure may have zeroed sectors of
+ * its header; the remaining sectors must equal the header of this stripe. */
 static bool is_expected_stripe(const struct slc_files *files,
                                int fd,
                                const struct slc_stripe_shape *shape,
@@ -64,7 +62,7 @@ static bool is_expected_stripe(const struct slc_files *files,
     return expected;
 }
 
-/* Syncs a removal by an earlier run. A missing folder holds nothing. */
+/* Syncs the folder of a stripe that an earlier run removed; warns if the folder is missing. */
 static enum slc_status
 sync_gone(const struct slc_files *files, const char *path, struct slc_error *err)
 {
@@ -73,7 +71,8 @@ sync_gone(const struct slc_files *files, const char *path, struct slc_error *err
     int code = 0;
 
     if (status == SLC_OK && (code = files->sync_folder(files->self, folder)) == -ENOENT) {
-        slc_log(SLC_LOG_WARNING, "%s does not exist: a stripe in it would remain", folder);
+        slc_log(SLC_LOG_WARNING,
+                "%s does not exist; if the folder was moved, a stripe in it remains", folder);
     } else if (code < 0) {
         status = slc_fail_errno(err, -code, folder, "syncing the folder");
     }
@@ -81,7 +80,7 @@ sync_gone(const struct slc_files *files, const char *path, struct slc_error *err
     return status;
 }
 
-/* Removes the file at `path` if it is the expected stripe; any other file stays. */
+/* Removes the file at `path` if it is the expected stripe. Any other file is kept. */
 static enum slc_status remove_stripe(const struct slc_files *files,
                                      const char *path,
                                      const struct slc_stripe_shape *shape,
@@ -148,7 +147,7 @@ enum slc_status slc_restripe_clean_list(const struct slc_files *files,
     return status;
 }
 
-/* The first file in a folder that an interrupted change of stripes left. */
+/* A file in the store's folder that an interrupted change of stripes left. */
 struct leftover {
     char name[256];
     const char *suffix;
@@ -157,7 +156,7 @@ struct leftover {
 
 static int find_leftover(void *context, const char *name, char kind)
 {
-    /* Lists come first, because they name the stripes to be removed. */
+    /* Lists come first, because they name the stripes that must be removed. */
     static const char *const suffixes[] = {SLC_STRIPES_COMING, SLC_STRIPES_LEAVING,
                                            SLC_STRIPES_GATHERED, ".stripes.tmp", ".unstripe.tmp"};
     struct leftover *leftover = context;
@@ -181,7 +180,7 @@ static int find_leftover(void *context, const char *name, char kind)
 enum slc_status
 slc_restripe_clean(const struct slc_files *files, const char *store, struct slc_error *err)
 {
-    /* Each round removes one name. Stop if names cannot be removed. */
+    /* Each round removes one file. The limit ends the loop if a removed file remains. */
     const unsigned rounds_max = 1000;
     enum slc_status status = SLC_OK;
 
@@ -200,7 +199,7 @@ slc_restripe_clean(const struct slc_files *files, const char *store, struct slc_
             status = slc_restripe_clean_list(files, path, leftover.suffix, err);
             path[strlen(path)] = leftover.suffix[0];
         }
-        /* A list is already removed; any other file is unusable. */
+        /* slc_restripe_clean_list has removed a list; any other file is unusable. */
         SLC_THEN(status, remove_file(files, path, err));
         slc_free(path);
     }

@@ -1,9 +1,8 @@
-/*
- * Counts nonzeros per row. The mode is cut into at most 65,536 runs of equal length, whose nonzeros
- * a scan counts. Runs that are too large are cut again into 256 runs each, as many per scan as
- * there is memory for counters. This repeats until each large run is a single row. Every worker has
- * its own counters.
- */
+/* Counts nonzeros per row or per run of rows. The mode is cut into at most 65,536 runs with equal
+ * numbers of rows, and a scan counts the nonzeros of each run. Runs with too many nonzeros are cut
+ * into 256 runs each and counted in further scans, as many per scan as there is memory for
+ * counters. This repeats until each run with too many nonzeros is a single row. Every worker has
+ * its own counters. */
 #include "convert/layout/sorted_cuts.h"
 
 #include "base/memory/checked.h"
@@ -13,16 +12,17 @@
 #include <string.h>
 
 enum {
-    /* First cut: counters of 512 KiB per worker stay in the level-2 cache, and modes with at most
-     * 2^16 rows need only one scan. */
+    /* The first cut makes 2^16 runs. Their counters, 512 KiB per worker, stay in the level-2 cache,
+     * and a mode with at most 2^16 rows needs only one scan. */
     FIRST_BITS = 16,
-    /* Further cuts: counters for all large runs of a level (at most nnz / run_nnz runs) need no
-     * more memory than a few blocks, and a mode of 2^24 rows needs no third scan. */
+    /* Each further cut divides a run into 2^8 runs. The counters for all large runs of a level (at
+     * most nnz / run_nnz runs) need no more memory than a few blocks, and a mode with 2^24 rows
+     * needs only two scans. */
     FURTHER_BITS = 8,
     CHUNK_NNZ = 1024
 };
 
-/* Data of one scan, which cuts the runs first .. first + count - 1 of `large`. */
+/* Data of one scan, which cuts the `count` runs at `large`. */
 struct level {
     const struct slc_row_run *large; /* runs of at most 2^(shift + bits) rows each */
     uint64_t count;
@@ -47,7 +47,7 @@ slc_row_count_memory_bytes(const struct slc_layout_info *info, uint64_t run_nnz,
            slc_buffer_footprint((workers * sizeof(uint64_t)) << FIRST_BITS, SLC_PAGES_SMALL);
 }
 
-/* The first of the level's runs that ends after `row`. */
+/* Returns the first run of the level that ends after `row`. */
 static uint64_t find_run(const struct level *level, uint64_t row)
 {
     uint64_t low = 0, high = level->count;
@@ -89,7 +89,7 @@ static enum slc_status count_within(const struct level *level,
     return SLC_OK;
 }
 
-/* Counts the nonzeros of a tile whose rows are in several runs, or in none. */
+/* Counts the nonzeros of a tile whose rows are in several runs, or partly in no run. */
 static enum slc_status count_across(const struct level *level,
                                     uint64_t *counters,
                                     struct slc_tile_view *tile,
@@ -139,8 +139,8 @@ count_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct sl
     return status;
 }
 
-/* Zeroes all counters, counts, and adds the counters of all workers to those of the first worker.
- */
+/* Scans the file once: zeroes the counters, counts nonzeros, and adds the counters of all workers
+ * to the counters of the first worker. */
 static enum slc_status scan_level(struct level *level, struct slc_error *err)
 {
     const struct slc_row_run *last = &level->large[level->count - 1];
@@ -158,7 +158,7 @@ static enum slc_status scan_level(struct level *level, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Appends the nonempty parts of run `at`. */
+/* Appends the nonempty parts of run `at` to `out`. */
 static void append_parts(const struct level *level, uint64_t at, struct slc_row_counts *out)
 {
     const struct slc_row_run *run = &level->large[at];
@@ -181,7 +181,8 @@ static bool is_large(const struct slc_row_run *run, uint64_t run_nnz)
     return run->nnz > run_nnz && run->rows > 1;
 }
 
-/* Copies the runs that are too large to `large`, which may be NULL; returns their number. */
+/* Copies the runs with more than `run_nnz` nonzeros (and several rows) to `large`, which may be
+ * NULL. Returns their number. */
 static uint64_t
 find_large(const struct slc_row_counts *counts, uint64_t run_nnz, struct slc_row_run *large)
 {
@@ -199,7 +200,7 @@ find_large(const struct slc_row_counts *counts, uint64_t run_nnz, struct slc_row
 }
 
 /* Cuts the `found` runs of `large`, `group` runs per scan. Copies all runs from `before` to
- * `after`, which has enough space, with the parts in place of the large runs. */
+ * `after`, which has enough space; each large run is replaced with its parts. */
 static enum slc_status refine_runs(struct level *level,
                                    const struct slc_row_run *large,
                                    uint64_t found,
@@ -234,7 +235,7 @@ static enum slc_status refine_runs(struct level *level,
     return status;
 }
 
-/* Cuts all runs that are too large once. *done is set if there was none. */
+/* Cuts each run with too many nonzeros once. Sets *done if there was no such run. */
 static enum slc_status cut_level(const struct slc_tile_scan_options *options,
                                  uint64_t run_nnz,
                                  unsigned *row_bits,
@@ -256,8 +257,7 @@ static enum slc_status cut_level(const struct slc_tile_scan_options *options,
     }
     level.bits = *row_bits < bits ? *row_bits : bits;
     level.shift = *row_bits - level.bits;
-    /* Use at most as much memory as the counters of the first level, because this amount was
-     * planned. */
+    /* Use no more memory than the counters of the first level, which was planned. */
     uint64_t group = slc_min_u64(found, UINT64_C(1) << (FIRST_BITS - level.bits));
     after.runs = slc_calloc(counts->count + (found << level.bits), sizeof *after.runs);
     struct slc_row_run *large = slc_calloc(found, sizeof *large);

@@ -1,9 +1,8 @@
-/*
- * Builds a sorted-n or fiber-n layout. Scans and encoding alternate, each with all workers: a batch
- * of ranges is gathered and each range is sorted; then one worker queues the tiles of the batch and
- * all workers encode them. A partition that does not fit in memory consists of several ranges.
- * Complete tiles are encoded, and the rest is kept for the next batch.
- */
+/* Builds a sorted-n or fiber-n layout. Scans and encoding alternate, and each uses all workers.
+ * First, a batch of ranges is gathered and each range is sorted. Then one worker queues the tiles
+ * of the batch, and all workers encode them. A partition that does not fit in memory consists of
+ * several ranges. Only complete tiles are encoded; the remaining nonzeros are kept for the next
+ * batch. */
 #include "convert/layout/sorted_build.h"
 
 #include "base/error/clock.h"
@@ -20,8 +19,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Must be incremented when the cutting of partitions or the choice of keys changes, so that files
- * started by an older version are not resumed. */
+/* Must be incremented when a change of the code cuts partitions or chooses keys differently, so
+ * that a build that an older version began is not resumed. */
 #define CUTS_VERSION 2U
 
 struct build {
@@ -31,19 +30,19 @@ struct build {
     struct slc_sorted_plan plan;
     struct slc_gather *gather;
     struct slc_writer *writer;
-    struct slc_writer_kept kept; /* the part that an interrupted build left */
+    struct slc_writer_kept kept; /* nonzeros and partitions that an interrupted build left */
     struct slc_tiles *tiles;
     struct slc_tile_cutter cutter;
     struct slc_buffer area;
     struct slc_key_columns gathered;
-    struct slc_key_columns scratch; /* scratch for sorting, of the same size as the columns */
+    struct slc_key_columns scratch; /* scratch of the sort, as large as `gathered` */
 
-    /* Tiles are queued in file order. */
+    /* Position of the next tile. Tiles are queued in file order. */
     uint64_t part;      /* the current partition */
     uint64_t part_done; /* nonzeros of the current partition that are already queued */
     uint64_t available; /* number of gathered nonzeros */
     uint64_t listed;    /* gathered nonzeros that are already in a tile */
-    uint32_t borrowed;  /* tiles in the area */
+    uint32_t borrowed;  /* tiles in the area that are not in the file yet */
     bool all_listed;    /* protected by the tiles' lock */
     struct slc_error fault;
 };
@@ -56,8 +55,8 @@ static uint64_t tag_of(const struct slc_layout_info *info)
     return slc_hash64(parts, sizeof parts);
 }
 
-/* fiber-n: returns how many of the next `fit` nonzeros belong to a tile that ends with a complete
- * fiber; all of the nonzeros if they are a single fiber. */
+/* For fiber-n: returns how many of the next `fit` nonzeros form a tile that ends with a complete
+ * fiber; `fit` if they are all in one fiber. */
 static uint32_t end_with_fiber(const struct build *build, uint64_t at, uint32_t fit)
 {
     const struct slc_key_columns rest = slc_key_columns_from(build->gathered, at);
@@ -71,7 +70,8 @@ static uint32_t end_with_fiber(const struct build *build, uint64_t at, uint32_t 
     return end > 0 ? end : fit;
 }
 
-/* Cuts the next tile from the gathered nonzeros; *nnz is 0 if the tile may be incomplete. */
+/* Cuts the next tile from the gathered nonzeros. Sets *nnz to its size, or to 0 if further nonzeros
+ * may belong to the tile. */
 static struct slc_tile_source cut_tile(struct build *build, uint32_t *nnz)
 {
     const struct slc_key_columns *gathered = &build->gathered;
@@ -139,7 +139,7 @@ static void emit_worker(void *context, unsigned worker, unsigned workers)
         struct slc_error ignored = SLC_ERROR_INIT;
         enum slc_status status = list_tiles(build, worker, &build->fault);
 
-        /* Queued tiles are always written, because the writer must not stop within a tile. */
+        /* Write the queued tiles also after an error: the writer must not stop within a tile. */
         if (slc_tiles_release(tiles, worker, &build->borrowed, &ignored) != SLC_OK &&
             status == SLC_OK) {
             build->fault = ignored;
@@ -172,7 +172,7 @@ static enum slc_status write_gathered(struct build *build, struct slc_error *err
     return status;
 }
 
-/* Moves the rest of the area to its beginning. */
+/* Moves the nonzeros that are not in a tile yet to the beginning of the area. */
 static void move_rest(struct build *build)
 {
     const struct slc_key_columns *gathered = &build->gathered;
@@ -213,7 +213,7 @@ static void sort_ranges(void *context, uint64_t begin, uint64_t end, unsigned wo
     }
 }
 
-/* Gathers as many ranges as fit in addition to the rest of an incomplete tile. */
+/* Gathers `count` ranges after the nonzeros of an incomplete tile, and sorts each range. */
 static enum slc_status
 gather_batch(struct build *build, uint64_t first, uint64_t count, struct slc_error *err)
 {
@@ -239,7 +239,8 @@ gather_batch(struct build *build, uint64_t first, uint64_t count, struct slc_err
     return status;
 }
 
-/* Removes the `done` nonzeros already in the file, up to key `last`, from the ranges. */
+/* Removes the `done` nonzeros that are already in the file, up to key `last`, from the ranges.
+ * Returns the first range that is still needed. */
 static uint64_t skip_done(struct slc_sorted_plan *plan, uint64_t done, slc_u128 last)
 {
     uint64_t range = 0;
@@ -254,7 +255,7 @@ static uint64_t skip_done(struct slc_sorted_plan *plan, uint64_t done, slc_u128 
     return range;
 }
 
-/* Builds the part of the layout after the nonzeros that are already in the file. */
+/* Builds the layout, starting after the nonzeros that are already in the file. */
 static enum slc_status build_parts(struct build *build, struct slc_error *err)
 {
     struct slc_sorted_plan *plan = &build->plan;
@@ -264,7 +265,7 @@ static enum slc_status build_parts(struct build *build, struct slc_error *err)
     while (range < plan->range_count && status == SLC_OK) {
         uint64_t batch = slc_sorted_plan_batch(plan, range, build->available);
 
-        assert(batch > 0); /* every range fits the area in addition to a partial tile */
+        assert(batch > 0); /* every range fits the area next to an incomplete tile */
         status = gather_batch(build, range, batch, err);
         range += batch;
         if (status == SLC_OK) {
@@ -276,7 +277,7 @@ static enum slc_status build_parts(struct build *build, struct slc_error *err)
     return status;
 }
 
-/* Columns for the nonzeros gathered at a time, starting at byte `at` of the area. */
+/* Returns columns for area_nnz nonzeros, starting at byte `at` of the area. */
 static struct slc_key_columns columns_at(const struct build *build, uint64_t at)
 {
     const uint64_t nnz = build->plan.area_nnz;
@@ -309,8 +310,8 @@ static enum slc_status allocate_memory(struct build *build, struct slc_error *er
                             &build->tiles, err);
 }
 
-/* True if the kept part can be the beginning of this layout. Its checksums do not prove who wrote
- * it. */
+/* Returns true if the nonzeros that an interrupted build left can be the beginning of this layout.
+ * Their checksums do not prove which build wrote them. */
 static bool kept_fits(const struct build *build)
 {
     const struct slc_sorted_cuts *cuts = &build->plan.cuts;
@@ -350,7 +351,7 @@ static enum slc_status open_writer(struct build *build, struct slc_error *err)
                                                &build->writer, &build->kept, err);
 
     if (status == SLC_OK && !kept_fits(build)) {
-        /* Remove it, so that the build starts from the beginning. */
+        /* Remove the file, so that the build starts from the beginning. */
         slc_writer_abandon(build->writer);
         build->writer = NULL;
         status = slc_writer_resume(&options, tag_of(info), build->plan.cuts.count, &build->writer,
@@ -377,12 +378,13 @@ static enum slc_status check_summary(const struct build *build, struct slc_error
     }
     return slc_fail_file(err, SLC_ERR_DAMAGED, slc_reader_path(build->options->reader),
                          "%" PRIu64 " nonzeros with content sum %016" PRIx64
-                         " were sorted, but the header states %" PRIu64 " with %016" PRIx64
+                         " were sorted, but the header states %" PRIu64
+                         " nonzeros with content sum %016" PRIx64
                          ": run sluice check to find the damage in the file",
                          summary->nnz, summary->content_sum, info->nnz, info->content_sum);
 }
 
-/* Removes a finished file with wrong nonzeros and its journal, so that no later build uses them. */
+/* Removes a finished file with wrong nonzeros, and its journal, so that no build uses it. */
 static void remove_invalid(const struct slc_sorted_options *options)
 {
     static const char ending[] = ".journal";
@@ -397,7 +399,7 @@ static void remove_invalid(const struct slc_sorted_options *options)
     slc_free(journal);
 }
 
-/* Finishes or suspends the writer. */
+/* Finishes the writer or, after an error, suspends it so that a later call can resume. */
 static enum slc_status
 end_writer(struct build *build, enum slc_status status, struct slc_error *err)
 {
@@ -419,7 +421,7 @@ end_writer(struct build *build, enum slc_status status, struct slc_error *err)
     } else if (writer != NULL) {
         struct slc_error second = SLC_ERROR_INIT;
 
-        /* The caller gets the first fault; a later call verifies the kept blocks. */
+        /* Ignore a second fault: a later call verifies the kept blocks. */
         (void)!slc_writer_suspend(writer, &second);
     }
     return status;

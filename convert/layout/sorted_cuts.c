@@ -1,4 +1,4 @@
-/* Cuts row runs into partitions in two passes. The first pass counts the partitions. */
+/* Cuts runs of rows into partitions in two steps; the first step only counts the partitions. */
 #include "convert/layout/sorted_cuts.h"
 
 #include "base/memory/checked.h"
@@ -13,11 +13,10 @@ uint64_t slc_sorted_part_nnz(uint64_t nnz)
 
 uint64_t slc_sorted_cuts_memory_bytes(uint64_t nnz)
 {
-    /*
-     * Two neighbouring partitions together have more than part_nnz nonzeros, with two exceptions:
-     * pieces of rows (all except the first have at least half of part_nnz) and a partition before a
-     * row in pieces.
-     */
+    /* Upper bound of the number of partitions. Two neighbouring partitions together have more than
+     * part_nnz nonzeros, with two exceptions. The first is a row that is cut into pieces, of which
+     * all except one have at least part_nnz / 2 nonzeros. The second is a partition that is
+     * followed by such a row. */
     return (3 * (nnz / slc_sorted_part_nnz(nnz)) + 2) * sizeof(struct slc_sorted_part);
 }
 
@@ -44,7 +43,7 @@ append_pieces(struct slc_sorted_cuts *cuts, const struct slc_row_run *row, uint6
     cuts->split_rows++;
 }
 
-/* Fills in cuts->parts unless it is NULL, and counts the partitions. */
+/* Counts the partitions, and writes them to cuts->parts unless it is NULL. */
 static void
 cut_parts(const struct slc_row_counts *counts, uint64_t part_nnz, struct slc_sorted_cuts *cuts)
 {

@@ -1,13 +1,11 @@
-/*
- * Gathers nonzeros of ranges. A worker decodes a tile, drops nonzeros outside the ranges, forms
- * keys and finds the range of each nonzero, using 24 to 36 bytes of scratch per nonzero of one
- * tile. In its turn, the worker reserves places in the ranges, and then copies the nonzeros there.
- * Most tiles are in a few ranges of rows, because the order of the input layout traverses all modes
- * together.
+/* Gathers nonzeros of ranges. A worker decodes a tile, drops nonzeros outside the ranges, forms
+ * keys and finds the range of each nonzero. This needs 24 to 36 bytes of scratch per nonzero of one
+ * tile. When the turn of the tile comes, the worker reserves places in the ranges; then it copies
+ * the nonzeros to these places. The nonzeros of a tile are usually in few ranges of rows, because
+ * the order of the input layout traverses all modes together.
  *
- * Cost per nonzero and scan: decoding it, spreading the bits of each coordinate, a look-up, and
- * copying 16 or 24 bytes.
- */
+ * Cost per nonzero and scan: decoding, forming a key, one table look-up, and copying 16 or 24
+ * bytes. */
 #include "convert/layout/sorted_gather.h"
 
 #include "base/hash.h"
@@ -21,24 +19,24 @@
 
 enum {
     CHUNK_NNZ = 1024,
-    /* Entries of the look-up from rows to ranges: 16 KiB of the level-1 cache. */
+    /* Entries of the table that maps rows to ranges: 16 KiB, which fit the level-1 cache. */
     TABLE_SIZE = 4096
 };
 
-/* Scratch of a worker for its tile. */
+/* Scratch of a worker for the tile that it processes. */
 struct scratch {
-    uint64_t *lo, *hi; /* keys; hi: NULL unless wide */
+    uint64_t *lo, *hi; /* key words; hi is NULL unless keys are wide */
     double *values;
     uint32_t *range; /* range of each nonzero, relative to `first` */
     uint32_t count;
     uint64_t first, last; /* ranges that may contain nonzeros of the tile */
-    uint32_t *counts;     /* per range */
-    uint64_t *places;     /* per range: places reserved for its nonzeros, set in the tile's turn */
+    uint32_t *counts;     /* per range: number of the tile's nonzeros */
+    uint64_t *places;     /* per range: first place reserved for the tile's nonzeros */
     uint64_t *columns;    /* SLC_KEY_BATCH coordinates of each mode */
 };
 
 struct slc_gather {
-    struct slc_tile_scan_options scan; /* options, with the rows of the current call */
+    struct slc_tile_scan_options scan; /* options of the scan, with the rows of the current call */
     uint64_t ranges_max;
     const struct slc_layout_info *info;
     bool wide;
@@ -53,11 +51,11 @@ struct slc_gather {
     uint64_t count;
     const struct slc_key_columns *out; /* NULL: nothing is copied */
     unsigned shift;                    /* the table is indexed by (row - first row) >> shift */
-    /* Range of the first row of each cell, or the range before it. */
+    /* A cell's entry is the range of its first row, or an earlier range. */
     uint32_t table[TABLE_SIZE + 1];
-    bool by_key;     /* some ranges hold only some keys of their rows */
-    bool bounded;    /* more nonzeros than the ranges declare are an error */
-    bool overflow;   /* a range had more nonzeros than it declares */
+    bool by_key;     /* some ranges include only some keys of their rows */
+    bool bounded;    /* report an error if a range has more nonzeros than its nnz */
+    bool overflow;   /* a range had more nonzeros than its nnz */
     uint64_t chance; /* probability of sampling, if a sample is drawn */
     struct slc_gather_sample *samples;
     uint64_t capacity, drawn;
@@ -152,8 +150,7 @@ void slc_gather_destroy(struct slc_gather *gather)
     slc_free(gather);
 }
 
-/* Finds, among ranges low .. high, the last range that begins at or before `row`; `low` if there is
- * none. */
+/* Finds the last of ranges low .. high that begins at or before `row`; `low` if no range does. */
 static uint64_t
 find_between(const struct slc_gather *gather, uint64_t row, uint64_t low, uint64_t high)
 {
@@ -178,13 +175,13 @@ static inline uint64_t find_rows(const struct slc_gather *gather, uint64_t row)
     return find_between(gather, row, gather->table[cell], gather->table[cell + 1]);
 }
 
-/* The first of the ranges in this call with the same rows as `last`. */
+/* Returns the first range in this call that has the same rows as range `last`. */
 static inline uint64_t first_sibling(const struct slc_gather *gather, uint64_t last)
 {
     return last - slc_min_u64(last, gather->ranges[last].sibling);
 }
 
-/* Finds the range of a nonzero; false if it is outside all ranges. */
+/* Finds the range of a nonzero. Returns false if the nonzero is outside all ranges. */
 static bool find_range(const struct slc_gather *gather, uint64_t row, slc_u128 key, uint64_t *range)
 {
     uint64_t high = find_rows(gather, row);
@@ -203,7 +200,7 @@ static bool find_range(const struct slc_gather *gather, uint64_t row, slc_u128 k
     return key >= gather->ranges[low].first_key && key <= gather->ranges[low].last_key;
 }
 
-/* table[c]: the last range that begins in a cell before c, or the first range. */
+/* Sets table[c] to the last range that begins in a cell before c, or to the first range. */
 static void fill_table(struct slc_gather *gather)
 {
     uint64_t first = gather->ranges[0].first_row;
@@ -222,7 +219,8 @@ static void fill_table(struct slc_gather *gather)
     }
 }
 
-/* Counts nonzeros, starting at `at`, for their ranges if each range holds all keys of its rows. */
+/* Finds the range of each of `count` nonzeros, starting at `at`, by its row, and counts the
+ * nonzeros of each range. Every range must include all keys of its rows. */
 static void count_by_row(const struct slc_gather *gather,
                          struct scratch *scratch,
                          const uint64_t *rows,
@@ -242,8 +240,8 @@ static void count_by_row(const struct slc_gather *gather,
     }
 }
 
-/* Counts nonzeros by row and key and drops nonzeros outside all ranges. Returns the number of
- * nonzeros left. */
+/* Finds the range of each nonzero by row and key, counts the nonzeros of each range, and drops
+ * nonzeros that are outside all ranges or not sampled. Returns the number of remaining nonzeros. */
 static uint32_t count_by_key(const struct slc_gather *gather,
                              struct scratch *scratch,
                              const uint64_t *rows,
@@ -289,7 +287,7 @@ static void keep_rows(const struct slc_gather *gather,
     uint32_t at = scratch->count;
 
     for (uint32_t i = begin; i < begin + count; i++) {
-        /* Rows before the first row wrap around to more than the span. */
+        /* For a row before the first row, the difference wraps around and exceeds the span. */
         kept[kept_count] = i;
         kept_count += tile->corner[mode] + chunk->offset[mode][i] - first_row <= span;
     }
@@ -316,7 +314,7 @@ static void keep_rows(const struct slc_gather *gather,
     scratch->count += kept_count;
 }
 
-/* Finds the ranges that may contain nonzeros of the tile; false if there are none. */
+/* Finds the ranges that may contain nonzeros of the tile. Returns false if there are none. */
 static bool meets_ranges(const struct slc_gather *gather,
                          const struct slc_tile_view *tile,
                          struct scratch *scratch)
@@ -378,7 +376,7 @@ static bool reserve_places(void *context, unsigned worker)
     for (uint64_t r = scratch->first; r <= scratch->last; r++) {
         scratch->places[r - scratch->first] = gather->next[r];
         gather->next[r] += scratch->counts[r - scratch->first];
-        /* Copies stay in bounds; if the file has grown, an error is reported at the end. */
+        /* After an overflow, no nonzeros are copied; the error is reported after the scan. */
         gather->overflow |= gather->bounded && gather->next[r] > gather->end[r];
     }
     if (gather->samples != NULL) {
@@ -434,7 +432,7 @@ static void deliver_rows(void *context, unsigned worker)
                           gather->info->nnz);
 }
 
-/* Scans once for `ranges`, whose places are from next to end. */
+/* Scans the file once and fills the places next[r] .. end[r] - 1 of each range r. */
 static enum slc_status gather_ranges(struct slc_gather *gather,
                                      const struct slc_gather_range *ranges,
                                      uint64_t count,
@@ -481,8 +479,8 @@ enum slc_status slc_gather_ranges(struct slc_gather *gather,
     if (!whole) {
         return slc_fail_file(
             err, SLC_ERR_DAMAGED, slc_reader_path(gather->scan.reader),
-            "rows %" PRIu64 " to %" PRIu64 " of mode %u have a different number of nonzeros than "
-            "when they were counted: the file has changed",
+            "the number of nonzeros in rows %" PRIu64 " to %" PRIu64
+            " of mode %u differs from the number counted before: the file has changed",
             ranges[0].first_row + 1, ranges[count - 1].last_row + 1, gather->scan.mode + 1);
     }
     return SLC_OK;

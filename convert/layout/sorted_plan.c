@@ -11,31 +11,31 @@
 
 enum {
     MIB = 1 << 20,
-    /* Allowance for readers, queues of tiles and the allocator's overhead. */
+    /* Allowance for readers, queues of tiles and overhead of the allocator. */
     SMALL_OBJECTS_BYTES = 512 << 10,
-    /* A fiber-n layout is one range. It is cut into ranges of about this size, so that threads
-     * share the sort and each range is close to the cache size. */
+    /* A fiber-n layout is planned as one range, which is then cut into ranges of about this size,
+     * so that threads share the sort and each range is close to the cache size. */
     FIBER_RANGE_NNZ = 4 << 20,
-    /* Smallest area: the rest of a range that completes no tile, and the same for the next range.
-     */
+    /* Smallest area: an incomplete tile, and as many nonzeros of the next range. */
     AREA_NNZ_MIN = 2 * SLC_TILE_NNZ,
     /* Areas of at least this size use huge pages and are multiples of 2 MiB. */
     HUGE_AREA_BYTES = 16 * MIB
 };
 
-/* Bytes of a gathered nonzero, including the scratch of the sort. */
+/* Returns the bytes of a gathered nonzero, including the scratch of the sort. */
 static uint64_t nonzero_bytes(const struct slc_layout_info *info, bool sorts)
 {
     return (info->keys.bits > 64 ? 24U : 16U) * (sorts ? 2U : 1U);
 }
 
-/* Bound of the number of partitions; explained in convert/layout/sorted_cuts.c. */
+/* Returns an upper bound of the number of partitions, which sorted_cuts.c derives. */
 static uint64_t parts_max(const struct slc_layout_info *info)
 {
     return slc_sorted_cuts_memory_bytes(info->nnz) / sizeof(struct slc_sorted_part);
 }
 
-/* The writer's block grows by at most a whole tile; its index and journal grow by doubling. */
+/* Returns the most bytes that the writer needs: a block exceeds its target by at most one tile, and
+ * the index and the journal grow by doubling. */
 static uint64_t writer_bytes(const struct slc_layout_info *info)
 {
     uint64_t tile = slc_encoder_bound(&info->keys, info->codec, SLC_TILE_NNZ);
@@ -44,13 +44,13 @@ static uint64_t writer_bytes(const struct slc_layout_info *info)
     return slc_max_u64(SLC_DEFAULT_BLOCK_BYTES, tile) + tile + 3 * blocks * (88 + 16 * info->order);
 }
 
-/* Ranges may be cut into pieces of a quarter of the smallest area. */
+/* Returns the most ranges: each range may be cut into pieces of a quarter of the smallest area. */
 static uint64_t ranges_max(const struct slc_layout_info *info)
 {
     return parts_max(info) + info->nnz / (AREA_NNZ_MIN / 4);
 }
 
-/* Memory without the area, while nonzeros are gathered and written. */
+/* Returns the bytes in use, without the area, while nonzeros are gathered and written. */
 static uint64_t fixed_bytes(const struct slc_layout_info *info, unsigned workers)
 {
     return SMALL_OBJECTS_BYTES + slc_tile_scan_memory_bytes(info, workers) +
@@ -90,14 +90,14 @@ static enum slc_status choose_workers(const struct slc_sorted_options *options,
             return SLC_OK;
         }
     }
-    /* Add a MiB, because the process may be a few pages larger in the next run. */
+    /* Add 1 MiB, because the process may be a few pages larger in the next run. */
     return slc_fail_budget(
         err, options->budget_bytes, plan->need_bytes + options->caller_bytes + MIB,
         "sorting the nonzeros by %smode %u",
         options->layout == SLC_LAYOUT_FIBER ? "fibers of " : "", options->mode + 1);
 }
 
-/* Uses the remaining memory for the area, but no more than all nonzeros need. */
+/* Uses the remaining memory for the area, but at most the memory that all nonzeros need. */
 static void divide_memory(const struct slc_sorted_options *options, struct slc_sorted_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(options->reader);
@@ -116,7 +116,7 @@ static void divide_memory(const struct slc_sorted_options *options, struct slc_s
         slc_max_u64(plan->need_bytes, fixed_bytes(info, plan->workers) + plan->area_bytes);
 }
 
-/* Makes one range per partition, but a single range for all pieces of a row. */
+/* Makes one range per partition, but one range for a row that is cut into partitions. */
 static enum slc_status make_ranges(struct slc_sorted_plan *plan, struct slc_error *err)
 {
     plan->ranges = slc_calloc(plan->cuts.count + 1, sizeof *plan->ranges);
@@ -159,7 +159,7 @@ enum slc_status slc_sorted_plan_gather(const struct slc_sorted_plan *plan,
     return slc_gather_create(&scan, &plan->keys, plan->ranges_max, gather, err);
 }
 
-/* Cuts ranges that do not fit the area in addition to a partial tile. */
+/* Cuts ranges that do not fit the area next to an incomplete tile, and large ranges of fiber-n. */
 static enum slc_status cut_by_keys(const struct slc_sorted_options *options,
                                    struct slc_sorted_plan *plan,
                                    struct slc_error *err)
@@ -173,7 +173,7 @@ static enum slc_status cut_by_keys(const struct slc_sorted_options *options,
     for (uint64_t r = 0; r < plan->range_count; r++) {
         largest = slc_max_u64(largest, plan->ranges[r].nnz);
     }
-    /* A single range is not preceded by a partial tile. */
+    /* A single range is not preceded by an incomplete tile. */
     if (largest <= most || (plan->range_count == 1 && largest <= plan->area_nnz &&
                             options->layout == SLC_LAYOUT_SORTED)) {
         return SLC_OK;
@@ -202,8 +202,8 @@ uint64_t slc_sorted_plan_batch(const struct slc_sorted_plan *plan, uint64_t firs
     return count;
 }
 
-/* Assumes that almost a tile is left to the next scan, because the size of this rest is not known
- * in advance. */
+/* Counts the scans that gather. Assumes that each scan leaves almost a tile of nonzeros to the next
+ * scan, because the actual number is not known in advance. */
 static void count_batches(struct slc_sorted_plan *plan)
 {
     for (uint64_t first = 0; first < plan->range_count;) {
@@ -212,7 +212,7 @@ static void count_batches(struct slc_sorted_plan *plan)
     }
 }
 
-/* One partition of all rows, with all bits of the mode lowest in the key. */
+/* Plans a fiber-n layout: one partition, and keys in which all bits of mode n are lowest. */
 static enum slc_status whole_fibers(const struct slc_sorted_options *options,
                                     struct slc_sorted_plan *plan,
                                     struct slc_fiber_run *run,
@@ -229,7 +229,8 @@ static enum slc_status whole_fibers(const struct slc_sorted_options *options,
     return SLC_OK;
 }
 
-/* Counts and cuts rows and chooses keys; each step may use all memory. */
+/* Plans a sorted-n layout: counts nonzeros per row, cuts rows into partitions, chooses keys. Each
+ * of these steps may use all memory. */
 static enum slc_status cut_rows(const struct slc_sorted_options *options,
                                 struct slc_sorted_plan *plan,
                                 struct slc_fiber_run *run,

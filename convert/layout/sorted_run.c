@@ -1,5 +1,5 @@
-/* Chooses the fiber run of a sorted layout. The number of a nonzero's partition counts as an
- * additional mode, so that pieces of a mode-n fiber in two partitions are distinct. */
+/* Chooses the fiber run of a sorted layout. The number of the partition is treated as the index of
+ * an additional mode, so that pieces of a fiber in two partitions are distinct. */
 #include "convert/layout/sorted_run.h"
 
 #include "base/memory/checked.h"
@@ -11,8 +11,8 @@
 
 enum { CHUNK_NNZ = 1024 };
 
-/* The run of the input file is kept if the best run has more than this fraction of the input run's
- * number of pieces, because then no sort is needed. */
+/* The layout keeps the fiber run of the input file if the best run has more than this fraction of
+ * the pieces of the input file's run, because then no sort is needed. */
 static const double keep_share = 0.9;
 
 struct worker {
@@ -24,7 +24,8 @@ struct choice {
     const struct slc_tile_scan_options *scan;
     const struct slc_sorted_cuts *cuts;
     const struct slc_layout_info *info;
-    /* Modes counted: the modes of the tensor, and the partition if there is space for it. */
+    /* Number of counted modes: the order, plus 1 for the partition unless the order is the
+     * limit. */
     unsigned modes;
     struct worker *workers;
     struct slc_tile_progress progress;
@@ -47,7 +48,7 @@ uint64_t slc_sorted_run_memory_bytes(const struct slc_layout_info *info, unsigne
            slc_tile_scan_memory_bytes(info, workers);
 }
 
-/* The last partition whose first row is at most `row`. */
+/* Returns the last partition whose first row is at most `row`. */
 static uint64_t partition_of(const struct slc_sorted_cuts *cuts, uint64_t row)
 {
     uint64_t low = 0, high = cuts->count - 1;
@@ -107,7 +108,7 @@ count_tile(void *context, unsigned number, struct slc_tile_view *tile, struct sl
     return status;
 }
 
-/* Chooses by the counts of all workers, which were joined into the counts of the first worker. */
+/* Chooses the fiber run from the counts of all workers, which the first worker has joined. */
 static struct slc_fiber_run choose_run(const struct choice *choice)
 {
     const struct slc_fiber_counts *counts = &choice->workers[0].counts;
@@ -117,7 +118,7 @@ static struct slc_fiber_run choose_run(const struct choice *choice)
 
     assert(choice->info->order > 0);
     for (unsigned n = 0; n < choice->info->order; n++) {
-        /* Without a column for the partition, pieces of the sorted mode are unknown. */
+        /* If the partition is not counted as a mode, pieces of the sorted mode are unknown. */
         const bool known = choice->modes > choice->info->order || n != choice->scan->mode;
 
         pieces[n] = known ? slc_distinct_count(&counts->pieces[n]) : UINT64_MAX;

@@ -1,8 +1,6 @@
-/*
- * Chooses the fiber run of the keys of a sorted-n layout (base/key.h): the mode whose fibers form
- * the fewest pieces. Pieces are counted as in convert/build/sort/fibers.h, except that partitions
- * also cut the fibers of mode n. For this reason, the chosen mode is usually not mode n.
- */
+/* Chooses the fiber run of the keys of a sorted-n layout (base/key.h): the mode whose fibers form
+ * the fewest pieces. Pieces are counted as in convert/build/sort/fibers.h, but the borders of
+ * partitions also cut the fibers of mode n. Therefore the chosen mode is rarely mode n. */
 #ifndef SLC_CONVERT_SORTED_RUN_H
 #define SLC_CONVERT_SORTED_RUN_H
 
@@ -12,15 +10,13 @@
 
 #include <stdint.h>
 
-/* Memory for the choice with this number of workers. */
+/* Returns the memory that the choice needs with this number of workers, in bytes. */
 uint64_t slc_sorted_run_memory_bytes(const struct slc_layout_info *info, unsigned workers);
 
-/*
- * Chooses the run for the partitions of scan->mode from all nonzeros, in one scan (or none if there
+/* Chooses the run for the partitions of scan->mode from all nonzeros, in one scan (or none if there
  * are very few nonzeros), and adds the number of scans to *scans. The result depends only on the
- * nonzeros and the cuts. The run of the input file is kept if another run is only slightly better.
- * Errors: those of slc_tile_scan.
- */
+ * nonzeros and the cuts. The run of the input file is kept if the best run has only slightly fewer
+ * pieces. Errors: those of slc_tile_scan. */
 enum slc_status slc_sorted_run_choose(const struct slc_tile_scan_options *scan,
                                       const struct slc_sorted_cuts *cuts,
                                       struct slc_fiber_run *run,

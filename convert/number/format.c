@@ -1,11 +1,9 @@
-/*
- * Shortest decimal text of doubles, by the Schubfach method ([Giulietti2020]): scales the rounding
- * interval of the double by a power of ten to 128 bits, so that it holds at most a few integers,
- * and chooses the integer with the fewest digits; among equally short integers, the closest. The
- * 617 powers of ten of 128 bits are computed once with exact integers instead of being listed.
+/* Writes the shortest decimal text of doubles with the Schubfach method ([Giulietti2020]). The
+ * rounding interval of the double is multiplied by a power of ten, so that it contains only a few
+ * integers. Of these, the integer with the fewest digits is chosen; if several are equally short,
+ * the closest. The 617 powers of ten, with 128 bits each, are computed once with exact integers.
  *
- * Cost: about 30 ns; integers below 2^53 about 10 ns.
- */
+ * Cost: about 30 ns per number; about 10 ns for integers below 2^53. */
 #include "convert/number/format.h"
 
 #include "base/key.h"
@@ -23,10 +21,11 @@ static const char pairs[201] =
 
 static unsigned digits_of(uint64_t value)
 {
-    /* 1233 / 4096 approximates log10 2 closely enough for 64 bits. */
+    /* 1233 / 4096 approximates log10(2) closely enough for 64-bit numbers. */
     unsigned guess = (64U - (unsigned)__builtin_clzll(value | 1)) * 1233 >> 12;
 
-    /* 0 has one digit, like 1; all other powers are even. */
+    /* OR with 1 makes 0 a number of one digit, and it moves no number across a power of ten,
+     * because powers above 1 are even. */
     return guess + 1 - ((value | 1) < slc_powers_of_ten[guess]);
 }
 
@@ -48,17 +47,17 @@ unsigned slc_format_u64(char *text, uint64_t value)
     return length;
 }
 
-/* Powers of ten: ceil(10^k * 2^s) with s so that the result has exactly 128 bits. */
+/* Powers of ten, scaled to exactly 128 bits by a power of two: ceil(10^k * 2^s). */
 
 enum {
     POWER_MIN = -292,
     POWER_MAX = 324,
-    LIMBS = 22 /* 1408 bits: 10^324 has 1077; 2^1343 / 10^292 keeps 373 */
+    LIMBS = 22 /* 1408 bits: 10^324 needs 1077 bits; 2^1407 / 10^292 still has over 400 bits */
 };
 
 static slc_u128 powers_of_ten[POWER_MAX - POWER_MIN + 1];
 
-/* The top 128 bits of a nonzero number, rounded up if any bit is lost or `inexact`. */
+/* Returns the top 128 bits of a number above 0, rounded up if a bit is lost or if `inexact`. */
 static slc_u128 top_bits(const uint64_t *limbs, bool inexact)
 {
     unsigned top = LIMBS - 1;
@@ -120,7 +119,7 @@ static int floor_log2_pow10(int e)
     return (e * 1741647) >> 19;
 }
 
-/* High part of g * c, with a sticky bit for the low part. */
+/* Returns the high part of g * c. Its last bit is set if the low part is not 0 (sticky bit). */
 static uint64_t round_to_odd(slc_u128 g, uint64_t c)
 {
     slc_u128 low = (slc_u128)(uint64_t)g * c;
@@ -164,8 +163,7 @@ static struct decimal shortest(uint64_t fraction, int biased)
     }
 }
 
-/* Writes digits in the shortest form: with a point after `before` digits, with leading zeros, or
- * with an exponent. */
+/* Writes digits in the shortest form: as integer, with a point, with zeros, or with an exponent. */
 static unsigned write_digits(char *text, struct decimal decimal)
 {
     char digits[SLC_FORMAT_U64_BYTES];

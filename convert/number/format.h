@@ -1,5 +1,5 @@
-/* Formats numbers as text, independently of the locale. Functions write no terminating zero and
- * return the length. */
+/* Formats numbers as text, independently of the locale. The functions write no terminating zero
+ * byte and return the length of the text. */
 #ifndef SLC_CONVERT_FORMAT_H
 #define SLC_CONVERT_FORMAT_H
 
@@ -10,14 +10,14 @@
 enum {
     SLC_FORMAT_U64_BYTES = 20,
     SLC_FORMAT_F64_BYTES = 32,
-    /* Longest .tns row: indices and a value, each followed by a separator. */
+    /* Bytes of the longest .tns row: indices and a value, each followed by a separator. */
     SLC_FORMAT_ROW_BYTES = SLC_MAX_ORDER * (SLC_FORMAT_U64_BYTES + 1) + SLC_FORMAT_F64_BYTES + 1
 };
 
 unsigned slc_format_u64(char *text, uint64_t value);
 
-/* Writes `value` to `text` (at least 32 bytes) with the fewest digits that strtod reads back to the
- * same bits; returns the length. */
+/* Writes `value` to `text` (at least 32 bytes) with the fewest digits from which strtod restores
+ * the same bits. */
 unsigned slc_format_f64(char *text, double value);
 
 #endif

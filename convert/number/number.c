@@ -1,17 +1,15 @@
-/*
- * Text to numbers, correctly rounded and independent of the locale.
+/* Converts text to numbers, correctly rounded and independently of the locale.
  *
  * A number is read once into a mantissa of up to 19 digits (so it fits in 64 bits) and a power of
- * ten. Then, cheapest first:
+ * ten. The first of these methods that applies then computes the value:
  *   1. no power: the conversion of a 64-bit integer rounds correctly;
- *   2. mantissa up to 2^53 and power within 10^+-22: both are doubles, one operation rounds once
- *      (Clinger, "How to read floating point numbers accurately", PLDI 1990);
+ *   2. mantissa up to 2^53 and power within 10^+-22: both are exact doubles, so one operation
+ *      rounds once (Clinger, "How to read floating point numbers accurately", PLDI 1990);
  *   3. power within 10^+-27: 5^27 is below 2^63, so product and quotient are exact in 128 bits,
  *      with the remainder as a sticky bit; the conversion of that integer rounds, and powers of two
  *      are exact;
  *   4. anything else: strtod_l in the C locale, on a canonical copy.
- * Values with 17 digits between 1e-10 and 1e+10, as programs print them, need at most step 3.
- */
+ * Values with 17 digits between 1e-10 and 1e+10, as programs print them, need at most step 3. */
 #include "convert/number/number.h"
 
 #include "base/key.h"
@@ -25,17 +23,17 @@
 #include <stdlib.h>
 
 enum {
-    /* 10^19 - 1 is the largest run of nines below 2^64. */
+    /* 10^19 - 1 is below 2^64. */
     MANTISSA_DIGITS_MAX = 19,
-    /* No double has a rounding boundary with more than 767 significant digits; one more nonzero
-     * digit represents all digits after it. */
+    /* No rounding boundary between doubles has more than 767 significant digits. One more digit
+     * other than 0 therefore represents all digits after it. */
     CANONICAL_DIGITS_MAX = 800,
-    /* With a power of this size, any number with normalized digits is 0 or infinite. */
+    /* With an exponent of this size, a number of at most 801 digits is 0 or infinite. */
     CANONICAL_POWER_MAX = 99999
 };
 
-/* Limit of explicit exponents. It exceeds the length of any text, so digits cannot compensate for
- * such an exponent. */
+/* Limit of exponents in the text. It exceeds the length of any text, so no number of digits or
+ * zeros makes up for such an exponent. */
 static const int64_t exponent_limit = INT64_C(1000000000000000);
 
 const uint64_t slc_powers_of_ten[20] = {UINT64_C(1),
@@ -59,12 +57,12 @@ const uint64_t slc_powers_of_ten[20] = {UINT64_C(1),
                                         UINT64_C(1000000000000000000),
                                         UINT64_C(10000000000000000000)};
 
-/* Powers of ten that are doubles: 5^22 is below 2^53. */
+/* The powers of ten that are exact doubles: 5^22 is below 2^53. */
 static const double exact_powers[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                         1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                         1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* 5^k; the largest is below 2^63. */
+/* Powers 5^k; the largest is below 2^63. */
 static const uint64_t powers_of_five[28] = {UINT64_C(1),
                                             UINT64_C(5),
                                             UINT64_C(25),
@@ -96,11 +94,12 @@ static const uint64_t powers_of_five[28] = {UINT64_C(1),
 
 struct decimal {
     uint64_t mantissa; /* the first digits */
-    unsigned digits;   /* number of digits, including leading zeros of a chunk: at most 19 */
-    bool any;          /* there was at least one digit */
-    bool truncated;    /* a nonzero digit did not fit */
-    int64_t power;     /* power of ten by which the mantissa is multiplied */
-    int64_t exponent;  /* exponent as written after 'e' */
+    /* digits in the mantissa, including leading zeros of a group of eight; at most 19 */
+    unsigned digits;
+    bool any;         /* there was at least one digit */
+    bool truncated;   /* a digit other than 0 did not fit */
+    int64_t power;    /* power of ten by which the mantissa is multiplied */
+    int64_t exponent; /* exponent as written after 'e' */
     const char *digits_begin;
     const char *digits_end; /* digits and point, without sign and exponent */
 };
@@ -116,7 +115,7 @@ const char *slc_parse_index_long(const char *text, const char *end, uint64_t *va
         if (digit > 9) {
             break;
         }
-        /* Stopping here keeps the next step below 2^62 + 10, so it cannot wrap. */
+        /* Stopping here keeps the next number below 2^62 + 10, so the addition cannot wrap. */
         if (number > SLC_MAX_MODE_LENGTH / 10) {
             return NULL;
         }
@@ -129,8 +128,7 @@ const char *slc_parse_index_long(const char *text, const char *end, uint64_t *va
     return p;
 }
 
-/* Reads a run of digits, before the point (`scale` 0) or after it (1). Returns the end of the run.
- */
+/* Reads digits before the point (`scale` is 0) or after it (`scale` is 1). Returns their end. */
 static const char *scan_digits(const char *p, const char *end, int scale, struct decimal *d)
 {
     while (end - p >= 8 && d->digits + 8 <= MANTISSA_DIGITS_MAX) {
@@ -165,7 +163,7 @@ static const char *scan_digits(const char *p, const char *end, int scale, struct
     return p;
 }
 
-/* Reads [eE][+-]digits; without digits nothing is consumed, as in strtod. */
+/* Reads an exponent, [eE][+-]digits. Without digits, nothing is read, as in strtod. */
 static const char *scan_exponent(const char *text, const char *end, int64_t *exponent)
 {
     const char *p = text;
@@ -198,7 +196,7 @@ static const char *scan_exponent(const char *text, const char *end, int64_t *exp
     return p;
 }
 
-/* Rounds mantissa * 10^power once; false if the power is out of range for 128 bits. */
+/* Computes mantissa * 10^power with one rounding. Returns false if 128 bits are not enough. */
 static bool convert_exactly(uint64_t mantissa, int64_t power, double *value)
 {
     static const uint64_t two_53 = UINT64_C(1) << 53;
@@ -220,8 +218,9 @@ static bool convert_exactly(uint64_t mantissa, int64_t power, double *value)
          * multiplication by 2^power is exact. */
         *value = ldexp((double)((slc_u128)mantissa * powers_of_five[power]), (int)power);
     } else {
-        /* If the top bits of both are set, (m 2^63) / d is in [2^62, 2^64). It has at least 9 bits
-         * more than the 53 bits of a double, so the remainder may be merged into the last bit. */
+        /* If mantissa m and divisor d are shifted so that their top bits are set, (m 2^63) / d is
+         * in [2^62, 2^64). This has at least 9 bits more than a double, so the remainder may be
+         * merged into the last bit. */
         uint64_t divisor = powers_of_five[-power];
         int mantissa_shift = __builtin_clzll(mantissa);
         int divisor_shift = __builtin_clzll(divisor);
@@ -240,12 +239,12 @@ static locale_t c_locale;
 
 static void make_c_locale(void)
 {
-    /* The C library has this locale built in, so this neither allocates memory nor fails. */
+    /* The C library has this locale built in, so newlocale neither allocates memory nor fails. */
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     assert(c_locale != (locale_t)0);
 }
 
-/* Converts any number by strtod, with at most 801 significant digits and a power of ten. */
+/* Converts any number with strtod, from at most 801 significant digits and an exponent. */
 static double convert_by_library(const struct decimal *d)
 {
     char canonical[CANONICAL_DIGITS_MAX + 32];

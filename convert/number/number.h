@@ -1,11 +1,9 @@
-/*
- * Converts decimal digits to integers, eight at a time: the inner loop of text parsing.
+/* Parses numbers. The inner loop of text parsing converts the digits of indices, eight at a time.
  *
  * Eight bytes are loaded as one little-endian word. A bit test finds the number of leading digits,
  * a shift moves them to the end of a string of zeros, and three multiplications combine
  * neighbouring digits. No branch depends on the number of digits, which varies from row to row and
- * would be mispredicted.
- */
+ * would be mispredicted. */
 #ifndef SLC_CONVERT_NUMBER_H
 #define SLC_CONVERT_NUMBER_H
 
@@ -18,17 +16,17 @@
 
 extern const uint64_t slc_powers_of_ten[20];
 
-/* Returns the number of leading digits in the eight bytes at `text`; *value: the integer that they
- * form. */
+/* Returns the number of leading digits in the eight bytes at `text`, and sets *value to the integer
+ * that these digits form. */
 static inline unsigned slc_digits8(const char *text, uint64_t *value)
 {
     /* Digits become 0 .. 9; adding 0x76 then sets the top bit of every byte above 9. A carry out of
-     * a byte only disturbs bytes after the first non-digit. */
+     * a byte changes only bytes after the first byte that is not a digit. */
     uint64_t t = slc_load_u64(text) ^ UINT64_C(0x3030303030303030);
     uint64_t other = ((t + UINT64_C(0x7676767676767676)) | t) & UINT64_C(0x8080808080808080);
     unsigned digits = other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
 
-    /* A shift by 64 (no digits) is undefined: shift twice by half. */
+    /* Shift twice by half: without digits, a single shift by 64 would be undefined. */
     t = (t << 4 * (8 - digits)) << 4 * (8 - digits);
     t = (t * 10 + (t >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
     t = (t * 100 + (t >> 16)) & UINT64_C(0x0000ffff0000ffff);
@@ -36,9 +34,9 @@ static inline unsigned slc_digits8(const char *text, uint64_t *value)
     return digits;
 }
 
-/* Fast variant of slc_parse_f64 for the most frequent numbers: `bytes` bytes with up to eight
- * digits, with or without a decimal point. Always reads eight bytes of `text`. Returns false for
- * all other text, even if it is a number. */
+/* Fast variant of slc_parse_f64 for the most frequent numbers: text of at most eight bytes
+ * (`bytes`), with digits and at most one decimal point. Always reads eight bytes of `text`. Returns
+ * false for all other text, even if it is a number. */
 static inline bool slc_parse_short_f64(const char *text, size_t bytes, double *value)
 {
     uint64_t t, other;
@@ -57,7 +55,7 @@ static inline bool slc_parse_short_f64(const char *text, size_t bytes, double *v
         if ((other & (other - 1)) != 0 || (t >> 8 * at & 0xff) != ('.' ^ '0') || bytes == 1) {
             return false;
         }
-        /* Removes the decimal point: the digits before it move up by one. */
+        /* Remove the decimal point: the digits before the point move up by one byte. */
         t = after | (t & ((UINT64_C(1) << 8 * at) - 1)) << 8;
         fraction = 7 - at;
     }
@@ -69,18 +67,17 @@ static inline bool slc_parse_short_f64(const char *text, size_t bytes, double *v
     return true;
 }
 
-/*
- * Parses a decimal floating-point number from [text, end), correctly rounded and independent of the
- * locale. Returns the first byte after it, or NULL if there is no number. The result always equals
- * that of strtod. Numbers with up to 19 digits and exponents within +-22 take a fast path.
- */
+/* Parses a decimal floating-point number from [text, end), correctly rounded and independently of
+ * the locale. Returns the first byte after the number, or NULL if there is no number. The value
+ * always equals the result of strtod. Numbers with up to 19 digits and a power of ten within +-27
+ * need no strtod. */
 const char *slc_parse_f64(const char *text, const char *end, double *value);
 
-/* Slow path of slc_parse_index, for any number of digits and any distance to the end. */
+/* Slow path of slc_parse_index, for any number of digits and for fewer than eight bytes of text. */
 const char *slc_parse_index_long(const char *text, const char *end, uint64_t *value);
 
-/* Parses decimal digits from [text, end). Returns the first byte after them, or NULL if there are
- * none or the number is above SLC_MAX_MODE_LENGTH. */
+/* Parses decimal digits from [text, end). Returns the first byte after the digits, or NULL if there
+ * are no digits or the number exceeds SLC_MAX_MODE_LENGTH. */
 static inline const char *slc_parse_index(const char *text, const char *end, uint64_t *value)
 {
     if (end - text >= 8) {

@@ -19,11 +19,11 @@ struct complete {
     struct slc_build_folder *folder;
     enum slc_complete_stage stage;
     struct slc_builder_report *report;
-    const struct slc_state *note; /* the caller's fields; NULL: none */
-    bool recorded;                /* the state is written */
+    const struct slc_state *note; /* fields of the caller; NULL: none */
+    bool recorded;                /* complete.state is written */
 };
 
-/* Writes or reads the parts of the report that the store does not record. */
+/* Writes or reads those members of the report whose values the store does not record. */
 static void pass_report(struct slc_state *state, bool reading, struct slc_builder_report *report)
 {
     struct slc_fiber_report *fibers = &report->fibers;
@@ -54,7 +54,7 @@ static void pass_report(struct slc_state *state, bool reading, struct slc_builde
     }
 }
 
-/* True if a fault means that files are missing or damaged, so that the state is unusable. */
+/* Returns true if a fault makes the state unusable: files are missing or damaged. */
 static bool is_unusable(const struct slc_error *fault)
 {
     return fault->status == SLC_ERR_FORMAT || fault->status == SLC_ERR_DAMAGED ||
@@ -72,7 +72,7 @@ pass_fault(const struct slc_error *fault, enum slc_status status, struct slc_err
     return status;
 }
 
-/* The hash of the manifest in `folder`; 0 if there is no manifest. */
+/* Sets *hash to the hash of the manifest in `folder`, or to 0 if there is no usable manifest. */
 static enum slc_status hash_manifest(const struct slc_files *files,
                                      const char *folder,
                                      uint64_t *hash,
@@ -97,7 +97,7 @@ static enum slc_status hash_manifest(const struct slc_files *files,
     return pass_fault(&fault, status, err);
 }
 
-/* Writes complete.state and syncs it, its name and the folder's name. Errors: SLC_ERR_IO, .. */
+/* Writes complete.state, and syncs it, its name and the name of its folder. */
 static enum slc_status write_state(const struct complete *complete, struct slc_error *err)
 {
     const struct slc_build_identity *identity = &complete->options->identity;
@@ -122,7 +122,7 @@ static enum slc_status write_state(const struct complete *complete, struct slc_e
     }
     status = slc_state_save(&state, folder->files, folder->part, SLC_COMPLETE_STATE_NAME, err);
     slc_state_destroy(&state);
-    /* Without a commit, a power failure could still remove the folder's own name. */
+    /* If there was no commit, a power failure could still remove the name of the folder. */
     SLC_TRY(status);
     return slc_name_sync(folder->files, folder->part, err);
 }
@@ -143,8 +143,7 @@ static enum slc_status remove_inner(const struct slc_build_folder *folder, struc
     return status;
 }
 
-/* Relabels the store: replaces the plain store with the store to be published, and records it like
- * the plain store. */
+/* Tries to relabel the store, and then updates complete.state if it was written. */
 static enum slc_status renumber_store(struct complete *complete, struct slc_error *err)
 {
     bool apart = false;
@@ -159,7 +158,7 @@ static enum slc_status renumber_store(struct complete *complete, struct slc_erro
     return status == SLC_OK && complete->recorded ? write_state(complete, err) : status;
 }
 
-/* Adds additional layouts, which change the recorded manifest. */
+/* Adds layouts, and updates the hash of the manifest in complete.state if it was written. */
 static enum slc_status add_layouts(struct complete *complete, struct slc_error *err)
 {
     enum slc_status status =
@@ -171,11 +170,9 @@ static enum slc_status add_layouts(struct complete *complete, struct slc_error *
                : status;
 }
 
-/*
- * Relabels the store if requested, builds additional layouts, and renames the store to its final
- * name. Errors: those of slc_relabel_store, slc_build_layouts and slc_build_folder_publish; the
- * recorded state remains after an error.
- */
+/* Relabels the store if requested, builds additional layouts, and renames the store to its final
+ * name. Errors: those of slc_relabel_store, slc_build_layouts and slc_build_folder_publish; after
+ * an error, complete.state remains. */
 static enum slc_status finish_steps(struct complete *complete, struct slc_error *err)
 {
     const struct slc_build_folder *folder = complete->folder;
@@ -196,7 +193,7 @@ static enum slc_status finish_steps(struct complete *complete, struct slc_error 
     SLC_THEN(status, add_layouts(complete, err));
     SLC_THEN(status, slc_build_folder_publish(complete->folder, err));
     if (status == SLC_OK && complete->recorded) {
-        /* The store has its final name; an extra file does no harm. */
+        /* The store already has its final name, and an additional file in it does no harm. */
         code = files->unlink(files->self, path);
         if (code < 0) {
             slc_log(SLC_LOG_WARNING, "%s is left over and can be removed: %s", path,
@@ -207,7 +204,7 @@ static enum slc_status finish_steps(struct complete *complete, struct slc_error 
     return status;
 }
 
-/* Fills in the report from the store. */
+/* Sets those members of the report whose values the store records. */
 static void report_store(const struct slc_store *store, struct slc_builder_report *report)
 {
     const struct slc_layout_info *info = slc_reader_info(store->reader);
@@ -226,8 +223,8 @@ static void report_store(const struct slc_store *store, struct slc_builder_repor
                                                   .value_type = info->value_type};
 }
 
-/* Checks if the manifest in `folder` has this hash and all files that it lists exist and have valid
- * headers. */
+/* Sets *whole to true if the manifest in `folder` has this hash, and all files that it lists exist
+ * and have valid headers. */
 static enum slc_status is_whole(const struct slc_builder_options *options,
                                 const char *folder,
                                 uint64_t manifest_hash,
@@ -265,7 +262,7 @@ static enum slc_status is_whole(const struct slc_builder_options *options,
     return pass_fault(&fault, status, err);
 }
 
-/* Reads the state in `folder`. *sound: the state belongs to this build. */
+/* Reads complete.state in `folder`. *sound is true if it is valid and belongs to this build. */
 static enum slc_status read_state(struct slc_complete_left *left,
                                   const char *folder,
                                   uint64_t *manifest_hash,
@@ -292,7 +289,8 @@ static enum slc_status read_state(struct slc_complete_left *left,
     return status;
 }
 
-/* Sets *taken if the state in `folder` belongs to this build and its store is complete. */
+/* Sets *taken to true if complete.state in `folder` belongs to this build and the store is
+ * complete. */
 static enum slc_status
 check_store(struct slc_complete_left *left, const char *folder, bool *taken, struct slc_error *err)
 {
@@ -304,7 +302,7 @@ check_store(struct slc_complete_left *left, const char *folder, bool *taken, str
     if (status != SLC_OK || !*taken) {
         return status;
     }
-    /* This run relies on these files, which a killed run may not have synced. */
+    /* Sync the folder, because this run relies on files that a killed run may not have synced. */
     SLC_TRY(slc_name_sync(files, folder, err));
     code = files->sync_folder(files->self, folder);
     SLC_TRY(code < 0 ? slc_fail_errno(err, -code, folder, "syncing the folder") : SLC_OK);
@@ -314,7 +312,7 @@ check_store(struct slc_complete_left *left, const char *folder, bool *taken, str
     return is_whole(left->options, folder, hash, &left->report, taken, err);
 }
 
-/* "OUTPUT.suffix", newly allocated, or NULL if out of memory. */
+/* Returns OUTPUT + suffix, newly allocated, or NULL if out of memory. */
 static char *output_path(const struct slc_builder_options *options, const char *suffix)
 {
     size_t length = strlen(options->output);
@@ -452,7 +450,8 @@ enum slc_status slc_complete_left_finish(struct slc_complete_left *left, struct 
     return status;
 }
 
-/* True if the finished work is worth the syncs that protect it from a crash. */
+/* Returns true if the store is worth the syncs that protect it from a crash: there was a commit,
+ * the caller requests it, or the build lasted at least as long as the time between commits. */
 static bool is_worth_recording(const struct slc_builder *builder)
 {
     return builder->completable &&
@@ -460,8 +459,9 @@ static bool is_worth_recording(const struct slc_builder *builder)
             slc_seconds_since(builder->start_ns) >= slc_build_interval(builder));
 }
 
-/* Records that the store is complete. After a commit, this must succeed, because the commit is then
- * dropped. Without a commit, a failure is ignored: it matters only if a later step fails, too. */
+/* Records that the store is complete. If there was a commit, recording must succeed, because the
+ * commit is dropped next. Otherwise a failure is ignored, because it matters only if a later step
+ * fails. */
 static enum slc_status record_if_worthwhile(const struct slc_builder *builder,
                                             struct complete *complete,
                                             struct slc_error *err)
@@ -477,7 +477,7 @@ static enum slc_status record_if_worthwhile(const struct slc_builder *builder,
     }
     complete->recorded = write_state(complete, &fault) == SLC_OK;
     if (!complete->recorded) {
-        /* A partial state must not get into the store. */
+        /* Remove a partly written state, so that it does not become part of the store. */
         (void)!slc_state_remove(complete->folder->files, complete->folder->part,
                                 SLC_COMPLETE_STATE_NAME, &fault);
     }
@@ -500,7 +500,7 @@ enum slc_status slc_builder_finish(struct slc_builder *builder,
                                 .note = builder->last_note};
 
     *report = (struct slc_builder_report){.resumed = builder->resumed};
-    /* The second sort uses the memory and temporary folder of the first. */
+    /* The second sort uses the memory and the temporary folder of the first sort. */
     options.temp_folder = builder->temp_folder;
     enum slc_status status = slc_build_store(builder, index_base, dims, origin, report, err);
     SLC_THEN(status, record_if_worthwhile(builder, &complete, err));

@@ -1,17 +1,15 @@
-/*
- * Last steps of a build, from the complete store to its final name, and the completion of these
- * steps by a later run if the build was interrupted.
+/* Performs the last steps of a build, from the complete store to its final name. If the build is
+ * interrupted, a later run performs the remaining steps.
  *
- * When a store is complete and synced in OUT.slc.part, the file complete.state next to it records
- * its input and options, its manifest, and the report. Only then are the states for resuming
- * removed. complete.state moves to OUT.slc together with the store and shows there that this build
- * published it. It is removed last and is not part of the store.
+ * When a store is complete and synced in OUT.slc.part, the file complete.state in the same folder
+ * records the input, the options, the manifest, and the report. Only then are the states for
+ * resuming removed. complete.state moves to OUT.slc together with the store, and shows there that
+ * this build published the store. It is removed in the last step and is not part of the store.
  *
- * A later run with the same input and options verifies manifest, headers and index, but no blocks,
- * because all files were synced before the state was written and readers verify the checksum of
- * every block. If a store is to be relabelled (relabel.h), the state is also written before
- * relabelling.
- */
+ * A later run with the same input and options verifies the manifest, headers and indices of the
+ * store. It verifies no blocks: all files were synced before the state was written, and readers
+ * verify the checksum of every block. If a store is to be relabelled (relabel.h), the state is also
+ * written before relabelling. */
 #ifndef SLC_CONVERT_BUILD_COMPLETE_H
 #define SLC_CONVERT_BUILD_COMPLETE_H
 
@@ -23,50 +21,46 @@
 #include <stdbool.h>
 
 enum slc_complete_stage {
-    SLC_COMPLETE_PLAIN, /* must still be relabelled, if that makes the store smaller */
+    SLC_COMPLETE_PLAIN, /* relabelling, which may make the store smaller, has yet to be tried */
     SLC_COMPLETE_WHOLE,
-    /* The final store is in OUT.slc.part/relabelled.slc, except for files that are already moved
-     * to OUT.slc.part. */
+    /* The final store is in OUT.slc.part/relabelled.slc, or partly moved to OUT.slc.part. */
     SLC_COMPLETE_APART
 };
 
-/* A complete store left by an earlier build of the same output and identity. */
+/* A complete store that an earlier build with the same output and identity left. */
 struct slc_complete_left {
     const struct slc_builder_options *options;
     struct slc_build_folder folder;
     enum slc_complete_stage stage;
-    bool placed;                      /* the store has its final name; only later steps are left */
+    bool placed;                      /* the store has its final name already */
     int lock;                         /* lock of the placed store; -1: none */
     struct slc_builder_report report; /* report of the earlier build, without its times */
     struct slc_state note;
 };
 
-/*
- * Looks for a complete store and locks it. *found is false if there is no valid store or if options
- * ask for a restart; nothing has changed then. Owns: slc_complete_left_finish or _end. Errors:
- * SLC_ERR_IO, also those of slc_build_folder_create; SLC_ERR_BUDGET, SLC_ERR_MEMORY.
- */
+/* Looks for a complete store and locks it. *found is false if there is no valid store or if the
+ * options request a restart; in that case nothing has changed. Owns: slc_complete_left_finish or
+ * slc_complete_left_end. Errors: SLC_ERR_IO, as for slc_build_folder_create; SLC_ERR_BUDGET;
+ * SLC_ERR_MEMORY. */
 enum slc_status slc_complete_find(const struct slc_builder_options *options,
                                   struct slc_complete_left *left,
                                   bool *found,
                                   struct slc_error *err) SLC_NODISCARD;
-/* Performs the remaining steps and removes the state for resuming. Ends `left`; only left->report
- * can still be read. */
+/* Performs the remaining steps and removes complete.state. Ends `left`; only left->report stays
+ * valid. */
 enum slc_status slc_complete_left_finish(struct slc_complete_left *left,
                                          struct slc_error *err) SLC_NODISCARD;
 /* Releases `left` and keeps the files. Accepts an all-zero struct. */
 void slc_complete_left_end(struct slc_complete_left *left);
 
-/* Called for a complete store at its final name: syncs the name and removes what replacing the old
- * store left next to it. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
+/* For a complete store at its final name: syncs the name, and removes what the replacement of an
+ * old store left at OUT.slc.part or OUT.slc.old. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
 enum slc_status slc_complete_clean_up(const struct slc_builder_options *options,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Like slc_builder_finish_plain, but also relabels and adds layouts as the options request: with
- * `relabel`, the store is built a second time with new numbers and the smaller store is kept
- * (relabel.h); then additional layouts are built (build_layouts.h).
- */
+/* Like slc_builder_finish_plain, but also relabels and adds layouts as the options request. With
+ * `relabel`, the store is built a second time with renumbered indices, and the smaller store is
+ * kept (relabel.h). Then additional layouts are built (build_layouts.h). */
 enum slc_status slc_builder_finish(struct slc_builder *builder,
                                    unsigned index_base,
                                    const uint64_t *dims,

@@ -3,7 +3,7 @@
 #include "base/error/log.h"
 #include "convert/layout/relayout.h"
 
-/* Adds a layout unless it exists. *left_out is set if memory was too small. */
+/* Adds a layout unless it exists. Sets *left_out if the memory is too small for it. */
 static enum slc_status add_layout(struct slc_relayout *layouts,
                                   const struct slc_build_layout *requested,
                                   bool *left_out,
@@ -36,8 +36,7 @@ enum slc_status slc_build_layouts(const struct slc_builder_options *options,
 {
     const struct slc_relayout_options open = {.files = options->files,
                                               .store = folder,
-                                              /* The budget of the whole process; the builder's
-                                               * budget is only a part. */
+                                              /* The budget of the whole process. */
                                               .memory_bytes =
                                                   options->memory_bytes + options->caller_bytes,
                                               .workers = options->workers,

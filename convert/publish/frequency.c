@@ -1,14 +1,14 @@
-/*
- * Numbers indices by frequency with a counting sort that replaces each count by its number. A table
- * of all possible counts would be too large, but only a few indices can have large counts, because
- * the sum of all counts is the number of nonzeros. Indices with large counts are sorted separately.
- */
+/* Numbers indices by frequency with a counting sort, which replaces the count of each index with
+ * its new number. A table of all possible counts would be too large, so indices with large counts
+ * are sorted separately. They are few, because the sum of all counts is the number of nonzeros. */
 #include "convert/publish/frequency.h"
 
 #include "base/memory/memory.h"
 #include "convert/build/sort/heap_sort.h"
 
-enum { COUNTS = 1 << 16 /* a table of 256 KiB; indices with larger counts are sorted */ };
+enum {
+    COUNTS = 1 << 16 /* a table of 256 KiB; indices with larger counts are sorted separately */
+};
 
 struct heavy {
     uint32_t count;
@@ -29,7 +29,8 @@ uint64_t slc_frequency_memory_bytes(uint64_t nnz)
     return COUNTS * sizeof(uint32_t) + (nnz / COUNTS + 1) * sizeof(struct heavy);
 }
 
-/* Counts the indices for each count below COUNTS; returns the number of all other indices. */
+/* Sets histogram[c] to the number of indices with count c, for c below COUNTS. Returns the number
+ * of other indices. */
 static uint32_t count_frequencies(const struct slc_labels *labels, uint32_t *histogram)
 {
     uint32_t heavies = 0;
@@ -56,7 +57,7 @@ static void collect_heavies(const struct slc_labels *labels, struct heavy *heavi
     slc_heap_sort(heavies, count, sizeof *heavies, heavy_less, NULL);
 }
 
-/* Converts the number of indices with each count to the first label for this count. */
+/* Converts the histogram: each number of indices becomes the first label for their count. */
 static void convert_to_labels(uint32_t *histogram, uint32_t first)
 {
     for (uint32_t count = COUNTS; count-- > 0;) {

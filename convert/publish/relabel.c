@@ -1,12 +1,10 @@
-/*
- * Relabels by frequency, in two scans of the finished store: the first scan counts the occurrences
- * of each index and draws a sample; the second scan pushes all nonzeros with their new coordinates
- * to a second builder. If the result is larger, which is due to large permutations, the second scan
- * is repeated without relabelling those modes.
+/* Relabels modes by frequency in two scans of the finished store. The first scan counts the
+ * occurrences of each index and draws a sample. The second scan pushes all nonzeros with their new
+ * coordinates to a second builder. The new store may be larger because of large permutations; the
+ * second scan is then repeated without relabelling the modes of these permutations.
  *
  * Invariant: until the last step, the store in the folder is complete. The last step moves files
- * one by one and can be repeated after an interruption at any point.
- */
+ * one by one and can be repeated after an interruption at any point. */
 #include "convert/publish/relabel.h"
 
 #include "base/error/clock.h"
@@ -27,16 +25,13 @@
 enum {
     SAMPLE_ROWS = 16384,
     SMALL_OBJECTS_BYTES = 256 << 10,
-    /* Reserve in the reported budget, because the next run may start with a few more resident
-     * pages. */
+    /* Added to the smallest budget in messages: the next run may begin with more resident pages. */
     NEXT_BYTES = 1 << 20,
-    /*
-     * A permutation is heavy if its bytes exceed 1 / HEAVY_SHARE of the bytes of all coordinates.
-     * On real tensors for which relabelling was worthwhile, each permutation was at most 4 % of the
-     * coordinates; on the other tensors, at least 6 %.
-     */
+    /* A permutation is heavy if its bytes exceed 1 / HEAVY_SHARE of the bytes of all coordinates.
+     * For real tensors whose store became smaller, each permutation had at most 4 % of the bytes of
+     * the coordinates; for the other tensors, at least 6 %. */
     HEAVY_SHARE = 20,
-    /* Manifest entry of a permutation, rounded up. */
+    /* Bytes of the manifest entry of a permutation, rounded up. */
     MANIFEST_ENTRY_BYTES = 256
 };
 
@@ -46,7 +41,7 @@ struct relabelling {
     struct slc_builder_report *report;
     struct slc_store store;
     const struct slc_layout_info *info;
-    struct slc_labels labels[SLC_MAX_ORDER]; /* without memory if a mode keeps its numbers */
+    struct slc_labels labels[SLC_MAX_ORDER]; /* `label` is NULL if a mode keeps its numbers */
     struct slc_buffer sample;
     uint64_t sampled;
     uint64_t stride; /* every stride-th nonzero is sampled */
@@ -66,7 +61,7 @@ static bool is_renumbered(const struct relabelling *r, unsigned mode)
     return r->labels[mode].label != NULL;
 }
 
-/* Bytes that the permutations of all renumbered modes add to the store. */
+/* Returns the bytes that the permutations of all renumbered modes add to the store. */
 static uint64_t permutation_bytes(const struct relabelling *r)
 {
     uint64_t bytes = 0;
@@ -84,9 +79,8 @@ static uint64_t sample_bytes(const struct relabelling *r)
     return r->info->order * (uint64_t)SAMPLE_ROWS * sizeof(uint64_t);
 }
 
-/* False if the permutation is as large as all coordinates together, because shorter coordinates
- * cannot compensate for that. Skipping such modes also saves memory for large modes with few
- * nonzeros. */
+/* Returns false if the permutation would be as large as all coordinates together, because smaller
+ * coordinates cannot make up for it. This also saves memory for large modes with few nonzeros. */
 static bool is_candidate(const struct relabelling *r, unsigned mode)
 {
     uint64_t bytes = slc_labels_file_bytes(r->info->dims[mode]);
@@ -94,8 +88,7 @@ static bool is_candidate(const struct relabelling *r, unsigned mode)
     return bytes > 0 && bytes < r->report->summary.index_bytes;
 }
 
-/* Divides memory: labels first, then as many workers as fit in addition to a builder; the builder
- * gets the rest. */
+/* Divides the memory: first the labels, then as many workers as fit. The builder gets the rest. */
 static enum slc_status divide_memory(struct relabelling *r, struct slc_error *err)
 {
     struct slc_builder_options least = *r->options;
@@ -179,7 +172,7 @@ static void renumber_rows(const uint32_t *label, uint64_t *coords, uint64_t rows
     }
 }
 
-/* Converts counts to numbers, also in the sample; a mode that is already in order is dropped. */
+/* Converts counts to labels and renumbers the sample. Drops modes that are already in order. */
 static enum slc_status number_modes(struct relabelling *r, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
@@ -218,7 +211,7 @@ push_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc
     return slc_builder_push(r->builder, worker, &entries, err);
 }
 
-/* Creates the second builder, with the sample under new numbers. */
+/* Creates the second builder and passes it the renumbered sample. */
 static enum slc_status
 create_builder(struct relabelling *r, const char *path, struct slc_error *err)
 {
@@ -236,7 +229,7 @@ create_builder(struct relabelling *r, const char *path, struct slc_error *err)
     build.layout_count = 0;
     build.publishing = NULL;
     build.progress = NULL;
-    build.resumable = build.completable = false; /* only the outer build is resumable */
+    build.resumable = build.completable = false; /* only the first build is resumable */
     build.memory_bytes = r->build_bytes;
     build.workers = r->workers;
     for (unsigned n = 0; n < r->info->order; n++) {
@@ -248,7 +241,7 @@ create_builder(struct relabelling *r, const char *path, struct slc_error *err)
             return slc_fail_field(
                 err, SLC_ERR_BUDGET, SLC_FIELD_MAX_TEMP,
                 "relabelling modes temporarily keeps two block files, and the first has %" PRIu64
-                " bytes: allow more than that",
+                " bytes: allow more than this number",
                 r->report->summary.file_bytes);
         }
         build.max_temp -= r->report->summary.file_bytes;
@@ -273,14 +266,14 @@ static enum slc_status build_relabelled(struct relabelling *r,
     return slc_builder_finish_plain(r->builder, 0, r->info->dims, &origin, report, err);
 }
 
-/* Writes permutations and, last, the manifest with them. */
+/* Writes the permutations, and then the manifest that lists them. */
 static enum slc_status
 keep_relabelled(struct relabelling *r, const char *path, struct slc_error *err)
 {
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
 
     SLC_TRY(slc_check_memory(manifest != NULL, err, "for the manifest"));
-    /* Without its permutations, slc_store_open would reject the store. */
+    /* Read only the manifest: slc_store_open would reject a store without its permutations. */
     enum slc_status status = slc_manifest_read(r->store.files, path, manifest, err);
     for (unsigned n = 0; n < r->info->order && status == SLC_OK; n++) {
         if (is_renumbered(r, n)) {
@@ -299,7 +292,7 @@ keep_relabelled(struct relabelling *r, const char *path, struct slc_error *err)
     return status;
 }
 
-/* Lets a mode keep its original numbers, also in the sample. */
+/* Drops a mode: its indices keep their original numbers, also in the sample. */
 static void drop_mode(struct relabelling *r, unsigned mode)
 {
     slc_labels_invert(&r->labels[mode]);
@@ -308,8 +301,8 @@ static void drop_mode(struct relabelling *r, unsigned mode)
     r->report->relabel.verdict[mode] = SLC_RELABEL_TOO_LARGE;
 }
 
-/* Called if the store became larger with all modes renumbered: drops the modes with heavy
- * permutations. Returns true if other modes remain, so that another attempt is worthwhile. */
+/* Drops the modes with heavy permutations, after the store became larger with all modes renumbered.
+ * Returns true if another attempt is worthwhile: modes were dropped, and others remain. */
 static bool drop_heavy_modes(struct relabelling *r)
 {
     uint64_t limit = r->report->relabel.plain_index_bytes / HEAVY_SHARE;
@@ -347,8 +340,8 @@ try_relabelled(struct relabelling *r, const char *path, bool *kept, struct slc_e
     return slc_folder_remove(r->store.files, path, err);
 }
 
-/* Tries all modes, then only the modes with light permutations. If neither makes the store smaller,
- * keeps the plain store. */
+/* Tries to renumber all modes, then only the modes without heavy permutations. If neither attempt
+ * makes the store smaller, keeps the plain store. */
 static enum slc_status
 choose_smallest(struct relabelling *r, const char *path, bool *kept, struct slc_error *err)
 {
@@ -420,7 +413,7 @@ enum slc_status slc_relabel_store(const struct slc_builder_options *options,
     return status;
 }
 
-/* Files of a store found in a folder. */
+/* The files of a store in a folder. */
 struct found {
     char names[SLC_MAX_ORDER + 2][32];
     unsigned count;
@@ -474,7 +467,7 @@ slc_relabel_install(const struct slc_files *files, const char *folder, struct sl
     for (unsigned i = 0; i < found.count && status == SLC_OK; i++) {
         status = move_file(files, path, folder, found.names[i], err);
     }
-    /* A power failure must not lose both names of a file. */
+    /* Sync the new names before the old folder is removed; a power failure must not lose both. */
     if (status == SLC_OK && found.count > 0) {
         code = files->sync_folder(files->self, folder);
         status = slc_check_call(code, err, folder, "syncing the folder");

@@ -1,5 +1,5 @@
-/* Carries names to a new store. The kept indices ascend, so that indices without names stay last.
- */
+/* Copies names to a new store. Kept indices stay in order, so those without names are still
+ * last. */
 #include "convert/reshape/names_carry.h"
 
 #include "base/memory/checked.h"
@@ -29,7 +29,7 @@ uint64_t slc_names_carry_bytes(const struct slc_names_carry *carry)
     for (unsigned i = 0; i < carry->names_count; i++) {
         most = slc_max_u64(most, slc_names_memory_bytes(carry->names[i].count));
     }
-    return 2 * most; /* one for the reader and one for the writer */
+    return 2 * most; /* memory of one reader and one writer */
 }
 
 const struct slc_store_names *slc_names_carry_find(const struct slc_names_carry *carry,
@@ -51,7 +51,8 @@ uint64_t slc_names_carry_touched(const struct slc_names_carry *carry)
         const struct slc_store_names *names = &carry->names[i];
         const uint64_t each = names->file_bytes / slc_max_u64(names->count, 1) + 1;
 
-        /* A piece, which may have grown by half, and a table entry per piece. */
+        /* A piece of names in the reader and in the writer, whose buffers may each have grown by
+         * half, and a table entry per piece. */
         most = slc_max_u64(most, 3 * SLC_NAMES_PIECE * each + names->count / SLC_NAMES_PIECE * 32 +
                                      SLC_OUTPUT_BUFFER_BYTES);
     }
@@ -75,7 +76,7 @@ slc_names_carry_length(const struct slc_names_carry *carry, unsigned order, cons
     return (uint64_t)bytes;
 }
 
-/* Copies the names of indices first .. last, up to the last index with a name. */
+/* Copies the names of indices first .. last; indices after the last named index have no names. */
 static enum slc_status copy_range(const struct slc_stop *stop,
                                   struct slc_names *names,
                                   struct slc_names_writer *writer,
@@ -117,7 +118,7 @@ static enum slc_status copy_names(const struct slc_stop *stop,
     return SLC_OK;
 }
 
-/* Writes the names of `listed` as the names of mode `mode` of the new store. */
+/* Writes the kept names of `listed` as the names of mode `mode` of the new store. */
 static enum slc_status carry_mode(const struct slc_names_carry *carry,
                                   const struct slc_store_names *listed,
                                   const char *folder,

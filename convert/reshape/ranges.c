@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Parses a number from 1 into an index from 0, and advances *text. Returns false if there is no
- * valid number. */
+/* Parses a 1-based index, sets *index to the 0-based index, and advances *text. Returns false if
+ * there is no valid number. */
 static bool parse_index(const char **text, uint64_t *index)
 {
     uint64_t number = 0;
@@ -83,8 +83,8 @@ enum slc_status slc_ranges_parse(const char *text, struct slc_ranges *ranges, st
         }
         if (!parse_range(&at, &ranges->range[ranges->count]) || (*at != '\0' && *at != ',')) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "indices '%s': must be ranges such as 100..200, 7, 50.. or ..9, "
-                            "counted from 1, separated by commas",
+                            "indices '%s': must be ranges separated by commas, such as 100..200, "
+                            "7, 50.. or ..9, with indices counted from 1",
                             text);
         }
         ranges->count++;

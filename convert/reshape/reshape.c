@@ -1,5 +1,6 @@
-/* Reshapes a store in one scan: each worker moves the rows that are kept to the front of its
- * columns, with their new numbers, and pushes them with the columns in the new order. */
+/* Reshapes a store in one scan. Each worker moves the kept rows to the front of its columns,
+ * renumbers their indices, and pushes them with the columns in the new order. A row is a
+ * nonzero. */
 #include "convert/reshape/reshape.h"
 
 #include "base/memory/memory.h"
@@ -16,7 +17,7 @@
 #include <string.h>
 
 enum {
-    /* Allowance for records, paths and first pages of stacks. */
+    /* Allowance for small objects, paths and the first pages of stacks. */
     OVERHEAD_BYTES = 1 << 20
 };
 
@@ -25,13 +26,14 @@ struct reshaping {
     struct slc_reshape_report *report;
     struct slc_store_push push;
     struct slc_names_carry names;
-    struct slc_ranges *ranges; /* ranges of each mode, clipped to the mode size */
+    struct slc_ranges *ranges; /* ranges of each mode, within the mode size */
     unsigned modes[SLC_MAX_ORDER];
     struct slc_builder *builder;
     uint64_t rows_seen;
 };
 
-/* Clips the ranges of a mode to its size, and counts their indices. */
+/* Checks the ranges of a mode, sets their open ends, and sets *left to the mode size of the
+ * result. */
 static enum slc_status
 clip_ranges(struct reshaping *r, unsigned mode, uint64_t *left, struct slc_error *err)
 {
@@ -53,7 +55,7 @@ clip_ranges(struct reshaping *r, unsigned mode, uint64_t *left, struct slc_error
         if (range->first >= length || last >= length) {
             return slc_fail(err, SLC_ERR_USAGE,
                             "index %" PRIu64 " of mode %u does not exist: the mode has %" PRIu64
-                            ", counted from %u",
+                            " indices, which start at %u",
                             (range->first >= length ? range->first : last) + base, mode + base,
                             length, base);
         }
@@ -101,12 +103,12 @@ static enum slc_status set_modes(struct reshaping *r, struct slc_error *err)
     return status;
 }
 
-/* Renumbers an index; false if it is not kept. */
+/* Renumbers an index unless `keep_indices`. Returns false if the index is not kept. */
 static bool renumber_index(const struct slc_ranges *ranges, bool keep_indices, uint64_t *index)
 {
     unsigned low = 0, high = ranges->count;
 
-    /* The last range that begins at or before the index. */
+    /* Find the last range that begins at or before the index. */
     while (high - low > 1) {
         const unsigned middle = low + (high - low) / 2;
 
@@ -125,7 +127,7 @@ static bool renumber_index(const struct slc_ranges *ranges, bool keep_indices, u
     return true;
 }
 
-/* Moves the kept rows to the front. */
+/* Moves the kept rows to the front of the columns. Returns their number. */
 static uint32_t compact_rows(const struct reshaping *r, struct slc_scan_rows *rows)
 {
     const unsigned order = r->report->order;
@@ -165,8 +167,8 @@ push_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc
     return entries.count > 0 ? slc_builder_push(r->builder, worker, &entries, err) : SLC_OK;
 }
 
-/* Uses as many of the requested workers as fit in addition to the smallest builder; the builder
- * gets the rest. */
+/* Divides the memory: as many of the requested workers as fit next to the smallest builder; the
+ * builder gets the rest. */
 static enum slc_status divide_memory(const struct reshaping *r,
                                      uint64_t budget_bytes,
                                      struct slc_builder_options *build,
@@ -249,14 +251,14 @@ build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
         slc_builder_abandon(r->builder);
         return status;
     }
-    /* Free this memory before the sort. */
+    /* Free the memory of the open store before the sort. */
     slc_store_push_close(&r->push);
     (void)snprintf(origin.source, sizeof origin.source, "%s", options->store);
     (void)snprintf(origin.dialect, sizeof origin.dialect, "%s", options->verb);
     return slc_builder_finish(r->builder, 0, r->report->dims, &origin, &r->report->build, err);
 }
 
-/* Continues after modes and mode sizes are known. */
+/* A function that is called when the modes and mode sizes of the result are known. */
 typedef enum slc_status
 run_fn(struct reshaping *r, uint64_t budget_bytes, void *context, struct slc_error *err);
 
@@ -267,7 +269,7 @@ run_build(struct reshaping *r, uint64_t budget_bytes, void *context, struct slc_
     return build_store(r, budget_bytes, err);
 }
 
-/* Opens the store, determines modes and ranges of the result, and runs. */
+/* Opens the store, determines the modes and ranges of the result, and calls `run`. */
 static enum slc_status reshape_store(const struct slc_reshape_options *options,
                                      run_fn *run,
                                      void *context,
@@ -316,7 +318,8 @@ struct forecasting {
     struct slc_reshape_forecast *forecast;
 };
 
-/* Keeps the sampled nonzeros that belong to the result, in the form in which they are pushed. */
+/* Sets *entries to the sampled nonzeros that belong to the result, in the form in which they are
+ * pushed. */
 static void keep_sample(const struct reshaping *r,
                         const struct slc_store_sample *sample,
                         struct slc_entries *entries)
@@ -331,8 +334,9 @@ static void keep_sample(const struct reshaping *r,
     }
 }
 
-/* Assumes the store's bytes per nonzero. If values or the codec change, they are scaled by the
- * ratio for a tile of the sample that is encoded in both ways. */
+/* Estimates the size of the new store from the bytes per nonzero of the old store. If values or the
+ * codec change, a sample is encoded with the old and with the new values and codec, and the
+ * estimate is multiplied by the ratio of the new size to the old size. */
 static enum slc_status estimate_store(const struct reshaping *r,
                                       struct slc_build_job *job,
                                       double *values,
@@ -352,13 +356,14 @@ static enum slc_status estimate_store(const struct reshaping *r,
     for (uint32_t i = 0; i < job->sample->count && transforms->count > 0; i++) {
         const double changed = slc_transforms_apply(transforms, values[i]);
 
-        values[i] = isfinite(changed) ? changed : values[i]; /* the run reports invalid values */
+        /* slc_reshape reports invalid values */
+        values[i] = isfinite(changed) ? changed : values[i];
     }
     SLC_THEN(status, slc_build_forecast(job, &f->built, err));
     if (status == SLC_OK && old.store_bytes > 0 && f->built.store_bytes > 0) {
         ratio = (double)f->built.store_bytes / (double)old.store_bytes;
     }
-    /* Needed even for few nonzeros: pages before and after the blocks, and the manifest. */
+    /* Four pages for any number of nonzeros: before and after the blocks, and the manifest. */
     f->built.store_bytes =
         4 * SLC_PAGE_BYTES + f->names_bytes +
         (uint64_t)(ratio * (double)info->file_bytes * (double)f->kept / (double)f->nnz);
@@ -382,7 +387,7 @@ static enum slc_status forecast_build(struct reshaping *r,
         return status;
     }
     keep_sample(r, sample, &entries);
-    /* If no sampled nonzero is kept, assume half a nonzero. */
+    /* If no sampled nonzero is kept, assume that half a nonzero of the sample is kept. */
     f->kept = (uint64_t)((entries.count > 0 ? (double)entries.count : 0.5) / sample->count *
                          (double)f->nnz);
     f->scan_seconds = trial.decode_seconds * (double)f->nnz / build->workers;

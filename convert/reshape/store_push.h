@@ -13,11 +13,12 @@
 struct slc_store_push {
     struct slc_store store;
     const struct slc_layout_info *info;
-    /* Map to the indices of the input; empty if they are equal. */
+    /* Maps indices of the store to indices of the input; empty if they are equal. */
     struct slc_labels labels[SLC_MAX_ORDER];
 };
 
-/* Owns: slc_store_push_close, which accepts an all-zero struct. Errors: slc_store_open_within. */
+/* Owns: slc_store_push_close, which accepts an all-zero struct. Errors: those of
+ * slc_store_open_within. */
 enum slc_status slc_store_push_open(struct slc_store_push *push,
                                     const struct slc_files *files,
                                     const char *path,
@@ -25,7 +26,7 @@ enum slc_status slc_store_push_open(struct slc_store_push *push,
                                     struct slc_error *err) SLC_NODISCARD;
 void slc_store_push_close(struct slc_store_push *push);
 
-/* Memory of the open store, its labels and a scan by this number of workers. */
+/* Returns the bytes of the open store, its labels, and a scan by this number of workers. */
 uint64_t slc_store_push_bytes(const struct slc_store_push *push, unsigned workers);
 
 /* Reads the labels and passes all nonzeros to `fn` with the indices of the input, like

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows per BLAS call, because BLAS counts are of type int. */
+/* Number of rows per BLAS call, limited because BLAS counts are of type int. */
 enum { PANEL_ROWS = 1 << 20 };
 
 uint64_t slc_congruence_memory_bytes(uint32_t rank)
@@ -90,7 +90,8 @@ void slc_congruence_add(struct slc_congruence *congruence,
     congruence->modes++;
 }
 
-/* Returns 1 for equal weights and approaches 0 the more they differ. */
+/* Returns the similarity of two weights: 1 if they are equal, close to 0 if their ratio is
+ * large. */
 static double weight_similarity(double one, double two)
 {
     const double most = fmax(fabs(one), fabs(two));
@@ -134,20 +135,20 @@ enum slc_status slc_congruence_score(struct slc_congruence *congruence,
     return status;
 }
 
-/*
- * State of the Hungarian method. Rows and columns are 1-based; owner[0] is the row being assigned.
- */
+/* State of the Hungarian method. Rows and columns start at 1; owner[0] is the row being
+ * assigned. */
 struct assignment {
     uint32_t size;
     const double *gains;
     double *row_price, *column_price;
-    double *slack;    /* per column: smallest reduced cost over the rows of the search tree */
-    uint32_t *owner;  /* per column: the row assigned to it, 0 if none */
-    uint32_t *before; /* per column: the previous column on the path */
+    double *slack;    /* smallest reduced cost of each column over the rows of the search tree */
+    uint32_t *owner;  /* row that is assigned to each column, or 0 */
+    uint32_t *before; /* previous column on the path to each column */
     bool *reached;
 };
 
-/* Relaxes all columns from the row of the last column reached; returns the nearest one. */
+/* Updates the slack of the unreached columns with the row assigned to `from`, the column that was
+ * reached last. Returns the column with the smallest slack, and sets *step to that slack. */
 static uint32_t relax_columns(struct assignment *work, uint32_t from, double *step)
 {
     const uint32_t row = work->owner[from];

@@ -1,4 +1,4 @@
-/* Dense algebra: scratch, division of rows, panels in f64. */
+/* Implements the common parts of dense algebra: scratch, division of rows, panels in f64. */
 #include "cpu/dense/dense.h"
 
 #include "base/memory/checked.h"
@@ -15,17 +15,13 @@
 #ifdef SLC_HAVE_OPENBLAS
 #include <cblas.h>
 
-/*
- * OpenBLAS's fork handler, which ends its threads. Weak, because the system may replace OpenBLAS
- * with a BLAS that lacks this function.
- */
+/* OpenBLAS's fork handler, which ends the threads of OpenBLAS. The symbol is weak, because the
+ * system may replace OpenBLAS with a BLAS that lacks this function. */
 extern int blas_thread_shutdown_(void) __attribute__((weak));
 
-/*
- * Workers call BLAS concurrently, so BLAS itself must use only the calling thread. If it already
- * does, the number of threads is not set again: setting it would restart the threads that
- * slc_dense_end_blas_threads ended.
- */
+/* Workers call BLAS concurrently, so BLAS itself must use only the calling thread. If the number of
+ * threads is already 1, it is not set again, because setting it would restart the threads that
+ * slc_dense_end_blas_threads ended. */
 static void limit_blas_threads(void)
 {
     if (openblas_get_num_threads() != 1) {
@@ -41,17 +37,14 @@ void slc_dense_end_blas_threads(void)
     }
 }
 
-/*
- * OpenBLAS 0.3.21 on x86-64 requests 128 MiB plus a page and a header, first with mmap, then with
- * malloc.
- */
+/* Bytes of a buffer of OpenBLAS. OpenBLAS 0.3.21 on x86-64 requests 128 MiB plus a page and a
+ * header, first with mmap and, if mmap fails, with malloc. */
 static const uint64_t blas_buffer_bytes = UINT64_C(129) << 20;
 
-/*
- * OpenBLAS allocates a buffer for each thread at its first call and keeps it; if the allocation
- * fails, it retries forever. Therefore check first that all buffers fit into the address space. The
- * check reserves no memory, so it also works on systems that do not overcommit.
- */
+/* Checks that the buffers of OpenBLAS fit into the address space. OpenBLAS allocates a buffer for
+ * each thread at the thread's first call and keeps the buffer; if the allocation fails, OpenBLAS
+ * retries forever. The check reserves no memory, so it also works on systems that do not
+ * overcommit. */
 static enum slc_status check_blas_memory(unsigned workers, struct slc_error *err)
 {
     static _Atomic unsigned found;
@@ -119,14 +112,15 @@ uint64_t slc_panel_rows(uint32_t cols)
     return slc_min_u64(SLC_PANEL_ELEMENTS / cols, SLC_PANEL_ROWS);
 }
 
-/* Numbers of elements of the three areas of the scratch. areas_of returns false on overflow. */
+/* Numbers of elements of the three areas of the scratch. areas_of returns false if an argument is
+ * out of range. */
 struct areas {
     uint64_t grams, columns, panel, total;
 };
 
 static bool areas_of(unsigned workers, uint32_t rank_max, uint64_t rows_max, struct areas *areas)
 {
-    /* Blocks of rows are padded to whole vectors. */
+    /* The small kernels (dense_kernels.h) pad rows to whole vectors. */
     const uint64_t width = slc_block_width(rank_max);
     const uint64_t square = width * width;
     const uint64_t groups = slc_min_u64(slc_div_up_u64(rows_max, SLC_GRAM_ROWS), SLC_DENSE_GROUPS);
@@ -140,10 +134,8 @@ static bool areas_of(unsigned workers, uint32_t rank_max, uint64_t rows_max, str
     }
     areas->grams = slc_max_u64(square, slc_min_u64(SLC_GRAM_ELEMENTS, groups * square));
     areas->columns = SLC_COLUMN_ELEMENTS * width;
-    /*
-     * A matrix with fewer columns never needs a larger panel, and no panel is larger than the
-     * matrix.
-     */
+    /* The panels of a matrix with rank_max columns are the largest. A panel is at most as large as
+     * its matrix. */
     areas->panel = slc_min_u64((uint64_t)SLC_PANEL_ROWS * rank_max, SLC_PANEL_ELEMENTS);
     areas->panel = slc_min_u64(areas->panel, all_rows);
     /* Panels start on cache lines, like the other areas. */
@@ -175,8 +167,8 @@ enum slc_status slc_dense_create(unsigned workers,
     *dense = NULL;
     if (!areas_of(workers, rank_max, rows_max, &areas)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "dense algebra for rank %u on %u threads is not possible: the rank can be "
-                        "1 to %d and the threads 1 to %d",
+                        "dense algebra for rank %u on %u threads is not possible: the rank must be "
+                        "1 to %d and the number of threads 1 to %d",
                         rank_max, workers, SLC_MAX_RANK, SLC_MAX_THREADS);
     }
     (void)pthread_once(&once, limit_blas_threads);
@@ -213,11 +205,11 @@ enum slc_status slc_dense_check(const struct slc_dense *dense,
                                 struct slc_error *err)
 {
     if (matrix->cols < 1 || matrix->cols > dense->rank_max || matrix->rows > dense->rows_max) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "a matrix of %llu x %u exceeds the %llu x %u for which scratch was allocated",
-            (unsigned long long)matrix->rows, matrix->cols, (unsigned long long)dense->rows_max,
-            dense->rank_max);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a matrix of %llu x %u exceeds the maximum of %llu x %u for which scratch "
+                        "was allocated",
+                        (unsigned long long)matrix->rows, matrix->cols,
+                        (unsigned long long)dense->rows_max, dense->rank_max);
     }
     return SLC_OK;
 }

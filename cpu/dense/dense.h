@@ -1,9 +1,7 @@
-/*
- * Dense row-panel algebra of the decompositions. Matrices are dims[n] x R with small R, so each
- * operation is one sweep over row panels of fixed height. Partial results are combined in panel
- * order, so results do not depend on the number of threads. Arithmetic is in f64 for all element
- * types. R x R matrices are row-major, contiguous f64.
- */
+/* Dense algebra of decompositions. Matrices are dims[n] x R with small R, so each operation is one
+ * sweep over panels of a fixed number of rows. Partial results are combined in panel order, so
+ * results do not depend on the number of threads. Arithmetic is in f64 for all element types. R x R
+ * matrices are row-major, contiguous f64. */
 #ifndef SLC_CPU_DENSE_H
 #define SLC_CPU_DENSE_H
 
@@ -14,34 +12,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * Ends the threads that OpenBLAS starts when it is loaded, one per additional processor. Nothing
- * here uses them, and while waiting for work each one spins for about 50 ms. Only for programs that
- * own their process: a program that links the library owns these threads itself. Call it before
- * other threads use BLAS.
- */
+/* Ends the threads that OpenBLAS starts when it is loaded, one per additional processor. Dense
+ * algebra does not use these threads, and a thread that waits for work spins for about 50 ms. Only
+ * for programs that own their process: in a program that links the library, these threads belong to
+ * the program. Call this function before other threads use BLAS. */
 void slc_dense_end_blas_threads(void);
 
-/* OpenBLAS's description of itself: version, build options, processor. "" for another BLAS. */
+/* Returns OpenBLAS's description of itself (version, build options, processor), or "" for another
+ * BLAS. */
 const char *slc_dense_library(void);
 
-/* Scratch shared by all functions, which therefore must not run concurrently. */
+/* Scratch that all functions with an argument `dense` share. Those that also have an argument
+ * `worker` may run concurrently for different workers; the others must run alone. */
 struct slc_dense;
 
-/*
- * Owns: slc_dense_destroy, which accepts NULL. Errors: SLC_ERR_MEMORY, also if the address space
- * cannot hold the buffers of BLAS. They have 128 MiB per thread, of which little is ever touched.
- */
+/* Allocates scratch. Owns: slc_dense_destroy, which accepts NULL. Errors: SLC_ERR_MEMORY, also if
+ * the buffers of BLAS do not fit into the address space. These buffers have 128 MiB per thread,
+ * most of which is never touched. */
 enum slc_status slc_dense_create(unsigned workers,
                                  uint32_t rank_max,
                                  uint64_t rows_max,
                                  struct slc_dense **dense,
                                  struct slc_error *err) SLC_NODISCARD;
 void slc_dense_destroy(struct slc_dense *dense);
-/* Bytes that slc_dense_create maps, for memory plans. */
+/* Returns the bytes that slc_dense_create maps, for memory plans. */
 uint64_t slc_dense_memory_bytes(unsigned workers, uint32_t rank_max, uint64_t rows_max);
 
-/* gram = A^T A. Cost: rows * R^2 flops, one read of A. */
+/* Computes gram = A^T A. Cost: rows * R^2 flops, one read of A. */
 enum slc_status slc_dense_gram(struct slc_dense *dense,
                                const struct slc_matrix *matrix,
                                double *gram,
@@ -51,17 +48,15 @@ enum slc_status slc_dense_gram(struct slc_dense *dense,
 enum slc_status
 slc_solver_create(struct slc_solver *solver, uint32_t rank, struct slc_error *err) SLC_NODISCARD;
 void slc_solver_destroy(struct slc_solver *solver);
-/* Bytes that slc_solver_create allocates, for memory plans. */
+/* Returns the bytes that slc_solver_create allocates, for memory plans. */
 uint64_t slc_solver_memory_bytes(uint32_t rank);
 
-/*
- * Prepares solving X = M D V^-1 E, where V is symmetric positive semi-definite (R x R, not changed)
- * and D and E are the diagonal matrices of the positive numbers left[R] and right[R]. Uses the
- * Cholesky factorization of V. If V is singular to working precision (reciprocal condition number
- * below R * 2^-52), uses the pseudo-inverse from the eigenvalues above R * 2^-52 times the largest
- * and sets solver->singular. V = 0 yields the zero pseudo-inverse. Errors: SLC_ERR_NUMERIC if V
- * contains a NaN or infinity.
- */
+/* Prepares a solver for X = M D V^-1 E, where V is symmetric positive semi-definite (R x R, not
+ * changed) and D and E are the diagonal matrices of the positive numbers left[R] and right[R]. The
+ * solver uses the Cholesky factorization of V. If V is singular to working precision (reciprocal
+ * condition number less than R * 2^-52), the solver uses the pseudo-inverse from the eigenvalues
+ * that exceed R * 2^-52 times the largest eigenvalue, and solver->singular is set. V = 0 yields the
+ * zero pseudo-inverse. Errors: SLC_ERR_NUMERIC if V contains a NaN or infinity. */
 enum slc_status slc_dense_factorize(struct slc_dense *dense,
                                     const double *gram,
                                     const double *left,
@@ -69,15 +64,14 @@ enum slc_status slc_dense_factorize(struct slc_dense *dense,
                                     struct slc_solver *solver,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Computes factor = MTTKRP D V^-1 E and the sums of the factor in one sweep. `mttkrp` and `factor`
- * have the same shape and type and must be different matrices.
+/* Computes factor = MTTKRP D V^-1 E and, in the same sweep, the sums of `sums`. `mttkrp` and
+ * `factor` have the same shape and type and must be different matrices.
  * Accuracy: rows are solved by substitution, so each row is the exact solution for a V perturbed by
  * a few times R * 2^-53, independent of the condition of V. The row is then rounded to the factor's
  * type.
- * Order: the same bits for any number of workers; instruction sets differ in the last bits. Cost:
- * 3/2 rows * R^2 multiply-adds; up to rank 64 one read of M and one write of X.
- */
+ * Order: the result has the same bits for any number of workers; the results of two instruction
+ * sets differ in the last bits. Cost: 3/2 rows * R^2 multiply-adds; up to rank 64 one read of M and
+ * one write of X. */
 enum slc_status slc_dense_update(struct slc_dense *dense,
                                  const struct slc_solver *solver,
                                  const struct slc_matrix *mttkrp,
@@ -85,13 +79,11 @@ enum slc_status slc_dense_update(struct slc_dense *dense,
                                  const struct slc_update_sums *sums,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/*
- * slc_dense_update in two steps, for rows that are solved range by range: slc_dense_update_rows
- * solves rows [begin, end) on a worker of the caller's team; after all rows are solved,
- * slc_dense_update_sums computes their sums. Order: rows and sums have the same bits as those of
- * slc_dense_update, except for singular V and ranks above 64, where the bits of a row depend on the
- * start of its range.
- */
+/* Do the same as slc_dense_update in two steps, for rows that are solved range by range:
+ * slc_dense_update_rows solves rows [begin, end) on a worker of the caller's team; after all rows
+ * are solved, slc_dense_update_sums computes their sums. Order: rows and sums have the same bits as
+ * with slc_dense_update, except if V is singular or the rank exceeds 64: then the bits of a row
+ * depend on the start of its range. */
 enum slc_status slc_dense_update_rows(struct slc_dense *dense,
                                       const struct slc_solver *solver,
                                       const struct slc_matrix *mttkrp,
@@ -107,11 +99,9 @@ enum slc_status slc_dense_update_sums(struct slc_dense *dense,
                                       const struct slc_update_sums *sums,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Like slc_dense_update_rows, but also computes the sums over these rows, except the Gram matrix.
- * For factors whose rows have several owners. Stores slc_dense_columns_elements(rank) numbers in
- * `columns` for slc_dense_columns_join.
- */
+/* Does the same as slc_dense_update_rows, and also computes the sums over rows [begin, end), except
+ * the Gram matrix. Used for factors whose rows have several owners. Stores
+ * slc_dense_columns_elements(rank) numbers in `columns` for slc_dense_columns_join. */
 enum slc_status slc_dense_update_part(struct slc_dense *dense,
                                       const struct slc_solver *solver,
                                       const struct slc_matrix *mttkrp,
@@ -121,26 +111,23 @@ enum slc_status slc_dense_update_part(struct slc_dense *dense,
                                       unsigned worker,
                                       double *columns,
                                       struct slc_error *err) SLC_NODISCARD;
-/*
- * Distance in numbers between the `columns` of consecutive calls. The first `columns` must be
- * aligned to a cache line.
- */
+/* Returns the number of elements of `columns` per call of slc_dense_update_part. The `columns` of
+ * several calls are contiguous, and begin at a cache line. */
 uint64_t slc_dense_columns_elements(uint32_t rank);
 /* Computes sums->largest and sums->inner from the contiguous `columns` of `count` calls. */
 void slc_dense_columns_join(uint32_t rank,
                             const double *columns,
                             uint64_t count,
                             const struct slc_update_sums *sums);
-/* Computes gram = factor^T factor with the bits of slc_dense_update; `factor` is not changed. */
+/* Computes gram = factor^T factor with the same bits as slc_dense_update; `factor` is not
+ * changed. */
 enum slc_status slc_dense_update_gram(struct slc_dense *dense,
                                       struct slc_matrix *factor,
                                       double *gram,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Multiply column r by scale[r] in place: slc_dense_scale_rows does so for rows [begin, end) on the
- * calling thread, slc_dense_scale for all rows.
- */
+/* Multiply column r by scale[r] in place: slc_dense_scale_rows in rows [begin, end) on the calling
+ * thread, slc_dense_scale in all rows. */
 void slc_dense_scale_rows(struct slc_matrix *matrix,
                           uint64_t begin,
                           uint64_t end,
@@ -150,10 +137,8 @@ enum slc_status slc_dense_scale(struct slc_dense *dense,
                                 const double *scale,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Computes the 2-norm of each column, and the sign of its element of largest magnitude (+1 or -1;
- * +1 if the element is zero).
- */
+/* Computes the 2-norm of each column, and the sign of its element of largest magnitude (+1 or -1;
+ * +1 if the element is zero). */
 enum slc_status slc_dense_column_norms(struct slc_dense *dense,
                                        const struct slc_matrix *matrix,
                                        double *norms,

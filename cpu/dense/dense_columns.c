@@ -1,4 +1,4 @@
-/* Column-wise operations of the decompositions: norms, scaling, reordering, filling. */
+/* Implements operations on columns of factors: norms, scaling, reordering, random filling. */
 #include "base/memory/checked.h"
 #include "base/random.h"
 #include "base/thread/team.h"
@@ -8,18 +8,15 @@
 #include <math.h>
 #include <string.h>
 
-/*
- * A sum of squares above this value has not lost accuracy to squares that underflow the smallest
- * normal number (2.2e-308), for any number of rows. Components that vanish in CP-ALS do fall below
- * it.
- */
+/* A sum of squares larger than this is accurate for any number of rows: the squares that underflow
+ * (below 2.2e-308) do not matter. Smaller sums occur for components that vanish in CP-ALS. */
 #define SQUARES_LEAST 1e-270
 
-/* State of one sweep over the rows. An operation leaves members that it does not need empty. */
+/* State of a sweep over the rows. An operation sets only the members that it needs. */
 struct column_sweep {
     struct slc_dense *dense;
-    struct slc_matrix *matrix;  /* written to */
-    const struct slc_matrix *a; /* read */
+    struct slc_matrix *matrix;  /* matrix that is written */
+    const struct slc_matrix *a; /* matrix that is read */
     const double *scale;
     const uint32_t *order;
     uint64_t seed, stream;
@@ -71,10 +68,9 @@ enum slc_status slc_dense_scale(struct slc_dense *dense,
     return slc_team_for(dense->workers, matrix->rows, SLC_PANEL_ROWS, scale_rows, &sweep, err);
 }
 
-/*
- * Computes, per group, the sums of squares and the elements of largest magnitude (the first of
- * several equal ones). If `scale` is set, the elements are divided by it first.
- */
+/* Computes for each group the sums of squares and the elements of largest magnitude (the first of
+ * several equal elements) of the columns. If `scale` is set, the elements are first divided by
+ * `scale`. */
 static void norm_groups(void *context, uint64_t first, uint64_t last, unsigned worker)
 {
     const struct column_sweep *sweep = context;
@@ -124,7 +120,8 @@ static double largest_of_groups(const struct column_sweep *sweep, uint32_t colum
     return largest;
 }
 
-/* Computes the columns' 2-norms after dividing the columns by their largest magnitudes. */
+/* Computes the columns' 2-norms, with the columns divided by their largest magnitudes, so that
+ * squares do not underflow or overflow. */
 static enum slc_status scaled_norms(struct column_sweep *sweep,
                                     const double *largest,
                                     double *norms,

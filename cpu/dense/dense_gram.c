@@ -1,11 +1,9 @@
-/*
- * Gram matrices computed separately from updates: for initial factors, and for ranks too high for
- * the blocks of dense_update.c.
+/* Computes Gram matrices separately from updates, for initial factors and for ranks that exceed
+ * SLC_BLOCK_RANK.
  *
- * The upper triangle is divided into blocks of 128 x 128 columns. A unit of work is one block over
- * one group of rows, so that high ranks, for which only few partial matrices fit, still occupy all
- * workers.
- */
+ * The upper triangle of the Gram matrix is divided into blocks of 128 x 128 numbers. A unit of work
+ * is one block over one group of rows, so that high ranks, for which only few partial matrices fit,
+ * still occupy all workers. */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "cpu/dense/dense_state.h"
@@ -18,11 +16,12 @@ struct gram_sweep {
     const struct slc_matrix *matrix;
     double *gram; /* result */
     struct slc_row_cut cut;
-    uint64_t blocks; /* number of blocks along one side of the matrix */
-    uint64_t pairs;  /* pairs of blocks in the upper triangle */
+    uint64_t blocks; /* number of blocks along a side of the Gram matrix */
+    uint64_t pairs;  /* number of pairs of blocks in the upper triangle */
 };
 
-/* Blocks of pair number `pair`, counted row by row in the upper triangle. */
+/* Sets *first and *second to the first columns of the blocks of pair `pair`. Pairs are numbered row
+ * by row in the upper triangle. */
 static void block_pair(uint64_t blocks, uint64_t pair, uint32_t *first, uint32_t *second)
 {
     uint64_t row = 0;
@@ -35,7 +34,8 @@ static void block_pair(uint64_t blocks, uint64_t pair, uint32_t *first, uint32_t
     *second = (uint32_t)((row + pair) * SLC_GRAM_BLOCK);
 }
 
-/* Columns of a block from `column` on in f64: in place, or converted to `panel`. */
+/* Returns columns [column, column + cols) of rows [begin, end) in f64: in place, or converted to
+ * `panel`. */
 static const double *columns_f64(const struct slc_matrix *matrix,
                                  uint64_t begin,
                                  uint64_t end,
@@ -96,7 +96,8 @@ static void gram_pieces(void *context, uint64_t begin, uint64_t end, unsigned wo
     }
 }
 
-/* Adds the groups for rows [begin, end) of the upper triangle and mirrors them. */
+/* Adds up the groups for rows [begin, end) of the upper triangle, and copies the sums to the lower
+ * triangle. */
 static void add_groups(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     const struct gram_sweep *sweep = context;
@@ -135,7 +136,7 @@ enum slc_status slc_dense_gram(struct slc_dense *dense,
     SLC_TRY(
         slc_team_for(dense->workers, sweep.cut.groups * sweep.pairs, 1, gram_pieces, &sweep, err));
     if (rank <
-        SLC_GRAM_BLOCK / 2) { /* needs only microseconds: not worth waking the other workers */
+        SLC_GRAM_BLOCK / 2) { /* needs only microseconds, so the other workers are not woken */
         add_groups(&sweep, 0, rank, 0);
         return SLC_OK;
     }

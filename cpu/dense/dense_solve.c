@@ -1,12 +1,10 @@
-/*
- * Prepares solving with the symmetric positive semi-definite V of ALS.
+/* Prepares a solver for the symmetric positive semi-definite V of ALS.
  *
- * V = L L^T (LAPACK dpotrf), so X = M D V^-1 E solves X (E^-1 L) (D^-1 L)^T = M: the scales D and E
- * are part of two copies of L and cost nothing per row. If the reciprocal condition number shows
- * that V is singular to working precision, X = M D V^+ E is computed with the pseudo-inverse from
- * the significant eigenvalues. LAPACK is called through its column-major interfaces, which allocate
- * no memory: V is symmetric, and a row-major L is a column-major L^T.
- */
+ * V = L L^T (LAPACK dpotrf), so X = M D V^-1 E is the solution of X (E^-1 L) (D^-1 L)^T = M. The
+ * scales D and E are included in two copies of L and add no cost per row. If the reciprocal
+ * condition number shows that V is singular to working precision, X = M D V^+ E is computed with
+ * the pseudo-inverse from the significant eigenvalues. LAPACK is called through its column-major
+ * interfaces, which allocate no memory: V is symmetric, and a row-major L is a column-major L^T. */
 #include "base/memory/checked.h"
 #include "base/memory/limits.h"
 #include "cpu/dense/dense_state.h"
@@ -18,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-/* LAPACK's workspace for dsyev with its usual block of 32: (32 + 2) * n. */
+/* Workspace of LAPACK's dsyev in numbers per column, with the usual block size of 32: 32 + 2. */
 enum { EIGEN_WORK = 34 };
 _Static_assert(EIGEN_WORK + 1 <= SLC_COLUMN_ELEMENTS, "eigenvalues and workspace must fit");
 
@@ -40,7 +38,7 @@ enum slc_status slc_solver_create(struct slc_solver *solver, uint32_t rank, stru
 
     *solver = empty;
     if (rank < 1 || rank > SLC_MAX_RANK) {
-        return slc_fail(err, SLC_ERR_USAGE, "the rank is %u; it can be 1 to %d", rank,
+        return slc_fail(err, SLC_ERR_USAGE, "the rank is %u, but must be 1 to %d", rank,
                         SLC_MAX_RANK);
     }
     solver->forward = slc_calloc(solver_elements(rank), sizeof *solver->forward);
@@ -63,10 +61,8 @@ void slc_solver_destroy(struct slc_solver *solver)
     *solver = empty;
 }
 
-/*
- * Largest column sum of magnitudes, which is also the largest row sum because V is symmetric.
- * Propagates NaN and infinity.
- */
+/* Returns the largest column sum of magnitudes, which is also the largest row sum because V is
+ * symmetric. Propagates NaN and infinity. */
 static double one_norm(const double *gram, uint64_t rank)
 {
     double most = 0.0;
@@ -86,7 +82,7 @@ static double one_norm(const double *gram, uint64_t rank)
     return most;
 }
 
-/* Computes L in solver->forward; false if it does not exist or V is numerically singular. */
+/* Computes L in solver->forward. Returns false if L does not exist or V is numerically singular. */
 static bool try_cholesky(struct slc_dense *dense, struct slc_solver *solver, double norm)
 {
     const lapack_int n = (lapack_int)solver->rank;
@@ -123,10 +119,8 @@ static enum slc_status pseudo_inverse(struct slc_dense *dense,
         return slc_fail(err, SLC_ERR_NUMERIC,
                         "the eigenvalues of the %u x %u Gram matrix did not converge", rank, rank);
     }
-    /*
-     * Eigenvalues are in ascending order, so the significant ones are last. Their eigenvectors,
-     * scaled by w^-1/2, yield V^+ as a product.
-     */
+    /* Eigenvalues are in ascending order, so the significant ones are last. Their eigenvectors,
+     * scaled by w^-1/2, yield V^+ as a product. */
     least = (double)rank * DBL_EPSILON * values[rank - 1];
     solver->kept = 0;
     while (solver->kept < rank && values[rank - 1 - solver->kept] > least &&
@@ -150,7 +144,7 @@ static enum slc_status pseudo_inverse(struct slc_dense *dense,
     return SLC_OK;
 }
 
-/* forward = D V^+ E. */
+/* Sets forward to D V^+ E. */
 static void scale_inverse(const struct slc_solver *solver, const double *left, const double *right)
 {
     for (uint64_t i = 0; i < solver->rank; i++) {
@@ -162,7 +156,7 @@ static void scale_inverse(const struct slc_solver *solver, const double *left, c
     }
 }
 
-/* forward = D^-1 L and backward = E^-1 L, both padded with the identity. */
+/* Sets forward to D^-1 L and backward to E^-1 L, both padded with the identity. */
 static void
 scale_triangles(const struct slc_solver *solver, const double *left, const double *right)
 {
@@ -197,8 +191,8 @@ enum slc_status slc_dense_factorize(struct slc_dense *dense,
 
     if (solver->rank > dense->rank_max) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "rank %u exceeds the rank %u for which scratch was allocated", solver->rank,
-                        dense->rank_max);
+                        "rank %u exceeds the maximum rank %u for which scratch was allocated",
+                        solver->rank, dense->rank_max);
     }
     if (!isfinite(norm)) {
         return slc_fail(err, SLC_ERR_NUMERIC,

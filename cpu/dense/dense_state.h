@@ -1,10 +1,8 @@
-/*
- * Shared by the files of dense algebra: scratch, and the division of rows.
- * Rows are divided into panels, and ranges of whole panels into at most SLC_DENSE_GROUPS groups;
- * both depend only on the number of rows and the rank. Each group sums its panels in order and the
- * groups are added in order. A sum is therefore computed in the same order for any number of
- * workers, and its partial results need bounded memory for any number of rows.
- */
+/* Scratch and division of rows, which the files of dense algebra share.
+ * Rows are divided into panels, and the panels into at most SLC_DENSE_GROUPS groups. The division
+ * depends only on the number of rows and the rank. Each group sums its panels in order, and the
+ * groups are added in order. Therefore the order of additions is the same for any number of
+ * workers, and partial results need bounded memory for any number of rows. */
 #ifndef SLC_CPU_DENSE_STATE_H
 #define SLC_CPU_DENSE_STATE_H
 
@@ -16,18 +14,18 @@
 
 enum {
     SLC_DENSE_GROUPS = 64,
-    /* Columns of a block of a Gram matrix: 128 x 128 sums and both panels stay in the cache. */
+    /* Number of columns of a block of a Gram matrix, so that 128 x 128 sums and two panels stay in
+     * the cache. */
     SLC_GRAM_BLOCK = 128,
     SLC_GRAM_ROWS = 512,
     /* Largest number of elements (1 MiB) and rows of a panel. */
     SLC_PANEL_ELEMENTS = 131072,
     SLC_PANEL_ROWS = 1024,
-    /* Elements of all partial Gram matrices, 8 MiB, unless a single one is larger. */
+    /* Maximum number of elements of all partial Gram matrices: 8 MiB, unless one Gram matrix is
+     * larger. */
     SLC_GRAM_ELEMENTS = 1048576,
-    /*
-     * Elements per column: two partial results per group. The same memory holds eigenvalues and
-     * LAPACK's workspace.
-     */
+    /* Number of elements per column: two partial results per group. The same memory is used for
+     * eigenvalues and LAPACK's workspace. */
     SLC_COLUMN_ELEMENTS = 2 * SLC_DENSE_GROUPS
 };
 
@@ -37,7 +35,7 @@ struct slc_dense {
     uint64_t rows_max;
     struct slc_buffer buffer;
     double *grams;           /* partial Gram matrices, or eigenvectors */
-    double *columns;         /* SLC_COLUMN_ELEMENTS * rank_max */
+    double *columns;         /* SLC_COLUMN_ELEMENTS per column */
     double *panels;          /* two panels per worker */
     uint64_t panel_elements; /* elements per panel */
 };
@@ -66,7 +64,7 @@ static inline uint64_t slc_panel_end(const struct slc_row_cut *cut, uint64_t row
     return end < limit ? end : limit;
 }
 
-/* Rows of a panel of whole rows with `cols` columns. */
+/* Returns the number of rows of a panel that has all `cols` columns. */
 uint64_t slc_panel_rows(uint32_t cols);
 
 /* Returns one of the worker's two panels. */
@@ -76,7 +74,8 @@ slc_dense_panel(const struct slc_dense *dense, unsigned worker, unsigned which)
     return dense->panels + (2 * (uint64_t)worker + which) * dense->panel_elements;
 }
 
-/* Errors: SLC_ERR_USAGE if the matrix exceeds the size for which scratch was created. */
+/* Checks a matrix. Errors: SLC_ERR_USAGE if the matrix exceeds the size for which scratch was
+ * created. */
 enum slc_status slc_dense_check(const struct slc_dense *dense,
                                 const struct slc_matrix *matrix,
                                 struct slc_error *err) SLC_NODISCARD;

@@ -1,14 +1,12 @@
-/*
- * Updates a factor in one sweep over the rows: solve, Gram matrix, largest magnitudes and inner
+/* Updates a factor in one sweep over the rows: solve, Gram matrix, largest magnitudes and inner
  * products with the MTTKRP.
  *
- * Ranks up to SLC_BLOCK_RANK perform all steps block by block, while the rows are in the L1 cache
- * (dense_kernels.h): the remaining cost is one read of the MTTKRP and one write of the factor. For
- * higher ranks BLAS solves panels and the Gram matrix needs another sweep: both perform `rank`
- * operations per number read.
+ * For ranks up to SLC_BLOCK_RANK, all steps are performed block by block, while the rows are in the
+ * L1 cache (dense_kernels.h); the remaining cost is one read of the MTTKRP and one write of the
+ * factor. For higher ranks, BLAS solves panels, and the Gram matrix needs a second sweep; each
+ * sweep performs `rank` operations per number read.
  *
- * Sums are computed from the factor's stored numbers, after rounding to its type.
- */
+ * Sums are computed from the factor's stored numbers, after rounding to its type. */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "cpu/dense/dense_state.h"
@@ -28,11 +26,11 @@ struct update {
     struct slc_matrix *factor;
     const struct slc_dense_kernels *kernels;
     struct slc_triangles triangles;
-    uint32_t width; /* columns of a group's sums */
+    uint32_t width; /* number of columns of a group's sums */
     struct slc_row_cut cut;
 };
 
-/* Largest magnitudes of one group, followed by its inner products. */
+/* Returns the largest magnitudes of a group, which are followed by its inner products. */
 static double *group_columns(const struct update *update, uint64_t group)
 {
     return update->dense->columns + group * 2 * update->width;
@@ -79,7 +77,7 @@ store_block(const struct update *update, uint64_t row, uint64_t rows, const doub
     }
 }
 
-/* Solves singular equations: X = M times a matrix. */
+/* Computes the rows X of a block if V is singular: M times the matrix solver->forward (D V^+ E). */
 static void multiply_block(const struct update *update, const double *m, double *x)
 {
     const struct slc_solver *solver = update->solver;
@@ -89,14 +87,15 @@ static void multiply_block(const struct update *update, const double *m, double 
                 0.0, x, (int)update->width);
 }
 
-/* True if a block's rows can be processed in place. */
+/* Returns true if the rows of a block can be processed in place. */
 static bool block_in_place(const struct update *update, uint64_t rows)
 {
     return update->factor->type == SLC_F64 && rows == SLC_BLOCK_ROWS &&
            update->factor->pitch == update->width;
 }
 
-/* `gram` may be NULL; `gram` and `columns` are used only if sums are computed. */
+/* Performs the steps of the update on a block. `gram` and `columns` are used only if sums are
+ * computed; `gram` may be NULL. */
 static void update_block(const struct update *update,
                          uint64_t row,
                          uint64_t rows,
@@ -122,7 +121,7 @@ static void update_block(const struct update *update,
             store_block(update, row, rows, x);
         }
         triangles = NULL;
-        /* Sums are computed from the stored numbers. */
+        /* Sums are computed from the stored numbers, after rounding. */
         if (update->sums && (update->factor->type == SLC_F32 || !update->solves)) {
             load_block(update, update->factor, row, rows, x);
         }
@@ -138,7 +137,7 @@ static void update_groups_by_blocks(void *context, uint64_t first, uint64_t last
     struct block block;
 
     (void)worker;
-    /* Columns above the rank stay zero. */
+    /* Columns after the rank stay zero. */
     memset(&block, 0, sizeof block);
     for (uint64_t group = first; group < last; group++) {
         const uint64_t limit = slc_group_end(&update->cut, group);
@@ -154,7 +153,7 @@ static void update_groups_by_blocks(void *context, uint64_t first, uint64_t last
     }
 }
 
-/* Solves for `rows` rows: x from m. */
+/* Solves for `rows` rows of X, which are `x`, from the rows `m` of M. */
 static void
 solve_panel(const struct slc_solver *solver, int rows, const double *m, double *x, int pitch)
 {
@@ -333,7 +332,7 @@ static enum slc_status check_shapes(const struct update *update, struct slc_erro
     return slc_dense_check(update->dense, factor, err);
 }
 
-/* Sweeps once over all rows, in groups, and combines their sums. */
+/* Sweeps once over all rows, in groups, and combines the sums of the groups. */
 static enum slc_status
 sweep_rows(struct update *update, const struct slc_update_sums *sums, struct slc_error *err)
 {

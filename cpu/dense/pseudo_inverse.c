@@ -1,9 +1,7 @@
-/*
- * Pseudo-inverse by a QR factorization with panels and an SVD of its triangle.
+/* Computes a pseudo-inverse by a QR factorization in panels and an SVD of its triangle.
  *
- * Q is never formed. The required orthonormal basis A V S^-1 is computed from A itself, which loses
- * no more accuracy than forming Q would.
- */
+ * Q is never formed. The orthonormal basis A V S^-1 is computed from A itself, which is as accurate
+ * as computing it from Q. */
 #include "cpu/dense/pseudo_inverse.h"
 
 #include "base/memory/checked.h"
@@ -16,17 +14,19 @@
 
 enum {
     PANEL_ROWS = 256,
-    LAPACK_WORK = 64 /* numbers per column; LAPACK's blocks have 32 or 64 columns */
+    LAPACK_WORK =
+        64 /* LAPACK's workspace in numbers per column; LAPACK's blocks have 32 or 64 columns */
 };
 
 struct inverse {
     uint32_t cols;
-    /* Rows of the stack: those of the triangle of the previous panels, then those of one panel. */
+    /* Number of rows of the stack: the triangle of the previous panels, followed by the rows of one
+     * panel. */
     uint64_t height;
     struct slc_buffer memory;
     double *stack;            /* height x cols, column-major */
-    double *v, *v_scaled;     /* cols x cols: V S^-1 row-major, and S^-1 V^T */
-    double *values, *tau;     /* cols each */
+    double *v, *v_scaled;     /* cols x cols each: V S^-1, row-major, and S^-1 V^T */
+    double *values, *tau;     /* cols elements each */
     double *panel;            /* PANEL_ROWS x cols */
     double *work;             /* LAPACK's workspace */
     lapack_int work_elements; /* elements of `work` */
@@ -103,10 +103,8 @@ compute_triangle(struct inverse *work, const struct slc_matrix *matrix, struct s
     return SLC_OK;
 }
 
-/*
- * Computes V S^-1 and S^-1 V^T of T, and sets *independent to the number of significant singular
- * values.
- */
+/* Computes V S^-1 and S^-1 V^T of T, and sets *independent to the number of significant singular
+ * values. */
 static enum slc_status
 compute_svd(struct inverse *work, uint64_t rows, uint32_t *independent, struct slc_error *err)
 {
@@ -114,7 +112,7 @@ compute_svd(struct inverse *work, uint64_t rows, uint32_t *independent, struct s
     const lapack_int n = (lapack_int)cols;
     double smallest;
 
-    /* LAPACK returns V^T column-major: its row s is at v_scaled[s], v_scaled[s + cols], .. */
+    /* LAPACK returns V^T column-major, so its row s is at v_scaled[s], v_scaled[s + cols], .. */
     if (LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'N', 'A', n, n, work->stack, (lapack_int)work->height,
                             work->values, NULL, 1, work->v_scaled, n, work->work,
                             work->work_elements) != 0 ||
@@ -140,7 +138,7 @@ compute_svd(struct inverse *work, uint64_t rows, uint32_t *independent, struct s
     return SLC_OK;
 }
 
-/* Replaces the rows by A V S^-1 S^-1 V^T, panel by panel. */
+/* Replaces the rows of A with the rows of A V S^-1 S^-1 V^T, panel by panel. */
 static void replace_rows(struct inverse *work, struct slc_matrix *matrix)
 {
     const int cols = (int)work->cols;

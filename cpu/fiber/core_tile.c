@@ -8,7 +8,8 @@
 
 enum {
     CHUNK_NNZ = 4 * SLC_GROUP_NNZ,
-    /* Elements of P and Q per batch: they fit an L2 cache together with the columns of G. */
+    /* Number of elements of P and Q (core_tile.h) per batch. They fit in an L2 cache together with
+     * the columns of G. */
     BATCH_ELEMENTS = 1 << 15,
     BATCH_LEAST = 8
 };
@@ -52,7 +53,7 @@ uint64_t slc_core_scratch_elements(unsigned order, uint32_t rank)
 /* Multiplies the `count` numbers at `row` by each of the `rank` numbers at `by`, in place. */
 static void multiply_kronecker(double *row, uint64_t count, const double *by, uint32_t rank)
 {
-    /* Backwards, so that no element is overwritten before it is read. */
+    /* The loop runs backwards, so that no element is overwritten before it is read. */
     for (uint64_t k = count; k-- > 0;) {
         const double number = row[k];
 
@@ -62,7 +63,8 @@ static void multiply_kronecker(double *row, uint64_t count, const double *by, ui
     }
 }
 
-/* Computes the row of nonzero `i` of the chunk for modes [first, end), starting with `row[0]`. */
+/* Multiplies row[0] by the Kronecker product of the rows of nonzero `i` of the chunk in modes
+ * [first, end). */
 static void fill_row(const struct slc_tile_view *tile,
                      const struct slc_chunk_view *chunk,
                      uint32_t i,

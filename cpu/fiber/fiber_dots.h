@@ -1,10 +1,8 @@
-/*
- * Sums over runs of fibers for contractions: sums[r] = sum over the nonzeros of run r of value *
- * vector[offset[mode]], in f64, by the rank-1 kernel of MTTKRP over fibers.
- * Order: eight partial sums and a tree over them, so all instruction sets return the same bits.
- * Cost: one multiplication and one addition per nonzero. Needs: fibers->runs at most SLC_CHUNK_NNZ,
- * f64 values.
- */
+/* Computes sums over runs of fibers for contractions: sums[r] = sum over the nonzeros of run r of
+ * value * vector[offset[mode]], in f64, by the rank-1 kernel of MTTKRP over fibers.
+ * Order: eight partial sums are added as a tree, so all instruction sets return the same bits.
+ * Cost: one multiplication and one addition per nonzero. Needs: fibers->runs is at most
+ * SLC_CHUNK_NNZ, and values are f64. */
 #ifndef SLC_CPU_FIBER_DOTS_H
 #define SLC_CPU_FIBER_DOTS_H
 

@@ -1,8 +1,6 @@
-/*
- * TTM with the kernels of MTTKRP. A run of a fiber is summed as in an MTTKRP of order 2, because no
- * other factors are involved. A single nonzero is added to its row as in an MTTKRP with a single
- * factor. For rank 1, MTTKRP has separate kernels that compute dot products over runs.
- */
+/* Computes TTM with the kernels of MTTKRP. A run of a fiber is summed as in an MTTKRP of order 2,
+ * because there are no other factors. A single nonzero is added to its row as in an MTTKRP with a
+ * single factor. For rank 1, MTTKRP has separate kernels that compute dot products over runs. */
 #include "cpu/fiber/ttm.h"
 
 #include "base/memory/checked.h"
@@ -19,10 +17,8 @@ const char *slc_ttm_form_name(enum slc_ttm_form form)
     return form < SLC_TTM_FORMS ? names[form] : "?";
 }
 
-/*
- * True if the matrix is larger than half of the cache. Its rows are then prefetched, like the
- * factors of MTTKRP.
- */
+/* Returns true if the matrix is larger than half of the cache. The rows of such a matrix are
+ * prefetched, like the rows of factors in MTTKRP. */
 static bool exceeds_cache(const struct slc_matrix *matrix)
 {
     uint64_t bytes;
@@ -31,13 +27,13 @@ static bool exceeds_cache(const struct slc_matrix *matrix)
            bytes > slc_cpu_cache_bytes() / 2;
 }
 
-/* Sizes of an output's arrays, each a multiple of a cache line, and their total. */
+/* Sizes in bytes of an output's arrays, each a multiple of a cache line, and their total. */
 struct parts {
     uint64_t rows, coords, words;
     uint64_t bytes;
 };
 
-/* Returns false on overflow. */
+/* Computes the sizes of an output's arrays. Returns false on overflow. */
 static bool count_parts(const struct slc_ttm_job *job, uint64_t capacity, struct parts *parts)
 {
     const uint64_t line_words = 64 / sizeof(uint64_t);
@@ -45,7 +41,7 @@ static bool count_parts(const struct slc_ttm_job *job, uint64_t capacity, struct
 
     *parts = (struct parts){.bytes = 0};
     capacity = slc_div_up_u64(capacity, line_words) * line_words;
-    /* One word more than a chunk has nonzeros, for the end of the last run. */
+    /* One word per nonzero of a chunk, and one more for the end of the last run. */
     parts->words = (SLC_CHUNK_NNZ + UINT64_C(64)) * sizeof(uint32_t);
     return capacity <= UINT32_MAX &&
            slc_mul_u64(capacity * sizeof(double), job->matrix->pitch, &parts->rows) &&
@@ -128,8 +124,8 @@ check_tile(const struct slc_ttm_job *job, const struct slc_tile_view *tile, stru
 
     if (tile->order != job->order || job->mode >= job->order) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a tile of %u modes does not match a product of mode %u of %u", tile->order,
-                        job->mode + 1, job->order);
+                        "a tile of %u modes does not match a product in mode %u of %u modes",
+                        tile->order, job->mode + 1, job->order);
     }
     if (tile->value_type != matrix->type) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -146,7 +142,8 @@ check_tile(const struct slc_ttm_job *job, const struct slc_tile_view *tile, stru
     return SLC_OK;
 }
 
-/* Divides a chunk in any order into runs, like next_fibers; branchless, because runs are short. */
+/* Divides a chunk, whose nonzeros may have any order, into runs, like next_fibers. The loop has no
+ * branches, because runs are short. */
 static void find_runs(const struct slc_ttm_job *job,
                       const struct slc_chunk_view *chunk,
                       struct slc_ttm_output *output,
@@ -180,7 +177,7 @@ static void find_runs(const struct slc_ttm_job *job,
     }
 }
 
-/* Reads the next chunk of the tile in runs of the job's mode. */
+/* Reads the next chunk of the tile as runs of fibers of the job's mode. */
 static enum slc_status next_runs(const struct slc_ttm_job *job,
                                  struct slc_tile_view *tile,
                                  struct slc_ttm_output *output,
@@ -207,7 +204,7 @@ static enum slc_status next_runs(const struct slc_ttm_job *job,
     return SLC_OK;
 }
 
-/* True if the first run continues the last fiber of the output. */
+/* Returns true if the first run continues the last fiber of the output. */
 static bool continues_last(const struct slc_tile_view *tile,
                            const struct slc_fiber_view *fibers,
                            const struct slc_ttm_output *output)
@@ -226,7 +223,7 @@ static bool continues_last(const struct slc_tile_view *tile,
     return true;
 }
 
-/* Appends the fibers of the runs with sums of zero; returns the row of the first run. */
+/* Appends the fibers of the runs, with sums of zero, and returns the row of the first run. */
 static uint64_t append_fibers(const struct slc_tile_view *tile,
                               const struct slc_fiber_view *fibers,
                               struct slc_ttm_output *output)

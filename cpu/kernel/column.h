@@ -1,7 +1,5 @@
-/*
- * Sums of one column, for the kernels of rank 1 (mttkrp_column_tmpl.h), in f64 for all element
- * types. Part of kernel_set.c, so compiled for one instruction set.
- */
+/* Computes sums of one column, for the kernels of rank 1 (mttkrp_column_tmpl.h), in f64 for all
+ * element types. This header is part of kernel_set.c and is compiled for one instruction set. */
 #ifndef SLC_CPU_COLUMN_H
 #define SLC_CPU_COLUMN_H
 
@@ -14,7 +12,7 @@
 #include <immintrin.h>
 #endif
 
-/* Number of buffered products: few enough to stay in the L1 cache, enough for an efficient loop. */
+/* Number of buffered products, which stay in the L1 cache and suffice for an efficient loop. */
 enum { COLUMN_BUFFER = 256 };
 
 typedef double column_eight __attribute__((vector_size(64), may_alias, aligned(8)));
@@ -23,7 +21,8 @@ struct column_pair {
     uint32_t first, second;
 };
 
-/* Loads two offsets at once: these loops are bound by loads, at most three per cycle. */
+/* Loads two offsets at once, because these loops are limited by the number of loads, of which a
+ * processor starts at most three per cycle. */
 static inline struct column_pair column_pair(const uint32_t *offset)
 {
     uint64_t both;
@@ -35,10 +34,9 @@ static inline struct column_pair column_pair(const uint32_t *offset)
     return (struct column_pair){(uint32_t)both, (uint32_t)(both >> 32)};
 }
 
-/*
- * Dot products of a run's values and the rows at its offsets: products in the element's type are
- * distributed over eight sums, which are added as a tree, the same in every instruction set.
- */
+/* Functions that return the dot product of a run's values and the rows at its offsets. Products in
+ * the element's type are distributed over eight sums, which are added as the same tree in every
+ * instruction set. */
 #if SLC_SET == SET_AVX512
 
 static inline double column_tree(__m512d parts)
@@ -50,16 +48,15 @@ static inline double column_tree(__m512d parts)
     return _mm_cvtsd_f64(two) + _mm_cvtsd_f64(_mm_unpackhi_pd(two, two));
 }
 
-/*
- * Mask of the first `count` of eight vector elements: runs of up to eight need no branch on their
- * length.
- */
+/* Returns the mask of the first `count` of eight vector elements. With the mask, runs of up to
+ * eight nonzeros need no branch on their length. */
 static inline __mmask8 column_lanes(uint32_t count)
 {
     return (__mmask8)(count < 8 ? (1U << count) - 1 : 0xFF);
 }
 
-/* Without optimization a gather is a macro that converts its mask to char. */
+/* Without optimization, a gather is a macro that converts its mask to char, which causes a
+ * warning. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 

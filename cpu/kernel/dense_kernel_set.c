@@ -1,12 +1,11 @@
-/*
- * Dense algebra on blocks of rows, for one instruction set.
+/* Implements dense algebra on blocks of rows, for one instruction set.
  *
- * Solving: the block is transposed, so that a vector holds one column of several rows; each step
- * then subtracts a multiple of one column from four others, and no operation depends on another
- * within a row. The two transposes cost a fifth of the time at rank 16 and less above; in return,
- * substitution needs neither an inverse of V nor a bound on its condition.
- * Gram: outer products of rows, in tiles of sums that stay in registers for the whole block.
- */
+ * Solving: the block is transposed, so that a vector has one column of several rows. Each step then
+ * subtracts multiples of one column from four other columns, and the subtractions of a step do not
+ * depend on each other. The two transposes take a fifth of the time at rank 16, and less at higher
+ * ranks. Substitution is accurate for any condition of V, unlike multiplication by its inverse.
+ * Gram: outer products of rows are added to tiles of sums, which stay in registers for the whole
+ * block. */
 #include "cpu/kernel/dense_kernels.h"
 
 #include "cpu/kernel/set_names.h"
@@ -16,7 +15,8 @@
 enum {
     ROWS = SLC_BLOCK_ROWS,
     LANES = SET_VECTOR_BYTES / 8,
-    /* Half of the registers hold sums. */
+    /* A strip is the rows that are solved together. Number of vectors per column of a strip, so
+     * that the sums use half of the registers. */
     STRIP_VECTORS = SET_VECTOR_REGISTERS / 2 / SLC_SOLVE_COLUMNS,
     STRIP_ROWS = STRIP_VECTORS * LANES,
     GRAM_VECTORS = 2,
@@ -37,10 +37,8 @@ static inline __attribute__((always_inline)) void store(double *to, vector value
     *(vector *)(void *)to = value;
 }
 
-/*
- * Exchanges the off-diagonal blocks of `distance` x `distance` in rows a and b = a + distance of a
- * square; applied for 1, 2, 4, .. it transposes the square.
- */
+/* Exchanges the off-diagonal blocks of d x d numbers in rows a and b = a + d of a square, where
+ * `low` and `high` are LOW_d and HIGH_d. Exchanges for d = 1, 2, 4, .. transpose the square. */
 #define EXCHANGE(a, b, low, high)                                                                  \
     do {                                                                                           \
         const vector kept = (a);                                                                   \
@@ -143,7 +141,7 @@ store_sums(double *strip, uint32_t j, column_sums sum)
     }
 }
 
-/* sum[t] -= factor[t * step] * known column, for all t. */
+/* Subtracts factor[t * step] times the column `known` from sum[t], for all t. */
 static inline __attribute__((always_inline)) void
 subtract(column_sums sum, const double *known, const double *factor, uint32_t step)
 {
@@ -156,7 +154,7 @@ subtract(column_sums sum, const double *known, const double *factor, uint32_t st
     }
 }
 
-/* Solves Y A^T = M: columns from first to last. */
+/* Solves Y A^T = M, columns from first to last. */
 static inline __attribute__((always_inline)) void forward(const struct slc_triangles *triangles,
                                                           double *strip)
 {
@@ -185,7 +183,7 @@ static inline __attribute__((always_inline)) void forward(const struct slc_trian
     }
 }
 
-/* Solves X B = Y: columns from last to first. */
+/* Solves X B = Y, columns from last to first. */
 static inline __attribute__((always_inline)) void backward(const struct slc_triangles *triangles,
                                                            double *strip)
 {
@@ -228,10 +226,8 @@ solve_block(const struct slc_triangles *triangles, const double *m, uint32_t wid
     transpose(columns, width, ROWS, ROWS, x, width);
 }
 
-/*
- * Computes rows [i, i + GRAM_ROWS) of the Gram matrix, for `vectors` vectors of columns starting at
- * column j.
- */
+/* Adds the Gram matrix of a block to `sums`, but only rows [i, i + GRAM_ROWS) and, starting at
+ * column j, `vectors` vectors of columns. */
 static inline __attribute__((always_inline)) void
 gram_tile(const double *x, uint32_t width, uint32_t i, uint32_t j, uint32_t vectors, double *sums)
 {

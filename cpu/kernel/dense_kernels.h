@@ -1,58 +1,53 @@
-/*
- * Inner loops of dense algebra for ranks up to SLC_BLOCK_RANK, one table per instruction set
- * (dense_kernel_set.c). They process blocks of SLC_BLOCK_ROWS rows in f64, row-major, with `width`
- * columns: the rank rounded up to whole vectors (slc_block_width), zero beyond the rank. Blocks are
- * aligned to 64 bytes.
- * Unlike the kernels of MTTKRP, they use fused multiply-adds if the instruction set has them, which
- * doubles their speed. The results of different sets therefore differ in the last bits, but each
- * set is deterministic.
- */
+/* Inner loops of dense algebra for ranks up to SLC_BLOCK_RANK, one table per instruction set
+ * (dense_kernel_set.c). The loops process blocks of SLC_BLOCK_ROWS rows in f64, row-major, with
+ * `width` columns: the rank rounded up to whole vectors (slc_block_width). Columns after the rank
+ * are zero. Blocks are aligned to 64 bytes. Unlike the kernels of MTTKRP, these loops use fused
+ * multiply-adds if the instruction set has them, which doubles the speed. The results of different
+ * instruction sets therefore differ in the last bits, but each instruction set is deterministic. */
 #ifndef SLC_CPU_DENSE_KERNELS_H
 #define SLC_CPU_DENSE_KERNELS_H
 
 #include <stdint.h>
 
 enum {
-    /* Rows of a block: four vectors of eight f64, enough to hide the latency of an addition. */
+    /* Number of rows of a block: four vectors of eight f64 hide the latency of an addition. */
     SLC_BLOCK_ROWS = 32,
     /* Up to this rank a block (16 KiB) and its transpose stay in the L1 cache. */
     SLC_BLOCK_RANK = 64,
-    /* Columns solved together: each known column is loaded once for all of them. */
+    /* Number of columns that are solved together. A known column is loaded once for all of these
+     * columns. */
     SLC_SOLVE_COLUMNS = 4
 };
 
-/* Number of columns of a block for rank `rank`. */
+/* Returns the number of columns of a block for rank `rank`. */
 static inline uint32_t slc_block_width(uint32_t rank)
 {
     return (rank + 7) / 8 * 8;
 }
 
-/*
- * The lower triangles A and B of X B A^T = M, `size` x `size`, row-major. `size` is the rank
- * rounded up to a multiple of SLC_SOLVE_COLUMNS, padded with the identity. Their diagonals are
- * stored inverted.
- */
+/* The lower triangles A and B of X B A^T = M, `size` x `size`, row-major, with the inverses of
+ * their diagonals. `size` is the rank rounded up to a multiple of SLC_SOLVE_COLUMNS; the triangles
+ * are padded with the identity. */
 struct slc_triangles {
     uint32_t size;
-    const double *forward, *forward_inverse;   /* A: Y A^T = M */
-    const double *backward, *backward_inverse; /* B: X B = Y */
+    const double *forward, *forward_inverse;   /* A, to solve Y A^T = M */
+    const double *backward, *backward_inverse; /* B, to solve X B = Y */
 };
 
 struct slc_dense_kernels {
-    /*
-     * Performs up to three steps on a block; a step is skipped if its argument is NULL:
-     * triangles: solves X B A^T = M for X; `x` may be `m`;
-     * gram: += X^T X, the upper triangle of width x width numbers, and some below it;
-     * columns, 2 x width numbers: largest = max(largest, |X|), ignoring NaN, then inner += M * X,
-     * both per column.
-     */
+    /* Performs up to three steps on a block. A step is skipped if its argument is NULL. With
+     * `triangles`, solves X B A^T = M for X; `x` may be `m`. With `gram`, adds the upper triangle
+     * of X^T X, and some numbers below it, to width x width numbers. With `columns`, which has 2 x
+     * width numbers, updates the largest magnitude of each column of X, ignoring NaN, and then adds
+     * the inner product of each column of M and X. */
     void (*update)(const struct slc_triangles *triangles,
                    const double *m,
                    uint32_t width,
                    double *x,
                    double *gram,
                    double *columns);
-    /* Convert rows of `cols` numbers, `pitch` apart in f32 and `width` apart in f64. */
+    /* Convert the rows of a block to f64, and back to f32. Rows have `cols` numbers, and begin
+     * every `pitch` numbers in f32 and every `width` numbers in f64. */
     void (*widen)(const float *from, uint64_t pitch, uint32_t cols, uint32_t width, double *to);
     void (*narrow)(const double *from, uint32_t width, uint32_t cols, uint64_t pitch, float *to);
 };

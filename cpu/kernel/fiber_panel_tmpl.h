@@ -1,13 +1,11 @@
-/*
- * MTTKRP over runs of fibers, for one panel of columns; included by mttkrp_panel_tmpl.h, whose
- * macros and types it uses. Defines five functions, one per number of factors whose row a run
- * shares (kernels.h, struct slc_fiber_span).
- * A run costs one product of the rows it shares and one addition to the output; a nonzero costs one
- * multiplication and addition with a row of the fibers' own factor or of the output. The nonzeros
- * of a run are added in order or, in long runs, even and odd ones separately, because an addition
- * takes four cycles and two start per cycle. The number of sums does not depend on the vectors, so
- * all instruction sets return the same bits.
- */
+/* Computes MTTKRP over runs of fibers, for one panel of columns. Included by mttkrp_panel_tmpl.h,
+ * whose macros and types are used here. Defines five functions, one per number of factors whose row
+ * a run shares (struct slc_fiber_span in kernels.h). A run costs one product of the rows that the
+ * run shares and one addition to the output. A nonzero costs one multiplication and addition with a
+ * row of the output or of the factor of the fibers' mode. The nonzeros of a run are added in order.
+ * In long runs, even and odd nonzeros have separate sums, because an addition takes four cycles and
+ * two additions start per cycle. The number of sums does not depend on the vector size, so all
+ * instruction sets return the same bits. */
 
 #include "cpu/kernel/panel_share_tmpl.h"
 
@@ -21,7 +19,7 @@ PANEL(fetch)(const unsigned char *base, uint32_t offset, uint64_t stride, int by
     }
 }
 
-/* Prefetches the rows that run `r` shares and, if the output is per run, its output row. */
+/* Prefetches the rows that run `r` shares and, if each run has one output row, this row. */
 static inline __attribute__((always_inline)) void
 PANEL(fetch_run)(const struct slc_fiber_span *span, uint64_t column, unsigned factors, uint32_t r)
 {
@@ -35,7 +33,8 @@ PANEL(fetch_run)(const struct slc_fiber_span *span, uint64_t column, unsigned fa
     }
 }
 
-/* The output's mode is not that of the fibers: sums rows of the fibers' factor over each run. */
+/* Used if the output's mode is not the fibers' mode. Sums rows of the factor of the fibers' mode
+ * over each run. */
 static inline __attribute__((always_inline)) void
 PANEL(gather_runs)(const struct slc_fiber_span *span,
                    uint64_t column,
@@ -110,7 +109,8 @@ PANEL(gather_runs)(const struct slc_fiber_span *span,
     }
 }
 
-/* The output's mode is that of the fibers: adds multiples of one product to rows over each run. */
+/* Used if the output's mode is the fibers' mode. Adds, to the output row of each nonzero of a run,
+ * its value times the product that the run shares. */
 static inline __attribute__((always_inline)) void PANEL(scatter_runs)(
     const struct slc_fiber_span *span, uint64_t column, unsigned factors, bool prefetch)
 {
@@ -176,7 +176,8 @@ PANEL(choose_runs)(const struct slc_fiber_span *span, uint64_t column, unsigned 
     }
 }
 
-/* No shared factor: order 2, and the output's mode is not that of the fibers. */
+/* The kernels for each number of shared factors. No shared factor means order 2, with an output
+ * whose mode is not the fibers' mode. */
 static void PANEL(shared_0)(const struct slc_fiber_span *span, uint64_t column)
 {
     if (span->long_runs) {

@@ -1,10 +1,8 @@
-/*
- * MTTKRP over groups, for one panel of columns (panel_tmpl.h). Defines a function per number of
- * modes that vary within a group (group_kernels.h).
- * Each nonzero loads the rows of the varying modes. Each group loads the rows of the other modes
- * once, and the output row. The nonzeros of a group are added in order or, in long groups, even and
- * odd ones separately, because an addition takes four cycles and two start per cycle.
- */
+/* Computes MTTKRP over groups, for one panel of columns (panel_tmpl.h). Defines a function per
+ * number of modes that vary within a group (group_kernels.h). Each nonzero loads the rows of the
+ * varying modes. Each group loads the rows of the other modes once, and the output row. The
+ * nonzeros of a group are added in order. In long groups, even and odd nonzeros have separate sums,
+ * because an addition takes four cycles and two additions start per cycle. */
 #include "cpu/kernel/panel_product_tmpl.h"
 
 /* Adds nonzero i of a group to `sum`. */

@@ -1,7 +1,6 @@
-/*
- * The group kernels of one instruction set. Compiled once per set: SLC_SET selects it, compiler
- * flags enable it; the code may run only if `available_sets` (instruction_set.c) lists the set.
- */
+/* Defines the group kernels of one instruction set. This file is compiled once per instruction set,
+ * which SLC_SET selects and compiler flags enable. The code may run only if `available_sets`
+ * (instruction_set.c) lists the instruction set. */
 #include "cpu/kernel/group_kernels.h"
 #include "cpu/kernel/panel_widths.h"
 #include "cpu/kernel/set_names.h"

@@ -1,4 +1,4 @@
-/* Selects the kernels once: the best for the processor, or those forced by a test. */
+/* Selects the kernels: the best kernels for the processor, or the kernels that a test forces. */
 #include "cpu/kernel/instruction_set.h"
 
 #include "base/topology/topology.h"
@@ -7,10 +7,11 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Set forced by a test or benchmark; NULL selects the best set. */
+/* The instruction set that a test or benchmark forced; NULL selects the best instruction set. */
 static const struct slc_kernel_set *_Atomic forced_set;
 
-/* Fills `sets` (up to 3) with the sets of this machine, best first; returns their number. */
+/* Stores the instruction sets of this machine, at most 3, best first, in `sets`, and returns their
+ * number. */
 static unsigned available_sets(const struct slc_kernel_set **sets)
 {
     unsigned count = 0;

@@ -4,12 +4,10 @@
 
 #include <stdbool.h>
 
-/* Instruction set of the kernels: "portable", "avx2", "avx512", "neon". */
+/* Returns the instruction set of the kernels: "portable", "avx2", "avx512" or "neon". */
 const char *slc_cpu_instruction_set(void);
-/*
- * Forces a set for tests and benchmarks; NULL selects the best set. Returns false if this machine
- * does not support the set.
- */
+/* Forces an instruction set for tests and benchmarks; NULL selects the best. Returns false if this
+ * machine does not support the instruction set. */
 bool slc_cpu_force_instruction_set(const char *name);
 
 #endif

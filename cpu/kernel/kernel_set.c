@@ -1,7 +1,6 @@
-/*
- * The kernels of one instruction set. Compiled once per set: SLC_SET selects it, compiler flags
- * enable it; the code may run only if `available_sets` (instruction_set.c) lists the set.
- */
+/* Defines the kernels of one instruction set. This file is compiled once per instruction set, which
+ * SLC_SET selects and compiler flags enable. The code may run only if `available_sets`
+ * (instruction_set.c) lists the instruction set. */
 #include "cpu/kernel/kernels.h"
 
 #include "cpu/kernel/column.h"
@@ -10,13 +9,11 @@
 #include "cpu/kernel/panel_widths.h"
 #include "cpu/kernel/set_names.h"
 
-/*
- * Distance in nonzeros at which rows are prefetched: about 200 ns of work, the time of a memory
- * access with a page walk. Prefetching stays within a chunk's arrays, so a chunk prefetches nothing
- * for the chunk that follows.
- */
+/* Number of nonzeros by which rows are prefetched in advance: about 200 ns of work, which is the
+ * time of a memory access with a page walk. Prefetching stays within a chunk's arrays, so a chunk
+ * prefetches nothing for the next chunk. */
 #define PREFETCH_AHEAD 16
-/* The same distance in runs, for the rows that a run shares. */
+/* Number of runs by which the rows that a run shares are prefetched in advance. */
 #define RUNS_AHEAD 4
 
 #define ELEMENT      float

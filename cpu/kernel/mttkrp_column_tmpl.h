@@ -1,15 +1,13 @@
-/*
- * MTTKRP of rank 1; included by mttkrp_tmpl.c instead of the panel of one element, with its five
- * functions for nonzeros and five for runs of fibers. Needs ELEMENT, ELEMENT_LOG2 and TYPE.
- * Rows of one element are packed, so a row is addressed by its number, without a multiplication,
- * and costs one load. The sums of single nonzeros have the same bits as in mttkrp_panel_tmpl.h. A
- * run of a fiber is a dot product: its nonzeros are distributed over eight sums in every
- * instruction set.
- * Single nonzeros are processed in pairs, with scalar instructions: gathering the rows of eight
- * nonzeros costs as much as loading them one by one (AVX-512: 1.4 instead of 1.2 ns per nonzero,
- * three modes), and sums depend on each other if output rows repeat. Nothing is prefetched: with so
- * few instructions per nonzero, out-of-order execution overlaps the loads of dozens of nonzeros.
- */
+/* Computes MTTKRP of rank 1. Included by mttkrp_tmpl.c instead of the panel of one element; defines
+ * the same five functions for nonzeros and five functions for runs of fibers. Needs the macros
+ * ELEMENT, ELEMENT_LOG2 and TYPE. Rows of one element are contiguous, so a row is addressed by its
+ * number, without a multiplication, and costs one load. The sums of single nonzeros have the same
+ * bits as in mttkrp_panel_tmpl.h. A run of a fiber is a dot product: its nonzeros are distributed
+ * over eight sums in every instruction set. Single nonzeros are processed in pairs, with scalar
+ * instructions. Vector gathers of the rows of eight nonzeros take at least as long as scalar loads
+ * (1.4 ns instead of 1.2 ns per nonzero with AVX-512 and three modes), and sums depend on each
+ * other if output rows repeat. Nothing is prefetched: with so few instructions per nonzero,
+ * out-of-order execution overlaps the loads of dozens of nonzeros. */
 #define COLUMN_PASTE(name, type)       name##_##type
 #define COLUMN_EXPAND(name, type)      COLUMN_PASTE(name, type)
 #define COLUMN(name)                   COLUMN_EXPAND(column_##name, TYPE)
@@ -17,7 +15,8 @@
 #define ENTRY_EXPAND(name, type, log2) ENTRY_PASTE(name, type, log2)
 #define ENTRY(name)                    ENTRY_EXPAND(name, TYPE, ELEMENT_LOG2)
 
-/* Factors of either kind of span, kept in registers if their number is a constant. */
+/* Factors of a slc_mttkrp_span or slc_fiber_span, which stay in registers if their number is a
+ * constant. */
 struct COLUMN(factors) {
     const ELEMENT *row[SLC_MAX_ORDER];
     const uint32_t *offset[SLC_MAX_ORDER];
@@ -103,7 +102,7 @@ COLUMN(add_products)(const struct slc_mttkrp_span *span, unsigned count)
     }
 }
 
-/* Like add_products, but sums each run of one output row in a register. */
+/* Does the same as add_products, but sums neighbours with the same output row in a register. */
 static inline __attribute__((always_inline)) void
 COLUMN(merge_products)(const struct slc_mttkrp_span *span, unsigned count)
 {
@@ -138,7 +137,7 @@ COLUMN(nonzeros)(const struct slc_mttkrp_span *span, unsigned count)
     }
 }
 
-/* The output's mode is not that of the fibers: a dot product over each run. */
+/* Used if the output's mode is not the fibers' mode. Computes a dot product over each run. */
 static inline __attribute__((always_inline)) void
 COLUMN(gather_runs)(const struct slc_fiber_span *span, unsigned count)
 {
@@ -160,7 +159,7 @@ COLUMN(gather_runs)(const struct slc_fiber_span *span, unsigned count)
     }
 }
 
-/* Adds multiples of shared[i] to the rows of nonzeros `begin` + i up to `end`. */
+/* Adds, to the output row of each nonzero `begin` + i before `end`, its value times shared[i]. */
 static inline __attribute__((always_inline)) void COLUMN(add_buffered)(
     const struct slc_fiber_span *span, const double *shared, uint32_t begin, uint32_t end)
 {
@@ -173,11 +172,9 @@ static inline __attribute__((always_inline)) void COLUMN(add_buffered)(
     }
 }
 
-/*
- * The output's mode is that of the fibers: multiples of a run's shared product go to different
- * rows. The shared products are buffered, once per nonzero, so that a run of up to eight needs no
- * branch on its length.
- */
+/* Used if the output's mode is the fibers' mode. Adds, to the output row of each nonzero of a run,
+ * its value times the product that the run shares. The shared products are buffered, one per
+ * nonzero, so that a run of up to eight nonzeros needs no branch on its length. */
 static inline __attribute__((always_inline)) void
 COLUMN(scatter_runs)(const struct slc_fiber_span *span, unsigned count)
 {
@@ -198,7 +195,8 @@ COLUMN(scatter_runs)(const struct slc_fiber_span *span, unsigned count)
                 COLUMN(add_buffered)(span, shared, from, i);
                 from = i;
             }
-            /* Elements past the end belong to the next run, which overwrites them later. */
+            /* Elements after the end belong to the next run, which overwrites these elements
+             * later. */
             *(column_eight *)(void *)(shared + (i - from)) = (column_eight){
                 product, product, product, product, product, product, product, product};
         }
@@ -216,13 +214,13 @@ static inline __attribute__((always_inline)) void COLUMN(runs)(const struct slc_
     }
 }
 
-/* A row is one column, which starts at 0. */
+/* A row has one column, so the column offset is 0. */
 KERNEL(ENTRY(factors_1), slc_mttkrp_span, COLUMN(nonzeros)(span, 1))
 KERNEL(ENTRY(factors_2), slc_mttkrp_span, COLUMN(nonzeros)(span, 2))
 KERNEL(ENTRY(factors_3), slc_mttkrp_span, COLUMN(nonzeros)(span, 3))
 KERNEL(ENTRY(factors_4), slc_mttkrp_span, COLUMN(nonzeros)(span, 4))
 KERNEL(ENTRY(factors_any), slc_mttkrp_span, COLUMN(nonzeros)(span, span->factor_count))
-/* No shared factor: order 2, and the output's mode is not that of the fibers. */
+/* No shared factor means order 2, with an output whose mode is not the fibers' mode. */
 KERNEL(ENTRY(shared_0), slc_fiber_span, COLUMN(gather_runs)(span, 0))
 KERNEL(ENTRY(shared_1), slc_fiber_span, COLUMN(runs)(span, 1))
 KERNEL(ENTRY(shared_2), slc_fiber_span, COLUMN(runs)(span, 2))

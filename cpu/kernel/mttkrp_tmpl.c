@@ -1,4 +1,4 @@
-/* The kernels of one element type and one instruction set; included by kernel_set.c. */
+/* Defines the kernels of one element type and one instruction set. Included by kernel_set.c. */
 #include "cpu/kernel/mttkrp_column_tmpl.h"
 #define PANEL_TEMPLATE "cpu/kernel/mttkrp_panel_tmpl.h"
 #include "cpu/kernel/panels_tmpl.h"

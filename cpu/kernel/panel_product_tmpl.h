@@ -1,7 +1,5 @@
-/*
- * Products of factor rows over one panel of columns; part of the templates that panel_tmpl.h
- * includes.
- */
+/* Computes products of factor rows over one panel of columns. Part of the templates that
+ * panel_tmpl.h includes. */
 
 /* Adds value * product of the factor rows of nonzero i to `sum`, for a constant factor count. */
 static inline __attribute__((always_inline)) void PANEL(add_few)(const unsigned char *const *base,
@@ -29,7 +27,7 @@ static inline __attribute__((always_inline)) void PANEL(add_few)(const unsigned 
     }
 }
 
-/* Like add_few, for any number of factors. */
+/* Does the same as add_few, for any number of factors. */
 static inline __attribute__((always_inline)) void PANEL(add_many)(const unsigned char *const *base,
                                                                   const uint32_t *const *offset,
                                                                   uint64_t stride,

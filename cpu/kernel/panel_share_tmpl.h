@@ -1,7 +1,5 @@
-/*
- * Products of the rows that a run of a fiber shares, over one panel of columns; part of the
- * templates that panel_tmpl.h includes.
- */
+/* Computes products of the rows that a run of a fiber shares, over one panel of columns. Part of
+ * the templates that panel_tmpl.h includes. */
 
 static inline __attribute__((always_inline)) const PANEL(vec) *
     PANEL(row)(const unsigned char *base, uint32_t offset, uint64_t stride)
@@ -9,7 +7,7 @@ static inline __attribute__((always_inline)) const PANEL(vec) *
     return (const PANEL(vec) *)(const void *)(base + (uint64_t)offset * stride);
 }
 
-/* Multiplies `product` by the rows that run `r` shares, of the factors from `first` on. */
+/* Multiplies `product` by the rows that run `r` shares, of factor `first` and all later factors. */
 static inline __attribute__((always_inline)) void PANEL(share)(const struct slc_fiber_span *span,
                                                                uint64_t column,
                                                                unsigned first,

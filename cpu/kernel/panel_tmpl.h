@@ -1,16 +1,15 @@
-/*
- * One panel of columns, 2^PANEL_LOG2 bytes of a row: defines its names and types and includes
- * PANEL_TEMPLATE; included by panels_tmpl.h once per width. Needs ELEMENT, ELEMENT_LOG2, TYPE (f32
- * or f64) and SET_VECTOR_BYTES.
+/* Defines the names and types of one panel of columns, which has 2^PANEL_LOG2 bytes of a row, and
+ * includes PANEL_TEMPLATE. Included by panels_tmpl.h once per width. Needs ELEMENT, ELEMENT_LOG2,
+ * TYPE (f32 or f64) and SET_VECTOR_BYTES.
  *
- * Products of a nonzero are formed in ELEMENT, sums in f64: a row of a small mode is the sum of
- * millions of products, and in f32 their rounding would show in the fifth digit (2e-5, flights-4d,
- * 100,000 per row). docs/PERFORMANCE.md, "Numbers", lists every rounding of f32.
- */
+ * Products of a nonzero are computed in ELEMENT, sums in f64. A row of a small mode is the sum of
+ * millions of products, and in f32 the rounding of sums would change the fifth digit (2e-5 for
+ * 100,000 products per row, flights-4d). docs/PERFORMANCE.md, "Numbers", lists every rounding of
+ * f32. */
 #define PANEL_BYTES (1 << PANEL_LOG2)
-/* Size of a row of sums, which are f64, relative to a row of factors. */
+/* Ratio of the size of a row of sums, which are f64, to the size of a row of factors. */
 #define SUM_RATIO (8 >> ELEMENT_LOG2)
-/* Vectors of sums fill the registers; vectors of products may be half as large. */
+/* A vector of sums fills a register; a vector of products may be half as large. */
 #define FULL_BYTES   (SET_VECTOR_BYTES / SUM_RATIO)
 #define VECTOR_BYTES (PANEL_BYTES < FULL_BYTES ? PANEL_BYTES : FULL_BYTES)
 #define VECTORS      (PANEL_BYTES / VECTOR_BYTES)

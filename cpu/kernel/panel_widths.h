@@ -1,14 +1,13 @@
-/* Panel widths of an instruction set, and tables of the functions that panels_tmpl.h defines. */
+/* Defines the panel widths of an instruction set, and tables of the functions that panels_tmpl.h
+ * defines. */
 #ifndef SLC_CPU_PANEL_WIDTHS_H
 #define SLC_CPU_PANEL_WIDTHS_H
 
 #include "cpu/kernel/set_names.h"
 
-/*
- * The widest panel leaves half of the vector registers to products and broadcasts. Sums are f64, so
- * the sums of an f32 panel need twice as many registers as the panel itself, and the widest f32
- * panel is half as wide.
- */
+/* The widest panel leaves half of the vector registers for products and broadcasts. Sums are f64,
+ * so the sums of an f32 panel need twice as many registers as the panel itself, and the widest f32
+ * panel is half as wide. */
 #if SLC_SET == SET_AVX512
 #define SET_WIDEST_LOG2         9
 #define WIDE_F32(prefix, class) , prefix##_##class##_f32_7, prefix##_##class##_f32_8
@@ -23,10 +22,8 @@
 #define WIDE_F64(prefix, class) , prefix##_##class##_f64_8
 #endif
 
-/*
- * PREFIX_CLASS_TYPE_LOG2 for all widths of a type, indexed by log2; entries below an element and
- * above the widest panel are empty.
- */
+/* Lists the functions PREFIX_CLASS_TYPE_LOG2 of a type, indexed by the log2 of the width. The
+ * element is NULL for widths smaller than an element or larger than the widest panel. */
 #define WIDTHS_F32(prefix, class)                                                                  \
     {                                                                                              \
         0, 0, prefix##_##class##_f32_2, prefix##_##class##_f32_3, prefix##_##class##_f32_4,        \

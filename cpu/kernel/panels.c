@@ -1,7 +1,6 @@
-/*
- * Processes rows of any length with kernels of fixed widths: first panels of the largest width that
- * the registers hold, then narrower panels for the remaining columns, down to a single element.
- */
+/* Processes rows of any length with kernels of fixed widths: first panels of the largest width that
+ * fits in the registers, and then narrower panels for the remaining columns, down to a single
+ * element. */
 #include "cpu/kernel/kernels.h"
 
 void slc_panels_add(const struct slc_kernel_set *kernels,

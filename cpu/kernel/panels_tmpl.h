@@ -1,8 +1,7 @@
-/*
- * Instantiates PANEL_TEMPLATE for every panel width of one element type: powers of two from two
- * elements to the widest that the registers hold (panel_widths.h). Together with one column they
- * cover any row pitch (a power of two up to 64 bytes, then a multiple of 64) without a remainder.
- */
+/* Instantiates PANEL_TEMPLATE for every panel width of one element type: powers of two from two
+ * elements to the largest width that fits in the registers (panel_widths.h). Together with one
+ * column, these widths cover any row pitch (a power of two up to 64 bytes, then a multiple of 64)
+ * without a remainder. */
 #define TYPE_WIDEST_LOG2 (SET_WIDEST_LOG2 - (ELEMENT_LOG2 < 3))
 #if ELEMENT_LOG2 < 3
 #define PANEL_LOG2 3

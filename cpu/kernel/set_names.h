@@ -1,8 +1,7 @@
-/*
- * The instruction set for which a file is compiled: SLC_SET selects it, compiler flags enable it.
- * Files that include this header are compiled once per set; their code may run only after
- * instruction_set.c has found that the processor supports the set.
- */
+/* Macros of the instruction set for which a file is compiled. SLC_SET selects the instruction set,
+ * and compiler flags enable it. Files that include this header are compiled once per instruction
+ * set; their code may run only if instruction_set.c has found that the processor supports the
+ * instruction set. */
 #ifndef SLC_CPU_SET_NAMES_H
 #define SLC_CPU_SET_NAMES_H
 
@@ -29,26 +28,26 @@
 #define SET_VECTOR_REGISTERS 16
 #endif
 
-/* For loops whose counts are constants below the number of registers. */
+/* Unrolls a loop whose count is a constant less than the number of registers. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define UNROLL _Pragma("GCC unroll 16")
 #else
 #define UNROLL _Pragma("unroll")
 #endif
 
-/*
- * 1 if a sanitizer instruments the kernels, which makes every form slow to compile. Loops that are
- * otherwise compiled both with and without prefetching or merging then decide at run time.
- */
+/* 1 if a sanitizer instruments the kernels, which then compile slowly. In this case, a loop that is
+ * otherwise compiled twice, with and without prefetching or merging, is compiled once and decides
+ * at run time. */
 #ifndef SLC_FEW_FORMS
 #define SLC_FEW_FORMS 0
 #endif
 
-/* A kernel of a table: a loop that is compiled once per class, for a constant number of factors. */
+/* Defines a kernel of a table: a loop that is compiled once per class, for a constant number of
+ * factors. */
 #define KERNEL(name, type, ...)                                                                    \
     static void name(const struct type *span, uint64_t column)                                     \
     {                                                                                              \
-        (void)column; /* a row of one column begins at 0 */                                        \
+        (void)column; /* the column offset of a row with one column is 0 */                        \
         __VA_ARGS__;                                                                               \
     }
 

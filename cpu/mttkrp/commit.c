@@ -1,12 +1,10 @@
-/*
- * Adds tile-local sums to the output.
+/* Adds tile-local sums to the output.
  *
- * LOCKED takes the lock of a stripe of rows once per sequence of rows in it. ORDERED lets tile t
- * add to a stripe once tile t-1 has passed it, so tiles follow one another through the output like
- * a train: the additions to any row happen in tile order for any number of workers. A tile passes
- * stripes in ascending order, and waits only for earlier tiles, which have been started, so no
- * deadlock is possible.
- */
+ * With LOCKED, a worker locks a stripe of rows once for all consecutive rows of the stripe. With
+ * ORDERED, tile t may add to a stripe once tile t-1 has passed this stripe, so tiles pass through
+ * the stripes of the output one after another. The additions to any row then happen in tile order
+ * for any number of workers. A tile passes stripes in ascending order and waits only for earlier
+ * tiles. Earlier tiles have already started, so no deadlock is possible. */
 #include "cpu/mttkrp/mttkrp.h"
 
 static void add_rows(const struct slc_cpu_backend *cpu,
@@ -37,7 +35,7 @@ static uint64_t row_of(const struct slc_partial *partial, uint64_t i)
     return partial->corner + (partial->rows == NULL ? i : partial->rows[i]);
 }
 
-/* The first i > begin whose row is at least `limit`. */
+/* Returns the first i > begin whose row is at least `limit`. */
 static uint64_t run_end(const struct slc_partial *partial, uint64_t begin, uint64_t limit)
 {
     uint64_t end = begin + 1;
@@ -66,7 +64,7 @@ static void commit_locked(struct slc_cpu_backend *cpu, const struct slc_partial 
     }
 }
 
-/* Passes stripes [from, to) to the next tile; the mutex is held. */
+/* Passes stripes [from, to) to the next tile. Needs: the caller holds the mutex. */
 static void pass_stripes(struct slc_cpu_backend *cpu, uint64_t ordinal, unsigned from, unsigned to)
 {
     for (unsigned s = from; s < to; s++) {
@@ -77,7 +75,8 @@ static void pass_stripes(struct slc_cpu_backend *cpu, uint64_t ordinal, unsigned
     }
 }
 
-/* Passes all stripes before `stripe` and waits for the tile's turn in it. */
+/* Passes all stripes before `stripe` to the next tile, and waits for the tile's turn in
+ * `stripe`. */
 static enum slc_status enter_stripe(struct slc_cpu_backend *cpu,
                                     unsigned worker,
                                     uint64_t ordinal,
@@ -102,7 +101,8 @@ static enum slc_status enter_stripe(struct slc_cpu_backend *cpu,
     }
     bool aborted = cpu->aborted;
     if (!aborted) {
-        /* The previous tile passes stripes in ascending order, so it has also passed these. */
+        /* The previous tile passes stripes in ascending order, so it has also passed the stripes
+         * before `stripe`. */
         pass_stripes(cpu, ordinal, first, stripe);
         state->holds_stripe = true;
         state->stripe = stripe;

@@ -1,8 +1,7 @@
-/*
- * MTTKRP on the CPU: a job, and the tiles that are added to it.
+/* Implements an MTTKRP job on the CPU: the caller begins the job, passes it tiles, and ends it.
  *
- * Workers read chunks of decoded nonzeros from their tile and run rank-panel kernels on them
- * (kernels.h). The strategy determines where the sums are added:
+ * Workers read chunks of decoded nonzeros from their tile and run the kernels for panels of columns
+ * on each chunk (kernels.h). The strategy determines where the sums are added:
  *
  *   DIRECT           to the output
  *   COLUMNS          to the output; workers add different columns of the same tiles
@@ -12,9 +11,8 @@
  *   LOCKED, ORDERED  to tile-local sums, which are committed under locks or in tile order
  *                    (partial.c, commit.c)
  *
- * Cost: about one 64-byte load per vector of each factor row; all scratch is allocated in
- * mttkrp_begin and kept for the next job.
- */
+ * Cost per nonzero: about one load per 64 bytes of each of its factor rows. All scratch is
+ * allocated in mttkrp_begin and kept for the next job. */
 #include "cpu/mttkrp/mttkrp.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
@@ -23,20 +21,19 @@
 #include <assert.h>
 #include <string.h>
 
-/* Larger outputs are zeroed faster by all workers. */
+/* Size of an output from which all workers together zero the output faster than one worker. */
 #define LARGE_BYTES (UINT64_C(4) << 20)
 
-/*
- * Nonzeros per chunk at R = 1. A nonzero then costs only a handful of loads, and coordinates and
- * values have to leave most of the L1 cache to the rows: 2.8 ns per nonzero instead of 3.2 with
- * whole chunks (four modes, f64, AVX-512).
- */
+/* Number of nonzeros per chunk at R = 1. A nonzero then costs only a few loads, and small chunks
+ * leave most of the L1 cache to the rows: 2.8 ns per nonzero, instead of 3.2 ns with SLC_CHUNK_NNZ
+ * nonzeros per chunk (four modes, f64, AVX-512). */
 enum { COLUMN_CHUNK_NNZ = 2 * SLC_GROUP_NNZ };
 
-/* Unit in which columns are divided among workers: rows and their panels start at cache lines. */
+/* Unit in which columns are divided among workers: a cache line, at which rows and their panels
+ * start. */
 enum { COLUMN_UNIT_BYTES = 64 };
 
-/* Offsets for order 1: always row 0, the row of ones. */
+/* Offsets for tensors of order 1, which always use row 0, the row of ones. */
 static const uint32_t zero_offsets[SLC_CHUNK_NNZ + 16];
 
 static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned worker)
@@ -47,7 +44,7 @@ static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned wor
     memset(data + begin, 0, end - begin);
 }
 
-/* Zeroes the sums, with all workers if they are large. */
+/* Zeroes the sums, with all workers if the sums are large. */
 static enum slc_status zero_sums(const struct slc_cpu_backend *cpu, struct slc_error *err)
 {
     const bool wide = cpu->layout.wide_bytes > 0;
@@ -62,11 +59,10 @@ static enum slc_status zero_sums(const struct slc_cpu_backend *cpu, struct slc_e
     return slc_team_for(cpu->job.workers, bytes, LARGE_BYTES / 2, zero_bytes, cpu->sums, err);
 }
 
-/*
- * Rows are prefetched if the factors together exceed half of the last-level cache. Below that size,
- * out-of-order execution hides the loads, and prefetching costs 5 to 30 % (3 to 5 ns per nonzero).
- * Above that size, prefetching saves 15 % (34 instead of 40 ns, 3 x 1 M rows, R = 16).
- */
+/* Rows are prefetched if the factors together exceed half of the last-level cache. For smaller
+ * factors, out-of-order execution hides the loads, and prefetching adds 5 to 30 % to the time (3 to
+ * 5 ns per nonzero). For larger factors, prefetching saves 15 % (34 ns instead of 40 ns per nonzero
+ * with 3 x 1 M rows, R = 16). */
 static bool factors_exceed_cache(const struct slc_mttkrp_job *job)
 {
     uint64_t bytes = 0;
@@ -96,7 +92,8 @@ static void set_ones(struct slc_cpu_backend *cpu)
 static void reset_state(struct slc_cpu_backend *cpu)
 {
     const uint64_t stripe_bytes =
-        16384; /* added to memory in about 2 us, while other workers may wait */
+        /* bytes of a stripe that are added to memory in about 2 us, while other workers may wait */
+        16384;
 
     memset(cpu->workers, 0, cpu->job.workers * sizeof cpu->workers[0]);
     cpu->lock_rows = slc_max_u64(stripe_bytes / cpu->stride, 1);
@@ -145,7 +142,7 @@ enum slc_status slc_mttkrp_begin(struct slc_backend *backend,
     SLC_TRY(status);
     if (job->conflict == SLC_CONFLICT_REPLICA) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the strategy \"owned\" accepts no tiles: it computes from copies");
+                        "the strategy \"owned\" computes from replicas and accepts no tiles");
     }
     slc_mttkrp_set_job(cpu, job);
     slc_mttkrp_layout_init(&cpu->layout, job, cpu->type, cpu->conflict, job->output->rows);
@@ -214,10 +211,9 @@ void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_
     for (uint32_t i = 1; i < span->nnz; i++) {
         changes += span->rows[i] != span->rows[i - 1];
     }
-    /*
-     * Short runs cost more in mispredicted branches than they save in loads and stores: merging
-     * runs of two was measured at 5.4 instead of 3.0 ns per nonzero (N = 4, R = 16, AVX-512).
-     */
+    /* Merging short runs costs more time by mispredicted branches than it saves by fewer loads and
+     * stores: with runs of two, 5.4 ns instead of 3.0 ns per nonzero were measured (N = 4, R = 16,
+     * AVX-512). */
     span->merge_runs = changes <= span->nnz / 8;
     slc_mttkrp_accumulate_as(cpu, span);
 }
@@ -267,7 +263,7 @@ struct slc_columns slc_worker_columns(const struct slc_cpu_backend *cpu, unsigne
     return (struct slc_columns){begin, slc_min_u64(end, cpu->stride) - begin};
 }
 
-/* Adds a worker's columns of a tile. A worker without columns does not decode the tile. */
+/* Adds the columns of a worker for a tile. A worker without columns does not decode the tile. */
 static enum slc_status add_columns(struct slc_cpu_backend *cpu,
                                    unsigned worker,
                                    struct slc_tile_view *tile,
@@ -282,7 +278,7 @@ static enum slc_status add_columns(struct slc_cpu_backend *cpu,
                                      columns, err);
 }
 
-/* Adds a tile with the given strategy. */
+/* Adds a tile with the strategy `conflict`. */
 static enum slc_status add_tile_as(struct slc_cpu_backend *cpu,
                                    enum slc_conflict conflict,
                                    unsigned worker,
@@ -313,7 +309,8 @@ static enum slc_status add_tile_as(struct slc_cpu_backend *cpu,
     return slc_mttkrp_add_tile(cpu, tile, output, slc_all_columns(cpu), err);
 }
 
-/* Adds a tile with the strategy that the trial selects, and reports its time to the trial. */
+/* Adds a tile with the strategy that the trial selects, and reports the time of the tile to the
+ * trial. */
 static enum slc_status add_trial_tile(struct slc_cpu_backend *cpu,
                                       unsigned worker,
                                       struct slc_tile_view *tile,
@@ -327,7 +324,8 @@ static enum slc_status add_trial_tile(struct slc_cpu_backend *cpu,
         return add_tile_as(cpu, conflict, worker, tile, err);
     }
     if (conflict == SLC_CONFLICT_PRIVATE) {
-        (void)slc_private_sums(cpu, worker, tile); /* initialize the rows before they are timed */
+        /* initialize the rows before the time is measured */
+        (void)slc_private_sums(cpu, worker, tile);
     }
     uint64_t start_ns = cpu->trial.clock_ns();
     SLC_TRY(add_tile_as(cpu, conflict, worker, tile, err));
@@ -346,8 +344,8 @@ enum slc_status slc_mttkrp_check_reach(const struct slc_mttkrp_job *job,
         if (tile->corner[m] >= matrix->rows ||
             tile->extent[m] > matrix->rows - 1 - tile->corner[m]) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "tile %llu has indices from %llu to %llu in mode %u, but the matrix "
-                            "there has %llu rows",
+                            "tile %llu has indices from %llu to %llu in mode %u, but the matrix of "
+                            "this mode has %llu rows",
                             (unsigned long long)tile->ordinal, (unsigned long long)tile->corner[m],
                             (unsigned long long)tile->corner[m] + tile->extent[m], m + 1,
                             (unsigned long long)matrix->rows);
@@ -401,7 +399,7 @@ void slc_mttkrp_rows(struct slc_backend *backend, uint64_t begin, uint64_t end)
     const struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
 
     assert(cpu->running && cpu->conflict == SLC_CONFLICT_ROWS && end <= cpu->job.output->rows);
-    /* f64 sums are in the output itself. */
+    /* f64 sums are in the output itself and need no rounding. */
     if (cpu->layout.wide_bytes > 0) {
         slc_private_round(cpu, begin, end);
     }
@@ -422,7 +420,7 @@ enum slc_status slc_mttkrp_end(struct slc_backend *backend, struct slc_error *er
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
 
     if (!cpu->running) {
-        return slc_fail(err, SLC_ERR_USAGE, "mttkrp_end: no MTTKRP was begun");
+        return slc_fail(err, SLC_ERR_USAGE, "mttkrp_end was called, but no MTTKRP was begun");
     }
     cpu->running = false;
     if (cpu->aborted) {

@@ -1,5 +1,4 @@
-/*
- * State of a running MTTKRP, shared by the files of the CPU backend.
+/* State of a running MTTKRP, shared by the files of the CPU backend.
  *   mttkrp_cost.c    strategy from the shape of a job
  *   mttkrp_plan.c    scratch from the shape of a job
  *   mttkrp_check.c   validation of jobs and tiles
@@ -12,8 +11,7 @@
  *   commit.c         adding tile-local sums to the output, under locks or in tile order
  *   mttkrp_trial.h   two strategies timed against each other in the first pass
  * cpu/replica/ computes from copies in memory instead of a stream of tiles; cpu/backend.c has the
- * table of base/backend.h.
- */
+ * table of base/backend.h. */
 #ifndef SLC_CPU_MTTKRP_H
 #define SLC_CPU_MTTKRP_H
 
@@ -31,75 +29,77 @@ struct slc_replica; /* cpu/replica/replica.h */
 
 enum {
     SLC_LOCK_STRIPES = 256,
-    /* Stripes of output rows that tiles pass one after another under SLC_CONFLICT_ORDERED. */
+    /* Number of stripes of output rows, through which tiles pass one after another with
+     * SLC_CONFLICT_ORDERED. */
     SLC_ORDER_STRIPES = 64
 };
 
-/*
- * Bytes of output rows that a tile sums before they are committed; fits an L2 cache. Twice this
- * size gained nothing; with half, tiles that are now dense had to be sorted (6.8 instead of 4.6 ns
- * per nonzero, fb15k-237).
- */
+/* Bytes of output rows that a tile sums before the rows are committed, so that they fit in an L2
+ * cache. Twice this size was not faster. With half this size, tiles that now use a window had to be
+ * sorted (6.8 ns instead of 4.6 ns per nonzero, fb15k-237). */
 #define SLC_WINDOW_BYTES (UINT64_C(2) << 20)
 
 /* Sizes and offsets of one worker's scratch in bytes; offsets are page-aligned. */
 struct slc_mttkrp_layout {
-    uint64_t window_rows;  /* rows of the window; at least 1 */
-    uint32_t tile_nnz_max; /* nonzeros that fit staging and sorting */
-    uint64_t window_at;    /* tile-local sums: window_rows rows */
-    uint64_t rows_at;      /* u32 per window row: its output row */
-    uint64_t staged_at;    /* u32 offsets, tile_nnz_max per mode */
+    uint64_t window_rows;  /* number of rows of the window, at least 1 */
+    uint32_t tile_nnz_max; /* maximum number of nonzeros for staging and sorting */
+    uint64_t window_at;    /* tile-local sums, window_rows rows */
+    uint64_t rows_at;      /* output row of each window row, u32 */
+    uint64_t staged_at;    /* offsets, tile_nnz_max u32 per mode */
     uint64_t values_at;    /* tile_nnz_max values */
     uint64_t sort_at;      /* two arrays of u64, tile_nnz_max each */
-    uint64_t gather_at;    /* one chunk in sorted order: u32 per mode and for rows, values */
+    /* one chunk in sorted order: offsets of each mode (u32), rows (u32), values */
+    uint64_t gather_at;
     uint64_t private_at;   /* a copy of the output's sums */
-    uint64_t pieces_at;    /* a byte per piece of the copy */
-    uint64_t piece_rows;   /* rows of a piece; at least 1 */
-    unsigned first_copy;   /* workers before this one add directly to the output */
-    uint64_t worker_bytes; /* total per worker */
-    uint64_t wide_bytes;   /* f32 only: the output's sums in f64, shared, before the workers'
-                            * areas; 0 if sums are added to the output directly */
-    /*
-     * ROWS: offsets of the row that each partition continues and of its sums. Both arrays are
-     * shared and follow the wide sums.
-     */
+    uint64_t pieces_at;    /* one byte per piece of the copy */
+    uint64_t piece_rows;   /* number of rows of a piece, at least 1 */
+    unsigned first_copy;   /* workers with lower numbers add directly to the output */
+    uint64_t worker_bytes; /* total bytes per worker */
+    /* bytes of the f64 sums of an f32 output, which all workers share and which precede the
+     * workers' areas; 0 if sums are added directly to the output */
+    uint64_t wide_bytes;
+    /* With ROWS: positions of two arrays. For each partition, the first has the row that the
+     * partition continues, the second the sums of this row. All workers share the arrays, which
+     * follow the wide sums. */
     uint64_t split_rows_at, split_sums_at;
-    uint64_t shared_bytes; /* everything before the workers' areas */
+    uint64_t shared_bytes; /* bytes of all areas before the workers' areas */
 };
 
 /* State of one worker, padded against false sharing. */
 struct slc_mttkrp_worker {
-    _Alignas(64) bool touched; /* PRIVATE: the map of its copy's pieces is initialized */
-    uint64_t copied_bytes;     /* PRIVATE: bytes of the pieces that hold sums */
-    bool holds_stripe;         /* ORDERED: may add to `stripe` */
+    /* with PRIVATE: the map of the pieces of the worker's copy is initialized */
+    _Alignas(64) bool touched;
+    uint64_t copied_bytes; /* with PRIVATE: bytes of the pieces that have sums */
+    bool holds_stripe;     /* with ORDERED: the worker may add to `stripe` */
     unsigned stripe;
 };
 
 struct slc_cpu_backend {
-    struct slc_backend backend; /* first: the engine's handle */
+    struct slc_backend backend; /* first member, because the engine has a pointer to it */
     struct slc_mttkrp_job job;
     bool running;
     enum slc_conflict conflict;
     const struct slc_kernel_set *kernels;
     enum slc_value_type type;
-    uint64_t stride;     /* bytes between rows of all matrices */
-    uint64_t sum_stride; /* bytes between rows of sums, which are f64 */
-    unsigned char *sums; /* destination of sums: the output, or the wide copy of an f32 output */
+    uint64_t stride;     /* bytes from one row to the next of all matrices */
+    uint64_t sum_stride; /* bytes from one row to the next of sums, which are f64 */
+    unsigned char *sums; /* destination of sums: an f64 output, or the f64 copy of an f32 output */
     bool prefetch;
     struct slc_mttkrp_layout layout;
     struct slc_buffer own;     /* memory of this struct */
     struct slc_buffer scratch; /* kept from job to job while it is large enough */
     struct slc_mttkrp_worker workers[SLC_MAX_THREADS];
     struct slc_trial trial;
-    struct slc_replica *replica; /* copies of the tensor; stored in `own` */
+    struct slc_replica *replica; /* replicas of the tensor; stored in `own` */
     /* A tensor of order 1 has no factors; this row of ones (zeros in the padding) replaces them. */
     _Alignas(64) unsigned char ones[SLC_MAX_RANK * 8];
 
-    /* LOCKED */
+    /* Used with LOCKED. */
     uint64_t lock_rows; /* consecutive rows per lock */
     pthread_mutex_t locks[SLC_LOCK_STRIPES];
 
-    /* ORDERED: tiles that have passed each stripe; never increases from stripe to stripe. */
+    /* Used with ORDERED. passed[s] is the number of tiles that have passed stripe s; it never
+     * increases from one stripe to the next. */
     uint64_t order_rows;
     uint64_t passed[SLC_ORDER_STRIPES];
     unsigned waiters;
@@ -111,12 +111,12 @@ struct slc_cpu_backend {
 /* Sums that one tile adds to some output rows, in ascending order. */
 struct slc_partial {
     uint64_t corner;      /* output row of offset 0 */
-    const uint32_t *rows; /* offset of each row, or NULL if they are 0, 1, 2 .. */
+    const uint32_t *rows; /* offset of each row, or NULL if offsets are 0, 1, 2, .. */
     uint64_t count;
-    const unsigned char *sums; /* count rows of f64, `sum_stride` bytes apart */
+    const unsigned char *sums; /* `count` rows of f64, one every `sum_stride` bytes */
 };
 
-/* Checks a job. Errors: SLC_ERR_USAGE with the mismatch. */
+/* Checks a job. Errors: SLC_ERR_USAGE; the message states the mismatch. */
 enum slc_status slc_mttkrp_check_job(const struct slc_mttkrp_job *job,
                                      struct slc_error *err) SLC_NODISCARD;
 /* Checks that the matrices of a job have all rows that a tile refers to. */
@@ -124,33 +124,31 @@ enum slc_status slc_mttkrp_check_reach(const struct slc_mttkrp_job *job,
                                        const struct slc_tile_view *tile,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Chooses the strategy of a job for elements of `type`, and a rival that may be worth a trial. */
+/* Chooses the strategy of a job for elements of `type`, and a second strategy for which a trial may
+ * be worthwhile. */
 void slc_mttkrp_choose(const struct slc_mttkrp_job *job,
                        enum slc_value_type type,
                        uint64_t output_rows,
                        struct slc_conflict_choice *choice);
 
-/*
- * True if a tile of `tile_nnz` nonzeros that spans `rows` rows is summed in a window without
- * sorting. Zeroing and adding a row without nonzeros costs about as much as sorting two nonzeros,
- * so a window is worthwhile if on average at least every second row is touched.
- */
+/* Returns true if a tile of `tile_nnz` nonzeros that spans `rows` rows is summed in a window
+ * without sorting. Zeroing and adding a row without nonzeros costs about as much as sorting two
+ * nonzeros, so a window is worthwhile if the tile has at least two nonzeros per row on average. */
 static inline bool slc_mttkrp_dense(uint64_t rows, uint64_t tile_nnz, uint64_t window_rows)
 {
     return rows <= window_rows && rows <= (tile_nnz / 2 > 1 ? tile_nnz / 2 : 1);
 }
 
-/* Bytes between rows of matrices, and of sums. */
+/* Return the bytes from one row to the next of matrices, and of sums. */
 uint64_t slc_mttkrp_stride(const struct slc_mttkrp_job *job, enum slc_value_type type);
 uint64_t slc_mttkrp_sum_stride(const struct slc_mttkrp_job *job, enum slc_value_type type);
-/* Scratch of all workers in bytes (UINT64_MAX on overflow), and the page size for it. */
+/* Return the bytes of scratch of all workers (UINT64_MAX on overflow), and the page size for this
+ * scratch. */
 uint64_t slc_mttkrp_total_bytes(const struct slc_mttkrp_layout *layout,
                                 const struct slc_mttkrp_job *job);
 enum slc_pages slc_mttkrp_pages(uint64_t bytes);
-/*
- * Operation of the backend table. Without job->output, returns the larger of the sizes for both
- * types.
- */
+/* Implements scratch_bytes of the backend table. If job->output is NULL, returns the larger of the
+ * sizes for f32 and f64. */
 uint64_t slc_mttkrp_scratch_bytes(const struct slc_mttkrp_job *job, uint64_t output_rows);
 
 /* Computes the layout of one worker's scratch. */
@@ -167,15 +165,13 @@ slc_mttkrp_scratch(const struct slc_cpu_backend *cpu, unsigned worker, uint64_t 
            worker * cpu->layout.worker_bytes + at;
 }
 
-/* Run the kernels over all panels of columns; the second one sets span->merge_runs itself. */
+/* Run the kernels over all panels of columns. slc_mttkrp_accumulate also sets span->merge_runs. */
 void slc_mttkrp_accumulate_as(const struct slc_cpu_backend *cpu,
                               const struct slc_mttkrp_span *span);
 void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_span *span);
 
-/*
- * slc_mttkrp_accumulate_fibers runs the kernels for runs of fibers over all panels of columns.
- * slc_mttkrp_long_runs returns true if runs of this mean length are worth several partial sums.
- */
+/* Runs the kernels for runs of fibers over all panels of columns. slc_mttkrp_long_runs returns true
+ * if several partial sums are worthwhile at the mean length of runs, nnz / runs. */
 void slc_mttkrp_accumulate_fibers(const struct slc_cpu_backend *cpu,
                                   const struct slc_fiber_span *span);
 bool slc_mttkrp_long_runs(uint32_t nnz, uint32_t runs);
@@ -183,39 +179,37 @@ bool slc_mttkrp_long_runs(uint32_t nnz, uint32_t runs);
 void slc_mttkrp_accumulate_groups(const struct slc_cpu_backend *cpu,
                                   const struct slc_group_span *span);
 
-/*
- * A range of columns of a matrix, in bytes of factor rows. The bytes in rows of sums follow from
- * sum_stride.
- */
+/* A range of columns of a matrix, in bytes of factor rows. The range in rows of sums follows from
+ * sum_stride. */
 struct slc_columns {
     uint64_t begin, bytes;
 };
 
-/* All columns, and the columns of a worker under COLUMNS: whole cache lines, possibly none. */
+/* Return all columns, and the columns of a worker with COLUMNS, which are whole cache lines and may
+ * be empty. */
 static inline struct slc_columns slc_all_columns(const struct slc_cpu_backend *cpu)
 {
     return (struct slc_columns){0, cpu->stride};
 }
 struct slc_columns slc_worker_columns(const struct slc_cpu_backend *cpu, unsigned worker);
 
-/* Address of the sums of `columns` in the row of sums at `row`. */
+/* Returns the address of the sums of `columns` in the row of sums at `row`. */
 static inline unsigned char *
 slc_columns_of(const struct slc_cpu_backend *cpu, struct slc_columns columns, unsigned char *row)
 {
     return row + columns.begin * (cpu->sum_stride / cpu->stride);
 }
 
-/* Sets the span's members that are constant for a tile. `output`: row of the tile's corner. */
+/* Sets the span's members that are constant for a tile. `output` is the output row of the tile's
+ * corner. */
 void slc_mttkrp_span_init(const struct slc_cpu_backend *cpu,
                           const struct slc_tile_view *tile,
                           unsigned char *output,
                           struct slc_mttkrp_span *span);
 
-/*
- * Adds chunks of a tile in runs of fibers, up to its end or to the first chunk whose runs are too
- * short to be worthwhile; the caller adds the rest. Needs tile->next_fibers and an order of at
- * least 2.
- */
+/* Adds chunks of a tile in runs of fibers, up to the end of the tile or to the first chunk whose
+ * runs are too short to be worthwhile. The caller adds the other chunks. Needs tile->next_fibers
+ * and an order of at least 2. */
 enum slc_status slc_mttkrp_add_fibers(const struct slc_cpu_backend *cpu,
                                       struct slc_tile_view *tile,
                                       unsigned char *output,
@@ -229,10 +223,9 @@ enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,
                                     struct slc_columns columns,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/*
- * PRIVATE: returns row 0 of the worker's sums for a tile, after initializing the rows that the tile
- * reaches; and adds up all copies, including the rounding of a wide copy to the f32 output.
- */
+/* Used with PRIVATE. slc_private_sums initializes the rows that the tile spans and returns row 0 of
+ * the worker's sums. slc_private_finish adds up all copies and rounds the wide sums to an f32
+ * output. */
 unsigned char *
 slc_private_sums(struct slc_cpu_backend *cpu, unsigned worker, const struct slc_tile_view *tile);
 enum slc_status slc_private_finish(struct slc_cpu_backend *cpu,
@@ -243,18 +236,17 @@ enum slc_status slc_private_gather(struct slc_cpu_backend *cpu,
 /* Rounds rows [begin, end) of the wide sums to the f32 output. */
 void slc_private_round(const struct slc_cpu_backend *cpu, uint64_t begin, uint64_t end);
 
-/*
- * ROWS: initializes the sums before any tile; returns the sums for the row of a tile's corner; adds
- * the sums of split rows to the output in the order of their partitions.
- */
+/* Used with ROWS. slc_split_rows_begin marks all partitions as not started, before any tile.
+ * slc_split_rows_sums returns the sums for the row of a tile's corner. slc_split_rows_finish adds
+ * the sums of split rows to the output in the order of their partitions. */
 void slc_split_rows_begin(struct slc_cpu_backend *cpu);
 unsigned char *slc_split_rows_sums(struct slc_cpu_backend *cpu, const struct slc_tile_view *tile);
 void slc_split_rows_finish(struct slc_cpu_backend *cpu);
-/* Adds the memory of all split rows to a state, and checks that restored contents are valid. */
+/* Add the memory of all split rows to a state, and check that restored contents are valid. */
 void slc_split_rows_state(struct slc_cpu_backend *cpu, struct slc_mttkrp_state *state);
 enum slc_status slc_split_rows_check(const struct slc_cpu_backend *cpu,
                                      struct slc_error *err) SLC_NODISCARD;
-/* Operations of the backend table on these sums. */
+/* Implement the operations of the backend table on the sums of split rows. */
 bool slc_split_rows_take(struct slc_backend *backend,
                          uint64_t partition,
                          uint64_t *row,
@@ -267,20 +259,20 @@ enum slc_status slc_mttkrp_partial_tile(struct slc_cpu_backend *cpu,
                                         struct slc_tile_view *tile,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/* Adds rows of a tile to the output; the calls for a tile must be in ascending row order. */
+/* Adds rows of a tile to the output. The calls for a tile must be in ascending order of rows. */
 enum slc_status slc_mttkrp_commit(struct slc_cpu_backend *cpu,
                                   unsigned worker,
                                   uint64_t ordinal,
                                   const struct slc_partial *partial,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Declares that tile `ordinal` has no more rows (ORDERED; no effect for LOCKED). */
+/* Declares that tile `ordinal` has no more rows. Has no effect with LOCKED. */
 enum slc_status slc_mttkrp_commit_end(struct slc_cpu_backend *cpu,
                                       unsigned worker,
                                       uint64_t ordinal,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Sets the job, which has been checked; the scratch is reserved separately. */
+/* Sets the job, which was checked before; the scratch is reserved separately. */
 void slc_mttkrp_set_job(struct slc_cpu_backend *cpu, const struct slc_mttkrp_job *job);
 /* Grows cpu->scratch to at least `bytes` bytes; its contents are lost. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_mttkrp_reserve(struct slc_cpu_backend *cpu,

@@ -1,4 +1,4 @@
-/* Validates the jobs of a caller before anything is changed. */
+/* Checks the jobs of a caller before anything is changed. */
 #include "cpu/mttkrp/mttkrp.h"
 
 static enum slc_status check_matrix(const struct slc_mttkrp_job *job,
@@ -11,8 +11,8 @@ static enum slc_status check_matrix(const struct slc_mttkrp_job *job,
     if (matrix == NULL || matrix->type != type || matrix->cols != job->rank ||
         matrix->pitch != slc_matrix_pitch(type, job->rank)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the matrix of mode %u does not match this MTTKRP: it must have the "
-                        "output's type and %u columns",
+                        "the matrix of mode %u does not match this MTTKRP: the matrix must have "
+                        "the output's type and %u columns",
                         mode + 1, job->rank);
     }
     return SLC_OK;
@@ -31,13 +31,13 @@ static enum slc_status check_strategy(const struct slc_mttkrp_job *job, struct s
 {
     if (job->conflict == SLC_CONFLICT_DIRECT && !job->deterministic && job->workers > 1) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the strategy \"direct\" is for one thread, but there are %u",
+                        "the strategy \"direct\" is for one thread, but there are %u threads",
                         job->workers);
     }
     if (job->conflict == SLC_CONFLICT_COLUMNS && job->deterministic) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "the strategy \"columns\" processes every tile once per thread, but a "
-                        "deterministic job only once");
+                        "deterministic job processes every tile only once");
     }
     if (job->rival != SLC_CONFLICT_AUTO && !is_trial_allowed(job)) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -56,15 +56,15 @@ enum slc_status slc_mttkrp_check_job(const struct slc_mttkrp_job *job, struct sl
 {
     if (job->order < 1 || job->order > SLC_MAX_ORDER || job->mode >= job->order) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "mode %u of %u is not valid; a tensor has 1 to %d modes", job->mode + 1,
+                        "mode %u of %u is not valid: a tensor has 1 to %d modes", job->mode + 1,
                         job->order, SLC_MAX_ORDER);
     }
     if (job->rank < 1 || job->rank > SLC_MAX_RANK) {
-        return slc_fail(err, SLC_ERR_USAGE, "the rank is %u; it can be 1 to %d", job->rank,
+        return slc_fail(err, SLC_ERR_USAGE, "the rank is %u, but must be 1 to %d", job->rank,
                         SLC_MAX_RANK);
     }
     if (job->workers < 1 || job->workers > SLC_MAX_THREADS) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u threads were requested; 1 to %d are possible",
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads were requested, but 1 to %d are possible",
                         job->workers, SLC_MAX_THREADS);
     }
     if (job->output == NULL) {

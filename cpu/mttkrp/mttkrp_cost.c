@@ -1,17 +1,16 @@
-/*
- * Predicts the cost of each strategy from the shape of a job.
+/* Predicts the cost of each strategy from the shape of a job.
  *
  * All strategies decode a nonzero and multiply its rows; they differ in the cost of their sums:
  *
  *   private   every piece of a worker's copy that its tiles reach is zeroed and added up once
- *   locked    a tile's window of rows is zeroed and committed; or, if its nonzeros are too few for
- *             that, the tile is sorted and its rows are committed
+ *   locked    a tile's window of rows is zeroed and committed; or, if the tile has too few nonzeros
+ *             for a window, the tile is sorted and its rows are committed
  *   columns   every worker decodes all nonzeros, and computes only its own columns
  *
- * The rows that a tile spans follow from the order of keys (base/key.h): a tile is one of nnz /
- * SLC_TILE_NNZ equal parts of that order, so the highest bits of the keys are constant within it,
- * and each of them that belongs to a mode halves the rows of that mode.
- */
+ * The number of rows that a tile spans is estimated from the order of keys (base/key.h). A tile is
+ * one of nnz / SLC_TILE_NNZ equal parts of this order, so the highest bits of the keys are constant
+ * within a tile. Each of these bits that belongs to a mode halves the number of rows of that
+ * mode. */
 #include "base/key.h"
 #include "base/memory/checked.h"
 #include "cpu/mttkrp/mttkrp.h"
@@ -19,39 +18,37 @@
 #include <math.h>
 #include <string.h>
 
-/*
- * Constants in ns, measured with 2 and 4 workers, R = 16 and 32, f64, on nine tensors. Copies cost
- * 0.15 ns per byte if they stay in the last-level cache, 0.27 to 0.38 if they do not.
- */
-#define COPY_NS_PER_BYTE   0.35 /* zeroed, added up; sometimes mapped */
+/* Constants in ns, measured with 2 and 4 workers, R = 16 and 32, f64, on nine tensors. Copies cost
+ * 0.15 ns per byte if they stay in the last-level cache, otherwise 0.27 to 0.38 ns. */
+#define COPY_NS_PER_BYTE   0.35 /* zeroing and adding up, sometimes mapping */
 #define WINDOW_NS_PER_BYTE 0.2
-#define SORT_NS_PER_NNZ    6.0 /* staged, sorted and gathered */
-/* Decoding and multiplying a nonzero whose rows are in a cache. */
+#define SORT_NS_PER_NNZ    6.0 /* staging, sorting and gathering */
+/* Time to decode and multiply a nonzero whose rows are in a cache. */
 #define TILE_NS_PER_NNZ 1.5
 #define ROW_NS_PER_BYTE 0.01
-/* Cache line of sums: the unit in which columns are divided among workers. */
+/* Bytes of a cache line of sums, the unit in which columns are divided among workers. */
 #define LINE_BYTES 64.0
 
-/*
- * Largest predicted cost of a trial, as a fraction of the pass. The predictions identify the faster
- * strategy if keys are spread like random keys, but not for words and their neighbours: in a mode
- * of 4.8 M words, sorted tiles cost 16 ns per nonzero although 32 were predicted, and copies cost
- * 12 to 18 although 9 were predicted. Therefore every affordable trial is run, not only trials of
- * strategies with similar predictions.
- */
+/* Largest predicted cost of a trial, as a fraction of the time of the pass. The predictions
+ * identify the faster strategy if keys are distributed like random keys, but not always: in a
+ * tensor of words and their neighbours with a mode of size 4.8 M, sorted tiles took 16 ns per
+ * nonzero although 32 ns were predicted, and copies took 12 to 18 ns although 9 ns were predicted.
+ * Therefore every affordable trial is run, not only trials of strategies with similar
+ * predictions. */
 #define TRIAL_COST_MAX 0.05
-/* A trial uses at most 1 / TRIAL_PART of the tiles, so that the others benefit from it. */
+/* A trial uses at most 1 / TRIAL_PART of the tiles, so that the other tiles benefit from the
+ * trial. */
 enum { TRIAL_PART = 4 };
-/* Sums that cost less than this fraction of the other work are not worth a trial. */
+/* If the cost of sums is less than this fraction of the other work, no trial is made. */
 #define NEGLIGIBLE 0.05
 
-/* The numbers of a job that its costs depend on. */
+/* The numbers of a job on which its costs depend. */
 struct shape {
     double nnz, rows, row_bytes, workers;
     double tiles, tile_nnz, tile_rows;
 };
 
-/* Output rows that a tile spans. */
+/* Returns the estimated number of output rows that a tile spans. */
 static double tile_rows(const struct slc_mttkrp_job *job, uint64_t output_rows, double tiles)
 {
     const unsigned top = tiles > 1.0 ? (unsigned)ceil(log2(tiles)) : 0;
@@ -93,13 +90,15 @@ static double base_ns(const struct slc_mttkrp_job *job, const struct shape *shap
     return TILE_NS_PER_NNZ + ROW_NS_PER_BYTE * job->order * shape->row_bytes;
 }
 
-/* Bytes of copies that tiles reach if each worker processes `tiles` tiles. */
+/* Returns the bytes of the pieces of copies that have sums if each worker processes `tiles`
+ * tiles. */
 static double copied_bytes(const struct shape *shape, double copies, double tiles)
 {
     return copies * fmin(shape->rows, tiles * shape->tile_rows) * shape->row_bytes;
 }
 
-/* Worker 0 adds directly to the output. */
+/* Returns the cost per nonzero of strategy private, in which worker 0 adds directly to the
+ * output. */
 static double private_ns(const struct shape *shape)
 {
     return COPY_NS_PER_BYTE *
@@ -114,12 +113,14 @@ static double locked_ns(const struct shape *shape)
                          (uint64_t)(SLC_WINDOW_BYTES / shape->row_bytes))) {
         return WINDOW_NS_PER_BYTE * rows * shape->row_bytes / shape->tile_nnz;
     }
-    /* Expected number of rows hit by tile_nnz nonzeros that fall on `rows` rows at random. */
+    /* If tile_nnz nonzeros are distributed over `rows` rows at random, the expected number of
+     * nonempty rows is rows * -expm1(-tile_nnz / rows). */
     return SORT_NS_PER_NNZ + WINDOW_NS_PER_BYTE * shape->row_bytes *
                                  (rows * -expm1(-shape->tile_nnz / rows)) / shape->tile_nnz;
 }
 
-/* Row bytes that all workers together compute: whole cache lines. */
+/* Returns the cost per nonzero of strategy columns, in which each worker computes whole cache
+ * lines. */
 static double columns_ns(const struct slc_mttkrp_job *job, const struct shape *shape)
 {
     const double lines = ceil(shape->row_bytes / LINE_BYTES);
@@ -128,7 +129,8 @@ static double columns_ns(const struct slc_mttkrp_job *job, const struct shape *s
     return shape->workers * (TILE_NS_PER_NNZ + ROW_NS_PER_BYTE * job->order * share_bytes);
 }
 
-/* Half of a trial's tiles use the slower strategy, and copies may be created only for the trial. */
+/* Returns the cost of a trial as a fraction of the time of the pass. Half of a trial's tiles use
+ * the slower strategy, and copies may be created only for the trial. */
 static double trial_cost(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES],
                          const struct shape *shape)
 {
@@ -142,7 +144,7 @@ static double trial_cost(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDI
                : cost + COPY_NS_PER_BYTE * copies / (shape->nnz * costs[0].predicted_ns);
 }
 
-/* True if trying the second of two strategies may be worthwhile. */
+/* Returns true if a trial may be worthwhile; costs[0] has the lower predicted cost. */
 static bool is_trial_worthwhile(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES],
                                 double base,
                                 const struct shape *shape)
@@ -173,7 +175,8 @@ void slc_mttkrp_choose(const struct slc_mttkrp_job *job,
     struct shape shape = shape_of(job, type, output_rows);
     double base = base_ns(job, &shape);
     if (job->workers <= 1) {
-        /* Measured against tile-local sums: never slower, up to 1.6 times as fast. */
+        /* Compared with tile-local sums, the strategy direct was never slower, and up to 1.6 times
+         * as fast. */
         choice->chosen = SLC_CONFLICT_DIRECT;
         choice->cost_count = 1;
         costs[0] = (struct slc_conflict_cost){SLC_CONFLICT_DIRECT, base, 0.0};

@@ -1,36 +1,32 @@
-/*
- * Tiles whose nonzeros come in runs of one mode's fibers: the coordinates that a run shares are
- * decoded once, and the product of their factor rows is formed once (SPLATT's trees save the same
- * work; [Smith2015] section III).
+/* Multiplies tiles whose nonzeros are in runs of fibers of one mode. The coordinates that a run
+ * shares are decoded once, and the product of their factor rows is computed once (SPLATT's trees
+ * save the same work; [Smith2015] section III).
  *
- * Measured, one thread, R = 16, all modes, runs against the plain order: flights-4d 23.0 against
- * 54.0 ms (63 nonzeros per run), cmudict 9.5 against 16.8 (24), gitlog 10.8 against 18.9 (5).
- */
+ * Measured times with runs and, in parentheses, without runs, for one thread, R = 16 and all modes:
+ * flights-4d 23.0 ms (54.0 ms, 63 nonzeros per run), cmudict 9.5 ms (16.8 ms, 24 per run), gitlog
+ * 10.8 ms (18.9 ms, 5 per run). */
 #include "base/memory/checked.h"
 #include "cpu/mttkrp/mttkrp.h"
 
 #include <string.h>
 
 enum {
-    /*
-     * From this mean length of runs on, several partial sums save more than adding them up costs.
-     */
+    /* Mean length of runs from which several partial sums save more time than adding them up
+     * costs. */
     LONG_RUN = 16,
-    /*
-     * Nonzeros per decoded chunk: with one offset and one value each, more of them fit the L1 cache
-     * than with an offset for each mode, and the fixed cost of decoding a chunk matters less (7 to
-     * 9 % of decoding on flights-4d, gitlog and cmudict).
-     */
+    /* Number of nonzeros per decoded chunk. A nonzero has one offset and one value, so more
+     * nonzeros fit in the L1 cache than with an offset for each mode. With larger chunks, the fixed
+     * cost of decoding a chunk is a smaller part of the time (7 to 9 % of decoding on flights-4d,
+     * gitlog and cmudict). */
     FIBERS_CHUNK_NNZ = 2 * SLC_CHUNK_NNZ
 };
 
-/*
- * A run costs a mispredicted branch at its end, about 20 cycles, and saves the rows of the other
- * modes for each nonzero but one: about 2.5 cycles per 128 bytes of a row. At R = 16, runs are
- * therefore worthwhile from 6 nonzeros on with three modes (measured: 2.8 against 3.0 ms at 3.2,
- * kg-fb15k-237), from 4 with four modes, and from 3 with five (46 against 55 ms at 2.9, five
- * letters of text).
- */
+/* Returns true if runs are worthwhile. A run costs a mispredicted branch at its end, about 20
+ * cycles. For each nonzero except one, a run saves the rows of the other modes, about 2.5 cycles
+ * per 128 bytes of a row. At R = 16, runs are therefore worthwhile from 6 nonzeros per run with
+ * three modes, from 4 with four modes, and from 3 with five modes. Measured with and without runs:
+ * 2.8 ms and 3.0 ms at 3.2 nonzeros per run (three modes, kg-fb15k-237), 46 ms and 55 ms at 2.9
+ * (five modes, letters of text). */
 static bool are_runs_worthwhile(const struct slc_cpu_backend *cpu,
                                 const struct slc_fiber_view *fibers)
 {

@@ -1,23 +1,20 @@
-/*
- * Plans the scratch of a job and its offsets.
+/* Plans the scratch of a job and its offsets.
  *
- * The plan depends only on the shape of the job, so a plan made before any matrix exists predicts
- * what mttkrp_begin allocates.
- */
+ * The plan depends only on the shape of the job, so a plan that is made before any matrix exists
+ * predicts the memory that mttkrp_begin allocates. */
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "cpu/mttkrp/mttkrp.h"
 
 #include <string.h>
 
-/* f32 outputs up to this size have wide sums even if sums are tile-local. */
+/* With tile-local sums, an f32 output has separate f64 sums if these have at most this size. */
 #define WIDE_BYTES_MAX (UINT64_C(8) << 20)
-/*
- * Rows of private copies are zeroed and added up in pieces of this size: small compared with the
- * rows of a tile of a large mode, large compared with the cost of handing out a piece.
- */
+/* Size of the pieces in which rows of private copies are zeroed and added up. A piece is small
+ * compared with the rows that a tile spans in a large mode, and large enough that the cost of
+ * assigning a piece to a worker does not matter. */
 #define PIECE_BYTES (UINT64_C(64) << 10)
-/* Larger scratch benefits from huge pages. */
+/* Huge pages help for scratch of at least this size. */
 #define LARGE_BYTES (UINT64_C(4) << 20)
 
 uint64_t slc_mttkrp_stride(const struct slc_mttkrp_job *job, enum slc_value_type type)
@@ -30,7 +27,8 @@ uint64_t slc_mttkrp_sum_stride(const struct slc_mttkrp_job *job, enum slc_value_
     return (uint64_t)slc_matrix_pitch(type, job->rank) * sizeof(double);
 }
 
-/* Places the next area of a worker's scratch, of `bytes` bytes, page-aligned. */
+/* Places the next area of a worker's scratch, an area of `bytes` bytes, and returns its
+ * page-aligned offset. */
 static uint64_t place_area(uint64_t *end, uint64_t bytes)
 {
     const uint64_t at = *end;
@@ -77,11 +75,9 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
     if (!slc_mul_u64(output_rows, stride, &copy_bytes)) {
         copy_bytes = UINT64_MAX;
     }
-    /*
-     * Tile-local sums are accurate enough for an f32 output to be rounded once per tile; only rows
-     * of small modes receive sums from so many tiles that the rounding would matter, and small
-     * modes need little memory.
-     */
+    /* With tile-local sums, an f32 output may be rounded once per tile. The rounding matters only
+     * for small modes, whose rows receive sums from many tiles, and small modes need little memory
+     * for wide sums. */
     if (type == SLC_F32 && (copies || !tile_local || copy_bytes <= WIDE_BYTES_MAX)) {
         (void)place_area(&layout->wide_bytes, copy_bytes);
     }
@@ -91,7 +87,7 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
     }
     layout->piece_rows = slc_max_u64(PIECE_BYTES / stride, 1);
     if (copies) {
-        /* In a trial other workers commit tiles to the output, so worker 0 needs a copy, too. */
+        /* In a trial, other workers commit tiles to the output, so worker 0 needs a copy, too. */
         layout->first_copy = trial ? 0 : 1;
         layout->private_at = place_area(&end, copy_bytes);
         layout->pieces_at = place_area(&end, slc_div_up_u64(output_rows, layout->piece_rows));
@@ -111,7 +107,7 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
     layout->worker_bytes = end;
 }
 
-/* Scratch of all workers in bytes; UINT64_MAX on overflow. */
+/* Returns the bytes of scratch of all workers, or UINT64_MAX on overflow. */
 uint64_t slc_mttkrp_total_bytes(const struct slc_mttkrp_layout *layout,
                                 const struct slc_mttkrp_job *job)
 {

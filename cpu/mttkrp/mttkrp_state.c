@@ -1,12 +1,12 @@
-/*
- * The partial sums of a job, for a caller that saves them and resumes later.
+/* Provides the partial sums of a job to a caller that saves the sums and resumes later.
  *
- * With all strategies except PRIVATE and ROWS the sums are in the output, or in its wide copy,
- * after every tile. Private copies are added up for this; the parts of rows that are split over
- * partitions stay separate, because they are added up at the end, in order.
+ * With all strategies except PRIVATE and ROWS, the sums are in the output, or in its wide copy,
+ * after every tile. With PRIVATE and during a trial, the copies are first added up. With ROWS, the
+ * sums of rows that are split over partitions stay separate, because they are added at the end, in
+ * order.
  *
- * Cost: that of adding up copies; everything else does not depend on the size of the output.
- */
+ * Cost: adding up the copies, if there are any. All other work does not depend on the size of the
+ * output. */
 #include "cpu/mttkrp/mttkrp.h"
 
 enum slc_status
@@ -17,7 +17,7 @@ slc_mttkrp_state(struct slc_backend *backend, struct slc_mttkrp_state *state, st
     enum slc_status status = SLC_OK;
 
     if (!cpu->running) {
-        return slc_fail(err, SLC_ERR_USAGE, "mttkrp_state: no MTTKRP was begun");
+        return slc_fail(err, SLC_ERR_USAGE, "mttkrp_state was called, but no MTTKRP was begun");
     }
     if (cpu->conflict == SLC_CONFLICT_PRIVATE || cpu->trial.on) {
         status = slc_private_gather(cpu, err);
@@ -37,7 +37,7 @@ enum slc_status slc_mttkrp_resume(struct slc_backend *backend, struct slc_error 
     const struct slc_cpu_backend *cpu = (const struct slc_cpu_backend *)(const void *)backend;
 
     if (!cpu->running) {
-        return slc_fail(err, SLC_ERR_USAGE, "mttkrp_resume: no MTTKRP was begun");
+        return slc_fail(err, SLC_ERR_USAGE, "mttkrp_resume was called, but no MTTKRP was begun");
     }
     return cpu->conflict == SLC_CONFLICT_ROWS ? slc_split_rows_check(cpu, err) : SLC_OK;
 }

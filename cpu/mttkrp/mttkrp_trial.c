@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Adding up moves three bytes of memory per byte of a copy: it reads the copy, and reads and writes
- * the sum. Zeroing moves two bytes: it reads and writes the copy. Both together therefore cost this
- * many times as much as adding up.
- */
+/* Cost of zeroing and adding up a copy, divided by the cost of only adding up. Adding up moves
+ * three bytes of memory per byte of a copy: it reads the copy, and reads and writes the sum.
+ * Zeroing moves two bytes: it reads and writes the copy. */
 #define ZERO_AND_ADD_PER_ADD (5.0 / 3.0)
-/* Measured: zeroing costs 0.08 ns per byte if a copy is no longer in the L2 cache. */
+/* Cost of zeroing and adding up, in ns per byte of a copy, that is assumed until it is measured.
+ * Zeroing was measured at 0.08 ns per byte if a copy is no longer in the L2 cache. */
 #define USUAL_NS_PER_BYTE 0.2
-/* With fewer samples of adding up, each of a piece of a copy, the median is unreliable. */
+/* Minimum number of samples of adding up a piece of a copy; with fewer samples, the median is
+ * unreliable. */
 enum { ADDING_SAMPLES_MIN = 16 };
 
 void slc_trial_init(struct slc_trial *trial)
@@ -66,7 +66,7 @@ enum slc_conflict slc_trial_next_strategy(struct slc_trial *trial, struct slc_tr
     unsigned candidate = trial->leader;
     *turn = NULL;
     if (place < SLC_TRIAL_PLACES && tile < SLC_CONFLICT_CANDIDATES * turn_tiles(trial)) {
-        /* The candidates take part in alternating order, so that neither is always first. */
+        /* The order of the two candidates alternates, so that neither candidate is always first. */
         candidate = (unsigned)((tile / turn_tiles(trial) + place) % SLC_CONFLICT_CANDIDATES);
         *turn = &trial->turns[place][candidate];
     }
@@ -87,7 +87,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts the kept samples and returns their lower median; 0 if there are none. */
+/* Sorts the kept samples and returns their lower median, or 0 if there are no samples. */
 static double median(struct slc_trial_turn *turn)
 {
     const uint64_t kept = slc_min_u64(turn->count, SLC_TRIAL_SAMPLES);
@@ -99,11 +99,9 @@ static double median(struct slc_trial_turn *turn)
     return turn->samples[(kept - 1) / 2];
 }
 
-/*
- * Bytes of copies that a later pass zeroes and adds up: per tile as many as in the trial, but in
- * total no more than whole copies. In a later pass worker 0 has no copy: it adds directly to the
- * output.
- */
+/* Returns the estimated bytes of copies that a later pass zeroes and adds up: per tile the same
+ * number as in the trial, but in total at most the size of whole copies. In a later pass, worker 0
+ * has no copy and adds directly to the output. */
 static double pass_copied_bytes(const struct slc_trial *trial)
 {
     const double others = (double)(trial->workers - 1);
@@ -114,9 +112,7 @@ static double pass_copied_bytes(const struct slc_trial *trial)
     return fmin(others * (double)trial->copy_bytes, others / trial->workers * reached);
 }
 
-/*
- * Compares the candidates over the places that are complete; at least one place must be complete.
- */
+/* Compares the candidates over the complete places. Needs: at least one place is complete. */
 static void compare_candidates(struct slc_trial *trial, double copy_ns_per_byte)
 {
     for (unsigned c = 0; c < SLC_CONFLICT_CANDIDATES; c++) {
@@ -134,7 +130,7 @@ static void compare_candidates(struct slc_trial *trial, double copy_ns_per_byte)
     trial->leader = trial->measured_ns[1] < trial->measured_ns[0];
 }
 
-/* True if all tiles of the next place have been reported. Places complete in order. */
+/* Returns true if all tiles of the next place have been reported. Places are completed in order. */
 static bool place_is_complete(const struct slc_trial *trial)
 {
     return trial->places < SLC_TRIAL_PLACES &&

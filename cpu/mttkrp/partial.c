@@ -1,14 +1,12 @@
-/*
- * Tile-local sums: sums every output row that a tile touches over the tile alone, in key order,
- * starting from zero. A row's sum depends only on the tile, not on which of two ways is used:
+/* Computes tile-local sums: the sum of every output row over one tile, in key order, starting from
+ * zero. A row's sum depends only on the tile, not on the method, of which there are two:
  *
- *   dense   a window of extent + 1 rows, if the tile's rows are close together
+ *   dense   sums in a window of extent + 1 rows, if the tile's rows are close together
  *   sorted  the tile is staged, sorted stably by output row (radix sort on the offset, at most 11
  *           bits per pass), and summed segment by segment into a window that is committed when full
  *
  * Cost of sorting: about 15 ns per nonzero if rows have two nonzeros in the tile (wordnet, R = 16):
- * 3 to copy, 5 to sort and gather, the rest for writing, reading and adding rows of sums.
- */
+ * 3 ns to copy, 5 ns to sort and gather, 7 ns to write, read and add rows of sums. */
 #include "base/memory/checked.h"
 #include "cpu/mttkrp/mttkrp.h"
 
@@ -51,7 +49,7 @@ static enum slc_status stage_tile(const struct slc_cpu_backend *cpu,
         }
         if (chunk.nnz > tile->nnz - staged->nnz) {
             return slc_fail(err, SLC_ERR_DAMAGED,
-                            "tile %llu decodes to more than the %u nonzeros it declares",
+                            "tile %llu decodes to more than the %u nonzeros that it declares",
                             (unsigned long long)tile->ordinal, tile->nnz);
         }
         for (unsigned m = 0; m < cpu->job.order; m++) {
@@ -64,19 +62,15 @@ static enum slc_status stage_tile(const struct slc_cpu_backend *cpu,
     }
 }
 
-/*
- * Sorts (row offset, position) pairs, offset in the upper half, stably by offset. Returns the one
- * of the two arrays that holds the result.
- */
+/* Sorts pairs of row offset (upper half) and position stably by offset. Returns `pairs` or `other`,
+ * whichever has the result. */
 static const uint64_t *
 sort_by_row(uint64_t *pairs, uint64_t *other, uint32_t count, uint32_t extent)
 {
     const unsigned bits = extent == 0 ? 0 : 32U - (unsigned)__builtin_clz(extent);
     const unsigned passes = (bits + RADIX_BITS - 1) / RADIX_BITS;
-    /*
-     * With digits of equal size, a pass has fewer buckets, and the ends of the buckets stay in the
-     * L1 cache.
-     */
+    /* If all digits have the same size, a pass has fewer buckets, so the ends of the buckets stay
+     * in the L1 cache. */
     const unsigned digit = passes == 0 ? 0 : (bits + passes - 1) / passes;
     const uint64_t mask = (UINT64_C(1) << digit) - 1;
 
@@ -103,7 +97,8 @@ sort_by_row(uint64_t *pairs, uint64_t *other, uint32_t count, uint32_t extent)
     return pairs;
 }
 
-/* Collects the next nonzeros in sorted order in a chunk, and the window of rows they add to. */
+/* State of gathering: the next nonzeros in sorted order, as a chunk, and the window of rows to
+ * which they are added. */
 struct gather {
     struct slc_cpu_backend *cpu;
     unsigned worker;
@@ -111,11 +106,11 @@ struct gather {
     const struct staged *staged;
     const uint64_t *sorted;
     struct slc_mttkrp_span span;
-    uint32_t *rows;                  /* window row per gathered nonzero */
-    uint32_t *offset[SLC_MAX_ORDER]; /* per factor of the span */
+    uint32_t *rows;                  /* window row of each gathered nonzero */
+    uint32_t *offset[SLC_MAX_ORDER]; /* one array per factor of the span */
     unsigned char *values;
     unsigned char *window;
-    uint32_t *window_offsets; /* row offset per window row */
+    uint32_t *window_offsets; /* row offset of each window row */
     uint64_t window_rows;
 };
 
@@ -136,10 +131,9 @@ static void gather_init(struct gather *gather, struct slc_cpu_backend *cpu, unsi
     gather->values = (unsigned char *)(arrays + (uint64_t)(cpu->job.order + 1) * SLC_CHUNK_NNZ);
 }
 
-/*
- * Assigns window rows to nonzeros from `begin` on, until the chunk or the window is full; never
- * splits the nonzeros of a row between two windows. Returns the number of nonzeros assigned.
- */
+/* Assigns window rows to nonzeros, starting at `begin`, until the chunk or the window is full. The
+ * nonzeros of a row are never divided between two windows. Returns the number of nonzeros
+ * assigned. */
 static uint32_t gather_rows(struct gather *gather, uint32_t begin)
 {
     const uint64_t *sorted = gather->sorted + begin;
@@ -152,10 +146,8 @@ static uint32_t gather_rows(struct gather *gather, uint32_t begin)
     uint64_t rows = first_new;
     uint32_t assigned = 0;
 
-    /*
-     * There are at most as many nonzeros as free rows, so the loop needs neither a test of capacity
-     * nor a branch for a new row.
-     */
+    /* The number of nonzeros is at most the number of free rows, so the loop needs neither a test
+     * of capacity nor a branch for a new row. */
     for (; assigned < most; assigned++) {
         const uint64_t offset = sorted[assigned] >> 32;
 
@@ -240,7 +232,7 @@ static enum slc_status sum_sorted(struct slc_cpu_backend *cpu,
     for (uint32_t done = 0; done < staged.nnz;) {
         const uint32_t count = gather_rows(&gather, done);
 
-        if (count == 0) { /* the window is full, and the next nonzero opens a new row */
+        if (count == 0) { /* the window is full, and the next nonzero has a new row */
             SLC_TRY(gather_commit(&gather, err));
             continue;
         }

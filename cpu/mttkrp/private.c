@@ -1,19 +1,19 @@
-/*
- * Private copies of the output: one per worker, added up after all tiles.
+/* Implements private copies of the output: each worker has a copy, and the copies are added up at
+ * the end.
  *
- * A copy is zeroed piece by piece, when a tile first reaches a piece, and only such pieces are
- * added up. In a large mode, consecutive tiles reach only a narrow range of rows, so a copy costs
- * only the pieces that its tiles touch, not a whole output.
+ * A piece of a copy is zeroed when a tile first reaches the piece, and only zeroed pieces are added
+ * up. In a large mode, consecutive tiles reach only a narrow range of rows, so the cost of a copy
+ * depends on the pieces that its tiles reach, not on the size of the output.
  *
- * Cost: two sweeps over every piece touched. Invariant: only pieces that the map marks are read.
- */
+ * Cost: two sweeps over every piece that tiles reach. Invariant: only pieces that the map marks are
+ * read. */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "cpu/mttkrp/mttkrp.h"
 
 #include <string.h>
 
-/* Map of the worker's copy: one byte per piece, not 0 if the piece holds sums. */
+/* Returns the map of the worker's copy: one byte per piece, not 0 if the piece has sums. */
 static unsigned char *piece_map(const struct slc_cpu_backend *cpu, unsigned worker)
 {
     return slc_mttkrp_scratch(cpu, worker - cpu->layout.first_copy, cpu->layout.pieces_at);
@@ -89,7 +89,7 @@ void slc_private_round(const struct slc_cpu_backend *cpu, uint64_t begin, uint64
     }
 }
 
-/* Completes the rows of one piece: adds the copies, and rounds a wide copy to the f32 output. */
+/* Completes the rows of one piece: adds the copies, and rounds wide sums to an f32 output. */
 static void finish_rows(void *context, uint64_t begin_row, uint64_t end_row, unsigned worker)
 {
     struct slc_cpu_backend *cpu = context;

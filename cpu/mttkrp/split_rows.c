@@ -1,22 +1,21 @@
-/*
- * Rows shared by several partitions of a sorted layout.
+/* Implements rows that several partitions of a sorted layout share.
  *
  * The rows of a partition have one owner, which adds directly to the output. A row with more
- * nonzeros than a partition should hold is split over several partitions, possibly with different
- * owners: the first partition adds to the output. Each of the other partitions adds to separate
- * sums, which are added to the row after all tiles, in the order of the partitions. The bits
- * therefore do not depend on timing.
+ * nonzeros than a partition should have is split over several partitions, possibly with different
+ * owners. The first of these partitions adds to the output, and each other partition adds to
+ * separate sums. The separate sums are added to the row after all tiles, in the order of the
+ * partitions, so the bits of the result do not depend on timing.
  *
- * Cost: a row of sums per partition; only those of partitions that continue a row are touched.
- */
+ * Cost: memory for a row of sums per partition; only the sums of partitions that continue a row are
+ * touched. */
 #include "cpu/mttkrp/mttkrp.h"
 
 #include <string.h>
 
-/* Marks a partition that continues no row or has not been started. */
+/* Value for a partition that continues no row or has not started. */
 #define NO_ROW UINT64_MAX
 
-/* Per partition: the output row that it continues. */
+/* Returns the array with the output row that each partition continues. */
 static uint64_t *rows_of(const struct slc_cpu_backend *cpu)
 {
     return (uint64_t *)(void *)((unsigned char *)cpu->scratch.data + cpu->layout.split_rows_at);
@@ -72,7 +71,7 @@ static void add_region(struct slc_mttkrp_state *state, void *data, uint64_t byte
 
 void slc_split_rows_state(struct slc_cpu_backend *cpu, struct slc_mttkrp_state *state)
 {
-    /* Sums that have not been started are uninitialized; leave them out. */
+    /* Zero the sums of partitions that have not started, because these sums are uninitialized. */
     for (uint64_t p = 0; p < cpu->job.partitions; p++) {
         if (rows_of(cpu)[p] == NO_ROW) {
             memset(sums_of(cpu, p), 0, cpu->sum_stride);
@@ -89,7 +88,7 @@ enum slc_status slc_split_rows_check(const struct slc_cpu_backend *cpu, struct s
 
         if (row != NO_ROW && row >= cpu->job.output->rows) {
             return slc_fail(err, SLC_ERR_DAMAGED,
-                            "partition %llu claims to continue row %llu of %llu",
+                            "partition %llu continues row %llu, but the output has %llu rows",
                             (unsigned long long)p, (unsigned long long)row,
                             (unsigned long long)cpu->job.output->rows);
         }

@@ -30,7 +30,7 @@ enum slc_status slc_tile_next(struct slc_tile_view *tile,
     SLC_TRY(tile->next(tile, SLC_CHUNK_NNZ, chunk, err));
     if (chunk->nnz > *left || (chunk->nnz == 0 && *left > 0)) {
         return slc_fail(err, SLC_ERR_DAMAGED,
-                        "tile %" PRIu64 " decodes to %s than the %u nonzeros it declares",
+                        "tile %" PRIu64 " decodes to %s than the %u nonzeros that it declares",
                         tile->ordinal, chunk->nnz == 0 ? "fewer" : "more", tile->nnz);
     }
     *left -= chunk->nnz;

@@ -1,4 +1,5 @@
-/* The oracle: one nonzero at a time, in f64, in the order of the list. Cost: nnz * order * rank. */
+/* Reference MTTKRP: one nonzero at a time, in f64, in the order of the list. Cost: nnz * order *
+ * rank. */
 #include "cpu/reference/reference.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
-/*
- * The oracle: naive serial implementations on coordinate lists, written to be read, not to be fast.
- * Every tuned kernel of every backend is checked against them.
- */
+/* Reference kernels: simple serial implementations on coordinate lists, written to be read, not to
+ * be fast. Tests compare every tuned kernel of every backend with these kernels. */
 #ifndef SLC_CPU_REFERENCE_H
 #define SLC_CPU_REFERENCE_H
 
@@ -18,11 +16,10 @@ struct slc_coo_view {
     const double *values;
 };
 
-/*
- * Math: M(i, r) = sum over nonzeros x with coordinate i in `mode` of x * product over m != mode of
- * A(m)(i_m, r) ([Kolda2009] section 2.6). Factors of either type, read as f64; overwrites `output`
- * (dims[mode] x rank, row-major, contiguous, f64). Order: that of the list.
- */
+/* Computes the MTTKRP M(i, r) = sum over nonzeros x with coordinate i in `mode` of x * product over
+ * m != mode of A(m)(i_m, r) ([Kolda2009] section 2.6). Factors may have either type and are read as
+ * f64. Overwrites `output` (output_rows x rank, row-major, contiguous, f64). Order: sums add in the
+ * order of the list. */
 void slc_reference_mttkrp(const struct slc_coo_view *tensor,
                           const struct slc_matrix *const *factors,
                           unsigned mode,
@@ -30,10 +27,8 @@ void slc_reference_mttkrp(const struct slc_coo_view *tensor,
                           uint32_t rank,
                           double *output);
 
-/*
- * The same sums of |x| times the product of |A|: the scale for relative errors of sums with
- * cancellation.
- */
+/* Computes the same sums with |x| and |A|: the scale for relative errors of sums with
+ * cancellation. */
 void slc_reference_mttkrp_magnitude(const struct slc_coo_view *tensor,
                                     const struct slc_matrix *const *factors,
                                     unsigned mode,

@@ -1,12 +1,10 @@
-/*
- * Copies of a tensor in memory: collects tiles, builds copies, owns their memory.
+/* Collects tiles, builds copies of a tensor in memory, and owns the memory of the copies.
  *
- * Tiles are decoded into records in key order, shared by all modes. Then, mode by mode, the records
- * are grouped by range and written as chunks. The records are freed at the end.
+ * Tiles are decoded to records in key order, which all modes use. Then, for one mode after the
+ * other, the records are grouped by range and written as chunks. The records are freed at the end.
  *
  * Cost: 20 to 50 ns per nonzero and mode, divided among the workers, including the first touch of
- * pages. This equals the time of 15 to 30 MTTKRPs of all modes from the copies.
- */
+ * pages. This time equals the time of 15 to 30 MTTKRPs of all modes from the copies. */
 #include "base/memory/checked.h"
 #include "cpu/mttkrp/mttkrp.h"
 #include "cpu/mttkrp/tile_place.h"
@@ -19,20 +17,16 @@ static uint32_t record_bytes(unsigned order, enum slc_value_type type)
     return order * (uint32_t)sizeof(uint32_t) + slc_value_bytes(type);
 }
 
-/*
- * Upper bound on the number of items of all divided ranges. A range is divided if it has more
- * nonzeros than two ranges should have, and the number of its items is less than twice the number
- * of ranges that its nonzeros would fill.
- */
+/* Returns an upper limit for the number of items of all divided ranges. A range is divided if it
+ * has more than twice the target number of nonzeros. The number of its items is less than twice the
+ * number of target ranges that its nonzeros would fill. */
 static uint64_t cut_items(unsigned workers)
 {
     return UINT64_C(2) * workers * SLC_REPLICA_RANGES_PER_WORKER;
 }
 
-/*
- * Upper bound on the bytes of one mode's tables: its ranges, items and pieces, the counts from
- * which these are created, and the sample on which forms are tried.
- */
+/* Returns an upper limit for the bytes of a mode's tables: its ranges, items and pieces, the counts
+ * from which the tables are created, and the sample on which forms are timed. */
 static uint64_t table_bytes(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
 {
     const uint64_t buckets = slc_min_u64(shape->dims[mode], SLC_REPLICA_BUCKETS);
@@ -53,10 +47,9 @@ static uint64_t add_bytes(uint64_t a, uint64_t b)
     return slc_add_u64(a, b, &total) ? total : UINT64_MAX;
 }
 
-/*
- * Upper bound on the rows of all windows of one mode, including, for f32, one range per worker. A
- * small mode has a window per item; in other modes only ranges of one bucket are divided.
- */
+/* Returns an upper limit for the rows of all windows of a mode, including the window of the largest
+ * range that each worker has with f32. A small mode has a window per item; in other modes only
+ * ranges of one bucket are divided. */
 static uint64_t window_rows(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
 {
     const uint64_t rows = shape->dims[mode];
@@ -77,7 +70,7 @@ uint64_t slc_replica_bytes(const struct slc_tensor_shape *shape,
     uint64_t rows = 0;
     uint64_t records;
 
-    /* With a single mode there are no other rows to reuse. */
+    /* A tensor of one mode gets no copies, because there are no factor rows to reuse. */
     if (shape->order == 1 || !slc_mul_u64(shape->nnz, record_bytes(shape->order, type), &records)) {
         return UINT64_MAX;
     }
@@ -127,8 +120,8 @@ check_shape(const struct slc_tensor_shape *shape, unsigned workers, struct slc_e
     return fits ? SLC_OK
                 : slc_fail(err, SLC_ERR_USAGE,
                            "no copies can be made of a tensor of order %u in tiles of %u nonzeros "
-                           "for %u threads: all of these and the mode sizes must be at least 1, "
-                           "with up to %d modes and %d threads",
+                           "for %u threads: these numbers and the mode sizes must be at least 1, "
+                           "with at most %d modes and %d threads",
                            shape->order, shape->tile_nnz, workers, SLC_MAX_ORDER, SLC_MAX_THREADS);
 }
 
@@ -144,7 +137,7 @@ enum slc_status slc_replica_begin(struct slc_replica *replica,
     SLC_TRY(status);
     if (slc_replica_bytes(shape, 1, type, workers) == UINT64_MAX) {
         return slc_fail(err, SLC_ERR_MEMORY,
-                        "copies of %" PRIu64 " nonzeros cannot be held in memory", shape->nnz);
+                        "copies of %" PRIu64 " nonzeros exceed the address space", shape->nnz);
     }
     replica->shape = *shape;
     replica->type = type;
@@ -223,7 +216,8 @@ static enum slc_status build_mode(struct slc_replica *replica,
     return slc_replica_write_chunks(replica, mode, &replica->modes[mode], err);
 }
 
-/* A mode may take seconds, so the stop request is checked between modes. */
+/* Returns SLC_ERR_INTERRUPTED if a stop was requested. Called between modes, which may take seconds
+ * each. */
 static enum slc_status
 check_stop(const struct slc_stop *stop, unsigned mode, unsigned order, struct slc_error *err)
 {
@@ -243,7 +237,7 @@ enum slc_status slc_replica_end(struct slc_replica *replica,
     enum slc_status status = SLC_OK;
 
     if (!replica->begun) {
-        status = slc_fail(err, SLC_ERR_USAGE, "replica_end: no copies were begun");
+        status = slc_fail(err, SLC_ERR_USAGE, "replica_end was called, but no copies were begun");
     } else if (loaded != replica->shape.nnz) {
         status = slc_fail(err, SLC_ERR_USAGE,
                           "copies were begun for %" PRIu64 " nonzeros, but %" PRIu64 " were added",

@@ -1,4 +1,4 @@
-/* Operations replica_* of base/backend.h, on the copies of replica.h. */
+/* Implements the operations replica_* of base/backend.h on the copies of replica.h. */
 #include "cpu/mttkrp/mttkrp.h"
 #include "cpu/replica/replica.h"
 
@@ -24,7 +24,7 @@ enum slc_status slc_backend_replica_tile(struct slc_backend *backend,
     return slc_replica_add_tile(cpu->replica, tile, err);
 }
 
-/* Creates a job with all factors and no output, for computing any mode. */
+/* Creates a job with all factors and no output, which can compute any mode. */
 static enum slc_status set_factors_job(struct slc_cpu_backend *cpu,
                                        const struct slc_matrix *factors,
                                        struct slc_error *err)
@@ -40,9 +40,10 @@ static enum slc_status set_factors_job(struct slc_cpu_backend *cpu,
     for (unsigned m = 0; m < job.order; m++) {
         if (factors[m].type != replica->type || factors[m].cols != job.rank ||
             factors[m].rows != replica->shape.dims[m]) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "factor %u does not match the tensor for which copies were begun",
-                            m + 1);
+            return slc_fail(
+                err, SLC_ERR_USAGE,
+                "the factor of mode %u does not match the tensor for which copies were begun",
+                m + 1);
         }
         job.factors[m] = &factors[m];
     }
@@ -79,10 +80,8 @@ void slc_backend_replica_drop(struct slc_backend *backend)
     slc_replica_drop(cpu->replica);
 }
 
-/*
- * Number of runs in a mode's copy; a piece without runs counts one run per nonzero, as in the cost
- * model.
- */
+/* Returns the number of runs in a mode's copy. A piece without runs counts one run per nonzero, as
+ * in the cost model. */
 static uint64_t count_runs(const struct slc_replica_mode *copy)
 {
     uint64_t runs = 0;
@@ -132,7 +131,7 @@ static enum slc_status check_replica(const struct slc_cpu_backend *cpu,
     }
     return fits ? SLC_OK
                 : slc_fail(err, SLC_ERR_USAGE,
-                           "there are no copies of this tensor for %u threads and this type",
+                           "there are no copies of this tensor for %u threads and this value type",
                            job->workers);
 }
 
@@ -146,10 +145,9 @@ enum slc_status slc_backend_mttkrp_replica(struct slc_backend *backend,
     SLC_TRY(check_replica(cpu, job, err));
     cpu->running = false;
     slc_mttkrp_set_job(cpu, job);
-    /*
-     * Sorted nonzeros reuse rows while the rows are in a cache. Prefetching gained at most 4 % (2.5
-     * M rows) and cost 10 % (1.7 M rows), 30 % if the last-level cache holds all rows.
-     */
+    /* Sorted nonzeros reuse rows while the rows are in a cache. Prefetching was at most 4 % faster
+     * (2.5 M rows), but also 10 % slower (1.7 M rows), and 30 % slower if all rows are in the
+     * last-level cache. */
     cpu->prefetch = false;
     SLC_TRY(slc_mttkrp_reserve(cpu, slc_replica_scratch_bytes(cpu), err));
     return slc_replica_mttkrp(cpu, err);

@@ -1,14 +1,12 @@
-/*
- * Chunks: the data of a kernel call in one contiguous stream of memory.
+/* Writes chunks: the data of a kernel call in contiguous memory.
  *
  * A sorted piece is divided into chunks at ends of runs, the runs of a chunk are ordered by length,
- * and everything a kernel needs is written after the chunk's header. All workers write pieces at
+ * and all data that a kernel needs is written after the chunk's header. All workers write pieces at
  * the same time; each worker allocates the memory of a piece once the size of the piece is known.
  * With several NUMA nodes, the pieces of each node have a separate region and therefore separate
- * pages, because an MTTKRP assigns items to nodes in the same way (replica_mttkrp.c). The start of
- * a region leaves enough memory for the largest size of all pieces before it; the part of it that
- * they do not use is never touched.
- */
+ * pages, because an MTTKRP assigns items to nodes in the same way (replica_mttkrp.c). Each region
+ * is as large as its pieces can become in the worst case; memory that the pieces do not use is
+ * never touched. */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "base/topology/topology.h"
@@ -18,21 +16,24 @@
 
 enum {
     LENGTH_CLASSES =
-        64, /* lengths of runs: 1, 2 .. 63, and all longer runs, which gain nothing from sorting */
+        /* classes of run lengths: 1, 2, .., 63, and one class for longer runs, for which order by
+         * length does not help */
+    64,
     CHUNK_ALIGNMENT = 64
 };
 
-/* State shared by the workers while a mode is written. */
+/* State that the workers share while a mode is written. */
 struct write_job {
     struct slc_replica *replica;
     struct slc_replica_mode *copy;
     unsigned mode;
-    uint64_t piece_end[SLC_MAX_NODES];        /* end of the pieces of this node */
-    uint64_t region_end[SLC_MAX_NODES];       /* end offset in copy->chunks */
-    atomic_uint_fast64_t used[SLC_MAX_NODES]; /* end of the allocated part of the region */
+    uint64_t piece_end[SLC_MAX_NODES];  /* end of the pieces of each node */
+    uint64_t region_end[SLC_MAX_NODES]; /* end of the region of each node in copy->chunks */
+    /* end of the allocated part of the region of each node */
+    atomic_uint_fast64_t used[SLC_MAX_NODES];
 };
 
-/* Writes the records of a chunk, run by run. */
+/* State of a worker that writes the records of a chunk, run by run. */
 struct chunk_writer {
     const struct slc_replica *replica;
     const struct slc_replica_order *order;
@@ -55,14 +56,13 @@ chunk_bytes(const struct slc_replica *replica, uint32_t varying, uint64_t nnz, u
     return (bytes + CHUNK_ALIGNMENT - 1) / CHUNK_ALIGNMENT * CHUNK_ALIGNMENT;
 }
 
-/* Upper bound on the bytes of `pieces` pieces with `nnz` nonzeros; UINT64_MAX on overflow. */
+/* Returns an upper limit for the bytes of `pieces` pieces with `nnz` nonzeros, or UINT64_MAX on
+ * overflow. */
 static uint64_t
 pieces_bytes_max(unsigned order, enum slc_value_type type, uint64_t nnz, uint64_t pieces)
 {
-    /*
-     * In the worst case a piece has one run per nonzero, although the sample predicted fewer runs.
-     * Two consecutive chunks together hold more nonzeros than fit in one chunk.
-     */
+    /* In the worst case a piece has one run per nonzero, although the sample predicted fewer runs.
+     * Two consecutive chunks together have more nonzeros than fit in one chunk. */
     const uint64_t each = slc_value_bytes(type) + (order + UINT64_C(1)) * sizeof(uint32_t);
     const uint64_t chunks = slc_min_u64(nnz / SLC_REPLICA_CHUNK_NNZ * 2 + 2 * pieces, nnz);
     const uint64_t overhead = sizeof(struct slc_replica_chunk) + CHUNK_ALIGNMENT + sizeof(uint32_t);
@@ -74,11 +74,10 @@ pieces_bytes_max(unsigned order, enum slc_value_type type, uint64_t nnz, uint64_
     return bytes;
 }
 
-/*
- * A piece that is not full is the last of its item. Fewer than 2 * SLC_REPLICA_BUCKETS items hold
- * nonzeros: one per range (there are no more ranges than buckets), and one more for each part that
- * is split off a heavy range and has as many nonzeros as a range should have (replica_split.c).
- */
+/* Only the last piece of an item is not full. Fewer than 2 * SLC_REPLICA_BUCKETS items have
+ * nonzeros: one item per range, of which there are at most SLC_REPLICA_BUCKETS, and one further
+ * item for each part that is split off a heavy range and has the target number of nonzeros
+ * (replica_split.c). */
 _Static_assert(SLC_MAX_THREADS *SLC_REPLICA_RANGES_PER_WORKER <= SLC_REPLICA_BUCKETS,
                "there must not be more ranges than buckets");
 
@@ -88,16 +87,15 @@ uint64_t slc_replica_chunks_bytes_max(unsigned order, enum slc_value_type type, 
                             nnz / SLC_REPLICA_PIECE_NNZ + 2 * SLC_REPLICA_BUCKETS);
 }
 
-/* Position of the division within a piece. */
+/* Position within a piece up to which the piece has been divided into chunks. */
 struct cut {
-    uint32_t nnz;  /* nonzeros before the position */
-    uint32_t runs; /* next run; part of it may already be in a chunk */
+    uint32_t nnz;  /* number of nonzeros before the position */
+    uint32_t runs; /* next run, part of which may already be in a chunk */
 };
 
-/*
- * Splits off the next chunk and returns its number of nonzeros, 0 at the end. A run that does not
- * fit in the rest of the chunk is left to the next chunk, unless it is the first run of this chunk.
- */
+/* Splits off the next chunk and returns its number of nonzeros, which is 0 at the end. A run that
+ * does not fit in the rest of the chunk becomes part of the next chunk, unless it is the first run
+ * of this chunk. */
 static uint32_t cut_chunk(const struct slc_replica_order *order,
                           struct cut *cut,
                           struct slc_replica_run *runs,
@@ -129,7 +127,7 @@ static uint32_t cut_chunk(const struct slc_replica_order *order,
     return used;
 }
 
-/* Orders runs by length, stably. */
+/* Sorts runs stably by length. */
 static void
 sort_runs(const struct slc_replica_run *runs, uint32_t count, struct slc_replica_run *sorted)
 {
@@ -171,10 +169,8 @@ static void write_values(const struct chunk_writer *writer, unsigned char *to)
     }
 }
 
-/*
- * Writes the offsets of one mode, relative to `base`, for every nonzero or for the first nonzero of
- * each run.
- */
+/* Writes the offsets of one mode, relative to `base`, for every nonzero or for the first nonzero of
+ * each run. */
 static void
 write_offsets(struct chunk_writer *writer, unsigned mode, uint64_t base, bool every_nonzero)
 {
@@ -203,7 +199,7 @@ static void write_begins(struct chunk_writer *writer)
     *writer->next++ = sum;
 }
 
-/* Number of runs in a chunk's arrays, as stored in its header. */
+/* Returns the number of runs in a chunk's arrays, as stored in its header. */
 static uint32_t chunk_runs(const struct slc_replica_order *order, uint32_t run_count)
 {
     return order->run_count > 0 ? run_count : 0;

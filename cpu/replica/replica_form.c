@@ -1,32 +1,32 @@
-/*
- * One mode's copy: chooses the modes that vary within its runs.
+/* Chooses the modes that vary within the runs of a mode's copy.
  *
- * Candidates are the fibers of each mode, and then sets to which one varying mode at a time is
- * added. Some pieces are sorted in each form, their runs are counted, and a model of the rows that
- * a nonzero fetches predicts the cost. If the coming MTTKRPs are known, the best few candidates are
- * timed with them (replica_trial.c), because the model does not know the machine and has errors of
- * about a tenth.
- */
+ * The first candidates are the plain form and the fibers of each mode; further candidates add one
+ * varying mode at a time. Some pieces are sorted in each candidate form, their runs are counted,
+ * and a model of the rows that a nonzero loads predicts the cost. If the next MTTKRPs are known,
+ * the candidates with the lowest predicted costs are timed with the factors of these MTTKRPs
+ * (replica_trial.c), because the model does not include the machine and has errors of about 10
+ * %. */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "cpu/replica/replica_build.h"
 
 enum {
-    SAMPLE_SHARE = 16,     /* one piece in this many is sorted in each form */
+    SAMPLE_SHARE = 16,     /* reciprocal of the fraction of pieces that are sorted in each form */
     SAMPLE_PER_WORKER = 4, /* minimum number of sampled pieces per worker */
-    TRIED = 4              /* candidates that are timed */
+    TRIED = 4              /* maximum number of candidates that are timed */
 };
-/* Candidates whose predicted cost exceeds the lowest one by more than this factor are not timed. */
+/* A candidate is not timed if its predicted cost exceeds the lowest predicted cost times this
+ * factor. */
 #define TRIED_WITHIN 1.6
 
-/* State shared by the workers while forms are compared. */
+/* State that the workers share while forms are compared. */
 struct comparison {
     struct slc_replica *replica;
     struct slc_replica_mode *copy;
     unsigned mode;
     struct slc_replica_sample sample;
-    uint64_t nnz;                                      /* nonzeros of the sample */
-    struct slc_replica_candidate added[SLC_MAX_ORDER]; /* candidates to be counted */
+    uint64_t nnz;                                      /* number of nonzeros of the sample */
+    struct slc_replica_candidate added[SLC_MAX_ORDER]; /* candidates whose runs are counted next */
     unsigned added_count;
     /* Candidates with the lowest costs, in ascending order. */
     struct slc_replica_candidate best[TRIED];
@@ -67,11 +67,9 @@ static void count_runs(void *context, uint64_t begin, uint64_t end, unsigned wor
     }
 }
 
-/*
- * Nanoseconds to read a row of a mode, and to read and write an output row, at R = 16, depending on
- * the cache that holds all rows of the mode. Fitted to eight real tensors (AVX-512, 2 MiB L2
- * cache); only the ranking of the forms matters.
- */
+/* Return the ns to read a row of a mode, and to read and write an output row, at R = 16. The time
+ * depends on the cache in which all rows of the mode fit. The numbers were fitted to eight real
+ * tensors (AVX-512, 2 MiB L2 cache); only the resulting order of the forms matters. */
 static double read_cost(const struct comparison *comparison, unsigned mode)
 {
     const uint64_t rows = comparison->replica->shape.dims[mode];
@@ -84,11 +82,10 @@ static double update_cost(const struct comparison *comparison)
     return comparison->copy->rows_max <= 256 ? 1.2 : 3.0;
 }
 
-/*
- * Cost of a nonzero: the rows of the varying modes, and its share of the cost of a run: the rows of
- * the modes in which the run agrees, the output row, and the end of the run. The row of the most
- * significant mode is reused at once, so its cache does not matter.
- */
+/* Returns the cost of a nonzero: the cost of the rows of the varying modes, plus the cost of a run
+ * divided by the run's length. The cost of a run is the cost of the rows of the modes in which the
+ * run agrees, the output row, and the end of the run. The row of the most significant mode is
+ * reused at once, so its cache does not matter. */
 static double cost_of(const struct comparison *comparison, uint32_t varying, double length)
 {
     const bool several = __builtin_popcount(varying) > 1;
@@ -115,7 +112,7 @@ static double cost_of(const struct comparison *comparison, uint32_t varying, dou
     return each + (several ? 0.5 : 0.3) + (run + (several ? 1.5 : 2.5)) / length;
 }
 
-/* Inserts the candidate into the list of the best ones if its cost is low enough. */
+/* Inserts the candidate into the list of the best candidates if its cost is low enough. */
 static void keep_best(struct comparison *comparison, const struct slc_replica_candidate *candidate)
 {
     unsigned at = comparison->best_count < TRIED ? comparison->best_count : TRIED - 1;
@@ -131,7 +128,8 @@ static void keep_best(struct comparison *comparison, const struct slc_replica_ca
     comparison->best_count = (unsigned)slc_min_u64(comparison->best_count + 1, TRIED);
 }
 
-/* Counts and rates the added candidates; sets *base to the best candidate that can be extended. */
+/* Counts the runs of the added candidates, predicts their costs, and sets *base to the best
+ * candidate that can be extended. */
 static enum slc_status
 compare_added(struct comparison *comparison, uint32_t *base, struct slc_error *err)
 {
@@ -155,10 +153,8 @@ compare_added(struct comparison *comparison, uint32_t *base, struct slc_error *e
     return status;
 }
 
-/*
- * Compares the fibers of each mode, then adds varying modes until all modes except the output's
- * vary.
- */
+/* Compares the fibers of each mode, and then adds varying modes until all modes except the output's
+ * vary. */
 static enum slc_status compare_all(struct comparison *comparison, struct slc_error *err)
 {
     const unsigned order = comparison->replica->shape.order;
@@ -176,11 +172,9 @@ static enum slc_status compare_all(struct comparison *comparison, struct slc_err
     return SLC_OK;
 }
 
-/*
- * Returns the number of the best candidates that are worth a trial. Each trial sorts and writes the
- * sampled pieces again: if the sample is a large part of the tensor, a trial costs more than it can
- * gain, and if the sample is small, a trial is not conclusive.
- */
+/* Returns how many of the best candidates are worth a trial. Each trial sorts and writes the
+ * sampled pieces again. If the sample is a large part of the tensor, a trial takes more time than
+ * it can save; if the sample is small, a trial is not conclusive. */
 static unsigned count_tried(const struct comparison *comparison)
 {
     const uint64_t least_nnz = (uint64_t)comparison->replica->workers * SLC_REPLICA_PIECE_NNZ;

@@ -1,11 +1,9 @@
-/*
- * MTTKRP from a copy: workers take items, zero the rows of an item and add its chunks.
+/* Computes MTTKRP from a copy: a worker selects an item, zeroes its rows and adds its chunks.
  *
  * A range with one item is written directly to the output. The items of a larger range have
- * windows; the worker that finishes the last of them adds them up in order. The sums therefore do
- * not depend on which worker computed what. f32 outputs are rounded once from f64 sums, which are
- * in a window of the worker.
- */
+ * windows; the worker that finishes the last item of the range adds up the windows in order. The
+ * sums therefore do not depend on which worker computed which item. An f32 output is rounded once
+ * from f64 sums, which are in a window of the worker. */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "cpu/mttkrp/mttkrp.h"
@@ -15,12 +13,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* State of one MTTKRP. */
+/* State of an MTTKRP from a copy. */
 struct replica_run {
     const struct slc_cpu_backend *cpu;
     struct slc_replica_mode *copy;
     unsigned char *windows;        /* windows of the ranges with several items */
-    unsigned char *worker_windows; /* f32: rows_max rows of sums per worker */
+    unsigned char *worker_windows; /* rows_max rows of sums per worker, with f32 */
 };
 
 static bool needs_worker_windows(enum slc_value_type type)
@@ -86,7 +84,7 @@ static const unsigned char *factor_rows(const struct slc_cpu_backend *cpu, unsig
     return cpu->job.factors[mode]->buffer.data;
 }
 
-/* Adds runs along the output's own mode. */
+/* Adds runs of fibers of the output's mode. */
 static void add_fibers(const struct slc_cpu_backend *cpu,
                        const struct slc_replica_chunk *chunk,
                        const struct parts *parts,
@@ -227,7 +225,7 @@ static void compute_alone(const struct replica_run *run,
     }
 }
 
-/* Adds up the windows of a range whose items are all finished. */
+/* Adds up the windows of a range after all its items are finished. */
 static void merge_windows(const struct replica_run *run, const struct slc_replica_range *range)
 {
     const uint64_t bytes = (range->row_end - range->row_begin) * run->cpu->sum_stride;
@@ -258,10 +256,8 @@ static void compute_share(const struct replica_run *run,
     }
 }
 
-/*
- * Items are assigned to workers in the same way as their pieces were when the chunks were written,
- * so most workers read memory of their own NUMA node.
- */
+/* Items are assigned to workers in the same way as their pieces were assigned when the chunks were
+ * written, so most workers read memory of their own NUMA node. */
 static void compute_items(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     struct replica_run *run = context;
@@ -282,7 +278,7 @@ enum slc_status slc_replica_mttkrp(struct slc_cpu_backend *cpu, struct slc_error
     struct replica_run run = {
         .cpu = cpu, .copy = &cpu->replica->modes[cpu->job.mode], .windows = cpu->scratch.data};
 
-    /* An empty buffer has no windows. */
+    /* If the buffer is empty, there are no windows. */
     run.worker_windows =
         run.windows == NULL ? NULL : run.windows + run.copy->window_rows * cpu->sum_stride;
     for (uint64_t r = 0; r < run.copy->range_count; r++) {

@@ -1,17 +1,15 @@
-/*
- * One mode's copy: the order of nonzeros within a piece.
+/* Sorts the nonzeros of a piece of a mode's copy.
  *
- * Coordinates are packed into the upper 48 bits of a key, the index in the piece into the lower 16,
- * and a radix sort brings nonzeros together that share rows. The largest mode is the most
- * significant one: its rows, which are the most expensive to fetch, are then used as often as
- * possible in sequence. The modes that vary within a run are not sorted, so runs keep the order of
- * the stream inside.
- */
+ * A key has the coordinates in its upper 48 bits and the index in the piece in its lower 16 bits; a
+ * radix sort of the keys moves nonzeros that share rows next to each other. The largest mode is the
+ * most significant mode: its rows take most time to load, and are then reused as often as possible
+ * in sequence. The modes that vary within a run are not sorted, so the nonzeros of a run keep the
+ * order of the stream. */
 #include "base/memory/checked.h"
 #include "cpu/replica/replica_build.h"
 
 enum {
-    PLACE_BITS = 16, /* an index in a piece */
+    PLACE_BITS = 16, /* bits of an index in a piece */
     RADIX_BITS = 11,
     RADIX_BUCKETS = 1 << RADIX_BITS
 };
@@ -25,9 +23,9 @@ struct packing {
     unsigned mode[SLC_MAX_ORDER];
     uint32_t low[SLC_MAX_ORDER]; /* smallest coordinate of each mode, in the order of `mode` */
     unsigned shift[SLC_MAX_ORDER];
-    unsigned shared;    /* number of modes in which a run agrees; they come first */
-    unsigned run_shift; /* keys that are equal from this bit on belong to one run */
-    bool complete;      /* the keys contain everything that distinguishes runs */
+    unsigned shared;    /* number of modes in which a run agrees; these modes come first */
+    unsigned run_shift; /* keys that agree in this bit and all higher bits belong to one run */
+    bool complete;      /* true if the keys have all coordinates that distinguish runs */
 };
 
 uint64_t slc_replica_sort_bytes(void)
@@ -58,16 +56,14 @@ static const unsigned char *piece_records(const struct slc_replica *replica,
     return (const unsigned char *)replica->sorted.data + piece->first_nnz * replica->record_bytes;
 }
 
-/*
- * Benefit of accessing the rows of a mode in order. It is larger for output rows, because they are
- * also written.
- */
+/* Returns the benefit of accessing the rows of a mode in order, which is larger for output rows
+ * because they are also written. */
 static uint64_t mode_weight(const struct slc_replica *replica, unsigned output, unsigned mode)
 {
     return replica->shape.dims[mode] * (mode == output ? 2 : 1);
 }
 
-/* Adds the modes whose bits are set, by descending weight. */
+/* Adds the modes whose bits are set, in the order of descending benefit. */
 static void add_modes(const struct slc_replica *replica,
                       unsigned output,
                       uint32_t modes,
@@ -91,10 +87,8 @@ static void add_modes(const struct slc_replica *replica,
     }
 }
 
-/*
- * Selects the modes of the keys: the modes that runs share, then the varying modes if there are two
- * or more.
- */
+/* Selects the modes of the keys: first the modes in which a run agrees, and then the varying modes,
+ * if there are two or more. */
 static void order_modes(const struct slc_replica *replica,
                         unsigned output,
                         uint32_t varying,
@@ -116,7 +110,7 @@ unsigned slc_replica_first_mode(const struct slc_replica *replica, unsigned mode
     return packing.mode[0];
 }
 
-/* Computes the bits of every mode of a piece; modes that do not fit the keys are left out. */
+/* Computes the bits of every mode of a piece. Modes that do not fit in the keys are omitted. */
 static void plan_packing(const struct slc_replica *replica,
                          unsigned output,
                          uint32_t varying,
@@ -170,7 +164,7 @@ static void make_keys(const struct slc_replica *replica,
         uint64_t key = i;
 
         for (unsigned k = 0; k < packing->count; k++) {
-            /* A mode without extent may have a shift of 64. */
+            /* A mode in which all coordinates are equal may have a shift of 64. */
             key |= (uint64_t)(slc_replica_coordinate(record, packing->mode[k]) - packing->low[k])
                    << (packing->shift[k] & 63);
         }
@@ -178,7 +172,7 @@ static void make_keys(const struct slc_replica *replica,
     }
 }
 
-/* Sorts stably by the bits from `shift` on. Returns the array with the result. */
+/* Sorts stably by bit `shift` and all higher bits. Returns the array with the result. */
 static const uint64_t *sort_keys(uint64_t *from, uint64_t *to, uint32_t count, unsigned shift)
 {
     const unsigned bits = 64 - shift;
@@ -216,7 +210,7 @@ static uint32_t find_runs(const uint64_t *keys, uint32_t count, unsigned shift, 
     uint32_t runs = 1;
 
     begin[0] = 0;
-    if (shift >= 64) { /* no mode of the run varies in the piece */
+    if (shift >= 64) { /* the shared modes have no bits, so the piece is one run */
         begin[1] = count;
         return 1;
     }

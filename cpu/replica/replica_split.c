@@ -1,28 +1,27 @@
-/*
- * One mode's copy: divides the rows into ranges, assigns their work, and groups the nonzeros by
- * range.
+/* Divides the rows of a mode's copy into ranges, divides ranges into items, and groups the nonzeros
+ * by range.
  *
- * Rows are counted in at most SLC_REPLICA_BUCKETS buckets, consecutive buckets are joined to ranges
- * of about nnz / (16 T) nonzeros, and the records move to their ranges in key order. The result
- * depends only on the tensor and the number of workers.
+ * Nonzeros are counted in at most SLC_REPLICA_BUCKETS buckets of rows, and consecutive buckets are
+ * joined to ranges of about nnz / (16 T) nonzeros for T workers. Then the records move to their
+ * ranges in key order. The result depends only on the tensor and the number of workers.
  *
- * Cost: two sweeps over the records, about 10 ns per nonzero.
- */
+ * Cost: two sweeps over the records, about 10 ns per nonzero. */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "cpu/replica/replica_build.h"
 
 #include <assert.h>
 
-/* State shared by the steps of one split. */
+/* State that the steps of a split share. */
 struct split {
     struct slc_replica *replica;
     struct slc_replica_mode *copy;
     unsigned mode;
-    unsigned shift; /* bits from a row to its bucket */
+    unsigned shift; /* row >> shift is the bucket of a row */
     uint32_t bucket_count;
-    uint64_t target; /* nonzeros per range */
-    /* Per worker and bucket: number of nonzeros; later the index of the worker's next record. */
+    uint64_t target; /* target number of nonzeros per range */
+    /* Number of nonzeros per worker and bucket; later, per worker and range, the index of the next
+     * record (place_records). */
     uint64_t *counts;
     uint32_t *range_of; /* range of each bucket */
 };
@@ -42,7 +41,7 @@ static uint32_t bucket_of(const struct split *split, const unsigned char *record
     return slc_replica_coordinate(record, split->mode) >> split->shift;
 }
 
-/* Determines the records that worker `w` counts and moves, which are the same in both steps. */
+/* Sets *begin and *end to the records that worker `w` counts and later moves. */
 static void worker_records(const struct split *split, unsigned w, uint64_t *begin, uint64_t *end)
 {
     const uint64_t nnz = split->replica->shape.nnz;
@@ -77,10 +76,7 @@ static uint64_t bucket_nnz(const struct split *split, uint32_t bucket)
     return nnz;
 }
 
-/*
- * Joins buckets to ranges, up to the target number of nonzeros and to a number of rows that fits a
- * cache.
- */
+/* Joins buckets to ranges, up to the target number of nonzeros and to SLC_REPLICA_ROWS rows. */
 static void cut_ranges(struct split *split)
 {
     struct slc_replica_mode *copy = split->copy;
@@ -113,7 +109,7 @@ static void cut_ranges(struct split *split)
     copy->range_count = (uint64_t)(range - copy->ranges) + 1;
 }
 
-/* Turns counts into the index of each worker's next record of each bucket. */
+/* Replaces counts with the index in replica->sorted of each worker's next record of each range. */
 static void place_records(struct split *split)
 {
     uint64_t at = 0;
@@ -125,10 +121,8 @@ static void place_records(struct split *split)
         while (end < split->bucket_count && split->range_of[end] == range) {
             end++;
         }
-        /*
-         * The buckets of a range are consecutive, so each worker needs only one index per range,
-         * which is stored in the count of bucket number `range`.
-         */
+        /* The buckets of a range are consecutive, so each worker needs only one index per range,
+         * which is stored in the count of bucket number `range`. */
         for (unsigned w = 0; w < split->replica->workers; w++) {
             uint64_t *counts = worker_counts(split, w);
             uint64_t nnz = 0;
@@ -136,7 +130,7 @@ static void place_records(struct split *split)
             for (uint32_t i = b; i < end; i++) {
                 nnz += counts[i];
             }
-            counts[range] = at; /* range <= b: that count is no longer needed */
+            counts[range] = at; /* range <= b, so the count in this element is no longer needed */
             at += nnz;
         }
         b = end;
@@ -178,7 +172,7 @@ static uint64_t pieces_of(uint64_t nnz)
     return slc_div_up_u64(nnz, SLC_REPLICA_PIECE_NNZ);
 }
 
-/* Number of nonzeros of one item of a range. */
+/* Returns the number of nonzeros of an item of a range. */
 static uint64_t share_nnz(const struct slc_replica_range *range, uint32_t share)
 {
     return range->nnz / range->items + (share < range->nnz % range->items);

@@ -1,27 +1,26 @@
-/*
- * One mode's copy: times forms by computing from a sample of its pieces.
+/* Times forms of a mode's copy by computing from a sample of its pieces.
  *
- * The pieces are written in each form to the memory of the mode's chunks, and all workers compute
- * from them at once, each from separate pieces and to separate rows, as in an MTTKRP. The result is
- * the sum of the times of each worker's fastest round: a round in which a thread lost its processor
- * for a while is no measure of a form.
- */
+ * For each form, the pieces are written to the memory of the mode's chunks. Then all workers
+ * compute from the pieces at the same time, each worker from separate pieces and to separate rows,
+ * as in an MTTKRP. The result is the sum of the times of each worker's fastest round: a round in
+ * which a thread lost its processor for some time does not measure the form. */
 #include "base/error/clock.h"
 #include "base/thread/team.h"
 #include "cpu/mttkrp/mttkrp.h"
 #include "cpu/replica/replica_build.h"
 
 enum { ROUNDS = 4 };
-/* A form replaces the best form so far only if it needs less than this fraction of its time. */
+/* A form replaces the best form so far only if the new form takes less than this fraction of the
+ * time of the best form. */
 #define FASTER_RATIO 0.97
 
 /* Trial of one form. */
 struct trial {
     struct slc_cpu_backend *cpu;
-    struct slc_replica_mode form; /* a copy that consists of the sampled pieces */
-    struct slc_buffer windows;    /* rows for each worker to add to */
+    struct slc_replica_mode form; /* the form as a copy that consists of the sampled pieces */
+    struct slc_buffer windows;    /* rows to which each worker adds */
     uint64_t window_bytes;
-    uint64_t *worker_ns; /* fastest round of each worker */
+    uint64_t *worker_ns; /* time of the fastest round of each worker */
 };
 
 static void compute_share(void *context, unsigned worker, unsigned workers)
@@ -67,7 +66,8 @@ static enum slc_status prepare_trial(struct trial *trial,
     const uint64_t bytes = trial->window_bytes * workers;
 
     trial->form.piece_count = sample->count;
-    trial->form.chunks = copy->chunks; /* borrowed; the final chunks are written later */
+    /* borrowed memory, in which the final chunks are written later */
+    trial->form.chunks = copy->chunks;
     trial->form.pieces = slc_calloc(sample->count, sizeof *trial->form.pieces);
     trial->worker_ns = slc_calloc(workers, sizeof *trial->worker_ns);
     SLC_TRY(slc_check_memory(trial->form.pieces != NULL && trial->worker_ns != NULL, err,

@@ -1,4 +1,4 @@
-/* The executor of one CPU backend, with dense algebra on the factors in host memory. */
+/* Implements the executor of one CPU backend, with dense algebra on the factors in host memory. */
 #include "engine/executor/executor_impl.h"
 
 #include "engine/stream/mttkrp.h"

@@ -1,11 +1,10 @@
-/*
- * Groups of CPU workers: memory and MTTKRPs.
+/* Implements groups of CPU workers: their memory and their MTTKRPs.
  *
- * Worker w of the stream is thread w % T of group w / T. Each tile goes to the backend of its
- * worker's group; during a pass no group touches another group's memory. Rows that are split
- * between partitions are joined after the last tile and before the jobs end, in the order of the
- * partitions, so that the result does not depend on which groups computed these rows.
- */
+ * With T threads per group, worker w of the stream is thread w % T of group w / T. Each tile goes
+ * to the backend of its worker's group; during a pass no group touches another group's memory. A
+ * row that is split between partitions has one partial sum per partition. These sums are added
+ * after the last tile and before the jobs end, in partition order, so the result does not depend on
+ * the groups that computed them. */
 #include "engine/executor/cpu_groups_impl.h"
 
 #include "base/error/clock.h"
@@ -35,7 +34,7 @@ static uint64_t unit_rows(const struct slc_plan *plan, uint64_t rows)
     return slc_group_unit_rows(row_bytes(plan), rows);
 }
 
-/* Size of the largest unit of all computed modes. */
+/* Returns the bytes of the largest unit of rows of all computed modes. */
 static uint64_t most_unit_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
@@ -47,7 +46,7 @@ static uint64_t most_unit_bytes(const struct slc_layouts *layouts, const struct 
     return unit_rows(plan, rows) * row_bytes(plan);
 }
 
-/* Largest number of units of all computed modes. */
+/* Returns the number of units of rows in the computed mode that has the most units. */
 static uint64_t most_units(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
@@ -104,7 +103,7 @@ uint64_t slc_cpu_groups_memory_bytes(const struct slc_layouts *layouts, const st
     return sum;
 }
 
-/* Allocates the memory of group `d`; the first group uses the caller's. */
+/* Allocates the memory of group `d`; group 0 uses the caller's factors and output. */
 static enum slc_status make_group(struct slc_cpu_groups *groups, unsigned d, struct slc_error *err)
 {
     struct slc_cpu_group *group = &groups->group[d];
@@ -115,7 +114,7 @@ static enum slc_status make_group(struct slc_cpu_groups *groups, unsigned d, str
     for (unsigned n = 0; d > 0 && n < groups->order && status == SLC_OK; n++) {
         const struct slc_matrix *first = &groups->base.setup.factors[n];
 
-        /* The MTTKRP of a single mode has no factor of that mode. */
+        /* If the MTTKRP of only one mode is computed, this mode has no factor. */
         if (first->buffer.data != NULL) {
             status =
                 slc_matrix_create(&group->copies[n], first->type, first->rows, first->cols, err);
@@ -239,7 +238,7 @@ static enum slc_status load_factors(struct slc_executor *executor, struct slc_er
     return slc_cpu_groups_run(groups, groups->count, load_group, err);
 }
 
-/* Sets and returns a group's view of its output for the mode. */
+/* Sets the view of the group's output to the shape for `mode`, and returns this view. */
 static struct slc_matrix *output_of(struct slc_cpu_groups *groups, unsigned d, unsigned mode)
 {
     const enum slc_value_type type = groups->base.setup.plan->request.precision;
@@ -293,7 +292,8 @@ static void end_group(void *context, unsigned d, unsigned count)
 
     (void)count;
     if (group->begun) {
-        /* The worker's fault keeps the error with its message. */
+        /* The error is reported through the worker's fault, so the returned status is not
+         * needed. */
         (void)group->backend->ops->mttkrp_end(group->backend, &groups->workers[d].fault);
         group->begun = false;
         group->stats.compute_seconds += slc_seconds_since(start_ns);
@@ -322,9 +322,8 @@ static void abort_jobs(void *context)
     }
 }
 
-/*
- * Adds the sums of every partition that continues a row to the owner of the row's first partition.
- */
+/* If a partition continues the last row of the previous partition, adds its sum of this row to the
+ * output of the group that owns the row's first partition. */
 static void join_split_rows(struct slc_cpu_groups *groups)
 {
     const unsigned mode = groups->mode;
@@ -400,10 +399,8 @@ static enum slc_status compute_mttkrp(struct slc_executor *executor,
     if (status == SLC_OK) {
         join_split_rows(groups);
     }
-    /*
-     * If the pass failed, the outputs are incomplete in any case, and the error of the pass is
-     * reported.
-     */
+    /* If the pass failed, its error is reported; errors of end_group are then ignored, because the
+     * outputs are incomplete in any case. */
     enum slc_status ended =
         slc_cpu_groups_run(groups, groups->count, end_group, status == SLC_OK ? err : NULL);
     return status == SLC_OK ? ended : status;
@@ -464,12 +461,13 @@ enum slc_status slc_cpu_groups_executor_create(const struct slc_executor_setup *
     struct slc_cpu_groups *groups;
 
     if (setup->parts.groups == NULL || setup->parts.layouts == NULL) {
-        return slc_fail(err, SLC_ERR_USAGE, "the plan has %u devices, but none are given",
+        return slc_fail(err, SLC_ERR_USAGE, "the plan needs %u devices, but none were passed",
                         plan->cpu_groups);
     }
     if (plan->threads != plan->cpu_groups * plan->group_threads) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the plan (%u devices, %u threads each) was not made for several devices",
+                        "the plan does not divide its threads between its devices (%u devices, %u "
+                        "threads each)",
                         plan->cpu_groups, plan->group_threads);
     }
     SLC_TRY(slc_executor_allocate(&groups_ops, setup, sizeof *groups, &groups, err));

@@ -1,4 +1,4 @@
-/* Shared by cpu_groups.c and cpu_groups_update.c; private to them. */
+/* Declarations that only cpu_groups.c and cpu_groups_update.c use. */
 #ifndef SLC_ENGINE_CPU_GROUPS_IMPL_H
 #define SLC_ENGINE_CPU_GROUPS_IMPL_H
 
@@ -15,16 +15,16 @@
 struct slc_cpu_group {
     struct slc_backend *backend;
     struct slc_matrix *factors; /* array of one matrix per mode */
-    /* Matrices that `factors` points to, except for the first group. */
+    /* The group's own factors; not used by the first group, whose `factors` are the caller's. */
     struct slc_matrix copies[SLC_MAX_ORDER];
-    struct slc_buffer output; /* memory of the output, except for the first group */
+    struct slc_buffer output; /* memory of the output; empty in the first group */
     struct slc_matrix view;   /* view of the current output */
     struct slc_member_stats stats;
-    bool begun;                 /* its backend has a job */
-    _Atomic uint64_t next_unit; /* next unit of the group's piece */
+    bool begun;                 /* true while the backend has a job */
+    _Atomic uint64_t next_unit; /* next unit of rows for a thread of the group */
 };
 
-/* Measurements of a worker of the team, on cache lines of its own. */
+/* Measurements of one worker. No two workers share a cache line. */
 struct slc_cpu_group_worker {
     uint64_t compute_ns, reduce_ns, solve_ns;
     struct slc_error fault;
@@ -40,26 +40,24 @@ struct slc_cpu_groups {
     struct slc_cpu_group_worker *workers;
     struct slc_group_division division[SLC_MAX_ORDER]; /* division of each computed mode */
     struct slc_exchange *exchange;
-    struct slc_buffer columns; /* column sums of every unit, for the mode with the most units */
-    struct slc_buffer staging; /* two units per worker (SLC_SPLIT_NNZ) */
+    struct slc_buffer columns; /* column sums of all units; large enough for every mode */
+    struct slc_buffer staging; /* buffers of two units per worker (SLC_SPLIT_NNZ) */
     struct slc_buffer split;   /* sums of one split row */
     uint64_t unit_bytes;
 
     /* The current phase. */
     unsigned mode;
-    const struct slc_solver *solver; /* NULL: rows are only gathered */
+    const struct slc_solver *solver; /* NULL: outputs are exchanged, nothing is solved */
 };
 
-/*
- * Runs a phase on all workers, or on one worker per group; if several fail, returns the fault of
- * the one with the lowest number.
- */
+/* Runs a phase on all workers, or on one worker per group. If several workers fail, returns the
+ * fault of the worker with the lowest number. */
 enum slc_status slc_cpu_groups_run(struct slc_cpu_groups *groups,
                                    unsigned workers,
                                    slc_team_fn *phase,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Operations of the executor that follow an MTTKRP. */
+/* Operations of the executor for the steps after an MTTKRP. */
 enum slc_status slc_cpu_groups_update(struct slc_executor *executor,
                                       unsigned mode,
                                       const struct slc_matrix *mttkrp,

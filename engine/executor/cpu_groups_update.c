@@ -1,17 +1,15 @@
-/*
- * Groups of CPU workers: the steps after an MTTKRP. Each group completes the rows of its output
- * (with SLC_SPLIT_NNZ by adding the other groups' parts) and solves its rows of the factor; the
- * ring makes all copies equal.
+/* Implements the steps of groups of CPU workers after an MTTKRP. Each group completes the output
+ * rows that it owns (with SLC_SPLIT_NNZ it adds the partial sums of the other groups) and solves
+ * its rows of the factor. Then an exchange in a ring makes all copies of the factor equal.
  *
- * Rows are processed in units, which the threads of a group claim one by one. The sums over a unit
- * are stored separately and added in row order, so that they depend neither on the thread that
- * computed them nor, with SLC_SPLIT_PARTITIONS, on the number of groups.
- */
+ * The threads of a group claim units of rows one by one. The column sums of each unit are stored
+ * separately and added in row order. The total therefore does not depend on the threads that
+ * computed it and, with SLC_SPLIT_PARTITIONS, not on the number of groups. */
 #include "engine/executor/cpu_groups_impl.h"
 
 #include "base/error/clock.h"
 
-/* Computes to += from, for either value type. */
+/* Adds the `count` numbers of `from` to those of `to`, for either value type. */
 static void add_numbers(enum slc_value_type type, void *to, const void *from, uint64_t count)
 {
     if (type == SLC_F32) {
@@ -25,7 +23,7 @@ static void add_numbers(enum slc_value_type type, void *to, const void *from, ui
     }
 }
 
-/* Adds the other groups' parts of some rows to the output of their owner. */
+/* Adds the partial sums that other groups have of some rows to the output of the rows' owner. */
 static enum slc_status
 reduce_rows(struct slc_cpu_groups *groups, unsigned number, const struct slc_row_span *rows)
 {
@@ -52,7 +50,7 @@ reduce_rows(struct slc_cpu_groups *groups, unsigned number, const struct slc_row
                                                             count, sums, fault);
 }
 
-/* Completes the outputs of units of the worker's group, and solves them. */
+/* Claims units of rows of the worker's group, completes their outputs and solves their rows. */
 static void finish_units(void *context, unsigned number, unsigned workers)
 {
     struct slc_cpu_groups *groups = context;
@@ -90,7 +88,8 @@ static void finish_units(void *context, unsigned number, unsigned workers)
     }
 }
 
-/* Completes and solves all rows, of the outputs or of a factor, and exchanges them. */
+/* Completes the outputs of `mode`. With a solver, solves the factor and exchanges its rows between
+ * groups; without one (NULL), exchanges the rows of the outputs. */
 static enum slc_status finish_rows(struct slc_cpu_groups *groups,
                                    const struct slc_solver *solver,
                                    unsigned mode,
@@ -140,7 +139,7 @@ enum slc_status slc_cpu_groups_update(struct slc_executor *executor,
     SLC_TRY(finish_rows(groups, solver, mode, err));
     slc_dense_columns_join(executor->setup.plan->request.rank, groups->columns.data,
                            groups->division[mode].unit_count, sums);
-    /* All copies are equal, so all threads work on the first. */
+    /* All copies are equal, so the Gram matrix is computed from the first copy. */
     return slc_dense_update_gram(executor->setup.dense, &executor->setup.factors[mode], sums->gram,
                                  err);
 }

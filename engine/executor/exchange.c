@@ -1,16 +1,14 @@
-/*
- * The ring exchange.
+/* Implements the exchange in a ring.
  *
- * Device d receives the pieces d - 1, d - 2, .. d - D + 1 in this order. It sends its own piece
- * first, and then the received pieces in the same order, except the last one, which its neighbour
- * has written itself. Not counting the own piece, the c-th chunk that a device sends is therefore
- * the c-th chunk that it has received, and the only state shared with neighbours is the number of
- * chunks that have passed each link.
+ * With D devices, device d receives the pieces d - 1, d - 2, .. d - D + 1 (modulo D) in this order.
+ * It sends its own piece first, and then the received pieces in the same order. It does not send
+ * the last of them, which the next device has written itself. After its own piece, the c-th chunk
+ * that a device sends is therefore the c-th chunk that it received. The only state shared with
+ * neighbours is the number of chunks that have passed each link.
  *
  * Both ends of a link iterate over the rows of a piece in the same way (`struct cursor`), so a
- * chunk needs no header. A device empties its receive buffer before it sends, and emptying never
- * waits, so some device can always proceed and the ring cannot deadlock.
- */
+ * chunk needs no header. A device empties its receive buffer before it sends, and it can always do
+ * so without waiting. So some device can always proceed, and the ring cannot deadlock. */
 #include "engine/executor/exchange.h"
 
 #include "base/error/clock.h"
@@ -23,21 +21,22 @@
 #include <string.h>
 
 enum {
-    /* Buffers per link: one is filled while the other is emptied. */
+    /* Each link has two buffers: one is filled while the other is emptied. */
     BUFFERS = 2,
-    /* Both buffers of both links stay in a second-level cache; copying this much takes about 50 us,
-     * far more than signalling a neighbour. */
+    /* The four buffers of a device's two links fit in a second-level cache. Copying one chunk takes
+     * about 50 us, far longer than signalling a neighbour. */
     CHUNK_BYTES = 256 * 1024
 };
 
-/* Position in the chunks of the pieces first, first - 1, .. */
+/* Position of one end of a link in the sequence of rows that pass the link. */
 struct cursor {
     unsigned piece;
     uint64_t range; /* number of the current range of the piece */
-    uint64_t row;   /* rows of the range that are done */
+    uint64_t row;   /* rows of the range that have passed the link */
 };
 
-/* The link from a device to the next. Counters are protected by the mutex of the exchange. */
+/* The link from a device to the next one in the ring. The mutex of the exchange protects its
+ * counters. */
 struct link {
     unsigned char *buffer[BUFFERS];
     uint64_t filled, emptied; /* numbers of chunks */
@@ -46,7 +45,7 @@ struct link {
 struct member {
     struct cursor sending, receiving;
     uint64_t to_send, to_receive; /* numbers of chunks */
-    uint64_t own;                 /* number of chunks of its own piece */
+    uint64_t own;                 /* number of chunks in the device's own piece */
     pthread_cond_t changed;       /* signalled when a link to or from this device changes */
 };
 
@@ -63,11 +62,11 @@ struct slc_exchange {
     struct slc_exchange_stats *stats;
     uint64_t row_bytes;
     uint64_t chunk_rows;
-    bool aborted;           /* protected by the mutex, like the fault */
+    bool aborted;           /* protected by the mutex, as is `fault` */
     struct slc_error fault; /* the first fault */
 };
 
-/* Size of a chunk in bytes: whole rows, at least one. */
+/* Returns the bytes of a chunk, which consists of whole rows, at least one. */
 static uint64_t chunk_bytes_of(uint64_t row_bytes)
 {
     return slc_max_u64(CHUNK_BYTES, row_bytes);
@@ -129,7 +128,7 @@ void slc_exchange_destroy(struct slc_exchange *exchange)
         return;
     }
     for (unsigned d = 0; d < exchange->devices; d++) {
-        /* There are members if devices are counted.
+        /* If `devices` is not 0, `members` is allocated.
          * NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) */
         pthread_cond_destroy(&exchange->members[d].changed);
     }
@@ -140,7 +139,7 @@ void slc_exchange_destroy(struct slc_exchange *exchange)
     slc_free(exchange);
 }
 
-/* The devices before and after a device in the ring. */
+/* Return the device before, and the device after, a device in the ring. */
 static unsigned device_before(const struct slc_exchange *exchange, unsigned device)
 {
     return device == 0 ? exchange->devices - 1 : device - 1;
@@ -162,11 +161,9 @@ static uint64_t piece_chunks(const struct slc_exchange *exchange, unsigned devic
     return slc_div_up_u64(rows, exchange->chunk_rows);
 }
 
-/*
- * Returns the next contiguous rows of the chunk at the cursor, at most `max_rows`, and advances the
+/* Returns the next contiguous rows of the chunk at the cursor, at most `max_rows`, and advances the
  * cursor. At the end of a piece, returns no rows if the chunk already has some; otherwise continues
- * with the next piece that has rows. Needs: such a piece exists if the chunk has no rows yet.
- */
+ * with the next piece that has rows. Needs: the chunk has rows, or a piece with rows follows. */
 static struct slc_row_span cursor_advance(const struct slc_exchange *exchange,
                                           struct cursor *cursor,
                                           bool begun,
@@ -198,7 +195,7 @@ static struct slc_row_span cursor_advance(const struct slc_exchange *exchange,
     }
 }
 
-/* Copies one chunk between a device's matrix and a buffer, and counts it. */
+/* Copies one chunk between a device's matrix and a buffer, and updates the statistics. */
 static enum slc_status move_chunk(struct slc_exchange *exchange,
                                   unsigned device,
                                   bool sending,
@@ -245,10 +242,10 @@ static void abort_exchange(struct slc_exchange *exchange, const struct slc_error
     pthread_mutex_unlock(&exchange->mutex);
 }
 
-/* The next action of a device. */
+/* What a device does next. */
 enum move { MOVE_RECEIVE, MOVE_SEND, MOVE_END };
 
-/* Waits for the next action. */
+/* Waits until the device can receive or send a chunk, or has finished or must abort (MOVE_END). */
 static enum move next_move(struct slc_exchange *exchange, unsigned device)
 {
     struct member *member = &exchange->members[device];
@@ -298,7 +295,7 @@ static void run_device(void *context, unsigned device, unsigned devices)
     for (;;) {
         struct slc_error fault = SLC_ERROR_INIT;
         const enum move move = next_move(exchange, device);
-        /* Only this thread changes either counter. */
+        /* Only this thread changes out->filled and in->emptied. */
         unsigned char *buffer = move == MOVE_SEND ? out->buffer[out->filled % BUFFERS]
                                                   : in->buffer[in->emptied % BUFFERS];
 
@@ -332,7 +329,7 @@ enum slc_status slc_exchange_run(struct slc_exchange *exchange,
     exchange->aborted = false;
     if (exchange->chunk_rows == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "rows of %llu bytes are longer than the exchange was created for",
+                        "rows of %llu bytes exceed the row size for which the exchange was created",
                         (unsigned long long)exchange->row_bytes);
     }
     for (unsigned d = 0; d < exchange->devices; d++) {

@@ -1,15 +1,14 @@
-/*
- * Exchange of the rows of a matrix. Every device has a copy of the matrix, and each row is written
- * by one device. The written pieces travel around a ring of devices until all copies are equal.
+/* Exchanges the rows of a matrix between devices. Every device has a copy of the matrix, and each
+ * row is written by one device. The rows that a device has written are its piece. The pieces travel
+ * around a ring of devices until all copies are equal.
  *
  * With D devices there are D - 1 steps: in step s device d sends piece d - s to device d + 1 while
  * it receives piece d - s - 1 from device d - 1 (all modulo D). Pieces move in chunks through two
  * buffers per link, so that a chunk is sent on while the next one arrives; no device waits for the
  * end of a step.
  *
- * Cost: each device sends and receives all rows except those of one piece, once. Source:
- * [Wijeratne2025] section 4.8.
- */
+ * Cost: each device receives the rows of all other devices once. It sends every row once, except
+ * the rows of one piece. Source: [Wijeratne2025] section 4.8. */
 #ifndef SLC_ENGINE_EXCHANGE_H
 #define SLC_ENGINE_EXCHANGE_H
 
@@ -18,7 +17,7 @@
 
 #include <stdint.h>
 
-/* The rows that one device has written: ranges, in any order. Borrowed. */
+/* The rows that one device has written, as ranges in any order. Borrowed. */
 struct slc_row_piece {
     const struct slc_row_span *ranges;
     uint64_t count;
@@ -29,34 +28,32 @@ struct slc_exchange_job {
     /* The copies of all devices. They have the same shape, and each copy is in the memory of its
      * device (rows_read of base/backend.h). */
     struct slc_matrix *const *copies;
-    const struct slc_row_piece *pieces; /* one per device; rows in no piece are unchanged */
+    const struct slc_row_piece *pieces; /* one per device; rows outside all pieces are unchanged */
 };
 
 /* Statistics of one device in an exchange. */
 struct slc_exchange_stats {
     uint64_t bytes_sent;
-    double copy_seconds; /* copying rows into and out of buffers */
-    double wait_seconds; /* waiting for a neighbour */
+    double copy_seconds; /* time to copy rows into and out of buffers */
+    double wait_seconds; /* time spent waiting for a neighbour */
 };
 
 struct slc_exchange;
 
-/* Creates the buffers of a ring of `devices` (1 or more) for rows of at most `row_bytes`. Owns:
- * release with slc_exchange_destroy, which accepts NULL. Errors: SLC_ERR_MEMORY. */
+/* Creates the buffers for a ring of `devices` devices (1 or more) and rows of at most `row_bytes`
+ * bytes. Owns: release with slc_exchange_destroy, which accepts NULL. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_exchange_create(unsigned devices,
                                     uint64_t row_bytes,
                                     struct slc_exchange **exchange,
                                     struct slc_error *err) SLC_NODISCARD;
 void slc_exchange_destroy(struct slc_exchange *exchange);
-/* Bytes that slc_exchange_create allocates, for plans. */
+/* Returns the bytes that slc_exchange_create allocates. */
 uint64_t slc_exchange_memory_bytes(unsigned devices, uint64_t row_bytes);
 
-/*
- * Exchanges all pieces, with one thread per device. stats[devices] is set. Order: rows are copied,
- * so bits are always the same. Errors: the first error of a device's rows_read or rows_write, which
- * ends the exchange for all devices, and those of starting threads; in the copy of a device, the
- * rows that the device wrote are then unchanged and all other rows are undefined.
- */
+/* Exchanges all pieces, with one thread per device. Sets stats[devices]. Order: rows are only
+ * copied, so the result always has the same bits. Errors: the first error of rows_read or
+ * rows_write, which ends the exchange for all devices, and errors of starting threads. After an
+ * error each copy still has the rows that its device wrote; its other rows are undefined. */
 enum slc_status slc_exchange_run(struct slc_exchange *exchange,
                                  const struct slc_exchange_job *job,
                                  struct slc_exchange_stats *stats,

@@ -1,4 +1,4 @@
-/* Chooses an executor, and implements what executors share. */
+/* Chooses an executor, and implements the functions that executors share. */
 #include "engine/executor/executor_impl.h"
 
 #include "base/memory/memory.h"

@@ -1,15 +1,13 @@
-/*
- * Executors compute MTTKRPs and update factors. There are five: one backend of the CPU, groups of
- * CPU workers, a GPU, a GPU together with the CPU, and several GPUs. The caller creates one from a
- * plan, which selects the kind, and then uses one interface for all.
+/* Executors compute MTTKRPs and update factors. There are five executors: one backend of the CPU,
+ * groups of CPU workers, one GPU, one GPU together with the CPU, and several GPUs. The plan selects
+ * the executor that slc_executor_create returns; all executors have the same interface.
  *
  *     create -> load -> { mttkrp -> update_rows | read_output -> scale -> read_factor } ..
  *     -> destroy
  *
  * The caller owns the factors and the output in host memory. Executors with memory of their own
  * hold copies of the factors: `load` fills them, `read_factor` copies one factor back to host
- * memory, and `read_output` copies the result of an MTTKRP.
- */
+ * memory, and `read_output` copies the result of an MTTKRP. */
 #ifndef SLC_ENGINE_EXECUTOR_H
 #define SLC_ENGINE_EXECUTOR_H
 
@@ -21,7 +19,8 @@
 
 struct slc_gpu_group; /* engine/executor/gpu_group.h */
 
-/* Devices to compute with. Only the members that the plan needs must be set. Borrowed. */
+/* Backends and devices of an executor. Only the members that the plan needs must be set.
+ * Borrowed. */
 struct slc_executor_parts {
     struct slc_backend *backend;       /* backend of the CPU, used alone or together with a GPU */
     struct slc_backend *const *groups; /* array of plan->cpu_groups backends */
@@ -30,7 +29,7 @@ struct slc_executor_parts {
     const struct slc_layouts *layouts; /* layouts of the stream; only for groups */
 };
 
-/* Everything is borrowed. */
+/* Arguments of slc_executor_create. Everything is borrowed. */
 struct slc_executor_setup {
     struct slc_executor_parts parts;
     struct slc_stream *stream;
@@ -38,47 +37,48 @@ struct slc_executor_setup {
     struct slc_matrix *factors; /* factors in host memory, one per mode */
     /* output in host memory, large enough for every mode; empty if only GPUs compute */
     const struct slc_buffer *output;
-    /* Dense algebra for plan->threads threads; NULL if nothing is solved. */
+    /* Dense algebra for plan->threads threads; NULL if no factor is updated. */
     struct slc_dense *dense;
 };
 
-/* One MTTKRP. */
+/* Arguments of one MTTKRP. */
 struct slc_executor_pass {
     unsigned mode;
-    /* The strategy of the CPU; receives the measurements of a trial. */
+    /* Conflict strategy of the CPU. If the pass tries two strategies, their measurements are stored
+     * here. */
     struct slc_conflict_choice *choice;
-    bool copies; /* use the backend's copies per mode */
-    /* Division between CPU and GPU in this mode; receives the work of both. */
+    bool copies; /* true: use the backend's replicas */
+    /* Division of this mode between CPU and GPU. The pass records their work here. */
     struct slc_hybrid *hybrid;
-    /* Only if ops->in_parts; NULL: the pass is made in one part. */
+    /* Divides the pass into parts; only if ops->in_parts is set. NULL: the pass is not divided. */
     const struct slc_pass_cuts *cuts;
     const volatile int *stop;
     void (*progress)(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes_read);
     void *progress_context;
 };
 
-/* Totals of one member of a group since it was created: a group of CPU workers, or one of several
- * GPUs. Thread times are means over the member's threads. */
+/* Totals since the creation of one member: a group of CPU workers, or one of several GPUs. Thread
+ * times are means over the member's threads. */
 struct slc_member_stats {
     uint64_t nnz;           /* nonzeros multiplied */
     uint64_t bytes;         /* encoded bytes of the blocks with these nonzeros */
     double compute_seconds; /* time of MTTKRPs, including decoding */
-    /* In passes: waiting for blocks and for other devices, and opening blocks. */
+    /* Time in passes spent opening blocks, and waiting for blocks and for other members. */
     double wait_seconds;
-    double reduce_seconds; /* adding the devices' parts of its rows (SLC_SPLIT_NNZ) */
-    double solve_seconds;  /* solving its rows */
-    uint64_t copied_bytes; /* factors copied to it at the start */
+    double reduce_seconds; /* time to add partial sums of its rows (SLC_SPLIT_NNZ) */
+    double solve_seconds;  /* time to solve its rows */
+    uint64_t copied_bytes; /* bytes of factors copied to it at the start */
     double copy_seconds;
     uint64_t sent_bytes;          /* bytes sent to the next device */
     double exchange_seconds;      /* time of exchanges in the ring, without exchange_wait_seconds */
-    double exchange_wait_seconds; /* waiting for a neighbour in the ring */
+    double exchange_wait_seconds; /* time waiting for a neighbour in the ring */
 };
 
 /* Totals of an executor since it was created. */
 struct slc_executor_stats {
-    unsigned members; /* 0: the work is not divided */
+    unsigned members; /* 0 if the work is not divided */
     struct slc_member_stats member[SLC_MAX_DEVICES];
-    struct slc_device_stats gpu; /* the sum over several GPUs; zeros without a GPU */
+    struct slc_device_stats gpu; /* summed over all GPUs; zeros without a GPU */
 };
 
 struct slc_executor {
@@ -87,23 +87,23 @@ struct slc_executor {
 };
 
 struct slc_executor_ops {
-    bool in_parts; /* passes may be made in parts, and stopped between two of them */
+    bool in_parts; /* true if a pass can be made in parts and can stop between two parts */
 
     /* Copies the factors from host memory to the executor's memory. */
     enum slc_status (*load)(struct slc_executor *executor, struct slc_error *err);
-    /* Computes the MTTKRP, in the memory from which update_rows reads it. Order: as planned.
-     * Errors: those of the stream and of the devices; the MTTKRP is then undefined, the factors are
-     * unchanged. */
+    /* Computes the MTTKRP and leaves it in the memory from which update_rows reads. Order:
+     * reproducible if the plan is deterministic. Errors: those of the stream and of the devices;
+     * the MTTKRP is then undefined and the factors are unchanged. */
     enum slc_status (*mttkrp)(struct slc_executor *executor,
                               const struct slc_executor_pass *pass,
                               struct slc_error *err);
-    /* After mttkrp: copies all rows to the output in host memory. */
+    /* Called after mttkrp: copies all rows of the result to the output in host memory. */
     enum slc_status (*read_output)(struct slc_executor *executor,
                                    unsigned mode,
                                    struct slc_error *err);
-    /* Computes factor `mode` = MTTKRP D V^-1 E (slc_dense_update), and the sums of the factor.
-     * `mttkrp` is the output in host memory. Errors: those of dense algebra and of devices; the
-     * factor is then undefined. */
+    /* Computes factor `mode` = MTTKRP D V^-1 E, with the diagonal scales D and E
+     * (slc_dense_update), and the sums of the factor. `mttkrp` is the output in host memory.
+     * Errors: those of dense algebra and of devices; the factor is then undefined. */
     enum slc_status (*update_rows)(struct slc_executor *executor,
                                    unsigned mode,
                                    const struct slc_matrix *mttkrp,
@@ -123,11 +123,9 @@ struct slc_executor_ops {
     void (*destroy)(struct slc_executor *executor);
 };
 
-/*
- * Creates the executor that the plan selects. Owns: release with slc_executor_destroy before its
- * parts are destroyed. Errors: SLC_ERR_USAGE if parts that the plan needs are missing or do not
- * belong to the stream; SLC_ERR_MEMORY.
- */
+/* Creates the executor that the plan selects. Owns: release with slc_executor_destroy before the
+ * setup's parts are destroyed. Errors: SLC_ERR_USAGE if parts that the plan needs are missing or do
+ * not belong to the stream; SLC_ERR_MEMORY. */
 enum slc_status slc_executor_create(const struct slc_executor_setup *setup,
                                     struct slc_executor **executor,
                                     struct slc_error *err) SLC_NODISCARD;

@@ -1,15 +1,13 @@
-/*
- * The executor of one device.
+/* Implements the executor of one GPU.
  *
  * An MTTKRP on the device alone begins a job, feeds it every block in one pass, and ends it. The
  * job is also ended after a failed pass, so that none of its work is pending when the next job
  * begins.
  *
- * If the CPU takes part, CPU and device each begin a job, share the blocks of one pass and end
- * their jobs; then the output of the CPU is added to the output of the device. The cost of the
- * CPU's part is measured, so that an adaptive split can leave the CPU out of passes in which it
- * would save less time than that.
- */
+ * If the CPU takes part, the CPU and the device each begin a job, share the blocks of one pass and
+ * end their jobs. Then the output of the CPU is added to the output of the device. The extra time
+ * for using the CPU is measured, so that an adaptive split can leave the CPU out of passes in which
+ * the CPU would save less than this time. */
 #include "engine/executor/gpu_executor.h"
 
 #include "base/error/clock.h"
@@ -106,20 +104,18 @@ enum slc_status slc_gpu_executor_check_squares(const struct slc_reader *reader,
 {
     const double stated = slc_reader_info(reader)->sum_of_squares;
 
-    /*
-     * Both sums are rounded, so a small excess is no damage. The bound of deterministic sums allows
-     * twice the magnitude, which is four times the sum of squares.
-     */
+    /* Both sums are rounded, so a small excess does not indicate damage. Deterministic sums
+     * tolerate twice the assumed magnitude, which corresponds to four times the sum of squares. */
     if (!(squares > 2.0 * stated)) {
         return SLC_OK;
     }
     return slc_fail_file(err, SLC_ERR_DAMAGED, slc_reader_path(reader),
-                         "the sum of squares in the header is %g, but the values have "
-                         "%g: convert it again",
+                         "the sum of squares in the header is %g, but the sum over the values is "
+                         "%g: convert the tensor again",
                          stated, squares);
 }
 
-/* Begins the device's job, makes the pass, and ends the job in any case. */
+/* Begins the device's job, makes the pass, and ends the job even if the pass fails. */
 static enum slc_status run_job(struct slc_device *device,
                                struct slc_stream *stream,
                                const struct slc_plan *plan,
@@ -133,7 +129,7 @@ static enum slc_status run_job(struct slc_device *device,
     SLC_TRY(device->ops->job.begin(device, &job, err));
     enum slc_status status = slc_stream_pass(stream, pass, err);
     if (status != SLC_OK) {
-        /* The output is incomplete in any case; report the fault of the pass. */
+        /* The error of the pass is reported, so an error of ending the job is ignored. */
         (void)device->ops->job.end(device, NULL);
         return status;
     }
@@ -234,16 +230,14 @@ slc_gpu_executor_mttkrp_hybrid(struct slc_device *device,
     return status;
 }
 
-/* ---- as an executor */
+/* ---- the executor */
 
-/*
- * The GPU holds its own factors and MTTKRPs. The factors in host memory keep their loaded values
- * until they are read back. If the CPU shares the MTTKRPs, it uses the factors in host memory, so
- * updated factors are read back before each MTTKRP that involves the CPU.
- */
+/* Factors and MTTKRPs are in GPU memory. The factors in host memory keep their loaded values until
+ * they are read back. If the CPU shares the MTTKRPs, it uses the factors in host memory, so updated
+ * factors are read back before each MTTKRP that involves the CPU. */
 struct gpu_executor {
     struct slc_executor base;
-    bool stale[SLC_MAX_ORDER]; /* the factor in host memory is older than the GPU's */
+    bool stale[SLC_MAX_ORDER]; /* true if the factor in host memory is outdated */
 };
 
 static enum slc_status load_factors(struct slc_executor *executor, struct slc_error *err)
@@ -253,7 +247,7 @@ static enum slc_status load_factors(struct slc_executor *executor, struct slc_er
     const unsigned order = slc_reader_info(slc_stream_reader(executor->setup.stream, 0))->order;
 
     for (unsigned n = 0; n < order; n++) {
-        /* An MTTKRP does not read the factor of its own mode. */
+        /* The MTTKRP of a mode does not read the factor of that mode. */
         if (request->operation == SLC_OP_CPD || n != request->mode) {
             SLC_TRY(gpu->ops->memory.factor_write(gpu, n, &executor->setup.factors[n], err));
         }
@@ -289,7 +283,7 @@ read_factor(struct slc_executor *executor, unsigned mode, struct slc_error *err)
     return gpu->ops->memory.factor_read(gpu, mode, &executor->setup.factors[mode], err);
 }
 
-/* Reads back all factors that are stale, except factor `except`. */
+/* Copies all stale factors except factor `except` to host memory. */
 static enum slc_status
 read_stale(struct slc_executor *executor, unsigned except, double *seconds, struct slc_error *err)
 {

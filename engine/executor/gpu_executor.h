@@ -1,7 +1,5 @@
-/*
- * MTTKRPs by a device with memory of its own that processes whole encoded blocks (base/device.h)
- * from a stream, alone or together with the CPU.
- */
+/* Computes MTTKRPs over a stream with a device that has its own memory and processes whole encoded
+ * blocks (base/device.h), alone or together with the CPU. */
 #ifndef SLC_ENGINE_GPU_EXECUTOR_H
 #define SLC_ENGINE_GPU_EXECUTOR_H
 
@@ -9,42 +7,34 @@
 #include "engine/plan/plan.h"
 #include "engine/stream/stream.h"
 
-/*
- * Sets the problem for which the plan's device is opened, without descriptions of the layouts
- * (NULL).
- */
+/* Sets the problem for which the plan's device is opened. Its descriptions of layouts are NULL. */
 void slc_gpu_executor_problem(const struct slc_layouts *layouts,
                               const struct slc_plan *plan,
                               struct slc_device_problem *problem);
 
-/*
- * Opens a device for the plan and the layouts, with descriptions of the layouts. Errors: those of
- * open.
- */
+/* Opens a device for the plan, with descriptions of the layouts. Errors: those of the device's
+ * open. */
 enum slc_status slc_gpu_executor_open_device(struct slc_device *device,
                                              const struct slc_layouts *layouts,
                                              const struct slc_plan *plan,
                                              struct slc_error *err) SLC_NODISCARD;
-/* Returns a job for the problem's `layout`, which `reader` reads. */
+/* Returns a job for number `layout` of the problem's layouts, which `reader` reads. */
 struct slc_device_job slc_gpu_executor_job(const struct slc_reader *reader,
                                            const struct slc_plan *plan,
                                            unsigned layout,
                                            unsigned mode);
 
-/*
- * Checks the magnitude that the job assumed: `squares` is the sum of squares that all devices
- * computed for the layout (slc_device_stats). If it is larger, deterministic sums are invalid.
- * Errors: SLC_ERR_DAMAGED, with the file and both sums.
- */
+/* Checks the sum of squares in the header, from which the job derived the magnitude of values.
+ * `squares` is the sum of squared values that all devices computed for the layout
+ * (slc_device_stats). Errors: SLC_ERR_DAMAGED, with the file and both sums, if `squares` is more
+ * than twice the sum in the header; deterministic sums may then be invalid. */
 enum slc_status slc_gpu_executor_check_squares(const struct slc_reader *reader,
                                                double squares,
                                                struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Opens the device for the plan and the layouts of the stream, and attaches it to the stream. Owns:
+/* Opens the device for the plan and the layouts of the stream, and attaches it to the stream. Owns:
  * release with slc_gpu_executor_close before the stream is closed and the device destroyed. Errors:
- * those of open and slc_stream_attach; the device is then closed.
- */
+ * those of the device's open and of slc_stream_attach; the device is then closed. */
 enum slc_status slc_gpu_executor_open(struct slc_device *device,
                                       const struct slc_layouts *layouts,
                                       const struct slc_plan *plan,
@@ -52,12 +42,10 @@ enum slc_status slc_gpu_executor_open(struct slc_device *device,
                                       struct slc_error *err) SLC_NODISCARD;
 void slc_gpu_executor_close(struct slc_device *device, struct slc_stream *stream);
 
-/*
- * Computes the MTTKRP in `mode` from the factors of the device, into the output of the device.
- * Order: that of the device, reproducible if the plan is deterministic. Errors: the first error of
- * the stream or the device. The device is then ready for another job, unless resident blocks are
- * incomplete; in that case it must be reopened.
- */
+/* Computes the MTTKRP in `mode` from the factors of the device, into the output of the device.
+ * Order: chosen by the device; reproducible if the plan is deterministic. Errors: the first error
+ * of the stream or the device. After an error the device is ready for another job, unless resident
+ * blocks are incomplete; then it must be reopened. */
 enum slc_status slc_gpu_executor_mttkrp(struct slc_device *device,
                                         struct slc_stream *stream,
                                         const struct slc_plan *plan,
@@ -67,25 +55,25 @@ enum slc_status slc_gpu_executor_mttkrp(struct slc_device *device,
                                         void *progress_context,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/* The CPU's part of an MTTKRP that it shares with the device. */
+/* The CPU's part of an MTTKRP that the CPU and a device share. */
 struct slc_hybrid_cpu {
     struct slc_backend *backend;
-    /* Uses the factors in host memory, which must equal those of the device, and an output in host
-     * memory, which then holds the CPU's part of the sums. The strategy must accept tiles in any
-     * order, each once. */
+    /* The job reads the factors in host memory, which must equal the factors of the device. It
+     * writes the CPU's part of the sums to an output in host memory. Its conflict strategy must
+     * accept each tile once, in any order. */
     const struct slc_mttkrp_job *job;
-    struct slc_hybrid *hybrid; /* split of this mode; receives the work of both sides */
+    /* split of this mode; the work of CPU and device is recorded in it */
+    struct slc_hybrid *hybrid;
     /* Time already spent on the CPU's part, such as reading factors back. */
     double prepared_seconds;
 };
 
-/*
- * Computes the MTTKRP on CPU and device, divided by the split; the output of the device then holds
- * the sum of both parts. Needs a plan with a hybrid split. If slc_hybrid_without_cpu returns true,
- * the device computes all blocks, and neither the backend nor the factors in host memory are used.
- * Order: not reproducible. Errors: those of slc_gpu_executor_mttkrp and of the backend. The work of
- * both is recorded in `hybrid` after the pass and the device's job succeed.
- */
+/* Computes the MTTKRP on the CPU and the device, between which `hybrid` divides the blocks. The
+ * output of the device then holds the complete sums. Needs: a plan with a hybrid split. If
+ * slc_hybrid_without_cpu returns true, the device computes all blocks, and neither the backend nor
+ * the factors in host memory are used. Order: not reproducible. Errors: those of
+ * slc_gpu_executor_mttkrp and of the backend. The work of CPU and device is recorded in `hybrid`
+ * only if the pass and the device's job succeed. */
 enum slc_status
 slc_gpu_executor_mttkrp_hybrid(struct slc_device *device,
                                struct slc_stream *stream,

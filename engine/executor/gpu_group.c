@@ -1,10 +1,8 @@
-/*
- * Groups of GPUs: opening them, and MTTKRPs.
+/* Opens groups of GPUs, and computes their MTTKRPs.
  *
  * A phase runs on one thread per device and ends before the next phase begins, so no device writes
- * memory that another device reads. Parts of rows on other devices are added after every MTTKRP,
- * before any output is used.
- */
+ * memory that another device reads. The sums of a row may be split between devices. They are added
+ * after every MTTKRP, before any output is used. */
 #include "engine/executor/gpu_group_impl.h"
 
 #include "base/error/clock.h"
@@ -62,7 +60,7 @@ uint64_t slc_gpu_group_memory_bytes(const struct slc_layouts *layouts, const str
 
 /* ---- opening */
 
-/* The rows that each device owns, in as few spans as possible. */
+/* Lists the rows that each device owns, in as few ranges as possible. */
 static enum slc_status join_units(struct slc_gpu_group *group, unsigned mode, struct slc_error *err)
 {
     const struct slc_group_division *division = &group->division[mode];
@@ -239,20 +237,22 @@ static void end_device(void *context, unsigned d, unsigned count)
 
     (void)count;
     if (member->begun) {
-        /* The member's fault keeps the error with its message. */
+        /* The error is reported through the member's fault, so the returned status is not
+         * needed. */
         (void)member->device->ops->job.end(member->device, &member->fault);
         member->begun = false;
     }
 }
 
-/* Adds the parts that other devices have of split rows to the rows of device `to`. */
+/* Adds the sums of split rows from the other devices to the output of device `to`, which owns
+ * them. */
 static enum slc_status add_split_rows(struct slc_gpu_group *group, unsigned to)
 {
     const struct slc_reader *reader = group->layouts->reader[group->plan->mode_layout[group->mode]];
     const uint64_t partitions = slc_reader_info(reader)->partition_count;
     const uint32_t *owners = group->division[group->mode].owner;
     struct slc_gpu_member *member = &group->member[to];
-    uint64_t added[SLC_MAX_DEVICES]; /* last row to which a device's part was added */
+    uint64_t added[SLC_MAX_DEVICES]; /* per device: last row to which its sums were added */
     uint32_t first_owner = 0;
 
     memset(added, 0xff, sizeof added);
@@ -264,7 +264,7 @@ static enum slc_status add_split_rows(struct slc_gpu_group *group, unsigned to)
         if (!partition.continued) {
             first_owner = owner;
         } else if (first_owner == to && owner != to && added[owner] != partition.first_row) {
-            /* All parts of a row on one device are already a single sum. */
+            /* The output of a device already has the sum of all its partitions of the row. */
             const struct slc_row_span row = {partition.first_row, partition.first_row + 1};
 
             added[owner] = partition.first_row;
@@ -275,7 +275,7 @@ static enum slc_status add_split_rows(struct slc_gpu_group *group, unsigned to)
     return SLC_OK;
 }
 
-/* Completes the rows that a device owns. */
+/* Adds the sums of all other devices to the rows that device `d` owns. */
 static void complete_rows(void *context, unsigned d, unsigned count)
 {
     struct slc_gpu_group *group = context;
@@ -287,7 +287,8 @@ static void complete_rows(void *context, unsigned d, unsigned count)
     enum slc_status status = SLC_OK;
 
     for (unsigned e = 0; e < count && status == SLC_OK; e++) {
-        /* Even without rows, this call reports overflowed columns to a deterministic device. */
+        /* In deterministic runs output_add is called even without rows, because it also reports
+         * columns that overflowed. */
         if (e != d && (all_rows || group->plan->request.deterministic)) {
             status = member->device->ops->algebra.output_add(
                 member->device, group->member[e].device, rows->ranges, rows->count, &member->fault);
@@ -324,10 +325,8 @@ run_pass(struct slc_gpu_group *group, const struct slc_pass *pass, struct slc_er
     enum slc_status status = slc_gpu_group_run(group, begin_device, err);
 
     SLC_THEN(status, slc_stream_pass(group->stream, pass, err));
-    /*
-     * If the pass failed, the outputs are incomplete in any case, and the error of the pass is
-     * reported.
-     */
+    /* If the pass failed, its error is reported; errors of end_device are then ignored, because the
+     * outputs are incomplete in any case. */
     enum slc_status ended = slc_gpu_group_run(group, end_device, status == SLC_OK ? err : NULL);
     if (status == SLC_OK && ended == SLC_ERR_DAMAGED) {
         slc_error_locate_file(err, slc_reader_path(group->layouts->reader[pass->layout]));
@@ -408,7 +407,7 @@ void slc_gpu_group_sum(const struct slc_gpu_group *group, struct slc_device_stat
     }
 }
 
-/* ---- as an executor: neither factors nor outputs pass through the host */
+/* ---- the executor; neither factors nor outputs are copied through host memory */
 
 static enum slc_status load_factors(struct slc_executor *executor, struct slc_error *err)
 {

@@ -1,4 +1,4 @@
-/* Shared by gpu_group.c and gpu_group_update.c; private to them. */
+/* Declarations that only gpu_group.c and gpu_group_update.c use. */
 #ifndef SLC_ENGINE_GPU_GROUP_IMPL_H
 #define SLC_ENGINE_GPU_GROUP_IMPL_H
 
@@ -11,7 +11,8 @@
 /* One device. */
 struct slc_gpu_member {
     struct slc_device *device;
-    struct slc_row_piece rows[SLC_MAX_ORDER]; /* rows it owns; adjacent units are merged */
+    /* per mode, the rows that it owns: its units (group_division.h), with adjacent units merged */
+    struct slc_row_piece rows[SLC_MAX_ORDER];
     struct slc_member_stats stats;
     bool open, begun;
     struct slc_error fault; /* error of the current phase */
@@ -24,9 +25,9 @@ struct slc_gpu_group {
     unsigned order, count;
     uint64_t unit_rows[SLC_MAX_ORDER];
     struct slc_group_division division[SLC_MAX_ORDER]; /* division of each computed mode */
-    struct slc_buffer spans[SLC_MAX_ORDER];            /* spans of the members' rows */
-    struct slc_buffer columns; /* column sums of all units, ordered by device */
-    /* Positions of the column sums of the units, which are listed in row order. */
+    struct slc_buffer spans[SLC_MAX_ORDER];            /* ranges of the members' rows */
+    struct slc_buffer columns; /* column sums of all units, grouped by device */
+    /* For each unit, in row order, the position of its column sums in `columns`. */
     struct slc_buffer places;
     struct slc_gpu_member member[SLC_MAX_DEVICES];
 
@@ -39,27 +40,24 @@ struct slc_gpu_group {
     const double *scale;
 };
 
-/* Bytes of a factor row on the host, the measure of unit sizes and bytes sent. */
+/* Returns the bytes of a factor row in host memory, by which unit sizes and bytes sent are
+ * computed. */
 static inline uint64_t slc_gpu_group_row_bytes(const struct slc_plan *plan)
 {
     return (uint64_t)slc_matrix_pitch(plan->request.precision, plan->request.rank) *
            slc_value_bytes(plan->request.precision);
 }
 
-/*
- * Runs a phase on one thread per device; if several fail, returns the error of the one with the
- * lowest number.
- */
+/* Runs a phase on one thread per device. If several devices fail, returns the error of the device
+ * with the lowest number. */
 enum slc_status slc_gpu_group_run(struct slc_gpu_group *group,
                                   slc_team_fn *phase,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Operations of the executor. After an MTTKRP: each device solves the rows of factor `mode` that it
- * owns, and the rows are exchanged. Order: the bits of the factor and its sums depend only on the
- * bits of the MTTKRP, not on the number of devices. Errors: those of the devices; the factor is
- * then undefined.
- */
+/* Operations of the executor. slc_gpu_group_update follows an MTTKRP: each device solves the rows
+ * of factor `mode` that it owns, and then the devices exchange these rows. Order: the bits of the
+ * factor and its sums depend only on the bits of the MTTKRP, not on the number of devices. Errors:
+ * those of the devices; the factor is then undefined. */
 enum slc_status slc_gpu_group_update(struct slc_executor *executor,
                                      unsigned mode,
                                      const struct slc_matrix *mttkrp,

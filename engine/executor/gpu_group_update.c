@@ -1,9 +1,7 @@
-/*
- * Groups of GPUs: the steps after an MTTKRP. Each device solves the units of rows it owns, and a
- * ring makes all copies of the factor equal: in step s device d copies from device d - 1 the rows
- * that device d - s owns (all modulo D), which device d - 1 received in the previous step
- * ([Wijeratne2025] section 4.8).
- */
+/* Implements the steps of groups of GPUs after an MTTKRP. Each device solves the units of rows that
+ * it owns. Then an exchange in a ring of D devices makes all copies of the factor equal: in step s,
+ * device d copies the rows that device d - s owns from device d - 1 (all modulo D). Device d - 1
+ * received these rows in the previous step ([Wijeratne2025] section 4.8). */
 #include "engine/executor/gpu_group_impl.h"
 
 #include "base/error/clock.h"
@@ -72,7 +70,7 @@ static enum slc_status run_step(struct ring_run *run, struct slc_error *err)
     }
     enum slc_status status = slc_team_run(ring->count, receive_rows, run, err);
     for (unsigned d = 0; d < ring->count && status == SLC_OK; d++) {
-        /* Device d sends to d + 1. */
+        /* Device d sends rows to device d + 1. */
         const unsigned sent = (d + 1 + ring->count - run->step) % ring->count;
         struct slc_exchange_stats *stats = &ring->stats[d];
 
@@ -121,7 +119,7 @@ static enum slc_status exchange_rows(struct slc_gpu_group *group, struct slc_err
     return status;
 }
 
-/* Adds the column sums of the units in row order. */
+/* Adds the column sums of all units, in row order. */
 static void join_columns(struct slc_gpu_group *group, const struct slc_update_sums *sums)
 {
     const struct slc_group_division *division = &group->division[group->mode];

@@ -1,4 +1,4 @@
-/* Division of a layout between devices. Cost: one scan of all index entries, and sorting them. */
+/* Divides a layout between devices. Cost: a few scans and one sort of all index entries. */
 #include "engine/executor/group_division.h"
 
 #include "base/memory/checked.h"
@@ -9,17 +9,16 @@
 #include <string.h>
 
 enum {
-    /* Size of a unit: small compared with a device's part of a factor that is worth dividing, but
-     * large enough that computing a unit costs far more than assigning it. */
+    /* Maximum number of bytes of rows in a unit. A unit is small compared with a device's part of a
+     * large factor, but solving a unit takes far longer than assigning it. */
     UNIT_BYTES = 256 * 1024,
     /* Dense algebra processes 32 rows at once (SLC_BLOCK_ROWS of cpu/kernel/dense_kernels.h). */
     UNIT_ROWS_STEP = 32,
-    /* Units per mode: four for each of the maximum number of devices. */
+    /* Least number of units that a mode has if it has enough rows: four units for each of
+     * SLC_MAX_DEVICES devices. */
     UNITS_LEAST = 4 * SLC_MAX_DEVICES,
-    /*
-     * Minimum number of rows per unit in a small mode, which has fewer units: a device processes
-     * this many rows at once.
-     */
+    /* Least number of rows per unit, because a device processes this many rows at once. A small
+     * mode therefore has fewer than UNITS_LEAST units. */
     UNIT_ROWS_LEAST = 64
 };
 
@@ -32,7 +31,8 @@ uint64_t slc_group_unit_rows(uint64_t row_bytes, uint64_t rows)
     return slc_max_u64(steps, 1) * UNIT_ROWS_STEP;
 }
 
-/* A block, and the fraction of its device's work that comes before it or before its partition. */
+/* A block, and the fraction of its device's work that precedes the block or, in a sorted layout,
+ * the block's partition. */
 struct placed_block {
     double done;
     uint64_t block;
@@ -49,7 +49,7 @@ static int earlier_first(const void *a, const void *b)
     return x->block < y->block ? -1 : x->block > y->block;
 }
 
-/* Items assigned to devices as a whole: partitions, or blocks if there are none. */
+/* Items that are assigned to devices: partitions, or blocks if the layout has no partitions. */
 struct items {
     bool partitions;
     uint64_t count;
@@ -84,7 +84,7 @@ static enum slc_status create_items(const struct slc_reader *reader,
     return SLC_OK;
 }
 
-/* Sets the owners of blocks and the totals of each device. */
+/* Sets the owner of each block, and the nonzeros and bytes of each device. */
 static void set_owners(const struct slc_reader *reader,
                        const struct items *items,
                        struct slc_group_division *division)
@@ -135,7 +135,7 @@ static enum slc_status make_order(const struct slc_reader *reader,
     return SLC_OK;
 }
 
-/* Calls `add` for every run of rows with one owner, in row order. */
+/* Called by each_run for every run of rows with one owner, in row order. */
 typedef void add_rows_fn(struct slc_group_division *division,
                          uint32_t owner,
                          uint64_t first,
@@ -168,7 +168,7 @@ static void each_run(const struct slc_reader *reader,
         const uint32_t owner = items->device[p];
         struct slc_partition next = {.first_row = rows};
 
-        do { /* partitions that continue a row have no rows of their own */
+        do { /* a partition that continues a row has no other rows */
             p++;
             if (p < items->count) {
                 slc_reader_partition(reader, p, &next);
@@ -192,10 +192,8 @@ static void count_units(struct slc_group_division *division,
     division->unit_count += units;
 }
 
-/*
- * The position of a unit is its number among the units of its device, so pieces[].count is counted
- * again.
- */
+/* Stores the units of one run. pieces[].count starts at 0 again, and is the position of the next
+ * unit among the units of its device. */
 static void add_units(struct slc_group_division *division,
                       uint32_t owner,
                       uint64_t first,
@@ -303,10 +301,8 @@ uint64_t slc_group_units_max(const struct slc_reader *reader,
                              uint64_t rows,
                              uint64_t unit_rows)
 {
-    /*
-     * Each run of rows has one unit that is not full. This cannot overflow, because the numbers of
-     * rows and runs are far below 2^63.
-     */
+    /* Each run of rows with one owner has at most one unit that is not full. The sum cannot
+     * overflow, because the numbers of rows and runs are far below 2^63. */
     return rows / unit_rows + slc_max_u64(slc_reader_info(reader)->partition_count, devices);
 }
 
@@ -316,7 +312,7 @@ uint64_t slc_group_division_memory_bytes(const struct slc_reader *reader,
                                          uint64_t unit_rows)
 {
     const uint64_t blocks = slc_reader_info(reader)->block_count;
-    /* A block and its item. */
+    /* Bytes for a block and for the item that it belongs to. */
     const uint64_t per_block =
         2 * sizeof(uint64_t) + 2 * sizeof(uint32_t) + sizeof(struct placed_block);
     const uint64_t per_unit = sizeof(struct slc_row_span) + sizeof(uint64_t);

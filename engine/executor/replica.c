@@ -1,4 +1,4 @@
-/* Loads copies of the tensor by one pass whose tiles go to the backend. */
+/* Loads copies of the tensor: one pass over the stream delivers all tiles to the backend. */
 #include "engine/executor/replica.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ void slc_replica_shape(const struct slc_layout_info *info, struct slc_tensor_sha
     memcpy(shape->dims, info->dims, info->order * sizeof info->dims[0]);
 }
 
-/* Context of a loading pass. */
+/* Context of the pass that loads the copies. */
 struct load {
     struct slc_backend *backend;
     const struct slc_stop *stop;
@@ -24,7 +24,8 @@ add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
     const struct load *load = context;
 
     if (slc_stop_wanted(load->stop)) {
-        return slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before all tiles were copied");
+        return slc_fail(err, SLC_ERR_INTERRUPTED,
+                        "the run was stopped before all tiles were copied");
     }
     return load->backend->ops->replica_tile(load->backend, worker, tile, err);
 }

@@ -6,16 +6,14 @@
 #include "engine/stream/stream.h"
 #include "storage/block/reader.h"
 
-/* Returns the shape of a layout's tensor, for the operations replica_* of a backend. */
+/* Sets the shape of a layout's tensor, for the operations replica_* of a backend. */
 void slc_replica_shape(const struct slc_layout_info *info, struct slc_tensor_shape *shape);
 
-/*
- * Fills the backend's copies (replica_begin of base/backend.h) by one pass over the stream; MTTKRPs
+/* Fills the backend's copies (replica_begin of base/backend.h) by one pass over the stream; MTTKRPs
  * with SLC_CONFLICT_REPLICA then need no passes. `workers` is the number of workers of those
- * MTTKRPs; replica_end uses `factors` (may be NULL) to try forms. Errors: those of the pass and of
- * the backend; SLC_ERR_INTERRUPTED when `stop` (may be NULL) is set before the last tile or the
- * last copy. After an error no copies are held.
- */
+ * MTTKRPs. With `factors` (may be NULL), replica_end may choose the order of nonzeros by timing.
+ * Errors: those of the pass and of the backend; SLC_ERR_INTERRUPTED if `stop` (may be NULL) is set
+ * before the copies are complete. After an error the backend holds no copies. */
 enum slc_status slc_replica_load(struct slc_stream *stream,
                                  struct slc_backend *backend,
                                  const struct slc_layout_info *info,

@@ -5,13 +5,10 @@
 
 static const char static_word[] = "static";
 
-/*
- * Maximum digits of a fraction: a number with this many digits and the matching power of ten are
- * exact in f64.
- */
+/* Maximum digits of a fraction: integers of up to 15 digits, and 10^15, are exact in f64. */
 enum { DIGITS_MOST = 15 };
 
-/* An idle side is tried again each time the number of passes has grown by this factor. */
+/* A side without work is tried again whenever the number of passes has grown by this factor. */
 enum { TRIAL_FACTOR = 4 };
 
 const char *slc_hybrid_kind_name(enum slc_hybrid_kind kind)
@@ -29,8 +26,8 @@ const char *slc_hybrid_kind_name(enum slc_hybrid_kind kind)
     return "?";
 }
 
-/* Parses a decimal fraction from 0 to 1, independent of the locale's decimal point. The quotient of
- * two exact numbers is the f64 nearest to the text. */
+/* Parses a decimal fraction from 0 to 1, independent of the locale's decimal point. The result is
+ * the f64 nearest to the text, because it is the quotient of two exact numbers. */
 static bool parse_fraction(const char *text, double *fraction)
 {
     double digits = 0, unit = 1;
@@ -78,8 +75,8 @@ slc_hybrid_parse(const char *text, struct slc_hybrid_wish *wish, struct slc_erro
         if (text[length] == '\0' || !parse_fraction(text + length + 1, &found.fraction)) {
             return slc_fail_field(
                 err, SLC_ERR_USAGE, SLC_FIELD_SPLIT,
-                "the split '%s' lacks the device's fraction of the nonzeros: use static=F, with F "
-                "from 0 to 1 and at most %d digits, such as static=0.7",
+                "the split '%s' does not state the GPU's fraction of the nonzeros: use static=F, "
+                "with F from 0 to 1 and at most %d digits, such as static=0.7",
                 text, (int)DIGITS_MOST);
         }
     } else if (strcmp(text, slc_hybrid_kind_name(SLC_HYBRID_ADAPTIVE)) == 0) {
@@ -116,7 +113,8 @@ void slc_hybrid_rates_record(struct slc_hybrid_rates *rates,
         return;
     }
     if (rates->seconds[side] > 0) {
-        /* Scale the earlier work to the duration of this measurement. */
+        /* Scales the earlier work to the duration of this measurement, so that both weigh the
+         * same. */
         const double scale = part->seconds / rates->seconds[side];
 
         rates->nnz[side] *= scale;
@@ -141,8 +139,8 @@ double slc_hybrid_rates_fraction(const struct slc_hybrid_rates *rates)
 
 void slc_hybrid_record_cost(struct slc_hybrid *hybrid, double seconds)
 {
-    /* The first pass also touches the memory of the CPU's part for the first time, so a lower cost
-     * replaces the first one at once. */
+    /* The first cost is too high, because the first pass also touches the CPU's memory for the
+     * first time. A lower cost therefore replaces the stored cost at once. */
     hybrid->cost_seconds = hybrid->cost_seconds > 0 && seconds > hybrid->cost_seconds
                                ? (hybrid->cost_seconds + seconds) / 2
                                : seconds;

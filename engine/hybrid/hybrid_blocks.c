@@ -1,18 +1,19 @@
-/*
- * Division of the blocks of a pass between CPU and device.
+/* Divides the blocks of a pass between the CPU and the device.
  *
- * A fixed fraction is spread over the whole order: a block goes to the device if that brings its
- * nonzeros closer to the target so far, so that each side gets large and small blocks, and both are
- * read at about the same rate. Blocks that are resident in device memory are counted first.
+ * With a fixed fraction, blocks are assigned in the order of the schedule. A block goes to the
+ * device if this brings the device's fraction of the nonzeros so far closer to the target. So each
+ * side gets large and small blocks, and the blocks of both sides are read at about the same rate.
+ * Blocks that are resident in device memory are counted first.
  *
- * A measuring pass is a queue until a tenth of the nonzeros is done and each side has computed some
- * of them. The rest, including blocks in progress, is then divided so that both sides finish
- * together. Later passes are divided by the rates of earlier ones. A side that gets no whole block
- * by its rate could never show that it has become faster, so it gets the smallest block now and
- * then.
+ * A measuring pass works like SLC_HYBRID_QUEUE until a tenth of the nonzeros is done and each side
+ * has computed some of them. The rest, including blocks in progress, is then divided so that both
+ * sides finish together. Later passes are divided by the rates of earlier passes. A side that is
+ * too slow for a whole block gets the smallest block after 1, 4, 16, .. passes, because otherwise
+ * its rate would never be measured again.
  *
- * Cost: every side scans the order once for each kind of block.
- */
+ * Cost: each side scans the order at most four times. It searches separately for held blocks and
+ * for blocks to be read, and for each of these first among reserved blocks, then among free
+ * blocks. */
 #include "engine/hybrid/hybrid_blocks.h"
 
 #include "base/memory/checked.h"
@@ -22,13 +23,12 @@
 #include <string.h>
 
 enum {
-    MEASURED_SHARE = 10, /* 1/10 of the nonzeros is done before the rest is divided */
-    /*
-     * A side may reserve free blocks with at most 1/32 of the nonzeros in advance: a device copies
-     * faster than it computes, and the CPU cannot help with blocks that the device has reserved.
-     * This also bounds how much earlier than the other one side finishes. A side may always reserve
-     * two blocks, so that one is copied while the other is computed.
-     */
+    MEASURED_SHARE = 10, /* the rest is divided when 1/10 of the nonzeros is done */
+    /* A side is ahead if, with one more free block, more than 1/32 of all nonzeros would be in its
+     * blocks and not computed. A device copies faster than it computes, and the CPU cannot help
+     * with blocks that the device has taken. The limit also bounds how long one side waits for the
+     * other at the end. A side may always have two blocks: one is copied while the other is
+     * computed. */
     AHEAD_SHARE = 32,
     AHEAD_BLOCKS = 2
 };
@@ -59,8 +59,8 @@ static void assign_block(struct slc_hybrid_blocks *pass, enum slc_hybrid_side si
     }
 }
 
-/* Divides the free blocks so that the device gets this fraction of their nonzeros. Only
- * `tried_block` goes to the side `tried` in any case; NO_BLOCK if there is no such block. */
+/* Divides the free blocks so that the device gets `fraction` of their nonzeros. `tried_block`
+ * (NO_BLOCK for none) goes to the side `tried` regardless of the fraction. */
 static void assign_free_blocks(struct slc_hybrid_blocks *pass,
                                double fraction,
                                uint64_t tried_block,
@@ -87,10 +87,8 @@ static void assign_free_blocks(struct slc_hybrid_blocks *pass,
     }
 }
 
-/*
- * Returns the nonzeros of the free blocks, and sets *smallest to the smallest free block if there
- * are several.
- */
+/* Returns the number of nonzeros in free blocks. If at least two blocks are free, sets *smallest to
+ * the smallest of them. */
 static uint64_t count_free(const struct slc_hybrid_blocks *pass, uint64_t *smallest)
 {
     uint64_t nnz = 0, blocks = 0, least = 0;
@@ -106,8 +104,8 @@ static uint64_t count_free(const struct slc_hybrid_blocks *pass, uint64_t *small
     return nnz;
 }
 
-/* True if a side is due for a trial with the smallest free block: the side would get no free block
- * if the device got `target` of the free blocks' nonzeros. */
+/* Returns true if a side should be tried with the smallest free block, because it would get no free
+ * block if the device got `target` of the free blocks' nonzeros. */
 static bool needs_trial(const struct slc_hybrid_blocks *pass,
                         double target,
                         double free_nnz,
@@ -131,8 +129,8 @@ static bool needs_trial(const struct slc_hybrid_blocks *pass,
            SLC_HYBRID_TRIAL_COST * (double)pass->nnz / (cpu_rate + device_rate);
 }
 
-/* Divides the free blocks so that the device computes `fraction` of all remaining work, as far as
- * the blocks that it already has allow. */
+/* Divides the free blocks so that the device computes about `fraction` of all remaining work,
+ * including the blocks that it already has. */
 static void divide_blocks(struct slc_hybrid_blocks *pass, double fraction)
 {
     const uint64_t not_done = pass->nnz - pass->done[SLC_HYBRID_CPU] - pass->done[SLC_HYBRID_GPU];
@@ -181,10 +179,8 @@ void slc_hybrid_blocks_begin(struct slc_hybrid_blocks *pass,
     }
 }
 
-/*
- * Finds the next block of a side, starting at its end of the order. If `own` is set, considers only
- * blocks reserved for the side.
- */
+/* Finds the next block for a side, starting at the side's end of the order. If `own` is set,
+ * considers only blocks reserved for the side. */
 static bool find_of(
     struct slc_hybrid_blocks *pass, enum slc_hybrid_side side, bool held, bool own, uint64_t *block)
 {
@@ -204,14 +200,14 @@ static bool find_of(
     return false;
 }
 
-/* Blocks reserved for the side come first. */
+/* Finds the next block for a side: first a block reserved for it, then a free block. */
 static bool
 find_block(struct slc_hybrid_blocks *pass, enum slc_hybrid_side side, bool held, uint64_t *block)
 {
     return find_of(pass, side, held, true, block) || find_of(pass, side, held, false, block);
 }
 
-/* True if a side has enough work and should not reserve a free block now. */
+/* Returns true if `block` is free and the side has enough work without it (AHEAD_SHARE). */
 static bool
 is_ahead(const struct slc_hybrid_blocks *pass, enum slc_hybrid_side side, uint64_t block)
 {
@@ -239,7 +235,7 @@ static enum slc_hybrid_side prefer_side(const struct slc_hybrid_blocks *pass,
                    ? SLC_HYBRID_CPU
                    : SLC_HYBRID_GPU;
     }
-    /* Choose the side that has read the smaller part of its own blocks. */
+    /* Chooses the side that has read the smaller fraction of its own blocks. */
     return cpu_read * (double)pass->own_nnz[SLC_HYBRID_GPU] <
                    device_read * (double)pass->own_nnz[SLC_HYBRID_CPU]
                ? SLC_HYBRID_CPU
@@ -273,7 +269,7 @@ bool slc_hybrid_blocks_next_held(struct slc_hybrid_blocks *pass,
                                  enum slc_hybrid_side side,
                                  uint64_t *block)
 {
-    /* The CPU requests a block only when it is idle. */
+    /* The CPU requests a block only when it is idle, so no limit is needed. */
     return find_block(pass, side, true, block) &&
            (side == SLC_HYBRID_CPU || !is_ahead(pass, side, *block));
 }
@@ -307,7 +303,7 @@ void slc_hybrid_blocks_release(struct slc_hybrid_blocks *pass, uint64_t block)
     pass->in_progress[side]--;
 }
 
-/* Returns the work of a side so far. */
+/* Returns the work that a side has done so far. */
 static struct slc_hybrid_part part_of(const struct slc_hybrid_blocks *pass,
                                       enum slc_hybrid_side side)
 {

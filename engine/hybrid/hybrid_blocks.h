@@ -1,14 +1,13 @@
-/*
- * Division of the blocks of a pass between the CPU and the device (engine/hybrid/hybrid.h). Pure
- * state, without threads, clocks or I/O, so that it can be tested in isolation; callers with
- * several threads use one mutex.
+/* Divides the blocks of a pass between the CPU and the device (engine/hybrid/hybrid.h). The module
+ * has no threads, clocks or I/O, so that it can be tested alone. Callers with several threads
+ * protect it with one mutex.
  *
- * Blocks are kept in the order of a schedule, by default the largest first. The device takes blocks
- * from its front and the CPU from its back, each starting with blocks that only it may compute.
- * Every block either has an owner from the start or is free for the side that comes first. Blocks
- * are read so that the side with fewer blocks in progress gets the next one; blocks in host memory
- * are used when a side has no other work.
- */
+ * Blocks are in the order of a schedule, by default the largest first. The device takes blocks from
+ * the front of this order and the CPU from the back. A block is either reserved for one side, or
+ * free for the side that takes it first. Each side first takes the blocks that are reserved for it.
+ * A side with much work is ahead (AHEAD_SHARE in hybrid_blocks.c). If both sides have blocks to be
+ * read, a side that is not ahead comes first, then the side with fewer blocks in progress. Held
+ * blocks (in memory) are taken by the CPU when it is idle, and by the device unless it is ahead. */
 #ifndef SLC_ENGINE_HYBRID_BLOCKS_H
 #define SLC_ENGINE_HYBRID_BLOCKS_H
 
@@ -17,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bits of a block's state. The caller sets the first two. */
+/* Bits of a block's state. The caller sets SLC_HYBRID_HELD and SLC_HYBRID_OF_GPU. */
 enum {
     SLC_HYBRID_HELD = 1,       /* the block is in memory and need not be read */
     SLC_HYBRID_OF_GPU = 2,     /* reserved for the device: resident in its memory, now or later */
@@ -25,7 +24,7 @@ enum {
     SLC_HYBRID_BLOCK_TAKEN = 8 /* taken by its owner */
 };
 
-/* Borrowed, and unchanged during the pass except `state`. */
+/* The blocks of a pass. Borrowed. During the pass only `state` changes. */
 struct slc_hybrid_block_list {
     uint64_t count;
     const uint64_t *order; /* order of the schedule, with every block once */
@@ -37,43 +36,45 @@ struct slc_hybrid_blocks {
     struct slc_hybrid *hybrid; /* borrowed */
     struct slc_hybrid_block_list blocks;
     uint64_t nnz;
-    uint64_t to_read; /* blocks that are neither taken nor held */
-    /* Indexed by side, by held (1) or to be read (0), and by own (1) or any (0) blocks: number of
-     * positions of the order, counted from the side's end, that have no such blocks left. */
+    uint64_t to_read; /* number of blocks that are neither taken nor held */
+    /* Position, counted from the side's end of the order, at which the next search starts. Indices:
+     * the side; 1 for held blocks, 0 for blocks to be read; 1 for reserved blocks only, 0 also for
+     * free blocks. */
     uint64_t passed[SLC_HYBRID_PARTS][2][2];
     uint64_t assigned[SLC_HYBRID_PARTS], done[SLC_HYBRID_PARTS]; /* numbers of nonzeros */
-    uint64_t own_left[SLC_HYBRID_PARTS];     /* nonzeros of untaken blocks with this owner */
-    uint64_t own_nnz[SLC_HYBRID_PARTS];      /* nonzeros of blocks with this owner to be read */
-    uint64_t own_nnz_read[SLC_HYBRID_PARTS]; /* nonzeros of these blocks that have been taken */
+    uint64_t own_left[SLC_HYBRID_PARTS];     /* nonzeros of reserved blocks not yet taken */
+    uint64_t own_nnz[SLC_HYBRID_PARTS];      /* nonzeros of reserved blocks that are not held */
+    uint64_t own_nnz_read[SLC_HYBRID_PARTS]; /* the part of own_nnz in blocks taken to be read */
     unsigned in_progress[SLC_HYBRID_PARTS];  /* blocks read and not yet released */
-    uint64_t start_ns, last_ns[SLC_HYBRID_PARTS]; /* last progress of each side */
-    bool measuring; /* free blocks will be divided by measured rates */
+    /* start of the pass; last progress of each side */
+    uint64_t start_ns, last_ns[SLC_HYBRID_PARTS];
+    bool measuring; /* true until free blocks are divided by measured rates */
 };
 
-/* Starts a pass over these blocks. Times may come from any monotonic clock. */
+/* Starts a pass over `blocks`. All times must come from one monotonic clock. */
 void slc_hybrid_blocks_begin(struct slc_hybrid_blocks *pass,
                              struct slc_hybrid *hybrid,
                              const struct slc_hybrid_block_list *blocks,
                              uint64_t now_ns);
-/* Takes the block to be read next; returns false if there is none. */
+/* Takes the block to be read next. Returns false if no block is to be read now. */
 bool slc_hybrid_blocks_read(struct slc_hybrid_blocks *pass, uint64_t *block);
-/* Finds the next held block of a side; slc_hybrid_blocks_claim takes it. */
+/* Finds the next held block for a side. slc_hybrid_blocks_claim then takes this block. */
 bool slc_hybrid_blocks_next_held(struct slc_hybrid_blocks *pass,
                                  enum slc_hybrid_side side,
                                  uint64_t *block);
 void slc_hybrid_blocks_claim(struct slc_hybrid_blocks *pass,
                              enum slc_hybrid_side side,
                              uint64_t block);
-/* Returns the side of a block that has been taken. */
+/* Returns the side that has taken a block. */
 enum slc_hybrid_side slc_hybrid_blocks_side(const struct slc_hybrid_blocks *pass, uint64_t block);
 /* Releases the buffer of a block that was read. */
 void slc_hybrid_blocks_release(struct slc_hybrid_blocks *pass, uint64_t block);
-/* Records how many nonzeros a side has done since the pass began. */
+/* Records the number of nonzeros that a side has computed since the pass began. */
 void slc_hybrid_blocks_done(struct slc_hybrid_blocks *pass,
                             enum slc_hybrid_side side,
                             uint64_t nnz,
                             uint64_t now_ns);
-/* Ends the pass, when all blocks are done, and records the work of both sides in `hybrid`. */
+/* Ends the pass and records the work of both sides in `hybrid`. Needs: all blocks are done. */
 void slc_hybrid_blocks_end(struct slc_hybrid_blocks *pass, uint64_t now_ns);
 
 #endif

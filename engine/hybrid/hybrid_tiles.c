@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <math.h>
 
-/* An adaptive pass is a queue for the first 1/10 of the tiles. */
+/* An adaptive pass works like SLC_HYBRID_QUEUE for the first 1/10 of the tiles. */
 enum { MEASURED_PART = 10 };
 
 void slc_hybrid_tiles_init(struct slc_hybrid_tiles *queue,
@@ -31,8 +31,8 @@ void slc_hybrid_tiles_destroy(struct slc_hybrid_tiles *queue)
     pthread_mutex_destroy(&queue->mutex);
 }
 
-/* Sets the fraction of an adaptive pass once enough tiles have been measured. For this and the
- * following functions the caller must hold the mutex. */
+/* Sets the fraction of an adaptive pass once enough tiles have been measured. Needs: the caller
+ * holds the mutex; this is also true for all static functions below. */
 static void update_fraction(struct slc_hybrid_tiles *queue)
 {
     struct slc_hybrid_rates rates = {{0}, {0}};
@@ -53,10 +53,8 @@ static void update_fraction(struct slc_hybrid_tiles *queue)
     queue->fraction = slc_hybrid_rates_fraction(&rates);
 }
 
-/*
- * Returns the side of the k-th tile that is divided by the fraction. The tiles of each side are
- * spread as evenly as possible.
- */
+/* Returns the side of tile number `k` if the device gets `fraction` of the tiles. The tiles of each
+ * side are spread as evenly as possible. */
 static enum slc_hybrid_side side_of(double fraction, uint64_t k)
 {
     const bool steps = floor((double)(k + 1) * fraction) > floor((double)k * fraction);
@@ -69,10 +67,8 @@ static bool any_free(const struct slc_hybrid_tiles *queue)
     return queue->side[SLC_HYBRID_GPU].free > 0 || queue->side[SLC_HYBRID_CPU].free > 0;
 }
 
-/*
- * Chooses the side of the next tile. If either side is possible, waits until one of them has a free
- * place.
- */
+/* Chooses the side of the next tile. If both sides may compute it, waits until a side has a free
+ * place. */
 static enum slc_hybrid_side choose_side(struct slc_hybrid_tiles *queue, uint64_t ordinal)
 {
     update_fraction(queue);
@@ -86,7 +82,8 @@ static enum slc_hybrid_side choose_side(struct slc_hybrid_tiles *queue, uint64_t
     return queue->side[SLC_HYBRID_GPU].free > 0 ? SLC_HYBRID_GPU : SLC_HYBRID_CPU;
 }
 
-/* Waits until a place on a side is free and earlier requests for the side have been served. */
+/* Waits until side `s` has a free place and all earlier requests for a place of this side are
+ * served. */
 static void wait_for_place(struct slc_hybrid_tiles *queue, enum slc_hybrid_side s)
 {
     const uint64_t ticket = queue->side[s].tickets++;
@@ -108,7 +105,8 @@ enum slc_status slc_hybrid_tiles_acquire(struct slc_hybrid_tiles *queue,
     if (!queue->aborted) {
         place->side = choose_side(queue, ordinal);
         queue->assigned++;
-        /* The next tile can be assigned to a side while this tile waits for its place. */
+        /* Other workers may choose the side of the next tile while this tile waits for its
+         * place. */
         pthread_cond_broadcast(&queue->changed);
         wait_for_place(queue, place->side);
     }

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Opens the layout sorted by `mode` and appends it; subtracts its memory from *available_bytes. */
+/* Opens the layout sorted by `mode`, appends it to `layouts`, and subtracts its memory from
+ * *available_bytes. */
 static enum slc_status open_sorted(const struct slc_store *store,
                                    unsigned mode,
                                    uint64_t *available_bytes,

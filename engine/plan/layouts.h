@@ -1,9 +1,6 @@
-/*
- * The layouts of one store that an operation may read: `blco`, which serves every mode, and sorted
- * layouts, each for its own mode. All hold the same nonzeros, with keys of the same bits in
- * different orders, so that decoders of one size and one set of slots serve passes over any of
- * them.
- */
+/* The layouts of one store that an operation may read: `blco`, which serves every mode, and sorted
+ * layouts, each for its own mode. All layouts of a store hold the same nonzeros. Their keys have
+ * the same number of bits, so one set of decoders and slots serves passes over any layout. */
 #ifndef SLC_ENGINE_LAYOUTS_H
 #define SLC_ENGINE_LAYOUTS_H
 
@@ -13,12 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Which layouts an operation reads. */
+/* The layouts that an operation reads. */
 enum slc_layout_choice {
-    /* Sorted layouts if passes over them read no more bytes than passes over `blco` alone. */
+    /* Sorted layouts, unless passes over them read more bytes than passes over `blco` alone. */
     SLC_LAYOUTS_AUTO,
     SLC_LAYOUTS_BLCO,  /* `blco` alone */
-    SLC_LAYOUTS_SORTED /* every mode from the layout sorted by it; an error if one is missing */
+    SLC_LAYOUTS_SORTED /* each mode from its own sorted layout, which must exist */
 };
 const char *slc_layout_choice_name(enum slc_layout_choice choice); /* "auto", "blco", "sorted" */
 bool slc_layout_choice_parse(const char *name, enum slc_layout_choice *choice);
@@ -28,34 +25,32 @@ struct slc_layouts {
     struct slc_reader *reader[SLC_MAX_LAYOUTS]; /* reader[0] reads `blco` */
 };
 
-/* Returns layouts that consist of a single one. Borrows the reader. */
+/* Returns a list with only this layout. Borrows the reader. */
 static inline struct slc_layouts slc_layouts_one(struct slc_reader *reader)
 {
     return (struct slc_layouts){.count = 1, .reader = {reader}};
 }
 
-/*
- * Opens the store's `blco` layout and, unless `choice` is BLCO, the layouts sorted by the modes of
- * the set `modes` (bit n: mode n). Their indices together must fit in `memory_bytes`. Owns:
- * slc_layouts_close closes the sorted layouts; `blco` stays owned by the store, which must outlive
- * them. Errors: those of opening them; SLC_ERR_USAGE if `choice` is SORTED and the store has no
- * sorted layout for a mode; the message names the mode and how to make the layout.
- */
+/* Opens the store's `blco` layout and, unless `choice` is SLC_LAYOUTS_BLCO, the sorted layouts of
+ * the modes in `modes` (bit n: mode n). The indices of all these layouts must fit in
+ * `memory_bytes`. Owns: slc_layouts_close closes the sorted layouts; the store owns `blco` and must
+ * outlive `layouts`. Errors: those of opening a layout; SLC_ERR_USAGE if `choice` is
+ * SLC_LAYOUTS_SORTED and the store has no sorted layout for a mode. The message then names the mode
+ * and how to make the layout. */
 enum slc_status slc_layouts_open(const struct slc_store *store,
                                  enum slc_layout_choice choice,
                                  uint32_t modes,
                                  uint64_t memory_bytes,
                                  struct slc_layouts *layouts,
                                  struct slc_error *err) SLC_NODISCARD;
-/* Accepts an all-zero struct. */
+/* Closes the sorted layouts. Accepts an all-zero struct. */
 void slc_layouts_close(struct slc_layouts *layouts);
 
 /* Returns the index of the layout sorted by `mode`, or 0 if there is none. */
 unsigned slc_layouts_sorted_by(const struct slc_layouts *layouts, unsigned mode);
 
-/*
- * Partitions of a layout for MTTKRPs of `mode`: 0 unless it is sorted by the mode (base/backend.h).
- */
+/* Returns the number of partitions for MTTKRPs of `mode` (base/backend.h), or 0 if the layout is
+ * not sorted by `mode`. */
 static inline uint64_t slc_layout_partitions(const struct slc_layout_info *info, unsigned mode)
 {
     return info->layout == SLC_LAYOUT_SORTED && info->layout_mode == mode ? info->partition_count

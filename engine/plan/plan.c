@@ -1,17 +1,18 @@
-/* Names of a plan's choices, and figures derived from a plan. */
+/* Names the enum values of a plan, and computes slots and copied bytes from a plan. */
 #include "engine/plan/plan.h"
 
 #include "engine/plan/plan_sizes.h"
 
 #include <string.h>
 
-/* Bytes of reads in flight that keep one NVMe drive at its full rate (32 to 64 MiB measured). */
+/* An NVMe drive reaches its full rate with this many bytes of reads in flight (measured: 32 to 64
+ * MiB). */
 #define FLIGHT_BYTES (UINT64_C(48) << 20)
 
 #define NAMED(type) (sizeof type##_names / sizeof type##_names[0])
 
-/* Defines TYPE_name and TYPE_parse for an enumeration that counts from 0; the name of any other
- * value is "?". */
+/* Defines TYPE_name and TYPE_parse for an enumeration whose values start at 0. TYPE_name returns
+ * "?" for an unknown value. */
 #define NAME_CHOICES(type, ...)                                                                    \
     static const char *const type##_names[] = {__VA_ARGS__};                                       \
                                                                                                    \
@@ -54,7 +55,7 @@ slc_plan_check_order(unsigned order, const unsigned *mode_order, struct slc_erro
     return SLC_OK;
 }
 
-/* Bytes of a layout that one pass copies. */
+/* Returns the bytes of a layout that one pass copies to GPUs. */
 static uint64_t copied_bytes(const struct slc_plan *plan, const struct slc_plan_layout *layout)
 {
     const struct slc_hybrid_wish *hybrid = &plan->request.hybrid;
@@ -76,7 +77,7 @@ uint64_t slc_plan_iteration_copied(const struct slc_plan *plan)
     uint64_t bytes = 0;
 
     for (unsigned l = 0; l < plan->layout_count && plan->request.gpu != NULL; l++) {
-        /* On a device each pass serves one mode, so there are no half passes. */
+        /* A device computes one mode per pass, so `passes` is an integer. */
         bytes = slc_plan_plus(bytes, slc_plan_times((uint64_t)plan->layouts[l].passes,
                                                     copied_bytes(plan, &plan->layouts[l])));
     }
@@ -92,12 +93,13 @@ bool slc_plan_blocks_near_equal(const struct slc_reader *reader)
         struct slc_block_entry entry;
 
         slc_reader_entry(reader, b, &entry);
-        /* nnz < max / 1.25, in integers; block sizes are far below 2^61. */
+        /* Tests nnz < max / 1.25 in integers. The products cannot overflow, because blocks have far
+         * fewer than 2^61 nonzeros. */
         if (entry.nnz * 5 < info->max_block_nnz * 4) {
             small++;
         }
     }
-    /* The median is small if and only if more than half of the blocks are. */
+    /* The median block is small if and only if more than half of the blocks are small. */
     return small <= info->block_count / 2;
 }
 

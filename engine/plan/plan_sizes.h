@@ -1,26 +1,24 @@
-/* Sizes from which plans are computed, shared with modules other than the planner. */
+/* Sizes from which plans are computed, also for modules outside the planner. */
 #ifndef SLC_ENGINE_PLAN_SIZES_H
 #define SLC_ENGINE_PLAN_SIZES_H
 
 #include "base/memory/checked.h"
 #include "engine/plan/plan.h"
 
-/* Limits of the number of slots. More slots than keep a drive busy gain nothing; small blocks need
- * the most. */
+/* Limits of the number of slots. Small blocks need the most slots to keep a drive busy; further
+ * slots save no time. */
 enum { SLC_PLAN_SLOTS_MIN = 2, SLC_PLAN_SLOTS_MAX = 256 };
 
-/*
- * Growth of the process beyond the listed parts. A thread touches up to 128 KiB of its stack and
- * its malloc arena (measured: 40 to 110 KiB); the reader thread and up to 8 pread threads count as
- * workers here.
- */
+/* Growth of the process per thread, and the number of threads in addition to workers. A thread
+ * touches up to 128 KiB of its stack and its malloc arena (measured: 40 to 110 KiB). The additional
+ * threads are the reader thread and up to 8 pread threads. */
 #define SLC_PLAN_THREAD_BYTES (UINT64_C(128) << 10)
 #define SLC_PLAN_IO_THREADS   9U
 
 /* Bytes per block of the stream's tables: order, cache position and state. */
 #define SLC_PLAN_STREAM_BYTES_PER_BLOCK UINT64_C(64)
 
-/* Sums and products of a plan saturate: a plan that reaches UINT64_MAX fits no budget. */
+/* Return sums and products that saturate at UINT64_MAX, which fits in no budget. */
 static inline uint64_t slc_plan_plus(uint64_t a, uint64_t b)
 {
     uint64_t sum;
@@ -38,14 +36,14 @@ static inline uint64_t slc_plan_times(uint64_t a, uint64_t b)
 /* Returns the smallest number of slots that is sufficient. */
 unsigned slc_plan_slots_min(const struct slc_plan *plan);
 
-/* Useful number of slots for a layout of this many blocks: enough to keep a drive busy, plus one
- * block, or the blocks of a range, per worker. */
+/* Returns the largest useful number of slots for a layout of `blocks` blocks: enough to keep a
+ * drive busy, plus one slot per worker or, in fused passes, the slots of one range per worker. */
 unsigned slc_plan_slots_useful(const struct slc_plan *plan, uint64_t blocks);
 
-/* True if the largest block has at most 1.25 times the nonzeros of the median block. */
+/* Returns true if the largest block has at most 1.25 times the nonzeros of the median block. */
 bool slc_plan_blocks_near_equal(const struct slc_reader *reader);
 
-/* A matrix without memory: enough for a backend to choose how to run a job. */
+/* Returns a matrix that has a shape but no memory. A backend needs only the shape to plan a job. */
 static inline struct slc_matrix
 slc_plan_matrix(enum slc_value_type type, uint64_t rows, uint32_t cols)
 {

@@ -1,9 +1,7 @@
-/*
- * Parser of human-readable sizes: "512MiB", "4G", "1.5GiB", "200MB", "50%".
+/* Parses sizes with units: "512MiB", "4G", "1.5GiB", "200MB", "50%".
  *
- * Numbers are decimal fractions of 128-bit integers, never floating point, so the result depends on
- * neither locale nor rounding: "0.1GiB" is 107374182 bytes everywhere.
- */
+ * Numbers are computed as decimal fractions with 128-bit integers, not in floating point, so the
+ * result does not depend on locale or rounding mode: "0.1GiB" is always 107374182 bytes. */
 #include "engine/plan/plan.h"
 
 #include "base/memory/memory.h"
@@ -14,7 +12,7 @@
 __extension__ typedef unsigned __int128 size_u128;
 
 enum {
-    /* Significant digits after the point; further digits are ignored. 10^18 fits in 64 bits. */
+    /* Digits used after the point; further digits are ignored. 10^18 fits in 64 bits. */
     FRACTION_DIGITS = 18
 };
 
@@ -38,7 +36,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads digits [. digits]; returns an error message, or NULL. */
+/* Reads "digits[.digits]". Returns an error message, or NULL on success. */
 static const char *parse_decimal(const char **cursor, struct decimal *number)
 {
     const char *p = *cursor;
@@ -91,14 +89,15 @@ static uint64_t unit_bytes(const char *unit)
     return 0;
 }
 
-/* number * numerator / denominator, rounded down; returns false if it does not fit in 64 bits. */
+/* Computes number * numerator / denominator, rounded down. Returns false if the result does not fit
+ * in 64 bits. */
 static bool scale_decimal(const struct decimal *number,
                           uint64_t numerator,
                           uint64_t denominator,
                           uint64_t *bytes)
 {
-    /* Each product is of two 64-bit numbers, so neither overflows 128 bits; their sum is below
-     * 2^128 because part < scale. */
+    /* Products of two 64-bit numbers fit in 128 bits. Their sum is below 2^128 because part <
+     * scale. */
     size_u128 whole = (size_u128)number->whole * numerator;
     size_u128 part = (size_u128)number->part * numerator / number->scale;
     size_u128 result = (whole + part) / denominator;

@@ -1,17 +1,13 @@
-/*
- * Chooses the blocks that stay in memory from pass to pass: first in GPU memory, then in host
+/* Chooses the blocks that stay in memory from pass to pass: first in GPU memory, then in host
  * memory.
  *
- * Cost: one scan of all index entries per step of a bisection over the number of blocks.
- */
+ * Cost: the number of blocks is found by bisection, with one scan of all index entries per step. */
 #include "engine/planning/planning_impl.h"
 
 #include "storage/codec/describe.h"
 
-/*
- * Bytes that a device adds per tile description, including rounding. The estimate is corrected
- * later.
- */
+/* Estimated bytes per tile description in device memory. The plan is corrected later, when the
+ * device reports the exact size. */
 #define DEVICE_TILE_BYTES (sizeof(struct slc_encoded_tile) + 64)
 
 enum where { ON_HOST, ON_DEVICE };
@@ -21,13 +17,11 @@ static uint64_t in_lines(uint64_t bytes)
     return slc_plan_times(slc_div_up_u64(bytes, SLC_DEVICE_ALIGN), SLC_DEVICE_ALIGN);
 }
 
-/*
- * Bytes of a block in device memory, as defined by base/device.h. Values of blocks of codec
- * `packed` may expand there. The index does not record the expansion, and the values of most blocks
- * do not expand. Blocks are therefore counted unexpanded, and bytes for the expansion are added if
- * memory remains when everything that fits is resident (kept_expanded_bytes). If these bytes do not
- * suffice, the device holds fewer blocks than planned and reads the others in every pass.
- */
+/* Returns the bytes of a block in device memory, as defined by base/device.h, without the expansion
+ * of values. Values of codec `packed` may expand in device memory, but most do not, and the index
+ * does not record the expanded size. The expansion gets the memory that remains after all resident
+ * blocks (kept_expanded_bytes). If that memory is not enough, fewer blocks than planned are
+ * resident, and the others are read in every pass. */
 static uint64_t device_bytes(const struct slc_layout_info *info,
                              const struct slc_block_entry *entry)
 {
@@ -37,7 +31,7 @@ static uint64_t device_bytes(const struct slc_layout_info *info,
     return slc_plan_plus(in_lines(entry->padded_bytes), in_lines(expanded));
 }
 
-/* Upper bound of the expansion that device_bytes does not count. */
+/* Returns an upper bound for the expansion of values, which device_bytes does not count. */
 static uint64_t unknown_bytes(const struct slc_layout_info *info,
                               const struct slc_block_entry *entry)
 {
@@ -45,10 +39,8 @@ static uint64_t unknown_bytes(const struct slc_layout_info *info,
                                             : 0;
 }
 
-/*
- * Returns the size in bytes of the layout's resident or cached blocks in the memory that holds
- * them, and sets *padded to their bytes in the file.
- */
+/* Returns the bytes that the layout's resident blocks (ON_DEVICE) or cached blocks (ON_HOST) occupy
+ * in memory, and sets *padded to the bytes of these blocks in the file. */
 static uint64_t set_bytes(const struct slc_reader *reader,
                           const struct slc_plan_layout *layout,
                           enum where where,
@@ -82,11 +74,9 @@ uint64_t slc_plan_store_bytes(const struct slc_reader *reader)
     return set_bytes(reader, &all, ON_HOST, &padded);
 }
 
-/*
- * Keeps as many blocks of a layout as fit in `available`, by bisection, and returns their bytes. A
- * larger set may happen to consist of smaller blocks, so the number found may be slightly below the
- * maximum, but the set found always fits.
- */
+/* Finds by bisection how many blocks of a layout fit in `available`, keeps them, and returns their
+ * bytes. The kept blocks always fit. Sometimes slightly more blocks would also fit, because a
+ * different number selects different blocks, which may be smaller. */
 static uint64_t keep_layout_blocks(const struct slc_reader *reader,
                                    struct slc_plan_layout *layout,
                                    enum where where,
@@ -116,11 +106,10 @@ static uint64_t keep_layout_blocks(const struct slc_reader *reader,
     return taken;
 }
 
-/*
- * Divides `available` between the layouts. A cached byte saves one byte in each pass over its
- * layout. Layouts with equal numbers of passes get equal shares, so that no pass waits for the
- * drive while another pass leaves it idle.
- */
+/* Divides `available` between the layouts. A cached byte saves one read byte per pass, so layouts
+ * with the most passes per iteration come first. If layouts have equal numbers of passes, the same
+ * fraction of each is kept, so that no pass waits for the drive while another pass leaves it
+ * idle. */
 static void divide_memory(const struct slc_layouts *layouts,
                           struct slc_plan *plan,
                           enum where where,
@@ -138,7 +127,8 @@ static void divide_memory(const struct slc_layouts *layouts,
             struct slc_plan_layout *layout = &plan->layouts[l];
 
             if (layout->passes == passes) {
-                /* In device memory, blocks may need additional bytes. */
+                /* If all layouts fit, `available` is the limit instead of store_bytes, because
+                 * blocks may need more bytes in device memory than in the file. */
                 const uint64_t part =
                     share < 1.0 ? (uint64_t)((double)layout->store_bytes * share) : available;
 
@@ -186,10 +176,8 @@ void slc_plan_residents(const struct slc_layouts *layouts,
             }
         }
     }
-    /*
-     * All devices get equal shares; a device that owns more of these blocks reads some of them in
-     * every pass.
-     */
+    /* Every device reserves an equal part of the bytes counted above. If a device owns more
+     * resident blocks than fit, some of them are read in every pass. */
     gpu->kept_bytes = in_lines(slc_div_up_u64(gpu->kept_bytes, count));
     gpu->kept_expanded_bytes = in_lines(slc_div_up_u64(gpu->kept_expanded_bytes, count));
     gpu->kept_tiles = (uint32_t)slc_div_up_u64(gpu->kept_tiles, count);

@@ -1,24 +1,20 @@
-/*
- * The choice between plans.
+/* Chooses between plans.
  *
- * Sorted layouts need neither locks nor copies of the output, but each serves only one mode, and
- * all of them share the cache. If most of one layout fits in memory, passes over that layout alone
- * therefore read fewer bytes. Passes that update two modes read fewer layouts, or the same layouts
- * less often, but need slots for whole ranges of rows and a second output. The plan that reads the
- * fewest bytes per iteration is chosen.
- */
+ * Passes over sorted layouts need neither locks nor copies of the output. But each sorted layout
+ * serves only one mode, and all of them share the cache. If most of `blco` fits in memory, passes
+ * over `blco` alone therefore read fewer bytes. Passes that update two modes read fewer layouts, or
+ * the same layouts less often, but need slots for whole ranges of rows and a second output. The
+ * plan that reads the fewest bytes per iteration is chosen. */
 #include "engine/planning/planning_impl.h"
 
-/* True if the plan with sorted layouts is worse than the plan with `blco` alone. */
+/* Returns true if the plan with sorted layouts is worse than the plan with `blco` alone. */
 static bool prefers_blco(const struct slc_plan *sorted, const struct slc_plan *blco)
 {
     return blco->copies_bytes > 0 || sorted->iteration_read_bytes > blco->iteration_read_bytes;
 }
 
-/*
- * Chooses the best plan with plain passes, and sets *layout_count to the number of layouts that it
- * reads, 1 for `blco`.
- */
+/* Chooses the best plan with plain passes. Sets *layout_count to the number of layouts that this
+ * plan reads, 1 for `blco` alone. */
 static enum slc_status choose_plain(const struct slc_layouts *layouts,
                                     const struct slc_plan_request *request,
                                     struct slc_plan *plan,
@@ -41,9 +37,8 @@ static enum slc_status choose_plain(const struct slc_layouts *layouts,
     bool sorted_fits = slc_plan_make(layouts, request, &sorted, NULL) == SLC_OK;
     bool alone_fits = slc_plan_make(&blco, request, &alone, NULL) == SLC_OK;
     if (!sorted_fits && !alone_fits) {
-        /*
-         * Neither plan fits: plan again for the error message of the plan with the smaller minimum.
-         */
+        /* Neither plan fits. Make the plan with the smaller minimum again, for its error
+         * message. */
         return slc_plan_make(sorted.minimum_bytes < alone.minimum_bytes ? layouts : &blco, request,
                              plan, err);
     }
@@ -57,8 +52,8 @@ static enum slc_status choose_plain(const struct slc_layouts *layouts,
     return SLC_OK;
 }
 
-/* Replaces the plan with a plan whose passes update two modes if that reads fewer bytes, and
- * records the reason. */
+/* Replaces the plan with a plan whose passes update two modes if the new plan reads fewer bytes;
+ * otherwise records the reason. */
 static enum slc_status consider_fused(const struct slc_layouts *layouts,
                                       const struct slc_plan_request *request,
                                       struct slc_plan *plan,

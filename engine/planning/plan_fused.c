@@ -1,15 +1,16 @@
-/*
- * Planning passes that update two modes.
+/* Plans passes that update two modes.
  *
- * A mode may begin such a pass if its rows are in ranges of blocks that fit in the ring, which the
- * indices show. It remains to choose which of these modes begin a pass, and the order of modes. Two
- * variants are planned over sorted layouts. In the first, all possible modes begin passes, so that
- * pairs cross the ends of iterations (N/2 passes with all layouts). In the second, the pairs are
- * fixed, so that fewer layouts are read and more of each is cached. A third variant uses `blco`
+ * Such a pass is made for one mode, which begins it, and also updates the next mode. A mode can
+ * begin a pass if its rows are in ranges of blocks that fit in the ring; the indices of the layouts
+ * contain these ranges. The planner chooses the modes that begin a pass, and the order of modes. It
+ * plans two variants over sorted layouts. In the first variant, every mode that can begin a pass
+ * does so if it is not updated by the previous pass. A pass may then update the last mode of one
+ * iteration and the first mode of the next. If every mode can begin a pass, an iteration has N/2
+ * passes on average. In the second variant, the same pairs of modes are updated in every iteration,
+ * so fewer layouts are read and a larger fraction of them is cached. A third variant uses `blco`
  * alone, with the largest mode first. The variant that reads the fewest bytes is chosen.
  *
- * Cost: a few scans of all index entries per plan.
- */
+ * Cost: a few scans of all index entries per plan. */
 #include "engine/planning/planning_impl.h"
 
 #include "engine/stream/row_ranges.h"
@@ -23,8 +24,9 @@ void slc_plan_count_passes(unsigned order, struct slc_plan *plan)
     struct slc_plan_fusion *fusion = &plan->fusion;
     bool pending = false;
 
-    /* At the start of an iteration, the previous one may or may not have left an MTTKRP for the
-     * first mode. With these two states, the passes repeat every iteration or every second one. */
+    /* The last pass of the previous iteration may or may not have computed the MTTKRP of the first
+     * mode. The sequence of passes therefore repeats after one or two iterations. The loop makes
+     * four iterations: two until the sequence repeats, and two that are counted. */
     for (unsigned step = 0; step < 4 * order; step++) {
         const unsigned mode = plan->mode_order[step % order];
 
@@ -43,7 +45,7 @@ void slc_plan_count_passes(unsigned order, struct slc_plan *plan)
     }
 }
 
-/* Sorts modes by descending size; of equal modes the first comes first. */
+/* Sorts modes by descending size; modes of equal size stay in ascending order. */
 static void order_by_length(const struct slc_layout_info *info, unsigned *modes)
 {
     for (unsigned n = 0; n < info->order; n++) {
@@ -57,7 +59,7 @@ static void order_by_length(const struct slc_layout_info *info, unsigned *modes)
     }
 }
 
-/* One variant of plans with passes that update two modes. */
+/* One variant (see the comment at the top of this file). */
 struct variant {
     struct slc_layouts layouts;
     struct slc_plan_fusion fusion;
@@ -65,7 +67,7 @@ struct variant {
     unsigned mode_order[SLC_MAX_ORDER];
 };
 
-/* Checks whether `mode` may begin a pass that updates two modes over layout `layout`. Errors:
+/* Adds `mode` to fusion->modes if it can begin a pass over number `layout` of the layouts. Errors:
  * SLC_ERR_MEMORY. */
 static enum slc_status check_mode(const struct slc_layouts *layouts,
                                   const struct slc_plan_request *request,
@@ -88,9 +90,9 @@ static enum slc_status check_mode(const struct slc_layouts *layouts,
     return SLC_OK;
 }
 
-/* The order of modes: that of the request, or the natural one. If the variant may choose the order,
- * each mode that begins a pass is followed by a mode that does not, as long as modes of both kinds
- * are left. */
+/* Sets the order of modes: the order of the request if it has one, otherwise 0, 1, .. If the
+ * variant may choose the order, modes that begin a pass alternate with modes that do not, as long
+ * as modes of both kinds are left. */
 static void
 choose_order(const struct slc_plan_request *request, unsigned order, struct variant *variant)
 {
@@ -111,8 +113,8 @@ choose_order(const struct slc_plan_request *request, unsigned order, struct vari
     }
 }
 
-/* Keeps as many modes that begin passes as there are pairs: from the front of a fixed order,
- * otherwise the largest modes. */
+/* Of each pair of modes, keeps one mode that begins a pass. In a fixed order the first possible
+ * modes are kept, otherwise the largest modes. */
 static void keep_pairs(const struct slc_plan_request *request,
                        const struct slc_layout_info *info,
                        struct variant *variant)
@@ -136,7 +138,7 @@ static void keep_pairs(const struct slc_plan_request *request,
     variant->fusion.modes = modes;
 }
 
-/* Removes one mode from the modes that begin a pass: the one whose ranges need the most slots. */
+/* Of the modes that begin a pass, removes the mode whose ranges need the most slots. */
 static void drop_largest(struct slc_plan_fusion *fusion)
 {
     unsigned largest = SLC_MAX_ORDER;
@@ -150,7 +152,7 @@ static void drop_largest(struct slc_plan_fusion *fusion)
     fusion->modes &= ~(UINT32_C(1) << largest);
 }
 
-/* Plans a variant; if memory is short, fewer modes begin passes. */
+/* Plans a variant. While the plan does not fit in the budget, removes modes that begin passes. */
 static enum slc_status plan_variant(const struct slc_plan_request *request,
                                     struct variant *variant,
                                     struct slc_plan *plan,
@@ -165,10 +167,8 @@ static enum slc_status plan_variant(const struct slc_plan_request *request,
         choose_order(request, order, variant);
         status = slc_plan_make_fused(&variant->layouts, request, fusion, variant->mode_order, plan,
                                      NULL);
-        /*
-         * Keep the plan of a deterministic run, because its bits must not depend on the budget, and
-         * keep the last mode.
-         */
+        /* In a deterministic run no mode is removed, because bits must not depend on the budget.
+         * The last mode that begins a pass is never removed. */
         if (status != SLC_ERR_BUDGET || request->deterministic ||
             (fusion->modes & (fusion->modes - 1)) == 0) {
             break;
@@ -180,7 +180,8 @@ static enum slc_status plan_variant(const struct slc_plan_request *request,
                                                   variant->mode_order, plan, err);
 }
 
-/* Removes modes with too few ranges. True if no mode remains. */
+/* Removes modes with fewer than `ranges_least` ranges. Returns true if this removed the last
+ * mode. */
 static bool drop_few(unsigned ranges_least, struct variant *variant)
 {
     const uint32_t before = variant->fusion.modes;
@@ -193,7 +194,7 @@ static bool drop_few(unsigned ranges_least, struct variant *variant)
     return before != 0 && variant->fusion.modes == 0;
 }
 
-/* Finds the variants over the sorted layouts and over `blco` alone. */
+/* Finds the modes that can begin a pass, over the sorted layouts and over `blco` alone. */
 static enum slc_status check_layouts(const struct slc_layouts *layouts,
                                      const struct slc_plan_request *request,
                                      struct variant *sorted,
@@ -215,7 +216,7 @@ static enum slc_status check_layouts(const struct slc_layouts *layouts,
             SLC_TRY(check_mode(layouts, request, layout, n, &sorted->fusion, err));
         }
     }
-    /* The ranges of `blco` depend on the block size, but deterministic bits must not. */
+    /* Deterministic bits must not depend on the block size, but the ranges of `blco` do. */
     if (!request->deterministic && request->layouts != SLC_LAYOUTS_SORTED) {
         order_by_length(info, by_length);
         SLC_TRY(check_mode(layouts, request, 0, by_length[0], &blco->fusion, err));
@@ -223,7 +224,8 @@ static enum slc_status check_layouts(const struct slc_layouts *layouts,
     return SLC_OK;
 }
 
-/* Plans one more variant, and keeps its plan if it reads fewer bytes than the best plan so far. */
+/* Plans the variant `tried`, and keeps its plan if it reads fewer bytes than the best plan so
+ * far. */
 static void try_variant(const struct slc_plan_request *request,
                         const struct variant *tried,
                         enum slc_status *status,
@@ -263,11 +265,11 @@ static enum slc_status fail_no_ranges(const struct slc_layouts *layouts,
     order_by_length(info, by_length);
     return slc_fail_fields(
         err, SLC_ERR_USAGE, SLC_FIELD_SORTED_LAYOUT, SLC_FIELD_PASSES,
-        "no pass can update two modes: %s; build the layout sorted by the longest mode, %u, or "
+        "no pass can update two modes: %s; build the layout sorted by the largest mode, %u, or "
         "request plain passes",
-        request->deterministic
-            ? "deterministic passes need a layout sorted by one of them"
-            : "in every layout a row range spans more blocks than the ring may have slots",
+        request->deterministic ? "deterministic passes need a sorted layout of one of the modes"
+                               : "every layout has a range of rows that spans more blocks than the "
+                                 "ring may have slots",
         by_length[0] + 1);
 }
 
@@ -289,8 +291,8 @@ enum slc_status slc_plan_choose_fused(const struct slc_layouts *layouts,
     few = drop_few(ranges_least, &blco) || few;
     enum slc_status status = SLC_ERR_USAGE;
     *reason = few ? SLC_FUSION_FEW_RANGES : SLC_FUSION_NO_RANGES;
-    /* Another order of modes yields other factors, so its plan must read fewer bytes than the plans
-     * with the given order. If bits must not depend on the budget, the order is not changed. */
+    /* A different order of modes yields different factors. It is used only if its plan reads fewer
+     * bytes than all plans with the given order, and never in deterministic runs. */
     for (unsigned order = 0; order < 2; order++) {
         sorted.chooses_order = blco.chooses_order = order == 1;
         pairs = sorted;

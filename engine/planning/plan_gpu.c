@@ -1,13 +1,11 @@
-/*
- * Divides the memory of a device that processes whole blocks.
+/* Divides the memory of a device that processes whole blocks.
  *
- * Required memory comes first: factors, output and slots of the largest block. There is one slot
- * for each requested stream, or a single slot. Next come larger slots, which gather several blocks
- * because copies and launches of a few megabytes cost less per byte, and more slots, so that
- * copying and computing overlap. These slots get only a part of the remaining memory: a resident
- * block saves its bytes in every pass, while a larger slot saves a few microseconds. Everything
- * else is for resident blocks.
- */
+ * Required memory comes first: factors, output, and slots for the largest block. There is one slot
+ * per requested stream, or one slot if no number of streams is requested. Next come larger slots,
+ * which gather several blocks, because a copy or kernel launch costs less per byte if it covers a
+ * few megabytes. More slots let copying and computing overlap. Slots get only a part of the
+ * remaining memory, because a resident block saves its bytes in every pass, while a larger slot
+ * saves a few microseconds. All other memory is for resident blocks. */
 #include "engine/planning/planning_impl.h"
 
 #include "base/memory/checked.h"
@@ -18,22 +16,22 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Copies of 16 MiB and more reach the full rate of a bus; published measurements show 96 % of that
- * rate at 4 MiB. */
+/* Copies of at least 16 MiB reach the full rate of the bus between host and GPU. Published
+ * measurements show 96 % of that rate for copies of 4 MiB. */
 #define SLOT_BYTES (UINT64_C(16) << 20)
 
-/* Largest part of the layouts to keep resident before rates are known: a CPU can rarely do more
- * than an eighth of the work of a device. */
+/* Largest fraction of the layouts that is kept resident before the rates of CPU and device are
+ * known. A CPU can rarely do more than an eighth of the work. */
 #define MEASURED_FRACTION 0.875
 
 enum {
-    STREAMS = 4,     /* one is copied to, one computes, and one more of each kind is ready */
+    STREAMS = 4,     /* one copies, one computes, and two more are ready */
     SLOTS_SHARE = 4, /* at most 1/4 of the remaining bytes is used for slots */
-    /* Number of corrections of the estimated size of resident blocks. */
+    /* Maximum number of corrections of the estimated bytes of resident blocks. */
     CORRECTIONS = 8
 };
 
-/* Sizes of the largest block of the layouts. */
+/* Largest sizes over all blocks of the layouts. */
 struct largest {
     uint64_t bytes, expanded_bytes;
     uint64_t tiles;
@@ -62,14 +60,15 @@ static struct largest find_largest(const struct slc_layouts *layouts)
     return largest;
 }
 
-/* Sets the sizes of slots that hold `blocks` of the largest blocks. */
+/* Sets the number of streams, and the sizes of slots that hold `blocks` blocks of the largest
+ * size. */
 static void
 set_slots(struct slc_plan *plan, const struct largest *largest, unsigned streams, uint64_t blocks)
 {
     struct slc_plan_gpu *gpu = &plan->gpu;
 
-    /* Blocks start at whole cache lines. Expanded values are small compared with a block, or belong
-     * to a block with few tiles. */
+    /* Blocks, and the expanded values of each block, start at multiples of SLC_DEVICE_ALIGN
+     * bytes. */
     gpu->streams = streams;
     gpu->slot_bytes = blocks * slc_div_up_u64(largest->bytes, SLC_DEVICE_ALIGN) * SLC_DEVICE_ALIGN;
     gpu->expanded_bytes = slc_plan_times(blocks * SLC_DEVICE_ALIGN,
@@ -86,10 +85,8 @@ static uint64_t device_bytes(const struct slc_layouts *layouts, const struct slc
     return device->ops->memory.memory_bytes(device, &problem);
 }
 
-/*
- * Increases the size and number of slots, within a part of the memory that the smallest slots
- * leave.
- */
+/* Increases the size and number of slots. Uses at most 1/SLOTS_SHARE of the memory that remains
+ * with the smallest slots. */
 static void
 widen_slots(const struct slc_layouts *layouts, struct slc_plan *plan, const struct largest *largest)
 {
@@ -114,8 +111,8 @@ widen_slots(const struct slc_layouts *layouts, struct slc_plan *plan, const stru
     set_slots(plan, largest, requested != 0 ? requested : 1, 1);
 }
 
-/* Reserves as much as possible of the bytes that values of resident blocks may expand to. Cost: a
- * few size queries, because each iteration removes the excess of the previous one. */
+/* Reserves memory for the expanded values of resident blocks, as far as `limit` allows. Cost: a few
+ * size queries, because each iteration subtracts the excess that the previous query found. */
 static void
 reserve_expansion(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t limit)
 {
@@ -125,18 +122,16 @@ reserve_expansion(const struct slc_layouts *layouts, struct slc_plan *plan, uint
     gpu->kept_expanded_bytes = slc_min_u64(limit, gpu->budget_bytes - used);
     for (used = device_bytes(layouts, plan); used > gpu->budget_bytes;
          used = device_bytes(layouts, plan)) {
-        /* In whole lines, because a device may round sizes up. */
+        /* Round up to SLC_DEVICE_ALIGN, because a device may round sizes up. */
         const uint64_t lines = slc_div_up_u64(used - gpu->budget_bytes, SLC_DEVICE_ALIGN);
 
         gpu->kept_expanded_bytes -= slc_min_u64(lines * SLC_DEVICE_ALIGN, gpu->kept_expanded_bytes);
     }
 }
 
-/*
- * Upper bound of the resident bytes if the work is shared, because the CPU gets no resident blocks:
- * the device's fraction or, if the fraction is unknown, a part that leaves enough blocks for
- * measuring the CPU. The device gets its other blocks by copies.
- */
+/* Returns an upper bound for the resident bytes if the CPU shares the work. The CPU cannot compute
+ * resident blocks, so at most the device's fraction of the blocks is resident. If the fraction is
+ * unknown, enough blocks are left to measure the rate of the CPU. */
 static uint64_t hybrid_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_hybrid_wish *hybrid = &plan->request.hybrid;
@@ -146,7 +141,7 @@ static uint64_t hybrid_bytes(const struct slc_layouts *layouts, const struct slc
 
     for (unsigned l = 0; l < plan->layout_count; l++) {
         if (plan->layouts[l].passes > 0) {
-            /* A layout of one block is not shared. */
+            /* A layout with one block cannot be divided. */
             const bool whole = hybrid->kind != SLC_HYBRID_STATIC &&
                                slc_reader_info(layouts->reader[l])->block_count < 2;
             const double part = (whole ? 1 : fraction) * (double)plan->layouts[l].store_bytes;
@@ -196,10 +191,8 @@ static enum slc_status fail_gpu(const struct slc_plan *plan, struct slc_error *e
                           slc_div_up_u64(gpu->minimum_bytes, mib), gpu->budget_bytes / mib);
 }
 
-/*
- * Queries the devices. If there are several, each gets the budget of the device with the smallest
- * budget.
- */
+/* Queries the budgets of the devices. If there are several devices, all get the smallest of their
+ * budgets. */
 static void query_devices(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
     const struct slc_plan_request *request = &plan->request;
@@ -250,10 +243,8 @@ slc_plan_gpu_make(const struct slc_layouts *layouts, struct slc_plan *plan, stru
     gpu->minimum_bytes = device_bytes(layouts, plan);
     gpu->total_bytes = gpu->minimum_bytes;
     gpu->factor_bytes = gpu->minimum_bytes;
-    /*
-     * Count the host memory even if the device budget is too small: the error then also names the
-     * smallest host budget.
-     */
+    /* Host memory is counted even if the device budget is too small, so that the plan also has the
+     * smallest sufficient host budget. */
     count_host_bytes(layouts, plan);
     if (gpu->minimum_bytes > gpu->budget_bytes || gpu->minimum_bytes == UINT64_MAX) {
         return fail_gpu(plan, err);

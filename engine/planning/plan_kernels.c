@@ -1,10 +1,10 @@
-/* Plans the conflict strategy of every mode and its scratch. */
+/* Plans the conflict strategy and the kernel scratch of every mode. */
 #include "engine/planning/planning_impl.h"
 
 #include "base/memory/checked.h"
 #include "cpu/cpu.h"
 
-/* Returns the strategy with the least scratch among those available to every job. */
+/* Returns the strategy with the least scratch: job->conflict, or one that every job allows. */
 static enum slc_conflict least_scratch(struct slc_mttkrp_job *job, uint64_t output_rows)
 {
     static const enum slc_conflict others[] = {SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED};
@@ -23,7 +23,8 @@ static enum slc_conflict least_scratch(struct slc_mttkrp_job *job, uint64_t outp
     return least;
 }
 
-/* Returns the strategy to use if the scratch of the chosen one does not fit in memory. */
+/* Returns the strategy that is used if the scratch of the chosen strategy does not fit in
+ * memory. */
 static enum slc_conflict
 spare_memory(struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_conflict_choice *choice)
 {
@@ -34,11 +35,10 @@ spare_memory(struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_confli
     return choice->spare.conflict;
 }
 
-/*
- * Chooses the strategy of the job's mode, within `available` bytes of scratch if there is a choice.
- * A trial needs the scratch of both candidates, so it is omitted first. Sets *untried to the
- * omitted strategy, or to AUTO. Returns the size in bytes of scratch.
- */
+/* Chooses the strategy of the job's mode. If several strategies are possible, the scratch must fit
+ * in `available` bytes. A trial needs the scratch of two strategies, so if memory is short the
+ * trial is omitted first. Sets *untried to the strategy that was omitted, or to SLC_CONFLICT_AUTO.
+ * Returns the bytes of scratch. */
 static uint64_t plan_strategy(struct slc_mttkrp_job *job,
                               enum slc_conflict requested,
                               uint64_t available,
@@ -54,8 +54,8 @@ static uint64_t plan_strategy(struct slc_mttkrp_job *job,
     job->rival = SLC_CONFLICT_AUTO;
     ops->mttkrp_choose(job, rows, choice);
     if (parts > 0) {
-        /* Devices do not try strategies, and a device does not have all tiles, which COLUMNS
-         * needs. */
+        /* Groups and devices make no trials. Each computes only some tiles, but
+         * SLC_CONFLICT_COLUMNS needs all tiles. */
         choice->rival = SLC_CONFLICT_AUTO;
         choice->spare.conflict = SLC_CONFLICT_AUTO;
     }
@@ -75,10 +75,8 @@ static uint64_t plan_strategy(struct slc_mttkrp_job *job,
     return ops->mttkrp_scratch_bytes(job, rows);
 }
 
-/*
- * Plans the two strategies of a pass that updates two modes: one for the rows of `mode`, one for
- * the second mode.
- */
+/* Plans the two strategies of a pass that updates two modes: one for the rows of `mode`, one for
+ * the second mode. */
 static void
 plan_fused_strategies(struct slc_mttkrp_job *job, uint64_t available, struct slc_plan *plan)
 {
@@ -98,7 +96,8 @@ plan_fused_strategies(struct slc_mttkrp_job *job, uint64_t available, struct slc
         job->partitions = 0;
         uint64_t bytes = plan_strategy(job, SLC_CONFLICT_AUTO, available, 0, choice, &untried);
         if (choice->chosen == SLC_CONFLICT_COLUMNS) {
-            /* Each tile of a pass that updates two modes is computed by one worker. */
+            /* In a pass that updates two modes, one worker computes each tile, which excludes
+             * SLC_CONFLICT_COLUMNS. */
             job->conflict = SLC_CONFLICT_LOCKED;
             choice->cost_count--;
             choice->chosen = least_scratch(job, job->output->rows);
@@ -119,13 +118,12 @@ void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, 
                                  .nnz = info->nnz,
                                  .workers = plan->group_threads,
                                  .deterministic = request->deterministic};
-    /* Beyond this size, caching blocks gains more than copies of an output. */
+    /* Beyond 1/8 of the budget, memory saves more time as a cache of blocks than as copies of an
+     * output. */
     const uint64_t available = frugal ? 0 : plan->budget_bytes / 8;
     const unsigned devices = plan->cpu_groups > 0 ? plan->cpu_groups : 1;
-    /*
-     * Each device computes only some of the tiles, so no strategies are tried and no strategy may
-     * need all tiles.
-     */
+    /* Number of groups or devices that each compute only some tiles; 0 if one backend computes all
+     * tiles. */
     const unsigned parts = request->gpu != NULL ? 1 : plan->cpu_groups;
     unsigned first, end;
 

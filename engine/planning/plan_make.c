@@ -1,15 +1,13 @@
-/*
- * The memory plan: divides one budget and counts everything.
+/* Makes one plan: counts all memory and divides the budget.
  *
- * The minimum is the sum of the required parts: process, index, matrices, scratch, decoders, two
- * slots. The rest of the budget goes to more slots, up to the depth that keeps a drive busy, and
- * then to the cache, because a cached byte saves one byte per pass while a slot beyond that depth
- * saves nothing. If the whole layout fits in memory, the cache comes first, because slots are then
+ * The minimum is the sum of the required memory: process, index, matrices, scratch, decoders, two
+ * slots. The rest of the budget goes first to slots, up to the number that keeps a drive busy, and
+ * then to the cache. A cached byte saves one read byte per pass; more slots than keep a drive busy
+ * save nothing. If the whole layout fits in memory, the cache comes first, because slots are then
  * needed only in the first pass.
  *
- * Cost: a few scans of all index entries. Invariant: total_bytes is the sum of the parts, and
- * minimum_bytes <= total_bytes <= budget_bytes on success.
- */
+ * Cost: a few scans of all index entries. Invariant: total_bytes is the sum of the other byte
+ * counts; on success, minimum_bytes <= total_bytes <= budget_bytes. */
 #include "engine/planning/planning_impl.h"
 
 #include "base/memory/checked.h"
@@ -26,15 +24,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Program, BLAS and LAPACK pages first touched after planning, BLAS's packing buffers, the ring's
- * records (below 3 KiB per slot), and the rounding of mappings to huge pages. */
+/* Margin for memory that the process touches after planning: pages of the program, BLAS and LAPACK,
+ * packing buffers of BLAS, records of the ring (below 3 KiB per slot), and the rounding of mappings
+ * to huge pages. */
 #define LIBRARY_BYTES (UINT64_C(8) << 20)
-/* process_bytes is rounded up to a multiple of this. Otherwise a budget equal to the minimum that
- * one run reports might be rejected by the next run, because a few more library pages are
- * resident. */
+/* process_bytes is rounded up to a multiple of this. Otherwise the next run could reject a budget
+ * equal to the minimum that this run reports, because a few more library pages are resident. */
 #define PROCESS_UNIT (UINT64_C(4) << 20)
 
-/* Number of devices that hold factors, outputs and scratch. */
+/* Returns the number of groups of CPU workers, each of which holds factors and an output; at least
+ * 1. */
 static unsigned device_count(const struct slc_plan *plan)
 {
     return plan->cpu_groups > 0 ? plan->cpu_groups : 1;
@@ -51,7 +50,7 @@ void slc_plan_modes(const struct slc_layout_info *info,
     *end = all ? info->order : request->mode + 1;
 }
 
-/* Plans the matrix and the smallest buffers of a product. */
+/* Counts the matrix and the smallest buffers of a TTM. */
 static void plan_ttm(const struct slc_layout_info *info, struct slc_plan *plan)
 {
     const struct slc_plan_request *request = &plan->request;
@@ -82,10 +81,8 @@ static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *pl
         const uint64_t bytes =
             slc_matrix_footprint(request->precision, info->dims[n], request->rank);
 
-        /*
-         * An MTTKRP does not read the factor of its own mode; CP-ALS writes that factor from the
-         * output.
-         */
+        /* The MTTKRP of a mode does not read the factor of this mode, but CP-ALS updates this
+         * factor. */
         if (request->operation == SLC_OP_CPD || !computed) {
             plan->factor_bytes = slc_plan_plus(plan->factor_bytes, bytes);
         }
@@ -123,7 +120,8 @@ static uint64_t fixed_bytes(const struct slc_plan *plan)
     sum = slc_plan_plus(sum, plan->device_bytes);
     sum = slc_plan_plus(sum, plan->scratch_bytes);
     sum = slc_plan_plus(sum, plan->decoder_bytes);
-    /* This overflows only if the output and scratch of plain passes, which are larger, do. */
+    /* slc_plan_fused_bytes overflows only if `sum` is already UINT64_MAX, because the output and
+     * scratch of plain passes are at least as large. */
     sum = slc_plan_plus(sum, slc_plan_fused_bytes(&plan->fusion));
     return slc_plan_plus(sum, plan->label_bytes);
 }
@@ -139,7 +137,7 @@ static unsigned useful_slots(const struct slc_layouts *layouts, const struct slc
     return slc_plan_slots_useful(plan, blocks);
 }
 
-/* Padded bytes of all layouts that are read, without the blocks resident on a device. */
+/* Returns the padded bytes of all layouts that are read, without resident blocks. */
 static uint64_t read_layouts_bytes(const struct slc_plan *plan)
 {
     uint64_t bytes = 0;
@@ -153,14 +151,15 @@ static uint64_t read_layouts_bytes(const struct slc_plan *plan)
     return bytes;
 }
 
-/* Bytes of all passes of an iteration over a layout, if one pass reads `bytes`. */
+/* Returns the bytes that all passes of an iteration over a layout read, if one pass reads
+ * `bytes`. */
 static uint64_t passes_bytes(const struct slc_plan_layout *layout, uint64_t bytes)
 {
     return slc_plan_times((uint64_t)(2 * layout->passes), bytes) / 2;
 }
 
-/* Divides `available` between slots and cache. `available` is the memory that the fixed parts
- * leave, at least enough for the smallest number of slots. */
+/* Divides `available` between slots and cache. `available` is the memory that remains for both,
+ * enough for the smallest number of slots. */
 static void
 divide_budget(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t available)
 {
@@ -205,10 +204,8 @@ static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc
         request->gpu != NULL) {
         return UINT64_MAX;
     }
-    /*
-     * The position of a tile in the copies follows from its number, so all tiles except the last
-     * must be full.
-     */
+    /* The position of a tile in the copies follows from its number, so all tiles except the last
+     * must be full. */
     if (info->tile_count != slc_div_up_u64(info->nnz, SLC_TILE_NNZ)) {
         return UINT64_MAX;
     }
@@ -217,10 +214,8 @@ static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc
                                                 plan->threads);
 }
 
-/*
- * Returns the size in bytes of everything else that a run with copies holds: the whole store, and
- * slots to read it.
- */
+/* Returns the bytes that a run with copies needs in addition to the copies: the fixed memory, the
+ * whole store, and slots to read it. */
 static uint64_t bytes_without_copies(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const uint64_t slots = slc_plan_times(useful_slots(layouts, plan), plan->slot_bytes);
@@ -228,13 +223,13 @@ static uint64_t bytes_without_copies(const struct slc_layouts *layouts, const st
     return slc_plan_plus(slc_plan_plus(fixed_bytes(plan), read_layouts_bytes(plan)), slots);
 }
 
-/* True if the run requires copies. */
+/* Returns true if the request requires copies. */
 static bool requires_copies(const struct slc_plan *plan)
 {
     return plan->request.copies == SLC_COPIES_ALWAYS && plan->request.operation == SLC_OP_CPD;
 }
 
-/* Returns the smallest memory of a run with the planned kernels. */
+/* Returns the smallest memory with which a run with the planned kernels is possible. */
 static uint64_t needed_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     if (requires_copies(plan)) {
@@ -243,7 +238,8 @@ static uint64_t needed_bytes(const struct slc_layouts *layouts, const struct slc
     return slc_plan_plus(fixed_bytes(plan), slc_plan_times(plan->slot_count, plan->slot_bytes));
 }
 
-/* Reserves memory for copies per mode if everything else and the whole store fit, too. */
+/* Reserves memory for copies per mode if the budget holds the copies, the whole store and all other
+ * memory. */
 static void plan_copies(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
     const uint64_t copies = copies_bytes(layouts, plan);
@@ -305,7 +301,7 @@ static void plan_layouts(const struct slc_layouts *layouts, struct slc_plan *pla
     slc_plan_modes(info, &plan->request, &first, &end);
     for (unsigned n = first; n < end; n++) {
         plan->mode_layout[n] = slc_layouts_sorted_by(layouts, n);
-        /* A device processes blocks in any order and with any rows. */
+        /* A device accepts blocks in any order, so it uses no partitions. */
         plan->partitions[n] =
             plan->request.gpu != NULL
                 ? 0
@@ -332,7 +328,7 @@ static void plan_layouts(const struct slc_layouts *layouts, struct slc_plan *pla
     }
 }
 
-/* Computes everything in the plan that does not depend on the budget. */
+/* Sets all members of the plan that do not depend on the budget. */
 static void plan_fixed(const struct slc_layouts *layouts,
                        const struct slc_plan_request *request,
                        const struct slc_plan_fusion *fusion,
@@ -364,7 +360,7 @@ static void plan_fixed(const struct slc_layouts *layouts,
     slc_placement_choose(&plan->placement, request->pin, plan->threads);
     plan->schedule = request->schedule;
     if (plan->schedule == SLC_SCHEDULE_AUTO) {
-        /* Deterministic sums of a GPU do not depend on the order. */
+        /* On a GPU, deterministic sums do not depend on the order of blocks. */
         const bool fixed = request->deterministic && request->gpu == NULL;
 
         plan->schedule = fixed || slc_plan_blocks_near_equal(layouts->reader[0])
@@ -383,7 +379,7 @@ static void plan_fixed(const struct slc_layouts *layouts,
     plan->label_bytes = request->operation == SLC_OP_TTM ? slc_relabel_all_bytes(info)
                                                          : slc_relabel_memory_bytes(info);
     plan_matrices(layouts, plan);
-    /* This cannot overflow: it is resident memory and stacks of at most 2^10 threads. */
+    /* The sum cannot overflow: it is resident memory plus stacks of at most 2^10 threads. */
     plan->present_bytes =
         request->resident_bytes > 0 ? request->resident_bytes : slc_memory_resident();
     plan->process_bytes = plan->present_bytes + LIBRARY_BYTES +
@@ -417,7 +413,8 @@ enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
         status = slc_plan_gpu_make(layouts, plan, err);
     }
 
-    /* The frugal plan determines the minimum; the usual plan is used if it fits. */
+    /* The strategies with the least scratch determine the minimum. The fastest strategies are used
+     * if their scratch fits in the budget. */
     slc_plan_kernels(layouts, plan, true);
     plan->minimum_bytes = needed_bytes(layouts, plan);
     plan->total_bytes = plan->minimum_bytes;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Checks the limits of plans with several CPU devices. */
+/* Checks the limits of plans with groups of CPU workers. */
 static enum slc_status check_devices(const struct slc_plan_request *request, struct slc_error *err)
 {
     if (request->cpu_groups > SLC_MAX_DEVICES) {
@@ -30,7 +30,8 @@ static enum slc_status check_devices(const struct slc_plan_request *request, str
     return SLC_OK;
 }
 
-/* Checks that CPU and device can share an MTTKRP; lanes of a TTM are planned separately. */
+/* Checks that the CPU and a device can share an MTTKRP. A TTM with lanes of a device is checked
+ * separately. */
 static enum slc_status check_share(const struct slc_plan_request *request, struct slc_error *err)
 {
     if (request->hybrid.kind == SLC_HYBRID_NONE || request->operation == SLC_OP_TTM) {
@@ -43,7 +44,7 @@ static enum slc_status check_share(const struct slc_plan_request *request, struc
     }
     if (request->deterministic) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "bits of sums shared by CPU and device are not deterministic: request no "
+                        "sums computed by both CPU and device are not deterministic: request no "
                         "sharing, or do not request deterministic");
     }
     return SLC_OK;
@@ -69,14 +70,14 @@ static enum slc_status check_gpu(const struct slc_plan_request *request, struct 
     }
     if (request->gpu_count > 0 && request->split == SLC_SPLIT_PARTITIONS &&
         request->layouts != SLC_LAYOUTS_SORTED) {
-        return slc_fail_fields(
-            err, SLC_ERR_USAGE, SLC_FIELD_LAYOUTS, SLC_FIELD_SPLIT,
-            "devices divide the partitions of sorted layouts: request these, or the split nnz");
+        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_LAYOUTS, SLC_FIELD_SPLIT,
+                               "devices divide the partitions of sorted layouts: request sorted "
+                               "layouts, or the split nnz");
     }
     if (request->cpu_groups > 0) {
-        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_DEVICES, SLC_FIELD_DEVICE,
-                               "the work is divided between devices of the CPU: name no devices, "
-                               "or request the device cpu");
+        return slc_fail_fields(
+            err, SLC_ERR_USAGE, SLC_FIELD_DEVICES, SLC_FIELD_DEVICE,
+            "the work is divided between CPU devices: name no devices, or request the device cpu");
     }
     if (request->copies == SLC_COPIES_ALWAYS || request->passes == SLC_PASSES_FUSED) {
         return slc_fail_fields(
@@ -100,8 +101,8 @@ static enum slc_status check_choices(const struct slc_plan_request *request, str
         return slc_fail(
             err, SLC_ERR_USAGE,
             request->deterministic
-                ? "deterministic passes sum in the order of the stream, copies per mode in another "
-                  "order: request copies auto or never, or do not request deterministic"
+                ? "deterministic passes add in the order of the stream, but copies per mode add in "
+                  "another order: request copies auto or never, or do not request deterministic"
                 : "copies per mode need a tensor that stays in memory, but caching is disabled: "
                   "request copies auto or never, or enable caching");
     }
@@ -116,8 +117,8 @@ static enum slc_status check_choices(const struct slc_plan_request *request, str
     }
     if (request->passes == SLC_PASSES_FUSED && request->copies == SLC_COPIES_ALWAYS) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "copies per mode make no passes that could update two modes: request "
-                        "copies auto or never, or passes auto or plain");
+                        "with copies per mode there are no passes that could update two modes: "
+                        "request copies auto or never, or passes auto or plain");
     }
     return SLC_OK;
 }
@@ -141,8 +142,8 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
     if (request->slots != 0 &&
         (request->slots < SLC_PLAN_SLOTS_MIN || request->slots > SLC_PLAN_SLOTS_MAX)) {
         return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_SLOTS,
-                              "%u slots requested; the ring has %d to %d", request->slots,
-                              (int)SLC_PLAN_SLOTS_MIN, (int)SLC_PLAN_SLOTS_MAX);
+                              "%u slots requested; the ring can have %d to %d slots",
+                              request->slots, (int)SLC_PLAN_SLOTS_MIN, (int)SLC_PLAN_SLOTS_MAX);
     }
     if (request->precision != SLC_F32 && request->precision != SLC_F64) {
         return slc_fail(err, SLC_ERR_USAGE, "the precision must be f32 or f64");

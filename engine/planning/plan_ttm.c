@@ -1,4 +1,4 @@
-/* Plans of a tensor times a matrix: threads, lanes of a device, and the stream. */
+/* Plans a tensor times a matrix: threads, lanes of a device, and the stream. */
 #include "engine/planning/planning_impl.h"
 
 #include "base/thread/team.h"
@@ -7,26 +7,27 @@
 #include <string.h>
 
 enum {
-    /* Lanes are emptied in the order of tiles. While a CPU thread computes its slower tile, extra
-     * lanes continue with the tiles that follow it. */
+    /* Maximum number of lanes per requested thread. The results of lanes are read in the order of
+     * tiles. While a CPU thread computes an earlier tile, which takes longer, additional lanes
+     * continue with later tiles. */
     LANES_PER_THREAD = 2,
-    /* Lanes of a device may use 1/2 of the bytes that the smallest plan leaves; the rest is for
-     * buffers that smooth the drive's rate and for outputs of the CPU. */
+    /* Lanes of a device may use 1/2 of the memory that remains with the smallest plan. The other
+     * half is for outputs of the CPU and for buffers that compensate a varying drive rate. */
     LANES_SHARE = 2
 };
 
-/* Inputs of a product's plan. */
+/* State of a plan for a TTM. */
 struct planning {
     const struct slc_layouts *layouts;
     const struct slc_device *device; /* NULL if no device is used */
     struct slc_products_shape shape;
     struct slc_plan_gpu gpu;
-    struct slc_plan_request request; /* request for slc_plan_make */
-    unsigned threads;                /* threads that compute without a device */
+    struct slc_plan_request request; /* passed to slc_plan_make */
+    unsigned threads;                /* CPU threads that compute tiles */
     unsigned requested_threads;      /* 0: one per processor */
 };
 
-/* Plans for the lanes of planning->gpu. */
+/* Makes the plan for a given number of lanes, planning->gpu.streams. */
 static enum slc_status
 plan_for_lanes(struct planning *planning, struct slc_plan *plan, struct slc_error *err)
 {
@@ -43,14 +44,15 @@ static unsigned lane_limit(const struct planning *planning)
     uint64_t most = slc_min_u64(SLC_DEVICE_STREAMS + for_threads, SLC_DEVICE_LANES);
 
     if (planning->threads == 0 && planning->requested_threads != 0) {
-        /* A thread of a lane waits for its lane most of the time. */
+        /* There may be more lanes than requested threads, because the thread of a lane mostly
+         * waits. */
         most = slc_min_u64(most, (uint64_t)planning->requested_threads * LANES_PER_THREAD);
     }
     return (unsigned)slc_min_u64(most, SLC_MAX_THREADS - planning->threads);
 }
 
-/* Plans the smallest possible setup on device and CPU, then as many lanes as help. Each lane has a
- * worker, whose memory is known only after planning it. */
+/* Plans the fewest lanes first, and then as many lanes as are useful and fit. Each lane has a
+ * worker, whose memory is known only after a plan with this number of lanes is made. */
 static enum slc_status
 plan_with_device(struct planning *planning, struct slc_plan *plan, struct slc_error *err)
 {
@@ -120,7 +122,7 @@ enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
     planning.request.cache = false;
     planning.request.gpu = NULL;
     if (planning.device != NULL && request->hybrid.kind != SLC_HYBRID_NONE) {
-        /* Each lane also has a thread of its own. */
+        /* Each lane needs a thread in addition to the threads that compute. */
         planning.threads = (unsigned)slc_min_u64(
             request->threads != 0 ? request->threads : slc_team_default_workers(),
             SLC_MAX_THREADS - slc_max_u64(request->streams, 1));

@@ -1,9 +1,7 @@
-/*
- * Contraction of a store with vectors. Workers contract tiles (contract_tile.h) in one scan of the
- * store. Sums that arrive in the order of the result are written directly, other sums are sorted
- * first. If every mode is contracted, each tile yields one number, and these numbers are added in
- * file order.
- */
+/* Contracts a store with vectors. Workers contract tiles (contract_tile.h) in one scan of the
+ * store. Sums are written directly if they arrive in the order of the result; otherwise they are
+ * sorted first. If every mode is contracted, each tile yields one number, and these numbers are
+ * added in file order. */
 #include "engine/product/contract.h"
 
 #include "base/error/clock.h"
@@ -17,7 +15,7 @@
 #include <string.h>
 
 enum {
-    /* Records, paths, and scratch memory for reading an array. */
+    /* Margin for records, paths, and reading an array. */
     OVERHEAD_BYTES = 1 << 20
 };
 
@@ -31,7 +29,7 @@ static enum slc_status check_options(const struct slc_contract_options *options,
     return SLC_OK;
 }
 
-/* Divides the modes into contracted and kept ones. */
+/* Divides the modes into contracted modes, which have a vector, and kept modes. */
 static enum slc_status divide_modes(struct slc_contract_run *c, struct slc_error *err)
 {
     const struct slc_contract_options *options = c->options;
@@ -76,7 +74,7 @@ static enum slc_status divide_modes(struct slc_contract_run *c, struct slc_error
     return SLC_OK;
 }
 
-/* Bytes of the vectors and of the index maps of relabelled modes. */
+/* Returns the bytes of the vectors and of the index maps of relabelled modes. */
 static uint64_t operand_bytes(const struct slc_contract_run *c)
 {
     const struct slc_manifest *manifest = &c->store.manifest;
@@ -109,10 +107,8 @@ static uint64_t fixed_bytes(const struct slc_contract_run *c)
                : UINT64_MAX / 2;
 }
 
-/*
- * Sets the number of threads and the sizes that follow from it; 0 selects the smallest possible
- * number.
- */
+/* Sets the number of threads and the sizes that depend on it. With `threads` 0, plans for the
+ * fewest possible workers. */
 static enum slc_status
 use_threads(struct slc_contract_run *run, unsigned threads, struct slc_error *err)
 {
@@ -196,7 +192,8 @@ enum slc_status slc_contract_scan(struct slc_contract_run *run,
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status;
 
-    /* Worker 0 reports progress, but the other workers may claim all tiles before it starts. */
+    /* Worker 0 reports progress. Report once here, because the other workers may claim all tiles
+     * before worker 0 starts. */
     report_progress(run, run->tiles_done);
     if (stream != NULL) {
         status = slc_tile_stream_run(
@@ -229,7 +226,8 @@ slc_contract_fail_budget(const struct slc_contract_run *run, uint64_t least, str
                            slc_div_up_u64(operand_bytes(run), UINT64_C(1) << 20));
 }
 
-/* Computes vector[i] = vector[label[i]], cycle by cycle; leaves marks in the labels. */
+/* Permutes the vector in place, vector[i] = vector[label[i]], cycle by cycle. Overwrites the labels
+ * with marks. */
 static void permute_vector(struct slc_matrix *vector, struct slc_labels *labels)
 {
     double *value = slc_matrix_row_f64(vector, 0);
@@ -248,8 +246,8 @@ static void permute_vector(struct slc_matrix *vector, struct slc_labels *labels)
     }
 }
 
-/* Permutes vectors of relabelled modes into the order of the store, and loads index maps of the
- * kept modes. */
+/* Permutes the vectors of relabelled modes into the order of the store. Loads the index maps of
+ * kept modes that are relabelled. */
 static enum slc_status read_labels(struct slc_contract_run *c, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &c->store.manifest;
@@ -272,7 +270,8 @@ static enum slc_status read_labels(struct slc_contract_run *c, struct slc_error 
     return SLC_OK;
 }
 
-/* Reads or copies vector k. Vectors in memory are copied because the vector may be permuted. */
+/* Reads vector k from its file, or copies it from memory. It is copied because it may be
+ * permuted. */
 static enum slc_status load_vector(struct slc_contract_run *run, unsigned k, struct slc_error *err)
 {
     const char *path = run->options->vectors[k].path;
@@ -284,7 +283,7 @@ static enum slc_status load_vector(struct slc_contract_run *run, unsigned k, str
                                         run->options->vectors[k].values, err);
 }
 
-/* Opens products of tiles with the vectors, indexed by mode. */
+/* Opens the device that multiplies tiles, if there is one, with the vectors. */
 static enum slc_status open_products(struct slc_contract_run *run, struct slc_error *err)
 {
     const struct slc_matrix *matrices[SLC_MAX_ORDER] = {NULL};
@@ -370,7 +369,7 @@ add_sums(void *context, unsigned worker, const struct slc_entries *entries, stru
     return SLC_OK;
 }
 
-/* Every tile has a separate place for its sum, so tiles may arrive in any order. */
+/* Stores the sum of one tile. Every tile has its own element, so tiles may arrive in any order. */
 static enum slc_status
 sum_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
@@ -424,11 +423,10 @@ static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc
     return SLC_OK;
 }
 
-/*
- * Chooses the layout with whole fibers of a contracted mode, for the first vector whose mode has
- * one: its runs leave the fewest sums, whether these are sorted or not. Otherwise chooses `blco`,
- * and uses runs if tiles have fiber runs of a contracted mode.
- */
+/* Chooses the layout to read: the layout with whole fibers of a contracted mode, because it yields
+ * the fewest sums. If there are several such layouts, the first vector's mode decides. If there is
+ * none, `blco` is read. Fiber runs are used if the tiles of the chosen layout have runs of a
+ * contracted mode. */
 static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_error *err)
 {
     struct slc_reader *reader = NULL;
@@ -459,7 +457,7 @@ static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_erro
     return SLC_OK;
 }
 
-/* Finds the range of used indices in the index of the layout. */
+/* Finds the smallest and largest used index of each contracted mode, from the block entries. */
 static void find_used(struct slc_contract_run *c)
 {
     for (unsigned k = 0; k < c->job.vector_count && c->info->nnz > 0; k++) {
@@ -477,10 +475,8 @@ static void find_used(struct slc_contract_run *c)
     }
 }
 
-/*
- * Upper bound of the result's nonzeros: the smallest of its cells, the nonzeros of the store, and
- * the number of whole fibers.
- */
+/* Returns an upper bound for the number of the result's nonzeros: the number of cells of the
+ * result, of nonzeros of the store, or of whole fibers, whichever is smallest. */
 static uint64_t most_sums(const struct slc_contract_run *c)
 {
     uint64_t most = c->info->nnz;
@@ -519,7 +515,8 @@ static enum slc_status contract_store(struct slc_contract_run *c, struct slc_err
     c->run = c->options->run;
     bool keeps_order = c->job.kept_count > 0 && slc_contract_keeps_order(c, &layout);
     if (keeps_order) {
-        /* This order is also produced if sums are sorted, by request or for lack of memory. */
+        /* If the sums are sorted nevertheless, by request or for lack of memory, the result has the
+         * same order as without sorting. */
         c->fibers = layout.run.bits > 0 ? SLC_FIBERS_GIVEN : SLC_FIBERS_NONE;
         c->run = layout.run;
     }

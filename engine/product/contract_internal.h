@@ -1,8 +1,6 @@
-/*
- * Shared by the variants of contracting a store (engine/product/contract.h): operands, memory and
- * tiles of a run. contract_sort.c pushes sums to a builder, contract_ordered.c writes them without
- * sorting.
- */
+/* State and functions that the files of the contraction of a store (engine/product/contract.h)
+ * share: operands, memory and tiles. contract_sort.c passes sums to a builder; contract_ordered.c
+ * writes sums without sorting. */
 #ifndef SLC_ENGINE_CONTRACT_INTERNAL_H
 #define SLC_ENGINE_CONTRACT_INTERNAL_H
 
@@ -16,7 +14,7 @@
 
 #include <stdint.h>
 
-/* State of one worker; written a few times per tile. */
+/* Results of one worker, updated a few times per tile. */
 struct slc_contract_worker {
     uint64_t zeros;
     double tile_sum; /* sum of the current tile */
@@ -26,23 +24,24 @@ struct slc_contract_run {
     const struct slc_contract_options *options;
     struct slc_contract_report *report;
     struct slc_store store;
-    struct slc_reader *reader; /* reader of the layout */
+    struct slc_reader *reader; /* reader of the layout that is read */
     const struct slc_layout_info *info;
     struct slc_contraction job;
     struct slc_matrix vectors[SLC_MAX_ORDER];
-    struct slc_labels labels[SLC_MAX_ORDER]; /* index of each label, for kept relabelled modes */
-    /* The fibers that the result keeps together, if sums are sorted. */
+    struct slc_labels labels[SLC_MAX_ORDER]; /* label -> index, for kept relabelled modes */
+    /* Fibers that the result keeps together if sums are sorted. */
     enum slc_fibers fibers;
     struct slc_fiber_run run;
     const struct slc_tile_products *products; /* NULL: workers multiply every tile */
     bool products_open;
     unsigned threads;        /* workers that multiply tiles on the CPU at the same time */
-    unsigned workers;        /* all workers; more than `threads` if some wait for products */
-    uint64_t products_bytes; /* host memory of products with `workers` workers */
+    unsigned workers;        /* all workers; more than `threads` if some wait for the device */
+    uint64_t products_bytes; /* host memory of the device's lanes with `workers` workers */
     uint64_t budget_bytes;
     uint64_t fixed_bytes; /* bytes independent of the workers: process, operands */
-    uint64_t spare_bytes; /* bytes for reading beyond the minimum; set after `workers` */
-    /* Smallest budget for writing without sorting; UINT64_MAX: impossible. */
+    /* bytes that the stream may use beyond its minimum; set after `workers` */
+    uint64_t spare_bytes;
+    /* Smallest sufficient budget for writing without sorting; UINT64_MAX if that is impossible. */
     uint64_t least_ordered;
     struct slc_buffer memory; /* memory of all workers, slc_contract_tile_bytes each */
     struct slc_buffer sums;   /* one f64 per tile, if the result is a number */
@@ -51,17 +50,17 @@ struct slc_contract_run {
     struct slc_names_carry names; /* names of the kept modes, if the options request them */
 };
 
-/* Returns the minimum bytes of the scan with run->workers, without fixed_bytes. */
+/* Returns the fewest bytes with which run->workers workers can scan the store, without
+ * fixed_bytes. */
 uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run);
 
-/* Returns the total bytes of a variant with run->workers. */
+/* Returns the total bytes that a contraction with run->workers workers needs. */
 typedef uint64_t slc_contract_needs_fn(const struct slc_contract_run *run, const void *context);
 
-/*
- * Uses as many of the requested threads as fit the budget, at least one: sets run->threads,
- * run->workers and run->products_bytes. Sets *least to the smallest sufficient budget and *needs to
- * the bytes used, which may exceed the budget. Errors: those of planning products.
- */
+/* Chooses as many of the requested threads as fit in the budget, at least one. Sets run->threads,
+ * run->workers and run->products_bytes, *least to the smallest sufficient budget, and *needs to the
+ * bytes for the chosen threads, which may exceed the budget. Errors: those of planning the
+ * device. */
 enum slc_status slc_contract_fit_threads(struct slc_contract_run *run,
                                          slc_contract_needs_fn *needs_of,
                                          const void *context,
@@ -69,38 +68,35 @@ enum slc_status slc_contract_fit_threads(struct slc_contract_run *run,
                                          uint64_t *needs,
                                          struct slc_error *err) SLC_NODISCARD;
 
-/* Sets run->spare_bytes: the part of `bytes` that makes reading with run->workers faster. */
+/* Sets run->spare_bytes to the additional bytes that make reading for run->workers workers faster,
+ * at most `bytes`. */
 void slc_contract_set_spare(struct slc_contract_run *run, uint64_t bytes);
 
-/*
- * Passes all tiles through the steps, from the options' stream or by a scan. Errors: those of the
- * stream or scan and of the steps.
- */
+/* Calls `steps` for every tile. The options' stream or, if it is NULL, a scan of the file reads the
+ * tiles. Errors: those of the stream or scan, and of the steps. */
 enum slc_status slc_contract_scan(struct slc_contract_run *run,
                                   const struct slc_tile_steps *steps,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Reads vectors and labels, allocates the workers' memory and opens products. Needs run->workers.
- */
+/* Reads vectors and labels, allocates the workers' memory and opens the device. Needs: run->workers
+ * is set. */
 enum slc_status slc_contract_start(struct slc_contract_run *run,
                                    struct slc_error *err) SLC_NODISCARD;
 
 /* Releases everything that slc_contract_start created, even after it failed. */
 void slc_contract_release(struct slc_contract_run *run);
 
-/*
- * Added to the smallest budget that is reported, because the process may need more memory in the
- * next run.
- */
+/* Margin that is added to the reported smallest budget, because the process may need more memory in
+ * the next run. */
 #define SLC_CONTRACT_MARGIN (UINT64_C(1) << 20)
 
-/* Fails with SLC_ERR_BUDGET, naming the smaller of `least` and run->least_ordered. */
+/* Returns SLC_ERR_BUDGET. The message states the smaller of `least` and run->least_ordered, plus
+ * the margin. */
 enum slc_status slc_contract_fail_budget(const struct slc_contract_run *run,
                                          uint64_t least,
                                          struct slc_error *err) SLC_NODISCARD;
 
-/* Passes the sums of a tile to `sink`; reports progress. */
+/* Contracts one tile, passes its sums to `sink`, and reports progress. */
 enum slc_status slc_contract_one(struct slc_contract_run *run,
                                  unsigned worker,
                                  struct slc_tile_view *tile,
@@ -108,22 +104,22 @@ enum slc_status slc_contract_one(struct slc_contract_run *run,
                                  void *context,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Creates the store with a builder, which sorts the sums. */
+/* Creates the result with a builder, which sorts the sums. */
 enum slc_status slc_contract_sorted(struct slc_contract_run *run,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* True if the sums arrive in the order of a store with these options, so that they need not be
- * sorted; sets *layout to the key layout of that store. */
+/* Returns true if the sums arrive in the order of the result, so that they need not be sorted. Sets
+ * *layout to the key layout of the result. */
 bool slc_contract_keeps_order(const struct slc_contract_run *run, struct slc_key_layout *layout);
 
-/* Divides memory for writing without sorting; sets *fits to false if memory is too small. Sets
- * run->least_ordered. Errors: those of slc_contract_fit_threads. */
+/* Plans the memory for writing without sorting. Sets *fits to false if the budget is too small, and
+ * sets run->least_ordered. Errors: those of slc_contract_fit_threads. */
 enum slc_status slc_contract_fits_ordered(struct slc_contract_run *run,
                                           const struct slc_key_layout *layout,
                                           bool *fits,
                                           struct slc_error *err) SLC_NODISCARD;
 
-/* Creates the store without sorting; call slc_contract_fits_ordered first. */
+/* Creates the result without sorting. Needs: slc_contract_fits_ordered set *fits to true. */
 enum slc_status slc_contract_ordered(struct slc_contract_run *run,
                                      const struct slc_key_layout *layout,
                                      struct slc_error *err) SLC_NODISCARD;

@@ -1,10 +1,9 @@
-/*
- * Contraction whose sums arrive in the order of the result's keys: the key of the kept modes is the
- * key of the nonzero without its lowest bits, which all belong to contracted modes. The nonzeros of
- * a fiber are then adjacent, and nothing is sorted or spilled. Every worker forms the keys of its
- * tile's sums and places the sums directly (ordered.h); the first and the last sum may continue in
- * other tiles. Cost: reads the store once, writes the result once.
- */
+/* Writes the result of a contraction whose sums arrive in key order. This is the case if the lowest
+ * bits of the keys belong to the contracted modes: without these bits, the key of a nonzero is the
+ * key of its sum. The nonzeros of a fiber are then adjacent, and nothing is sorted or spilled.
+ * Every worker computes the keys of its tile's sums and copies the sums to their final positions
+ * (ordered.h). The first and the last fiber of a tile may continue in the neighbouring tiles. Cost:
+ * reads the store once, writes the result once. */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/version.h"
@@ -19,18 +18,18 @@
 #include <string.h>
 
 enum {
-    /* Bytes of key tables, the writer's index, paths, and records of pieces. */
+    /* Margin for key tables, the writer's index, paths, and records of pieces. */
     SMALL_OBJECTS_BYTES = 1 << 20
 };
 
 /* The sums of a worker's tile. */
 struct piece {
-    struct slc_ordered_piece sums; /* view of key_lo .. values */
+    struct slc_ordered_piece sums; /* points to key_lo, key_hi and values */
     struct slc_ordered_place place;
     uint64_t *key_lo;
     uint64_t *key_hi; /* NULL if keys have at most 64 bits */
     double *values;
-    bool failed; /* reserving a place failed */
+    bool failed; /* true if slc_ordered_reserve failed */
 };
 
 struct ordering {
@@ -46,10 +45,8 @@ struct ordering {
     uint64_t entries;
 };
 
-/*
- * Returns the fiber run of the store, with its mode numbered among the kept modes; none if that
- * mode is contracted.
- */
+/* Returns the fiber run of the store, with the number that its mode has in the result; no run if
+ * the mode is contracted. */
 static struct slc_fiber_run inherited_run(const struct slc_contract_run *run)
 {
     const struct slc_fiber_run *source = &run->info->keys.run;
@@ -102,7 +99,7 @@ static uint64_t piece_bytes(const struct slc_key_layout *layout)
     return SLC_TILE_NNZ * ((layout->bits > 64 ? 2 : 1) * sizeof(uint64_t) + sizeof(double));
 }
 
-/* Returns the total bytes with run->workers. */
+/* Returns the total bytes of a contraction without sorting; see slc_contract_needs_fn. */
 static uint64_t needed_bytes(const struct slc_contract_run *run, const void *context)
 {
     const struct slc_key_layout *layout = context;
@@ -262,7 +259,8 @@ static enum slc_status scan_tiles(struct ordering *ordering, struct slc_error *e
     return slc_tiles_status(ordering->tiles, err);
 }
 
-/* Writes the remaining sums, the end of the block file and the manifest; publishes the store. */
+/* Writes the remaining sums, the end of the block file and the manifest. Then publishes the
+ * store. */
 static enum slc_status finish_store(struct ordering *ordering, struct slc_error *err)
 {
     struct slc_contract_run *run = ordering->run;

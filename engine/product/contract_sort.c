@@ -1,8 +1,6 @@
-/*
- * Contraction whose sums are sorted by a builder. The builder also adds up the sums of a fiber that
- * are separate in the order of the store. A sample of tiles, spread over the file, is read first to
- * set the builder's splitters.
- */
+/* Writes the result of a contraction whose sums do not arrive in key order. A builder sorts the
+ * sums, and adds sums of a fiber that are not adjacent in the store. First, a sample of tiles
+ * spread over the file is read, from which the builder computes its splitters. */
 #include "base/memory/checked.h"
 #include "base/version.h"
 #include "convert/build/build_memory.h"
@@ -16,7 +14,8 @@
 enum {
     SAMPLE_ROWS = 32768,
     SAMPLE_TILES = 16,
-    /* Reading may use 1 / SPARE_PART of the remaining memory; sorting gains more from the rest. */
+    /* Reading may use 1 / SPARE_PART of the remaining memory. Sorting uses the rest, which saves
+     * more time. */
     SPARE_PART = 4
 };
 
@@ -24,9 +23,9 @@ struct sorting {
     struct slc_contract_run *run;
     struct slc_builder *builder;
     struct slc_buffer sample;
-    uint32_t sampled; /* coordinates in each column of the sample */
-    uint32_t stretch; /* maximum number of sampled coordinates per tile */
-    uint64_t zeros;   /* zero sums in the sample; they are counted later */
+    uint32_t sampled; /* number of sampled coordinates per mode */
+    uint32_t stretch; /* maximum number of sums sampled per tile */
+    uint64_t zeros;   /* zero sums in the sample; ignored, because the scan counts all zero sums */
 };
 
 static uint64_t sample_bytes(const struct slc_contract_run *run)
@@ -34,14 +33,16 @@ static uint64_t sample_bytes(const struct slc_contract_run *run)
     return run->job.kept_count * (uint64_t)SAMPLE_ROWS * sizeof(uint64_t);
 }
 
-/* Returns the bytes with run->workers, without the builder. */
+/* Returns the bytes that a contraction with run->workers workers needs in addition to the
+ * builder. */
 static uint64_t bytes_without_builder(const struct slc_contract_run *run)
 {
     return run->fixed_bytes + slc_buffer_footprint(sample_bytes(run), SLC_PAGES_SMALL) +
            slc_contract_scan_bytes(run);
 }
 
-/* Returns the total bytes with the smallest builder for the options `context`. */
+/* Returns the total bytes with the smallest builder; see slc_contract_needs_fn. `context` is the
+ * builder's options. */
 static uint64_t needed_bytes(const struct slc_contract_run *run, const void *context)
 {
     struct slc_builder_options build = *(const struct slc_builder_options *)context;
@@ -51,10 +52,8 @@ static uint64_t needed_bytes(const struct slc_contract_run *run, const void *con
     return build.caller_bytes + slc_builder_memory_min(&build, run->job.kept_count);
 }
 
-/*
- * Uses as many of the requested workers as fit with the smallest builder; the builder gets the
- * remaining memory.
- */
+/* Chooses as many of the requested workers as fit with the smallest builder. Of the remaining
+ * memory, the builder gets most and reading gets the rest. */
 static enum slc_status divide_memory(struct slc_contract_run *run,
                                      struct slc_builder_options *build,
                                      struct slc_error *err)
@@ -89,7 +88,7 @@ push_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
     return slc_contract_one(sorting->run, worker, tile, push_sums, sorting, err);
 }
 
-/* Samples the first sums of a tile, up to the tile's share of the sample. */
+/* Adds the first sums of a tile to the sample, at most sorting->stretch of them. */
 static enum slc_status sample_sums(void *context,
                                    unsigned worker,
                                    const struct slc_entries *entries,
@@ -126,7 +125,8 @@ static bool one_tile(void *context, unsigned worker)
     return false;
 }
 
-/* Samples tiles evenly over the file, to show the builder the distribution of sums. */
+/* Samples tiles at equal distances in the file, so that the builder knows the distribution of
+ * coordinates. */
 static enum slc_status sample_tiles(struct sorting *sorting, struct slc_error *err)
 {
     const struct slc_contract_run *run = sorting->run;
@@ -202,7 +202,7 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
         slc_builder_abandon(sorting.builder);
         return status;
     }
-    /* Release the memory before the builder sorts, because sorting uses it. */
+    /* The memory is released before the builder sorts, because the builder uses it to sort. */
     slc_contract_release(run);
     (void)snprintf(origin.source, sizeof origin.source, "%s", options->store);
     return slc_builder_finish(sorting.builder, 0, run->report->dims, &origin, &run->report->build,

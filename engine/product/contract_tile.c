@@ -1,10 +1,9 @@
-/*
- * Contraction of a tile. A chunk that fits the first-level cache becomes terms: its nonzeros, or
- * the dot products of its fiber runs, times the elements of the vectors. Sums from a device are
- * terms already. Terms are divided into runs of equal coordinates, one mode after the other, and
- * summed run by run, in order. A run that reaches the end of a chunk continues in the next one.
- * Sorting or encoding the results costs several times as much.
- */
+/* Contracts a tile, chunk by chunk; a chunk fits in the first-level cache. First a chunk is
+ * converted to terms. A term is the product of a nonzero, or of the dot product of a fiber run, and
+ * the elements of the other vectors. If a device multiplied the tile, its sums are the terms. Then
+ * the terms are divided into runs of equal coordinates, and each run is summed in order. The last
+ * run of a chunk may continue in the next chunk. Cost: several times less than sorting or encoding
+ * the results. */
 #include "engine/product/contract_tile.h"
 
 #include "base/memory/checked.h"
@@ -18,32 +17,35 @@
 
 enum {
     CHUNK_NNZ = 1024,
-    /* Largest number of sums that are delivered together, because each delivery has a cost. */
+    /* Maximum number of sums that are passed to the sink at once. Many sums per call keep the cost
+     * of calls small. */
     ROWS = 4096,
-    /* Length of a list of coordinates: two 20-digit numbers more than the longest one. */
+    /* Bytes for the text of a list of coordinates: the longest list has SLC_MAX_ORDER numbers of 20
+     * digits. */
     FIBER_BYTES = (SLC_MAX_ORDER + 2) * 22
 };
 
 /* Terms of a chunk and their coordinates. */
 struct terms {
-    uint32_t count; /* 0: end of the tile */
+    uint32_t count; /* 0 at the end of the tile */
     const uint32_t *offset[SLC_MAX_ORDER];
 };
 
-/* A worker's memory. */
+/* The state of one call of slc_contract_tile. */
 struct work {
     const struct slc_contraction *contraction;
     struct slc_tile_view *tile;
     unsigned worker;
-    struct slc_contract_given *given; /* NULL: the tile is decoded */
-    uint32_t taken;                   /* number of given fibers already used */
+    struct slc_contract_given *given; /* NULL if the tile is decoded */
+    uint32_t taken;                   /* number of `given` fibers that have been used */
     uint64_t *coords[SLC_MAX_ORDER];  /* ROWS coordinates per kept mode */
     double *sums;                     /* ROWS sums */
     double *product;                  /* CHUNK_NNZ terms */
-    uint32_t *differs; /* per term, CHUNK_NNZ in all: not 0 if the term begins a run */
-    uint32_t count;    /* number of sums held */
+    /* one element per term: not 0 if the term begins a run; CHUNK_NNZ elements */
+    uint32_t *differs;
+    uint32_t count; /* number of sums not yet passed to the sink */
     uint64_t zeros;
-    bool open; /* a run that the next chunk may continue: */
+    bool open; /* true if the last run may continue in the next chunk */
     uint32_t open_offset[SLC_MAX_ORDER];
     double open_sum;
 };
@@ -69,7 +71,7 @@ static void divide_memory(struct work *work, void *memory)
     work->differs = rest;
 }
 
-/* Returns the index in the input of the nonzero at `offset` from the tile's corner. */
+/* Returns the index, as in the input, of a nonzero whose offset in `mode` is `offset`. */
 static inline uint64_t
 index_of(const struct slc_tile_view *tile, const uint32_t *index, unsigned mode, uint32_t offset)
 {
@@ -78,7 +80,7 @@ index_of(const struct slc_tile_view *tile, const uint32_t *index, unsigned mode,
     return index != NULL ? index[coord] : coord;
 }
 
-/* Multiplies the terms by the elements of all vectors except number `done`. */
+/* Multiplies the terms by the elements of all vectors except vector `done`. */
 static void multiply_terms(struct work *work, const struct terms *terms, unsigned done)
 {
     const struct slc_contraction *contraction = work->contraction;
@@ -169,10 +171,8 @@ static void find_runs(struct work *work, const struct terms *terms)
     }
 }
 
-/*
- * Formats the coordinates of the fiber of sum `row`, counting from 1, with a star for each
- * contracted mode.
- */
+/* Formats the coordinates of sum `row` for a message: 1-based indices, and a star for each
+ * contracted mode. */
 static void describe_fiber(const struct work *work, uint32_t row, char *text)
 {
     const struct slc_contraction *contraction = work->contraction;
@@ -191,7 +191,7 @@ static void describe_fiber(const struct work *work, uint32_t row, char *text)
     }
 }
 
-/* Appends the sum of the open run, if there is one and it is not zero. */
+/* Ends the open run, if there is one, and appends its sum unless the sum is zero. */
 static enum slc_status close_run(struct work *work, struct slc_error *err)
 {
     const struct slc_contraction *contraction = work->contraction;
@@ -216,15 +216,15 @@ static enum slc_status close_run(struct work *work, struct slc_error *err)
 
         describe_fiber(work, work->count, fiber);
         return slc_fail(err, SLC_ERR_INPUT,
-                        "the products at (%s), counting from 1, sum to %g, beyond the range of "
-                        "f64: scale the vectors",
+                        "the products at (%s) (indices start at 1) add up to %g, beyond the range "
+                        "of f64: scale the vectors",
                         fiber, sum);
     }
     work->sums[work->count++] = sum;
     return SLC_OK;
 }
 
-/* True if the chunk's first term belongs to the open run. */
+/* Returns true if the chunk's first term belongs to the open run. */
 static bool continues_run(const struct work *work, const struct terms *terms)
 {
     const struct slc_contraction *contraction = work->contraction;
@@ -237,9 +237,8 @@ static bool continues_run(const struct work *work, const struct terms *terms)
     return work->open;
 }
 
-/*
- * Terms begin .. end - 1 have equal coordinates; they extend the open run or become the open run.
- */
+/* Adds the terms begin .. end - 1, whose coordinates are equal, to the open run if they continue
+ * it. Otherwise ends the open run, and makes these terms the open run. */
 static enum slc_status append_run(struct work *work,
                                   const struct terms *terms,
                                   uint32_t begin,

@@ -1,9 +1,7 @@
-/*
- * Contraction of tiles with vectors: multiplies every nonzero by the elements of the vectors at its
- * coordinates, adds neighbours that agree in all kept modes, and delivers the sums with the kept
- * coordinates. If tiles keep fibers of a contracted mode together, a run of a fiber is one dot
- * product.
- */
+/* Contracts tiles with vectors: multiplies every nonzero by the elements of the vectors at its
+ * coordinates, adds adjacent nonzeros that agree in all kept modes, and passes the sums with their
+ * coordinates to a sink. If the tiles have fiber runs of a contracted mode, each run is one dot
+ * product. */
 #ifndef SLC_ENGINE_CONTRACT_TILE_H
 #define SLC_ENGINE_CONTRACT_TILE_H
 
@@ -16,7 +14,7 @@
 
 #include <stdint.h>
 
-/* The operands. Borrowed, and only read by workers. */
+/* The operands of a contraction. Borrowed; workers only read them. */
 struct slc_contraction {
     unsigned order;
     unsigned vector_count;
@@ -24,40 +22,34 @@ struct slc_contraction {
     const double *vector[SLC_MAX_ORDER]; /* vectors, indexed by the store's indices */
     unsigned kept_count;
     unsigned kept_mode[SLC_MAX_ORDER];
-    /* Index of each label, per kept relabelled mode; otherwise NULL. */
+    /* Per kept mode: label -> index, or NULL if the mode is not relabelled. */
     const uint32_t *index[SLC_MAX_ORDER];
-    bool fiber_tiles;      /* use fiber runs (next_fibers) of tiles that have them */
-    unsigned fiber_vector; /* number of the vector whose mode the runs follow */
+    bool fiber_tiles;      /* true: use the fiber runs (next_fibers) of tiles */
+    unsigned fiber_vector; /* number of the vector in whose mode the runs are */
 };
 
-/*
- * Receives sums of a tile, whose order is kept_count and whose sequence number is the ordinal of
- * the tile.
- */
+/* Receives sums of a tile. entries->order is kept_count, and entries->sequence is the ordinal of
+ * the tile. */
 typedef enum slc_status slc_contract_sink_fn(void *context,
                                              unsigned worker,
                                              const struct slc_entries *entries,
                                              struct slc_error *err);
 
-/*
- * Sums of a tile computed by a device: the first of the tile's fibers, and the source of the
- * remaining ones.
- */
+/* Sums of a tile that a device computed: the first fibers of the tile, and the function that
+ * returns the following fibers. */
 struct slc_contract_given {
     const struct slc_tile_products *products;
     struct slc_device_fibers fibers; /* f64 sums */
 };
 
-/* Returns the size in bytes of working memory of slc_contract_tile, a multiple of 8. */
+/* Returns the bytes of working memory that slc_contract_tile needs, a multiple of 8. */
 uint64_t slc_contract_tile_bytes(const struct slc_contraction *contraction);
 
-/*
- * Delivers the sums of a whole tile to `sink`, a few thousand at a time; no two neighbours have the
- * same coordinates. Zero sums are omitted and counted in *zeros. The sums depend on the tile alone.
- * `memory` is aligned for u64. If `given` is not NULL, the tile is not decoded and the given sums
- * are used. Errors: those of decoding, of `given` and of `sink`; SLC_ERR_INPUT, naming the fiber,
- * if a sum is beyond the range of f64.
- */
+/* Passes the sums of a whole tile to `sink`, a few thousand at a time. No two adjacent sums have
+ * equal coordinates. Zero sums are omitted and counted in *zeros. The sums depend on the tile
+ * alone. `memory` must be aligned for u64. If `given` is not NULL, the sums of the device are used
+ * and the tile is not decoded. Errors: those of decoding, of `given` and of `sink`; SLC_ERR_INPUT,
+ * with the coordinates, if a sum is beyond the range of f64. */
 enum slc_status slc_contract_tile(const struct slc_contraction *contraction,
                                   struct slc_tile_view *tile,
                                   struct slc_contract_given *given,

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-/* Lanes per thread of the caller. A CPU thread sorts and writes the results of each lane, and some
- * lanes wait for that. */
+/* Lanes per thread of the caller. CPU threads sort and write the results of the lanes. With two
+ * lanes per thread, one lane computes while the other waits for its thread. */
 enum { LANES_PER_THREAD = 2 };
 
-/* Continues without the device, for the reason in `refused`. */
+/* Continues without the device, and stores the reason `refused`. */
 static enum slc_status drop_device(struct slc_device_products *own, const struct slc_error *refused)
 {
     own->used = false;

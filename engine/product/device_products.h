@@ -1,7 +1,5 @@
-/*
- * Products of tiles (tile_products.h) on a device: implements the table with
- * engine/product/products.h. Tiles may arrive in any order.
- */
+/* Multiplies tiles on a device: implements the interface tile_products.h with
+ * engine/product/products.h. Tiles may arrive in any order. */
 #ifndef SLC_ENGINE_DEVICE_PRODUCTS_H
 #define SLC_ENGINE_DEVICE_PRODUCTS_H
 
@@ -13,19 +11,20 @@ struct slc_device_products {
     struct slc_device *device; /* NULL: workers multiply all tiles */
     struct slc_hybrid_wish hybrid;
     unsigned streams; /* streams of the device, 1 to SLC_DEVICE_STREAMS; 0: chosen by the plan */
-    bool optional; /* continue without the device if it has too little memory or cannot be opened */
+    /* true: continue without the device if it has too little memory or cannot be opened */
+    bool optional;
 
     /* Results of the last plan. */
-    bool used;            /* the device computes */
-    struct slc_error why; /* why the device is not used */
+    bool used;            /* true if the device is used */
+    struct slc_error why; /* the reason why the device is not used */
     struct slc_plan_gpu plan;
     struct slc_products_report report; /* set when the device is closed */
 
-    /* Private. */
+    /* Private to device_products.c. */
     const struct slc_reader *reader;
     unsigned threads, workers;
     struct slc_products *products;
-    /* Per worker: start time if the worker multiplies its tile itself, otherwise 0. */
+    /* Per worker: the start time if the worker itself multiplies its tile, otherwise 0. */
     uint64_t *start_ns;
 };
 

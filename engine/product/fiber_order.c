@@ -1,7 +1,5 @@
-/*
- * Layouts with whole fibers of a mode. A temporary store is created by a product without vectors,
- * with keys in another order.
- */
+/* Opens layouts with whole fibers of a mode. A temporary store is made by slc_contract without
+ * vectors, which only sorts the nonzeros in the order of the fibers. */
 #include "engine/product/fiber_order.h"
 
 #include "base/memory/memory.h"
@@ -12,7 +10,8 @@
 
 #include <string.h>
 
-/* Returns the path without trailing slashes, plus `suffix`; NULL if there is not enough memory. */
+/* Returns the path without trailing slashes, plus `suffix`, or NULL if there is not enough memory.
+ * Owns: release with slc_free. */
 static char *path_with_suffix(const char *path, const char *suffix, struct slc_error *err)
 {
     size_t length = strlen(path);
@@ -78,7 +77,7 @@ static enum slc_status make_store(const struct slc_fiber_order *order,
     struct slc_contract_report report;
 
     SLC_TRY(slc_fiber_order_check(order->store, options->mode, err));
-    /* Remove a store left by a run that was killed, possibly while it removed the store. */
+    /* Removes a temporary store that a killed run left, even if the store is incomplete. */
     SLC_TRY(slc_build_leftover_remove(slc_files_or_system(order->store->files), order->path, err));
     if (options->sorting != NULL) {
         options->sorting(options->context, order->path);
@@ -86,7 +85,7 @@ static enum slc_status make_store(const struct slc_fiber_order *order,
     return slc_contract(&contract, &report, err);
 }
 
-/* Opens the temporary store, locked for this run until it is closed. */
+/* Opens the temporary store, and locks it until it is closed, so that no other run replaces it. */
 static enum slc_status
 open_temporary(struct slc_fiber_order *order, uint64_t memory_bytes, struct slc_error *err)
 {
@@ -100,7 +99,7 @@ open_temporary(struct slc_fiber_order *order, uint64_t memory_bytes, struct slc_
     SLC_THEN(status, slc_store_open_within(order->store->files, order->path, memory_bytes,
                                            &order->made, err));
     if (status != SLC_OK && !taken) {
-        /* Keep the first error. */
+        /* The first error is returned, so an error of removing is ignored. */
         const enum slc_status left = slc_folder_remove(files, order->path, NULL);
 
         (void)left;
@@ -133,7 +132,8 @@ enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
     if (status == SLC_OK) {
         status = open_temporary(order, memory_left, err);
     } else {
-        /* The store may exist although it is not marked as finished. Keep the first error. */
+        /* Even if make_store failed, the temporary store may exist. The first error is returned, so
+         * an error of removing is ignored. */
         const enum slc_status left =
             slc_build_leftover_remove(slc_files_or_system(store->files), order->path, NULL);
 
@@ -156,7 +156,7 @@ enum slc_status slc_fiber_order_close(struct slc_fiber_order *order, struct slc_
         const struct slc_files *files = order->store->files;
 
         slc_store_close(&order->made);
-        /* An unfinished store now belongs to another run. */
+        /* A folder PATH.part is not removed, because it belongs to another run. */
         status = slc_folder_remove(files, order->path, err);
         slc_folder_unlock(files, &order->lock);
         slc_free(order->path);

@@ -1,7 +1,6 @@
-/*
- * A layout that keeps the fibers of a mode whole. It is a layout of the store, or of a temporary
- * store that is sorted from the store within a budget and removed at the end.
- */
+/* Opens a layout that keeps the fibers of a mode whole: a layout of the store or, if it has none,
+ * of a temporary store. The temporary store is sorted from the store within a budget and removed at
+ * the end. */
 #ifndef SLC_ENGINE_FIBER_ORDER_H
 #define SLC_ENGINE_FIBER_ORDER_H
 
@@ -12,16 +11,16 @@
 #include <stdint.h>
 
 struct slc_fiber_order_options {
-    unsigned mode;         /* mode, from 0 */
+    unsigned mode;         /* mode whose fibers are whole, 0-based */
     uint64_t memory_bytes; /* 0: 80 % of slc_memory_total() */
     unsigned threads;      /* 0: one per processor */
-    /* A temporary store is named OUTPUT.fibers.tmp, which no user store is named. An existing one
-     * is replaced. */
+    /* A temporary store is created at OUTPUT.fibers.tmp. Anything that a killed run left there is
+     * replaced. */
     const char *output;
     const char *temp_folder; /* folder for spilled data; NULL: the folder of the temporary store */
-    /* A stop request ends the sorting with SLC_ERR_INTERRUPTED; may be NULL. */
+    /* A stop request ends sorting with SLC_ERR_INTERRUPTED; may be NULL. */
     const struct slc_stop *stop;
-    /* May be NULL. Called before a temporary store is created at `path`. */
+    /* Called before a temporary store is created at `path`; may be NULL. */
     void (*sorting)(void *context, const char *path);
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
@@ -30,29 +29,28 @@ struct slc_fiber_order_options {
 struct slc_fiber_order {
     const struct slc_store *store; /* the caller's store */
     struct slc_reader *reader;     /* reader of the layout */
-    /* The temporary store; all zero if there is none. Its modes are in the order of the input. */
+    /* The temporary store; all zero if there is none. Its indices are those of the input. */
     struct slc_store made;
     char *path; /* path of the temporary store; NULL if there is none */
-    int lock;   /* lock of its folder, so that other runs cannot replace the store */
+    int lock;   /* lock of the temporary store's folder, so that no other run replaces it */
 };
 
-/*
- * Opens the layout. Owns: release with slc_fiber_order_close, which accepts an all-zero struct.
- * Errors: SLC_ERR_UNSUPPORTED, with the remedy, for a mode that is too large for a temporary store;
- * those of creating and opening the temporary store. Nothing of the store is left after an error.
- */
+/* Opens the layout. Owns: release with slc_fiber_order_close, which accepts an all-zero struct.
+ * Errors: SLC_ERR_UNSUPPORTED if the mode is too large for a temporary store; the message says what
+ * to do. Errors of creating and opening the temporary store. After an error no temporary store is
+ * left. */
 enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
                                      const struct slc_store *store,
                                      const struct slc_fiber_order_options *options,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Checks that a temporary store can be created for the mode. Errors: SLC_ERR_UNSUPPORTED, with the
- * remedy. */
+/* Checks that a temporary store for the mode is possible. Errors: SLC_ERR_UNSUPPORTED; the message
+ * says what to do. */
 enum slc_status slc_fiber_order_check(const struct slc_store *store,
                                       unsigned mode,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Removes a temporary store, finished or not. Errors: SLC_ERR_IO if parts of the store are left. */
+/* Removes a temporary store at `path`, finished or not. Errors: SLC_ERR_IO if files are left. */
 enum slc_status slc_fiber_order_remove(const struct slc_files *files,
                                        const char *path,
                                        struct slc_error *err) SLC_NODISCARD;

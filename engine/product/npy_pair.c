@@ -1,9 +1,7 @@
-/*
- * Pairs of .npy files. Each file begins with space for its header, which contains the number of
- * fibers and is therefore written last. To replace an earlier pair, both of its files are first
- * renamed, so that a reader in between, or after a crash, never finds coordinates of one result
- * together with rows of another.
- */
+/* Writes pairs of .npy files. Each file begins with space for its header. The header contains the
+ * number of fibers and is therefore written last. To replace an earlier pair, both of its files are
+ * renamed first, so that a reader never finds the coordinates of one result and the rows of
+ * another, even after a crash. */
 #include "engine/product/npy_pair.h"
 
 #include "base/memory/checked.h"
@@ -23,9 +21,10 @@ struct slc_npy_pair {
     const struct slc_files *files;
     char *folder;
     bool made_folder;
-    int lock; /* descriptor of the folder, locked while the pair exists; -1: none */
+    /* descriptor of the folder, which is locked while the pair exists; -1 if not locked */
+    int lock;
     char *path[FILES];
-    char *backup[FILES]; /* name of an earlier file during replacement */
+    char *backup[FILES]; /* path of the earlier file while it is being replaced */
     struct slc_npy_header header[FILES];
     struct slc_output_ring *ring[FILES];
 };
@@ -52,11 +51,11 @@ static enum slc_status make_folder(struct slc_npy_pair *pair, struct slc_error *
     if (rc < 0 && rc != -EEXIST) {
         return slc_fail_errno(err, -rc, pair->folder, "creating the folder of the result");
     }
-    /* An existing folder may be new, too, if a run that was killed created it. */
+    /* A folder that already exists is synced too, because a killed run may have just created it. */
     return slc_name_sync(pair->files, pair->folder, err);
 }
 
-/* Locks the folder against other runs, which would write the same unfinished files. */
+/* Locks the folder, because another run would write unfinished files with the same names. */
 static enum slc_status lock_folder(struct slc_npy_pair *pair, struct slc_error *err)
 {
     bool taken;
@@ -66,12 +65,12 @@ static enum slc_status lock_folder(struct slc_npy_pair *pair, struct slc_error *
         &pair->lock, &taken, err);
 
     if (taken) {
-        pair->made_folder = false; /* keep the folder for the result of the other run */
+        pair->made_folder = false; /* the folder is not removed: it belongs to the other run now */
     }
     return status;
 }
 
-/* Fills both headers except for the number of fibers. */
+/* Fills both headers except the number of fibers. */
 static void make_headers(struct slc_npy_pair *pair, const struct slc_npy_pair_options *options)
 {
     const bool big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -89,7 +88,7 @@ static void make_headers(struct slc_npy_pair *pair, const struct slc_npy_pair_op
                                 .shape = {0, options->cols}};
 }
 
-/* Creates a ring and writes space for its header. */
+/* Creates the output ring of a file and writes space for the file's header. */
 static enum slc_status open_ring(struct slc_npy_pair *pair,
                                  unsigned file,
                                  const struct slc_npy_pair_options *options,
@@ -205,7 +204,7 @@ static enum slc_status sync_names(const struct slc_npy_pair *pair, struct slc_er
     return slc_check_call(rc, err, pair->folder, "syncing the folder");
 }
 
-/* Renames an existing file; sets *moved if there was one. */
+/* Renames an earlier file to its backup path. Sets *moved to true if there was a file. */
 static enum slc_status
 move_to_backup(const struct slc_npy_pair *pair, unsigned file, bool *moved, struct slc_error *err)
 {
@@ -217,7 +216,8 @@ move_to_backup(const struct slc_npy_pair *pair, unsigned file, bool *moved, stru
                : SLC_OK;
 }
 
-/* Restores the earlier result, or removes the first `published` files of the new one. */
+/* Restores the earlier files. Where there was no earlier file, removes the new file if it is one of
+ * the first `published` files. */
 static void roll_back(const struct slc_npy_pair *pair, const bool *moved, unsigned published)
 {
     const struct slc_files *files = pair->files;
@@ -241,9 +241,8 @@ enum slc_status slc_npy_pair_publish(struct slc_npy_pair *pair, struct slc_error
         status = move_to_backup(pair, f, &moved[f], err);
     }
     if (status == SLC_OK && (moved[COORDS] || moved[ROWS])) {
-        /*
-         * Otherwise a power failure might restore one of the old files next to the other new file.
-         */
+        /* Without this sync, a power failure could leave one earlier file and one new file in the
+         * folder. */
         status = sync_names(pair, err);
     }
     while (published < FILES && status == SLC_OK) {
@@ -257,7 +256,7 @@ enum slc_status slc_npy_pair_publish(struct slc_npy_pair *pair, struct slc_error
     }
     pair->made_folder = false;
     for (unsigned f = 0; f < FILES; f++) {
-        /* Also removes renamed files of a run that was killed. */
+        /* Also removes backups that a killed run left. */
         (void)pair->files->unlink(pair->files->self, pair->backup[f]);
     }
     return SLC_OK;

@@ -1,10 +1,8 @@
-/*
- * Ordered writing. The stages form a ring; each holds the nonzeros of one tile. Stage q of the file
- * uses slot q modulo the number of slots, from the time at which the previous tile in the slot has
- * been written until it is written itself. A thread that needs an occupied slot encodes tiles in
- * the meantime. Progress is therefore guaranteed: the oldest incomplete stage has its slot, and its
- * pieces were reserved before all pieces that wait.
- */
+/* Makes tiles from ordered nonzeros. Each slot of a ring, `struct stage`, holds the nonzeros of one
+ * tile. Tile q of the file uses slot q modulo the number of slots, from the time when the previous
+ * tile in the slot has been encoded until tile q has been encoded. A thread that needs an occupied
+ * slot encodes tiles until the slot is free. The ring cannot deadlock: the oldest incomplete tile
+ * has its slot, and its pieces were reserved before all pieces that wait. */
 #include "engine/product/ordered.h"
 
 #include "base/memory/checked.h"
@@ -18,12 +16,11 @@
 #include <string.h>
 
 enum {
-    /*
-     * In addition to one stage per worker that may be delivering, one stage is being encoded and
-     * one has been started.
-     */
+    /* Slots in addition to one per worker: one for the tile that is being encoded, and one for the
+     * tile that has been started. */
     MORE_STAGES = 2,
-    /* Bytes of a list of coordinates: a 20-digit number, comma and space per mode, and the end. */
+    /* Bytes of the text of coordinates: per mode a number of 20 digits, a comma and a space; and
+     * NUL. */
     COORDS_BYTES = SLC_MAX_ORDER * 22 + 1
 };
 
@@ -43,16 +40,16 @@ struct slc_ordered {
     unsigned stage_count;
     struct stage *stages;
 
-    /* Accessed by one thread at a time, the one that reserves a piece. */
+    /* Accessed only by slc_ordered_reserve and slc_ordered_finish, by one thread at a time. */
     uint64_t reserved; /* nonzeros reserved so far */
-    bool open;         /* the last coordinate is open: the next piece may continue it */
+    bool open;         /* true if the next piece may add to the last nonzero */
     uint64_t open_lo, open_hi;
     double open_value;
     struct slc_ordered_counts counts;
 
     /* Protected by the lock of the tiles. */
-    uint64_t listed; /* stages listed so far */
-    bool listing;    /* a thread is listing the next stage */
+    uint64_t listed; /* tiles queued for encoding so far */
+    bool listing;    /* true while a thread queues the next tile */
 };
 
 static unsigned stages_of(unsigned workers)
@@ -135,12 +132,12 @@ static enum slc_status fail_range(const struct slc_ordered *ordered, struct slc_
                                  mode == 0 ? "" : ", ", coords[mode] + 1);
     }
     return slc_fail(err, SLC_ERR_INPUT,
-                    "the sums at (%s) of the result, counting from 1, sum to %g, beyond the range "
-                    "of f64: scale the vectors",
+                    "the sums at (%s) of the result (indices start at 1) add up to %g, beyond the "
+                    "range of f64: scale the vectors",
                     text, ordered->open_value);
 }
 
-/* Completes the open coordinate: unless its value is zero, it becomes the head of a place. */
+/* Completes the open nonzero: unless its value is zero, stores it as the head of `place`. */
 static enum slc_status close_coordinate(struct slc_ordered *ordered,
                                         struct slc_ordered_place *place,
                                         struct slc_error *err)
@@ -195,7 +192,7 @@ enum slc_status slc_ordered_reserve(struct slc_ordered *ordered,
     return status;
 }
 
-/* Lists complete stages in order. The lock is held. */
+/* Queues complete tiles for encoding, in order. Needs: the caller holds the lock of the tiles. */
 static void list_complete(struct slc_ordered *ordered, unsigned worker, bool last)
 {
     struct slc_tiles *tiles = ordered->tiles;
@@ -208,7 +205,7 @@ static void list_complete(struct slc_ordered *ordered, unsigned worker, bool las
         if (nnz < (last ? 1 : SLC_TILE_NNZ)) {
             return;
         }
-        /* Keys ascend. */
+        /* Keys ascend, so if the first and the last upper half are equal, all are. */
         bool one_upper = stage->key_hi != NULL && stage->key_hi[0] == stage->key_hi[nnz - 1];
         struct slc_tile_source source = {.nnz = nnz,
                                          .key_lo = stage->key_lo,
@@ -218,7 +215,7 @@ static void list_complete(struct slc_ordered *ordered, unsigned worker, bool las
         ordered->listing = true;
         slc_tiles_unlock(tiles);
         if (slc_tiles_queue(tiles, worker, &source, &stage->borrowed, &err) != SLC_OK) {
-            slc_error_clear(&err); /* the tiles keep the first error */
+            slc_error_clear(&err); /* `tiles` keeps the first error */
         }
         slc_tiles_lock(tiles);
         stage->filled = 0;
@@ -228,14 +225,16 @@ static void list_complete(struct slc_ordered *ordered, unsigned worker, bool las
     }
 }
 
-/* True if the slot for stage `at` of the file is free. The lock is held. */
+/* Returns true if the slot for tile `at` of the file is free. Needs: the caller holds the lock of
+ * the tiles. */
 static bool has_slot(const struct slc_ordered *ordered, uint64_t at)
 {
     return at < ordered->stage_count || (ordered->listed > at - ordered->stage_count &&
                                          ordered->stages[at % ordered->stage_count].borrowed == 0);
 }
 
-/* Copies `count` nonzeros to the file's positions from `at` on. */
+/* Copies `count` nonzeros of a piece, starting with nonzero `begin`, to the positions `at`, `at` +
+ * 1, .. of the file. */
 static void copy_nonzeros(struct slc_ordered *ordered,
                           unsigned worker,
                           uint64_t at,
@@ -298,7 +297,7 @@ void slc_ordered_deliver(struct slc_ordered *ordered,
     copy_head(ordered, worker, place);
     copy_nonzeros(ordered, worker, place->at + place->has_head, piece, place->begin,
                   place->end - place->begin);
-    /* Encode tiles so that encoding keeps pace with delivery. */
+    /* Each delivery encodes one queued tile, so that the queue does not grow. */
     slc_tiles_lock(ordered->tiles);
     (void)slc_tiles_encode_next(ordered->tiles, worker);
     slc_tiles_unlock(ordered->tiles);

@@ -1,8 +1,6 @@
-/*
- * Forecast of a prediction from the first piece of its input: rows are parsed and formatted, and
- * the time of both is measured. The numbers that are formatted have as many digits as those of the
- * model.
- */
+/* Forecasts a prediction from the first piece of its input. Rows are parsed and formatted, and the
+ * time of both steps is measured. The formatted numbers have as many digits as typical model
+ * values. */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
@@ -14,12 +12,13 @@
 
 enum { BATCH_ROWS = 16384 };
 
-/* Cost per nonzero: one multiplication and addition per element of a factor row, and one cache miss
- * per row. */
+/* Seconds per element of a factor row (one multiplication and addition), and per factor row (one
+ * cache miss). */
 #define PRODUCT_SECONDS 0.5e-9
 #define ROW_SECONDS     20e-9
 
-/* Length of a row in the output; in text, numbers of the model have all digits. */
+/* Returns the length of a row in the output. A number with all digits replaces the model value,
+ * which is not known. */
 static uint64_t row_bytes(const struct slc_predict_options *options,
                           const struct slc_text_rows *rows,
                           bool has_values,
@@ -45,7 +44,8 @@ static uint64_t row_bytes(const struct slc_predict_options *options,
     return bytes + (has_values ? slc_format_f64(text, value - predicted) + UINT64_C(1) : 0);
 }
 
-/* Parses the start of the piece into `rows`, and measures the time. */
+/* Parses and formats the first rows of the piece, and scales the measured time to the whole
+ * input. */
 static void measure_rows(const struct slc_predict_options *options,
                          const struct slc_text_header *header,
                          const struct slc_piece *piece,
@@ -56,7 +56,7 @@ static void measure_rows(const struct slc_predict_options *options,
     const uint64_t start_ns = slc_clock_thread_ns();
     uint64_t parsed_ns, bytes = 0;
 
-    /* The run itself reports invalid rows; the rows before them are enough for a forecast. */
+    /* Invalid rows end parsing without an error. The rows before them are enough for a forecast. */
     (void)!slc_text_parse_rows(header, piece->buffer.data, piece->bytes, &at, rows, NULL);
     parsed_ns = slc_clock_thread_ns();
     f->has_values = header->order == options->model->order;
@@ -129,7 +129,7 @@ enum slc_status slc_predict_forecast(const struct slc_predict_options *options,
         slc_text_rows_clear(&rows);
         f->text_bytes = slc_input_text_bytes(input);
         measure_rows(options, &header, &piece, &rows, f);
-        /* The parsing thread also decompresses. */
+        /* The parsing thread also decompresses the input. */
         f->parse_seconds +=
             1e-9 * (double)unpack_ns * (double)f->text_bytes / (double)slc_max_u64(piece.bytes, 1);
     }

@@ -1,4 +1,4 @@
-/* Values of a model at coordinates in memory. */
+/* Computes the values of a model at coordinates in memory. */
 #include "engine/product/predict.h"
 
 #include "base/error/stop.h"
@@ -9,7 +9,7 @@
 
 enum {
     GRAIN = 1024,
-    /* Coordinates between two checks for a stop request: a few milliseconds of work. */
+    /* Number of coordinates between two checks for a stop request, a few milliseconds of work. */
     BATCH = 1 << 18
 };
 
@@ -28,11 +28,12 @@ static enum slc_status check_indices(const struct slc_model_view *model,
     for (unsigned n = 0; n < model->order; n++) {
         for (uint64_t i = 0; i < count; i++) {
             if (coords[n][i] >= model->factors[n]->rows) {
-                return slc_fail(err, SLC_ERR_INPUT,
-                                "entry %" PRIu64 ": index %" PRIu64
-                                " of mode %u is beyond the model, which has %" PRIu64
-                                " (all count from 0)",
-                                i, coords[n][i], n, model->factors[n]->rows);
+                return slc_fail(
+                    err, SLC_ERR_INPUT,
+                    "entry %" PRIu64 ": index %" PRIu64
+                    " of mode %u is out of range: the mode size of the model is %" PRIu64
+                    " (entries, indices and modes start at 0)",
+                    i, coords[n][i], n, model->factors[n]->rows);
             }
         }
     }

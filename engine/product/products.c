@@ -1,10 +1,9 @@
-/*
- * Products of tiles on a device.
+/* Multiplies tiles on a device.
  *
- * Space for whole tiles is more important than a third lane: a lane that delivers a tile in pieces
- * must wait until the results of earlier tiles have been delivered, and is idle until then. More
- * lanes hide the latency of copies and kernel launches, because a tile is little work for a device.
- */
+ * Two lanes are allocated first, then space for whole tiles, then more lanes. A lane without space
+ * for a whole tile delivers the tile in pieces, and is idle while it waits for the results of
+ * earlier tiles. More lanes hide the latency of copies and kernel launches, because a tile is
+ * little work for a device. */
 #include "engine/product/products.h"
 
 #include "base/error/clock.h"
@@ -17,14 +16,15 @@
 #include <string.h>
 
 enum {
-    /* Minimum number of fibers delivered at a time: a few copies of a few KiB per tile. */
+    /* Fewest fibers that a lane delivers at once. With fewer, a tile would need many small
+     * copies. */
     FIBERS_LEAST = 1024,
-    /* Number of lanes that are allocated even if each has less space than a tile: one lane computes
-     * while the other is emptied. */
+    /* Number of lanes that are allocated before lanes get space for a whole tile: one lane computes
+     * while the results of the other are copied. */
     LANES_WANTED = 2
 };
 
-/* A product as passed to the queries and the open operation of a device. */
+/* A product in the form that a device accepts. */
 struct product {
     struct slc_device_product device;
     struct slc_matrix shapes[SLC_MAX_ORDER];
@@ -53,7 +53,8 @@ static void describe_product(const struct slc_reader *reader,
     }
 }
 
-/* Returns the device memory of the plan's lanes, and sets *host_bytes to their host memory. */
+/* Returns the bytes of device memory for the plan's lanes, and sets *host_bytes to the bytes of
+ * host memory. */
 static uint64_t device_bytes(const struct slc_device *device,
                              const struct slc_reader *reader,
                              const struct slc_products_shape *shape,
@@ -67,7 +68,7 @@ static uint64_t device_bytes(const struct slc_device *device,
     return device->ops->product.memory_bytes(device, &product.device);
 }
 
-/* Upper bound of the number of fibers of a whole tile. */
+/* Returns an upper bound for the number of fibers of a tile. */
 static uint32_t fibers_most(const struct slc_reader *reader)
 {
     const uint64_t nnz = slc_reader_info(reader)->max_block_nnz;
@@ -150,7 +151,7 @@ void slc_products_widen(const struct slc_device *device,
 /* State of a worker, accessed only by that worker. */
 struct worker {
     struct slc_hybrid_place place;
-    uint64_t nnz; /* nonzeros of its tile */
+    uint64_t nnz; /* nonzeros of the worker's tile */
 };
 
 struct slc_products {

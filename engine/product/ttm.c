@@ -1,7 +1,5 @@
-/*
- * Tensor times matrix over a stream. Members of struct run after `next` may be accessed only by the
- * worker of the tile `next`, which has the turn.
- */
+/* Multiplies the tiles of a stream with a matrix. The worker whose tile has the ordinal run->next
+ * has the turn. Only this worker may access the members of struct run after `next`. */
 #include "engine/product/ttm_impl.h"
 
 #include "base/error/clock.h"
@@ -12,20 +10,22 @@
 #include <string.h>
 
 struct worker {
-    int64_t *stage;  /* coordinates, SLC_TTM_STAGE_FIBERS x (N - 1) */
+    int64_t *stage;  /* coordinates of fibers, SLC_TTM_STAGE_FIBERS x (N - 1) */
     float *narrow;   /* rows converted to f32, slc_ttm_stage_rows of them */
-    double *carried; /* the row of a fiber that precedes the current piece */
+    double *carried; /* row of the fiber that is written before the current piece */
     uint64_t carried_coords[SLC_MAX_ORDER];
     uint64_t turn_ns;
 };
 
-/* Some or all fibers computed from a tile: those of an output or of a device lane. Borrowed. */
+/* Fibers that were computed from a tile, or from a part of it, on the CPU or on a lane.
+ * Borrowed. */
 struct piece {
     uint64_t count;
-    uint64_t complete; /* number of complete fibers: all, or all but the last, which may continue */
-    const double *rows; /* row of fiber f at f * pitch */
+    /* number of complete fibers: the last fiber is not counted if it may continue */
+    uint64_t complete;
+    const double *rows; /* the row of fiber f starts at rows[f * pitch] */
     uint64_t pitch;
-    /* Coordinates per mode; NULL: the coordinates are offsets from the corner. */
+    /* Coordinates per mode; if NULL, `offset` and `corner` are used. */
     const uint64_t *coords[SLC_MAX_ORDER];
     const uint32_t *offset[SLC_MAX_ORDER];
     const uint64_t *corner;
@@ -38,19 +38,20 @@ struct run {
     struct worker *workers;
     struct slc_buffer memory; /* memory of stages and carried rows */
     struct slc_ttm_output *outputs;
-    struct slc_products *products; /* NULL: every worker has its own output */
+    /* NULL if no device is used; then every worker has its own output */
+    struct slc_products *products;
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool aborted;
-    uint64_t next;   /* tile that has the turn */
-    uint64_t fibers; /* fibers of the result that have been assigned */
-    bool carries;    /* the last fiber so far may continue in the next tile */
+    uint64_t next;   /* ordinal of the tile that has the turn */
+    uint64_t fibers; /* number of fibers of the result that have row numbers */
+    bool carries;    /* true if the last fiber may continue in the next tile */
     double *carry;
     uint64_t carry_coords[SLC_MAX_ORDER];
 };
 
-/* Waits until all tiles before `ordinal` have claimed their fibers. */
+/* Waits until all tiles before `ordinal` have assigned row numbers to their fibers. */
 static enum slc_status
 wait_turn(struct run *run, struct worker *worker, uint64_t ordinal, struct slc_error *err)
 {
@@ -77,7 +78,8 @@ static void pass_turn(struct run *run)
     pthread_mutex_unlock(&run->mutex);
 }
 
-/* Writes the input indices of fibers [from, from + count) of a piece, in one mode, to a stage. */
+/* Fills `stage` with the indices, as in the input, of `count` fibers of a piece in one mode,
+ * starting with fiber `from`. */
 static void stage_mode(const struct run *run,
                        const struct piece *piece,
                        unsigned mode,
@@ -104,8 +106,8 @@ static void stage_mode(const struct run *run,
     }
 }
 
-/* Writes the coordinates of fibers [from, end) of a piece, a stage at a time. In the result the
- * first of these fibers has number `first`. */
+/* Writes the coordinates of the fibers from .. end - 1 of a piece. In the result, fiber `from` has
+ * the row number `first`. */
 static enum slc_status write_coords(struct run *run,
                                     const struct worker *worker,
                                     uint64_t first,
@@ -132,7 +134,7 @@ static enum slc_status write_coords(struct run *run,
     return status;
 }
 
-/* Writes rows. They are f64 in memory; for an f32 result they are rounded in batches. */
+/* Writes rows to the result. If the result is f32, the f64 rows are rounded in batches first. */
 static enum slc_status write_rows(struct run *run,
                                   const struct worker *worker,
                                   uint64_t first,
@@ -170,8 +172,7 @@ static uint64_t coord_of(const struct piece *piece, unsigned mode, uint64_t f)
                                        : piece->corner[mode] + piece->offset[mode][f];
 }
 
-/* True if the carried fiber continues in the piece. For this and the following functions the worker
- * must have the turn. */
+/* Returns true if the carried fiber continues in the piece. Needs: the worker has the turn. */
 static bool continues_carry(const struct run *run, const struct piece *piece)
 {
     for (unsigned m = 0; m < run->job->order; m++) {
@@ -182,10 +183,8 @@ static bool continues_carry(const struct run *run, const struct piece *piece)
     return run->carries;
 }
 
-/*
- * Moves the carried fiber, which is complete, to the worker, after adding `rest` to it unless
- * `rest` is NULL.
- */
+/* Adds `rest` (may be NULL) to the carried fiber, which is then complete, and moves it to the
+ * worker. Needs: the worker has the turn. */
 static void complete_carry(struct run *run, struct worker *worker, const double *rest)
 {
     for (uint32_t r = 0; r < run->job->matrix->cols; r++) {
@@ -196,7 +195,7 @@ static void complete_carry(struct run *run, struct worker *worker, const double 
 }
 
 /* Carries the last fiber of the piece, which may continue in the next tile. If a fiber is already
- * carried, it is part of this fiber. */
+ * carried, it is the same fiber, and the rows are added. Needs: the worker has the turn. */
 static void carry_last(struct run *run, const struct piece *piece)
 {
     const uint64_t last = piece->count - 1;
@@ -211,7 +210,7 @@ static void carry_last(struct run *run, const struct piece *piece)
     run->carries = true;
 }
 
-/* Writes one fiber whose row is stored separately. */
+/* Writes one fiber, whose row and coordinates are arguments. */
 static enum slc_status write_carried(struct run *run,
                                      const struct worker *worker,
                                      uint64_t number,
@@ -228,8 +227,8 @@ static enum slc_status write_carried(struct run *run,
     return write_rows(run, worker, number, 1, row, run->job->matrix->cols, err);
 }
 
-/* Writes the complete fibers of a piece while the worker has the turn. At the end of the tile,
- * carries the last fiber and passes the turn before copying. */
+/* Writes the complete fibers of a piece. At the end of the tile, carries the last fiber and passes
+ * the turn to the next tile before it copies rows. Needs: the worker has the turn. */
 static enum slc_status write_piece(struct run *run,
                                    struct worker *worker,
                                    const struct piece *piece,
@@ -237,10 +236,8 @@ static enum slc_status write_piece(struct run *run,
                                    struct slc_error *err)
 {
     const bool same = continues_carry(run, piece);
-    /*
-     * The carried fiber is written before the piece. If it is the same as the first fiber of the
-     * piece, it replaces that fiber.
-     */
+    /* The carried fiber is written before the piece. If the piece begins with the same fiber, the
+     * row of the piece is added to the carried row, and is not written again. */
     const bool before = run->carries && !(same && piece->complete == 0);
     const uint64_t from = before && same;
     const uint64_t first = run->fibers + before;
@@ -264,7 +261,7 @@ static enum slc_status write_piece(struct run *run,
                       piece->pitch, err);
 }
 
-/* Writes all fibers of an output except the last. */
+/* Writes all fibers of an output except the last fiber, which stays in the output. */
 static enum slc_status write_output(struct run *run,
                                     struct worker *worker,
                                     struct slc_ttm_output *output,
@@ -284,7 +281,7 @@ static enum slc_status write_output(struct run *run,
     return status;
 }
 
-/* Writes all fibers of a tile on a lane. */
+/* Writes all fibers of a tile that a lane multiplied. */
 static enum slc_status write_fibers(struct run *run,
                                     unsigned number,
                                     const struct slc_tile_view *tile,
@@ -312,7 +309,7 @@ static enum slc_status write_fibers(struct run *run,
     return status;
 }
 
-/* Multiplies the tile on the worker; sets *busy_ns to the time without waiting. */
+/* Multiplies the tile on the CPU. Sets *busy_ns to the computing time, which excludes waiting. */
 static enum slc_status multiply_here(struct run *run,
                                      struct worker *worker,
                                      struct slc_ttm_output *output,
@@ -387,7 +384,7 @@ static void abort_run(void *context)
     slc_npy_pair_abort(run->pair);
 }
 
-/* Divides the memory into stages and carried rows. */
+/* Divides run->memory into stages and carried rows. */
 static void divide_memory(struct run *run)
 {
     double *at = run->memory.data;
@@ -456,7 +453,7 @@ static void release_memory(struct run *run)
     pthread_mutex_destroy(&run->mutex);
 }
 
-/* Runs the pass, and writes the fiber that its last tile carried. */
+/* Runs the pass, and then writes the fiber that the last tile carried. */
 static enum slc_status
 multiply_layout(struct run *run, struct slc_stream *stream, struct slc_error *err)
 {

@@ -1,22 +1,21 @@
-/*
- * Tensor times matrix over a stream, on the CPU, a device that multiplies tiles
- * (engine/product/products.h), or both. Reads a layout that keeps the fibers of the mode whole
- * (slc_key_layout_fibers) and writes a pair of .npy files that may be larger than memory:
+/* Multiplies a tensor with a matrix over a stream, on the CPU, on a device that multiplies tiles
+ * (engine/product/products.h), or on both. Reads a layout that keeps the fibers of the mode whole
+ * (slc_key_layout_fibers). Writes a pair of .npy files that may be larger than memory:
  *
  *     y(f, r) = sum over the nonzeros x of mode-n fiber f of x * U(i_n, r)      (cpu/fiber/ttm.h)
  *
- * Workers multiply tiles concurrently, each into separate rows. In the order of tiles they claim
- * the numbers of their fibers in the result, which is quick. Then they copy the fibers to the
- * buffers of the result, again concurrently. A fiber that reaches the end of a tile is carried to
- * the next tile and added to the first row of that tile. The results of a tile multiplied by a
- * device lane are handled by a worker in the same way, from the lane's memory.
+ * Workers multiply tiles concurrently, each into its own rows. Then, in the order of tiles, each
+ * worker assigns row numbers of the result to the fibers of its tile, which takes little time.
+ * Finally the workers copy rows to the buffers of the result, again concurrently. The last fiber of
+ * a tile is carried to the next tile, and if that tile begins with the same fiber, the rows are
+ * added. If a device lane multiplied a tile, its worker handles the results in the same way, from
+ * the lane's memory.
  *
- * Order: fibers are in the order of the layout, each once; a fiber's nonzeros are added tile by
- * tile, so the result has the same bits for any number of threads, block size, codec and budget,
- * and on a device for any number of lanes. CPU and device may differ in the last bits of a row.
- * With both and a static split (engine/hybrid/hybrid_tiles.h), the division of tiles, and so the
- * result, depends only on the layout and the fraction.
- */
+ * Order: the result has each fiber once, in the order of the layout. The nonzeros of a fiber are
+ * added tile by tile, so the result has the same bits for any number of threads, block size, codec
+ * and budget, and on a device for any number of lanes. CPU and device may differ in the last bits
+ * of a row. If both compute with a static split (engine/hybrid/hybrid_tiles.h), the division of
+ * tiles, and therefore the result, depends only on the layout and the fraction. */
 #ifndef SLC_ENGINE_TTM_H
 #define SLC_ENGINE_TTM_H
 
@@ -28,24 +27,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Division of a product's memory, without the matrix, the stream and lanes of a device. */
+/* Division of the memory of a TTM, without the matrix, the stream and the lanes of a device. */
 struct slc_ttm_division {
     /* Tiles that the CPU multiplies at the same time; 0 if a device multiplies all tiles. */
     unsigned outputs;
-    uint64_t room; /* fibers per output */
+    uint64_t room; /* space for fibers in each output */
     uint32_t buffer_bytes;
     uint32_t coord_buffers;
     uint32_t row_buffers;
 };
 
-/* Return the smallest memory of a product, and the memory with a division, for plans. */
+/* Return the smallest sufficient bytes, and the bytes with a given division. */
 uint64_t slc_ttm_memory_min(const struct slc_ttm_job *job, unsigned workers, unsigned outputs);
 uint64_t slc_ttm_memory_bytes(const struct slc_ttm_job *job,
                               unsigned workers,
                               const struct slc_ttm_division *division);
-/* Divides `bytes` (slc_ttm_memory_min or more) between rows of the outputs, at most the rows of a
- * whole tile, and buffers of the result. Memory that would not help is not used, so the division
- * may need less. */
+/* Divides `bytes` (at least slc_ttm_memory_min) between the outputs, each with space for at most a
+ * whole tile, and buffers of the result. The division may use less than `bytes`, because memory
+ * beyond these limits saves no time. */
 void slc_ttm_divide(const struct slc_ttm_job *job,
                     unsigned workers,
                     unsigned outputs,
@@ -56,11 +55,11 @@ struct slc_ttm_options {
     /* The matrix has the precision of the stream, and its rows are in the order of the store. */
     struct slc_ttm_job job;
     unsigned workers; /* workers of the stream */
-    unsigned layout;  /* layout of the stream; read in file order */
+    unsigned layout;  /* number of the stream's layout, which is read in file order */
     struct slc_ttm_division division;
-    struct slc_device *device;   /* computes with or instead of the CPU; NULL: the CPU alone */
-    const struct slc_plan *plan; /* with a device: the plan of slc_ttm_plan */
-    /* Input index of each store index; NULL: both are equal. */
+    struct slc_device *device;   /* computes instead of, or together with, the CPU; may be NULL */
+    const struct slc_plan *plan; /* the plan of slc_ttm_plan; used only with a device */
+    /* Per mode: store index -> input index, or NULL if they are equal. */
     const uint32_t *index[SLC_MAX_ORDER];
     const struct slc_files *files; /* NULL: the operating system */
     const char *folder;            /* folder of the result */
@@ -73,17 +72,15 @@ struct slc_ttm_report {
     uint64_t fibers;
     double turn_seconds; /* time in which workers waited for their turn, summed over workers */
     struct slc_products_report products; /* report of the device, if there is one */
-    bool device_refused;                 /* opening the device failed, so there is no result */
+    bool device_refused; /* true if opening the device failed, so that there is no result */
     struct slc_output_ring_stats output;
 };
 
-/*
- * Multiplies the layout and leaves the finished, synced pair under temporary names, for
- * slc_npy_pair_publish and slc_npy_pair_destroy. Needs: a stream in file order. Memory:
- * slc_ttm_memory_bytes, of which only the buffers of the result outlive the call. Errors: those of
- * the stream, of the device, of the result's files (SLC_ERR_NOSPACE, SLC_ERR_IO), and
- * SLC_ERR_INTERRUPTED. After an error no files are left, and an earlier result is unchanged.
- */
+/* Multiplies the layout. Returns the finished and synced pair under temporary names. Owns: publish
+ * it with slc_npy_pair_publish and release it with slc_npy_pair_destroy. Needs: a stream in file
+ * order. Memory: slc_ttm_memory_bytes; after the call only the buffers of the result remain.
+ * Errors: those of the stream, of the device, of the result's files (SLC_ERR_NOSPACE, SLC_ERR_IO),
+ * and SLC_ERR_INTERRUPTED. After an error no files are left, and an earlier result is unchanged. */
 enum slc_status slc_ttm_stream(struct slc_stream *stream,
                                const struct slc_ttm_options *options,
                                struct slc_npy_pair **pair,

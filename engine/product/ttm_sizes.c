@@ -1,7 +1,5 @@
-/*
- * Memory of a tensor times matrix, without the matrix and the stream: rows of tiles that the CPU
- * multiplies, and buffers of the result.
- */
+/* Computes the memory of a tensor times matrix, without the matrix and the stream: rows of tiles
+ * that the CPU multiplies, and buffers of the result. */
 #include "engine/product/ttm_impl.h"
 
 #include "base/memory/memory.h"
@@ -9,12 +7,13 @@
 #include <assert.h>
 
 enum {
-    /* Size of a result buffer: enough for a drive to write it at its full rate. */
+    /* Bytes of a result buffer, enough for a drive to write at its full rate. */
     BUFFER_BYTES = 1 << 20,
-    /* Space for a whole tile of the shortest fibers, so that a worker waits for its turn only at
-     * the end of a tile. */
+    /* Maximum number of fibers in an output: a whole tile of fibers with one nonzero each, so that
+     * a worker waits for its turn only at the end of a tile. */
     ROOM_MAX = SLC_TILE_NNZ + SLC_TTM_CHUNK_FIBERS,
-    /* More result buffers than needed to bridge a pause of the drive gain nothing. */
+    /* Maximum number of additional buffers per file. More buffers would not fill up even while the
+     * drive pauses. */
     BUFFERS_MAX = 256
 };
 
@@ -51,15 +50,16 @@ uint64_t slc_ttm_memory_min(const struct slc_ttm_job *job, unsigned workers, uns
     return slc_ttm_memory_bytes(job, workers, &division);
 }
 
-/* Assigns half of `bytes` to space for fibers. The rest is used for buffers, so that workers
- * continue while the drive is slow. */
+/* Assigns half of `bytes` to the outputs. The other half is for buffers, so that workers continue
+ * while the drive is slow. */
 static void
 widen_outputs(const struct slc_ttm_job *job, uint64_t bytes, struct slc_ttm_division *division)
 {
     const uint64_t fiber_bytes = (job->matrix->pitch + job->order - UINT64_C(1)) * sizeof(double);
     const uint64_t most = division->outputs > 0 ? bytes / 2 / division->outputs / fiber_bytes : 0;
 
-    /* An output rounds its space up to multiples of eight, and its memory to whole pages. */
+    /* An output rounds its number of fibers up to a multiple of eight, and its memory to whole
+     * pages. */
     if (most > 2 * SLC_PAGE_BYTES / fiber_bytes + 8) {
         division->room = slc_min_u64(division->room + most / 8 * 8, ROOM_MAX);
     }

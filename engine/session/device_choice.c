@@ -22,7 +22,7 @@ enum slc_status slc_split_wish_parse(const char *text,
                           text);
 }
 
-/* Returns SLC_ERR_USAGE if CPU and GPU cannot share the work with this split. */
+/* Returns SLC_ERR_USAGE if the wish requests a split between CPU and GPU that is not possible. */
 static enum slc_status
 check_hybrid(const struct slc_device_wish *wish, bool deterministic, struct slc_error *err)
 {
@@ -45,15 +45,16 @@ check_hybrid(const struct slc_device_wish *wish, bool deterministic, struct slc_
                                name.text);
     }
     if (deterministic) {
-        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DETERMINISTIC,
-                               "with the split %s CPU and GPU add parts of the same sums, so the "
-                               "bits are not deterministic: leave one of the two out",
-                               name.text);
+        return slc_fail_fields(
+            err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DETERMINISTIC,
+            "with the split %s CPU and GPU add to the same sums, so the bits are not "
+            "deterministic: omit the split, or do not request deterministic",
+            name.text);
     }
     return SLC_OK;
 }
 
-/* Checks that the store has a layout sorted by every mode of the set `modes`. */
+/* Checks that the store has a sorted layout for every mode of the set `modes` (bit n: mode n). */
 static enum slc_status
 check_partitions(const struct slc_store *store, uint32_t modes, struct slc_error *err)
 {
@@ -62,15 +63,15 @@ check_partitions(const struct slc_store *store, uint32_t modes, struct slc_error
             slc_manifest_find(&store->manifest, SLC_LAYOUT_SORTED, n) == NULL) {
             return slc_fail_fields(
                 err, SLC_ERR_USAGE, SLC_FIELD_SORTED_LAYOUT, SLC_FIELD_SPLIT,
-                "devices divide the partitions of sorted layouts, and the store has none sorted by "
-                "mode %u: build it, or divide nonzeros with the split nnz",
+                "devices divide the partitions of sorted layouts, but the store has no layout "
+                "sorted by mode %u: build it, or divide nonzeros with the split nnz",
                 n + 1);
         }
     }
     return SLC_OK;
 }
 
-/* Sets the layouts that devices divide. If the user has set layouts, they must be the same. */
+/* Sets the layouts that devices divide. It is an error if the user has requested other layouts. */
 static enum slc_status choose_layouts(const struct slc_device_wish *wish,
                                       struct slc_plan_request *request,
                                       struct slc_error *err)
@@ -99,10 +100,10 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
     const bool gpu = wish->kind == SLC_DEVICE_GPU;
 
     if (!gpu && wish->count > 1) {
-        return slc_fail_fields(
-            err, SLC_ERR_USAGE, SLC_FIELD_DEVICES, SLC_FIELD_DEVICE,
-            "%u GPUs are named without the device gpu: request it, or give a number of CPU devices",
-            wish->count);
+        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_DEVICES, SLC_FIELD_DEVICE,
+                               "%u GPUs are named without the device gpu: request the device gpu, "
+                               "or give a number of CPU devices",
+                               wish->count);
     }
     request->cpu_groups = !gpu && wish->count > 0 ? (unsigned)wish->number[0] : 0;
     SLC_TRY(check_hybrid(wish, request->deterministic, err));
@@ -114,7 +115,7 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
                    ? SLC_OK
                    : slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICES,
                                      "the split %s divides the work between devices, but there is "
-                                     "only one: name several",
+                                     "only one: name several devices",
                                      slc_split_name(request->split));
     }
     enum slc_status status = choose_layouts(wish, request, err);
@@ -123,14 +124,14 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
                : status;
 }
 
-/* Returns SLC_ERR_USAGE, recorded in `why`, if the request needs the CPU. */
+/* Returns SLC_ERR_USAGE if the request needs the CPU, with the reason in `why`. */
 static enum slc_status check_gpu_fits(const struct slc_device_wish *wish,
                                       const struct slc_plan_request *request,
                                       struct slc_error *why)
 {
     if (wish->count > 0 && wish->number[0] > 0) {
         return slc_fail_field(why, SLC_ERR_USAGE, SLC_FIELD_DEVICES,
-                              "the work is divided between devices of the CPU");
+                              "the work is divided between CPU devices");
     }
     if (request == NULL) {
         return SLC_OK;
@@ -143,13 +144,14 @@ static enum slc_status check_gpu_fits(const struct slc_device_wish *wish,
                               "passes that update two modes need the CPU");
     }
     if (request->deterministic) {
-        return slc_fail_field(why, SLC_ERR_USAGE, SLC_FIELD_DETERMINISTIC,
-                              "a deterministic run must name its device, which its bits depend on");
+        return slc_fail_field(
+            why, SLC_ERR_USAGE, SLC_FIELD_DETERMINISTIC,
+            "the bits of a deterministic run depend on its device, so the device must be named");
     }
     return SLC_OK;
 }
 
-/* Opens one of the machine's devices, or describes one if a chip is named. */
+/* Opens a device of the machine, or describes a device if a chip is named. */
 static enum slc_status make_device(const struct slc_device_maker *maker,
                                    const char *chip,
                                    unsigned ordinal,
@@ -161,7 +163,8 @@ static enum slc_status make_device(const struct slc_device_maker *maker,
                         : maker->create(ordinal, memory_bytes, device, err);
 }
 
-/* Sets the memory that each of several devices on the same GPU may use: equal parts. */
+/* If `parts` devices are on the same GPU, sets *bytes to the memory that each of them may use: an
+ * equal part. */
 static enum slc_status part_of_memory(const struct slc_device_maker *maker,
                                       const char *chip,
                                       unsigned ordinal,
@@ -200,10 +203,8 @@ void slc_device_set_drop(struct slc_device_set *set)
     set->count = 0;
 }
 
-/*
- * Creates the named devices, or the first device if none are named; devices are only described if a
- * chip is named.
- */
+/* Creates the named devices, or the first device if none are named. If a chip is named, devices are
+ * described but not opened. */
 static enum slc_status make_devices(const struct slc_device_wish *wish,
                                     const char *chip,
                                     struct slc_device_set *set,
@@ -232,7 +233,7 @@ static enum slc_status make_devices(const struct slc_device_wish *wish,
     return status;
 }
 
-/* Returns SLC_ERR_USAGE for GPU options that do not match the rest of the wish. */
+/* Returns SLC_ERR_USAGE if GPU options contradict the rest of the wish. */
 static enum slc_status check_wish(const struct slc_device_wish *wish, struct slc_error *err)
 {
     const bool none = wish->kind == SLC_DEVICE_CPU;
@@ -256,8 +257,8 @@ static enum slc_status check_wish(const struct slc_device_wish *wish, struct slc
     return SLC_OK;
 }
 
-/* Handles a request for a GPU without a usable device: an error, unless only a plan is requested
- * and the memory size is given. */
+/* Called if a GPU is requested but cannot be used. Describes a device if only a plan is requested
+ * and the memory size is given; otherwise returns the error. */
 static enum slc_status describe_instead(const struct slc_device_wish *wish,
                                         struct slc_device_set *set,
                                         const struct slc_error *refused,

@@ -4,7 +4,7 @@
 #include "engine/planning/planning.h"
 #include "engine/solve/relabel.h"
 
-/* Continues without the device, for the reason in `refused`. */
+/* Continues without the device, and records the reason `refused`. */
 static void drop_device(struct slc_ttm_session *session, const struct slc_error *refused)
 {
     slc_products_drop(&session->choice);
@@ -46,7 +46,7 @@ enum slc_status slc_ttm_session_relabel(struct slc_ttm_session *session, struct 
     return slc_relabel_names(store, mode, session->labels, session->options.index, err);
 }
 
-/* Streams the layout as planned; leaves the result unpublished in *pair. */
+/* Streams the layout as planned, and returns the unpublished result in *pair. */
 static enum slc_status
 stream_layout(struct slc_ttm_session *session, struct slc_npy_pair **pair, struct slc_error *err)
 {

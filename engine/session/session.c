@@ -19,7 +19,8 @@ unsigned slc_plan_group_size(const struct slc_plan *plan)
     return plan->cpu_groups > 0 ? plan->cpu_groups : plan->request.gpu_count;
 }
 
-/* Plans for the requested device; with `auto`, plans for the CPU if that plan fails. */
+/* Plans for the requested device. With SLC_DEVICE_AUTO, plans for the CPU if the plan for a device
+ * fails. */
 static enum slc_status plan_for_device(struct slc_session *session,
                                        struct slc_plan_request *request,
                                        struct slc_error *err)
@@ -39,10 +40,8 @@ static enum slc_status plan_for_device(struct slc_session *session,
     request->gpu = session->gpu;
     request->gpus = session->set.devices;
     request->streams = session->wish.streams;
-    /*
-     * With a single pass, cached blocks would never be read again, and they would occupy memory
-     * registered with the device.
-     */
+    /* An MTTKRP makes a single pass. Cached blocks would never be used again, and would occupy
+     * registered memory. */
     request->cache = cache && request->operation != SLC_OP_MTTKRP;
     status = slc_plan_choose(&session->layouts, request, &session->plan, &refused);
     if (status == SLC_OK) {
@@ -63,7 +62,7 @@ static enum slc_status plan_for_device(struct slc_session *session,
     return status;
 }
 
-/* Plans the wish for a process with this many resident bytes; 0: the current number. */
+/* Makes the plan for a process with `resident_bytes` resident bytes; 0 means the current value. */
 static enum slc_status
 make_plan(struct slc_session *session, uint64_t resident_bytes, struct slc_error *err)
 {
@@ -140,7 +139,7 @@ enum slc_status slc_session_start(struct slc_session *session, struct slc_error 
     if (status == SLC_OK) {
         return SLC_OK;
     }
-    /* Without a stream, the failure is not caused by the device. */
+    /* If the stream could not be opened, the device did not cause the error. */
     if (!can_do_without || session->stream == NULL) {
         if (err != NULL) {
             *err = refused;
@@ -186,7 +185,8 @@ enum slc_status slc_session_start_in_order(struct slc_session *session,
                                            const unsigned *mode_order,
                                            struct slc_error *err)
 {
-    /* The plan counts everything opened after resident_bytes was read, except a device driver. */
+    /* The plan counts all memory that was allocated since resident_bytes was measured, except the
+     * memory of a device driver. */
     const bool device = session->gpu != NULL || session->no_gpu.status != SLC_OK;
 
     slc_session_stop(session);

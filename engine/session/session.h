@@ -1,7 +1,5 @@
-/*
- * Resources of an operation that streams a store: its layouts, its plan, the stream, and its
- * backends or devices with memory of their own.
- */
+/* Holds the resources of an operation that streams a store: layouts, plan, stream, and CPU backends
+ * or devices with their own memory. */
 #ifndef SLC_ENGINE_SESSION_H
 #define SLC_ENGINE_SESSION_H
 
@@ -23,52 +21,47 @@ struct slc_session {
     uint64_t resident_bytes;     /* resident bytes of the process when the plan was made */
     struct slc_stream *stream;   /* NULL until slc_session_start */
     struct slc_backend *backend; /* NULL until slc_session_start */
-    /* Backends of the plan's groups; the first is `backend`. */
+    /* One backend per group of the plan; the first is `backend`. */
     struct slc_backend *backends[SLC_MAX_DEVICES];
-    struct slc_device_set set;       /* devices of the plan, used instead of backends */
-    struct slc_device *gpu;          /* the first device of the set; NULL if there is none */
-    bool gpu_open;                   /* set from slc_session_start to slc_session_stop */
-    struct slc_gpu_group *group;     /* like gpu_open, for several devices */
-    struct slc_executor_parts parts; /* those of the members above that the plan needs */
-    struct slc_error no_gpu;         /* why SLC_DEVICE_AUTO chose the CPU; SLC_OK if it did not */
+    struct slc_device_set set; /* devices of the plan, used instead of backends */
+    struct slc_device *gpu;    /* the first device of the set; NULL if there is none */
+    bool gpu_open;             /* true between slc_session_start and slc_session_stop */
+    /* open between slc_session_start and slc_session_stop; only for several devices */
+    struct slc_gpu_group *group;
+    struct slc_executor_parts parts; /* the members above that the executor needs */
+    /* the reason why SLC_DEVICE_AUTO chose the CPU; status SLC_OK if it did not */
+    struct slc_error no_gpu;
 };
 
-/*
- * Opens the requested layouts and plans the request for the requested devices. A `resident_bytes`
- * of 0 means the current size of the process. Owns: release with slc_session_close before the store
- * is closed. Errors: SLC_ERR_USAGE; SLC_ERR_BUDGET, naming the smallest budget, which is then also
- * set in session->plan; those of creating a device and of opening the layouts.
- */
+/* Opens the requested layouts, and plans the request for the requested devices. Owns: release with
+ * slc_session_close before the store is closed. Errors: SLC_ERR_USAGE; SLC_ERR_BUDGET, with the
+ * smallest sufficient budget in the message and in session->plan; those of creating a device and of
+ * opening layouts. */
 enum slc_status slc_session_plan(struct slc_session *session,
                                  const struct slc_plan_request *request,
                                  const struct slc_device_wish *wish,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Opens the stream, creates the backends or opens the GPUs, and binds the threads started from then
- * on. If SLC_DEVICE_AUTO chose a GPU that cannot be opened, plans for the CPU and starts that plan,
- * so report the plan only after this call.
- */
+/* Opens the stream, creates the backends or opens the GPUs, and binds all threads that are started
+ * later. If SLC_DEVICE_AUTO chose a GPU that cannot be opened, plans again for the CPU and starts
+ * the new plan. The plan is therefore final only after this call. */
 enum slc_status slc_session_start(struct slc_session *session, struct slc_error *err) SLC_NODISCARD;
-/*
- * Called after slc_session_start: plans and starts again, so that modes are updated in this order.
- */
+/* Plans and starts again, with modes updated in the order `mode_order`. Call it after
+ * slc_session_start. */
 enum slc_status slc_session_start_in_order(struct slc_session *session,
                                            const unsigned *mode_order,
                                            struct slc_error *err) SLC_NODISCARD;
 
-/* Closes stream and devices and unbinds threads; another plan may follow. */
+/* Closes the stream and the devices, and unbinds threads. Another plan may follow. */
 void slc_session_stop(struct slc_session *session);
 /* Like slc_session_stop, and also releases devices and layouts. Accepts an all-zero session. */
 void slc_session_close(struct slc_session *session);
 
-/*
- * Returns the number of devices between which a plan divides the work; 0 if the work is not
- * divided.
- */
+/* Returns the number of groups or GPUs between which a plan divides the work; 0 if it does not
+ * divide the work. */
 unsigned slc_plan_group_size(const struct slc_plan *plan);
 
-/* One MTTKRP of a session started for it. */
+/* Arguments and results of one MTTKRP of a started session. */
 struct slc_session_pass {
     unsigned mode;
     /* One factor per mode, in the order of the store; the factor of `mode` is unused. */
@@ -78,14 +71,16 @@ struct slc_session_pass {
     void (*progress)(void *context, uint64_t done, uint64_t blocks, uint64_t bytes_read);
     void *progress_context;
 
-    /* Results: the strategy that was tried, and statistics of the devices, or of CPU and device. */
+    /* Results: the conflict strategy with the measurements of its trial, and statistics of the
+     * devices. */
     struct slc_conflict_choice choice;
     struct slc_member_stats devices[SLC_MAX_DEVICES];
     struct slc_hybrid hybrid[SLC_MAX_ORDER]; /* only element `mode` is set */
 };
 
-/* Sets pass->output to the MTTKRP, computed by the session's executor. Order: as planned. Errors:
- * those of the stream and of the executor; the output is then undefined. */
+/* Computes the MTTKRP with the session's executor, and stores it in pass->output. Order:
+ * reproducible if the plan is deterministic. Errors: those of the stream and of the executor; the
+ * output is then undefined. */
 enum slc_status slc_session_mttkrp(struct slc_session *session,
                                    struct slc_session_pass *pass,
                                    struct slc_error *err) SLC_NODISCARD;

@@ -1,4 +1,4 @@
-/* One MTTKRP of a session. */
+/* Computes one MTTKRP of a session. */
 #include "engine/session/session.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
-/*
- * Core consistency in one pass. Each worker computes the core of its tile; the cores of the tiles
- * are added in file order, so that the sum depends neither on threads nor on the order of arrival.
- */
+/* Computes the core consistency in one pass. Each worker computes the core of its tile. The cores
+ * of the tiles are added in file order, so the sum depends neither on threads nor on the order in
+ * which tiles are finished. */
 #include "engine/solve/core_consistency.h"
 
 #include "base/memory/checked.h"
@@ -18,11 +17,12 @@ struct pass {
     uint64_t elements; /* elements of a core */
     const struct slc_matrix *matrices;
     struct slc_buffer memory;
-    double *total, *cores, *scratch; /* cores and scratch are per worker */
+    double *total, *cores, *scratch; /* one core and one scratch per worker */
     uint64_t scratch_elements;
 };
 
-/* Returns the number of elements for this many workers; UINT64_MAX on overflow. */
+/* Returns the number of f64 elements that a pass with `workers` workers allocates; UINT64_MAX on
+ * overflow. */
 static uint64_t pass_elements(unsigned order, uint32_t rank, unsigned workers)
 {
     const uint64_t core = slc_core_elements(order, rank);
@@ -50,7 +50,8 @@ slc_core_consistency_bytes(const struct slc_layout_info *info, uint32_t rank, un
                              slc_buffer_footprint(elements * sizeof(double), SLC_PAGES_SMALL));
 }
 
-/* Computes (An^+)^T, including the weights, with rows in the order of the store. */
+/* Computes (An^+)^T for the factor An of `mode`, with the weights, and permutes its rows to the
+ * order of the store. */
 static enum slc_status invert_factor(const struct slc_store *store,
                                      unsigned mode,
                                      const double *lambda,
@@ -94,7 +95,7 @@ static bool add_core(void *context, unsigned worker)
     return true;
 }
 
-/* Computes the report from G. */
+/* Computes the report from the core G. */
 static enum slc_status
 evaluate_core(const struct pass *pass, struct slc_core_report *report, struct slc_error *err)
 {
@@ -116,7 +117,7 @@ evaluate_core(const struct pass *pass, struct slc_core_report *report, struct sl
     if (!isfinite(sum)) {
         return slc_fail(
             err, SLC_ERR_NUMERIC,
-            "the core of these factors is not finite: their columns are too close to dependent");
+            "the core of these factors is not finite: their columns are almost linearly dependent");
     }
     report->percent = 100.0 * (1.0 - sum / pass->rank);
     report->largest_off = largest;

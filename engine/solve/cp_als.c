@@ -1,15 +1,13 @@
-/*
- * CP-ALS: the loop over iterations and modes.
+/* Implements CP-ALS: the loop over iterations and modes.
  *
- * Each mode needs one pass over the store (the MTTKRP) and one sweep over its factor (cp_update.c),
- * or two modes share a pass (cp_fused.c), also across the end of an iteration. An MTTKRP that is
- * pending at the end of an iteration is not part of the model and is dropped if the run ends there.
- * The fit follows from results of the last update. If the backend's MTTKRP is deterministic, the
- * order of sums depends neither on threads nor on the order of arrival, so the whole run is
- * deterministic.
+ * Each mode needs one pass over the store (the MTTKRP) and one sweep over its factor (cp_update.c).
+ * Two consecutive modes may share a pass (cp_fused.c), also the last mode of an iteration and the
+ * first mode of the next. In this case an MTTKRP is pending at the end of the iteration. It is not
+ * part of the model, and is dropped if the run ends there. The fit is computed from results of the
+ * last update. If the backend's MTTKRPs are deterministic, the whole run is deterministic, because
+ * all sums are added in an order that depends neither on threads nor on the arrival of blocks.
  *
- * Invariant: between two passes the result holds a model, for any reason of a stop.
- */
+ * Invariant: between two passes the result holds a complete model, so a run may stop there. */
 #include "base/error/clock.h"
 #include "engine/executor/replica.h"
 #include "engine/solve/cp_state.h"
@@ -58,7 +56,7 @@ static enum slc_status check_options(const struct slc_store *store,
                         plan->request.rank, (int)plan->request.deterministic, options->rank,
                         (int)options->deterministic);
     }
-    /* Written so that NaN is also rejected. */
+    /* This form of the comparison also rejects NaN. */
     if (!(options->tolerance >= 0.0) || !(options->max_seconds >= 0.0)) {
         return slc_fail(err, SLC_ERR_USAGE, "tolerance and time limit must be 0 or more");
     }
@@ -72,15 +70,15 @@ static enum slc_status check_options(const struct slc_store *store,
     if (options->holdout > 0.0 && (plan->cpu_groups > 0 || plan->request.gpu != NULL)) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_HOLDOUT,
                                plan->cpu_groups > 0 ? SLC_FIELD_DEVICES : SLC_FIELD_DEVICE,
-                               "nonzeros can be held out only on the CPU as a single device: hold "
-                               "out none, or request no other device");
+                               "nonzeros can be held out only if the CPU computes as a single "
+                               "device: hold out no nonzeros, or request no other device");
     }
     if (store->manifest.nnz == 0) {
         return slc_fail(
             err, SLC_ERR_NUMERIC,
             "the tensor has no nonzeros (its norm is 0): there is nothing to factorize");
     }
-    /* Below this value, squares have been rounded to multiples of the smallest number. */
+    /* If the sum is below this value, squares of values have lost digits as subnormal numbers. */
     if (!(store->manifest.sum_of_squares >= DBL_MIN / DBL_EPSILON) ||
         !isfinite(store->manifest.sum_of_squares)) {
         return slc_fail(err, SLC_ERR_NUMERIC,
@@ -102,15 +100,15 @@ static enum slc_status set_mode_order(struct cp_state *state, struct slc_error *
     if (plan->fusion.modes != 0 && memcmp(state->mode_order, plan->mode_order,
                                           state->order * sizeof state->mode_order[0]) != 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the plan has passes that update two modes, in another order of modes than "
-                        "requested: make the plan with that order");
+                        "the plan has passes that update two modes, but for a different order of "
+                        "modes than requested: make the plan with the requested order");
     }
     return SLC_OK;
 }
 
 bool cp_stop_requested(const struct cp_state *state)
 {
-    /* Another thread may be setting the flag. */
+    /* Read atomically, because another thread may set the flag. */
     return state->options->stop != NULL &&
            __atomic_load_n(state->options->stop, __ATOMIC_RELAXED) != 0;
 }
@@ -120,7 +118,7 @@ static uint64_t deadline_ns(const struct cp_state *state)
 {
     const double limit_ns = state->options->max_seconds * 1e9;
 
-    /* A limit of centuries is treated as no limit. */
+    /* A limit of 2^62 ns (146 years) or more is treated as no limit. */
     return limit_ns > 0.0 && limit_ns < 0x1p62 ? state->start_ns + (uint64_t)limit_ns : 0;
 }
 
@@ -159,7 +157,7 @@ struct slc_mttkrp_job cp_job(const struct cp_state *state, unsigned mode, struct
     return job;
 }
 
-/* Computes the MTTKRP of a mode that has a separate pass. */
+/* Computes the MTTKRP of a mode in its own pass, or from the copies. */
 static enum slc_status compute_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     struct slc_conflict_choice *choice = &state->result->choices[mode];
@@ -182,12 +180,12 @@ static enum slc_status compute_mttkrp(struct cp_state *state, unsigned mode, str
     }
     SLC_TRY(status);
     if (!state->copies) {
-        choice->rival = SLC_CONFLICT_AUTO; /* one trial is enough */
+        choice->rival = SLC_CONFLICT_AUTO; /* later passes of the mode make no trial */
     }
     return SLC_OK;
 }
 
-/* True if copies per mode must be built before the next iteration. */
+/* Returns true if copies per mode must be made before the next iteration. */
 static bool copies_due(const struct cp_state *state)
 {
     const struct slc_cp_als_options *options = state->options;
@@ -201,7 +199,7 @@ static bool copies_due(const struct cp_state *state)
             slc_cp_copies_pay(options->iterations));
 }
 
-/* Records how the new copies are sorted. */
+/* Records the sort order of the new copies in the result. */
 static void record_forms(struct cp_state *state)
 {
     for (unsigned n = 0; n < state->order; n++) {
@@ -209,9 +207,8 @@ static void record_forms(struct cp_state *state)
     }
 }
 
-/* Builds copies per mode. If a signal or the time limit stops the run in the meantime, the next
- * iteration notices the stop. With SLC_COPIES_AUTO the run continues without copies if memory is
- * short. */
+/* Makes copies per mode. Returns SLC_OK without copies in two cases: if the run must stop, which
+ * the next iteration finds out, and if memory is short with SLC_COPIES_AUTO. */
 static enum slc_status make_copies(struct cp_state *state, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
@@ -264,9 +261,9 @@ static enum slc_status measure_fit(struct cp_state *state, double *fit, struct s
     return status;
 }
 
-/* Makes the update at `place` in the order of modes: from a pending MTTKRP, by a pass that leaves
- * an MTTKRP pending for the next mode, or by a separate pass. Sets *stopped if a stop ended the
- * update. */
+/* Updates the mode at position `place` in the order of modes. The MTTKRP is pending from the
+ * previous pass, or comes from a pass that also leaves an MTTKRP pending for the next mode, or from
+ * a pass for this mode alone. Sets *stopped if the run must stop and the update is incomplete. */
 static enum slc_status update_mode(
     struct cp_state *state, unsigned place, bool *singular, bool *stopped, struct slc_error *err)
 {
@@ -279,7 +276,7 @@ static enum slc_status update_mode(
         state->pending = SLC_MAX_ORDER;
         return solve_mode(state, mode, &state->second_output, singular, err);
     }
-    /* A pass resumed from a checkpoint is completed even if there is no next update. */
+    /* A fused pass that is resumed from a checkpoint is completed even if the run ends after it. */
     if (cp_fuses(state, place) || (state->part.position != 0 && state->part.fused)) {
         return cp_fused_update(state, place, singular, stopped, err);
     }
@@ -296,9 +293,8 @@ static enum slc_status update_mode(
     return solve_mode(state, mode, &state->output, singular, err);
 }
 
-/* Makes the updates of one iteration. Sets *stopped if the iteration ended early, for
- * result->reason. The fit is then the fit of the current model if it can still be computed (see
- * slc_cp_result.fit). */
+/* Makes the updates of one iteration. If the iteration ends early, sets *stopped and
+ * result->reason, and result->fit as described for slc_cp_result. */
 static enum slc_status update_modes(struct cp_state *state,
                                     struct slc_cp_iteration *report,
                                     bool *stopped,
@@ -320,7 +316,8 @@ static enum slc_status update_modes(struct cp_state *state,
         }
         report->mode_seconds[mode] = slc_seconds_since(mode_start_ns);
         state->place = k + 1;
-        /* After the last update of an iteration, the fit is also part of the saved state. */
+        /* After the last update of an iteration, run_iteration writes the checkpoint, because the
+         * saved state must include the fit. */
         if (k + 1 < state->order) {
             status = cp_checkpoint_due(state, err);
             SLC_TRY(status);
@@ -330,7 +327,7 @@ static enum slc_status update_modes(struct cp_state *state,
     return SLC_OK;
 }
 
-/* Runs one iteration; sets *done and result->reason if it is the last iteration. */
+/* Runs one iteration. Sets *done and result->reason if it is the last iteration. */
 static enum slc_status run_iteration(struct cp_state *state, bool *done, struct slc_error *err)
 {
     const struct slc_cp_als_options *options = state->options;
@@ -389,7 +386,7 @@ static enum slc_status run_iteration(struct cp_state *state, bool *done, struct 
     return *done ? SLC_OK : cp_checkpoint_due(state, err);
 }
 
-/* Chooses the executor and loads the starting factors. */
+/* Creates the executor and loads the starting factors into it. */
 static enum slc_status start_executor(struct cp_state *state, struct slc_error *err)
 {
     struct slc_executor_setup setup = {.parts = state->options->parts,
@@ -404,7 +401,7 @@ static enum slc_status start_executor(struct cp_state *state, struct slc_error *
     return state->executor->ops->load(state->executor, err);
 }
 
-/* Copies factors and statistics of the executor into the result. */
+/* Copies the factors and the statistics of the executor into the result. */
 static enum slc_status finish_executor(struct cp_state *state, struct slc_error *err)
 {
     const struct slc_executor_ops *ops = state->executor->ops;
@@ -439,11 +436,9 @@ static enum slc_status start_run(struct cp_state *state, struct slc_error *err)
     return status;
 }
 
-/*
- * A resumed run may be allowed fewer iterations than the earlier run has made. The model is then
- * the one of the checkpoint. Within a pass for two modes, however, some rows of a factor are new
- * and others old, so the update of that factor is completed.
- */
+/* Ends a run that has no iterations to do. The result is the model of the checkpoint, or the
+ * starting factors if no checkpoint was resumed. If the checkpoint was written within a pass for
+ * two modes, only some rows of a factor are updated, so this pass is completed first. */
 static enum slc_status end_at_checkpoint(struct cp_state *state, struct slc_error *err)
 {
     struct slc_cp_result *result = state->result;
@@ -488,7 +483,8 @@ static enum slc_status run_iterations(struct cp_state *state, struct slc_error *
     return cp_finish(state, err);
 }
 
-/* Copies the strategies of the MTTKRPs to the result, if MTTKRPs are computed from the stream. */
+/* Sets the conflict strategies in the result: those of the plan, or SLC_CONFLICT_REPLICA if the run
+ * starts with copies. */
 static void copy_strategies(const struct slc_plan *plan, struct slc_cp_result *result)
 {
     const struct slc_conflict_choice replica = {.chosen = SLC_CONFLICT_REPLICA};

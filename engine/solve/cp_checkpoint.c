@@ -1,12 +1,10 @@
-/*
- * When and how CP-ALS writes checkpoints; cp_checkpoint.h describes their contents.
+/* Writes the checkpoints of CP-ALS; cp_checkpoint.h describes their contents.
  *
  * A checkpoint is written between two updates, or between two parts of a pass (cp_parts.c). Between
  * two updates the state consists of the stored factors, a few R x R matrices and the MTTKRP that a
- * pass for two modes has left. Between two parts, the partial sums of the pass are added. A factor
- * on a GPU is first read back into the result. Writing needs one buffer, owned by the storage
- * layer, so that the plan counts it.
- */
+ * pass for two modes may have left pending. Between two parts of a pass, the state also has the
+ * partial sums of the pass. Factors on a GPU are first copied to host memory. Writing needs one
+ * buffer, which the storage layer owns and the plan counts. */
 #include "engine/solve/cp_checkpoint.h"
 
 #include "base/error/clock.h"
@@ -20,31 +18,25 @@
 #include <string.h>
 #include <time.h>
 
-/* Default for the minimum number of seconds between two checkpoints: losing this much work is
- * barely noticeable for a user. */
+/* Default for the least number of seconds between two checkpoints. A user barely notices the loss
+ * of this much work. */
 #define AUTO_SECONDS 10.0
-/* Writing may use at most 1 / AUTO_SHARE of the time. */
+/* By default, writing checkpoints may use at most 1 / AUTO_SHARE of the time. */
 #define AUTO_SHARE 100.0
-/*
- * Speed of writing that is assumed before the first measurement: that of a fast disk. The first
- * checkpoint reveals a slow disk.
- */
+/* Write rate that is assumed until a checkpoint has been written, the rate of a fast drive. The
+ * first checkpoint measures the real rate. */
 #define BYTES_PER_SECOND 500e6
 
 enum {
-    /*
-     * Number of iterations for which disk space is reserved; additional iterations need little
-     * space.
-     */
+    /* Disk space is reserved for the records of at most this many iterations; further records need
+     * little space. */
     PAST_RESERVED = 1000,
-    /* Numbers of `past` per iteration, in addition to one per mode. */
+    /* Numbers per iteration in the section `past`, in addition to one number per mode. */
     PAST_NUMBERS = 6,
-    /*
-     * Upper bound on the count of numbers in the section `state`: 28, plus, per mode, 1 and two
-     * choices of 15 numbers.
-     */
+    /* Upper bound for the count of numbers in the section `state`: 28, and per mode 1 number and
+     * two choices of 15 numbers each. */
     STATE_NUMBERS = 32 + 31 * SLC_MAX_ORDER,
-    /* Number of elements of a row that are converted at a time. */
+    /* Number of elements of a row that are converted at once. */
     PIECE = 256
 };
 
@@ -135,7 +127,7 @@ static void write_state(const struct cp_state *state, struct slc_checkpoint *che
     cp_saved_write(checkpoint, &saved);
 }
 
-/* Bytes of one generation of a checkpoint, for a run with this plan and `past` iterations. */
+/* Returns the bytes of one generation of a checkpoint with records of `past` iterations. */
 static uint64_t
 generation_bytes(const struct slc_plan *plan, unsigned order, const uint64_t *dims, uint64_t past)
 {
@@ -150,7 +142,7 @@ generation_bytes(const struct slc_plan *plan, unsigned order, const uint64_t *di
     sections[count++] = numbers * sizeof(double);
     sections[count++] = past * (PAST_NUMBERS + order) * sizeof(uint64_t);
     for (unsigned n = 0; n < order; n++) {
-        /* No overflow: factors of this size are in memory. */
+        /* The product cannot overflow, because the factor is in memory. */
         sections[count++] = dims[n] * rank * item;
     }
     sections[count] = 0;
@@ -255,7 +247,7 @@ enum slc_status cp_checkpoint_due(struct cp_state *state, struct slc_error *err)
     const double interval =
         requested >= 0 ? requested : fmax(AUTO_SECONDS, AUTO_SHARE * state->saving_seconds);
 
-    /* Between parts of a pass no update has been added, and the model is unchanged. */
+    /* Between two parts of a pass the model has not changed since the last update. */
     state->unsaved = state->unsaved || state->current.position == 0;
     if (state->options->checkpoint == NULL || slc_seconds_since(state->saved_ns) < interval) {
         return SLC_OK;
@@ -292,7 +284,7 @@ enum slc_status cp_checkpoint_past(struct cp_state *state,
         state->past_capacity = capacity;
     }
     state->past[index] = *iteration;
-    /* Clear borrowed pointers, which do not stay valid. */
+    /* The borrowed pointers are cleared, because they do not stay valid. */
     state->past[index].copies_fault = NULL;
     state->past[index].choices = NULL;
     state->past[index].second_choices = NULL;

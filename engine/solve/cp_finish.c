@@ -1,12 +1,10 @@
-/*
- * The end of a decomposition, as in arrange and fixsigns of the Tensor Toolbox: columns get unit
- * 2-norm and their norms are moved into lambda, components are sorted by descending lambda (ties
- * keep their order), and signs become independent of the starting factors. Rows of relabelled modes
- * are first permuted back to the order of the input, so that ties between elements are broken in
- * the same way as without relabelling.
+/* Ends a decomposition like the functions arrange and fixsigns of the Tensor Toolbox. Columns get
+ * unit 2-norm, and their norms are moved into lambda. Components are sorted by descending lambda
+ * (components with equal lambda keep their order). Signs are chosen so that they do not depend on
+ * the starting factors. First, rows of relabelled modes are permuted to the order of the input, so
+ * that relabelling does not affect which of two elements with equal magnitude determines a sign.
  *
- * Cost: three sweeps over the factors.
- */
+ * Cost: three sweeps over the factors. */
 #include "engine/solve/cp_state.h"
 #include "engine/solve/relabel.h"
 
@@ -39,18 +37,19 @@ static enum slc_status restore_rows(struct cp_state *state, struct slc_error *er
     return SLC_OK;
 }
 
-/* Moves the 2-norms of the columns into lambda; signs[n * R + r] becomes the sign of the element of
- * largest magnitude. */
+/* Moves the 2-norms of the columns into lambda. Sets signs[n * R + r] to the sign of the element of
+ * largest magnitude in column r of factor n. */
 static enum slc_status absorb_norms(struct cp_state *state, double *signs, struct slc_error *err)
 {
     double *lambda = state->result->lambda;
-    double *norms = state->system; /* at least R numbers that are unused at the end of a run */
+    /* reused: it has at least R numbers and is not needed any more */
+    double *norms = state->system;
 
     for (unsigned n = 0; n < state->order; n++) {
         SLC_TRY(slc_dense_column_norms(state->dense, &state->result->factors[n], norms,
                                        signs + (size_t)n * state->rank, err));
         for (uint32_t r = 0; r < state->rank; r++) {
-            /* The reciprocal of a subnormal norm overflows: treat the column as zero. */
+            /* The reciprocal of a subnormal norm can overflow, so the column is treated as zero. */
             lambda[r] *= state->scale[n][r] * (norms[r] < DBL_MIN ? 0.0 : norms[r]);
             norms[r] = norms[r] < DBL_MIN ? 0.0 : 1.0 / norms[r];
         }
@@ -59,10 +58,8 @@ static enum slc_status absorb_norms(struct cp_state *state, double *signs, struc
     return SLC_OK;
 }
 
-/*
- * Turns signs into +1 (keep) and -1 (flip). The number of flips is even, and lower modes are
- * flipped first.
- */
+/* Sets signs to -1 for columns that are flipped, and to +1 for all others. Per component the number
+ * of flips is even, and negative columns of lower modes are flipped first. */
 static void choose_flips(const struct cp_state *state, double *signs)
 {
     for (uint32_t r = 0; r < state->rank; r++) {

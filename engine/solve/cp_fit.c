@@ -1,10 +1,8 @@
-/*
- * Gram algebra of CP-ALS: Hadamard products, and the fit, which needs no pass ([Phipps2019] section
- * 2).
+/* Computes Hadamard products of Gram matrices, and the fit, which needs no pass ([Phipps2019]
+ * section 2).
  *
- * All matrices are R x R and f64, computed by one thread in index order: bitwise reproducible for
- * any number of threads.
- */
+ * All matrices are R x R and f64. One thread computes them in index order, so the result has the
+ * same bits for any number of threads. */
 #include "engine/solve/cp_state.h"
 
 #include <math.h>
@@ -28,7 +26,8 @@ void cp_hadamard(struct cp_state *state, unsigned skip)
     }
 }
 
-/* ||M||^2 = lambda^T system lambda, where system is the Hadamard product of all Gram matrices. */
+/* Returns ||M||^2 = lambda^T system lambda, where `system` is the Hadamard product of all Gram
+ * matrices. */
 static double model_norm_squared(const struct cp_state *state)
 {
     const double *lambda = state->result->lambda;
@@ -58,7 +57,7 @@ enum slc_status cp_fit(struct cp_state *state, double *fit, struct slc_error *er
                         "%g); scale the values of the tensor",
                         state->iteration, state->inner, state->norm_x);
     }
-    /* Close to an exact fit, rounding may make the residual negative. */
+    /* If the fit is almost exact, rounding may make the residual negative. */
     *fit = 1.0 - sqrt(fmax(residual_squared, 0.0)) / state->norm_x;
     return SLC_OK;
 }

@@ -1,16 +1,14 @@
-/*
- * Two modes updated in one pass.
+/* Updates two modes in one pass.
  *
- * The system V of a mode depends on the other factors alone, so it is known before the pass; and a
- * row of the factor depends only on its own row of the MTTKRP. When a worker has computed all
- * nonzeros of a range of rows, it therefore solves these rows. With the new rows it then adds the
- * nonzeros of the range to the MTTKRP of the next mode, while they are still in memory. The second
- * MTTKRP uses the factor as stored, before it is normalized. Normalizing keeps the norms separate
- * from the factor (cp_update.c), so the second MTTKRP stays valid. If the stored columns must be
- * scaled, its columns are scaled by the same powers of two.
+ * The system matrix V of a mode depends only on the other factors, so it is known before the pass.
+ * A row of the factor depends only on V and its row of the MTTKRP. When a worker has multiplied all
+ * nonzeros of a range of rows, it therefore solves these rows. It then multiplies the nonzeros of
+ * the range again, with the new rows, for the MTTKRP of the next mode, while the nonzeros are in
+ * memory. This second MTTKRP uses the factor as it is stored, before its norms are known. It stays
+ * valid, because norms are kept separate from the stored factor (cp_update.c). If stored columns
+ * must be scaled, the columns of the second MTTKRP are scaled by the same powers of two.
  *
- * The order of summation is the only difference from plain passes in the same order of modes.
- */
+ * Results differ from plain passes in the same order of modes only by the order of summation. */
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
 #include "cpu/cpu.h"
@@ -61,7 +59,7 @@ bool cp_fuses(const struct cp_state *state, unsigned place)
            !state->copies;
 }
 
-/* Solves the rows of a range whose nonzeros have all been computed. */
+/* Solves the rows of a range. Called when all nonzeros of these rows have been multiplied. */
 static enum slc_status
 solve_range(void *context, unsigned worker, uint64_t number, struct slc_error *err)
 {
@@ -76,12 +74,12 @@ solve_range(void *context, unsigned worker, uint64_t number, struct slc_error *e
                                  worker, err);
 }
 
-/* After a stop, scales the rows that have not been solved so that they match the solved rows: the
- * former still have the weights of the previous update and norms of their own. Then normalizes the
+/* Completes the factor of a stopped pass. Rows that have not been solved still have the scales of
+ * the previous update. Scales them so that they match the solved rows, and then normalizes the
  * factor. */
 static enum slc_status complete_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
-    double *factor = state->column_inner; /* overwritten at the end */
+    double *factor = state->column_inner; /* reused here; cp_update_end overwrites it */
 
     for (uint32_t r = 0; r < state->rank; r++) {
         factor[r] = state->result->lambda[r] * state->scale[mode][r] * state->right[r];
@@ -130,7 +128,7 @@ run_pass(struct cp_state *state, unsigned mode, unsigned next, struct slc_error 
                                               pass.stop, pass.progress, state, err);
     if (status == SLC_OK && jobs[1].rival != SLC_CONFLICT_AUTO) {
         (void)state->second_backend->ops->mttkrp_tried(state->second_backend, choice);
-        choice->rival = SLC_CONFLICT_AUTO; /* one trial is enough */
+        choice->rival = SLC_CONFLICT_AUTO; /* later passes make no trial */
     }
     state->settled |= UINT32_C(1) << next;
     return status;

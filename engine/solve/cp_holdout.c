@@ -1,4 +1,4 @@
-/* Holding nonzeros out of a factorization, and the error of the model on these nonzeros. */
+/* Holds nonzeros out of a factorization, and measures the error of the model on these nonzeros. */
 #include "base/memory/checked.h"
 #include "engine/solve/cp_state.h"
 

@@ -1,11 +1,10 @@
-/*
- * The identity of a run: everything that affects its result, as lines of text. A run uses it to
- * recognize a checkpoint of another run.
+/* Writes the identity of a run: lines of text with everything that affects its result. A run
+ * compares its identity with the identity in a checkpoint, to reject a checkpoint of a different
+ * run.
  *
- * A deterministic run lists everything on which its bits depend. Any other run lists only the
- * options that make it a different factorization, because layouts, threads and passes then change
- * results only by rounding.
- */
+ * The identity of a deterministic run lists everything on which its bits depend. Any other run
+ * lists only the options that change the result by more than rounding, so not layouts, threads and
+ * passes. */
 #include "base/hash.h"
 #include "cpu/cpu.h"
 #include "engine/solve/cp_checkpoint.h"
@@ -16,7 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Text being composed; `used` exceeds the buffer if the text does not fit. */
+/* Text that is being written. If it does not fit in the buffer, `used` exceeds the size of the
+ * buffer. */
 struct identity {
     char *text;
     size_t used;
@@ -47,7 +47,7 @@ static void append_tensor(struct identity *identity, const struct cp_state *stat
     }
     append_text(identity, "\ntensor nonzeros=%" PRIu64 "\ntensor content=%016" PRIx64,
                 manifest->nnz, manifest->content_sum);
-    /* Rows of factors are in the order of the store. */
+    /* The permutations are included because rows of factors are in the order of the store. */
     slc_hash_stream_begin(&labels);
     for (unsigned i = 0; i < manifest->permutation_count; i++) {
         slc_hash_stream_add(&labels, &manifest->permutations[i].mode, sizeof(unsigned));
@@ -72,7 +72,8 @@ append_start(struct identity *identity, const struct cp_state *state, struct slc
     return SLC_OK;
 }
 
-/* Writes the order of modes, counted from 1, and numbers with a decimal point in every locale. */
+/* Writes rank, regularization and the 1-based order of modes. Numbers have a decimal point in every
+ * locale. */
 static void append_method(struct identity *identity, const struct cp_state *state)
 {
     char regularization[40];
@@ -97,7 +98,7 @@ static void append_holdout(struct identity *identity, const struct slc_cp_als_op
                 slc_holdout_choose(options->holdout, 0).threshold, options->holdout_seed);
 }
 
-/* Writes everything else on which the bits of a deterministic run depend. */
+/* Writes the further choices on which the bits of a deterministic run depend. */
 static void append_bits(struct identity *identity, const struct cp_state *state)
 {
     const struct slc_plan *plan = state->plan;
@@ -145,15 +146,14 @@ enum slc_status cp_identity(const struct cp_state *state, char *text, struct slc
     if (identity.used >= SLC_CP_IDENTITY_BYTES) {
         return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_CHECKPOINT,
                               "the options that affect the result need more than the %d bytes that "
-                              "a checkpoint has for them: run without a checkpoint",
+                              "a checkpoint reserves for them: run without a checkpoint",
                               SLC_CP_IDENTITY_BYTES);
     }
     return SLC_OK;
 }
 
-/*
- * Returns the value of the line that begins with the `length` bytes `name`; NULL if there is none.
- */
+/* Returns the value of the line that begins with the first `length` bytes of `name`, or NULL if
+ * there is no such line. */
 static const char *value_of(const char *text, const char *name, size_t length)
 {
     for (const char *line = text; *line != '\0';) {
@@ -184,7 +184,8 @@ enum slc_status cp_identity_compare(const char *ours, const char *theirs, struct
                                   value != NULL ? (int)length : 4, value != NULL ? value : "none");
         }
     }
-    /* The opposite case: the checkpoint holds nonzeros out, but this run does not. */
+    /* The loop above does not find lines that only `theirs` has. The only such line is "held out",
+     * if only the run of the checkpoint holds nonzeros out. */
     if (value_of(ours, "held out", strlen("held out")) == NULL &&
         value_of(theirs, "held out", strlen("held out")) != NULL) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_HOLDOUT, SLC_FIELD_RESTART,

@@ -1,14 +1,12 @@
-/*
- * Passes of CP-ALS in parts (engine/stream/pass_cuts.h), for runs with checkpoints. A checkpoint
- * written between two parts records the position in the pass and its partial sums, and a resumed
- * run starts at this position. A stop waits for the end of a part.
+/* Makes passes of CP-ALS in parts (engine/stream/pass_cuts.h), for runs with checkpoints. A
+ * checkpoint that is written between two parts contains the position in the pass and the partial
+ * sums, and a resumed run starts at this position. A stop waits up to STOP_SECONDS for a part.
  *
- * A pass can be resumed if its kind and strategies are the same and if a hash of the blocks or row
- * ranges before the position matches. If a resumed run reads in another order, because of a plan
- * for less memory, another schedule or another layout, a pass for one mode starts anew. A pass for
- * two modes cannot start anew, because a checkpoint does not contain the old values of rows that
- * have already been solved.
- */
+ * A pass is resumed at its position if the resumed run makes it for the same one or two modes, with
+ * the same strategies, and if a hash of the blocks or row ranges before the position matches. If
+ * the blocks are read in a different order, because memory, schedule or layout differ, a pass for
+ * one mode starts again from its beginning. A pass for two modes cannot start again, because a
+ * checkpoint does not contain the old values of the rows that are already solved. */
 #include "engine/solve/cp_checkpoint.h"
 
 #include "base/error/clock.h"
@@ -21,17 +19,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Target duration of a part in seconds: a stop may last ten seconds, half of them for writing. */
+/* Target duration of a part in seconds. A stop should take at most ten seconds, half of them for
+ * writing the checkpoint. */
 #define PART_SECONDS 3.0
-/* Longest time that a stop waits for the end of a part. */
+/* A stop waits at most this many seconds for the end of a part. */
 #define STOP_SECONDS 5.0
-/* Number of words of sums that are converted at a time. */
+/* Number of words of sums that are converted at once. */
 enum { PIECE = 256 };
 
-/*
- * Returns the padded bytes of the block, or of the blocks of the range, at a position of the
- * current pass.
- */
+/* Returns the padded bytes of the block or, in a pass for two modes, of the range of rows at a
+ * position of the current pass. */
 static uint64_t bytes_at(const struct cp_state *state, uint64_t position)
 {
     const struct cp_current_pass *current = &state->current;
@@ -51,8 +48,8 @@ static uint64_t bytes_at(const struct cp_state *state, uint64_t position)
     return entry.padded_bytes;
 }
 
-/* Returns a hash of the blocks that the current pass has read before `position`: their numbers in
- * this file. In another store, the same tensor has other blocks. */
+/* Returns a hash of the file and of the block numbers or row ranges that the current pass reads
+ * before `position`. */
 static uint64_t hash_before(const struct cp_state *state, uint64_t position)
 {
     const struct cp_current_pass *current = &state->current;
@@ -109,12 +106,13 @@ static enum slc_status end_part(void *context, uint64_t position, struct slc_err
     current->position = 0;
     SLC_TRY(status);
     if (current->left) {
-        return slc_fail(err, SLC_ERR_INTERRUPTED, "stopped between two parts of a pass");
+        return slc_fail(err, SLC_ERR_INTERRUPTED,
+                        "the run was stopped between two parts of a pass");
     }
     return SLC_OK;
 }
 
-/* Sets the name of the section with region `region` of job `job`. */
+/* Sets `name` to the name of the section for memory region `region` of job `job`. */
 static void name_section(char name[SLC_CHECKPOINT_NAME_BYTES], unsigned job, unsigned region)
 {
     (void)snprintf(name, SLC_CHECKPOINT_NAME_BYTES, "sums-%u-%u", (job + 1) % 10,
@@ -167,7 +165,7 @@ static void read_words(struct slc_checkpoint_reader *reader,
     }
 }
 
-/* Loads the sums of the checkpoint into a job. */
+/* Loads the partial sums of the checkpoint into a job. */
 static enum slc_status read_job(struct cp_state *state, unsigned job, struct slc_error *err)
 {
     struct slc_checkpoint_reader *reader = slc_checkpoint_found(state->options->checkpoint);
@@ -245,9 +243,9 @@ static enum slc_status fail_resume(unsigned mode, struct slc_error *err)
 {
     return slc_fail_field(
         err, SLC_ERR_USAGE, SLC_FIELD_RESTART,
-        "the checkpoint was written within a pass that updates mode %u and the mode after it, "
-        "which this run would read differently: use the memory, layouts, passes and schedule of "
-        "the run that wrote it, or start a new run",
+        "the checkpoint was written within a pass that updates mode %u and the next mode, but this "
+        "run would make that pass differently: use the memory, layouts, passes and schedule of the "
+        "run that wrote the checkpoint, or start a new run",
         mode + 1);
 }
 
@@ -262,7 +260,7 @@ cp_part_check(const struct cp_state *state, const struct slc_cp_saved *saved, st
                : SLC_OK;
 }
 
-/* True if the checkpoint was written in the current pass. */
+/* Returns true if the current pass can be resumed at the position `part` of the checkpoint. */
 static bool
 matches_part(const struct cp_state *state, const struct slc_cp_part *part, uint64_t count)
 {
@@ -278,8 +276,8 @@ matches_part(const struct cp_state *state, const struct slc_cp_part *part, uint6
            part->hash == hash_before(state, part->position);
 }
 
-/* Called ten times a second: ends a part that, by the blocks done so far, would delay a stop for
- * too long. The sums of the part are then lost. */
+/* Called ten times a second. If a stop is requested and the rest of the part is expected to take
+ * longer than STOP_SECONDS, ends the part. Its sums are then lost. */
 static void watch_pass(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes)
 {
     struct cp_state *state = context;
@@ -355,7 +353,7 @@ unsigned cp_part_bytes(const struct slc_plan *plan,
     for (unsigned n = 0; n < order; n++) {
         const uint64_t partitions = slc_max_u64(plan->partitions[n], plan->fusion.ranges[n]);
 
-        /* Sums are f64 for factors of any type. */
+        /* Sums are f64 even if factors are f32. */
         bytes[0] = slc_max_u64(bytes[0], dims[n] * pitch * sizeof(double));
         bytes[1] = slc_max_u64(bytes[1], partitions * sizeof(uint64_t));
         bytes[2] = slc_max_u64(bytes[2], partitions * pitch * sizeof(double));

@@ -1,11 +1,9 @@
-/*
- * Resumes a checkpoint of CP-ALS: reads the sections that cp_checkpoint.c has written, into a new
- * state.
+/* Resumes a checkpoint of CP-ALS: reads the sections that cp_checkpoint.c wrote into the state of a
+ * new run.
  *
- * Results of trials are reused if the same trials would be made again. Copies per mode are built
- * again when they are due. The MTTKRP that a pass for two modes has left is used if the plan has
- * such passes; otherwise the MTTKRP is computed again by a separate pass.
- */
+ * Results of trials are reused if the plan would make the same trials again. Copies per mode are
+ * made again when they are due. A pending MTTKRP is used if the plan has passes for two modes;
+ * otherwise it is computed again in its own pass. */
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
@@ -16,14 +14,13 @@
 #include <string.h>
 
 enum {
-    /* Number of elements of a row that are converted at a time. */
+    /* Number of elements of a row that are converted at once. */
     PIECE = 256,
-    /* Numbers of `past` per iteration, in addition to one per mode. */
+    /* Numbers per iteration in the section `past`, in addition to one number per mode. */
     PAST_NUMBERS = 6,
-    /* Number of iterations whose records are small compared with any budget. */
+    /* Records of up to this many iterations are small compared with any budget. */
     PAST_FREE = 4096,
-    /* Bytes per iteration beyond PAST_FREE: the record, and the text that `sluice cpd` adds to
-     * run.json. */
+    /* Bytes that each further iteration needs: its record, and its text in run.json. */
     PAST_BYTES = 4096
 };
 
@@ -96,8 +93,8 @@ static enum slc_status read_pending(struct cp_state *state,
     return SLC_OK;
 }
 
-/* Allocates memory for the number of iterations in the checkpoint, if the budget allows it: records
- * of a few thousand iterations are small, but a count of millions may be forged. */
+/* Allocates the records of `count` iterations if they fit in the budget. The count comes from the
+ * checkpoint, and a damaged or forged checkpoint may state millions. */
 static enum slc_status reserve_past(struct cp_state *state, unsigned count, struct slc_error *err)
 {
     const struct slc_plan *plan = state->plan;
@@ -106,7 +103,7 @@ static enum slc_status reserve_past(struct cp_state *state, unsigned count, stru
     if (more > 0 &&
         more > plan->budget_bytes - slc_min_u64(plan->minimum_bytes, plan->budget_bytes)) {
         return slc_fail_budget(err, plan->budget_bytes, plan->minimum_bytes + more,
-                               "the record of the %u iterations before the checkpoint", count);
+                               "the records of the %u iterations before the checkpoint", count);
     }
     state->past = slc_calloc(count > 0 ? count : 1, sizeof *state->past);
     SLC_TRY(slc_check_memory(state->past != NULL, err, "to record %u iterations", count));
@@ -124,8 +121,9 @@ static enum slc_status read_past(struct cp_state *state,
 
     if (section == NULL ||
         section->bytes != (uint64_t)count * (PAST_NUMBERS + state->order) * sizeof(uint64_t)) {
-        return slc_fail_file(err, SLC_ERR_FORMAT, slc_checkpoint_reader_path(reader),
-                             "the iterations in the checkpoint do not match its count");
+        return slc_fail_file(
+            err, SLC_ERR_FORMAT, slc_checkpoint_reader_path(reader),
+            "the checkpoint does not have the number of iteration records that it states");
     }
     status = reserve_past(state, count, err);
     slc_checkpoint_seek(reader, "past");
@@ -148,7 +146,7 @@ static enum slc_status read_past(struct cp_state *state,
     return slc_checkpoint_end(reader, err);
 }
 
-/* Reuses the result of an earlier trial of the same job. */
+/* Uses the saved result of a trial if the plan would make the same trial. */
 static void restore_choice(struct slc_conflict_choice *choice,
                            const struct slc_conflict_choice *saved)
 {

@@ -1,7 +1,5 @@
-/*
- * The state of a run as numbers: one list, written and read in the same order. All numbers that are
- * read are untrusted and are checked before use.
- */
+/* Writes and reads the state of a run as a list of numbers. All numbers that are read are untrusted
+ * and are checked before use. */
 #include "base/memory/checked.h"
 #include "engine/solve/cp_checkpoint.h"
 #include "engine/solve/cp_state.h"
@@ -10,10 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * Version of the section `state`, which must be incremented when members are added. Version 1 had
- * no parts of passes.
- */
+/* Version of the section `state`. Increment it when members are added. Version 1 did not have
+ * struct slc_cp_part. */
 enum { STATE_VERSION = 2, STATE_VERSION_PARTS = 2 };
 
 void cp_factor_name(unsigned mode, char name[SLC_CHECKPOINT_NAME_BYTES])
@@ -83,7 +79,7 @@ void cp_saved_write(struct slc_checkpoint *checkpoint, const struct slc_cp_saved
     }
 }
 
-/* Reads a number of at most `most`; for a larger one returns 0 and sets *sound to false. */
+/* Reads and returns a number. If it is larger than `most`, returns 0 and sets *sound to false. */
 static unsigned read_below(struct slc_checkpoint_reader *reader, uint64_t most, bool *sound)
 {
     const uint64_t value = slc_checkpoint_get_u64(reader);
@@ -159,7 +155,7 @@ static void read_state(struct slc_checkpoint_reader *reader,
     }
 }
 
-/* True if the numbers are consistent. */
+/* Returns true if the numbers are consistent. */
 static bool is_state(const struct slc_cp_saved *saved)
 {
     return saved->order > 0 && saved->place < saved->order &&
@@ -180,7 +176,7 @@ read_identity(struct slc_checkpoint_reader *reader, char *identity, struct slc_e
     slc_checkpoint_get(reader, identity, bytes);
     identity[bytes] = '\0';
     enum slc_status status = slc_checkpoint_end(reader, err);
-    /* Callers print the text unchanged, so check its characters. */
+    /* The characters are checked because callers print the text unchanged. */
     for (uint64_t i = 0; i < bytes; i++) {
         if (identity[i] != '\n' && (identity[i] < ' ' || identity[i] > '~')) {
             identity[i] = '?';

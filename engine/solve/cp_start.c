@@ -1,9 +1,7 @@
-/*
- * Memory and start of a CP-ALS run.
+/* Allocates the memory of a CP-ALS run and computes the starting factors.
  *
  * All memory is allocated here, before the first pass: factors (in the result), one output for the
- * MTTKRPs of all modes, and one buffer with all R x R matrices and vectors of R numbers.
- */
+ * MTTKRPs of all modes, and one buffer with all R x R matrices and vectors of R numbers. */
 #include "base/memory/checked.h"
 #include "engine/solve/cp_state.h"
 #include "engine/solve/relabel.h"
@@ -12,10 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/*
- * Number of elements of the Gram matrices, the system and the vectors of a run; too small to
- * overflow.
- */
+/* Returns the number of elements of all R x R matrices and vectors of a run. It cannot overflow. */
 static uint64_t squares_elements(unsigned order, uint32_t rank)
 {
     return (order + 1U) * (uint64_t)rank * rank + (2 * order + 4U) * (uint64_t)rank;
@@ -26,7 +21,7 @@ uint64_t slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers
     const uint64_t squares = squares_elements(order, rank) * sizeof(double);
     uint64_t sum;
 
-    /* 256 bytes per component for weights, signs and sorting. */
+    /* Weights, signs and sorting need at most 256 bytes per component. */
     if (!slc_add_u64(squares, slc_dense_memory_bytes(workers, rank, rows_max), &sum) ||
         !slc_add_u64(sum, slc_solver_memory_bytes(rank), &sum) ||
         !slc_add_u64(sum, SLC_CHECKPOINT_MEMORY_BYTES, &sum) ||
@@ -46,7 +41,7 @@ static uint64_t longest_mode(const struct cp_state *state)
     return rows;
 }
 
-/* Divides the buffer into matrices and vectors. */
+/* Divides state->squares into matrices and vectors. */
 static void divide_squares(struct cp_state *state)
 {
     const size_t rank = state->rank;
@@ -80,7 +75,7 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
                               squares_elements(state->order, state->rank) * sizeof(double),
                               SLC_PAGES_SMALL, err));
     divide_squares(state);
-    /* One matrix with the shape of the largest mode; the state uses only its memory. */
+    /* The output has the size of a matrix for the largest mode. The state keeps only its memory. */
     if (state->plan->request.gpu == NULL || state->plan->request.hybrid.kind != SLC_HYBRID_NONE) {
         SLC_TRY(slc_matrix_create(&output, type, rows_max, state->rank, err));
     }
@@ -145,10 +140,8 @@ static enum slc_status read_factors(struct cp_state *state, struct slc_error *er
     if (status != SLC_OK || options->iterations > 0) {
         return status;
     }
-    /*
-     * No solve absorbs the weights of these starting factors, so the weights are part of the
-     * result.
-     */
+    /* Without iterations the starting factors are the result, so the result needs their weights,
+     * too. */
     status = slc_model_read_lambda(options->files, options->init_folder, state->rank, lambda,
                                    &found, err);
     if (status != SLC_OK || !found) {
@@ -162,16 +155,15 @@ enum slc_status cp_start(struct cp_state *state, struct slc_error *err)
     enum slc_status status =
         state->options->init_folder != NULL ? read_factors(state, err) : random_factors(state, err);
 
-    /* Starting factors are read or generated in the order of the input. */
+    /* Starting factors are read or generated with rows in the order of the input, and permuted
+     * here. */
     for (unsigned n = 0; status == SLC_OK && n < state->order; n++) {
         status =
             slc_relabel_rows(state->store, n, SLC_ROWS_OF_STORE, &state->result->factors[n], err);
     }
     for (unsigned n = 0; status == SLC_OK && n < state->order; n++) {
-        /*
-         * The first mode's starting factor is never read, and the update of that mode computes its
-         * Gram matrix.
-         */
+        /* The starting factor of the mode that is updated first is never used, so its Gram matrix
+         * is not needed. */
         if (n != state->mode_order[0]) {
             status = slc_dense_gram(state->dense, &state->result->factors[n], state->gram[n], err);
         }

@@ -1,23 +1,23 @@
-/*
- * The update of one mode: A(n) = M(n) V(n)^-1, normalized.
+/* Updates one mode: A(n) = M(n) V(n)^-1, normalized.
  *
- * Column norms are known only after all rows have been solved, and dividing by them would need
- * another sweep over a factor that has left the cache. Therefore a factor is stored with columns of
- * nearly unit norm, F(n), and the remaining scale is kept separately: A(n) = F(n) diag(scale(n)).
- * An MTTKRP is linear in each column of each factor, so an MTTKRP of the stored factors needs only
- * the product of the scales of these factors, and the Gram matrix of A(n) follows from the Gram
- * matrix of F(n). The solver applies both scales (slc_dense_factorize) at no cost per row.
+ * Column norms are known only after all rows have been solved. Dividing by the norms would then
+ * need another sweep over a factor that is no longer in the processor cache. Therefore the stored
+ * factor F(n) has columns of nearly unit norm, and the remaining scale is kept separately: A(n) =
+ * F(n) diag(scale(n)). An MTTKRP is linear in each column of each factor. So the MTTKRP of the A(n)
+ * is the MTTKRP of the stored factors times the product of their scales, and the Gram matrix of
+ * A(n) follows from the Gram matrix of F(n). The solver includes these scales in the factorized
+ * system (slc_dense_factorize), so they cost nothing per row.
  *
- * "Nearly unit norm" means that columns are divided by their norm in the previous iteration,
- * rounded to a power of two so that the division is exact. If a norm has changed by more than a
- * factor of SCALE_LIMIT, the stored columns are scaled.
- */
+ * To get nearly unit norms, columns are divided by their norm in the previous iteration, rounded to
+ * a power of two so that the division is exact. If a stored column then has a norm above
+ * SCALE_LIMIT or below 1 / SCALE_LIMIT, the column is scaled. */
 #include "engine/solve/cp_state.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-/* Fifteen factors whose norms are off by this much keep products within the range of f32. */
+/* Products of elements of fifteen factors stay in the range of f32 even if every norm is
+ * SCALE_LIMIT or 1 / SCALE_LIMIT. */
 #define SCALE_LIMIT 256.0
 
 /* Returns the largest power of two that is at most `value`, a positive number. */
@@ -40,11 +40,10 @@ static void set_left_scales(const struct cp_state *state, unsigned mode)
     }
 }
 
-/*
- * Sets state->right to the reciprocals of the expected norms. In the first iteration it is only
- * known that the norm of a component (the norm of its new column times the square root of the
- * diagonal element of V) seldom differs much from the norm of the tensor.
- */
+/* Sets state->right to the reciprocals of the expected norms, rounded to powers of two. In later
+ * iterations, the norms of the previous iteration are expected. In the first iteration, the norm of
+ * each component is expected to equal the norm of the tensor. The norm of a component is the norm
+ * of its new column times the square root of its diagonal element of V. */
 static void set_right_scales(const struct cp_state *state, unsigned mode)
 {
     for (uint32_t r = 0; r < state->rank; r++) {
@@ -54,15 +53,13 @@ static void set_right_scales(const struct cp_state *state, unsigned mode)
             norm = state->norm_x / sqrt(state->system[(size_t)r * state->rank + r]);
         }
         state->right[r] = isnormal(norm) ? 1.0 / power_below(norm) : 1.0;
-        /* The reciprocal of a norm near the ends of the range overflows or underflows. */
+        /* The reciprocal of a very small or very large norm is infinite or subnormal. */
         state->right[r] = isnormal(state->right[r]) ? state->right[r] : 1.0;
     }
 }
 
-/*
- * Returns the norm of column r of A(n) before normalizing: the 2-norm in iteration 1, later max(1,
- * max-norm).
- */
+/* Returns the number by which column r of A(n) is divided: its 2-norm in iteration 1, and max(1,
+ * max-norm) in later iterations. */
 static double column_norm(const struct cp_state *state, const double *gram, uint32_t r)
 {
     const double square = gram[(size_t)r * state->rank + r];
@@ -73,12 +70,12 @@ static double column_norm(const struct cp_state *state, const double *gram, uint
     return fmax(1.0, state->largest[r] / state->right[r]);
 }
 
-/* Scales stored columns whose norm is far from 1. */
+/* Scales stored columns whose norm is above SCALE_LIMIT or below 1 / SCALE_LIMIT. */
 static enum slc_status
 scale_far_columns(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     double *gram = state->gram[mode];
-    double *factor = state->largest; /* state->largest is no longer needed */
+    double *factor = state->largest; /* reused: state->largest is not needed any more */
     bool far = false;
 
     for (uint32_t r = 0; r < state->rank; r++) {
@@ -157,8 +154,7 @@ static struct slc_update_sums sums_of(const struct cp_state *state, unsigned mod
     return (struct slc_update_sums){state->gram[mode], state->largest, state->column_inner};
 }
 
-/* Computes the inner product of tensor and model, and everything that depends on the norms of the
- * factor. */
+/* Computes the inner product of tensor and model, and normalizes the factor. */
 static enum slc_status finish_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     state->inner = 0.0;

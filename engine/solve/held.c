@@ -12,7 +12,8 @@
 
 enum { GRAIN = 4096 };
 
-/* Returns the expected number plus eight standard deviations and 64. */
+/* Returns the capacity for held-out nonzeros: their expected number plus eight standard deviations
+ * plus 64. */
 static uint64_t capacity_for(uint64_t nnz, double fraction)
 {
     const double expected = (double)nnz * fraction;
@@ -44,7 +45,7 @@ uint64_t slc_held_memory_bytes(unsigned order, uint64_t nnz, double fraction)
                : UINT64_MAX;
 }
 
-/* A pass that collects held-out nonzeros. */
+/* Context of the pass that collects held-out nonzeros. */
 struct gather {
     const struct slc_holdout *holdout;
     struct slc_held *held;
@@ -74,8 +75,8 @@ gather_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
             if (at >= gather->held->capacity) {
                 return slc_fail_field(
                     err, SLC_ERR_NUMERIC, SLC_FIELD_HOLDOUT_SEED,
-                    "far more nonzeros are held out than requested: the coordinates of the tensor "
-                    "collide with this seed; choose another seed");
+                    "far more nonzeros are held out than requested, because with this seed the "
+                    "hashes of the tensor's coordinates are not random: choose another seed");
             }
             uint64_t *record =
                 (uint64_t *)gather->held->memory.data + at * record_words(tile->order);
@@ -89,8 +90,8 @@ gather_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
     return SLC_OK;
 }
 
-/* Compares hashes, then coordinates; no two records are equal. The word after the hash is the
- * value, which is skipped. */
+/* Compares the hashes of two records, then their coordinates. The word between them, the value, is
+ * not compared. No two records are equal. */
 static int compare_records(const void *left, const void *right, unsigned order)
 {
     const uint64_t *a = left, *b = right;
@@ -103,9 +104,7 @@ static int compare_records(const void *left, const void *right, unsigned order)
     return 0;
 }
 
-/*
- * Heap sort, because the record length is known only at run time and qsort might allocate memory.
- */
+/* Sorts the records by heap sort. qsort is not used, because it may allocate memory. */
 static void
 sift_record(uint64_t *records, uint64_t words, unsigned order, uint64_t at, uint64_t count)
 {
@@ -195,11 +194,11 @@ void slc_held_destroy(struct slc_held *held)
     memset(held, 0, sizeof *held);
 }
 
-/* The evaluation of a model. */
+/* Context of the computation of errors. */
 struct evaluation {
     const struct slc_held *held;
     struct slc_model_view model;
-    double *sums; /* per grain: sum of squares, and sum of magnitudes */
+    double *sums; /* per grain: sums of squared errors and of error magnitudes */
 };
 
 static void sum_errors(void *context, uint64_t begin, uint64_t end, unsigned worker)

@@ -1,7 +1,5 @@
-/*
- * Permutes rows along the cycles of the permutation with a single spare row, so that a factor that
- * fills the memory needs no second copy.
- */
+/* Permutes rows along the cycles of the permutation. This needs memory for one additional row, not
+ * for a second factor. */
 #include "engine/solve/relabel.h"
 
 #include "base/memory/checked.h"
@@ -35,7 +33,7 @@ uint64_t slc_relabel_all_bytes(const struct slc_layout_info *info)
     return bytes;
 }
 
-/* Moves row from[i] to row i for all i; afterwards from[i] = i. `held` is a buffer for one row. */
+/* Moves row from[i] to row i for all i, and sets from[i] to i. `held` is a buffer for one row. */
 static void move_rows(struct slc_matrix *matrix, uint32_t *from, void *held)
 {
     const size_t row_bytes = (size_t)matrix->pitch * slc_value_bytes(matrix->type);

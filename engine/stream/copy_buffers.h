@@ -1,7 +1,6 @@
-/*
- * Buffers of equal size for copies of blocks, acquired and released by any thread. A device reads
- * from them, so they are one contiguous piece of memory that can be registered with the device.
- */
+/* Buffers of equal size for copies of blocks. Any thread may acquire and release a buffer. The
+ * buffers are contiguous in memory, so that they can be registered with the device that reads
+ * them. */
 #ifndef SLC_ENGINE_COPY_BUFFERS_H
 #define SLC_ENGINE_COPY_BUFFERS_H
 
@@ -15,8 +14,8 @@
 struct slc_copy_buffers {
     struct slc_buffer memory;
     uint64_t each_bytes;
-    unsigned count; /* number of buffers; 0: none */
-    unsigned *free; /* free buffers, protected by the mutex */
+    unsigned count; /* number of buffers; 0 if there are none */
+    unsigned *free; /* numbers of free buffers, protected by the mutex */
     unsigned free_count;
     pthread_mutex_t mutex;
 };
@@ -24,10 +23,8 @@ struct slc_copy_buffers {
 /* Returns the size in bytes of all buffers. */
 uint64_t slc_copy_buffers_bytes(unsigned count, uint64_t each_bytes);
 
-/*
- * Owns: release with slc_copy_buffers_destroy, which accepts an all-zero struct. Errors:
- * SLC_ERR_MEMORY.
- */
+/* Creates `count` buffers. Owns: release with slc_copy_buffers_destroy, which accepts an all-zero
+ * struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_copy_buffers_create(struct slc_copy_buffers *buffers,
                                         unsigned count,
                                         uint64_t each_bytes,
@@ -37,7 +34,7 @@ void slc_copy_buffers_destroy(struct slc_copy_buffers *buffers);
 /* Marks all buffers free. Needs: no buffer is in use. */
 void slc_copy_buffers_reset(struct slc_copy_buffers *buffers);
 
-/* Returns false if no buffer is free. */
+/* Sets *buffer to the number of a free buffer. Returns false if no buffer is free. */
 bool slc_copy_buffers_acquire(struct slc_copy_buffers *buffers, unsigned *buffer);
 void slc_copy_buffers_release(struct slc_copy_buffers *buffers, unsigned buffer);
 

@@ -36,7 +36,7 @@ static void abort_jobs(void *context)
     jobs->second->ops->mttkrp_abort(jobs->second);
 }
 
-/* Returns the second job of a pass that resumes after some ranges. */
+/* Returns the second job, with the first tile of the range at which the pass starts or resumes. */
 static struct slc_mttkrp_job
 resumed_second(const struct slc_stream *stream, unsigned layout, const struct slc_fused_jobs *jobs)
 {
@@ -78,7 +78,8 @@ enum slc_status slc_fused_stream(struct slc_stream *stream,
     enum slc_status status = jobs->second->ops->mttkrp_begin(jobs->second, &second, err);
     SLC_THEN(status, slc_pass_in_parts(stream, &pass, jobs->ranges->count, jobs->cuts, err));
     if (status != SLC_OK) {
-        /* The outputs are incomplete in any case, and the second job may not have begun. */
+        /* The error of the pass is reported, so errors of mttkrp_end are ignored. The second job
+         * may not have begun. */
         (void)jobs->first->ops->mttkrp_end(jobs->first, NULL);
         (void)jobs->second->ops->mttkrp_end(jobs->second, NULL);
         return status;

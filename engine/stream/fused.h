@@ -1,4 +1,5 @@
-/* Two MTTKRPs in one pass over a stream. The second MTTKRP uses results computed from the first. */
+/* Computes two MTTKRPs in one pass over a stream. The second MTTKRP uses factor rows that are
+ * computed from the first. */
 #ifndef SLC_ENGINE_FUSED_H
 #define SLC_ENGINE_FUSED_H
 
@@ -7,30 +8,27 @@
 #include "engine/stream/stream.h"
 
 struct slc_fused_jobs {
-    /*
-     * Two backends, because each holds one job. `first_job` computes the mode of `ranges`, with
-     * SLC_CONFLICT_ROWS and as many partitions as there are ranges; `second_job` computes another
-     * mode with any strategy except SLC_CONFLICT_COLUMNS and SLC_CONFLICT_REPLICA.
-     */
+    /* There are two backends, because a backend has one job at a time. `first_job` is for the mode
+     * of `ranges`, with SLC_CONFLICT_ROWS and one partition per range. `second_job` is for a
+     * different mode, with any strategy except SLC_CONFLICT_COLUMNS and SLC_CONFLICT_REPLICA. */
     struct slc_backend *first, *second;
     const struct slc_mttkrp_job *first_job, *second_job;
     const struct slc_row_ranges *ranges;
-    /* Called by the worker that has computed all nonzeros of a range, when the rows of the range in
-     * the first output are complete. Computes the factor rows that the second job reads. */
+    /* Called by a worker when it has multiplied all nonzeros of a range, so that the range's rows
+     * of the first output are complete. Must compute the factor rows that the second job reads. */
     slc_range_done_fn *range_done;
     void *context; /* context of `range_done` */
-    /* NULL: the pass is one part. A resumed pass needs the state of both jobs and the factor rows
-     * of the earlier ranges, because `range_done` is called only for the remaining ranges. */
+    /* Divides the pass into parts; NULL: the pass is not divided. Before a pass is resumed, the
+     * state of both jobs and the factor rows of the earlier ranges must be restored, because
+     * `range_done` is called only for the remaining ranges. */
     const struct slc_pass_cuts *cuts;
 };
 
-/*
- * Runs both jobs in one pass over the stream's layout `layout`, from which the ranges were made.
- * Order: the first output has the same bits for any number of workers; the bits of the second
- * output depend on its strategy (ORDERED needs the schedule in file order). Errors: those of
- * slc_mttkrp_stream (engine/stream/mttkrp.h) and of `range_done`; both outputs are then undefined,
- * and `range_done` has been called for some of the ranges.
- */
+/* Runs both jobs in one pass over number `layout` of the stream's layouts, from which the ranges
+ * were made. Order: the first output has the same bits for any number of workers; the bits of the
+ * second output depend on its strategy (SLC_CONFLICT_ORDERED needs SLC_SCHEDULE_FILE). Errors:
+ * those of slc_mttkrp_stream (engine/stream/mttkrp.h) and of `range_done`; both outputs are then
+ * undefined, and `range_done` has been called for only some ranges. */
 enum slc_status slc_fused_stream(struct slc_stream *stream,
                                  unsigned layout,
                                  const struct slc_fused_jobs *jobs,

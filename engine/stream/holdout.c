@@ -12,8 +12,8 @@ static uint64_t mix_hash(uint64_t hash)
     return hash ^ hash >> 33;
 }
 
-/* Returns an odd number per mode, without a visible pattern: a multiple of the fractional part of
- * the golden ratio, passed through the finalizer above. */
+/* Returns an odd, random-looking number for the mode: a multiple of the fractional part of the
+ * golden ratio, passed through the finalizer above. */
 static uint64_t mode_multiplier(unsigned mode)
 {
     return mix_hash(UINT64_C(0x9e3779b97f4a7c15) * (mode + 1)) | 1;

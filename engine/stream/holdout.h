@@ -1,10 +1,8 @@
-/*
- * Held-out nonzeros of a tensor, selected by their coordinates. A stream with a selection
- * (slc_stream_hold_out) delivers them with the value 0.
+/* Selects the held-out nonzeros of a tensor by their coordinates. A stream with a selection
+ * (slc_stream_hold_out) delivers held-out nonzeros with the value 0.
  *
- * The selection hashes a seed and the coordinates in the order of the store. It therefore does not
- * depend on layout, blocks, threads or budget, and needs no memory.
- */
+ * A nonzero is selected by a hash of a seed and its coordinates (as indices of the store). The
+ * selection therefore does not depend on layout, blocks, threads or budget, and needs no memory. */
 #ifndef SLC_ENGINE_HOLDOUT_H
 #define SLC_ENGINE_HOLDOUT_H
 
@@ -14,20 +12,18 @@
 
 enum { SLC_HOLDOUT_CHUNK_NNZ = 1024 };
 
-/* A selection. */
+/* A selection of nonzeros. */
 struct slc_holdout {
-    uint64_t threshold; /* nonzeros whose hash is below the threshold are held out */
-    uint64_t start;     /* initial hash value, from the seed */
+    uint64_t threshold; /* a nonzero is held out if its hash is below the threshold */
+    uint64_t start;     /* initial hash value, computed from the seed */
 };
 
-/* Returns the selection of a fraction above 0 and at most 0.5. */
+/* Returns a selection of the given fraction, which must be above 0 and at most 0.5. */
 struct slc_holdout slc_holdout_choose(double fraction, uint64_t seed);
 
-/*
- * Sets values of held-out nonzeros to 0. Copies the values to `buffer` (SLC_HOLDOUT_CHUNK_NNZ
- * numbers of the tile's type and 64 bytes), to which chunk->values then points, because the decoder
- * may reuse its own buffer.
- */
+/* Sets the values of held-out nonzeros in a chunk to 0. First copies the values to `buffer` and
+ * makes chunk->values point to it, because the decoder may reuse its own buffer. `buffer` has space
+ * for SLC_HOLDOUT_CHUNK_NNZ numbers of the tile's type, plus 64 bytes. */
 void slc_holdout_mask(const struct slc_holdout *holdout,
                       const struct slc_tile_view *tile,
                       struct slc_chunk_view *chunk,

@@ -1,9 +1,7 @@
-/*
- * One MTTKRP over a stream. Connects the backend's three steps to one pass: the job begins, every
- * tile is added by the workers of the pass, and the job ends. After a failed pass the job is first
- * aborted, because workers may wait inside the backend for tiles that will not arrive, and then
- * ended, so that the backend is ready for another job.
- */
+/* Computes one MTTKRP over a stream in three steps: the backend's job begins, the workers of a pass
+ * add every tile to the job, and the job ends. If the pass fails, the job is first aborted, because
+ * workers may wait inside the backend for tiles that will not arrive. Then the job is ended, so
+ * that the backend is ready for another job. */
 #include "engine/stream/mttkrp.h"
 
 enum slc_status slc_mttkrp_stream_tile(void *context,
@@ -23,7 +21,7 @@ void slc_mttkrp_stream_abort(void *context)
     backend->ops->mttkrp_abort(backend);
 }
 
-/* Returns the job of a pass that resumes at `position` in the order of blocks. */
+/* Returns `job` with the first tile of the block at which the pass starts or resumes. */
 static struct slc_mttkrp_job resumed_job(const struct slc_stream *stream,
                                          unsigned layout,
                                          const struct slc_mttkrp_job *job,
@@ -87,7 +85,7 @@ enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
     SLC_TRY(backend->ops->mttkrp_begin(backend, &resumed, err));
     enum slc_status status = slc_pass_in_parts(stream, &pass, blocks, cuts, err);
     if (status != SLC_OK) {
-        /* The output is incomplete in any case; report the error of the pass. */
+        /* The error of the pass is reported, so an error of mttkrp_end is ignored. */
         (void)backend->ops->mttkrp_end(backend, NULL);
         return status;
     }

@@ -1,4 +1,4 @@
-/* One MTTKRP over a stream: connects a pass to a backend. */
+/* Computes one MTTKRP over a stream: connects a pass to a backend. */
 #ifndef SLC_ENGINE_MTTKRP_H
 #define SLC_ENGINE_MTTKRP_H
 
@@ -6,12 +6,11 @@
 #include "engine/stream/pass_cuts.h"
 #include "engine/stream/stream.h"
 
-/*
- * Computes job->output = MTTKRP in job->mode over the stream's layout `layout` (formula in
- * base/backend.h). If the job has a rival, backend->ops->mttkrp_tried then reports the faster
- * strategy. SLC_CONFLICT_REPLICA uses the backend's copies and makes no pass: `stop` and `progress`
- * are ignored. Errors: those of the stream and the backend; the output is then undefined.
- */
+/* Computes the MTTKRP in job->mode (formula in base/backend.h) over number `layout` of the stream's
+ * layouts, and stores it in job->output. If the job has a rival strategy, call
+ * backend->ops->mttkrp_tried afterwards to get the faster strategy. SLC_CONFLICT_REPLICA uses the
+ * backend's copies and makes no pass; `stop` and `progress` are then ignored. Errors: those of the
+ * stream and the backend; the output is then undefined. */
 enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
                                   unsigned layout,
                                   struct slc_backend *backend,
@@ -21,12 +20,11 @@ enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
                                   void *progress_context,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Like slc_mttkrp_stream, but in parts if `cuts` is not NULL. A pass stopped between two parts and
- * resumed at the same position of the same order of blocks (slc_stream_order) has the same bits as
- * an uninterrupted pass, if the sums of the strategy are reproducible. SLC_CONFLICT_REPLICA makes
- * no pass and has no parts.
- */
+/* Like slc_mttkrp_stream, but makes the pass in parts if `cuts` is not NULL. A pass may be stopped
+ * between two parts, and resumed later at the same position, if the order of blocks
+ * (slc_stream_order) is the same. The result then has the same bits as without the stop, if the
+ * strategy's sums are reproducible. With SLC_CONFLICT_REPLICA there is no pass, and `cuts` is
+ * ignored. */
 enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
                                         unsigned layout,
                                         struct slc_backend *backend,
@@ -37,7 +35,8 @@ enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
                                         void *progress_context,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/* Callbacks of struct slc_tile_consumer for a job of a backend; the backend is the context. */
+/* Callbacks of struct slc_tile_consumer that add tiles to the job of a backend. Their context is
+ * the backend. */
 enum slc_status slc_mttkrp_stream_tile(void *backend,
                                        unsigned worker,
                                        struct slc_tile_view *tile,

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-/* Resumes an earlier pass at cuts->first. */
+/* Prepares the jobs to resume an earlier pass at cuts->first, if that is not 0. */
 static enum slc_status
 resume_pass(const struct slc_pass_cuts *cuts, uint64_t count, struct slc_error *err)
 {
@@ -12,8 +12,9 @@ resume_pass(const struct slc_pass_cuts *cuts, uint64_t count, struct slc_error *
     }
     if (cuts->first >= count) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a pass over %" PRIu64 " blocks or ranges cannot resume at %" PRIu64, count,
-                        cuts->first);
+                        "a pass over %" PRIu64
+                        " blocks or ranges cannot resume at position %" PRIu64,
+                        count, cuts->first);
     }
     return cuts->resume(cuts->context, err);
 }

@@ -5,21 +5,19 @@
 #include <assert.h>
 #include <math.h>
 
-/*
- * With fewer targets left than this, dividing the rest would not shorten the wait for the end of a
- * part.
- */
+/* If the rest of a pass is expected to take less than this many target durations, it is not
+ * divided, because its parts would be little shorter than the rest. */
 #define TARGETS_UNCUT 1.5
 
 void slc_pass_pace_record(struct slc_pass_pace *pace, uint64_t bytes, double seconds)
 {
     const double measured = (double)bytes / seconds;
 
-    /* Written so that NaN is also rejected. */
+    /* This form of the comparisons also rejects NaN. */
     if (!(seconds > 0.0) || !isfinite(measured) || !(measured > 0.0)) {
         return;
     }
-    /* Average seconds per byte, not bytes per second, because the target is a time. */
+    /* Averages seconds per byte instead of bytes per second, because the target is a time. */
     pace->bytes_per_second = pace->bytes_per_second > 0.0
                                  ? 2.0 / (1.0 / pace->bytes_per_second + 1.0 / measured)
                                  : measured;
@@ -36,6 +34,6 @@ uint64_t slc_pass_pace_bytes(const struct slc_pass_pace *pace, double target_sec
     if (!(targets >= TARGETS_UNCUT)) {
         return left;
     }
-    /* A part has at least one byte. */
+    /* The result is at least one byte. */
     return slc_max_u64((uint64_t)((double)left / round(targets)), 1);
 }

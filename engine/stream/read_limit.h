@@ -1,8 +1,6 @@
-/*
- * Limits the rate of reading, to simulate a slower drive. Such a drive serves reads one after the
- * other, so a read completes when all earlier reads have completed and its own bytes have been
- * transferred; idle time is not credited.
- */
+/* Limits the rate of reading, to simulate a slower drive. The simulated drive serves reads one
+ * after the other: a read completes when all earlier reads have completed and its bytes have been
+ * transferred. Idle time of the drive does not make later reads faster. */
 #ifndef SLC_ENGINE_READ_LIMIT_H
 #define SLC_ENGINE_READ_LIMIT_H
 
@@ -12,11 +10,12 @@
 
 struct slc_read_limit {
     uint64_t bytes_per_second; /* 0: no limit */
-    uint64_t free_ns;          /* time at which the drive has completed all reads */
+    uint64_t free_ns;          /* time at which the simulated drive has completed all reads */
 };
 
-/* Records a read of `bytes`, requested at `now_ns` (slc_clock_ns), and returns its completion time.
- * Returns `now_ns` if there is no limit. The time saturates before it overflows. */
+/* Records a read of `bytes` bytes that was requested at `now_ns` (slc_clock_ns). Returns the time
+ * at which the read completes, or `now_ns` if there is no limit. The time saturates instead of
+ * overflowing. */
 static inline uint64_t
 slc_read_limit_due(struct slc_read_limit *limit, uint64_t now_ns, uint64_t bytes)
 {

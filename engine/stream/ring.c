@@ -1,15 +1,13 @@
-/*
- * The ring of slots: one mutex, one queue of slots, two conditions.
+/* Implements the ring with one mutex, one queue of slots and two condition variables.
  *
- * The queue holds READING and READY slots. With `in_order`, slots enter the queue when they are
- * claimed, and the head may be taken only when it is READY. Otherwise slots enter when they become
- * READY, so the head may always be taken. Every call locks the mutex once, and a block of a few
- * megabytes needs only a few calls.
+ * The queue has READING and READY slots. With `in_order`, slots enter the queue when they are
+ * claimed, and the head may be taken only when it is READY. Without `in_order`, slots enter the
+ * queue when they become READY, so the head may always be taken. Every call locks the mutex once.
+ * This costs little, because there are only a few calls per block of a few megabytes.
  *
  * Invariants, under the mutex: free_count slots are on the stack `free_slots` and are FREE; every
  * slot in the queue is READING or READY; `left` is the number of blocks of the pass that are not
- * done.
- */
+ * done. */
 #include "engine/stream/ring.h"
 
 #include "base/error/clock.h"
@@ -29,8 +27,9 @@ struct slot {
 
 struct slc_ring {
     pthread_mutex_t mutex;
-    pthread_cond_t freed;   /* signals the reader: a slot became FREE, or the pass was aborted */
-    pthread_cond_t changed; /* signals workers: a slot became READY, or news, end or abort */
+    pthread_cond_t freed; /* wakes the reader when a slot becomes FREE or the pass is aborted */
+    /* wakes workers when a slot becomes READY, on news, and at the end of the pass */
+    pthread_cond_t changed;
     unsigned slot_count;
     struct slot *slots;
     unsigned *free_slots;
@@ -106,10 +105,8 @@ void slc_ring_begin(struct slc_ring *ring, uint64_t blocks, bool in_order)
     pthread_mutex_lock(&ring->mutex);
     for (unsigned slot = 0; slot < ring->slot_count; slot++) {
         assert(ring->slots[slot].state == SLC_SLOT_FREE);
-        /*
-         * The lowest slots are on top: if only some slots could be registered, these are the lowest
-         * ones.
-         */
+        /* The lowest slots are on top of the stack and are claimed first, because if only some
+         * slots could be registered with the I/O method, these are the lowest slots. */
         ring->free_slots[slot] = ring->slot_count - 1 - slot;
     }
     ring->free_count = ring->slot_count;
@@ -142,7 +139,7 @@ bool slc_ring_claim(struct slc_ring *ring, bool wait, unsigned *slot)
     return claimed;
 }
 
-/* Keeps the first error and wakes all threads. The caller holds the mutex. */
+/* Keeps the first error and wakes all threads. Needs: the caller holds the mutex. */
 static void abort_locked(struct slc_ring *ring, const struct slc_error *fault)
 {
     assert(fault->status != SLC_OK);
@@ -173,7 +170,7 @@ void slc_ring_ready(struct slc_ring *ring,
     pthread_mutex_unlock(&ring->mutex);
 }
 
-/* Takes the head of the queue if it may be taken. The caller holds the mutex. */
+/* Takes the head of the queue if it is READY. Needs: the caller holds the mutex. */
 static bool take_head(struct slc_ring *ring, unsigned *slot, uint64_t *position)
 {
     if (ring->queue_count == 0) {
@@ -188,9 +185,8 @@ static bool take_head(struct slc_ring *ring, unsigned *slot, uint64_t *position)
     ring->queue_count--;
     *slot = head;
     *position = ring->slots[head].position;
-    /*
-     * The next slot may have become READY before it was the head, when no worker was woken for it.
-     */
+    /* The new head may have become READY earlier, when it was not the head and could not be taken.
+     * Wake a worker for it. */
     if (ring->queue_count > 0 &&
         ring->slots[ring->queue[ring->queue_head]].state == SLC_SLOT_READY) {
         pthread_cond_signal(&ring->changed);
@@ -238,7 +234,8 @@ enum slc_ring_event slc_ring_take_block(struct slc_ring *ring,
     return event;
 }
 
-/* True if slc_ring_take_block would return. The caller holds the mutex. */
+/* Returns true if slc_ring_take_block would return without waiting. Needs: the caller holds the
+ * mutex. */
 static bool has_event(const struct slc_ring *ring, uint64_t news)
 {
     return ring->aborted || ring->left == 0 || ring->news != news ||
@@ -263,7 +260,8 @@ void slc_ring_wait(struct slc_ring *ring, uint64_t news, uint64_t most_ns, uint6
     *waited_ns += slc_clock_ns() - start_ns;
 }
 
-/* Counts a block as done; the last block wakes all workers. The caller holds the mutex. */
+/* Counts a block as done, and wakes all workers after the last block. Needs: the caller holds the
+ * mutex. */
 static void count_done(struct slc_ring *ring)
 {
     assert(ring->left > 0);
@@ -307,8 +305,8 @@ uint64_t slc_ring_news(const struct slc_ring *ring)
 
 void slc_ring_notify(struct slc_ring *ring)
 {
-    /* Lock the mutex: otherwise a worker that has read the news but does not sleep yet would miss
-     * the signal. */
+    /* Without the mutex, a worker that has compared the news but does not sleep yet would miss the
+     * signal. */
     pthread_mutex_lock(&ring->mutex);
     atomic_fetch_add(&ring->news, 1);
     pthread_cond_broadcast(&ring->changed);
@@ -331,7 +329,7 @@ enum slc_status slc_ring_end(struct slc_ring *ring, struct slc_error *err)
 {
     pthread_mutex_lock(&ring->mutex);
     for (unsigned slot = 0; slot < ring->slot_count; slot++) {
-        /* Unfinished blocks remain only if the pass was aborted. */
+        /* Slots are still in use only if the pass was aborted. */
         assert(ring->aborted || ring->slots[slot].state == SLC_SLOT_FREE);
         ring->slots[slot].state = SLC_SLOT_FREE;
     }

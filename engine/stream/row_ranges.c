@@ -8,13 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Limits of the nonzeros per range of an unsorted layout. A range has a 64th of the tensor, as in
- * partitions (convert/layout/sorted_cuts.h), so that there are several ranges per worker. It has at
- * least 2 tiles, because a tile that spans a cut is decoded for both ranges, and at most 1 Mi
- * nonzeros. The limit on the number of ranges takes precedence: a damaged store may claim any
- * number of nonzeros, which is noticed only when its blocks are read.
- */
+/* Limits for the ranges of a layout that is not sorted by the mode. A range has 1/64 of the
+ * tensor's nonzeros, as partitions have (convert/layout/sorted_cuts.h), so that there are several
+ * ranges per worker. It has at least 2 tiles, because a tile at the border of two ranges is decoded
+ * for both, and at most 1 Mi nonzeros. RANGES_MAX takes precedence: the index of a damaged store
+ * may state any number of nonzeros, and this error is found only when blocks are read. */
 enum { RANGES_WANTED = 64, RANGES_MAX = 1 << 16 };
 #define RANGE_NNZ_MIN (UINT64_C(2) * SLC_TILE_NNZ)
 #define RANGE_NNZ_MAX (UINT64_C(1) << 20)
@@ -30,7 +28,7 @@ static int by_size(const void *a, const void *b)
     return left->first_row < right->first_row ? -1 : left->first_row > right->first_row;
 }
 
-/* Makes the ranges of a layout sorted by the mode, in file order. */
+/* Makes the ranges of a layout that is sorted by the mode, in file order. */
 static void add_partition_ranges(const struct slc_reader *reader, struct slc_row_ranges *ranges)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
@@ -60,23 +58,21 @@ static void add_partition_ranges(const struct slc_reader *reader, struct slc_row
     }
 }
 
-/* State of dividing an unsorted layout. */
+/* State while a layout that is not sorted by the mode is divided. */
 struct cutting {
     const struct slc_reader *reader;
     unsigned mode;
     uint64_t target_nnz;
-    uint64_t step;                /* number of rows that are adjacent in the file; 0: unknown */
-    uint64_t *min_from;           /* per block: the first row in this or any later block */
-    struct slc_row_range *ranges; /* NULL: only count the ranges */
+    uint64_t step;                /* see rows_together */
+    uint64_t *min_from;           /* per block: smallest row in this block or any later block */
+    struct slc_row_range *ranges; /* NULL while ranges are only counted */
     uint64_t count;
-    /* blocks of the last range, and their nonzeros; `first` and `end` only increase */
+    /* blocks first .. end - 1 of the last range, and their nonzeros */
     uint64_t first, end, nnz;
 };
 
-/*
- * Returns the number of rows that share the bits of the mode at the start of keys; 0 if there are
- * no such bits.
- */
+/* If keys begin with bits of the mode, returns the number of consecutive rows that agree in these
+ * bits, and are therefore adjacent in the file; otherwise returns 0. */
 static uint64_t rows_together(const struct slc_key_layout *keys, unsigned mode)
 {
     const slc_u128 mask = slc_key_join(keys->mask_lo[mode], keys->mask_hi[mode]);
@@ -88,7 +84,8 @@ static uint64_t rows_together(const struct slc_key_layout *keys, unsigned mode)
     return surplus > 0 ? UINT64_C(1) << (keys->mode_bits[mode] - surplus) : 0;
 }
 
-/* Adds the range of rows [first_row, end_row). No block after `last` has nonzeros in these rows. */
+/* Adds the range of rows first_row .. end_row - 1. Needs: no block after `last` has nonzeros in
+ * these rows. */
 static void add_range(struct cutting *cutting, uint64_t first_row, uint64_t end_row, uint64_t last)
 {
     struct slc_block_entry entry;
@@ -115,8 +112,8 @@ static void add_range(struct cutting *cutting, uint64_t first_row, uint64_t end_
                                .nnz = cutting->nnz};
 }
 
-/* Adds ranges for rows [first_row, end_row): several ranges if `nnz` nonzeros are too many for one
- * range and the rows are adjacent in the file. */
+/* Adds the rows first_row .. end_row - 1, which have about `nnz` nonzeros, as one range. If this is
+ * too much for one range and the rows can be divided (see rows_together), adds several ranges. */
 static void add_pieces(
     struct cutting *cutting, uint64_t first_row, uint64_t end_row, uint64_t last, uint64_t nnz)
 {
@@ -181,7 +178,7 @@ static enum slc_status make_cuts(struct cutting *cutting, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Makes the ranges of an unsorted layout, in file order. */
+/* Makes the ranges of a layout that is not sorted by the mode, in file order. */
 static enum slc_status add_cut_ranges(const struct slc_reader *reader,
                                       struct slc_row_ranges *ranges,
                                       struct slc_error *err)
@@ -203,11 +200,11 @@ static enum slc_status add_cut_ranges(const struct slc_reader *reader,
     return status;
 }
 
-/* Sorts the blocks by the ranges that need them, and finds the largest range. */
+/* Orders the blocks by the first range that needs them, and finds the largest range. */
 static void order_blocks(const struct slc_reader *reader, struct slc_row_ranges *ranges)
 {
     uint64_t placed = 0;
-    /* blocks and bytes of the range; if blocks are shared, `first` and `end` only increase */
+    /* blocks first .. end - 1 of the current range, and their bytes */
     uint64_t first = 0, end = 0, bytes = 0;
     struct slc_block_entry entry;
 
@@ -288,7 +285,7 @@ void slc_row_ranges_blocks(const struct slc_row_ranges *ranges,
 
     assert(first < end && end <= ranges->count);
     if (ranges->shared) {
-        /* First and last blocks of ranges never decrease, because rows ascend. */
+        /* Rows ascend from range to range, so first and last blocks do, too. */
         *first_block = ranges->ranges[first].first_block;
         *end_block = ranges->ranges[end - 1].first_block + ranges->ranges[end - 1].block_count;
         return;

@@ -1,13 +1,12 @@
-/*
- * Streams: opening, passes, statistics; stream_impl.h lists the other parts.
+/* Opens streams, makes passes, and keeps statistics; stream_impl.h lists the other source files.
  *
- * A pass is one reader thread and a team of workers around the ring. Except for threads, all memory
- * is allocated at open. The first error of a pass is kept in the ring. All threads then leave the
- * pass, reads in flight are awaited, and the stream is ready for another pass.
+ * A pass runs one reader thread and a team of workers, which share the ring. All memory except that
+ * of threads is allocated when the stream is opened. The ring keeps the first error of a pass.
+ * After an error all threads leave the pass, the reader waits for reads in flight, and the stream
+ * is ready for another pass.
  *
- * The plan determines the cached set (slc_plan_keeps). A block is cached in the first pass that
- * reads it, after its checksum was verified, even if that pass fails later.
- */
+ * The plan determines which blocks are cached (slc_plan_caches). A block is cached in the first
+ * pass that reads it, when its checksum has been verified, even if the pass fails later. */
 #include "engine/stream/stream_impl.h"
 
 #include "base/error/clock.h"
@@ -21,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block and its sort key in the schedule: the nonzeros of the block or of its partition. */
+/* A block and its sort key in the schedule: the number of nonzeros of the block or of its
+ * partition. */
 struct sized_block {
     uint64_t nnz;
     uint64_t block;
@@ -38,7 +38,7 @@ static int larger_first(const void *a, const void *b)
     return x->block < y->block ? -1 : x->block > y->block;
 }
 
-/* Fills the layout's order of blocks. With `in_order` the schedule is file order. */
+/* Fills the layout's order of blocks: file order if `in_order`, otherwise largest first. */
 static enum slc_status
 make_order(struct slc_stream_layout *layout, bool in_order, struct slc_error *err)
 {
@@ -72,8 +72,8 @@ make_order(struct slc_stream_layout *layout, bool in_order, struct slc_error *er
     return SLC_OK;
 }
 
-/* Assigns a place in the cache, starting at *used, to every block of the layout's cached set.
- * Blocks of the resident set are for device memory. */
+/* Assigns a position in the cache, from *used on, to every block of the layout that the plan
+ * caches, and marks the blocks that will be resident in device memory. */
 static enum slc_status place_blocks(struct slc_stream_layout *layout,
                                     const struct slc_plan_layout *plan,
                                     uint64_t *used,
@@ -97,7 +97,7 @@ static enum slc_status place_blocks(struct slc_stream_layout *layout,
     if (*used - before != plan->cache_bytes) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "the plan caches %" PRIu64 " blocks, which need %" PRIu64
-                        " bytes, in a cache of %" PRIu64,
+                        " bytes, in a cache of %" PRIu64 " bytes",
                         plan->cached_blocks, *used - before, plan->cache_bytes);
     }
     return SLC_OK;
@@ -190,7 +190,7 @@ static enum slc_status open_parts(struct slc_stream *stream,
     enum slc_status status = make_tables(stream, layouts, err);
 
     SLC_THEN(status, make_cache(stream, plan, err));
-    /* Decoders fit any layout: each pass binds the decoders to its layout. */
+    /* A decoder can decode any layout; each pass binds the decoders to its layout. */
     for (unsigned w = 0; status == SLC_OK && w < stream->worker_count; w++) {
         status = slc_decoder_create(stream->layouts[0].info, plan->request.precision,
                                     &stream->workers[w].decoder, err);
@@ -302,9 +302,8 @@ static void worker_run(void *context, unsigned number, unsigned workers)
     }
 }
 
-/*
- * Adds the measurements of the pass to the statistics and makes the blocks that it cached usable.
- */
+/* Adds the measurements of the pass to the statistics. Blocks that the pass has cached can be used
+ * from now on. */
 static void finish_pass(struct slc_stream *stream, uint64_t start_ns)
 {
     struct slc_stream_stats *stats = &stream->stats;
@@ -353,7 +352,8 @@ static enum slc_status check_part(const struct slc_pass_part *part,
     }
     if (part->first >= part->end || part->end > count) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "%" PRIu64 " to %" PRIu64 " is not part of a pass over %" PRIu64 " %s",
+                        "positions %" PRIu64 " to %" PRIu64 " are not part of a pass over %" PRIu64
+                        " %s",
                         part->first, part->end, count, what);
     }
     return SLC_OK;
@@ -399,8 +399,9 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
         return slc_fail(err, SLC_ERR_IO, "reading failed permanently; reopen the stream");
     }
     if (pass->layout >= stream->layout_count) {
-        return slc_fail(err, SLC_ERR_USAGE, "layout %u of %u does not exist", pass->layout,
-                        stream->layout_count);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "layout %u is out of range: the stream has %u layouts (numbers start at 0)",
+                        pass->layout, stream->layout_count);
     }
     const struct slc_layout_info *info = stream->layouts[pass->layout].info;
     switch (pass->kind) {
@@ -429,10 +430,11 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
     }
     return fits ? SLC_OK
                 : slc_fail(err, SLC_ERR_USAGE,
-                           "the pass does not match the number of devices of the stream, %u", gpus);
+                           "the pass needs a different number of devices than the stream has, %u",
+                           gpus);
 }
 
-/* Sets the members of the stream that depend on the kind of the pass. */
+/* Sets the members of the stream that depend on pass->kind. */
 static void set_kind(struct slc_stream *stream, const struct slc_pass *pass)
 {
     const enum slc_pass_kind kind = pass->kind;
@@ -454,7 +456,7 @@ static void set_kind(struct slc_stream *stream, const struct slc_pass *pass)
     stream->strict = stream->in_order && kind == SLC_PASS_TILES && !stream->by_partition;
 }
 
-/* Sets the order of the current pass and the bounds of its part. */
+/* Sets the order in which the pass reads blocks, and the bounds of its part. */
 static void set_part(struct slc_stream *stream)
 {
     const struct slc_row_ranges *ranges = stream->ranges;
@@ -474,7 +476,7 @@ static void set_part(struct slc_stream *stream)
     }
 }
 
-/* Prepares a pass that has been checked; called before any thread starts. */
+/* Prepares a pass that has been checked. Called before any thread starts. */
 static void begin_pass(struct slc_stream *stream, const struct slc_pass *pass)
 {
     stream->pass = pass;

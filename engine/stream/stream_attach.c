@@ -1,4 +1,5 @@
-/* Attaches devices to a stream: allocates their feeds and registers host memory with them. */
+/* Attaches devices to a stream: allocates one struct slc_feed per device, and registers host memory
+ * with the devices. */
 #include "engine/stream/stream_feed.h"
 
 #include "base/memory/checked.h"
@@ -106,7 +107,7 @@ void slc_stream_detach(struct slc_stream *stream)
     if (feeding == NULL) {
         return;
     }
-    /* Unregister in reverse order of registration. */
+    /* Devices are detached in reverse order of slc_stream_attach. */
     while (feeding->count > 0) {
         struct slc_feed *feed = &feeding->feeds[--feeding->count];
 
@@ -120,7 +121,7 @@ void slc_stream_detach(struct slc_stream *stream)
     slc_copy_buffers_destroy(&feeding->buffers);
     slc_free(feeding);
     stream->feeding = NULL;
-    /* The device no longer holds the resident blocks. */
+    /* The stream assumes that detached devices lose their resident blocks. */
     for (unsigned l = 0; l < stream->layout_count; l++) {
         struct slc_stream_layout *layout = &stream->layouts[l];
 

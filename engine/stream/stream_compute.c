@@ -1,7 +1,5 @@
-/*
- * Delivers tiles to the consumer of a pass: opens them, restricts them to the rows of a range, and
- * times their decoding.
- */
+/* Delivers tiles to the consumer of a pass: opens tiles, restricts them to the rows of a range, and
+ * measures the time of decoding. */
 #include "engine/stream/holdout.h"
 #include "engine/stream/stream_impl.h"
 
@@ -10,12 +8,11 @@
 
 #include <assert.h>
 
-/*
- * To time decoding, the views that consumers get contain functions that call those of the decoder.
- * Reading the clock twice costs about 50 ns, and decoding a chunk costs 500 ns or more. Therefore
- * only one chunk in four is timed, and represents the others in proportion to its nonzeros. The
- * first chunk, which may expand the tile, is timed separately.
- */
+/* The tile views that consumers get contain functions that call the decoder and measure its time.
+ * Reading the clock twice takes about 50 ns, and decoding a chunk takes 500 ns or more. Therefore
+ * only one chunk in four is timed, and the time of the others is estimated from their numbers of
+ * nonzeros. The first chunk, which may expand the tile, is always timed and not included in the
+ * estimate. */
 enum { CHUNKS_TIMED = 4 };
 
 static uint64_t start_chunk(struct slc_stream_worker *worker)
@@ -93,10 +90,8 @@ static enum slc_status timed_describe(struct slc_tile_view *tile,
     return status;
 }
 
-/*
- * Divides the time of a tile between decoding and computing; opening the tile needed `open_ns` of
- * it.
- */
+/* Divides the time of a tile, `spent_ns`, between decoding and computing. Opening the tile took
+ * `open_ns` of this time. */
 static void record_times(struct slc_stream_worker *worker, uint64_t open_ns, uint64_t spent_ns)
 {
     uint64_t decode_ns = worker->timed_ns;
@@ -112,17 +107,12 @@ static void record_times(struct slc_stream_worker *worker, uint64_t open_ns, uin
 
 bool slc_stream_stop_requested(const struct slc_pass *pass)
 {
-    /*
-     * The flag is set by a signal handler or another thread, so it is read atomically, once per
-     * tile.
-     */
+    /* Read atomically, because a signal handler or another thread may set the flag. */
     return pass->stop != NULL && __atomic_load_n(pass->stop, __ATOMIC_RELAXED) != 0;
 }
 
-/*
- * Restricts an open tile to a range of the pass. Returns false if the tile has none of the range's
- * rows.
- */
+/* Restricts an open tile to the rows of a range. Returns false if the tile has no row of the
+ * range. */
 static bool restrict_rows(const struct slc_stream *stream,
                           struct slc_tile_rows *rows,
                           const struct slc_row_range *range,
@@ -144,7 +134,7 @@ static bool restrict_rows(const struct slc_stream *stream,
     return true;
 }
 
-/* Passes an open tile to `fn`, and times its decoding. */
+/* Passes an open tile to `fn`, and measures the time of decoding. */
 static enum slc_status consume_tile(struct slc_stream *stream,
                                     unsigned number,
                                     const struct slc_row_range *range,
@@ -158,7 +148,8 @@ static enum slc_status consume_tile(struct slc_stream *stream,
     }
     struct slc_tile_view tile = worker->inner;
     tile.next = timed_next;
-    /* Hold-out masks chunks, but not fiber runs. */
+    /* Held-out values are set to 0 in chunks only, so fiber runs and descriptions are not available
+     * then. */
     tile.next_fibers =
         tile.next_fibers != NULL && worker->holdout == NULL ? timed_next_fibers : NULL;
     tile.describe = tile.describe != NULL && worker->holdout == NULL ? timed_describe : NULL;
@@ -195,7 +186,7 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
         slc_error_locate_block(fault, NULL, block->view.block, SLC_NOWHERE);
     }
     record_times(worker, open_ns, slc_clock_ns() - start_ns);
-    /* Tiles that all workers compute, and the two phases of a range, are counted once. */
+    /* A tile that all workers compute counts once; only the first phase of a range counts. */
     if (status == SLC_OK && fn == stream->consumer->tile &&
         (number == 0 || !stream->every_worker)) {
         worker->nnz += worker->inner.nnz;

@@ -1,25 +1,23 @@
-/*
- * Passes that feed whole blocks to a device (base/device.h), or each block to that one of several
- * devices that owns it.
+/* Makes passes that feed whole blocks to devices (base/device.h). With several devices, each block
+ * is fed to the device that owns it.
  *
- * Each worker checks and describes the blocks that it gets from the ring, which is the expensive
- * part. It then feeds the blocks to their device while it holds the device's mutex, so only one
- * thread at a time uses a device. A slot belongs to the device until its copy is complete. Copies
- * are queued in the order of their requests; a worker that feeds a block polls them and releases
- * slots. Workers do not belong to devices: any free worker prepares the next block for any device.
+ * Each worker checks and describes the blocks that it gets from the ring, which takes most of the
+ * time. It then feeds a block to its device while it holds the mutex of the feed, so only one
+ * thread at a time uses a device. The slot of the block stays occupied until the device has copied
+ * it. Pending copies are in a queue; a worker that feeds a block also polls this queue and releases
+ * slots. Any free worker may prepare the next block for any device.
  *
- * Unless the CPU shares the pass, resident blocks are fed first, so that they form one launch. Then
- * blocks that have arrived are fed first, because their slots are needed for more reads, and cached
- * blocks are fed in between. A worker that finds no block makes the device start the gathered
- * batch. Then it waits for the oldest copy, because without the slot of that copy there may be
- * nothing more to read. If there is no copy, the worker sleeps in the ring. It does not wait for
- * the mutex to do this: the thread that holds the mutex does it next.
+ * Unless the CPU shares the pass, all resident blocks are fed at the start, so that one launch
+ * computes them. Later, a worker prefers blocks that have arrived, because their slots are needed
+ * for more reads, to cached blocks. A worker that finds no block makes the device start the batch
+ * of blocks that it has gathered. Then the worker waits for the oldest copy, because the reader may
+ * need its slot. If there is no copy, the worker sleeps in the ring. If another thread holds the
+ * mutex of a device, that thread does these steps, and the worker skips the device.
  *
- * Data in a memory map cannot be registered page by page, and changes when the file does. It is
- * therefore copied to the cache, if the block belongs there, or to a buffer. The copy is checked
- * and described, and the slot is free at once. There is one more buffer than workers, so that a
- * device copies one buffer while each worker fills another.
- */
+ * The memory of a mapped file cannot be registered, and it changes if the file changes. With mmap,
+ * a block is therefore first copied to the cache, if it belongs there, or to a buffer. The copy is
+ * checked and described, and the slot is free at once. There is one more buffer than workers, so
+ * that a device can copy from one buffer while each worker fills another. */
 #include "engine/stream/stream_feed.h"
 
 #include "base/error/clock.h"
@@ -40,7 +38,7 @@ void slc_stream_feed_begin(struct slc_stream *stream)
     for (unsigned d = 0; d < stream->feeding->count; d++) {
         struct slc_feed *feed = &stream->feeding->feeds[d];
 
-        /* The end of the job has completed all copies left by a failed pass. */
+        /* Copies that a failed pass left are complete, because the caller has ended the job. */
         feed->first = 0;
         feed->count = 0;
         feed->gathered = false;
@@ -50,7 +48,7 @@ void slc_stream_feed_begin(struct slc_stream *stream)
     stream->cache_cursor = 0;
 }
 
-/* Releases the source of a copy. */
+/* Releases the slot or the buffer from which a copy was made. */
 static void release_source(struct slc_stream *stream, const struct slc_feed_copy *copy)
 {
     if (copy->slot != SLC_NO_SLOT) {
@@ -90,7 +88,7 @@ static enum slc_status feed_block(struct slc_stream *stream,
 {
     struct slc_feed *feed = feed_of(stream, block->block);
     uint8_t *state = &stream->layout->cached[block->block];
-    /* Only the worker that feeds a block accesses the block's state while the block is not held. */
+    /* Before the block is cached or resident, only the worker that feeds it accesses its state. */
     const bool keeps = *state == SLC_CACHE_RESIDENT_WANTED;
     uint32_t keep = SLC_NOT_RESIDENT;
     const enum slc_status status =
@@ -113,8 +111,8 @@ static void record_copy(struct slc_feed *feed, const struct slc_feed_copy *copy)
     feed->copies[(feed->first + feed->count++) % feed->copy_most] = *copy;
 }
 
-/* Acquires a buffer. If none is free, waits for a copy: one must be in progress, because every
- * other worker has at most one buffer. */
+/* Acquires a buffer. If no buffer is free, waits for a copy. A copy is then in progress, because
+ * every other worker uses at most one buffer. */
 static enum slc_status acquire_buffer(struct slc_stream *stream,
                                       unsigned number,
                                       uint32_t *buffer,
@@ -134,7 +132,7 @@ static enum slc_status acquire_buffer(struct slc_stream *stream,
     return status;
 }
 
-/* Copies a block out of the map, releases its slot, and checks the copy. */
+/* Copies a block from the mapped file, releases its slot, and checks the copy. */
 static enum slc_status check_mapped(struct slc_stream *stream,
                                     unsigned number,
                                     unsigned slot,
@@ -171,7 +169,7 @@ static struct slc_encoded_tile *worker_tiles(const struct slc_stream *stream, un
     return (struct slc_encoded_tile *)feeding->tiles.data + number * feeding->tiles_most;
 }
 
-/* Feeds a block that has arrived, and records the source of the copy. */
+/* Feeds a block that has arrived, and records its slot or buffer, to be released after the copy. */
 static enum slc_status feed_arrived_block(struct slc_stream *stream,
                                           const struct slc_encoded_block *block,
                                           struct slc_feed_copy *copy,
@@ -184,7 +182,7 @@ static enum slc_status feed_arrived_block(struct slc_stream *stream,
         slc_ring_copy(stream->ring, copy->slot);
     }
     enum slc_status status = feed_block(stream, block, &copy->ticket, fault);
-    /* No thread needs to wait for a copy from the cache. */
+    /* A copy from the cache is not recorded, because it occupies no slot or buffer. */
     if (status == SLC_OK && (copy->slot != SLC_NO_SLOT || copy->buffer != SLC_FEED_NO_BUFFER)) {
         record_copy(feed, copy);
     }
@@ -280,7 +278,7 @@ enum slc_status slc_stream_feed_residents(struct slc_stream *stream, struct slc_
     return SLC_OK;
 }
 
-/* Feeds a cached block. The block stays in the cache longer than any copy of it is in progress. */
+/* Feeds a cached block. Its copy is not recorded, because the block stays in the cache. */
 static enum slc_status feed_cached(struct slc_stream *stream,
                                    unsigned number,
                                    uint64_t number_of_block,
@@ -324,10 +322,8 @@ enum slc_status slc_stream_feed_held(struct slc_stream *stream,
     return status;
 }
 
-/*
- * Starts the gathered batch on a device. With `wait`, also waits for the oldest copy to that
- * device.
- */
+/* Starts the gathered batch on a device. With `wait`, also waits for the oldest copy to this device
+ * and sets *worked if there was a copy. */
 static enum slc_status flush_feed(struct slc_stream *stream,
                                   struct slc_feed *feed,
                                   bool wait,
@@ -349,9 +345,9 @@ static enum slc_status flush_feed(struct slc_stream *stream,
     return status;
 }
 
-/* Work of a worker that has no block; sets *worked if there was a copy to wait for. All devices
- * start their batches before the worker waits for one of them, and each worker begins with a
- * different device. */
+/* Called by a worker that has no block. Starts the batches of all devices, and then waits for a
+ * copy of one device. Each worker begins with a different device. Sets *worked if there was a copy
+ * to wait for. */
 static enum slc_status
 work_idle(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
 {
@@ -369,7 +365,7 @@ work_idle(struct slc_stream *stream, unsigned number, bool *worked, struct slc_e
     return status;
 }
 
-/* One step of a worker. Sets *end if the pass has ended. */
+/* Makes one step of a worker. Sets *end if the pass has ended. */
 static enum slc_status
 feed_step(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fault)
 {

@@ -1,8 +1,6 @@
-/*
- * Feeding the devices of a stream: stream_attach.c creates the feeds, stream_feed.c feeds blocks in
- * passes that use only devices, and stream_hybrid.c feeds blocks in passes that devices share with
- * the CPU. Private to engine/stream*.c.
- */
+/* Feeds the devices of a stream with whole blocks. stream_attach.c creates a struct slc_feed per
+ * device, stream_feed.c feeds blocks in passes that use only devices, and stream_hybrid.c feeds
+ * blocks in passes that a device shares with the CPU. Private to engine/stream. */
 #ifndef SLC_ENGINE_STREAM_FEED_H
 #define SLC_ENGINE_STREAM_FEED_H
 
@@ -15,21 +13,22 @@ enum {
 
 #define SLC_FEED_NO_BUFFER UINT32_MAX
 
-/* A copy that the device is making. */
+/* A copy of a block that a device is making. */
 struct slc_feed_copy {
     uint64_t ticket;
-    uint32_t slot; /* slot from which it reads; SLC_NO_SLOT: it reads from a buffer */
+    uint32_t slot; /* slot from which the device reads; SLC_NO_SLOT: it reads from a buffer */
     uint32_t buffer;
 };
 
-/* The feed of one device. */
+/* The state of feeding one device. */
 struct slc_feed {
     struct slc_device *device;
     pthread_mutex_t mutex;        /* protects the device and the members below */
     struct slc_feed_copy *copies; /* circular queue, copy_most elements */
     unsigned copy_most, first, count;
-    bool gathered;      /* the device may not have started all blocks */
-    unsigned preparing; /* hybrid: number of blocks that workers are preparing for the device */
+    bool gathered; /* true if the device may have blocks that it has not started */
+    /* hybrid passes: number of blocks that workers are preparing for the device */
+    unsigned preparing;
 
     void *registered[SLC_FEED_REGIONS];
     unsigned registered_count;
@@ -41,20 +40,20 @@ struct slc_feeding {
     struct slc_buffer tiles; /* descriptions of tiles: tiles_most per worker */
     uint64_t tiles_most;
 
-    struct slc_copy_buffers buffers; /* buffers for blocks of a memory map */
+    struct slc_copy_buffers buffers; /* buffers for blocks of a mapped file */
 };
 
-/* Releases the slots and buffers whose copies are complete; with `wait`, waits for the oldest copy.
- * The caller holds the mutex. */
+/* Releases the slots and buffers whose copies are complete. With `wait`, waits for the oldest copy.
+ * Needs: the caller holds the mutex of the feed. */
 enum slc_status slc_stream_feed_reclaim(struct slc_stream *stream,
                                         struct slc_feed *feed,
                                         bool wait,
                                         struct slc_error *fault);
 
-/* One step of a worker; sets *end if the pass has ended. */
+/* Makes one step of a worker. Sets *end if the pass has ended. */
 typedef enum slc_status
 slc_stream_step_fn(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fault);
-/* Runs a worker's part of a pass, step by step, until the pass ends or is stopped. */
+/* Runs a worker, step by step, until the pass ends or is stopped. */
 void slc_stream_run_steps(struct slc_stream *stream, unsigned number, slc_stream_step_fn *step);
 
 /* Worker `number` checks, describes and feeds a block that has arrived. */

@@ -1,21 +1,21 @@
-/*
- * Passes whose blocks a device shares with the CPU (divided by engine/hybrid/hybrid_blocks.h).
+/* Makes passes whose blocks are divided between a device and the CPU
+ * (engine/hybrid/hybrid_blocks.h).
  *
- * Every worker serves both sides. Between two tiles it checks whether the device can accept another
- * block, prepares and feeds a block, releases slots whose copies are complete, and makes the device
- * start the gathered batch if the device would be idle. Otherwise the worker computes a tile, or
- * opens another of the CPU's blocks. Arrived blocks are kept in one list per side, so that no block
- * waits for a block of the other side.
+ * Every worker serves both sides, the CPU and the device. Between two tiles it checks whether the
+ * device can accept another block. If so, it prepares a block and feeds it. It also releases slots
+ * whose copies are complete, and makes the device start the gathered batch if the device would be
+ * idle. If there is nothing to do for the device, the worker computes a tile, or opens another
+ * block of the CPU. Each side has its own list of arrived blocks, so that no block waits for a
+ * block of the other side.
  *
- * Workers never wait for the device: a block is fed only if a slot of the device is free for it,
- * counting blocks that other workers are preparing. Devices do not signal a completed copy or a
- * free slot. An idle worker therefore polls again after a short time, less often the more workers
- * there are, and arriving blocks wake it. No worker sleeps for long while there is work for either
- * side.
+ * Workers never wait for the device: a block is fed only if the device has a free slot for it, not
+ * counting slots for blocks that other workers are preparing. Devices do not signal a completed
+ * copy or a free slot, so an idle worker polls the device again after a short time. With more
+ * workers, each worker polls less often. An arriving block wakes idle workers. Therefore no worker
+ * sleeps for long while there is work for either side.
  *
- * There is no deadlock for any number of slots: the block in a slot is either computed by the
- * workers or copied by a device, and neither waits for another block to be read.
- */
+ * A pass cannot deadlock, for any number of slots: the block in a slot is computed by the workers
+ * or copied by the device, and neither requires that another block is read first. */
 #include "engine/stream/stream_feed.h"
 
 #include "base/error/clock.h"
@@ -23,15 +23,15 @@
 
 #include <assert.h>
 
-/* Interval between two polls of the device, counting all idle workers together: 100 us. Copying a
- * block of a few megabytes needs about as long. */
+/* Mean interval between two polls of the device by any idle worker: 100 us, about the time to copy
+ * a block of a few megabytes. */
 #define POLL_NS UINT64_C(100000)
 /* Interval between two checks for a stop request: 50 ms. */
 #define STOP_CHECK_NS UINT64_C(50000000)
 
-/* The next block for a device. */
+/* A block that may be fed to the device next. */
 struct candidate {
-    /* NULL: the block is held, in host memory or in device memory. */
+    /* NULL if the block is held: cached in host memory or resident in device memory. */
     struct slc_open_block *arrived;
     uint64_t block;
 };
@@ -95,7 +95,8 @@ uint64_t slc_stream_hybrid_read(struct slc_stream *stream)
     return block;
 }
 
-/* Moves all arrived blocks to the lists. Returns SLC_RING_END at the end of the pass. */
+/* Moves all arrived blocks from the ring to the lists of the sides. Returns SLC_RING_END at the end
+ * of the pass. */
 static enum slc_ring_event sort_arrived(struct slc_stream *stream, uint64_t *wait_ns)
 {
     enum slc_ring_event event;
@@ -117,15 +118,14 @@ static enum slc_ring_event sort_arrived(struct slc_stream *stream, uint64_t *wai
         some = true;
     }
     if (some) {
-        slc_ring_notify(stream->ring); /* this worker can start only one of the blocks */
+        /* wake other workers, because this worker can start only one block */
+        slc_ring_notify(stream->ring);
     }
     return event;
 }
 
-/*
- * Removes and returns the first element of a list; NULL if the list is empty. The caller holds the
- * mutex.
- */
+/* Removes and returns the first arrived block of a side, or returns NULL. Needs: the caller holds
+ * the mutex. */
 static struct slc_open_block *pop_arrived(struct slc_stream *stream, enum slc_hybrid_side side)
 {
     struct slc_open_block *record = stream->arrived[side];
@@ -141,10 +141,8 @@ static struct slc_open_block *pop_arrived(struct slc_stream *stream, enum slc_hy
 
 /* ---- the device */
 
-/*
- * Finds the device's next block. The result does not change while the caller holds the feed's
- * mutex.
- */
+/* Finds the next block for the device. Needs: the caller holds the mutex of the feed, so that no
+ * other worker takes the block for the device. */
 static bool find_candidate(struct slc_stream *stream, struct candidate *candidate)
 {
     pthread_mutex_lock(&stream->mutex);
@@ -159,7 +157,8 @@ static bool find_candidate(struct slc_stream *stream, struct candidate *candidat
     return found;
 }
 
-/* Returns false if the CPU has taken the block in the meantime. */
+/* Takes the candidate for the device. Returns false if the CPU has taken this block in the
+ * meantime. */
 static bool claim_candidate(struct slc_stream *stream, const struct candidate *candidate)
 {
     struct slc_hybrid_blocks *sharing = &stream->sharing;
@@ -180,10 +179,8 @@ static bool claim_candidate(struct slc_stream *stream, const struct candidate *c
     return taken;
 }
 
-/*
- * Queries the device's progress, and whether the device can accept a block; NULL: no block is in
- * question.
- */
+/* Queries the device's progress and, unless `candidate` is NULL, whether the device can accept this
+ * block at once. */
 static enum slc_status query_progress(struct slc_stream *stream,
                                       struct slc_feed *feed,
                                       const struct candidate *candidate,
@@ -209,8 +206,9 @@ static enum slc_status query_progress(struct slc_stream *stream,
     return SLC_OK;
 }
 
-/* Serves the device; the caller holds its mutex. Sets *found if the caller must feed the candidate,
- * for which a slot is free. */
+/* Polls the device, releases slots and starts batches. Sets *found if the device has a free slot
+ * for the candidate, which the caller must then feed. Needs: the caller holds the mutex of the
+ * feed. */
 static enum slc_status poll_device(struct slc_stream *stream,
                                    struct slc_feed *feed,
                                    struct candidate *candidate,
@@ -219,16 +217,18 @@ static enum slc_status poll_device(struct slc_stream *stream,
 {
     struct slc_device_progress progress;
     const bool any = find_candidate(stream, candidate);
-    /* While other workers prepare blocks for a batch that is being gathered, do not query a larger
-     * block: that would launch the batch, and the other workers would have to wait for a slot. */
+    /* While other workers prepare blocks for the gathered batch, no candidate is passed: if the
+     * candidate did not fit, the device would launch the batch, and the other workers would wait
+     * for a slot. */
     enum slc_status status = query_progress(
         stream, feed, any && feed->preparing == 0 ? candidate : NULL, &progress, fault);
 
     *found = false;
-    /* This order is required: once everything is computed, the device holds no slot. */
+    /* Slots are reclaimed after the query, so that all slots are released when the query reports
+     * that all work is done. */
     SLC_THEN(status, slc_stream_feed_reclaim(stream, feed, false, fault));
     SLC_TRY(status);
-    /* Each block that is being prepared may begin a new batch. */
+    /* Each block that is being prepared may begin a new batch and need a slot of the device. */
     if (any && (progress.free_slots > feed->preparing || (progress.fits && feed->preparing == 0))) {
         *found = claim_candidate(stream, candidate);
         feed->preparing += *found;
@@ -239,7 +239,7 @@ static enum slc_status poll_device(struct slc_stream *stream,
     return status;
 }
 
-/* Feeds the device a block that it can accept. Sets *worked if there was a block. */
+/* Feeds a block to the device if the device can accept one. Sets *worked if a block was fed. */
 static enum slc_status
 serve_device(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
 {
@@ -264,7 +264,7 @@ serve_device(struct slc_stream *stream, unsigned number, bool *worked, struct sl
 
 /* ---- the CPU */
 
-/* Computes a tile, if there is one. */
+/* Computes a tile of the CPU's open blocks. Sets *worked if there was a tile. */
 static enum slc_status
 compute_tile(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
 {
@@ -287,7 +287,7 @@ compute_tile(struct slc_stream *stream, unsigned number, bool *worked, struct sl
     return SLC_OK;
 }
 
-/* Opens another of the CPU's blocks, if there is one. */
+/* Opens the next block of the CPU. Returns false if there is no such block now. */
 static bool open_block(struct slc_stream *stream, struct slc_stream_worker *worker)
 {
     const uint64_t start_ns = slc_clock_ns();
@@ -316,7 +316,7 @@ static bool open_block(struct slc_stream *stream, struct slc_stream_worker *work
 
 /* ---- both */
 
-/* Waits for an arriving block, or until the device must be polled again. */
+/* Waits until a block arrives or the device must be polled again. */
 static void
 wait_for_news(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
 {
@@ -329,7 +329,7 @@ wait_for_news(struct slc_stream *stream, struct slc_stream_worker *worker, uint6
                   &worker->wait_ns);
 }
 
-/* One step of a worker. Sets *end if the pass has ended. */
+/* Makes one step of a worker. Sets *end if the pass has ended. */
 static enum slc_status
 step(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fault)
 {

@@ -1,18 +1,16 @@
-/*
- * Passes in two phases: a worker takes a range of rows, computes all tiles of its blocks, calls the
- * consumer's `range_done`, and computes the same tiles again.
+/* Makes passes in two phases: a worker claims a range of rows, computes all tiles of its blocks,
+ * calls the consumer's `range_done`, and computes the same tiles again.
  *
- * Arrived blocks stay in the list of open blocks until the last range that needs them is done. A
- * worker that waits for a block opens any block that arrives in the meantime. A cached block needs
- * no slot, so each worker opens it in a separate record.
+ * Arrived blocks stay in the list of open blocks until the last range that needs them is done.
+ * While a worker waits for a block, it opens any block that arrives. A cached block needs no slot;
+ * each worker opens the block in its own record.
  *
- * There is no deadlock: slots are claimed in the order of ranges, and a block that is needed only
- * by finished ranges holds no slot. Therefore all held slots belong to the first unfinished range
- * or to later blocks, and later blocks hold no slots while the first unfinished range still lacks
- * one. There are as many slots as the largest range has blocks, so the first unfinished range gets
- * all its blocks. The worker that computes this range waits only for blocks, even if all other
- * workers wait for the range in the consumer.
- */
+ * A pass cannot deadlock. Slots are claimed in the order of ranges, and a block that only finished
+ * ranges need has no slot. Therefore occupied slots hold blocks of the first unfinished range or of
+ * later ranges, and blocks of later ranges get slots only when the first unfinished range has all
+ * its blocks. There are at least as many slots as the largest range has blocks, so the first
+ * unfinished range gets all its blocks. The worker that computes this range waits only for blocks,
+ * even if all other workers wait for this range in the consumer. */
 #include "engine/stream/stream_impl.h"
 
 #include "base/error/clock.h"
@@ -37,7 +35,7 @@ void slc_stream_ranges_begin(struct slc_stream *stream)
     }
 }
 
-/* Claims the next range; returns false if there is none. */
+/* Claims the next range. Returns false if there is no further range. */
 static bool claim_range(struct slc_stream *stream, uint64_t *number)
 {
     pthread_mutex_lock(&stream->mutex);
@@ -49,16 +47,14 @@ static bool claim_range(struct slc_stream *stream, uint64_t *number)
     return found;
 }
 
-/* True if a block is in the cache. The caller holds the mutex. */
+/* Returns true if a block is in the cache. Needs: the caller holds the mutex. */
 static bool is_cached(const struct slc_stream *stream, uint64_t block)
 {
     return stream->layout->cached[block] == SLC_CACHE_YES;
 }
 
-/*
- * Returns the link in the list of open blocks that points to the block, or the end of the list. The
- * caller holds the mutex.
- */
+/* Returns the link in the list of open blocks that points to the block, or the end of the list.
+ * Needs: the caller holds the mutex. */
 static struct slc_open_block **find_open(struct slc_stream *stream, uint64_t block)
 {
     struct slc_open_block **link = &stream->open;
@@ -69,7 +65,7 @@ static struct slc_open_block **find_open(struct slc_stream *stream, uint64_t blo
     return link;
 }
 
-/* Opens a cached block for this worker only. */
+/* Opens a cached block in the record of this worker. */
 static struct slc_open_block *
 open_cached(struct slc_stream *stream, unsigned worker, uint64_t block)
 {
@@ -89,10 +85,8 @@ open_cached(struct slc_stream *stream, unsigned worker, uint64_t block)
     return record;
 }
 
-/*
- * Returns a block of the worker's range, after waiting for it if necessary; NULL if the pass was
- * aborted.
- */
+/* Returns a block of the worker's range. Waits until the block is available; returns NULL if the
+ * pass is aborted. */
 static struct slc_open_block *get_block(struct slc_stream *stream, unsigned worker, uint64_t block)
 {
     for (;;) {
@@ -117,7 +111,7 @@ static struct slc_open_block *get_block(struct slc_stream *stream, unsigned work
     }
 }
 
-/* Delivers all tiles of the range to `fn`. Returns false if the pass was aborted. */
+/* Delivers all tiles of the range to `fn`. Returns false if the pass is aborted. */
 static bool run_phase(struct slc_stream *stream,
                       unsigned worker,
                       const struct slc_row_range *range,
@@ -157,7 +151,7 @@ static bool run_range_done(struct slc_stream *stream, unsigned worker, uint64_t 
     return status == SLC_OK;
 }
 
-/* Called when the range is done with a block; the last range releases the block. */
+/* Called when a range no longer needs a block. The last range that needs the block releases it. */
 static void release_block(struct slc_stream *stream, uint64_t block)
 {
     struct slc_open_block *open = NULL;

@@ -1,23 +1,22 @@
-/*
- * The reader thread: claims free slots in the order of the schedule, keeps a read in flight for
- * every slot that it has claimed, and delivers completed reads to the ring, including failed ones.
+/* Implements the reader thread. It claims free slots in the order of the schedule, starts a read
+ * for every claimed slot, and delivers completed and failed reads to the ring.
  *
- * A pass starts with one read per worker and adds one with every completion, until all slots are in
- * flight. A drive works on all requests at once: with 15 requests for blocks of 4 MiB, a drive
- * delivered the first block after 24 ms, at about the same time as the last; with 2 requests, it
- * delivered the first block after 3 ms, at nearly its full rate.
+ * A pass starts with one read per worker, so that workers get their first blocks early. Each
+ * completed read adds one more read in flight, until all slots are in use. A drive serves all
+ * requests at once: with 15 requests for blocks of 4 MiB, a measured drive delivered the first
+ * block after 24 ms, at about the same time as the last block. With 2 requests, it delivered the
+ * first block after 3 ms, at nearly its full rate.
  *
- * The reader waits in one place at a time: for a free slot only when nothing is in flight,
- * otherwise for a completion. Therefore it never delays a completed block, and leaves an aborted
- * pass as soon as the pending reads have returned.
- */
+ * The reader waits for a free slot only if no read is in flight; otherwise it waits for a completed
+ * read. Therefore it never delays a completed block, and it leaves an aborted pass as soon as the
+ * pending reads have returned. */
 #include "engine/stream/stream_impl.h"
 
 #include "base/error/clock.h"
 
 #include <time.h>
 
-/* Longest time that the reader does not notice a stop while it delays a read: 20 ms. */
+/* While the reader delays a read, it checks for a stop at least every 20 ms. */
 #define LONGEST_NAP_NS UINT64_C(20000000)
 
 /* Returns the first position in the schedule, starting at `position`, whose block must be read. */
@@ -61,8 +60,8 @@ static enum slc_status start_read(struct slc_stream *stream, uint64_t block, uns
     return status;
 }
 
-/* Delays a completed read until a drive with the limited rate would have completed it. Does not
- * wait if the pass is about to end. */
+/* Delays a completed read until a drive with the limited rate would have completed it. Returns at
+ * once if the pass is aborted or a stop is requested. */
 static void await_limit(const struct slc_stream *stream, unsigned slot)
 {
     const uint64_t due_ns = stream->slot_blocks[slot].due_ns;
@@ -78,7 +77,7 @@ static void await_limit(const struct slc_stream *stream, unsigned slot)
     }
 }
 
-/* Handles one completed read. Returns false if the block reader itself has failed. */
+/* Waits for one read and delivers it. Returns false if the I/O method itself has failed. */
 static bool finish_read(struct slc_stream *stream)
 {
     struct slc_error fault = SLC_ERROR_INIT;
@@ -105,8 +104,8 @@ static bool finish_read(struct slc_stream *stream)
     return true;
 }
 
-/* True if there is a block to read. Only the reader takes such blocks, so the block is still
- * available when a slot is. Advances *position to the next block to be read. */
+/* Returns true if there is a block to read, and advances *position to it. Only the reader takes
+ * blocks to read, so the block is still available when a slot is free. */
 static bool has_more(struct slc_stream *stream, uint64_t *position)
 {
     if (stream->hybrid != NULL) {
@@ -116,7 +115,7 @@ static bool has_more(struct slc_stream *stream, uint64_t *position)
     return *position < stream->end;
 }
 
-/* Chooses the block to be read into the slot. */
+/* Takes the next block to read. */
 static uint64_t choose_block(struct slc_stream *stream, uint64_t *position)
 {
     return stream->hybrid != NULL ? slc_stream_hybrid_read(stream) : stream->order[(*position)++];
@@ -146,7 +145,7 @@ void *slc_stream_reader_run(void *context)
             return NULL;
         }
         in_flight--;
-        /* The number is limited by the number of slots, so it cannot wrap. */
+        /* At most slot_count reads are in flight. */
         in_flight_most += in_flight_most < stream->slot_count;
     }
 }

@@ -1,37 +1,35 @@
-/*
- * Assignment of tiles to workers.
+/* Assigns tiles to workers.
  *
- * Workers share the tiles of the open blocks without barriers. A worker that finds no tile opens
- * the next block (verifies its checksum, and copies it into the cache if it belongs there), while
- * the other workers continue with the remaining tiles. A block and a tile are chosen under one
- * lock, so that in file order tiles are assigned in strictly ascending ordinal: only tiles of block
+ * All workers take tiles of the open blocks. A worker that finds no tile opens the next block: it
+ * verifies the checksum of the block, and copies the block to the cache if it belongs there. The
+ * other workers continue with the remaining tiles. Block and tile are chosen under one lock. In
+ * file order, tiles are therefore assigned in strictly ascending ordinal: only tiles of block
  * `serving` are assigned, and later blocks that are already open wait in a sorted list.
  *
  * No worker sleeps while a tile is available. A worker first reads the ring's news, then searches
  * for a tile, then waits in the ring. Every event that makes a tile available (a block was opened,
- * or the turn of a block has come) signals the ring, which ends that wait.
+ * or it is now the turn of a block) notifies the ring, which wakes the worker.
  *
- * In file order, cached blocks are opened when their turn comes. Otherwise arrived blocks are
- * opened first, because their slots are needed for more reads, and cached blocks are opened in
- * between.
+ * In file order, cached blocks are opened when it is their turn. In any other order, a worker opens
+ * arrived blocks first, because their slots are needed for more reads, and a cached block if no
+ * block has arrived.
  *
- * If every worker needs every tile, each worker visits the blocks in the same order, which is file
- * order or the order of opening, at its own pace. A block leaves the list when the last worker has
- * taken its last tile.
+ * If every worker needs every tile, all workers visit the blocks in the same order (file order or
+ * the order of opening), but each worker may be at a different block. A block leaves the list when
+ * all workers have taken its last tile.
  *
- * By partition, a worker takes a whole block, once all blocks before it in its partition are done.
- * Blocks of a partition are adjacent in the schedule, and slots are claimed and cached blocks are
- * opened in the order of the schedule. The first block that is not done can therefore always be
- * taken, and there is no deadlock for any number of slots.
+ * If tiles are delivered by partition, a worker takes a whole block when all earlier blocks of its
+ * partition are done. Blocks of a partition are adjacent in the schedule. Slots are claimed, and
+ * cached blocks are opened, in the order of the schedule. Therefore the first block that is not
+ * done can always be taken, and the pass cannot deadlock for any number of slots.
  *
- * Each open cached block needs a record. A worker opens a cached block only if there is no tile to
- * take. Therefore, at any time, every open block without tiles left is held by a worker that
- * computes its last tiles, or is being opened by another worker, and the number of records needed
- * is never above the number of workers. If every worker needs every tile, one worker may be ahead
- * by that many blocks, and then waits. By partition, workers that have opened blocks before the
- * turn of their partitions also wait. A group of workers has as many records as workers. Any worker
- * opens arrived blocks, for any group.
- */
+ * Each open cached block needs a record, and there is one record per worker. A worker opens a
+ * cached block only if there is no tile to take. Then each open cached block has a worker that
+ * computes its last tiles or is opening it, so a record is free. In two cases a worker must wait
+ * for a record. If every worker needs every tile, a worker may be ahead of the others by as many
+ * blocks as there are records. If tiles are delivered by partition, open blocks may wait for their
+ * turn. Each group of workers has the records of its workers. Any worker opens arrived blocks, for
+ * any group. */
 #include "engine/stream/stream_impl.h"
 
 #include "base/error/clock.h"
@@ -52,9 +50,8 @@ void slc_stream_abort(struct slc_stream *stream, const struct slc_error *fault)
     }
 }
 
-/*
- * by_partition: counts the blocks of the part's first partition that earlier parts have computed.
- */
+/* by_partition: sets the number of completed blocks of the partition in which the part begins,
+ * because earlier parts may have computed some of its blocks. */
 static void count_earlier_blocks(struct slc_stream *stream)
 {
     const uint64_t block = stream->order[stream->first];
@@ -68,7 +65,7 @@ static void count_earlier_blocks(struct slc_stream *stream)
 
 void slc_stream_tiles_begin(struct slc_stream *stream)
 {
-    /* In file order, positions are block numbers. */
+    /* If strict, positions in the order are block numbers. */
     const uint64_t serving = stream->strict ? stream->first : 0;
 
     stream->open = NULL;
@@ -90,7 +87,7 @@ void slc_stream_tiles_begin(struct slc_stream *stream)
     }
 }
 
-/* Makes the tiles of a block available and wakes waiting workers. */
+/* Makes the tiles of a block available, and wakes waiting workers. */
 static void publish_block(struct slc_stream *stream, struct slc_open_block *block)
 {
     struct slc_open_block **link = &stream->open;
@@ -110,7 +107,7 @@ static void publish_block(struct slc_stream *stream, struct slc_open_block *bloc
     slc_ring_notify(stream->ring);
 }
 
-/* every_worker: takes this worker's next tile if the block of that tile is open. */
+/* every_worker: takes the next tile of this worker, if its block is open. */
 static bool take_own_tile(struct slc_stream *stream,
                           struct slc_stream_worker *worker,
                           struct slc_open_block **block,
@@ -138,7 +135,7 @@ static bool take_own_tile(struct slc_stream *stream,
     return found != NULL;
 }
 
-/* True if the worker's group owns a block. */
+/* Returns true if the worker's group owns a block, or if there are no groups. */
 static bool
 is_own(const struct slc_stream *stream, const struct slc_stream_worker *worker, uint64_t block)
 {
@@ -179,7 +176,7 @@ bool slc_stream_take_open_tile(struct slc_stream *stream,
     return found;
 }
 
-/* True if all blocks before this one in its partition are done. */
+/* Returns true if all earlier blocks of this block's partition are done. */
 static bool partition_turn(const struct slc_stream *stream, const struct slc_open_block *block)
 {
     const uint64_t number = block->view.entry.partition;
@@ -189,10 +186,8 @@ static bool partition_turn(const struct slc_stream *stream, const struct slc_ope
     return block->view.block == partition.first_block + stream->layout->partition_done[number];
 }
 
-/*
- * by_partition: takes the next tile of the worker's block or, if it has none left, of another
- * block.
- */
+/* by_partition: takes the next tile of the worker's block or, if that has no tile left, of another
+ * block. */
 static bool take_partition_tile(struct slc_stream *stream,
                                 struct slc_stream_worker *worker,
                                 struct slc_open_block **block,
@@ -223,7 +218,7 @@ static bool take_partition_tile(struct slc_stream *stream,
     return true;
 }
 
-/* Returns NULL only if open blocks may wait for their turn. */
+/* Returns NULL if all records are in use, which only the asserted kinds of passes allow. */
 struct slc_open_block *
 slc_stream_cached_record(struct slc_stream *stream, unsigned first, unsigned end, uint64_t block)
 {
@@ -241,11 +236,8 @@ slc_stream_cached_record(struct slc_stream *stream, unsigned first, unsigned end
     return NULL;
 }
 
-/*
- * Returns a record for the next cached block, if one can be opened now. Groups open only their own
- * blocks, in their own records, so a group that is ahead neither delays other groups nor waits for
- * them.
- */
+/* Returns a record for the next cached block, or NULL if no cached block can be opened now. A group
+ * opens only its own blocks, in the records of its workers, so groups never wait for each other. */
 static struct slc_open_block *claim_cached(struct slc_stream *stream,
                                            struct slc_stream_worker *worker)
 {
@@ -313,13 +305,14 @@ enum slc_status slc_stream_check_arrived(struct slc_stream *stream,
 {
     struct slc_open_block *record = &stream->slot_blocks[slot];
     const struct slc_io_request *request = &stream->requests[slot];
-    /* Only this worker accesses the state of the block that it opens. */
+    /* No other worker accesses the state of a block while this worker opens it. */
     const bool wanted = stream->layout->cached[block] == SLC_CACHE_WANTED;
     const void *data = request->data;
     enum slc_status status;
 
     record->slot = slot;
-    /* Check the copy in the cache, because a mapped file may change at any time. */
+    /* The copy in the cache is verified, not the slot, because a mapped file may change at any
+     * time. */
     if (wanted) {
         status = slc_stream_copy_arrived(stream, slot, block, slc_stream_cache_place(stream, block),
                                          fault);
@@ -346,7 +339,7 @@ void slc_stream_open_arrived(struct slc_stream *stream, unsigned slot, uint64_t 
     }
 }
 
-/* Takes an arrived block and opens it; with `wait`, waits for a block. */
+/* Takes an arrived block and opens it. With `wait`, waits for a block. */
 static enum slc_ring_event take_arrived_block(struct slc_stream *stream,
                                               struct slc_stream_worker *worker,
                                               uint64_t news,
@@ -370,7 +363,7 @@ bool slc_stream_await(struct slc_stream *stream, struct slc_stream_worker *worke
     return take_arrived_block(stream, worker, news, true) != SLC_RING_END;
 }
 
-/* Opens a block; waits for a block if there is none. Returns false at the end of the pass. */
+/* Opens the next block, or waits until a block arrives. Returns false at the end of the pass. */
 static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
 {
     enum slc_ring_event event = SLC_RING_NOTHING;
@@ -393,7 +386,7 @@ static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worke
     return event != SLC_RING_END;
 }
 
-/* Takes a tile of an open block, according to the kind of the current pass. */
+/* Takes a tile of an open block, as the order of the current pass requires. */
 static bool take_tile(struct slc_stream *stream,
                       struct slc_stream_worker *worker,
                       struct slc_open_block **block,
@@ -408,8 +401,8 @@ static bool take_tile(struct slc_stream *stream,
     return slc_stream_take_open_tile(stream, worker, block, tile);
 }
 
-/* Takes the next tile. Opens blocks as needed and waits for data. Returns false at the end of the
- * pass or if the pass was aborted. */
+/* Takes the next tile. Opens blocks and waits for data as necessary. Returns false at the end of
+ * the pass and if the pass is aborted. */
 static bool take_next_tile(struct slc_stream *stream,
                            struct slc_stream_worker *own,
                            struct slc_open_block **block,
@@ -466,7 +459,7 @@ void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *bloc
         slc_stream_block_release(stream, block);
     }
     if (turns) {
-        /* Another worker may be waiting for a record, or for this block. */
+        /* Other workers may wait for a record, or for the next block of a partition. */
         slc_ring_notify(stream->ring);
     }
 }

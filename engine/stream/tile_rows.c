@@ -5,11 +5,11 @@
 #include <assert.h>
 #include <string.h>
 
-/* Number of nonzeros decoded at once, a multiple of a group: their coordinates and values for four
- * modes need 24 KiB and stay in a first-level cache. */
+/* Nonzeros per chunk, a multiple of a group. With four modes, offsets and values of a chunk need 24
+ * KiB, which fit in a first-level cache. */
 enum { CUT_NNZ = 8 * SLC_GROUP_NNZ };
 
-/* Chunks may be read up to 64 bytes past the end of each array (base/block.h). */
+/* Consumers may read up to 64 bytes after the end of each array of a chunk (base/block.h). */
 enum { SLACK_BYTES = 64 };
 
 uint64_t slc_tile_rows_memory_bytes(unsigned order)
@@ -42,7 +42,7 @@ void slc_tile_rows_destroy(struct slc_tile_rows *rows)
     slc_buffer_destroy(&rows->buffer);
 }
 
-/* Copies the nonzeros of `chunk` that are in the selected rows; returns their number. */
+/* Copies the nonzeros of `chunk` that are in the selected rows, and returns their number. */
 static uint32_t pick_rows(const struct slc_tile_rows *rows, const struct slc_chunk_view *chunk)
 {
     const uint32_t *row = chunk->offset[rows->mode];
@@ -58,7 +58,7 @@ static uint32_t pick_rows(const struct slc_tile_rows *rows, const struct slc_chu
         } else {
             ((double *)rows->values)[kept] = ((const double *)chunk->values)[i];
         }
-        /* Offsets below `first` wrap to large values. */
+        /* If row[i] < first, the unsigned difference is larger than `span`. */
         kept += row[i] - rows->first <= span;
     }
     return kept;

@@ -1,8 +1,6 @@
-/*
- * Tile streams. Tiles with turns are assigned in ascending ordinal, so the worker of the tile that
- * has the turn waits for nothing else. Memory is counted here and not by a plan, because there are
- * no matrices and the caller counts the memory of the process.
- */
+/* Implements tile streams. If steps have turns, tiles are assigned in ascending ordinal, so the
+ * worker whose tile has the turn never waits for another worker. Memory is counted here instead of
+ * by a plan, because there are no matrices, and the caller counts the memory of the process. */
 #include "engine/stream/tile_stream.h"
 
 #include "base/error/clock.h"
@@ -13,18 +11,18 @@
 
 #include <string.h>
 
-/* Twice the memory of a worker's allocator and stack, because the worker's steps also use some. */
+/* Memory of a worker's stack and allocator, doubled for memory that the steps allocate. */
 #define WORKER_BYTES (2 * SLC_PLAN_THREAD_BYTES)
 
-/* State of a pass. */
+/* Context of a pass. */
 struct run {
     const struct slc_tile_steps *steps;
     struct slc_turns turns;
-    bool ended; /* a step has ended the pass; written while the tile has the turn */
+    bool ended; /* true if a step ended the pass; written only by the worker that has the turn */
     uint64_t turn_ns[SLC_MAX_THREADS];
 };
 
-/* Returns a plan with the members that the stream needs, without slots. */
+/* Returns a plan with the members that a stream needs, except the number of slots. */
 static struct slc_plan
 plan_of(const struct slc_tile_stream *tiles, const struct slc_reader *reader, unsigned workers)
 {
@@ -37,7 +35,7 @@ plan_of(const struct slc_tile_stream *tiles, const struct slc_reader *reader, un
         .slot_bytes = slc_max_u64(info->max_block_bytes, SLC_PAGE_BYTES)};
 }
 
-/* Returns the bytes without slots. */
+/* Returns the bytes of a tile stream without its slots. */
 static uint64_t fixed_bytes(const struct slc_layout_info *info, unsigned workers)
 {
     const uint64_t each = slc_decoder_memory_bytes(info, SLC_F64) +
@@ -65,7 +63,7 @@ uint64_t slc_tile_stream_memory_bytes(const struct slc_tile_stream *tiles,
     return slc_plan_plus(fixed_bytes(info, workers), slots_bytes(&plan, slots));
 }
 
-/* Returns the useful number of slots, or as many as fit in `bytes`. */
+/* Returns the largest useful number of slots, or fewer if the memory would exceed `bytes`. */
 static unsigned count_slots(const struct slc_plan *plan,
                             const struct slc_layout_info *info,
                             unsigned workers,
@@ -104,7 +102,7 @@ run_steps(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
     if (status == SLC_OK && active && steps->deliver != NULL) {
         steps->deliver(steps->context, worker);
     }
-    /* A consumer ends a pass early with an error; slc_tile_stream_run clears the error. */
+    /* To end a pass early, a consumer must return an error. slc_tile_stream_run clears it. */
     return continues ? status : slc_fail(err, SLC_ERR_INTERRUPTED, "a step ended the pass");
 }
 

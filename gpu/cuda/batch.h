@@ -1,7 +1,5 @@
-/*
- * Arguments of kernels that compute from encoded blocks: the tiles of a batch, cut into chunks.
- * Private to gpu/.
- */
+/* Arguments of kernels that compute from encoded blocks: the tiles of a batch, cut into chunks.
+ * Private to gpu/. */
 #ifndef SLC_GPU_BATCH_H
 #define SLC_GPU_BATCH_H
 
@@ -9,23 +7,23 @@
 
 struct slc_gpu_transcoded; /* gpu/decode/transcode.h */
 
-/* Tiles of one launch, cut into chunks of `chunk_runs` runs of SLC_RUN_NNZ nonzeros (the last of a
- * tile may be shorter): tile t has chunks [chunk_begin[t], chunk_begin[t + 1]). */
+/* Tiles of one launch, cut into chunks of `chunk_runs` runs of SLC_RUN_NNZ nonzeros. The last chunk
+ * of a tile may be shorter. Tile t has chunks [chunk_begin[t], chunk_begin[t + 1]). */
 struct slc_gpu_batch {
     const struct slc_gpu_tile *tiles;
     const uint32_t *chunk_begin; /* tile_count + 1 */
     uint32_t tile_count, chunk_count, chunk_runs;
-    /* Number of thread blocks, in multiples of those that the device runs at a time. With 1, the
-     * launch occupies the whole device until it ends. With more, other launches can start whenever
-     * thread blocks end. */
+    /* Number of thread blocks, as a multiple of the thread blocks that the device runs at a time.
+     * With 1, the launch occupies the whole device until it ends. With more, other launches can
+     * start whenever thread blocks of this launch end. */
     uint32_t waves;
     const struct slc_encoded_layout *layout; /* in device memory */
-    /* one per tile; used only with SLC_MTTKRP_TRANSCODED */
+    /* one element per tile; used only with SLC_MTTKRP_TRANSCODED */
     const struct slc_gpu_transcoded *transcoded;
     struct slc_gpu_fault *fault;
 };
 
-/* The tile of a chunk: the last tile whose first chunk is not after this chunk. */
+/* Returns the tile of a chunk: the last tile whose first chunk is not after this chunk. */
 __device__ static inline uint32_t slc_gpu_tile_of_chunk(const struct slc_gpu_batch *batch,
                                                         uint32_t chunk)
 {
@@ -43,20 +41,22 @@ __device__ static inline uint32_t slc_gpu_tile_of_chunk(const struct slc_gpu_bat
     return begin;
 }
 
-/* Shared memory of a warp that decodes. The warp scatters the high parts of exceptions there, and
- * each warp lane reads those of its own numbers. */
+/* Shared memory of a warp that decodes. The warp scatters the high parts of exceptions to this
+ * memory, and each warp lane reads the high parts of its own numbers. */
 struct alignas(16) slc_decode_scratch {
     uint32_t parts[SLC_GROUP_NNZ];
 };
 
 enum slc_gpu_fault_kind {
     SLC_GPU_SOUND,
-    SLC_GPU_FAULT_OFFSET, /* a coordinate outside the tile */
-    SLC_GPU_FAULT_KEYS,   /* the gaps do not lead to the next base or to the last key */
+    SLC_GPU_FAULT_OFFSET, /* a coordinate is outside the tile */
+    /* keys do not ascend, or contradict the bases or the tile's first or last key */
+    SLC_GPU_FAULT_KEYS,
     /* a value is zero, infinite or NaN, or its index is not in the dictionary */
     SLC_GPU_FAULT_VALUE,
-    SLC_GPU_FAULT_LZ4,  /* compressed bytes that do not expand to their stated size */
-    SLC_GPU_FAULT_PATCH /* the positions of a group's exceptions do not ascend */
+    SLC_GPU_FAULT_LZ4, /* compressed bytes do not expand to their stated size */
+    /* the positions of a group's exceptions do not ascend, or a high part is zero */
+    SLC_GPU_FAULT_PATCH
 };
 
 #endif

@@ -1,16 +1,17 @@
-/* Errors of the CUDA runtime as error records. */
+/* Converts errors of the CUDA runtime to error records. */
 #ifndef SLC_GPU_CHECK_H
 #define SLC_GPU_CHECK_H
 
 #include "gpu/cuda/cuda.h"
 
-/* The error message names the function called: "cudaMalloc" for "cudaMalloc(&memory, bytes)". */
+/* Reports an error of `call`. The message has only the name of the function: "cudaMalloc" for
+ * "cudaMalloc(&memory, bytes)". */
 static inline enum slc_status
 slc_gpu_fail(cudaError_t error, const char *call, struct slc_error *err)
 {
     int name = 0;
 
-    /* Clear the runtime's last error, or the next launch would report it. */
+    /* Clear the runtime's last error; otherwise the next launch would report it. */
     (void)cudaGetLastError();
     while (call[name] != '\0' && call[name] != '(') {
         name++;
@@ -19,7 +20,7 @@ slc_gpu_fail(cudaError_t error, const char *call, struct slc_error *err)
                     "the device failed: %.*s: %s", name, call, cudaGetErrorString(error));
 }
 
-/* Returns from the calling function if the call fails. */
+/* Makes the calling function return an error if `call` fails. */
 #define SLC_GPU_TRY(call, err)                                                                     \
     do {                                                                                           \
         const cudaError_t slc_gpu_error = (call);                                                  \

@@ -1,9 +1,7 @@
-/*
- * The language of gpu/: CUDA C++, compiled by nvcc or, with tests/gpu/emulation, by a C++ compiler.
- * This file hides the differences between the two: kernel launches, dynamic shared memory and
- * inline PTX each have an equivalent in plain C++. Sources without kernels do not use these
- * constructs; they are compiled as plain C++ against the CUDA runtime (meson.build).
- */
+/* The language of gpu/: CUDA C++, compiled by nvcc or, with tests/gpu/emulation, by a C++ compiler.
+ * This file hides the differences between the two compilers: kernel launches, dynamic shared memory
+ * and inline PTX each have an equivalent in plain C++. Sources without kernels do not use these
+ * constructs; they are compiled as plain C++ against the CUDA runtime (meson.build). */
 #ifndef SLC_GPU_CUDA_H
 #define SLC_GPU_CUDA_H
 
@@ -19,14 +17,14 @@ extern "C" {
 
 #ifndef SLC_EMULATED
 
-/* A statement that is needed for correct results. Tests omit it, or replace it with a wrong
- * statement, and check that they detect the fault (tests/unit/gpu/test_planted.py). `fault` is a
+/* A statement that is needed for correct results. tests/unit/gpu/test_planted.py omits the
+ * statement, or replaces it with a wrong one, and checks that tests detect the fault. `fault` is a
  * unique name. */
 #define SLC_PLANT(fault, statement)              statement
 #define SLC_PLANT_OTHER(fault, statement, wrong) statement
 
 /* Marks unused device memory between two parts of a piece; tests check that kernels do not access
- * it. */
+ * the unused memory. */
 static inline void slc_memory_gap(const void *memory, size_t bytes)
 {
     (void)memory;
@@ -40,7 +38,7 @@ static inline void slc_memory_gap(const void *memory, size_t bytes)
     extern __shared__ __align__(16) unsigned char slc_dynamic_shared[];                            \
     type *name = reinterpret_cast<type *>(slc_dynamic_shared)
 
-/* kernel<<<grid, block, shared_bytes, stream>>>(arguments) */
+/* Launches kernel<<<grid, block, shared_bytes, stream>>>(arguments). */
 template <typename... Parameters, typename... Arguments>
 static inline cudaError_t slc_launch(void (*kernel)(Parameters...),
                                      dim3 grid,
@@ -56,7 +54,7 @@ static inline cudaError_t slc_launch(void (*kernel)(Parameters...),
 #endif
 #endif
 
-/* Placed before a loop: SLC_UNROLL unrolls it fully, SLC_ROLL keeps it rolled. */
+/* Placed before a loop: SLC_UNROLL unrolls the loop fully, SLC_ROLL keeps the loop rolled. */
 #ifdef SLC_EMULATED
 #define SLC_UNROLL
 #define SLC_ROLL
@@ -69,10 +67,10 @@ static inline cudaError_t slc_launch(void (*kernel)(Parameters...),
 
 #if defined(SLC_EMULATED) || defined(__CUDACC__)
 
-/* ---- atomic additions to memory that return nothing */
+/* ---- atomic additions that return nothing */
 
-/* Adds `count` numbers to those at `to`, one at a time: the instruction has no vector form for
- * f64. */
+/* Adds `count` numbers to the numbers at `to`, one at a time, because the instruction has no vector
+ * form for f64. */
 template <int count> __device__ static inline void slc_reduce_add(double *to, const double *values)
 {
     for (int i = 0; i < count; i++) {

@@ -1,21 +1,19 @@
-/* How kernels report bytes that contradict their description. Device code. */
+/* Functions with which kernels report bytes that contradict their description. Device code. */
 #ifndef SLC_GPU_FAULT_H
 #define SLC_GPU_FAULT_H
 
 #include "gpu/cuda/batch.h"
 
-/* Sets *met to `kind` unless `sound`. A warp lane keeps only its first fault; SLC_GPU_SOUND means
- * no fault so far. */
+/* Sets *met to `kind` unless `sound` is true or *met already has a fault. *met is the first fault
+ * of a warp lane; SLC_GPU_SOUND means no fault so far. */
 __device__ static inline void slc_gpu_note(unsigned *met, bool sound, unsigned kind)
 {
     *met = sound || *met != SLC_GPU_SOUND ? *met : kind;
 }
 
-/*
- * Called by all warp lanes together, each with its own fault (SLC_GPU_SOUND: none). Only the first
- * fault that any warp reports is kept: the warp lane that sets `kind` also writes the other
- * members. The host reads them after the kernel has ended.
- */
+/* Reports the faults of a warp. All warp lanes call the function together, each with its own fault,
+ * or with SLC_GPU_SOUND. Only the first fault that any warp reports is kept: the warp lane that
+ * sets `kind` also writes the other members. The host reads *fault after the kernel has ended. */
 __device__ static inline void
 slc_gpu_report(struct slc_gpu_fault *fault, const struct slc_gpu_tile *tile, unsigned kind)
 {

@@ -1,7 +1,5 @@
-/*
- * Records in device memory, for C and CUDA C++. Every build, with or without CUDA, uses them to
- * compute how much memory a device needs. Private to gpu/.
- */
+/* Structs in device memory, for C and CUDA C++. Every build, with or without CUDA, uses their sizes
+ * to compute how much memory a device needs. Private to gpu/. */
 #ifndef SLC_GPU_RECORDS_H
 #define SLC_GPU_RECORDS_H
 
@@ -12,7 +10,7 @@
 
 enum { SLC_WARP = 32 };
 
-/* Before a function that kernels and the host both call. */
+/* Placed before a function that both kernels and the host call. */
 #ifdef __CUDACC__
 #define SLC_HOST_DEVICE __host__ __device__
 #else
@@ -23,15 +21,15 @@ enum { SLC_WARP = 32 };
 struct slc_gpu_tile {
     const uint8_t *block;    /* the encoded bytes of its block */
     const uint8_t *expanded; /* the expanded bytes of its block */
-    uint64_t block_number;   /* within the layout, for messages */
-    uint64_t block_offset;   /* in the file, for messages */
+    uint64_t block_number;   /* number of the block in the layout, for messages */
+    uint64_t block_offset;   /* offset of the block in the file, for messages */
     struct slc_encoded_tile tile;
 };
 
-/* The first contradiction that kernels have found; all zero: none. In device memory. */
+/* The first contradiction that kernels found, in device memory; all zero if there is none. */
 struct slc_gpu_fault {
-    unsigned kind; /* enum slc_gpu_fault_kind; set by atomicCAS before the rest */
-    uint32_t tile; /* ordinal within the layout */
+    unsigned kind; /* enum slc_gpu_fault_kind; set by atomicCAS before the other members */
+    uint32_t tile; /* number of the tile in the layout */
     uint64_t block_number, block_offset;
     double squares; /* sum of the squares of the values that were added to exact sums */
 };
@@ -47,16 +45,15 @@ struct slc_gpu_matrix {
 /* Exact sums (gpu/mttkrp/exact_sum.h) of the elements of a rows x rank matrix. Both arrays are in
  * device memory. */
 struct slc_exact_sum {
-    /*
-     * slc_exact_sum_words(rows, rank) words. Element (i, r) has its high word at 2 * (i * rank + r)
+    /* slc_exact_sum_words(rows, rank) words. Element (i, r) has its high word at 2 * (i * rank + r)
      * and its low word after it. One word per column follows, which is not 0 if an addend of that
-     * column could not be added. NULL: sums are ordinary f64 sums.
-     */
+     * column could not be added. NULL means ordinary f64 sums. */
     unsigned long long *words;
-    double *scale; /* per column: 2^(62 - E); NaN if the bound is not finite */
+    /* 2^(62 - E) per column (E: exact_sum.h), or NaN if the bound of the column is not finite */
+    double *scale;
 };
 
-/* Number of words for a rows x rank matrix; UINT64_MAX on overflow. */
+/* Returns the number of words for a rows x rank matrix, or UINT64_MAX on overflow. */
 static inline uint64_t slc_exact_sum_words(uint64_t rows, uint32_t rank)
 {
     uint64_t words;

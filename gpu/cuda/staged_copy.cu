@@ -1,13 +1,14 @@
-/* Copies through a small buffer of registered memory. */
+/* Copies between a device and host memory through a small buffer of registered memory. */
 #include "gpu/cuda/staged_copy.h"
 
 #include <string.h>
 
-/* Large enough that copies reach about the full rate of registered memory. */
+/* Size of the staging buffer; copies of this size reach about the full rate of registered
+ * memory. */
 static const uint64_t piece_bytes = 4 << 20;
 
-/* Copies piece by piece. Waits until a piece has left the staging buffer before it writes the next
- * one there. */
+/* Copies piece by piece. Waits until a piece has left the staging buffer before the next piece is
+ * written to the buffer. */
 static cudaError_t copy_pieces(
     void *to, const void *from, uint64_t bytes, bool to_device, void *staging, cudaStream_t stream)
 {
@@ -51,7 +52,7 @@ copy_staged(void *to, const void *from, uint64_t bytes, bool to_device, cudaStre
     if (error == cudaSuccess) {
         error = copy_pieces(to, from, bytes, to_device, staging.data, stream);
         if (error != cudaSuccess) {
-            /* A copy may still be pending, and the caller frees the staging buffer next. */
+            /* A copy may still be pending, and the staging buffer is freed next. */
             (void)cudaStreamSynchronize(stream);
         }
         (void)cudaHostUnregister(staging.data);

@@ -1,14 +1,12 @@
-/*
- * Copies between a device and unregistered host memory through a small registered buffer, for data
- * that is copied only once, such as tables of benchmarks. Private to gpu/.
- */
+/* Copies between a device and unregistered host memory through a small registered buffer, for data
+ * that is copied only once, such as tables of benchmarks. Private to gpu/. */
 #ifndef SLC_GPU_STAGED_COPY_H
 #define SLC_GPU_STAGED_COPY_H
 
 #include "gpu/cuda/cuda.h"
 
-/* Both functions copy after all earlier work on the stream, and return when the copy is complete.
- * Errors: cudaErrorMemoryAllocation if host memory for the buffer is short; errors of the CUDA
+/* Copy after all earlier work on the stream, and return when the copy is complete. Errors:
+ * cudaErrorMemoryAllocation if host memory for the buffer does not suffice; errors of the CUDA
  * runtime. */
 cudaError_t slc_staged_to_device(void *to, const void *from, uint64_t bytes, cudaStream_t stream);
 cudaError_t slc_staged_to_host(void *to, const void *from, uint64_t bytes, cudaStream_t stream);

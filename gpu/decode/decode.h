@@ -1,11 +1,9 @@
-/*
- * Decoding on the device: a warp decodes a run of up to SLC_RUN_NNZ nonzeros of a tile
- * independently, starting at the run's base. Device code, included by kernels.
+/* Decoder on the device: a warp decodes a run of up to SLC_RUN_NNZ nonzeros of a tile,
+ * independently of other runs, starting at the run's base. Device code, included by kernels.
  *
- * Cost for codec `packed` if the keys of a tile differ in 32 bits, in sm_90 instructions per
- * nonzero: 47 for the key, 24 per mode, 18 if the group has exceptions, 35 for an integer value,
- * and 24 to find the run in a full tile.
- */
+ * Cost in sm_90 instructions per nonzero, for codec `packed` and a tile whose keys differ in 32
+ * bits: 47 for the key, 24 per mode, 18 if the group has exceptions, 35 for an integer value, and
+ * 24 to find the run in a full tile. */
 #ifndef SLC_GPU_DECODE_H
 #define SLC_GPU_DECODE_H
 
@@ -17,13 +15,13 @@
 /* State of a warp that decodes the keys of a run. */
 struct slc_key_state {
     struct slc_key_range range;
-    struct slc_patched_cursor gaps; /* only for codec `packed` */
+    struct slc_patched_cursor gaps; /* used only with codec `packed` */
     bool moved;      /* bits 32..127 of range.start have changed since `addend` was computed */
-    uint32_t addend; /* result of slc_addend_of_key; warp lane n holds that of mode n */
+    uint32_t addend; /* result of slc_addend_of_key; warp lane n has the result for mode n */
     unsigned fault;  /* first fault of this warp lane */
 };
 
-/* Decodes the gaps of a group that belong to the warp lane. */
+/* Decodes the warp lane's gaps of a group. */
 template <typename Word>
 __device__ static inline void slc_decode_gaps(const struct slc_gpu_tile *tile,
                                               const struct slc_group_place &place,
@@ -104,12 +102,11 @@ __device__ static inline void slc_decode_group_wide(const struct slc_encoded_lay
     }
 }
 
-/*
- * Decodes a group in the shortest words that suffice. 32 bits suffice if the keys of the tile
- * differ only in the low 32 bits (then no gap is longer) and no mode has coordinates that differ in
- * more bits. The last key of the group is at most the last key of the range, and its distance from
- * the group's first key is at most the sum of the largest gaps that the bit width can express.
- */
+/* Decodes a group in the shortest words that suffice. 32 bits suffice if the keys of the tile
+ * differ only in the low 32 bits, so that gaps have at most 32 bits, and if the coordinates of each
+ * mode differ only in the low 32 bits. The last key of the group is at most the last key of the
+ * range, and its distance from the group's first key is at most the sum of the largest gaps that
+ * the bit width can express. */
 __device__ static inline void slc_decode_group(const struct slc_encoded_layout *layout,
                                                const struct slc_gpu_tile *tile,
                                                const struct slc_group_place &place,
@@ -167,18 +164,17 @@ __device__ static inline void slc_decode_open_keys(const struct slc_encoded_layo
     slc_gpu_note(&state->fault, sound, SLC_GPU_FAULT_KEYS);
 }
 
-/*
- * Decodes run `run` (from 0) of a tile. All warp lanes call it together, in one-dimensional thread
- * blocks. Nonzero i of the run is stored in values[i] and, for each mode n, in offsets[n * stride +
- * i]: its coordinate minus the tile's corner, at most the tile's extent for any input bytes.
- * Returns the number of nonzeros. Synchronize the warp before reading what other warp lanes have
- * stored. Contradictions in the bytes set *fault; coordinates then still lie within the tile's
- * extents, and invalid values become zeros.
+/* Decodes run `run` (from 0) of a tile and returns the number of its nonzeros. All warp lanes call
+ * the function together, in one-dimensional thread blocks. The value of nonzero i of the run is
+ * stored in values[i]. For each mode n, its coordinate minus the tile's corner is stored in
+ * offsets[n * stride + i]; for any input bytes, this offset is at most the tile's extent.
+ * Synchronize the warp before reading values or offsets that other warp lanes stored. Bytes that
+ * contradict the tile's description set *fault; offsets are then still within the tile's extents,
+ * and invalid values become zeros.
  *
  * Needs: offsets and values aligned to 16 bytes, in memory that only this warp uses; `stride` a
  * multiple of 4; space for `stride` values. Whole groups are written, so `stride` must be at least
- * the number of nonzeros rounded up to a multiple of SLC_GROUP_NNZ.
- */
+ * the number of nonzeros rounded up to a multiple of SLC_GROUP_NNZ. */
 template <typename T>
 __device__ static inline uint32_t slc_decode_run(const struct slc_encoded_layout *layout,
                                                  const struct slc_gpu_tile *tile,

@@ -1,11 +1,9 @@
-/*
- * Reads numbers from unaligned bytes: bit strings and byte planes. Device code.
+/* Reads numbers from unaligned bytes: bit strings and byte planes. Device code.
  *
- * Each warp lane reads SLC_LANE_NNZ consecutive nonzeros of a group, so that a single prefix sum
- * over the warp serves all of them. For positions after the group's last nonzero, the last nonzero
- * is read again. So no read goes more than one word past the bytes that hold the numbers, which the
- * slack of blocks allows (docs/FORMAT.md, section 5).
- */
+ * Each warp lane reads SLC_LANE_NNZ consecutive nonzeros of a group, so that one prefix sum over
+ * the warp suffices for the group. For positions after the group's last nonzero, the last nonzero
+ * is read again. Therefore, reads end at most one word after the bytes of the numbers, and the
+ * slack of blocks allows this word (docs/FORMAT.md, section 5). */
 #ifndef SLC_GPU_DECODE_BITS_H
 #define SLC_GPU_DECODE_BITS_H
 
@@ -18,24 +16,24 @@ __host__ __device__ static inline uint32_t slc_least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Keys and gaps of more than 64 bits. */
+/* Type of keys and gaps of more than 64 bits. */
 __extension__ typedef unsigned __int128 slc_wide;
 
-/* The nonzeros of a group, and the warp lane that reads its share of them. */
+/* The nonzeros of a group, and the warp lane that reads SLC_LANE_NNZ of them. */
 struct slc_group_place {
     uint32_t first; /* ordinal of the group's first nonzero within the tile */
     uint32_t size;
     uint32_t lane;
 };
 
-/* True if nonzero j of the warp lane exists. */
+/* Returns true if nonzero j of the warp lane exists. */
 __device__ static inline bool slc_lane_has(const struct slc_group_place &place, uint32_t j)
 {
     return SLC_LANE_NNZ * place.lane + j < place.size;
 }
 
-/* Index in the group of the warp lane's nonzero j; that of the group's last nonzero if j does not
- * exist. */
+/* Returns the position in the group of the warp lane's nonzero j, or of the group's last nonzero if
+ * j does not exist. */
 __device__ static inline uint32_t slc_lane_index(const struct slc_group_place &place, uint32_t j)
 {
     return slc_least(SLC_LANE_NNZ * place.lane + j, place.size - 1);
@@ -46,7 +44,7 @@ template <typename Word> __device__ static inline Word slc_low_bits(unsigned wid
     return width >= 8 * sizeof(Word) ? ~(Word)0 : ((Word)1 << width) - 1;
 }
 
-/* The bits of `words` starting at bit `start`. */
+/* A string of bits that begins at bit `start` of `words`. */
 struct slc_bit_string {
     const uint32_t *words;
     uint32_t start;
@@ -62,7 +60,8 @@ __device__ static inline struct slc_bit_string slc_bit_string_at(const uint8_t *
     return string;
 }
 
-/* Returns bits [bit, bit + 32). The shift instruction reduces its count modulo 32. */
+/* Returns bits [bit, bit + 32) of `words`. The shift instruction itself reduces its count modulo
+ * 32. */
 __device__ static inline uint32_t slc_bits_load(const uint32_t *words, uint32_t bit)
 {
     const uint32_t *from = words + bit / 32;
@@ -88,7 +87,7 @@ slc_bits_read(const struct slc_bit_string &string, uint32_t bit, unsigned width)
     return bits & slc_low_bits<Word>(width);
 }
 
-/* Byte planes of `nnz` numbers: first the lowest byte of every number. */
+/* Byte planes of `nnz` numbers of `count` bytes. Plane 0 has the lowest byte of every number. */
 struct slc_planes {
     struct slc_bit_string string;
     uint32_t last_word; /* last word with bytes of the planes; memory after it may not exist */
@@ -119,7 +118,7 @@ slc_planes_load(const struct slc_planes &planes, uint32_t b, uint32_t i)
                            bit);
 }
 
-/* Reads the warp lane's numbers; those of nonzeros that do not exist are undefined. */
+/* Reads the warp lane's numbers of a group; numbers of nonzeros that do not exist are undefined. */
 template <typename Word>
 __device__ static inline void slc_planes_read(const struct slc_planes &planes,
                                               const struct slc_group_place &place,
@@ -152,8 +151,8 @@ __device__ static inline slc_wide slc_planes_number(const struct slc_planes &pla
     return number;
 }
 
-/* Sums the numbers [begin, end) with all warp lanes. The sum is at most 2^16 times the largest
- * number. Cost: one load of two words per four bytes. */
+/* Sums the numbers [begin, end) with all warp lanes together. The sum is at most 2^16 times the
+ * largest number. Cost: one load of two words per four bytes. */
 __device__ static inline slc_wide
 slc_planes_sum(const struct slc_planes &planes, uint32_t begin, uint32_t end, uint32_t lane)
 {

@@ -1,7 +1,5 @@
-/*
- * Offsets for the codec `blco` (docs/FORMAT.md, section 7.3): a stored index has one field per
- * mode, and its sub-block stores the upper bits of the coordinates. Device code.
- */
+/* Computes offsets for the codec `blco` (docs/FORMAT.md, section 7.3): a stored index has one field
+ * per mode, and its sub-block stores the upper bits of the coordinates. Device code. */
 #ifndef SLC_GPU_DECODE_FIELDS_H
 #define SLC_GPU_DECODE_FIELDS_H
 
@@ -14,7 +12,8 @@ struct slc_sub_block {
     uint32_t first, count;
 };
 
-/* The sub-block that contains nonzero i: the last sub-block whose first nonzero is not after i. */
+/* Returns the sub-block that contains nonzero i: the last sub-block whose first nonzero is not
+ * after i. */
 __device__ static inline uint32_t
 slc_sub_block_of(const struct slc_sub_block *sub_blocks, uint32_t count, uint32_t i)
 {
@@ -41,7 +40,7 @@ slc_index_field(const struct slc_encoded_layout *layout, unsigned n, uint64_t in
     return bits == 0 ? 0 : index >> layout->field_shift[n] & slc_low_bits<uint64_t>(bits);
 }
 
-/* True if the index belongs to a key with these low 64 bits. */
+/* Returns true if the index belongs to a key whose low 64 bits are `lo`. */
 __device__ static inline bool
 slc_index_is_of_key(const struct slc_encoded_layout *layout, uint64_t index, uint64_t lo)
 {
@@ -89,12 +88,10 @@ __device__ static inline unsigned slc_fields_nonzero(const struct slc_encoded_la
     return inside && used == index ? SLC_GPU_SOUND : SLC_GPU_FAULT_OFFSET;
 }
 
-/*
- * Stores the offsets of a group; each warp lane stores one nonzero at a time. Returns a fault if a
+/* Stores the offsets of a group; each warp lane stores one nonzero at a time. Returns a fault if a
  * coordinate is outside the tile, or if the tile's first or last nonzero does not match the tile's
- * first or last key. Like storage/codec/decode_blco.c, it does not check that the keys in between
- * ascend.
- */
+ * first or last key. Like storage/codec/decode_blco.c, the function does not check that the keys
+ * between the first and the last key ascend. */
 __device__ static inline unsigned slc_fields_group(const struct slc_encoded_layout *layout,
                                                    const struct slc_gpu_tile *tile,
                                                    const struct slc_group_place &place,

@@ -1,11 +1,9 @@
-/*
- * Keys from gaps, for the codecs `packed` and `lz4` (docs/FORMAT.md, sections 7.1 and 7.2). Device
- * code.
+/* Computes keys from gaps, for the codecs `packed` and `lz4` (docs/FORMAT.md, sections 7.1 and
+ * 7.2). Device code.
  *
- * The first and last key of a run are known before the run is decoded: from bases, or from the sum
- * of all earlier gaps. They also show whether the keys of the run differ only in the low 32 bits. A
- * check at the end shows whether the gaps lead to the last key.
- */
+ * The first and last key of a run are computed before the run is decoded: from bases, or from the
+ * sum of all earlier gaps. These two keys show whether the keys of the run differ only in the low
+ * 32 bits. A check after decoding shows whether the gaps lead to the last key. */
 #ifndef SLC_GPU_DECODE_KEYS_H
 #define SLC_GPU_DECODE_KEYS_H
 
@@ -62,8 +60,8 @@ __device__ static inline struct slc_planes slc_gap_planes(const struct slc_gpu_t
                          t->gap_bytes);
 }
 
-/* The same for tiles without bases. Cost: it sums all earlier gaps of the tile, four bytes per
- * operation; for a full tile that is on average half of its gaps. */
+/* Does the same as slc_packed_range for tiles without bases. Cost: sums all earlier gaps of the
+ * tile, on average half of the gaps of a full tile, with four bytes per operation. */
 __device__ static inline bool slc_planes_range(const struct slc_gpu_tile *tile,
                                                uint32_t run,
                                                uint32_t count,
@@ -103,7 +101,7 @@ template <typename Word> __device__ static inline Word slc_shuffle_last(Word val
     }
 }
 
-/* Returns the sum of the values of all warp lanes below this one. */
+/* Returns the sum of the values of all warp lanes before this warp lane. */
 template <typename Word> __device__ static inline Word slc_sum_before(Word value, uint32_t lane)
 {
     Word sum = value;
@@ -117,11 +115,10 @@ template <typename Word> __device__ static inline Word slc_sum_before(Word value
     return sum - value;
 }
 
-/*
- * True if the key is the tile's first key or above the last key of the previous warp lane. Warp
- * lane 0 compares with start - 1, without the bits above Word. If the low bits of that key are all
- * ones, `start` is 0 here and every key follows it.
- */
+/* Returns true if the key is the tile's first key or greater than the last key of the previous warp
+ * lane. The last key before warp lane 0 is start - 1, so a key of warp lane 0 must be at least
+ * `start`. Only the low bits, which fit in Word, are compared: if those of `start` are all zero,
+ * every key passes. */
 template <typename Word>
 __device__ static inline bool
 slc_key_follows(Word key, Word last_of_lane, Word start, uint32_t nonzero, uint32_t lane)
@@ -134,11 +131,9 @@ slc_key_follows(Word key, Word last_of_lane, Word start, uint32_t nonzero, uint3
     return lane == 0 ? key >= start : key > before;
 }
 
-/*
- * Turns the warp lane's gaps of a group into keys; nonzeros that do not exist get the last key.
- * `start`: slc_key_range.start. Returns false if keys do not ascend, or if the tile's first key is
- * wrong.
- */
+/* Turns the warp lane's gaps of a group into keys; nonzeros that do not exist get the last key.
+ * `start` is slc_key_range.start. Returns false if keys do not ascend, or if the tile's first key
+ * is wrong. */
 template <typename Word>
 __device__ static inline bool
 slc_keys_sum(const struct slc_group_place &place, Word start, Word keys[SLC_LANE_NNZ])

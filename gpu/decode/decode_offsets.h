@@ -1,9 +1,8 @@
-/*
- * Computes the offsets of every mode from keys, with the moves of struct slc_compress. Device code.
+/* Computes the offsets of every mode from keys, by the bit moves of struct slc_compress. Device
+ * code.
  *
  * Cost: three operations per move. A 32-bit word needs at most five moves per mode, so keys are
- * processed in 32-bit words whenever all keys of a group agree in the higher bits.
- */
+ * processed in 32-bit words whenever all keys of a group agree in the higher bits. */
 #ifndef SLC_GPU_DECODE_OFFSETS_H
 #define SLC_GPU_DECODE_OFFSETS_H
 
@@ -15,8 +14,8 @@ struct slc_offset_place {
     uint32_t stride;   /* elements from one mode to the next; a multiple of SLC_LANE_NNZ */
 };
 
-/* Gathers the bits that `compress` selects in each of `count` words. Executes all moves: skipping
- * moves that do nothing would save about as much time as the tests take. */
+/* Gathers the bits that `compress` selects in each of `count` words. Executes all moves, because
+ * branches that skip moves without effect would take about as much time as they save. */
 template <typename Word, unsigned count>
 __device__ static inline void slc_compress_words(const struct slc_compress *compress,
                                                  Word words[count])
@@ -39,7 +38,7 @@ __device__ static inline void slc_compress_words(const struct slc_compress *comp
     }
 }
 
-/* Returns what key bits 64..127 contribute to a coordinate of mode n. */
+/* Returns the contribution of key bits 64..127, which are `hi`, to the coordinate of mode n. */
 __device__ static inline uint64_t
 slc_coordinate_above(const struct slc_encoded_layout *layout, unsigned n, uint64_t hi)
 {
@@ -50,7 +49,7 @@ slc_coordinate_above(const struct slc_encoded_layout *layout, unsigned n, uint64
     return hi << layout->lo[n].bits;
 }
 
-/* Returns the coordinate of mode n of a key. */
+/* Returns the coordinate of a key in mode n. */
 __device__ static inline uint64_t
 slc_coordinate(const struct slc_encoded_layout *layout, unsigned n, slc_wide key)
 {
@@ -60,8 +59,8 @@ slc_coordinate(const struct slc_encoded_layout *layout, unsigned n, slc_wide key
     return lo | slc_coordinate_above(layout, n, (uint64_t)(key >> 64));
 }
 
-/* Returns what bits 32..127 of `key` contribute to an offset of mode `lane`, for
- * slc_offsets_of_words; 0 if that mode does not exist. */
+/* Returns the contribution of bits 32..127 of `key` to offsets of mode `lane`, for
+ * slc_offsets_of_words, or 0 if mode `lane` does not exist. */
 __device__ static inline uint32_t slc_addend_of_key(const struct slc_encoded_layout *layout,
                                                     const struct slc_encoded_tile *tile,
                                                     slc_wide key,
@@ -77,10 +76,8 @@ __device__ static inline uint32_t slc_addend_of_key(const struct slc_encoded_lay
     return (uint32_t)(above - tile->corner[lane]);
 }
 
-/*
- * Stores the warp lane's offsets of mode n, limited to `extent`. Returns false if any offset
- * exceeded it.
- */
+/* Stores the warp lane's offsets of mode n, limited to `extent`. Returns false if an offset
+ * exceeded `extent`. */
 template <typename Word>
 __device__ static inline bool slc_offsets_store(const struct slc_offset_place &to,
                                                 unsigned n,
@@ -104,12 +101,11 @@ __device__ static inline bool slc_offsets_store(const struct slc_offset_place &t
     return largest <= extent;
 }
 
-/*
- * Stores offsets computed from the low words of keys that agree in all higher bits. In warp lane n,
- * `addend` is the result of slc_addend_of_key for mode n. A coordinate below the corner wraps to an
- * offset above the extent: the description, which has been checked, keeps the corner and all 32-bit
- * coordinates within 2^32 of each other. Needs: a tile without long_modes.
- */
+/* Stores offsets computed from the low words of keys that agree in all higher bits. In warp lane n,
+ * `addend` is the result of slc_addend_of_key for mode n. A coordinate less than the corner wraps
+ * to an offset greater than the extent, because the description, which was checked before,
+ * guarantees that the corner and all 32-bit coordinates are within 2^32 of each other. Needs: a
+ * tile without long_modes. */
 __device__ static inline bool slc_offsets_of_words(const struct slc_encoded_layout *layout,
                                                    const struct slc_encoded_tile *tile,
                                                    uint32_t lane,
@@ -136,7 +132,7 @@ __device__ static inline bool slc_offsets_of_words(const struct slc_encoded_layo
     return sound;
 }
 
-/* The same from the low 64 bits of keys whose upper bits are all `upper`. */
+/* Does the same with the low 64 bits of keys. The upper bits of every key are `upper`. */
 __device__ static inline bool slc_offsets_of_long_words(const struct slc_encoded_layout *layout,
                                                         const struct slc_encoded_tile *tile,
                                                         uint32_t lane,
@@ -163,8 +159,8 @@ __device__ static inline bool slc_offsets_of_long_words(const struct slc_encoded
     return sound;
 }
 
-/* Stores the offset of nonzero i of the group in mode n, limited to `extent`. Returns false if it
- * exceeded it. */
+/* Stores the offset of nonzero i of the group in mode n, limited to `extent`. Returns false if the
+ * offset exceeded `extent`. */
 __device__ static inline bool slc_offset_store(const struct slc_offset_place &to,
                                                const struct slc_encoded_tile *tile,
                                                unsigned n,
@@ -178,7 +174,7 @@ __device__ static inline bool slc_offset_store(const struct slc_offset_place &to
     return offset <= extent;
 }
 
-/* Stores the offsets of nonzero i, whose key is `key`. */
+/* Stores the offsets of nonzero i of the group, whose key is `key`, in all modes. */
 __device__ static inline bool slc_offsets_of_key(const struct slc_encoded_layout *layout,
                                                  const struct slc_encoded_tile *tile,
                                                  uint32_t i,

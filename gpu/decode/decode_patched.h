@@ -1,13 +1,11 @@
-/*
- * Patched groups (docs/FORMAT.md, section 6): numbers of one width, and exceptions whose high parts
- * are stored separately. Device code.
- */
+/* Decodes patched groups (docs/FORMAT.md, section 6): numbers of one width, and exceptions whose
+ * high parts are stored separately. Device code. */
 #ifndef SLC_GPU_DECODE_PATCHED_H
 #define SLC_GPU_DECODE_PATCHED_H
 
 #include "gpu/decode/decode_bits.h"
 
-/* Ordinal of the next group of a sequence, and the group's offset in the block. */
+/* Position in a sequence of groups: the number of the next group, and its offset in the block. */
 struct slc_patched_cursor {
     uint32_t group, at;
 };
@@ -31,7 +29,7 @@ slc_patched_header(const uint8_t *block,
     return found;
 }
 
-/* Bytes of the packed low parts of a group. */
+/* Returns the bytes of the packed low parts of a group. */
 __device__ static inline uint32_t slc_patched_low_bytes(const struct slc_patched_group &group,
                                                         uint32_t size)
 {
@@ -46,8 +44,8 @@ __device__ static inline uint32_t slc_patched_bytes(const struct slc_patched_gro
 }
 
 /* Returns a cursor at the first group of run `run`. The warp sums the bytes of the earlier groups,
- * all of which are full: at most 508 groups; a warp lane sums the four groups of a run at a
- * time. */
+ * of which there are at most 508, all full. In each step, a warp lane sums the bytes of the four
+ * groups of one run. */
 __device__ static inline struct slc_patched_cursor slc_patched_seek(
     const uint8_t *block, const struct slc_encoded_patched &patched, uint32_t run, uint32_t lane)
 {
@@ -91,12 +89,10 @@ slc_patched_next(const uint8_t *block,
     return group;
 }
 
-/*
- * Adds 32 bits of the high parts, starting at bit 32 * word of the numbers, to the numbers of the
- * warp lanes. Returns false on all warp lanes, with some high parts missing, if a high part is zero
- * or if the positions do not ascend below the group's size. Ascending positions ensure that no two
- * warp lanes write to the same place.
- */
+/* Adds the high parts of exceptions to the numbers of the warp lanes, but only the bits that are
+ * bits 32 * word .. 32 * word + 31 of a number. Returns false on all warp lanes, with some high
+ * parts missing, if a high part is zero or if the positions do not ascend below the group's size.
+ * Ascending positions ensure that no two warp lanes write to the same place. */
 template <typename Word>
 __device__ static inline bool slc_patched_add_word(const struct slc_patched_group &group,
                                                    const struct slc_group_place &place,
@@ -185,7 +181,8 @@ __device__ static inline bool slc_patched_is_sound(const struct slc_patched_grou
     return __all_sync(SLC_ALL_LANES, sound);
 }
 
-/* Returns number i of a group of `size`. Searches the positions of exceptions for its high part. */
+/* Returns number i of a group of `size` numbers. Searches the positions of exceptions for the high
+ * part of the number. */
 __device__ static inline slc_wide
 slc_patched_number(const struct slc_patched_group &group, uint32_t size, uint32_t i)
 {

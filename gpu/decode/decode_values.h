@@ -1,10 +1,8 @@
-/*
- * The values of a tile in any stored form (docs/FORMAT.md, section 7.1), as f64 or f32. Device
+/* Reads the values of a tile in any stored form (docs/FORMAT.md, section 7.1) as f64 or f32. Device
  * code.
  *
- * A stored value must be finite and not zero; this is checked before the value is rounded to f32.
- * Invalid values become zeros.
- */
+ * A stored value must be finite and not zero; the check precedes the rounding to f32.
+ * Invalid values become zeros. */
 #ifndef SLC_GPU_DECODE_VALUES_H
 #define SLC_GPU_DECODE_VALUES_H
 
@@ -13,14 +11,15 @@
 /* Largest magnitude in the form `integer`: f64 represents every integer up to 2^53. */
 #define SLC_INTEGER_MAX (INT64_C(1) << 53)
 
-/* Infinity or NaN minus itself is NaN, which is unequal to everything. */
+/* Returns true if the value is finite and not zero. Infinity or NaN minus itself is NaN, which is
+ * unequal to every number. */
 template <typename Stored> __device__ static inline bool slc_value_is_sound(Stored value)
 {
     return value != 0 && value - value == 0; // NOLINT(misc-redundant-expression): see above
 }
 
-/* Converts the warp lane's stored values. Returns a fault if one of them belongs to an existing
- * nonzero and is invalid. */
+/* Converts the warp lane's stored values. Returns a fault if a value is invalid and its nonzero
+ * exists. */
 template <typename Stored, typename T>
 __device__ static inline unsigned slc_values_check(const struct slc_group_place &place,
                                                    const Stored stored[SLC_LANE_NNZ],
@@ -53,7 +52,7 @@ __device__ static inline unsigned slc_values_plain(const struct slc_gpu_tile *ti
     return slc_values_check(place, stored, values);
 }
 
-/* Reads values from byte planes. Word: unsigned integer of the width of a value. */
+/* Reads values from byte planes. `Word` is the unsigned integer type with the width of a value. */
 template <typename Word, typename Stored, typename T>
 __device__ static inline unsigned slc_values_planes(const struct slc_gpu_tile *tile,
                                                     const struct slc_group_place &place,
@@ -89,7 +88,8 @@ __device__ static inline unsigned slc_values_dictionary(const struct slc_gpu_til
     return slc_values_check(place, stored, values);
 }
 
-/* Integer must be wide enough for the sum of `low` and the bits stored above `low`. */
+/* Reads integer values: the lowest integer `low` plus a stored number. `Integer` must be wide
+ * enough for this sum. */
 template <typename Word, typename Integer, typename T>
 __device__ static inline unsigned slc_values_integers(const struct slc_patched_group &group,
                                                       const struct slc_group_place &place,
@@ -116,7 +116,8 @@ __device__ static inline unsigned slc_values_integers(const struct slc_patched_g
     return sound ? SLC_GPU_SOUND : SLC_GPU_FAULT_VALUE;
 }
 
-/* With at most this many bits, the sum of the lowest integer and a stored number is below 2^31. */
+/* If the lowest integer and a stored number have at most this number of bits, their sum is less
+ * than 2^31. */
 enum { SLC_SMALL_INTEGER_BITS = 30 };
 
 template <typename T>
@@ -137,8 +138,8 @@ __device__ static inline unsigned slc_values_integer_group(const struct slc_gpu_
     return slc_values_integers<uint64_t, int64_t>(group, place, low, scratch, values);
 }
 
-/* Reads the warp lane's values of a group. `cursor`: position in the tile's integers, if the tile
- * has any. */
+/* Reads the warp lane's values of a group. `cursor` is the position in the tile's integers, if the
+ * tile has integers. */
 template <typename T>
 __device__ static inline unsigned slc_values_read(const struct slc_gpu_tile *tile,
                                                   const struct slc_group_place &place,

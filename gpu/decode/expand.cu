@@ -1,30 +1,29 @@
-/*
- * Expands LZ4 sections on the device, following the public description of the block format: a
+/* Expands LZ4 sections on the device, following the public description of the block format: a
  * section is a series of sequences. A sequence has a token, the rest of the literal length,
  * literals, a distance of two bytes, and the rest of the match length. The token has 4 bits for
- * each of the two lengths; 15 means that further bytes of the length follow, the last of which is
- * below 255. The last sequence ends with its literals.
+ * each of the two lengths; 15 means that further bytes of the length follow, up to the first byte
+ * that is less than 255. The last sequence ends with its literals.
  *
  * One warp expands a section: all warp lanes read the same tokens and lengths, and then copy in
- * parallel. A match that overlaps itself repeats its first `distance` bytes, which have been
- * written before the match begins, so no warp lane waits for another within a match. Nothing
- * outside the section and its destination is read or written, for any input bytes.
+ * parallel. A match that overlaps itself repeats the `distance` bytes before it. These bytes were
+ * written before the match begins, so no warp lane waits for another warp lane within a match. For
+ * any input bytes, nothing outside the section is read and nothing outside the destination is
+ * written.
  *
  * Cost: two dependent loads per sequence, so long sequences expand faster. Expanding the sections
- * of many tiles at a time hides the latency of the loads.
- */
+ * of many tiles at a time hides the latency of the loads. */
 #include "gpu/decode/expand.h"
 
 #include "gpu/cuda/fault.h"
 #include "gpu/decode/decode_bits.h"
 
 enum {
-    LENGTH_MORE = 15,  /* value of the four bits: more bytes of the length follow */
-    BYTE_MORE = 255,   /* value of such a byte: another one follows */
-    MATCH_MIN = 4,     /* bytes of the shortest match; stored lengths count from it */
+    LENGTH_MORE = 15,  /* value of the four bits of a length if more bytes of the length follow */
+    BYTE_MORE = 255,   /* value of a byte of a length if another byte follows */
+    MATCH_MIN = 4,     /* bytes of the shortest match; a stored length is the length minus this */
     LAST_LITERALS = 5, /* a section with matches ends with at least this number of literals */
     LAST_MATCH = 12,   /* the last match begins at least this number of bytes before the end */
-    /* from this number of bytes on, copying words is faster than copying bytes */
+    /* number of bytes from which copying words is faster than copying bytes */
     COPY_WORDS = 64,
     WORD = 4
 };
@@ -37,13 +36,13 @@ struct section {
     uint32_t lane;
 };
 
-/* Number of bytes before the next word boundary. */
+/* Returns the number of bytes before the next word boundary. */
 __device__ static uint32_t bytes_to_word(const uint8_t *bytes)
 {
     return (uint32_t)(-reinterpret_cast<uintptr_t>(bytes) % WORD);
 }
 
-/* Copies bytes between disjoint ranges. Loads at most one word past the source. */
+/* Copies bytes between disjoint ranges. Reads at most one word past the end of the source. */
 __device__ static void copy_apart(uint8_t *to, const uint8_t *from, uint32_t count, uint32_t lane)
 {
     const uint32_t head = count < COPY_WORDS ? count : bytes_to_word(to);
@@ -63,7 +62,8 @@ __device__ static void copy_apart(uint8_t *to, const uint8_t *from, uint32_t cou
     }
 }
 
-/* Repeats the `distance` bytes before `to`. Needs: a word is a multiple of `distance` bytes. */
+/* Fills `count` bytes at `to` by repeating the `distance` bytes before `to`. Needs: `distance`
+ * divides the bytes of a word. */
 __device__ static void fill_words(uint8_t *to, uint32_t distance, uint32_t count, uint32_t lane)
 {
     const uint32_t head = bytes_to_word(to), words = (count - head) / WORD;
@@ -84,7 +84,8 @@ __device__ static void fill_words(uint8_t *to, uint32_t distance, uint32_t count
     }
 }
 
-/* Copies a match. All bytes that it reads were written before the last synchronization. */
+/* Copies a match. All bytes that the function reads were written before the last
+ * synchronization. */
 __device__ static void copy_match(uint8_t *to, uint32_t distance, uint32_t count, uint32_t lane)
 {
     const uint8_t *from = to - distance;
@@ -105,8 +106,8 @@ __device__ static void copy_match(uint8_t *to, uint32_t distance, uint32_t count
     }
 }
 
-/* Reads the rest of a length whose four bits in the token are known. Returns false if the section
- * ends before the length, or if the length is too large. */
+/* Reads the further bytes of a length; *length has the four bits of the token. Returns false if the
+ * section ends before the length, or if the length is too large. */
 __device__ static bool read_length(struct section *section, uint32_t *length)
 {
     uint32_t byte = BYTE_MORE;
@@ -153,14 +154,14 @@ __device__ static bool copy_next_match(struct section *section, uint32_t length)
     if (length > section->out_bytes - section->made - LAST_LITERALS) {
         return false;
     }
-    /* Make all writes visible to all warp lanes. */
+    /* Makes the writes of each warp lane visible to all warp lanes. */
     SLC_PLANT(expand_unsynced, __syncwarp());
     copy_match(section->out + section->made, distance, length, section->lane);
     section->made += length;
     return true;
 }
 
-/* Returns false if the section does not expand to the stated size. */
+/* Expands a section. Returns false if it does not expand to the stated size. */
 __device__ static bool expand(struct section *section)
 {
     while (section->at < section->in_bytes) {
@@ -179,7 +180,7 @@ __device__ static bool expand(struct section *section)
     return false;
 }
 
-/* One thread block of one warp per tile. */
+/* Expands the sections of tiles. Each tile has a thread block of one warp. */
 __global__ static void __launch_bounds__(SLC_WARP)
     expand_sections(const struct slc_gpu_tile *tiles, struct slc_gpu_fault *fault)
 {

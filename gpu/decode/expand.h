@@ -4,11 +4,9 @@
 
 #include "gpu/cuda/batch.h"
 
-/*
- * Expands the compressed section of each tile that has one to the expanded bytes of the tile's
- * block. `tiles` and `fault` are in device memory. A section that does not expand to its stated
- * size sets *fault.
- */
+/* Expands the compressed section of each tile, if the tile has a compressed section, to the
+ * expanded bytes of the tile's block. `tiles` and `fault` are in device memory. A section that does
+ * not expand to its stated size sets *fault. */
 cudaError_t slc_gpu_expand(const struct slc_gpu_tile *tiles,
                            uint32_t tile_count,
                            struct slc_gpu_fault *fault,

@@ -1,7 +1,5 @@
-/*
- * A piece of memory that is divided into consecutive parts. The same code runs twice: first to
- * measure the piece, then to place the parts at its address. Private to gpu/.
- */
+/* A piece of memory that is divided into consecutive parts. The same code runs twice: first to
+ * measure the piece, then to place the parts at its address. Private to gpu/. */
 #ifndef SLC_GPU_PIECE_H
 #define SLC_GPU_PIECE_H
 
@@ -12,11 +10,11 @@
 #include <stdint.h>
 
 enum {
-    /* Parts begin at multiples of this number of bytes: whole lines of every cache, as
-     * gpu/dense/dense.h needs. */
+    /* Parts begin at multiples of this number of bytes, which is a multiple of every cache's line
+     * size, as gpu/dense/dense.h needs. */
     SLC_GPU_PART_ALIGN = 256,
     /* At least this number of unused bytes follows each part of device memory; tests check that no
-     * kernel writes to them. */
+     * kernel writes to the unused bytes. */
     SLC_GPU_GAP_BYTES = 32
 };
 
@@ -24,15 +22,15 @@ enum {
 typedef void (*slc_gpu_gap)(const void *memory, size_t bytes);
 
 struct slc_gpu_piece {
-    uintptr_t begin; /* address of the piece; 0: the piece is only measured */
+    uintptr_t begin; /* address of the piece; 0 if the piece is only measured */
     uint64_t used;
     uint64_t gap_bytes;
-    slc_gpu_gap gap; /* NULL: no callback */
+    slc_gpu_gap gap; /* NULL means no callback */
     bool overflow;
 };
 
-/* Returns the next part, of `count` elements of `element_bytes`; NULL if `count` is 0, and on
- * overflow. */
+/* Returns the next part, which has `count` elements of `element_bytes` bytes, or NULL if `count` is
+ * 0 or the size overflows. */
 static inline void *
 slc_gpu_part(struct slc_gpu_piece *piece, uint64_t count, uint64_t element_bytes)
 {

@@ -8,8 +8,9 @@ extern "C" {
 #include "base/memory/memory.h"
 }
 
-/* Each warp decodes a run to shared memory and then writes the run's words of each mode. A run of
- * 512 nonzeros fills 16 words per bit of an offset, so no word belongs to two runs. */
+/* Transcodes tiles. Each warp decodes a run to shared memory and then writes, for each mode, the
+ * words of the run's offsets. A run of 512 nonzeros fills 16 words per bit of an offset, so no word
+ * belongs to two runs. */
 __global__ static void __launch_bounds__(SLC_WARP)
     transcode_kernel(const struct slc_gpu_tile *tiles,
                      const struct slc_gpu_transcoded *made,
@@ -43,7 +44,7 @@ __global__ static void __launch_bounds__(SLC_WARP)
             uint32_t word = 0;
             uint32_t i = 32 * w / bits;
 
-            /* Number i begins at i * bits, in this word or in the previous one. */
+            /* Number i begins at bit i * bits, in this word or in the previous word. */
             for (int at = (int)(i * bits) - (int)(32 * w); at < 32 && i < count;
                  at += (int)bits, i++) {
                 word |= at < 0 ? offsets[i] >> -at : offsets[i] << at;
@@ -53,7 +54,8 @@ __global__ static void __launch_bounds__(SLC_WARP)
     }
 }
 
-/* Words of a mode plus a spare word, because reads load two words even for numbers of 0 bits. */
+/* Returns the number of words of a mode, including a spare word, because a read loads two words
+ * even for numbers of 0 bits. */
 static uint64_t word_count(uint32_t nnz, uint32_t bits)
 {
     const uint64_t words = ((uint64_t)nnz * bits + 31) / 32;
@@ -66,8 +68,8 @@ static uint32_t bits_of(uint32_t extent)
     return extent == 0 ? 0 : 32 - (uint32_t)__builtin_clz(extent);
 }
 
-/* Describes a tile whose memory begins at `at`. Returns where the memory of the next tile
- * begins. */
+/* Describes a tile whose memory begins at offset `at`. Returns the offset of the next tile's
+ * memory. */
 static uint64_t lay_out(const struct slc_encoded_tile *tile,
                         unsigned order,
                         unsigned char *memory,

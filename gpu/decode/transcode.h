@@ -1,19 +1,17 @@
-/*
- * Tiles transcoded once for kernels that read them repeatedly. The offsets of each mode are stored
- * consecutively, each in the number of bits of the tile's extent; values are stored as f64. A
- * kernel locates a nonzero by its ordinal, without decoding keys or summing over earlier nonzeros.
- * Device code, included by kernels.
+/* Transcodes tiles once, for kernels that read tiles repeatedly. The offsets of each mode are
+ * stored consecutively, each with as many bits as the tile's extent in the mode; values are stored
+ * as f64. A kernel locates a nonzero by its ordinal, without decoding keys or summing over earlier
+ * nonzeros. Device code, included by kernels.
  *
- * A transcoded tile is larger than the encoded tile: per nonzero it needs 8 bytes plus the bits of
- * the extents of all modes. It is meant for resident blocks on a device with enough memory.
- */
+ * A transcoded tile is larger than the encoded tile: a nonzero needs 8 bytes plus the bits of the
+ * extents of all modes. Tiles of resident blocks are transcoded if device memory suffices. */
 #ifndef SLC_GPU_TRANSCODE_H
 #define SLC_GPU_TRANSCODE_H
 
 #include "gpu/cuda/batch.h"
 
-/* A transcoded tile. Each mode has one spare word, so that reading two words never goes past its
- * end. */
+/* A transcoded tile. Each mode has one spare word, so that a read of two words never goes past the
+ * end of the mode. */
 struct slc_gpu_transcoded {
     const double *values;
     const uint32_t *words[SLC_MAX_ORDER];
@@ -68,12 +66,10 @@ struct slc_gpu_transcoded_tiles {
     void *memory;
 };
 
-/*
- * Transcodes `count` tiles of a layout. `tiles`, `layout` and `fault` are in device memory. Bytes
+/* Transcodes `count` tiles of a layout. `tiles`, `layout` and `fault` are in device memory. Bytes
  * that contradict a tile's description set *fault, as in an MTTKRP. Waits for the stream. Needs:
  * *made is all-zero. Owns: release with slc_gpu_transcoded_destroy, also after an error. Errors:
- * cudaErrorMemoryAllocation, also if host memory is short.
- */
+ * cudaErrorMemoryAllocation, also if host memory is short. */
 cudaError_t slc_gpu_transcode(const struct slc_gpu_tile *tiles,
                               uint32_t count,
                               const struct slc_encoded_layout *layout,

@@ -32,8 +32,8 @@ void slc_gpu_solver_pack(const struct slc_solver *solver, double *packed)
 
 enum {
     SCALE_THREADS = 256,
-    /* Several times the blocks that the largest devices run at once. With more rows, each block
-     * processes rows with a stride. */
+    /* Maximum number of thread blocks, several times the number that the largest devices run at
+     * once. With more rows, each thread block processes rows at a stride. */
     SCALE_BLOCKS_MAX = 8192
 };
 

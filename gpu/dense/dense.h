@@ -1,14 +1,12 @@
-/*
- * Dense row algebra of the decompositions in device memory, as cpu/dense/dense.h on the CPU.
- * Private to gpu/.
+/* Dense algebra on rows of factors in device memory, for decompositions. cpu/dense/dense.h has the
+ * same functions for the CPU. Private to gpu/.
  *
  * Arithmetic is in f64 for all element types, with fused multiply-adds. A struct slc_gpu_matrix
  * describes a matrix or a run of its rows. Order: results have the same bits on every device,
  * because the cuts depend only on the number of rows and the rank, and partial results are added in
- * the order of the cuts. Memory: nothing is allocated. Pointers refer to device memory unless
- * noted. Consecutive operations on one stream may share scratch. Errors: only those of enqueueing
- * work on the stream.
- */
+ * the order of the cuts. Memory: nothing is allocated. Pointers refer to device memory unless a
+ * comment states otherwise. Consecutive operations on one stream may share scratch. Errors: the
+ * functions return only errors of enqueueing work on the stream. */
 #ifndef SLC_GPU_DENSE_H
 #define SLC_GPU_DENSE_H
 
@@ -18,7 +16,7 @@ extern "C" {
 #include "gpu/dense/dense_cuts.h"
 }
 
-/* A solver in the form that kernels use. */
+/* A row solver in the form that kernels use. */
 struct slc_gpu_solver {
     const double *packed; /* slc_gpu_solver_bytes(rank) bytes, aligned to 16 bytes */
     uint32_t rank;
@@ -29,14 +27,14 @@ struct slc_gpu_solver {
  * device. */
 void slc_gpu_solver_pack(const struct slc_solver *solver, double *packed);
 
-/*
- * factor = MTTKRP D V^-1 E. For each column r, columns[r] becomes the largest magnitude in the new
- * factor, ignoring NaN, and columns[rank + r] the sum over i of mttkrp(i, r) factor(i, r). The
- * MTTKRP is f64 and the factor has type `precision`; both have the same shape and separate memory.
- * Accuracy: by substitution, as slc_dense_update. Cost: rows * rank^2 multiply-adds, two reads of
- * the MTTKRP and one write of the factor. The second read comes from caches if they hold 64 rows
- * per warp. Above rank 64, rows are processed in scratch instead of shared memory.
- */
+/* Computes factor = MTTKRP D V^-1 E. For each column r, columns[r] becomes the largest magnitude in
+ * the new factor, ignoring NaN, and columns[rank + r] becomes the sum over i of mttkrp(i, r)
+ * factor(i, r). The MTTKRP is f64 and the factor has type `precision`; they have the same shape and
+ * separate memory.
+ * Accuracy: rows are solved by substitution, as in slc_dense_update. Cost: rows * rank^2
+ * multiply-adds, two reads of the MTTKRP and one write of the factor. The second read is served by
+ * caches if 64 rows per warp fit in the caches. Above rank 64, rows are processed in scratch
+ * instead of shared memory. */
 cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
                                  enum slc_value_type precision,
                                  const struct slc_gpu_matrix *mttkrp,
@@ -45,11 +43,11 @@ cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
                                  void *scratch,
                                  cudaStream_t stream);
 
-/* Runs of rows whose column results are computed separately. */
+/* Runs of rows (units) whose column results are computed separately. */
 struct slc_gpu_units {
-    const struct slc_row_span *rows; /* the rows of each unit; in device memory */
+    const struct slc_row_span *rows; /* the rows of each unit, in device memory */
     uint32_t count;
-    uint64_t rows_most; /* most rows of a unit */
+    uint64_t rows_most; /* number of rows of the longest unit */
 };
 
 /* Updates only the rows of the units. The 2 * rank column results of unit u are at columns + u * 2
@@ -64,7 +62,8 @@ cudaError_t slc_gpu_dense_update_units(const struct slc_gpu_solver *solver,
                                        void *scratch,
                                        cudaStream_t stream);
 
-/* gram = A^T A, rank x rank. Cost: rows * rank^2 / 2 multiply-adds, one read of A up to rank 64. */
+/* Computes gram = A^T A, rank x rank. Cost: rows * rank^2 / 2 multiply-adds; up to rank 64, one
+ * read of A. */
 cudaError_t slc_gpu_dense_gram(const struct slc_gpu_matrix *matrix,
                                enum slc_value_type type,
                                double *gram,

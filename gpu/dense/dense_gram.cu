@@ -1,13 +1,11 @@
-/*
- * Gram matrices: A^T A in f64.
+/* Computes Gram matrices A^T A in f64.
  *
  * The columns of A are cut into strips of 64. The upper triangle of the result is cut into tiles of
  * one strip by one strip, and each tile into squares of 4 x 4, each in the registers of a thread.
- * Tiles on the diagonal skip the squares below the diagonal. A block computes one tile over one
- * group of rows, which it loads into shared memory stage by stage, as f64. If the block has several
- * times as many threads as the tile has squares, the rows are divided among slices of threads.
- * Another kernel adds the results of the groups in order.
- */
+ * Tiles on the diagonal skip the squares below the diagonal. A thread block computes one tile over
+ * one group of rows. The rows are loaded into shared memory as f64, one stage at a time. If the
+ * thread block has several times more threads than the tile has squares, the rows are divided among
+ * slices of threads. Another kernel adds the results of the groups in order. */
 #include "gpu/dense/dense.h"
 
 #include "gpu/dense/dense_groups.h"
@@ -15,7 +13,8 @@
 enum {
     STRIP_SQUARES = SLC_GRAM_STRIP / SLC_GRAM_SQUARE,
     GRAM_THREADS = STRIP_SQUARES * STRIP_SQUARES,
-    /* Loads in flight per thread: 32 KiB per multiprocessor with four blocks. */
+    /* Loads in flight per thread; with four thread blocks, 32 KiB per multiprocessor are in
+     * flight. */
     LOADS = 4
 };
 static_assert(GRAM_THREADS * SLC_GRAM_SQUARE_ELEMENTS == 2 * SLC_GRAM_STAGE_ELEMENTS,
@@ -25,11 +24,11 @@ struct gram_job {
     uint32_t cols, pitch;
     struct slc_gpu_gram_tiles tiles;
     struct slc_gpu_row_cut cut;
-    double *partial; /* per group: its tiles */
+    double *partial; /* the tiles of each group */
 };
 
-/* Row and column of element number `pair` of the upper triangle of a `side` by `side` matrix,
- * counted row by row. */
+/* Sets *first and *second to the row and column of element `pair` of the upper triangle of a `side`
+ * by `side` matrix. Elements are numbered row by row. */
 __device__ static inline void
 find_pair(uint32_t pair, uint32_t side, uint32_t *first, uint32_t *second)
 {
@@ -42,7 +41,7 @@ find_pair(uint32_t pair, uint32_t side, uint32_t *first, uint32_t *second)
     *second = row + pair;
 }
 
-/* The strips and squares of a tile. */
+/* A tile: its two strips and the number of its squares. */
 struct tile {
     uint32_t left, right; /* strips */
     uint32_t squares;
@@ -59,7 +58,7 @@ __device__ static inline struct tile find_tile(const struct slc_gpu_gram_tiles *
     return tile;
 }
 
-/* The position of square number `square` in a tile, in squares. */
+/* Sets *row and *column to the position of square `square` in a tile, in units of squares. */
 __device__ static inline void find_square(const struct slc_gpu_gram_tiles *tiles,
                                           const struct tile *tile,
                                           uint32_t square,
@@ -76,8 +75,8 @@ __device__ static inline void find_square(const struct slc_gpu_gram_tiles *tiles
 
 /* ---- stages */
 
-/* Loads `rows` rows of a strip. In shared memory, the left halves of all squares of a row come
- * before the right halves, so that threads that read neighbouring squares use all banks. */
+/* Loads `rows` rows of a strip into shared memory. In each row, the left halves of all squares
+ * precede the right halves, so that threads that read neighbouring squares use all banks. */
 template <typename T>
 __device__ static inline void load_stage(const struct gram_job *job,
                                          const T *data,

@@ -1,16 +1,12 @@
-/*
- * Shared by the kernels of dense algebra: partial results of groups of rows (dense_cuts.h), and
- * their reduction. Private to gpu/dense*.
- */
+/* Reduces partial results of groups of rows (dense_cuts.h). Shared by the kernels of dense algebra.
+ * Private to gpu/dense*. */
 #ifndef SLC_GPU_DENSE_GROUPS_H
 #define SLC_GPU_DENSE_GROUPS_H
 
 #include "gpu/dense/dense.h"
 
-/*
- * Number of warp lanes that share a row of `cols` columns; the other warp lanes process the next
- * rows.
- */
+/* Returns the number of warp lanes that share a row of `cols` columns; the other warp lanes process
+ * the next rows. */
 __host__ __device__ static inline unsigned slc_lanes_of_row(uint32_t cols)
 {
     return cols <= 8 ? 8 : cols <= 16 ? 16 : SLC_WARP;
@@ -24,12 +20,10 @@ static inline unsigned slc_group_threads(uint32_t count)
     return count < 8 * SLC_GROUP_SLICES ? (unsigned)SLC_WARP : (unsigned)SLC_GROUP_THREADS_MAX;
 }
 
-/*
- * Returns the sum, or the largest, of from[g * stride] over all g below `count`, in an order
- * determined by `count` alone. Called by all threads of a block of slc_group_threads(count). Each
- * warp lane has its own `from`, which is the same in all warps. Only the results in warp 0 are
- * valid. Needs: one f64 of shared memory per thread.
- */
+/* Returns the sum or, if `largest`, the maximum of from[g * stride] over all g less than `count`.
+ * The order of additions depends only on `count`. Called by all slc_group_threads(count) threads of
+ * a thread block. Each warp lane has its own `from`, which is the same in all warps. Only the
+ * results in warp 0 are valid. Needs: shared memory for one f64 per thread. */
 __device__ static inline double
 slc_reduce_groups(const double *from, uint64_t stride, uint32_t count, bool largest)
 {

@@ -1,25 +1,23 @@
-/*
- * Updates a factor: X = M D V^-1 E, row by row. Also computes the largest magnitude and the inner
- * product of each column.
+/* Updates a factor: computes X = M D V^-1 E row by row, and for each column of X its largest
+ * magnitude and its inner product with the same column of M.
  *
  * A warp processes a group of rows, one panel of 64 rows at a time. The panel is stored column by
  * column as f64, in shared memory, or in scratch if the rank is too high. Each warp lane solves two
  * rows independently, 8 columns at a time: it first multiplies the previous columns by a strip of
  * the triangle, and then solves the 8 columns among themselves. The strip is the same for all warp
- * lanes and stays in the first-level cache. Warp lanes load and store rows together; in between
+ * lanes and stays in the first-level cache. Warp lanes load and store rows together; while solving,
  * they do not communicate. With one row per warp lane instead of two, loads of the triangle would
- * be the limit.
+ * limit the speed.
  *
- * If V is singular, the update is a product, X = M F: half of the panel holds rows, the other half
- * the resulting rows.
- */
+ * If V is singular, the update is a product, X = M F: half of the panel has the rows of M, the
+ * other half the rows of X. */
 #include "gpu/dense/dense.h"
 
 #include "gpu/dense/dense_groups.h"
 
 enum {
     BLOCK_COLUMNS = 8,
-    /* Loads in flight per warp lane: 12 warps with 8 * 256 bytes each hide the latency of
+    /* Loads in flight per warp lane; 12 warps with 8 * 256 bytes in flight each hide the latency of
      * memory. */
     LOADS = 8,
     /* Limit of a grid's third dimension (CUDA). */
@@ -32,16 +30,17 @@ struct update_job {
     uint32_t rank, width;
     bool singular;
     uint32_t mttkrp_pitch, factor_pitch;
-    const struct slc_row_span *units; /* NULL: all rows are one unit */
+    const struct slc_row_span *units; /* NULL if all rows are one unit */
     uint32_t unit_count;
     struct slc_gpu_row_cut cut; /* cut of the longest unit; shorter units have fewer groups */
-    double *largest, *inner;    /* per group: slc_gpu_update_columns(rank) elements each */
-    double *panels;             /* NULL: panels are in shared memory */
+    double *largest, *inner;    /* slc_gpu_update_columns(rank) elements per group each */
+    double *panels;             /* NULL if panels are in shared memory */
 };
 
 /* ---- a panel */
 
-/* Loads rows [row, row + valid) as f64, column by column. Sets further rows and columns to zero. */
+/* Loads rows [row, row + valid) as f64, column by column. Sets the other rows and columns of the
+ * panel to zero. */
 __device__ static inline void load_panel(const struct update_job *job,
                                          const double *mttkrp,
                                          uint64_t row,
@@ -68,8 +67,9 @@ __device__ static inline void load_panel(const struct update_job *job,
     }
 }
 
-/* Stores solved rows, rounded to the type of the factor, and adds them to the column results.
- * `solved`: where they begin in the panel; `first`: true for the first panel of the group. */
+/* Stores solved rows, rounded to the type of the factor, and includes them in the column results.
+ * The solved rows begin at `solved`, which points into the panel. `first` is true for the first
+ * panel of the group. */
 template <typename X>
 __device__ static inline void store_panel(const struct update_job *job,
                                           const double *mttkrp,
@@ -116,8 +116,8 @@ __device__ static inline void store_panel(const struct update_job *job,
 
 /* ---- solving */
 
-/* sums[j][i] += sum over k < count of w(k, j) * matrix(k, i). Row j of a warp lane is 32 rows after
- * its row j - 1. */
+/* Adds the sum over k < count of w(k, j) * matrix(k, i) to sums[j][i]. Row j of a warp lane is 32
+ * rows after its row j - 1. */
 template <int rows>
 __device__ static inline void gather(const double *w,
                                      const double *matrix,
@@ -145,9 +145,9 @@ __device__ static inline void gather(const double *w,
     }
 }
 
-/* Solves the columns of a warp lane's rows from first to last (`down`) or from last to first. Each
- * column becomes its value minus the sum of its products with the solved columns, divided by the
- * diagonal element. */
+/* Solves the columns of a warp lane's rows, from first to last if `down`, otherwise from last to
+ * first. From each column, the solved columns times their elements of the matrix are subtracted;
+ * the difference is divided by the diagonal element. */
 template <bool down>
 __device__ static inline void
 substitute(double *w, const double *matrix, const double *inverse, uint32_t width)
@@ -179,7 +179,8 @@ substitute(double *w, const double *matrix, const double *inverse, uint32_t widt
     }
 }
 
-/* Multiplies a warp lane's row by the matrix and stores the product 32 rows after that row. */
+/* Multiplies a warp lane's row by the matrix and stores the product 32 rows after the warp lane's
+ * row. */
 __device__ static inline void multiply(double *w, const double *matrix, uint32_t width)
 {
     for (uint32_t column = 0; column < width; column += BLOCK_COLUMNS) {
@@ -199,7 +200,7 @@ __device__ static inline struct slc_row_span unit_rows(const struct update_job *
     return job->units == nullptr ? all : job->units[unit];
 }
 
-/* A thread block consists of one warp. */
+/* Updates groups of rows. A thread block consists of one warp. */
 template <typename X>
 __global__ static void __launch_bounds__(SLC_WARP)
     update_groups(struct update_job job, const double *mttkrp, X *factor)
@@ -365,8 +366,8 @@ cudaError_t slc_gpu_dense_update_units(const struct slc_gpu_solver *solver,
 
     job.cut = slc_gpu_row_cut(slc_min_u64(units->rows_most, mttkrp->rows), SLC_UPDATE_PANEL_ROWS,
                               slc_gpu_update_groups_max(rank));
-    /* The number of units whose groups fit in scratch at a time; they suffice to fill the
-     * device. */
+    /* Number of units whose groups fit in scratch at the same time; this number suffices to fill
+     * the device. */
     step = job.cut.groups > 0 ? (uint32_t)(groups / job.cut.groups) : units->count;
     for (uint32_t first = 0; first < units->count && error == cudaSuccess; first += step) {
         job.units = units->rows + first;

@@ -1,7 +1,5 @@
-/*
- * Updates, Gram matrices and scaling of factors that stay on the device: only the solver and column
- * results are transferred.
- */
+/* Updates and scales factors that stay on the device, and computes their Gram matrices. Only the
+ * solver and column results are transferred. */
 #include "gpu/cuda/check.h"
 #include "gpu/dense/dense.h"
 #include "gpu/device/state.h"
@@ -20,7 +18,7 @@ static enum slc_status enter(const struct slc_gpu *gpu, unsigned mode, struct sl
     return SLC_OK;
 }
 
-/* Copies to the device from the registered buffer for small matrices. The buffer must stay
+/* Copies from the registered buffer for small matrices to the device. The buffer must stay
  * unchanged until the host has waited for the stream. */
 static enum slc_status
 send_doubles(struct slc_gpu *gpu, double *to, uint64_t bytes, struct slc_error *err)
@@ -44,7 +42,8 @@ receive_doubles(struct slc_gpu *gpu, const double *from, uint64_t bytes, struct 
     return SLC_OK;
 }
 
-/* After an error, waits for all work: pending work could access registered memory later. */
+/* After an error, waits for all work, because pending work could access registered memory later.
+ * Returns `status`. */
 static enum slc_status drain_on_error(struct slc_gpu *gpu, enum slc_status status)
 {
     if (status != SLC_OK) {
@@ -73,7 +72,7 @@ update(struct slc_gpu *gpu, unsigned mode, const struct slc_solver *solver, stru
     return receive_doubles(gpu, columns, (2 * rank + rank * rank) * sizeof(double), err);
 }
 
-/* Checks shared by the updates of all rows and of units. */
+/* Checks the arguments of an update of all rows or of units. */
 static enum slc_status enter_update(const struct slc_gpu *gpu,
                                     unsigned mode,
                                     const struct slc_solver *solver,
@@ -132,7 +131,7 @@ static enum slc_status update_units(struct slc_gpu *gpu,
                 err);
     SLC_TRY(slc_gpu_rows_receive(gpu, columns, gpu->memory.unit_columns, units->count,
                                  2 * solver->rank * sizeof *columns, err));
-    /* Wait even if there were no units: the next call reuses the solver's buffer. */
+    /* Wait even if there were no units, because the next call reuses the solver's buffer. */
     SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
     return SLC_OK;
 }
@@ -149,8 +148,8 @@ enum slc_status slc_gpu_update_units(struct slc_device *device,
     SLC_TRY(enter_update(gpu, mode, solver, err));
     if (units->count > gpu->problem.unit_most) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "%" PRIu32 " units of rows are more than the %" PRIu32
-                        " that device %d was opened for",
+                        "%" PRIu32 " units of rows exceed the maximum of %" PRIu32
+                        " for which device %d was opened",
                         units->count, gpu->problem.unit_most, gpu->ordinal);
     }
     gpu->largest_known[mode] = false;

@@ -1,7 +1,4 @@
-/*
- * Copies blocks to the device, to a slot or to the memory for resident blocks, and hands out
- * tickets.
- */
+/* Copies blocks to a slot or to the memory for resident blocks, and returns tickets. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 
@@ -49,7 +46,8 @@ check_block(const struct slc_gpu *gpu, const struct slc_encoded_block *block, st
     return status;
 }
 
-/* True if the block fits in the slot together with the blocks already there. */
+/* Returns true if the block fits in the slot together with the blocks that are already in the
+ * slot. */
 static bool fits_slot(const struct slc_gpu *gpu,
                       const struct slc_gpu_slot *slot,
                       const struct slc_encoded_block *block,
@@ -62,8 +60,8 @@ static bool fits_slot(const struct slc_gpu *gpu,
                      block->expanded_bytes <= problem->expanded_bytes - slot->expanded_used));
 }
 
-/* Returns where the next block begins after a block of `bytes` at `used`: rounded up to the
- * alignment, and at most `end`. */
+/* Returns the offset of the next block after a block of `bytes` bytes at offset `used`. The offset
+ * is rounded up to the alignment, and is at most `end`. */
 static uint64_t next_position(uint64_t used, uint64_t bytes, uint64_t end)
 {
     uint64_t next;

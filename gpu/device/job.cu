@@ -1,4 +1,5 @@
-/* MTTKRP jobs, from clearing the output until the results of all batches have been added. */
+/* Runs MTTKRP jobs: a job begins by clearing the output, and ends when the results of all batches
+ * have been added. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 
@@ -42,14 +43,14 @@ check_job(const struct slc_gpu *gpu, const struct slc_device_job *job, struct sl
         (problem->deterministic && !(job->magnitude >= 0))) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "an MTTKRP of layout %u and mode %u, of magnitude %g, cannot begin on "
-                        "device %d: it has %u layouts and %u modes%s",
+                        "device %d: the device has %u layouts and %u modes%s",
                         job->layout, job->mode, job->magnitude, gpu->ordinal, problem->layout_count,
                         problem->order,
                         gpu->job.active ? ", and another MTTKRP is in progress" : "");
     }
     if (gpu->residents.lost) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "an MTTKRP failed on device %d before all resident blocks were there: "
+                        "an MTTKRP failed on device %d before all resident blocks had arrived: "
                         "reopen the device",
                         gpu->ordinal);
     }
@@ -96,7 +97,8 @@ static enum slc_status begin_output(struct slc_gpu *gpu, double magnitude, struc
     }
     SLC_GPU_TRY(cudaMemsetAsync(gpu->memory.fault, 0, sizeof *gpu->memory.fault, gpu->main), err);
     SLC_GPU_TRY(cudaEventRecord(gpu->begun, gpu->main), err);
-    /* The origin of the job's times. All slots are idle here, so the event completes at once. */
+    /* The event is the origin of the job's times. All slots are idle here, so the event completes
+     * at once. */
     slc_spans_restart(&gpu->times.copy);
     slc_spans_restart(&gpu->times.compute);
     slc_spans_restart(&gpu->times.busy);
@@ -162,12 +164,12 @@ slc_gpu_job_batch(const struct slc_gpu *gpu, const struct slc_gpu_batch *batch, 
 enum slc_status slc_gpu_fail_damaged(const struct slc_gpu_fault *fault, struct slc_error *err)
 {
     static const char *const what[] = {
-        "the bytes contradict their description",                          /* SOUND */
-        "a coordinate is outside the tile's bounds",                       /* OFFSET */
-        "the gaps do not lead to the keys where decoding starts, or ends", /* KEYS */
-        "a value is zero, not finite, or not in the dictionary",           /* VALUE */
-        "the compressed bytes do not expand to the stored size",           /* LZ4 */
-        "the positions of a group's exceptions do not ascend",             /* PATCH */
+        "the bytes contradict their description",                                      /* SOUND */
+        "a coordinate is outside the tile's bounds",                                   /* OFFSET */
+        "keys do not ascend, or contradict the bases or the tile's first or last key", /* KEYS */
+        "a value is zero, not finite, or not in the dictionary",                       /* VALUE */
+        "the compressed bytes do not expand to the stored size",                       /* LZ4 */
+        "the positions of a group's exceptions do not ascend, or a high part is zero", /* PATCH */
     };
     const unsigned kind = fault->kind < sizeof what / sizeof what[0] ? fault->kind : 0;
     const enum slc_status status = slc_fail(err, SLC_ERR_DAMAGED, "tile %" PRIu64 " is damaged: %s",
@@ -235,9 +237,10 @@ enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *
     enum slc_status status = slc_gpu_enter_job(gpu, err);
 
     if (status == SLC_OK && gpu->job.broken) {
-        status = slc_fail(err, SLC_ERR_SYSTEM,
-                          "the MTTKRP on device %d is incomplete: an earlier call of it failed",
-                          gpu->ordinal);
+        status = slc_fail(
+            err, SLC_ERR_SYSTEM,
+            "the MTTKRP on device %d is incomplete, because an earlier call of the job failed",
+            gpu->ordinal);
     }
     SLC_THEN(status, join_batches(gpu, err));
     if (status == SLC_OK && gpu->memory.host_fault->kind != SLC_GPU_SOUND) {

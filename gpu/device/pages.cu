@@ -1,4 +1,4 @@
-/* Registered host memory, from which the device copies directly. */
+/* Registers host memory, from which the device then copies directly. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 
@@ -27,13 +27,13 @@ enum slc_status slc_gpu_host_register(struct slc_device *device,
     if (gpu->pages_count == gpu->pages_capacity && !grow_pages(gpu)) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the list of registered memory");
     }
-    /* Portable: every device of the process may copy from this memory. */
+    /* With the flag Portable, every device of the process may copy from this memory. */
     error = cudaHostRegister(memory, bytes, cudaHostRegisterPortable);
     if (error != cudaSuccess && error != cudaErrorHostMemoryAlreadyRegistered) {
         (void)cudaGetLastError();
         return slc_fail(err, error == cudaErrorMemoryAllocation ? SLC_ERR_MEMORY : SLC_ERR_SYSTEM,
-                        "cannot pin %llu bytes of the host's memory for the device: %s; is the "
-                        "limit on locked memory (ulimit -l) high enough?",
+                        "cannot lock %llu bytes of host memory for the device: %s; check the limit "
+                        "on locked memory (ulimit -l)",
                         (unsigned long long)bytes, cudaGetErrorString(error));
     }
     if (error != cudaSuccess) {

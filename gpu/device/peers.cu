@@ -1,10 +1,8 @@
-/*
- * Rows between the devices of a group: copied for factors, added for outputs.
+/* Moves rows between the devices of a group: rows of factors are copied, rows of outputs are added.
  *
  * The driver copies rows of another device directly if the two devices can access each other, and
  * otherwise through the host. Rows to be added are first copied to a buffer, so that results do not
- * depend on the path of the copy.
- */
+ * depend on the path of the copy. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 
@@ -16,8 +14,8 @@ extern "C" {
 
 enum {
     ADD_THREADS = 256,
-    /* Several times the blocks that the largest devices run at once. With more elements, each block
-     * adds with a stride. */
+    /* Maximum number of thread blocks, several times the number that the largest devices run at
+     * once. With more elements, each thread block adds elements at a stride. */
     ADD_BLOCKS_MAX = 8192
 };
 
@@ -45,9 +43,10 @@ enter(const struct slc_gpu *gpu, const struct slc_device *from, struct slc_error
         other->problem.rank != gpu->problem.rank ||
         other->problem.precision != gpu->problem.precision ||
         other->problem.deterministic != gpu->problem.deterministic || gpu->job.active) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "device %d does not share a problem with the device that sends it rows",
-                        gpu->ordinal);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "device %d and the device that sends it rows were opened for different problems",
+            gpu->ordinal);
     }
     return SLC_OK;
 }
@@ -64,7 +63,7 @@ enable_peer_access(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_
     }
     SLC_GPU_TRY(cudaDeviceCanAccessPeer(&can, gpu->ordinal, other->ordinal), err);
     if (can != 0 && cudaDeviceEnablePeerAccess(other->ordinal, 0) != cudaSuccess) {
-        /* Access is already enabled, or it failed and copies go through the host. */
+        /* Access was already enabled, or enabling it failed and copies go through the host. */
         (void)cudaGetLastError();
     }
     gpu->peers_tried |= bit;
@@ -151,7 +150,7 @@ cudaError_t slc_gpu_output_add_arrived(const struct slc_gpu *gpu, uint64_t at, u
                       count);
 }
 
-/* Adds bytes of the arrival buffer to the exact sums. */
+/* Adds bytes of the arrival buffer to exact sums. */
 static cudaError_t add_words(const struct slc_gpu *gpu, uint64_t at, uint64_t bytes)
 {
     const struct slc_exact_sum *exact = &gpu->job.mttkrp.exact;
@@ -187,7 +186,7 @@ static enum slc_status add_bytes(struct slc_gpu *gpu,
     return SLC_OK;
 }
 
-/* Marks the columns in which the other device has refused additions. */
+/* Marks the columns for which the other device could not add all addends. */
 static enum slc_status
 add_refused(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_error *err)
 {
@@ -244,7 +243,8 @@ enum slc_status slc_gpu_output_add(struct slc_device *device,
         other->job.sums_pending != gpu->problem.deterministic) {
         return slc_fail(
             err, SLC_ERR_USAGE,
-            "device %d and the device that sends it rows have no unused outputs of the same mode",
+            "device %d and the device that sends it rows need outputs of the same mode; exact sums "
+            "must not have been read yet",
             gpu->ordinal);
     }
     status = add_output(gpu, other, rows, count, err);

@@ -1,9 +1,7 @@
-/*
- * Blocks resident in device memory. Their bytes and expanded bytes are stored consecutively, and
- * their tiles are in one table. A job marks the blocks that it needs. All marked blocks are
- * launched together, so that neighbours in memory form one launch, regardless of the order in which
- * they were marked.
- */
+/* Manages blocks that are resident in device memory. The bytes and expanded bytes of resident
+ * blocks are stored consecutively, and their tiles are in one table. A job marks the blocks that it
+ * needs. All marked blocks are launched together, so that neighbours in memory form one launch,
+ * regardless of the order in which they were marked. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 
@@ -13,11 +11,9 @@ extern "C" {
 
 #include <cinttypes>
 
-/*
- * Waves of a launch of resident blocks while other blocks are copied. A thread block then runs for
- * an eighth of the launch's time. A batch of copied blocks has priority, so it waits at most for
- * one thread block.
- */
+/* Number of waves of a launch of resident blocks while other blocks are copied. With eight waves, a
+ * thread block runs for an eighth of the launch's time. A batch of copied blocks has priority, so
+ * the batch waits at most for one wave. */
 static const uint32_t waves_with_copies = 8;
 
 enum slc_status slc_gpu_residents_open(struct slc_gpu *gpu, struct slc_error *err)
@@ -58,7 +54,8 @@ void slc_gpu_residents_reset(struct slc_gpu *gpu)
 
 /* ---- making blocks resident */
 
-/* Adds the bytes of a part of a block to *end, and rounds *end up to where the next part begins. */
+/* Adds the bytes of a part of a block to *end, and rounds *end up to the offset of the next
+ * part. */
 static bool add_padded(uint64_t *end, uint64_t bytes)
 {
     uint64_t sum;
@@ -122,9 +119,7 @@ enum slc_status slc_gpu_resident_keep(struct slc_gpu *gpu,
 
 /* ---- marking */
 
-/*
- * True if the block arrives with a batch of this job whose slot is in `state`.
- */
+/* Returns true if the block arrives with a batch of this job whose slot is in state `state`. */
 static bool arrives(const struct slc_gpu *gpu,
                     const struct slc_gpu_resident_block *block,
                     enum slc_gpu_slot_state state)
@@ -143,7 +138,7 @@ static enum slc_status mark_block(struct slc_gpu *gpu, uint32_t keep, struct slc
         SLC_TRY(slc_gpu_slot_launch(gpu, err));
     }
     if (block->marked) {
-        /* A block that is marked twice in a job is launched twice. */
+        /* A block that is marked a second time in a job needs a second launch. */
         SLC_TRY(slc_gpu_residents_launch(gpu, err));
     }
     block->marked = true;
@@ -236,7 +231,7 @@ allocate_table(struct slc_gpu *gpu, uint64_t entries, uint64_t *at, struct slc_e
     return status;
 }
 
-/* Makes the stream wait until the blocks [first, end) have arrived. */
+/* Makes the stream of resident blocks wait until the blocks [first, end) have arrived. */
 static enum slc_status
 await_arrivals(const struct slc_gpu *gpu, uint32_t first, uint32_t end, struct slc_error *err)
 {

@@ -1,8 +1,7 @@
-/*
- * Slots. Each slot has a stream, memory for the blocks of one batch, and events. Blocks are copied
- * as they arrive. A batch is launched when the next block does not fit, or at a flush: the launch
- * copies the tables, expands compressed sections and computes one MTTKRP of all tiles of the batch.
- */
+/* Fills slots with blocks and launches their batches. Each slot has a stream, memory for the blocks
+ * of one batch, and events. Blocks are copied as they arrive. A batch is launched when the next
+ * block does not fit, or at a flush. The launch copies the tables, expands compressed sections and
+ * multiplies all tiles of the batch. */
 #include "gpu/cuda/check.h"
 #include "gpu/decode/expand.h"
 #include "gpu/device/state.h"
@@ -41,7 +40,7 @@ enum slc_status slc_gpu_add_span(struct slc_gpu *gpu,
     return SLC_OK;
 }
 
-/* Waits for the first `count` copies of the batch and adds their durations. */
+/* Waits for the first `count` copies of the batch and adds their times. */
 static enum slc_status
 time_copies(struct slc_gpu *gpu, struct slc_gpu_slot *slot, uint32_t count, struct slc_error *err)
 {
@@ -59,7 +58,7 @@ time_copies(struct slc_gpu *gpu, struct slc_gpu_slot *slot, uint32_t count, stru
     return SLC_OK;
 }
 
-/* ---- choosing and retiring */
+/* ---- choosing and retiring slots */
 
 enum slc_status
 slc_gpu_slot_retire(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *err)
@@ -116,8 +115,8 @@ enum slc_status slc_gpu_slots_poll(struct slc_gpu *gpu, struct slc_error *err)
     return slc_gpu_residents_poll(gpu, false, err);
 }
 
-/* Chooses a free slot, or a slot that has just become free, or else the slot whose batch began
- * first. */
+/* Chooses a free slot, or a slot whose batch has just ended, or otherwise the slot whose batch
+ * began first. */
 static enum slc_status
 choose_slot(struct slc_gpu *gpu, struct slc_gpu_slot **chosen, struct slc_error *err)
 {
@@ -186,7 +185,7 @@ enum slc_status slc_gpu_slot_copy(struct slc_gpu *gpu,
 {
     enum slc_status status = SLC_OK;
 
-    /* The events of a copy are reused once its time is known. */
+    /* The new copy may reuse the events of an earlier copy, whose time must be known before. */
     if (slot->copy_count >= SLC_GPU_COPIES) {
         status = time_copies(gpu, slot, slot->copy_count - SLC_GPU_COPIES + 1, err);
     }
@@ -240,7 +239,7 @@ launch_slot(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *er
     batch.tile_count = slot->tile_count;
     batch.chunk_count = cut_chunks(gpu, slot);
     SLC_TRY(copy_tables(gpu, slot, err));
-    /* Wait until the output has been zeroed and the factors have been written. */
+    /* Wait until the output is zeroed and the factors are written. */
     SLC_PLANT(batch_before_begun,
               SLC_GPU_TRY(cudaStreamWaitEvent(slot->stream, gpu->begun, 0), err));
     SLC_GPU_TRY(cudaEventRecord(slot->computing.begin, slot->stream), err);

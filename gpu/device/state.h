@@ -1,16 +1,15 @@
-/*
- * The state of a GPU as a device (base/device.h), and the functions that the files of gpu/device/
+/* The state of a GPU as a device (base/device.h), and the functions that the files of gpu/device/
  * share. Private to gpu/.
  *
- * Order of work: `main` is the stream for everything but MTTKRP kernels: zeroing outputs, algebra,
- * and copies of matrices. Batches run on the streams of slots, launches of resident blocks on a
- * stream of lower priority. Both wait for the event `begun`, which follows the zeroing of the
- * output. mttkrp_end makes `main` wait for all batches and launches. The host writes a slot's
- * memory only after waiting for the slot's last batch.
+ * Order of work: the stream `main` zeroes outputs, does the algebra and copies matrices. Batches,
+ * with the copies of their blocks, run on the streams of slots; launches of resident blocks run on
+ * a stream of lower priority. Batches and launches wait for the event `begun`, which follows the
+ * zeroing of the output. mttkrp_end makes `main` wait for all batches and launches. The host writes
+ * a slot's memory only after waiting for the slot's last batch.
  *
  * Every entry point first makes its device current for the calling thread. After an error that
- * leaves work pending, slc_gpu_drain waits for that work, so that no memory is accessed later.
- */
+ * leaves work pending, slc_gpu_drain waits for the pending work, so that no memory is accessed
+ * later. */
 #ifndef SLC_GPU_STATE_H
 #define SLC_GPU_STATE_H
 
@@ -23,8 +22,9 @@ extern "C" {
 }
 
 enum {
-    /* Copies of a slot that have events, and so can be timed and identified by tickets, at a time.
-     * Enough to keep the copy engine busy with blocks of a few KiB. */
+    /* Maximum number of copies of a slot, or of launches of resident blocks, that have events at
+     * the same time. The events time a copy, and the ticket of the copy refers to them. This number
+     * keeps the copy engine busy even with blocks of a few KiB. */
     SLC_GPU_COPIES = 16
 };
 
@@ -46,58 +46,59 @@ struct slc_gpu_slot {
     enum slc_gpu_slot_state state;
     struct slc_gpu_slot_memory memory;
     cudaStream_t stream;
-    struct slc_gpu_span computing; /* the batch's kernels */
+    struct slc_gpu_span computing; /* span of the batch's kernels */
     struct slc_gpu_span copies[SLC_GPU_COPIES];
 
-    /* The current batch, or the last one if the slot is not filling. */
+    /* The members below describe the current batch, or the last batch if the slot is not
+     * filling. */
     uint64_t batch; /* number of the batch, from 1 */
     uint64_t data_used, expanded_used;
     uint32_t tile_count;
-    /* blocks copied; the first copies_timed of these copies have completed and been timed */
+    /* number of copies; the first copies_timed copies have completed and been timed */
     uint32_t copy_count, copies_timed;
     uint64_t nnz;
     bool expands; /* some blocks of the batch are compressed */
     bool keeps;   /* some blocks of the batch become resident */
 };
 
-/*
- * The state of resident blocks and of the launches that compute from them. These launches have a
- * stream of lower priority than the streams of slots, so that copied blocks are computed as soon as
- * they arrive and free their slots.
- */
+/* The state of resident blocks and of their launches. Launches of resident blocks have a stream of
+ * lower priority than the streams of slots, so that copied blocks are computed as soon as they
+ * arrive and their slots become free. */
 struct slc_gpu_residents {
     uint64_t used_bytes;
     uint32_t tile_count, block_count;
-    /* Some blocks arrived in a batch that was never launched, so they were not expanded. */
+    /* Resident blocks cannot be used: a batch with some of them was never launched and so not
+     * expanded, or a kernel found damage. */
     bool lost;
 
-    cudaStream_t stream;               /* NULL: no memory for resident blocks */
-    uint32_t marked_begin, marked_end; /* range that contains all marked blocks; empty: none */
+    cudaStream_t stream;               /* NULL if there is no memory for resident blocks */
+    uint32_t marked_begin, marked_end; /* range that contains all marked blocks */
     uint64_t table_used;               /* used entries of memory.resident_chunk_begin */
-    /* launches of the job; the first `timed` of them have completed and been timed */
+    /* number of launches of the job; the first `timed` launches have completed and been timed */
     uint32_t launched, timed;
     /* launch l uses element l modulo SLC_GPU_COPIES */
     struct slc_gpu_span computing[SLC_GPU_COPIES];
     uint64_t nnz[SLC_GPU_COPIES];
 };
 
-/* Times in which the device was busy, as unions of spans. Spans count from `epoch`, anew in each
- * job. */
+/* Times in which the device was busy, as unions of spans. The origin of spans is `epoch`, which
+ * each job sets. */
 struct slc_gpu_times {
-    cudaEvent_t epoch; /* precedes all work of a job on the streams of slots and residents */
+    /* precedes all work of a job on the streams of slots and of resident blocks */
+    cudaEvent_t epoch;
     struct slc_spans copy, compute, busy;
 };
 
-/* An MTTKRP between mttkrp_begin and mttkrp_end, and its output after that. */
+/* The MTTKRP between mttkrp_begin and mttkrp_end, and its output after mttkrp_end. */
 struct slc_gpu_job {
     bool active;
-    bool broken;       /* a call failed: some blocks are missing */
-    bool has_output;   /* after mttkrp_end, until the next begin */
+    bool broken;       /* a call failed, so some blocks are missing */
+    bool has_output;   /* true after mttkrp_end, until the next mttkrp_begin */
     bool sums_pending; /* the output must still be converted from exact sums */
     struct slc_gpu_mttkrp mttkrp;
     const struct slc_encoded_layout *layout;
     uint32_t chunk_runs;
-    bool copies;       /* struct slc_device_job */
+    bool copies;       /* see struct slc_device_job */
     uint64_t nnz_done; /* nonzeros of batches that have ended */
 };
 
@@ -105,13 +106,13 @@ struct slc_gpu_job {
 struct slc_gpu_pages {
     unsigned char *begin;
     uint64_t bytes;
-    bool own; /* false: already registered by another device of this process */
+    bool own; /* false if another device of this process registered the memory */
 };
 
 struct slc_gpu_product; /* gpu/product/product.h */
 
 struct slc_gpu {
-    struct slc_device device; /* first: the engine has a pointer to it */
+    struct slc_device device; /* first member, because the engine has a pointer to it */
     int ordinal;
     uint64_t cap_bytes; /* device memory that may be used */
     char name[128];
@@ -122,7 +123,7 @@ struct slc_gpu {
     size_t pages_count, pages_capacity;
 
     bool is_open;
-    struct slc_device_problem problem; /* its layouts are only in device memory */
+    struct slc_device_problem problem; /* the layouts of the problem are only in device memory */
     struct slc_gpu_memory memory;
     cudaStream_t main;
     cudaEvent_t begun;
@@ -132,15 +133,16 @@ struct slc_gpu {
     uint64_t batches; /* batches begun so far */
     struct slc_gpu_residents residents;
     struct slc_gpu_times times;
-    struct slc_gpu_mttkrp_variant variant; /* for the next jobs: gpu/device/variants.h */
+    /* kernel variant of the next jobs (gpu/device/variants.h) */
+    struct slc_gpu_mttkrp_variant variant;
     /* transcoded copies of the first resident tiles, if the variant needs them */
     struct slc_gpu_transcoded_tiles transcoded;
-    /* memory.largest holds the largest magnitudes of this factor's columns */
+    /* true if memory.largest has the largest magnitudes of the columns of this mode's factor */
     bool largest_known[SLC_MAX_ORDER];
-    uint64_t peers_tried; /* bit p: peer access to the device with ordinal p was tried */
+    uint64_t peers_tried; /* bit p is set if peer access to the device with ordinal p was tried */
     struct slc_gpu_job job;
-    struct slc_gpu_product *product; /* NULL: not open for tiles */
-    struct slc_device_stats stats;   /* without the counts of lanes */
+    struct slc_gpu_product *product; /* NULL if the device is not open for tiles */
+    struct slc_device_stats stats;   /* statistics without the counts of lanes */
 };
 
 static inline struct slc_gpu *slc_gpu_of(struct slc_device *device)
@@ -152,9 +154,10 @@ static inline const struct slc_gpu *slc_gpu_of(const struct slc_device *device)
     return reinterpret_cast<const struct slc_gpu *>(device);
 }
 
-/* Makes the device current for the calling thread. SLC_ERR_USAGE unless the device is open. */
+/* Makes the device current for the calling thread. Errors: SLC_ERR_USAGE if the device is not
+ * open. */
 enum slc_status slc_gpu_enter(const struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
-/* The same, and SLC_ERR_USAGE unless the device is between mttkrp_begin and mttkrp_end. */
+/* Does the same as slc_gpu_enter. Errors: also SLC_ERR_USAGE if no MTTKRP is in progress. */
 enum slc_status slc_gpu_enter_job(const struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 /* Called at the end of every call of a job. After a failure, waits for pending work and marks the
  * job as failed. Returns `status`. */
@@ -174,7 +177,7 @@ enum slc_status slc_gpu_host_register(struct slc_device *device,
                                       uint64_t bytes,
                                       struct slc_error *err);
 void slc_gpu_host_unregister(struct slc_device *device, void *memory);
-/* True if all `bytes` are in one piece of registered memory. */
+/* Returns true if all `bytes` bytes at `memory` are in one piece of registered memory. */
 bool slc_gpu_is_registered(const struct slc_gpu *gpu, const void *memory, uint64_t bytes);
 /* Unregisters all memory that is still registered. */
 void slc_gpu_pages_release(struct slc_gpu *gpu);
@@ -213,20 +216,20 @@ enum slc_status slc_gpu_rows_receive(struct slc_gpu *gpu,
                                      uint64_t rows,
                                      uint64_t row_bytes,
                                      struct slc_error *err) SLC_NODISCARD;
-/* Copies the problem's layouts. After a failure the caller must drain the device. */
+/* Copies the problem's layouts to the device. After a failure the caller must drain the device. */
 enum slc_status slc_gpu_layouts_write(struct slc_gpu *gpu,
                                       const struct slc_encoded_layout *layouts,
                                       struct slc_error *err) SLC_NODISCARD;
 
 /* ---- slots.cu */
 
-/* Returns the slot that is being filled; if there is none, begins a batch in a free slot, or waits
- * for the oldest batch if no slot is free. */
+/* Stores the slot that is being filled in *slot. If there is none, begins a batch in a free slot,
+ * or waits for the oldest batch if no slot is free. */
 enum slc_status slc_gpu_slot_fill(struct slc_gpu *gpu,
                                   struct slc_gpu_slot **slot,
                                   struct slc_error *err) SLC_NODISCARD;
-/* Frees the slots whose batches have ended, and records completed launches of residents, without
- * waiting. */
+/* Frees the slots whose batches have ended, and records completed launches of resident blocks. Does
+ * not wait. */
 enum slc_status slc_gpu_slots_poll(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 /* Launches the batch that is being filled, if any. */
 enum slc_status slc_gpu_slot_launch(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
@@ -241,24 +244,23 @@ enum slc_status slc_gpu_slot_copy(struct slc_gpu *gpu,
 enum slc_status slc_gpu_slot_retire(struct slc_gpu *gpu,
                                     struct slc_gpu_slot *slot,
                                     struct slc_error *err) SLC_NODISCARD;
-/*
- * Adds a span that has ended to the times of copying or computing. The runtime measures the time
- * from the job's origin in milliseconds with a precision of 24 bits: after an hour the resolution
- * is 0.25 ms.
- */
+/* Adds a span that has ended to `kind`, the times of copying or computing. The runtime reports the
+ * time since the job's origin as an f32 in milliseconds, so the resolution after an hour is 0.25
+ * ms. */
 enum slc_status slc_gpu_add_span(struct slc_gpu *gpu,
                                  struct slc_spans *kind,
                                  const struct slc_gpu_span *span,
                                  struct slc_error *err) SLC_NODISCARD;
 /* Destroys the event, if there is one. */
 void slc_gpu_event_close(cudaEvent_t *event);
-/* Creates the events of a span. After a failure the caller must close them. */
+/* Creates the events of a span. The caller must close the span, also after a failure. */
 enum slc_status slc_gpu_span_open(struct slc_gpu_span *span, struct slc_error *err) SLC_NODISCARD;
 void slc_gpu_span_close(struct slc_gpu_span *span);
 
 /* Waits for all streams, ignoring their errors. */
 void slc_gpu_wait(struct slc_gpu *gpu);
-/* The same. Afterwards all slots are free, and the batch that was being filled is lost. */
+/* Waits for all streams, ignoring their errors, frees all slots and discards the batch that was
+ * being filled. */
 void slc_gpu_drain(struct slc_gpu *gpu);
 
 /* ---- blocks.cu */
@@ -276,7 +278,7 @@ enum slc_status slc_gpu_poll(struct slc_device *device,
                              struct slc_device_progress *progress,
                              struct slc_error *err);
 
-/* Members common to all launches of the job. */
+/* Returns a batch with the members that all launches of the job share. */
 static inline struct slc_gpu_batch slc_gpu_batch_of(const struct slc_gpu *gpu)
 {
     struct slc_gpu_batch batch = {};
@@ -288,7 +290,7 @@ static inline struct slc_gpu_batch slc_gpu_batch_of(const struct slc_gpu *gpu)
     return batch;
 }
 
-/* Number of chunks of a tile. */
+/* Returns the number of chunks of a tile of `nnz` nonzeros. */
 static inline uint32_t slc_gpu_chunks_of(uint32_t nnz, uint32_t chunk_runs)
 {
     const uint32_t chunk_nnz = chunk_runs * SLC_RUN_NNZ;
@@ -298,15 +300,15 @@ static inline uint32_t slc_gpu_chunks_of(uint32_t nnz, uint32_t chunk_runs)
 
 /* ---- resident.cu */
 
-/* Creates the stream and the events. After a failure the caller must call slc_gpu_residents_close,
- * which accepts all-zero members. */
+/* Creates the stream and the events for resident blocks. After a failure the caller must call
+ * slc_gpu_residents_close, which accepts all-zero members. */
 enum slc_status slc_gpu_residents_open(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 void slc_gpu_residents_close(struct slc_gpu *gpu);
 /* Clears marks and launch counts. Called after a job, when none of the job's work is pending. */
 void slc_gpu_residents_reset(struct slc_gpu *gpu);
 
-/* Sets the positions of a block's bytes and expanded bytes. Returns false if the block does not
- * fit. */
+/* Sets *data and *expanded to the positions of a block's bytes and expanded bytes. Returns false if
+ * the block does not fit. */
 bool slc_gpu_resident_fits(const struct slc_gpu *gpu,
                            const struct slc_encoded_block *block,
                            uint8_t **data,
@@ -320,8 +322,8 @@ enum slc_status slc_gpu_resident_keep(struct slc_gpu *gpu,
                                       uint32_t *keep,
                                       struct slc_error *err) SLC_NODISCARD;
 enum slc_status slc_gpu_resident(struct slc_device *device, uint32_t keep, struct slc_error *err);
-/* Launches the marked resident blocks, with one launch per run of neighbours in memory: a single
- * launch if all blocks of a layout are marked. */
+/* Launches the marked resident blocks, with one launch per run of blocks that are neighbours in
+ * memory. If all blocks of a layout are marked, there is one launch. */
 enum slc_status slc_gpu_residents_launch(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 /* Makes `main` wait for all launches of resident blocks. */
 enum slc_status slc_gpu_residents_join(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
@@ -341,9 +343,9 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
                                      const struct slc_device_job *job,
                                      struct slc_error *err);
 enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *err);
-/* Fills in *err for a fault that a kernel has found. Returns SLC_ERR_DAMAGED. */
+/* Fills in *err for a fault that a kernel found. Returns SLC_ERR_DAMAGED. */
 enum slc_status slc_gpu_fail_damaged(const struct slc_gpu_fault *fault, struct slc_error *err);
-/* Converts the job's exact sums to the output, unless there are none or they have already been
+/* Converts the job's exact sums to the output, if the job has exact sums that are not yet
  * converted. */
 enum slc_status slc_gpu_output_finish(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 

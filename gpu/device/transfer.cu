@@ -1,8 +1,6 @@
-/*
- * Copies matrices between the device and any host memory through two pieces of registered memory:
- * while one piece is packed or unpacked, the other is transferred. The row pitch may differ between
- * device and host.
- */
+/* Copies matrices between the device and any host memory through two pieces of registered memory.
+ * While one piece is packed or unpacked, the other piece is transferred. The row pitch may differ
+ * between device and host. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 
@@ -99,7 +97,8 @@ static unsigned char *host_row(const struct slc_matrix *host, uint64_t row)
            row * host->pitch * slc_value_bytes(host->type);
 }
 
-/* Sums in device memory are f64; those in host memory are f64, or rounded to f32. */
+/* Converts a row to f64. Sums in device memory are f64; sums in host memory are f64 or rounded to
+ * f32. */
 static void widen_row(const struct slc_matrix *host, uint64_t row, double *to)
 {
     const float *from = slc_matrix_row_f32(host, row);
@@ -149,7 +148,8 @@ static void unpack_matrix(unsigned char *piece, uint64_t first, uint64_t count, 
     }
 }
 
-/* After an error, waits for all work: pending work could access the pieces later. */
+/* After an error, waits for all work, because pending work could access the pieces later. Returns
+ * `status`. */
 static enum slc_status drain_on_error(struct slc_gpu *gpu, enum slc_status status)
 {
     if (status != SLC_OK) {
@@ -168,7 +168,7 @@ static enum slc_status matrix_to_host(struct slc_gpu *gpu,
     return to_host(gpu, from, count, row_bytes(rows), unpack_matrix, rows, err);
 }
 
-/* Checks shared by both directions of copying a factor. */
+/* Checks the arguments of a copy of a factor in either direction. */
 static enum slc_status enter_factor(const struct slc_gpu *gpu,
                                     unsigned mode,
                                     const struct slc_matrix *host,
@@ -177,11 +177,11 @@ static enum slc_status enter_factor(const struct slc_gpu *gpu,
     SLC_TRY(slc_gpu_enter(gpu, err));
     if (gpu->job.active || mode >= gpu->problem.order || host->type != gpu->problem.precision ||
         host->rows != gpu->problem.dims[mode] || host->cols != gpu->problem.rank) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "a matrix of %" PRIu64 " x %" PRIu32
-            " does not match the factor of mode %u on device %d, or an MTTKRP is in progress there",
-            host->rows, host->cols, mode, gpu->ordinal);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a matrix of %" PRIu64 " x %" PRIu32
+                        " does not match the factor of mode %u on device %d, or an MTTKRP is in "
+                        "progress on the device",
+                        host->rows, host->cols, mode, gpu->ordinal);
     }
     return SLC_OK;
 }
@@ -223,7 +223,7 @@ enum slc_status slc_gpu_factor_read(struct slc_device *device,
     return status;
 }
 
-/* Checks before reading an output. */
+/* Checks the arguments of a function that reads or changes the output. */
 static enum slc_status
 enter_output(struct slc_gpu *gpu, const struct slc_matrix *to, struct slc_error *err)
 {
@@ -290,9 +290,10 @@ enum slc_status slc_gpu_output_add_host(struct slc_device *device,
 
     SLC_TRY(enter_output(gpu, from, err));
     if (!gpu->problem.adds_host || gpu->problem.deterministic) {
-        SLC_TRY(slc_fail(err, SLC_ERR_USAGE,
-                         "device %d was not opened to add sums of the host to its own",
-                         gpu->ordinal));
+        SLC_TRY(
+            slc_fail(err, SLC_ERR_USAGE,
+                     "device %d was not opened with adds_host, so sums of the host cannot be added",
+                     gpu->ordinal));
     }
     struct slc_matrix part = *from;
     struct matrix_rows rows = {&part, SLC_F64, gpu->job.mttkrp.output.pitch};
@@ -308,7 +309,7 @@ enum slc_status slc_gpu_output_add_host(struct slc_device *device,
 
 /* ---- plain rows */
 
-/* Position of the rows in host memory. */
+/* Rows in host memory. */
 struct plain_rows {
     unsigned char *host;
     uint64_t row_bytes;

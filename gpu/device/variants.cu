@@ -1,4 +1,5 @@
-/* Chooses a variant of the MTTKRP kernel, and transcodes resident blocks for it. */
+/* Chooses a variant of the MTTKRP kernel, and transcodes resident blocks if the variant needs
+ * transcoded tiles. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 
@@ -35,7 +36,8 @@ static enum slc_status transcode(struct slc_gpu *gpu, struct slc_error *err)
     for (uint32_t b = 1; b < residents->block_count; b++) {
         if (blocks[b].layout != blocks[0].layout) {
             return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                            "device %d has blocks of several layouts: request only one of them",
+                            "device %d has resident blocks of several layouts: a variant needs "
+                            "blocks of one layout",
                             gpu->ordinal);
         }
     }
@@ -69,13 +71,15 @@ slc_gpu_variant_use(struct slc_device *device, unsigned variant, struct slc_erro
                         gpu->ordinal);
     }
     if (variant >= count) {
-        return slc_fail(err, SLC_ERR_USAGE, "there is no variant %u; there are %u", variant, count);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "variant %u does not exist: there are %u variants, and numbers start at 0",
+                        variant, count);
     }
     gpu->variant = {};
     slc_gpu_transcoded_destroy(&gpu->transcoded);
     if (variant > 0 && (gpu->problem.deterministic || gpu->problem.precision != SLC_F64)) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "variant %s needs f64 factors and a device that is not deterministic",
+                        "variant %s needs f64 factors and sums that are not deterministic",
                         list[variant].name);
     }
     if ((list[variant].variant.flags & SLC_MTTKRP_TRANSCODED) != 0) {

@@ -15,9 +15,9 @@ enum slc_status slc_gpu_device_memory_allocate(uint64_t bytes, void **memory, st
     if (error == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
         return slc_fail_field(err, SLC_ERR_MEMORY, SLC_FIELD_DEVICE_MEMORY,
-                              "the device has no %" PRIu64
+                              "the device does not have %" PRIu64
                               " MiB free in one piece: other processes use its memory, or the "
-                              "limit leaves too little for CUDA itself",
+                              "limit leaves too little memory for CUDA itself",
                               slc_div_up_u64(bytes, UINT64_C(1) << 20));
     }
     return error == cudaSuccess ? SLC_OK : slc_gpu_fail(error, "cudaMalloc", err);

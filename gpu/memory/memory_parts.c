@@ -1,11 +1,11 @@
-/* Divides an open device's memory into parts: the same function computes their sizes and places
- * them. */
+/* Divides an open device's memory into parts. The same function computes the sizes of the parts and
+ * places the parts. */
 #include "gpu/memory/memory.h"
 
 #include "gpu/dense/dense_cuts.h"
 
-/* Upper bound of the tiles of a slot. A tile has up to 128 runs, and the runs of all tiles are
- * counted in 32 bits. */
+/* Maximum number of tiles of a slot. A tile has up to 128 runs, and the number of runs of all tiles
+ * must fit in 32 bits. */
 enum { SLOT_TILES_MAX = 1 << 24 };
 
 static void matrix_part(struct slc_gpu_piece *piece,
@@ -35,7 +35,7 @@ static uint64_t longest(const struct slc_device_problem *problem)
     return length;
 }
 
-/* Elements for two numbers per column and a Gram matrix. */
+/* Returns the number of elements of `sums`: two numbers per column, and a Gram matrix. */
 static uint64_t sums_count(const struct slc_device_problem *problem)
 {
     return (uint64_t)problem->rank * problem->rank + 2 * (uint64_t)problem->rank;

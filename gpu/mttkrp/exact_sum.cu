@@ -1,22 +1,23 @@
-/*
- * Steps before and after order-independent sums (exact_sum.h): bounds of columns, and conversion of
- * words to f64. No step is hot: each sweeps over a matrix at most once per MTTKRP.
- */
+/* Implements the steps before and after order-independent sums (exact_sum.h): bounds of columns,
+ * and conversion of words to f64. These steps take little time, because each step reads a matrix at
+ * most once per MTTKRP. */
 #include "gpu/mttkrp/exact_sum.h"
 
 enum {
     THREADS = 256,
-    /* Enough blocks to fill any device; each block processes further rows with a stride. */
+    /* Maximum number of thread blocks, enough to fill any device; each thread block processes rows
+     * at a stride. */
     MOST_BLOCKS = 2048,
-    /* Least and greatest exponent E of a bound 2^E. Below -900, 2^(E - 93) would approach the
-     * smallest normal number of f64. 2^31 finite addends stay below 2^1055. */
+    /* Limits for the exponent E of a bound 2^E. If E were less than -900, 2^(E - 93) would approach
+     * the smallest normal number of f64. The sum of 2^31 finite addends is less than 2^1055. */
     LEAST_EXPONENT = -900,
     GREATEST_EXPONENT = 1055,
     HIGH_BITS = 62,
     LOW_BITS = 31
 };
 
-/* Number of threads that share a row; neighbouring threads read neighbouring columns. */
+/* Returns the number of threads that share a row; neighbouring threads read neighbouring
+ * columns. */
 static uint32_t row_lanes(uint32_t cols)
 {
     uint32_t lanes = 1;
@@ -42,8 +43,9 @@ __device__ static inline unsigned long long bits_of(double number)
     return bits;
 }
 
-/* The bits of a number without its sign, as an integer: they order numbers by magnitude, with NaN
- * above infinity. */
+/* Finds the largest magnitude of each column. Magnitudes are compared as integers: the bits of f64
+ * numbers without their signs have the same order as the magnitudes, and NaN is greater than
+ * infinity. */
 template <typename T>
 __global__ static void __launch_bounds__(THREADS) exact_largest(const T *data,
                                                                 uint64_t rows,
@@ -88,7 +90,8 @@ __global__ static void __launch_bounds__(THREADS) exact_scale(const double *larg
     if (column >= rank) {
         return;
     }
-    /* Keep the product as mantissa and exponent, because it may exceed f64 even if no sum does. */
+    /* Keep the product as mantissa and exponent, because the product may exceed the range of f64
+     * even if no sum does. */
     int exponent = 0;
     double mantissa = frexp(magnitude, &exponent);
 
@@ -104,8 +107,7 @@ __global__ static void __launch_bounds__(THREADS) exact_scale(const double *larg
         scale[column] = NAN;
         return;
     }
-    /* Use an exponent larger by one than that of the product, because addends and their bound are
-     * rounded. */
+    /* Use the exponent of the product plus one, because addends and their bound are rounded. */
     exponent = mantissa == 0 ? LEAST_EXPONENT : exponent + 1;
     exponent = exponent < LEAST_EXPONENT ? LEAST_EXPONENT : exponent;
     exponent = exponent > GREATEST_EXPONENT ? GREATEST_EXPONENT : exponent;
@@ -121,8 +123,8 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* Returns (high + low / 2^31) / scale. Rounds once, to nearest, before the division by `scale`, a
- * power of two. */
+/* Returns (high + low / 2^31) / scale. Rounds once, to nearest, before the division by `scale`,
+ * which is exact because `scale` is a power of two. */
 __device__ static double value_of(unsigned long long high, unsigned long long low, double scale)
 {
     const long long whole = (long long)high + ((long long)low >> LOW_BITS);
@@ -132,11 +134,9 @@ __device__ static double value_of(unsigned long long high, unsigned long long lo
     const int moved = spare_bits < LOW_BITS ? spare_bits : (int)LOW_BITS;
     unsigned long long number = (unsigned long long)whole << moved | rest >> (LOW_BITS - moved);
 
-    /*
-     * The bits of `rest` that do not fit only show that the sum lies between two integers. Bits are
-     * left out only if the number has 62 bits or more. f64 keeps 53 of them, so setting the lowest
-     * bit rounds in the same way.
-     */
+    /* The bits of `rest` that do not fit only show that the sum is between two integers. Bits are
+     * omitted only if the number has 62 bits or more. An f64 keeps 53 of these bits, so setting the
+     * lowest bit has the same effect on rounding as the omitted bits. */
     if ((rest & ((1ULL << (LOW_BITS - moved)) - 1)) != 0) {
         number |= 1;
     }

@@ -1,6 +1,5 @@
-/*
- * MTTKRP of encoded blocks: M(i, r) = sum of x * product over m != mode of A(m)(i_m, r)
- * ([Kolda2009] section 2.6), for all nonzeros x of a batch.
+/* Computes the MTTKRP of encoded blocks: M(i, r) = sum of x * product over m != mode of A(m)(i_m,
+ * r) ([Kolda2009] section 2.6), for all nonzeros x of a batch.
  *
  * The grid is persistent: every thread block processes a contiguous range of the batch's chunks, in
  * which neighbouring nonzeros share rows of the factors. For each chunk, each warp decodes a run
@@ -8,11 +7,11 @@
  * groups of warp lanes multiply and add them (mttkrp_compute.h).
  *
  * The cuts of chunks and shares, and therefore the sums of segments, depend only on the tile, the
- * rank and the types. With exact sums, the bits of the result depend on nothing else.
- */
+ * rank and the types. With exact sums, the bits of the result depend only on the cuts and the
+ * nonzeros. */
 #include "gpu/mttkrp/mttkrp_plan.h"
 
-/* Each variant but the last differs from the default in one way. */
+/* Each variant except the last differs from the default in one property. */
 static const struct slc_gpu_named_variant variant_list[] = {
     {"default", {0, 0, false}},
     {"chunks-2", {0, 2, false}},

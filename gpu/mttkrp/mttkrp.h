@@ -1,64 +1,61 @@
-/* MTTKRP of a batch of encoded blocks on the device. Private to gpu/. */
+/* Computes the MTTKRP of a batch of encoded blocks on the device. Private to gpu/. */
 #ifndef SLC_GPU_MTTKRP_H
 #define SLC_GPU_MTTKRP_H
 
 #include "gpu/cuda/batch.h"
 #include "gpu/mttkrp/exact_sum.h"
 
-/* Device properties that kernels are tuned to. */
+/* Device properties on which the launch configuration depends. */
 struct slc_gpu_machine {
     unsigned multiprocessors;
     unsigned shared_bytes; /* shared memory that a thread block may use */
-    unsigned architecture; /* 90 for sm_90 */
+    unsigned architecture; /* architecture, such as 90 for sm_90 */
 };
 
-/* Properties of a variant that need code of their own. */
+/* Properties of a variant that need separate code in kernels. */
 enum slc_gpu_mttkrp_flag {
     SLC_MTTKRP_WITHOUT_STASH = 1, /* sums of all segments are added to global memory */
     SLC_MTTKRP_FULL_SECTORS = 2,  /* neighbouring warp lanes add neighbouring numbers */
     SLC_MTTKRP_SHARED_FIELDS = 4, /* descriptions of tile and layout are copied to shared memory */
     SLC_MTTKRP_TRANSCODED = 8,    /* batch.transcoded is read instead of the blocks' bytes */
-    SLC_MTTKRP_THREE_BLOCKS = 16  /* three blocks per multiprocessor; needs chunks of 2 runs */
+    SLC_MTTKRP_THREE_BLOCKS =
+        16 /* three thread blocks per multiprocessor; needs chunks of 2 runs */
 };
 
-/* A variant of the kernel, for benchmarks that compare variants (gpu/device/variants.h). All zero:
- * the default. Exact sums have no variants. Flags need f64 factors. */
+/* A variant of the kernel, for benchmarks that compare variants (gpu/device/variants.h). All zero
+ * is the default variant. Exact sums have no variants. Flags need f64 factors. */
 struct slc_gpu_mttkrp_variant {
     unsigned flags;      /* a set of enum slc_gpu_mttkrp_flag */
-    uint32_t chunk_runs; /* most runs per chunk; 0: SLC_MTTKRP_USUAL_RUNS */
-    /* true: thread blocks process chunks with a stride; false: contiguous ranges */
+    uint32_t chunk_runs; /* maximum number of runs per chunk; 0 means SLC_MTTKRP_USUAL_RUNS */
+    /* true if thread blocks process chunks at a stride, false for contiguous ranges */
     bool interleaved;
 };
 
-/*
- * The job of a kernel. If exact.words is NULL, sums are ordinary f64 sums in `output`, added in any
+/* The job of a kernel. If exact.words is NULL, sums are ordinary f64 sums in `output`, added in any
  * order. Otherwise sums are exact, and their bits depend only on the layout, the rank and the
- * precision. Order of calls for exact sums:
+ * precision. The order of calls for exact sums is:
  *     slc_exact_sum_largest per factor, slc_exact_sum_begin -> batches, on any streams after it ->
  *     slc_exact_sum_finish to the output.
  * The squares of the values that are added to exact sums are summed in the fault record
- * (records.h).
- */
+ * (records.h). */
 struct slc_gpu_mttkrp {
     unsigned order, mode;
     uint32_t rank;
     enum slc_value_type precision; /* type of the factors; products and sums are f64 */
-    /* all have the same pitch; that of `mode` is not read */
+    /* all factors have the same pitch; the factor of `mode` is not read */
     struct slc_gpu_matrix factor[SLC_MAX_ORDER];
-    /* f64; sums are added to it. With exact sums, only output.rows is read. */
+    /* f64 matrix to which sums are added. With exact sums, only output.rows is used. */
     struct slc_gpu_matrix output;
     struct slc_exact_sum exact;
     struct slc_gpu_mttkrp_variant variant;
 };
 
-/*
- * All variants with their names, the default first. To add a variant:
+/* All variants with their names, the default first. To add a variant:
  * 1. Add a row in mttkrp.cu.
- * 2. If the variant needs code of its own, add a flag above, use it in mttkrp_kernel.h or a file
- *    included there, and add a case in mttkrp_variants.cu.
- * 3. Add it to --variant in tools/bench/bench_device.c and in sluice-bench(1), and add a row in
- *    docs/PERFORMANCE.md.
- */
+ * 2. If the variant needs separate code, add a flag above, use the flag in mttkrp_kernel.h or a
+ *    file included there, and add a case in mttkrp_variants.cu.
+ * 3. Add the variant to --variant in tools/bench/bench_device.c and in sluice-bench(1), and add a
+ *    row in docs/PERFORMANCE.md. */
 struct slc_gpu_named_variant {
     const char *name;
     struct slc_gpu_mttkrp_variant variant;
@@ -71,7 +68,7 @@ const struct slc_gpu_named_variant *slc_gpu_mttkrp_variant_list(unsigned *count)
 uint32_t slc_gpu_mttkrp_chunk_runs(const struct slc_gpu_mttkrp *job,
                                    const struct slc_gpu_machine *machine);
 
-/* Adds a batch to the job's sums. `batch` itself is in host memory. */
+/* Adds the products of a batch to the job's sums. The struct `batch` is in host memory. */
 cudaError_t slc_gpu_mttkrp_batch(const struct slc_gpu_mttkrp *job,
                                  const struct slc_gpu_batch *batch,
                                  const struct slc_gpu_machine *machine,

@@ -1,16 +1,14 @@
-/*
- * Multiplies the nonzeros of a chunk by the rows of the factors and adds the products. The nonzeros
+/* Multiplies the nonzeros of a chunk by the rows of the factors and adds the products. The nonzeros
  * have been decoded and sorted by output row. Device code, included by kernels.
  *
  * Groups of warp lanes process equal shares of the nonzeros. A group has one warp lane per 16 bytes
- * of a factor row. Rows that need more than 32 warp lanes are processed in panels. Products are
- * added in registers while the output row stays the same; mttkrp_sums.h then stores the sum of the
+ * of a factor row. Rows that need more than 32 warp lanes are processed in panels. Products with
+ * the same output row (a segment) are added in registers; mttkrp_sums.h then stores the sum of the
  * segment.
  *
- * Cost for f64, rank 32 and three modes, per warp lane: four nonzeros take five 16-byte loads from
- * shared memory, eight 16-byte loads from the factors, and 16 multiplications, half of them fused
- * with additions. Each segment then needs one atomic addition per number.
- */
+ * Cost per warp lane for f64, rank 32 and three modes: four nonzeros need five 16-byte loads from
+ * shared memory, eight 16-byte loads from the factors, and 16 multiplications, half of which are
+ * fused with additions. Each segment then needs one atomic addition per number. */
 #ifndef SLC_GPU_MTTKRP_COMPUTE_H
 #define SLC_GPU_MTTKRP_COMPUTE_H
 
@@ -18,32 +16,33 @@
 
 /* Number of nonzeros whose rows a warp lane loads together. */
 enum { SLC_MTTKRP_STEP = 4 };
-/* Largest number of other modes with specialized code. */
+/* Largest number of modes other than the output's for which there is specialized code. */
 enum { SLC_MTTKRP_FIXED_OTHERS = 3 };
 
 /* A thread block's chunk, in shared memory. */
 struct slc_mttkrp_chunk {
-    uint32_t *offsets; /* mode n begins at n * stride */
+    uint32_t *offsets; /* offsets of mode n begin at n * stride */
     uint32_t stride;
     double *values;
-    uint64_t *corner; /* the tile's corner, per mode */
+    uint64_t *corner; /* the tile's corner in each mode */
     struct slc_mttkrp_sort sort;
-    bool single; /* no two rows of the tile share a bucket, so each row has one segment */
+    /* true if no two rows of the tile share a bucket, so that each row has one segment */
+    bool single;
 };
 
-/* Arguments of a warp lane. F: type of the factors. */
+/* Arguments of a warp lane. `F` is the type of the factors. */
 template <typename F, bool exact_sums> struct slc_mttkrp_lane {
     const struct slc_gpu_mttkrp *job;
     const struct slc_mttkrp_chunk *chunk;
     const slc_mttkrp_sums<exact_sums> *sums;
     struct slc_mttkrp_target target;
-    /* If no rows share a bucket, each row has only one segment in the chunk. The exception is this
-     * row: the previous group also has a segment of it. */
+    /* If no rows share a bucket, each row has only one segment in the chunk, except for this row,
+     * of which the previous group also has a segment. */
     uint32_t shared_row;
 };
 
-/* Value of shared_row for no shared row. A row that really has this offset is added atomically,
- * which is correct but unnecessary. */
+/* Value of shared_row if there is no shared row. A row whose offset happens to have this value is
+ * added atomically, which is correct but unnecessary. */
 static constexpr uint32_t slc_mttkrp_no_offset = UINT32_MAX;
 
 /* Number of columns in 16 bytes. */
@@ -118,7 +117,8 @@ __device__ static inline void slc_mttkrp_load_shared(const double *from, double 
     }
 }
 
-/* Explicitly fused, so that every device and the host compute the same bits. */
+/* Returns a * b + sum, explicitly fused, so that every device and the host compute the same
+ * bits. */
 __device__ static inline double slc_mttkrp_fused(double a, double b, double sum)
 {
     return fma(a, b, sum);
@@ -134,15 +134,15 @@ __device__ static inline const F *slc_mttkrp_corner(const slc_mttkrp_lane<F, exa
            lane->target.column;
 }
 
-/* Numbers of `count` nonzeros that are loaded together, and the warp lane's columns of their factor
+/* Values of `count` nonzeros that are loaded together, and the warp lane's columns of their factor
  * rows. */
 template <typename F, int others, int count> struct slc_mttkrp_fetched {
     F row[others][count][slc_mttkrp_width<F>];
     double value[count];
 };
 
-/* Loads these numbers for nonzeros k, k + 1, .. Offsets are below 2^32 and rows are shorter than
- * 2^20 bytes, so their product fits in 64 bits. */
+/* Loads values and factor rows of nonzeros k, k + 1, .. Offsets are less than 2^32 and rows are
+ * shorter than 2^20 bytes, so their product fits in 64 bits. */
 template <typename F, bool exact_sums, int others, int count>
 __device__ static inline void slc_mttkrp_fetch(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                const slc_mttkrp_rows<F, others> *rows,
@@ -164,8 +164,9 @@ __device__ static inline void slc_mttkrp_fetch(const slc_mttkrp_lane<F, exact_su
     slc_mttkrp_load_shared<count>(lane->chunk->values + k, fetched->value);
 }
 
-/* Multiplies the value of nonzero u by the rows of all other modes but the last. Returns the row of
- * the last mode separately, because the caller fuses that multiplication with the addition. */
+/* Multiplies the value of nonzero u by the rows of all other modes except the last. Stores the row
+ * of the last mode in `last`, because the caller fuses the multiplication by this row with the
+ * addition. */
 template <typename F, int others, int count>
 __device__ static inline void
 slc_mttkrp_product(const slc_mttkrp_fetched<F, others, count> *fetched,
@@ -184,7 +185,7 @@ slc_mttkrp_product(const slc_mttkrp_fetched<F, others, count> *fetched,
     }
 }
 
-/* Loads the rows of one mode; for the mode of the output, returns ones instead. */
+/* Loads the rows of one mode; for the mode of the output, stores ones instead. */
 template <typename F, bool exact_sums, int count>
 __device__ static inline void slc_mttkrp_load_mode(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                    unsigned mode,
@@ -210,8 +211,8 @@ __device__ static inline void slc_mttkrp_load_mode(const slc_mttkrp_lane<F, exac
 }
 
 /* Computes the products of nonzeros k, k + 1, .. for any number of modes, one or two modes at a
- * time. More loads in flight would need more registers than are available with two blocks per
- * multiprocessor. */
+ * time. More loads in flight would need more registers than are available with two thread blocks
+ * per multiprocessor. */
 template <typename F, bool exact_sums, int count>
 __device__ static inline void slc_mttkrp_products_any(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                       uint32_t k,
@@ -240,7 +241,7 @@ __device__ static inline void slc_mttkrp_products_any(const slc_mttkrp_lane<F, e
         for (int m = 0; m < together; m++) {
             const unsigned mode = first + (unsigned)m;
 
-            /* After the last mode, load ones, as for the mode of the output. */
+            /* If there are no more modes, load ones, as for the mode of the output. */
             slc_mttkrp_load_mode(lane, mode < order ? mode : lane->job->mode, k, row[m]);
         }
         SLC_UNROLL
@@ -256,8 +257,8 @@ __device__ static inline void slc_mttkrp_products_any(const slc_mttkrp_lane<F, e
     }
 }
 
-/* Adds a nonzero of output row `row` to the warp lane's sum. If the row differs from that of the
- * segment, stores the segment's sum and starts the next segment. */
+/* Adds a nonzero of output row `row` to the warp lane's sum. If `row` is not the row of the
+ * segment, first stores the segment's sum and starts the next segment. */
 template <typename F, bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums> *lane,
                                              uint32_t row,
@@ -283,8 +284,8 @@ __device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums
     }
 }
 
-/* Computes nonzeros [begin, end) in sorted order; end - begin is a multiple of the step. others:
- * number of other modes; 0: any number. */
+/* Computes nonzeros [begin, end) in sorted order; end - begin is a multiple of SLC_MTTKRP_STEP.
+ * `others` is the number of modes other than the output's; 0 means any number. */
 template <typename F, bool exact_sums, unsigned flags, int others>
 __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                uint32_t begin,
@@ -292,11 +293,13 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
                                                slc_mttkrp_segment<slc_mttkrp_width<F>> *segment)
 {
     constexpr int width = slc_mttkrp_width<F>;
-    /* With three blocks per multiprocessor, registers suffice for only half the rows. */
+    /* With three thread blocks per multiprocessor, registers suffice for only half the rows of a
+     * step. */
     constexpr int count =
         (flags & SLC_MTTKRP_THREE_BLOCKS) != 0 ? SLC_MTTKRP_STEP / 2 : +SLC_MTTKRP_STEP;
     const struct slc_mttkrp_chunk *chunk = lane->chunk;
-    /* If others == 1, both branches are 1. NOLINTNEXTLINE(bugprone-branch-clone) */
+    /* If others == 1, both branches of the conditional are 1.
+     * NOLINTNEXTLINE(bugprone-branch-clone) */
     slc_mttkrp_rows<F, others == 0 ? 1 : others> rows = {};
 
     SLC_UNROLL
@@ -339,7 +342,7 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
 }
 
 /* Computes one nonzero, for any number of modes, with the same products and rounding as a step.
- * Used for at most three nonzeros per chunk, those after the last whole step. */
+ * Used for the at most three nonzeros of a chunk that follow the last whole step. */
 template <typename F, bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_single(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                 uint32_t k,

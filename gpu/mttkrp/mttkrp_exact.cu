@@ -1,4 +1,4 @@
-/* Kernels for exact sums, with factors in f64 or f32. */
+/* Instantiates the kernels for exact sums, with factors in f64 or f32. */
 #include "gpu/mttkrp/mttkrp_kernel.h"
 
 cudaError_t slc_gpu_mttkrp_exact(const struct slc_gpu_mttkrp *job,

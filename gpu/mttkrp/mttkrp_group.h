@@ -1,21 +1,20 @@
-/*
- * Sorts the nonzeros of a chunk by output row, in place: a stable counting sort by a thread block
+/* Sorts the nonzeros of a chunk by output row, in place: a stable counting sort by a thread block
  * of SLC_MTTKRP_THREADS, in shared memory. Device code, included by kernels.
  *
- * The bucket of a row is its offset from the tile's corner modulo a power of two. In ALTO order the
- * rows of a chunk are close together, so two rows seldom share a bucket. If two rows do, their
- * nonzeros alternate in the bucket and their segments end early, which is harmless; so one pass is
- * always enough. The sort is stable, so the order depends on the chunk alone.
+ * The bucket of a row is its offset from the tile's corner modulo a power of two. In ALTO order
+ * (base/key.h) the rows of a chunk are close together, so two rows seldom share a bucket. If two
+ * rows share a bucket, their nonzeros alternate in the bucket and their segments end early, which
+ * is correct, so one pass always suffices. The sort is stable, so the order depends only on the
+ * chunk.
  *
  * Each warp counts and places its own range of nonzeros. Each bucket has eight counters of 16 bits,
  * one per warp, in the order of the ranges. A scan over all counters yields the position of each
  * warp's first nonzero of each bucket. A thread keeps the positions of its nonzeros in registers
- * and moves one array after the other. The loop over the nonzeros of a row can then read every
- * array in 16-byte loads.
+ * and moves the arrays one after the other. After the sort, the loop over the nonzeros of a row
+ * reads every array in 16-byte loads.
  *
  * Cost: two sweeps over the rows, each with one __match_any_sync per 32 nonzeros; a scan of 16
- * bytes per bucket; one load and one store for each number of a nonzero.
- */
+ * bytes per bucket; one load and one store for each number of a nonzero. */
 #ifndef SLC_GPU_MTTKRP_GROUP_H
 #define SLC_GPU_MTTKRP_GROUP_H
 
@@ -24,26 +23,28 @@
 static_assert(SLC_MTTKRP_WARPS == 8, "a bucket's counters are a vector of 16 bytes");
 static_assert(SLC_MTTKRP_MOST_RUNS * SLC_RUN_NNZ < 1 << 16, "counters have 16 bits");
 
-/* Largest number of nonzeros per thread. */
+/* Largest number of nonzeros that a thread sorts. */
 enum { SLC_MTTKRP_STEPS = SLC_MTTKRP_MOST_RUNS * SLC_RUN_NNZ / SLC_MTTKRP_THREADS };
 
-/* Arguments of the sort. Word w of a bucket's counters has those of warps 2w (low half) and 2w + 1
- * (high half). */
+/* Arguments of the sort. Word w of a bucket's counters has the counters of warps 2w (low half) and
+ * 2w + 1 (high half). */
 struct slc_mttkrp_sort {
     const uint32_t *rows; /* output rows of the chunk's nonzeros */
     uint32_t nnz;
     uint32_t buckets; /* a power of two, at least SLC_MTTKRP_LEAST_BUCKETS */
-    uint4 *counters;  /* per bucket */
+    uint4 *counters;  /* one element per bucket */
     uint32_t *warp_sums;
 };
 
-/* Destinations of a thread's nonzeros: first, first + SLC_WARP, and so on below `end`. */
+/* Destinations of a thread's nonzeros. The thread's nonzeros are first, first + SLC_WARP, .. up to
+ * `end`. */
 struct slc_mttkrp_places {
     uint32_t first, end;
     uint32_t places[SLC_MTTKRP_STEPS / 2]; /* each word has two places of 16 bits */
 };
 
-/* The range of nonzeros that a warp sorts: a multiple of 32 nonzeros, except in the last range. */
+/* Sets *begin and *end to the range of nonzeros that a warp sorts: a multiple of 32 nonzeros,
+ * except for the last range. */
 __device__ static inline void
 slc_mttkrp_sort_range(uint32_t nnz, uint32_t warp, uint32_t *begin, uint32_t *end)
 {
@@ -53,8 +54,8 @@ slc_mttkrp_sort_range(uint32_t nnz, uint32_t warp, uint32_t *begin, uint32_t *en
     *end = *begin + steps * SLC_WARP < nnz ? *begin + steps * SLC_WARP : nnz;
 }
 
-/* Returns the warp lanes whose nonzeros have the same bucket as this one's. The lowest of them
- * counts for all. Warp lanes after the end have no bucket. */
+/* Returns the set of warp lanes whose nonzeros have the same bucket as the nonzero of this warp
+ * lane. The lowest warp lane of the set counts for all. Warp lanes after the end have no bucket. */
 __device__ static inline uint32_t slc_mttkrp_same_bucket(const struct slc_mttkrp_sort *sort,
                                                          uint32_t at,
                                                          uint32_t end,
@@ -86,7 +87,7 @@ __device__ static inline uint4 slc_mttkrp_scan_bucket(uint4 counts, uint32_t *be
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/* Turns counts into positions. The caller synchronizes the thread block before and after. */
+/* Replaces the counts with positions. The caller synchronizes the thread block before and after. */
 __device__ static inline void slc_mttkrp_scan(const struct slc_mttkrp_sort *sort)
 {
     const uint32_t each = sort->buckets / SLC_MTTKRP_THREADS;
@@ -131,7 +132,8 @@ __device__ static inline void slc_mttkrp_count(const struct slc_mttkrp_sort *sor
         const uint32_t same = slc_mttkrp_same_bucket(sort, at, places->end, &bucket);
 
         if (at < places->end && __ffs(same) - 1 == (int)lane) {
-            /* Atomic, because the other half of the word belongs to another warp. */
+            /* The addition is atomic, because the other half of the word belongs to another
+             * warp. */
             uint32_t *counter = slc_mttkrp_counter(sort, bucket, warp);
             const uint32_t count = (uint32_t)__popc(same) << warp % 2 * 16;
 
@@ -169,9 +171,9 @@ __device__ static inline void slc_mttkrp_place(const struct slc_mttkrp_sort *sor
     }
 }
 
-/* Finds the positions of the chunk's nonzeros. Afterwards each counter holds the end of its warp's
- * part of the bucket. Called by all threads of the block; the caller synchronizes the block before
- * and after. */
+/* Computes the positions of the chunk's nonzeros. Afterwards each counter has the end position of
+ * its warp's nonzeros in the bucket. Called by all threads of the thread block; the caller
+ * synchronizes the thread block before and after. */
 __device__ static inline void slc_mttkrp_group(const struct slc_mttkrp_sort *sort,
                                                struct slc_mttkrp_places *places)
 {
@@ -188,12 +190,13 @@ __device__ static inline void slc_mttkrp_group(const struct slc_mttkrp_sort *sor
     slc_mttkrp_place(sort, places);
 }
 
-/* Moves the numbers of an array to their positions. Called by all threads of the block. The caller
- * synchronizes the block before reading the numbers. */
+/* Moves the numbers of an array to their positions. Called by all threads of the thread block. The
+ * caller synchronizes the thread block before reading the numbers. */
 template <typename T>
 __device__ static inline void slc_mttkrp_move(T *array, const struct slc_mttkrp_places *places)
 {
-    /* Initialized, so that no registers are needed to keep skipped elements from chunk to chunk. */
+    /* Initialized: otherwise the elements that a chunk skips would stay in registers until the next
+     * chunk. */
     T held[SLC_MTTKRP_STEPS] = {};
 
     SLC_UNROLL
@@ -215,7 +218,7 @@ __device__ static inline void slc_mttkrp_move(T *array, const struct slc_mttkrp_
     }
 }
 
-/* Returns the end of a bucket in sorted order. Needs: positions have been found. */
+/* Returns the end of a bucket in sorted order. Needs: slc_mttkrp_group computed the positions. */
 __device__ static inline uint32_t slc_mttkrp_bucket_end(const struct slc_mttkrp_sort *sort,
                                                         uint32_t bucket)
 {

@@ -1,11 +1,10 @@
-/*
- * The MTTKRP kernel, which mttkrp.cu outlines. One file each includes it for ordinary sums, for
- * exact sums and for the variants that benchmarks compare, so that the three are compiled in
- * parallel.
+/* The MTTKRP kernel, which mttkrp.cu outlines. Three files include this header, so that they are
+ * compiled in parallel: for ordinary sums, for exact sums and for the variants that benchmarks
+ * compare.
  *
  * Decoding, sorting and computing are separate stages that communicate through shared memory. A
- * kernel for several right-hand sides could decode once, and sort and compute for each.
- */
+ * kernel for several right-hand sides could decode once, and then sort and compute for each
+ * right-hand side. */
 #ifndef SLC_GPU_MTTKRP_KERNEL_H
 #define SLC_GPU_MTTKRP_KERNEL_H
 
@@ -13,7 +12,7 @@
 #include "gpu/decode/transcode.h"
 #include "gpu/mttkrp/mttkrp_compute.h"
 
-/* Sets the pointers into shared memory as the plan lays them out. */
+/* Sets the pointers into shared memory to the positions of the plan. */
 template <bool exact_sums>
 __device__ static inline void slc_mttkrp_lay_out(const struct slc_gpu_mttkrp *job,
                                                  const struct slc_gpu_mttkrp_plan *plan,
@@ -41,9 +40,9 @@ __device__ static inline void slc_mttkrp_lay_out(const struct slc_gpu_mttkrp *jo
     sums->candidates = reinterpret_cast<uint32_t *>(sums->tags + SLC_MTTKRP_MOST_STASHED);
 }
 
-/* Adds the squares of the values of a run that the warp has decoded. The bound of exact sums is
- * derived from the sum of squares in the file; the host checks that sum against this sum over the
- * values used. */
+/* Adds the squares of the values of a run that the warp decoded. The bound of exact sums is derived
+ * from the sum of squares in the file; the host checks the sum of squares in the file against the
+ * sum that the kernels compute here. */
 __device__ static inline void
 slc_mttkrp_add_squares(const double *values, uint32_t count, struct slc_gpu_fault *fault)
 {
@@ -67,13 +66,13 @@ struct slc_mttkrp_fields {
     const struct slc_gpu_tile *tile;
 };
 
-/* Copies of both descriptions in shared memory, for SLC_MTTKRP_SHARED_FIELDS. */
+/* Copies of the descriptions of tile and layout in shared memory, for SLC_MTTKRP_SHARED_FIELDS. */
 struct slc_mttkrp_copied_fields {
     struct slc_encoded_layout layout;
     struct slc_gpu_tile tile;
 };
 
-/* Copies `bytes`, a multiple of 4, with all threads of the block. */
+/* Copies `bytes` bytes, a multiple of 4, with all threads of the thread block. */
 __device__ static inline void slc_mttkrp_copy_words(void *to, const void *from, size_t bytes)
 {
     for (size_t i = threadIdx.x; i < bytes / 4; i += SLC_MTTKRP_THREADS) {
@@ -128,7 +127,7 @@ __device__ static inline void slc_mttkrp_decode(const struct slc_mttkrp_fields *
     }
 }
 
-/* Sorts a chunk by output row. The caller synchronizes the block before and after. */
+/* Sorts a chunk by output row. The caller synchronizes the thread block before and after. */
 template <bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_sort_chunk(const struct slc_gpu_mttkrp *job,
                                                     const struct slc_gpu_mttkrp_plan *plan,
@@ -151,7 +150,8 @@ __device__ static inline void slc_mttkrp_sort_chunk(const struct slc_gpu_mttkrp 
     }
 }
 
-/* flags: the set of enum slc_gpu_mttkrp_flag for which the kernel is compiled. */
+/* Computes a batch. `flags` is the set of enum slc_gpu_mttkrp_flag for which the kernel is
+ * compiled. */
 template <typename F, bool exact_sums, unsigned flags>
 __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
                                          (flags & SLC_MTTKRP_THREE_BLOCKS) != 0     ? 3
@@ -209,7 +209,7 @@ __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
         slc_mttkrp_sort_chunk<exact_sums, flags>(&job, &plan, &chunk, &sums);
         SLC_PLANT(mttkrp_chunk_not_sorted, __syncthreads());
         slc_mttkrp_compute<F, exact_sums, flags>(&job, &chunk, &sums);
-        /* The next chunk, or adding the stash at the end, uses the same memory. */
+        /* The next chunk, or the addition of the stash at the end, uses the same memory. */
         SLC_PLANT(mttkrp_chunk_overwritten, __syncthreads());
     }
     slc_mttkrp_sums_end(&sums);
@@ -224,8 +224,8 @@ static cudaError_t slc_mttkrp_launch(const struct slc_gpu_mttkrp *job,
 {
     const uint32_t most = machine->multiprocessors * plan->blocks_each * batch->waves;
     const dim3 grid(batch->chunk_count < most ? batch->chunk_count : most);
-    /* Set the limit to the most that the kernel may use, not to what this plan uses, because other
-     * threads may launch the kernel at the same time. */
+    /* Set the limit to the maximum for the machine, not to the bytes of this plan, because other
+     * threads may launch the kernel at the same time with other plans. */
     cudaError_t error = cudaFuncSetAttribute(mttkrp_kernel<F, exact_sums, flags>,
                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              (int)machine->shared_bytes);

@@ -1,4 +1,4 @@
-/* Kernels for sums in f64, with factors in f64 or f32. */
+/* Instantiates the kernels for sums in f64, with factors in f64 or f32. */
 #include "gpu/mttkrp/mttkrp_kernel.h"
 
 cudaError_t slc_gpu_mttkrp_ordinary(const struct slc_gpu_mttkrp *job,

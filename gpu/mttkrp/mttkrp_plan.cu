@@ -1,4 +1,4 @@
-/* Plans of MTTKRP launches. Host code only. */
+/* Plans MTTKRP launches. Host code only. */
 #include "gpu/mttkrp/mttkrp_plan.h"
 
 extern "C" {
@@ -8,12 +8,12 @@ extern "C" {
 enum {
     /* Bytes of a multiprocessor's shared memory that the system reserves per thread block. */
     RESERVED_BYTES = 1024,
-    /* Shared memory for which chunks of exact sums are cut on every machine, because the bits of
-     * exact sums depend on the cuts. It is half of the 164 KiB of sm_80; every later device has at
-     * least that much. */
+    /* Shared memory per thread block for which chunks of exact sums are cut on every machine,
+     * because the bits of exact sums depend on the cuts. The number is about half of the 164 KiB of
+     * sm_80; every supported device has at least this much. */
     EXACT_BYTES = 81 * 1024,
-    /* The stash uses at most 1 / STASH_PART of shared memory, so that chunks do not lose runs to
-     * it. */
+    /* The stash uses at most 1 / STASH_PART of shared memory, so that the rest suffices for chunks
+     * of as many runs as without a stash. */
     STASH_PART = 8
 };
 
@@ -22,13 +22,13 @@ static uint32_t aligned(uint64_t bytes)
     return (uint32_t)((bytes + 15) / 16 * 16);
 }
 
-/* Bytes of a row in the stash. An exact sum has two words. */
+/* Returns the bytes of a row in the stash. An exact sum has two words. */
 static uint64_t stash_row_bytes(const struct slc_gpu_mttkrp *job)
 {
     return (uint64_t)job->rank * (job->exact.words != NULL ? 16 : sizeof(double));
 }
 
-/* Lays out everything but the stash. Returns the bytes laid out. */
+/* Lays out all parts of shared memory except the stash. Returns the bytes of these parts. */
 static uint32_t
 lay_out(const struct slc_gpu_mttkrp *job, uint32_t runs, struct slc_gpu_mttkrp_plan *plan)
 {
@@ -58,7 +58,7 @@ lay_out(const struct slc_gpu_mttkrp *job, uint32_t runs, struct slc_gpu_mttkrp_p
     return plan->stash_at;
 }
 
-/* Largest number of runs per chunk. Bits of exact sums depend on it. */
+/* Returns the limit for the number of runs per chunk. Bits of exact sums depend on this number. */
 static uint32_t runs_limit(const struct slc_gpu_mttkrp *job)
 {
     return job->variant.chunk_runs == 0 || job->exact.words != NULL ? +SLC_MTTKRP_USUAL_RUNS
@@ -93,8 +93,8 @@ static void fill_plan(const struct slc_gpu_mttkrp *job,
     plan->shared_bytes = bytes + aligned(stash_rows * stash_row_bytes(job));
 }
 
-/* Plans regime 1 in `bytes` of shared memory. Returns false if it does not fit. `cut`: required
- * runs per chunk; 0: any number. */
+/* Plans regime 1 in `bytes` bytes of shared memory. Returns false if the regime does not fit. `cut`
+ * is the required number of runs per chunk; 0 means any number. */
 static bool plan_whole(const struct slc_gpu_mttkrp *job,
                        uint64_t bytes,
                        uint32_t blocks_each,
@@ -115,7 +115,7 @@ static bool plan_whole(const struct slc_gpu_mttkrp *job,
     return true;
 }
 
-/* Plans regime 3, or regime 2 if not even a few rows fit. Returns false if neither fits. */
+/* Plans regime 3, or regime 2 if not even a few rows fit. Returns false if neither regime fits. */
 static bool plan_hot(const struct slc_gpu_mttkrp *job,
                      uint64_t bytes,
                      uint32_t blocks_each,
@@ -147,8 +147,9 @@ bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
                          struct slc_gpu_mttkrp_plan *plan)
 {
     const uint64_t all = machine->shared_bytes;
-    /* Prefer two blocks per multiprocessor: while one block decodes, the other loads rows. With two
-     * blocks, a thread has 128 registers, which do not suffice for exact sums of f32 factors. */
+    /* Prefer two thread blocks per multiprocessor: while one decodes, the other loads rows. With
+     * two thread blocks, a thread has 128 registers, which do not suffice for exact sums of f32
+     * factors. */
     const bool two = job->exact.words == NULL || job->precision != SLC_F32;
     const uint64_t half = (all + RESERVED_BYTES) / 2 - RESERVED_BYTES;
     uint32_t cut = 0;
@@ -172,14 +173,14 @@ bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
 uint32_t slc_gpu_mttkrp_carveout(const struct slc_gpu_mttkrp_plan *plan,
                                  const struct slc_gpu_machine *machine)
 {
-    /* Sizes in KiB to which the shared memory of multiprocessors since sm_80 can be set, up to the
-     * size that they have. */
+    /* Sizes in KiB to which the shared memory of a multiprocessor (sm_80 or later) can be set. A
+     * multiprocessor supports those sizes that do not exceed its own shared memory. */
     static const uint32_t sizes[] = {8, 16, 32, 64, 100, 132, 164, 196, 228};
     const uint32_t all = machine->shared_bytes + RESERVED_BYTES;
     const uint32_t taken = plan->blocks_each * (plan->shared_bytes + RESERVED_BYTES);
 
     for (uint32_t size : sizes) {
-        /* Round down: if rounded up, the next larger size would be chosen. */
+        /* Round down, because a percentage that is rounded up would select the next larger size. */
         if (size * 1024 >= taken && size * 1024 <= all) {
             return size * 1024 * 100 / all;
         }

@@ -1,39 +1,38 @@
-/*
- * Stores the sums of a thread block's segments, in the stash (rows in shared memory) or in global
- * memory, as floating point or as exact words. Device code, included by kernels. mttkrp_plan.h
- * describes when a block has a stash and which rows it holds.
+/* Adds the sums of a thread block's segments to the stash (rows in shared memory) or to global
+ * memory, as f64 or as exact words. Device code, included by kernels. mttkrp_plan.h describes when
+ * a thread block has a stash and which rows are in the stash.
  *
  * A stash of hot rows is updated between chunks. The only possible position of a row is the row
  * modulo the number of positions. A row stays in the stash until it is no longer hot and a hot row
- * needs its position; its sum is then added to global memory. All other rows bypass the stash.
- */
+ * needs its position; its sum is then added to global memory. All other rows bypass the stash. */
 #ifndef SLC_GPU_MTTKRP_SUMS_H
 #define SLC_GPU_MTTKRP_SUMS_H
 
 #include "gpu/mttkrp/mttkrp_group.h"
 
-/* exact_sums: sums are exact words (exact_sum.h). It is a template parameter because a loop with
- * both kinds of sums would need more registers. */
+/* Arguments of the functions below. If `exact_sums`, sums are exact words (exact_sum.h). exact_sums
+ * is a template parameter because a loop with f64 and exact sums would need more registers. */
 template <bool exact_sums> struct slc_mttkrp_sums {
-    double *output; /* in global memory; not used with exact sums */
+    double *output; /* sums in global memory; not used with exact sums */
     uint64_t rows;
     uint32_t pitch;
     struct slc_exact_sum exact;
     uint32_t rank;
     uint32_t stash_rows;
     bool whole;
-    double *stash;                   /* in shared memory */
-    unsigned long long *stash_words; /* with exact sums: the same memory, as pairs of words */
+    double *stash;                   /* sums in shared memory */
+    unsigned long long *stash_words; /* the same memory as pairs of words, used with exact sums */
     uint64_t *tags;                  /* rows in the stash, or slc_mttkrp_no_row */
-    /* per position, updated by atomicMax: 0, count << 16 | nonzero, or slc_mttkrp_keep */
+    /* candidate of each position, updated by atomicMax: 0, count << 16 | nonzero, or
+     * slc_mttkrp_keep */
     uint32_t *candidates;
 };
 
 static constexpr uint64_t slc_mttkrp_no_row = UINT64_MAX;
-/* A candidate above every count: the current row is still hot. */
+/* A candidate that is greater than every count: the current row is still hot. */
 static constexpr uint32_t slc_mttkrp_keep = UINT32_MAX;
 
-/* Clears the stash. The caller synchronizes the block afterwards. */
+/* Clears the stash. The caller synchronizes the thread block after the call. */
 template <bool exact_sums>
 __device__ static inline void slc_mttkrp_sums_begin(slc_mttkrp_sums<exact_sums> *sums)
 {
@@ -53,7 +52,8 @@ __device__ static inline void slc_mttkrp_sums_begin(slc_mttkrp_sums<exact_sums> 
     }
 }
 
-/* Adds to one element. `alone`: no other thread adds to the same element at the same time. */
+/* Adds `value` to one element. `alone` is true if no other thread adds to the element at the same
+ * time. */
 __device__ static inline void slc_mttkrp_add_one(double *to, double value, bool alone)
 {
     if (alone) {
@@ -63,8 +63,8 @@ __device__ static inline void slc_mttkrp_add_one(double *to, double value, bool 
     }
 }
 
-/* Adds pairs of words to those of `count` columns that begin at `to`. Only `left` of these columns
- * exist. */
+/* Adds pairs of words to the words of `count` columns that begin at `to`. Only `left` of these
+ * columns exist. */
 template <int count>
 __device__ static inline void slc_mttkrp_add_words(unsigned long long *to,
                                                    uint32_t left,
@@ -80,8 +80,8 @@ __device__ static inline void slc_mttkrp_add_words(unsigned long long *to,
     }
 }
 
-/* Adds the sums of `count` columns, of which `left` exist, as exact words. An addend that cannot be
- * added is instead counted in its column's word of refused additions. */
+/* Adds the sums of `count` columns, of which `left` exist, as exact words. If an addend cannot be
+ * added, its column's word of refused additions is incremented instead. */
 template <bool exact_sums, int count>
 __device__ static inline void slc_mttkrp_add_exact(const slc_mttkrp_sums<exact_sums> *sums,
                                                    uint64_t row,
@@ -112,17 +112,16 @@ __device__ static inline void slc_mttkrp_add_exact(const slc_mttkrp_sums<exact_s
 
 /* Destination of a warp lane's sums. */
 struct slc_mttkrp_target {
-    const uint64_t *corner; /* the output row from which offsets count; in shared memory */
+    const uint64_t *corner; /* the output row at offset 0; in shared memory */
     uint32_t column;        /* the first column of the warp lane */
-    double *output;         /* the element at *corner and column; not used with exact sums */
+    /* the element at row *corner and column `column`; not used with exact sums */
+    double *output;
 };
 
-/*
- * Adds two columns of each of `lanes` warp lanes to a row in memory. Warp lanes exchange numbers,
+/* Adds two columns of each of `lanes` warp lanes to a row in memory. Warp lanes exchange numbers,
  * so that neighbouring warp lanes add neighbouring numbers and cover whole sectors of 32 bytes;
- * without the exchange, an instruction would cover half of each sector. `to`: destination of the
- * warp lane's own two numbers.
- */
+ * without the exchange, an instruction would cover half of each sector. `to` is the destination of
+ * the warp lane's own two numbers. */
 __device__ static inline void
 slc_mttkrp_add_sectors(uint32_t lanes, double *to, const double (&sum)[2])
 {
@@ -137,7 +136,7 @@ slc_mttkrp_add_sectors(uint32_t lanes, double *to, const double (&sum)[2])
         const double odd = __shfl_sync(group, sum[1], from);
         const double number = mine % 2 == 0 ? even : odd;
 
-        /* The warp lane's own columns are 2 mine and 2 mine + 1 of the row. */
+        /* The warp lane's own columns in the row are 2 * mine and 2 * mine + 1. */
         slc_reduce_add<1>(to - mine + half * lanes, &number);
     }
 }
@@ -153,12 +152,12 @@ __device__ static inline void slc_mttkrp_add_global(const slc_mttkrp_sums<exact_
 
     if constexpr ((flags & SLC_MTTKRP_FULL_SECTORS) != 0 && width == 2) {
         constexpr uint32_t panel = SLC_WARP * width;
-        /* columns that exist from the panel's start on */
+        /* number of columns from the panel's start to the rank */
         const uint32_t there = left + column % panel;
         const uint32_t columns = there < panel ? there : panel;
 
-        /* All warp lanes of the row have two numbers to add, and the number of warp lanes is a
-         * power of two. */
+        /* Possible if all warp lanes of the row have two numbers to add, and the number of warp
+         * lanes is a power of two. */
         if (columns > 1 && (columns & (columns - 1)) == 0) {
             slc_mttkrp_add_sectors(columns / width, to, sum);
             return;
@@ -176,8 +175,8 @@ __device__ static inline void slc_mttkrp_add_global(const slc_mttkrp_sums<exact_
     }
 }
 
-/* Adds a segment's sum of `width` columns, ignoring columns after the rank. `offset`: the row's
- * offset from the corner. `alone`: no other segment of the chunk has this row. */
+/* Adds a segment's sum of `width` columns, ignoring columns after the rank. `offset` is the row's
+ * offset from the corner. `alone` is true if no other segment of the chunk has this row. */
 template <bool exact_sums, unsigned flags, int width>
 __device__ static inline void slc_mttkrp_add_segment(const slc_mttkrp_sums<exact_sums> *sums,
                                                      const struct slc_mttkrp_target *target,
@@ -243,11 +242,13 @@ __device__ static inline void slc_mttkrp_flush_row(const slc_mttkrp_sums<exact_s
     }
 }
 
-/* Adds the whole stash to global memory. The caller synchronizes the block before the call. */
+/* Adds all rows of the stash to global memory. The caller synchronizes the thread block before the
+ * call. */
 template <bool exact_sums>
 __device__ static inline void slc_mttkrp_sums_end(const slc_mttkrp_sums<exact_sums> *sums)
 {
-    /* Threads per row: the number of columns rounded up to a power of two, at most a warp. */
+    /* Number of threads per row: the number of columns rounded up to a power of two, at most
+     * SLC_WARP. */
     uint32_t lanes = 1;
 
     while (lanes < sums->rank && lanes < SLC_WARP) {
@@ -263,12 +264,10 @@ __device__ static inline void slc_mttkrp_sums_end(const slc_mttkrp_sums<exact_su
     }
 }
 
-/*
- * Assigns positions of the stash to the hot rows of a chunk, between sorting the chunk and
- * computing. Called by all threads of the block; the caller synchronizes the block before and
- * after. The most frequent candidate gets the position, so the choice does not depend on the order
- * of threads.
- */
+/* Assigns positions of the stash to the hot rows of a chunk, after the chunk is sorted and before
+ * it is computed. Called by all threads of the thread block; the caller synchronizes the thread
+ * block before and after. The most frequent candidate gets the position, so the choice does not
+ * depend on the order of threads. */
 template <bool exact_sums>
 __device__ static inline void slc_mttkrp_stash_hot(const slc_mttkrp_sums<exact_sums> *sums,
                                                    const struct slc_mttkrp_sort *sort,
@@ -281,7 +280,8 @@ __device__ static inline void slc_mttkrp_stash_hot(const slc_mttkrp_sums<exact_s
         const uint32_t count = slc_mttkrp_bucket_end(sort, b) - begin;
 
         if (count >= SLC_MTTKRP_HOT_NNZ && count * SLC_MTTKRP_HOT_SHARE > sort->nnz) {
-            /* If a bucket has several rows, the row in its middle is likely the hot one. */
+            /* If a bucket has several rows, the row in the middle of the bucket is likely the hot
+             * row. */
             const uint32_t nonzero = begin + count / 2;
             const uint64_t row = corner + sort->rows[nonzero];
             const uint32_t place = (uint32_t)row & (sums->stash_rows - 1);

@@ -1,4 +1,5 @@
-/* Kernels of the variants that benchmarks compare, for f64 factors and ordinary sums. */
+/* Instantiates the kernels of the variants that benchmarks compare, for f64 factors and f64
+ * sums. */
 #include "gpu/mttkrp/mttkrp_kernel.h"
 
 cudaError_t slc_gpu_mttkrp_variants(const struct slc_gpu_mttkrp *job,

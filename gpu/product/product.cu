@@ -11,8 +11,8 @@ extern "C" {
 #include <cinttypes>
 #include <cstring>
 
-/* Allocates the record, which at about 50 KiB is too large for a stack. Returns NULL if memory is
- * short. Owns: release with slc_free. */
+/* Allocates the state of a product, which has about 50 KiB and is too large for a stack. Returns
+ * NULL if memory does not suffice. Owns: release with slc_free. */
 static struct slc_gpu_product *create_record(void)
 {
     return static_cast<struct slc_gpu_product *>(slc_calloc(1, sizeof(slc_gpu_product)));
@@ -39,13 +39,13 @@ open_lane(struct slc_gpu_lane *lane, uint64_t result_bytes, struct slc_error *er
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->begun, cudaEventDefault), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->copied, cudaEventDefault), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->done, cudaEventDefault), err);
-    /* The host copies more of a result than a tile fills, and memory checkers would report
-     * uninitialized bytes. */
+    /* The host copies more bytes of a result than a tile fills. The other bytes are zeroed, because
+     * memory checkers would report them as uninitialized. */
     SLC_GPU_TRY(cudaMemsetAsync(lane->job.result, 0, result_bytes, lane->stream), err);
     return SLC_OK;
 }
 
-/* Sets the members of a lane's job that are the same for all tiles. */
+/* Sets the members of a lane's job that do not depend on the tile. */
 static void prepare_lane(const struct slc_gpu_product *made, struct slc_gpu_lane *lane)
 {
     auto *input = reinterpret_cast<struct slc_product_input *>(lane->memory.input);
@@ -71,8 +71,8 @@ static void prepare_lane(const struct slc_gpu_product *made, struct slc_gpu_lane
     }
 }
 
-/* Copies to the device from the start of the registered memory, and waits: the memory is free again
- * on return. */
+/* Copies from the start of the registered memory to the device, and waits, so that the registered
+ * memory can be reused after the call. */
 static enum slc_status
 send_bytes(struct slc_gpu_product *made, void *to, uint64_t bytes, struct slc_error *err)
 {
@@ -86,7 +86,7 @@ send_bytes(struct slc_gpu_product *made, void *to, uint64_t bytes, struct slc_er
     return SLC_OK;
 }
 
-/* Packs rows of a matrix into registered memory, with the pitch of matrices on the device. */
+/* Copies rows of a matrix to registered memory, with the pitch of matrices on the device. */
 static void
 pack_rows(const struct slc_gpu_product *made, unsigned mode, uint64_t first, uint64_t count)
 {
@@ -102,7 +102,7 @@ pack_rows(const struct slc_gpu_product *made, unsigned mode, uint64_t first, uin
     }
 }
 
-/* Copies a matrix to the device. Needs: the registered memory holds at least one row. */
+/* Copies a matrix to the device. Needs: at least one row fits in the registered memory. */
 static enum slc_status
 write_matrix(struct slc_gpu_product *made, unsigned mode, struct slc_error *err)
 {
@@ -168,12 +168,12 @@ static enum slc_status check_product(const struct slc_gpu *gpu,
     const uint64_t mib = UINT64_C(1) << 20;
 
     if (!slc_gpu_product_measure(product, gpu->product)) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "a device cannot multiply tiles of %u modes in %u lanes, %" PRIu32
-            " fibers at a time: matrices must have as many rows as their modes have indices, one "
-            "type and one number of columns, lanes must be 1 to %d, and memory must fit in 64 bits",
-            product->order, product->lanes, product->room, SLC_DEVICE_LANES);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a device cannot multiply tiles of %u modes in %u lanes, %" PRIu32
+                        " fibers at a time: the rows of each matrix must match its mode size, all "
+                        "matrices must have the same type and number of columns, lanes must be 1 "
+                        "to %d, and memory must fit in 64 bits",
+                        product->order, product->lanes, product->room, SLC_DEVICE_LANES);
     }
     if (gpu->product->device_bytes > gpu->cap_bytes) {
         return slc_fail_field(
@@ -274,7 +274,7 @@ void slc_gpu_product_close(struct slc_gpu *gpu)
     if (product->device != nullptr) {
         (void)cudaFree(product->device);
     }
-    /* Discard the errors of these calls. */
+    /* Discard the errors of the calls above. */
     (void)cudaGetLastError();
     slc_buffer_destroy(&product->registered);
     pthread_mutex_destroy(&product->times_mutex);

@@ -1,14 +1,12 @@
-/*
- * A device that multiplies tiles (base/device.h: product.open and the following): its memory and
- * its lanes. Private to gpu/.
+/* A device that multiplies tiles: its memory and its lanes. base/device.h describes product.open
+ * and the other operations. Private to gpu/.
  *
- * A lane has a stream, device memory and registered host memory. It shares only the matrices and
- * the layout with other lanes, and these are read-only. A tile is sent in one copy: its
- * description, bytes and expanded bytes are adjacent. Its fibers usually return in one copy as
- * well. The host learns the size of a result only from the result, so it requests a little more
- * than the previous tile needed. If that was too little, the host requests the rest, at the cost of
- * a second wait.
- */
+ * A lane has a stream, device memory and registered host memory. A lane shares only the matrices
+ * and the layout with other lanes; matrices and layout are read-only. A tile is sent in one copy:
+ * its description, bytes and expanded bytes are adjacent. The fibers of the tile usually return in
+ * one copy, too. The host reads the size of a result from the result itself, so the host requests a
+ * little more than the previous tile needed. If the request was too small, the host requests the
+ * rest, at the cost of a second wait. */
 #ifndef SLC_GPU_PRODUCT_H
 #define SLC_GPU_PRODUCT_H
 
@@ -24,11 +22,11 @@ struct slc_gpu_lane {
 
     struct slc_gpu_lane_memory memory;
 
-    /* State of the last tile. */
-    /* arguments of the kernels; also has pointers to the lane's device memory */
+    /* The members below describe the last tile. */
+    /* arguments of the kernels, including pointers to the lane's device memory */
     struct slc_product_job job;
-    uint32_t count, delivered; /* fibers of the tile; those already delivered */
-    uint64_t expected;         /* bytes of the next result */
+    uint32_t count, delivered; /* fibers of the tile, and fibers already delivered */
+    uint64_t expected;         /* expected bytes of the next result */
 
     struct slc_device_stats stats;
 };
@@ -37,11 +35,9 @@ struct slc_gpu_product : slc_gpu_product_memory {
     bool is_registered;
     struct slc_gpu_lane lanes[SLC_DEVICE_LANES];
 
-    /*
-     * Times in which lanes were busy, as unions of spans. The device's clock measures the duration
-     * of a span. A span ends when the host notices that the work has completed, which is at once,
-     * because a thread always waits for each busy lane.
-     */
+    /* Times in which lanes were busy, as unions of spans. The device's clock measures the duration
+     * of a span. The end of a span is the time at which the host notices that the work is complete.
+     * The host notices this at once, because a thread always waits for each busy lane. */
     pthread_mutex_t times_mutex;
     uint64_t opened_ns;
     struct slc_spans copy, compute, busy;
@@ -57,7 +53,7 @@ enum slc_status slc_gpu_product_open(struct slc_device *device,
 /* Undoes slc_gpu_product_open, even if that call failed. Accepts a device that is not open for
  * tiles. */
 void slc_gpu_product_close(struct slc_gpu *gpu);
-/* Returns the size in bytes of device memory that the product uses. */
+/* Returns the bytes of device memory that the product uses. */
 uint64_t slc_gpu_product_bytes(const struct slc_gpu *gpu);
 /* Adds the counts of the lanes to *stats. */
 void slc_gpu_product_stats(const struct slc_gpu *gpu, struct slc_device_stats *stats);

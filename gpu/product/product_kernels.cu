@@ -5,19 +5,19 @@
 #include "gpu/product/pack.h"
 
 enum {
-    DECODE_WARPS = 4, /* warps of a thread block; their scratch fits on every device */
+    DECODE_WARPS = 4, /* warps per thread block; the scratch of this number fits on every device */
     THREADS = 256,
-    /* Thread blocks per multiprocessor for which registers are allocated. */
+    /* Number of thread blocks per multiprocessor for which the compiler allocates registers. */
     BLOCKS = 2,
     BATCH = 4, /* nonzeros whose rows are loaded at the same time */
     GROUP_WORDS = SLC_GROUP_NNZ / SLC_WARP,
     RUN_GROUPS = SLC_RUN_NNZ / SLC_GROUP_NNZ
 };
 
-/* Means no fiber; larger than the number of any fiber. */
+/* Value for no fiber; larger than the number of any fiber. */
 #define NO_FIBER UINT32_MAX
 
-/* True if nonzero i is in another fiber than nonzero i - 1. Needs: i > 0. */
+/* Returns true if nonzeros i and i - 1 are in different fibers. Needs: i > 0. */
 __device__ static inline bool leaves_fiber(const struct slc_product_job *job, uint32_t i)
 {
     bool leaves = false;
@@ -32,8 +32,7 @@ __device__ static inline bool leaves_fiber(const struct slc_product_job *job, ui
 
 /* ---- decode */
 
-/* Marks the nonzeros in [first, end), the nonzeros of a run, at which fibers begin, except nonzero
- * `first`. */
+/* Marks the nonzeros of the run [first, end) at which fibers begin, except nonzero `first`. */
 __device__ static inline void
 mark_heads(const struct slc_product_job *job, uint32_t first, uint32_t end, uint32_t lane)
 {
@@ -56,7 +55,7 @@ mark_heads(const struct slc_product_job *job, uint32_t first, uint32_t end, uint
     }
 }
 
-/* Each warp decodes one run. */
+/* Decodes a tile. Each warp decodes one run. */
 template <typename T>
 __global__ static void __launch_bounds__(SLC_WARP *DECODE_WARPS, 1)
     slc_product_decode_runs(const struct slc_product_job job)
@@ -93,19 +92,20 @@ __device__ static inline uint32_t groups_of(const struct slc_product_job *job)
     return (job->nnz + SLC_GROUP_NNZ - 1) / SLC_GROUP_NNZ;
 }
 
-/* True if the group's first nonzero is the first of a run and begins a fiber. The bits of `heads`
- * do not record such a fiber. */
+/* Returns true if the group's first nonzero is the first nonzero of a run and begins a fiber. The
+ * bits of `heads` do not mark the beginning of such a fiber. */
 __device__ static inline bool begins_run(const struct slc_product_job *job, uint32_t group)
 {
     return group % RUN_GROUPS == 0 && (group == 0 || leaves_fiber(job, group * SLC_GROUP_NNZ));
 }
 
-/* Number of fibers that begin before a group, and in the whole tile. */
+/* Numbers of fibers that begin before a group, and in the whole tile. */
 struct slc_fibers_begun {
     uint32_t before, all;
 };
 
-/* Counts these fibers. Called by all warp lanes together. */
+/* Counts the fibers that begin before `group` and in the tile. Called by all warp lanes
+ * together. */
 __device__ static inline struct slc_fibers_begun
 count_fibers(const struct slc_product_job *job, uint32_t group, uint32_t lane)
 {
@@ -127,7 +127,7 @@ count_fibers(const struct slc_product_job *job, uint32_t group, uint32_t lane)
     return {__reduce_add_sync(SLC_ALL_LANES, before), __reduce_add_sync(SLC_ALL_LANES, all)};
 }
 
-/* The group that a thread, or a vector of threads, processes. */
+/* The group that a warp or a vector of threads processes. */
 struct slc_product_group {
     uint32_t number, begin, end; /* nonzeros [begin, end) */
     uint32_t before;             /* fibers that begin before the group */
@@ -144,7 +144,7 @@ heads_at(const struct slc_product_job *job, const struct slc_product_group *grou
 
 /* ---- the result */
 
-/* Where the result has the offsets and sums of the requested fibers. */
+/* Positions in the result of the offsets and sums of the requested fibers. */
 struct slc_product_place {
     uint32_t *offsets;
     double *sums;
@@ -195,8 +195,8 @@ __device__ static inline void store_offsets(const struct slc_product_job *job,
     }
 }
 
-/* Destinations of sums: the row of a fiber, counted from the first requested fiber, and the carry
- * of a group. */
+/* Return the destinations of sums: the row of fiber `fiber`, where the first requested fiber is 0,
+ * and the carry of a group. */
 __device__ static inline double *
 row_of(const struct slc_product_job *job, const struct slc_product_place *place, uint32_t fiber)
 {
@@ -302,7 +302,8 @@ __device__ static inline void multiply_columns(const struct slc_product_job *job
     }
 }
 
-/* A vector of `threads` threads, a power of two up to a warp, processes a group. */
+/* Multiplies in several columns. A vector of `threads` threads, a power of two up to SLC_WARP,
+ * processes a group. */
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS, BLOCKS)
     slc_product_columns(const struct slc_product_job job, uint32_t threads)
@@ -315,7 +316,7 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS)
     if (first >= groups) {
         return;
     }
-    /* The fibers that begin before the warp's first group. */
+    /* Number of fibers that begin before the warp's first group. */
     const struct slc_fibers_begun begun = count_fibers(&job, first, lane);
     const uint32_t mine = first + lane;
     const bool counted = lane < SLC_WARP / threads && mine < groups;
@@ -363,10 +364,9 @@ __device__ static inline double term_of(const struct slc_product_job *job, uint3
     return term;
 }
 
-/*
- * A warp processes a group in windows of 32 nonzeros. `open` is the partial sum that continues from
- * one window to the next. It belongs to `fiber`, or to the carry until the first fiber begins.
- */
+/* Multiplies in one column. A warp processes a group in windows of 32 nonzeros. `open` is the
+ * partial sum that continues from one window to the next. `open` belongs to `fiber`, or to the
+ * carry until the first fiber begins. */
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS)
     slc_product_vector(const struct slc_product_job job)
@@ -400,7 +400,7 @@ __global__ static void __launch_bounds__(THREADS)
     for (uint32_t at = group.begin; at < group.end; at += SLC_WARP) {
         const unsigned word = heads_at(&job, &group, at);
         const uint32_t last = slc_least(group.end - at, SLC_WARP) - 1;
-        /* Number of warp lanes back to the start of this warp lane's fiber, or to the window's
+        /* Number of warp lanes between this warp lane and the start of its fiber, or the window's
          * first warp lane. */
         const unsigned upto = word & (SLC_ALL_LANES >> (SLC_WARP - 1 - lane));
         const uint32_t back = upto == 0 ? lane : lane - (31 - (uint32_t)__clz((int)upto));
@@ -413,9 +413,7 @@ __global__ static void __launch_bounds__(THREADS)
         }
         const double tail = __shfl_sync(SLC_ALL_LANES, term, static_cast<int>(last));
 
-        /*
-         * If a fiber begins at the window's first nonzero, the open fiber has ended.
-         */
+        /* If a fiber begins at the window's first nonzero, the open fiber has ended. */
         if (lane == 0 && at > group.begin && (word & 1U) != 0) {
             if (carries) {
                 *carry = open;
@@ -449,7 +447,7 @@ __global__ static void __launch_bounds__(THREADS)
 
 /* ---- carries */
 
-/* Returns the number of consecutive groups, starting at `group`, whose carries belong to the fiber.
+/* Returns the number of consecutive groups, starting at `group`, whose carries belong to `fiber`.
  * Called by all warp lanes together. */
 __device__ static inline uint32_t
 count_carries(const struct slc_product_job *job, uint32_t group, uint32_t fiber, uint32_t lane)
@@ -467,9 +465,9 @@ count_carries(const struct slc_product_job *job, uint32_t group, uint32_t fiber,
     return count;
 }
 
-/* Each group has a warp. If the carries of a fiber begin at its group, the warp adds all of them to
- * the fiber's row. Its warp lanes process `columns` columns (a power of two, at most a warp) of
- * several carries in parallel. */
+/* Adds carries to the rows of fibers. Each group has a warp. If the first carry of a fiber is the
+ * carry of the group, the warp adds all carries of the fiber to the fiber's row. The warp lanes
+ * process `columns` columns (a power of two, at most SLC_WARP) of several carries in parallel. */
 __global__ static void __launch_bounds__(THREADS)
     slc_product_carry(const struct slc_product_job job, uint32_t columns)
 {
@@ -510,7 +508,7 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* Returns the least power of two that is at least `count`, limited to a warp. */
+/* Returns the smallest power of two that is at least `count`, but at most SLC_WARP. */
 static uint32_t power_of_two(uint32_t count)
 {
     uint32_t power = 1;

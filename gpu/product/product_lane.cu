@@ -11,8 +11,8 @@ extern "C" {
 #include <cinttypes>
 #include <cstring>
 
-/* Bytes of the first request for a result of unknown size. Their transfer lasts as long as starting
- * a copy. */
+/* Bytes of the first request for a result of unknown size. The transfer of this number of bytes
+ * lasts as long as starting a copy. */
 static const uint64_t first_bytes = 64 << 10;
 
 static enum slc_status
@@ -24,12 +24,12 @@ check_block(const struct slc_gpu *gpu, const struct slc_encoded_block *block, st
 
     if (block->tile_count != 1 || tile->nnz < 1 || tile->nnz > SLC_TILE_NNZ ||
         block->bytes > product->tile_bytes || block->expanded_bytes > product->expanded_bytes) {
-        status =
-            slc_fail(err, SLC_ERR_USAGE,
-                     "the block has %" PRIu32 " tiles, %" PRIu64 " bytes and %" PRIu64
-                     " expanded bytes; device %d was opened for one tile, %" PRIu64 " and %" PRIu64,
-                     block->tile_count, block->bytes, block->expanded_bytes, gpu->ordinal,
-                     product->tile_bytes, product->expanded_bytes);
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "the block has %" PRIu32 " tiles, %" PRIu64 " bytes and %" PRIu64
+                          " expanded bytes, but device %d was opened for one tile, %" PRIu64
+                          " bytes and %" PRIu64 " expanded bytes",
+                          block->tile_count, block->bytes, block->expanded_bytes, gpu->ordinal,
+                          product->tile_bytes, product->expanded_bytes);
     }
     if (status == SLC_OK && block->expanded_bytes > 0 && block->expanded == nullptr) {
         status =
@@ -51,7 +51,7 @@ check_block(const struct slc_gpu *gpu, const struct slc_encoded_block *block, st
     return status;
 }
 
-/* Assembles the tile in the lane's registered memory and sends it. */
+/* Assembles the tile in the lane's registered memory and sends the tile to the device. */
 static enum slc_status
 send_tile(struct slc_gpu_lane *lane, const struct slc_encoded_block *block, struct slc_error *err)
 {
@@ -111,10 +111,7 @@ receive_fibers(struct slc_gpu_lane *lane, uint64_t first, uint64_t end, struct s
     return SLC_OK;
 }
 
-/*
- * Adds the time of the lane's last kernels, and with `copied` also the time of the tile's copy
- * before them.
- */
+/* Adds the time of the lane's last kernels and, if `copied`, the time of the copy of the tile. */
 static enum slc_status add_times(struct slc_gpu_product *product,
                                  const struct slc_gpu_lane *lane,
                                  bool copied,
@@ -137,7 +134,7 @@ static enum slc_status add_times(struct slc_gpu_product *product,
     return SLC_OK;
 }
 
-/* Multiplies fibers starting at job->first, as many as the result holds, and copies the result to
+/* Multiplies as many fibers as fit in the result, starting at job->first, and copies the result to
  * host memory. The first copy has lane->expected bytes. */
 static enum slc_status multiply_fibers(const struct slc_gpu_product *product,
                                        struct slc_gpu_lane *lane,
@@ -185,18 +182,18 @@ static void deliver(const struct slc_gpu_product *product,
     lane->delivered += fibers->count;
 }
 
-/* Makes the device current for the calling thread. */
+/* Checks that the lane exists, and makes the device current for the calling thread. */
 static enum slc_status enter(const struct slc_gpu *gpu, unsigned lane, struct slc_error *err)
 {
     if (gpu->product == nullptr || lane >= gpu->product->product.lanes) {
-        return slc_fail(err, SLC_ERR_USAGE, "device %d has no lane %u to multiply tiles in",
+        return slc_fail(err, SLC_ERR_USAGE, "device %d has no lane %u that can multiply tiles",
                         gpu->ordinal, lane);
     }
     SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
     return SLC_OK;
 }
 
-/* After an error, waits for the lane's work and drops its fibers. Returns `status`. */
+/* After an error, waits for the lane's work and discards its fibers. Returns `status`. */
 static enum slc_status finish_call(struct slc_gpu_lane *lane, enum slc_status status)
 {
     if (status != SLC_OK) {
@@ -246,7 +243,7 @@ enum slc_status slc_gpu_product_tile(struct slc_device *device,
     status = start_tile(gpu, lane, block, err);
     if (status == SLC_OK) {
         deliver(gpu->product, lane, fibers);
-        /* For the next tile, expect the bytes of this result plus an eighth. */
+        /* For the next tile, the expected size is the size of this result plus an eighth. */
         lane->expected = slc_product_result_bytes(gpu->product, fibers->count);
         lane->expected += lane->expected / 8;
         lane->stats.launches++;
@@ -256,7 +253,7 @@ enum slc_status slc_gpu_product_tile(struct slc_device *device,
     return finish_call(lane, status);
 }
 
-/* Multiplies the fibers that follow those already delivered. */
+/* Multiplies the fibers that follow the fibers already delivered. */
 static enum slc_status
 multiply_more(struct slc_gpu_product *product, struct slc_gpu_lane *lane, struct slc_error *err)
 {

@@ -1,7 +1,8 @@
-/* Divides a product's memory into parts: the same function computes their sizes and places them. */
+/* Divides a product's memory into parts. The same function computes the sizes of the parts and
+ * places the parts. */
 #include "gpu/product/product_parts.h"
 
-/* True if the mode has no matrix, or can be multiplied by its matrix. */
+/* Returns true if the mode has no matrix, or a matrix of the right shape and type. */
 static bool is_sound_matrix(const struct slc_device_product *product, unsigned mode, uint32_t cols)
 {
     const struct slc_matrix *matrix = product->matrix[mode];
@@ -11,7 +12,7 @@ static bool is_sound_matrix(const struct slc_device_product *product, unsigned m
             matrix->cols == cols && matrix->pitch >= cols);
 }
 
-/* Fills in the members derived from the product. Returns false for an invalid product. */
+/* Fills in the members that follow from `product`. Returns false if `product` is invalid. */
 static bool fill_in(const struct slc_device_product *product, struct slc_gpu_product_memory *made)
 {
     const uint32_t together = 16 / slc_value_bytes(product->precision);
@@ -29,12 +30,14 @@ static bool fill_in(const struct slc_device_product *product, struct slc_gpu_pro
     for (unsigned n = 0; sound && n < product->order; n++) {
         sound = is_sound_matrix(product, n, made->cols);
     }
-    /* Rows begin at multiples of 16 bytes, except that a vector is contiguous. */
+    /* Rows begin at multiples of 16 bytes, except if there is one column: a vector is
+     * contiguous. */
     made->pitch = made->cols == 1 ? 1 : (made->cols + together - 1) / together * together;
     return sound && made->cols >= 1 && made->cols <= SLC_MAX_RANK;
 }
 
-/* Bytes of a lane's input: a tile with its description, its bytes and its expanded bytes. */
+/* Returns the bytes of a lane's input: a tile with its description, its bytes and its expanded
+ * bytes. */
 static uint64_t input_bytes(const struct slc_device_product *product)
 {
     return slc_product_expanded_at(product->tile_bytes) + product->expanded_bytes;
@@ -87,7 +90,7 @@ bool slc_gpu_product_lay_out(struct slc_gpu_product_memory *made, slc_gpu_gap ga
         .begin = (uintptr_t)made->device, .gap_bytes = SLC_GPU_GAP_BYTES, .gap = gap};
     struct slc_gpu_piece registered = {.begin = (uintptr_t)made->registered.data};
 
-    /* Avoids overflow when these two numbers are added. */
+    /* This check avoids overflow when the two numbers are added. */
     if (made->product.tile_bytes > UINT64_MAX / 4 ||
         made->product.expanded_bytes > UINT64_MAX / 4) {
         return false;

@@ -1,8 +1,6 @@
-/*
- * Memory of a device that multiplies tiles (base/device.h: product.open). As in
- * gpu/memory/memory.h, one function divides it into parts, for plans as well as for open devices.
- * The function is C (product_parts.c) and is in every build. Private to gpu/.
- */
+/* Memory of a device that multiplies tiles (base/device.h: product.open). As in
+ * gpu/memory/memory.h, the same function divides this memory into parts for plans and for open
+ * devices. The function is C code (product_parts.c) in every build. Private to gpu/. */
 #ifndef SLC_GPU_PRODUCT_PARTS_H
 #define SLC_GPU_PRODUCT_PARTS_H
 
@@ -17,12 +15,12 @@ enum {
 
 /* A decoded tile, in device memory. */
 struct slc_product_list {
-    uint32_t *offsets; /* nonzero i in mode n: offsets[n * SLC_TILE_NNZ + i] */
+    uint32_t *offsets; /* offsets[n * SLC_TILE_NNZ + i] is the offset of nonzero i in mode n */
     void *values;      /* SLC_TILE_NNZ values, of the type of the matrices */
     /* Bit i % 32 of word i / 32 is set if nonzero i begins a fiber. For the first nonzero of a run
      * the bit is always 0, because another warp decodes the nonzero before it. */
-    uint32_t *heads;  /* SLC_PRODUCT_WORDS */
-    uint32_t *counts; /* set bits in each group; SLC_PRODUCT_GROUPS */
+    uint32_t *heads;  /* SLC_PRODUCT_WORDS elements */
+    uint32_t *counts; /* number of set bits in each group; SLC_PRODUCT_GROUPS elements */
 };
 
 /* The beginning of a result. */
@@ -32,8 +30,9 @@ struct slc_product_header {
     struct slc_gpu_fault fault;
 };
 
-/* A result has three parts: the header; the offsets of the requested fibers, mode after mode, for
- * the kept modes; the sums of these fibers, a row of `cols` each. */
+/* A result has three parts: the header; the offsets of the requested fibers in the kept modes, one
+ * mode after the other; and the sums of the requested fibers, a row of `cols` elements per
+ * fiber. */
 enum { SLC_PRODUCT_OFFSETS_AT = 64 };
 static_assert(sizeof(struct slc_product_header) <= SLC_PRODUCT_OFFSETS_AT,
               "offsets begin after the header");
@@ -46,11 +45,11 @@ SLC_HOST_DEVICE static inline uint64_t slc_product_sums_at(uint64_t fibers, uint
 /* The beginning of a lane's input; the tile's bytes follow it. */
 struct slc_product_input {
     struct slc_gpu_tile tile;
-    struct slc_gpu_fault fault; /* no fault when it is sent; kernels set it */
+    struct slc_gpu_fault fault; /* all zero when the input is sent; set by kernels */
 };
 
 enum {
-    /* The offset of the tile's bytes: a multiple of SLC_DEVICE_ALIGN, as for blocks. */
+    /* Offset of the tile's bytes: a multiple of SLC_DEVICE_ALIGN, as for the bytes of blocks. */
     SLC_PRODUCT_DATA_AT = (sizeof(struct slc_product_input) + SLC_DEVICE_ALIGN - 1) /
                           SLC_DEVICE_ALIGN * SLC_DEVICE_ALIGN
 };
@@ -74,13 +73,13 @@ struct slc_gpu_lane_memory {
     uint8_t *host_input, *host_result;
 };
 
-/* A product, values derived from it, and its memory. */
+/* A product, values that follow from the product, and its memory. */
 struct slc_gpu_product_memory {
-    /* its pointers to matrices and layout are cleared once it is open */
+    /* its pointers to matrices and layout are cleared once the device is open */
     struct slc_device_product product;
     uint32_t cols;
-    uint32_t pitch; /* elements from row to row of matrices in device memory */
-    uint32_t kept;  /* number of modes of a result */
+    uint32_t pitch; /* elements from one row to the next of matrices in device memory */
+    uint32_t kept;  /* number of kept modes, which are the modes of a result */
     bool sums_over[SLC_MAX_ORDER];
 
     void *device; /* the only allocation */
@@ -91,10 +90,10 @@ struct slc_gpu_product_memory {
     struct slc_gpu_lane_memory lane_memory[SLC_DEVICE_LANES];
 };
 
-/* Upper bound of the host memory that an open product uses in addition to its registered memory. */
+/* Upper limit of the host memory that an open product uses in addition to its registered memory. */
 enum { SLC_PRODUCT_RECORD_BYTES = 64 << 10 };
 
-/* Bytes of a result with `fibers` fibers. */
+/* Returns the bytes of a result with `fibers` fibers. */
 static inline uint64_t slc_product_result_bytes(const struct slc_gpu_product_memory *memory,
                                                 uint64_t fibers)
 {
@@ -105,19 +104,17 @@ static inline uint64_t slc_product_result_bytes(const struct slc_gpu_product_mem
 extern "C" {
 #endif
 
-/*
- * Fills in the values derived from the product, and sets each part to its offset in its piece.
+/* Fills in the values that follow from the product, and sets each part to its offset in its piece.
  * Returns false for a product for which no device can be opened, and on overflow. Needs: *memory is
- * all-zero.
- */
+ * all-zero. */
 bool slc_gpu_product_measure(const struct slc_device_product *product,
                              struct slc_gpu_product_memory *memory);
 
-/* Sets each part to its address in the pieces of `memory`, which has been measured. `gap`: as for
- * slc_gpu_memory_lay_out. */
+/* Sets each part to its address in the pieces of `memory`, which slc_gpu_product_measure filled in.
+ * Calls `gap` for unused device memory between parts. */
 bool slc_gpu_product_lay_out(struct slc_gpu_product_memory *memory, slc_gpu_gap gap);
 
-/* memory_bytes and host_bytes of struct slc_device_product_ops. `device` is ignored. */
+/* Implement memory_bytes and host_bytes of struct slc_device_product_ops. `device` is ignored. */
 uint64_t slc_gpu_product_memory_bytes(const struct slc_device *device,
                                       const struct slc_device_product *product);
 uint64_t slc_gpu_product_host_bytes(const struct slc_device *device,

@@ -11,113 +11,117 @@ extern "C" {
 
 /* One completed iteration. */
 struct sluice_iteration {
-    uint32_t iteration; /* from 1 */
-    uint32_t singular;  /* bit n: a pseudo-inverse replaced the singular Gram matrix of mode n */
+    uint32_t iteration; /* number of the iteration, from 1 */
+    /* bit n is set if a pseudo-inverse replaced the inverse of the singular Gram matrix of mode
+     * n */
+    uint32_t singular;
     double fit;
-    double delta; /* change of the fit; in the first iteration, the fit */
+    double delta; /* change of the fit; in the first iteration, the fit itself */
     double seconds;
-    uint64_t bytes_read; /* from the drive */
-    /* Number of held-out nonzeros, and the model's error on them. 0: no nonzeros are held out, or
-     * their number is unknown because an earlier run computed the iteration. */
+    uint64_t bytes_read; /* bytes read from the drive */
+    /* Number of held-out nonzeros, and the model's error on held-out nonzeros. The number is 0 if
+     * no nonzeros are held out, or if an earlier run computed the iteration. */
     uint64_t heldout;
     double heldout_rmse, heldout_mae;
 };
 
 /* A checkpoint that was written, or from which a run resumes. */
 struct sluice_checkpoint {
-    uint32_t iteration; /* the iteration that continues from the checkpoint, from 1 */
-    uint32_t mode;      /* the mode that is updated next, from 0 */
-    /* time to write the checkpoint; if a run resumes, total time of the earlier runs */
+    /* the iteration that continues from the checkpoint; iterations start at 1 */
+    uint32_t iteration;
+    uint32_t mode; /* the mode that is updated next, from 0 */
+    /* time to write the checkpoint; when a run resumes, total time of the earlier runs */
     double seconds;
-    uint64_t bytes;      /* bytes written; 0 if a run resumes */
-    uint64_t past_count; /* number of completed iterations if a run resumes, otherwise 0 */
-    const struct sluice_iteration *const *past; /* these iterations, valid during the callback */
+    uint64_t bytes;      /* bytes written; 0 when a run resumes */
+    uint64_t past_count; /* number of completed iterations when a run resumes, otherwise 0 */
+    /* the completed iterations, valid during the callback */
+    const struct sluice_iteration *const *past;
 };
 
 struct sluice_cpd_options {
     uint64_t struct_bytes;
     struct sluice_run_options run; /* progress is called at most ten times a second */
     struct sluice_compute_options compute;
-    uint32_t iterations; /* maximum; 0 means 50 */
-    uint32_t start_only; /* not 0: no iterations; the model is the start */
-    /* stop if the fit changes by less than this; 0 means 1e-5; negative: no limit */
+    uint32_t iterations; /* maximum number of iterations; 0 means 50 */
+    uint32_t start_only; /* if not 0, no iterations run, and the model is the start */
+    /* the run stops if the fit changes by less than this; 0 means 1e-5; negative means never */
     double tolerance;
-    double max_seconds;      /* checked between passes and while replicas are made; 0: no limit */
-    double regularization;   /* added to the diagonal of the Gram matrices */
+    /* time limit, checked between passes or their parts, and while replicas are made; 0 means no
+     * limit */
+    double max_seconds;
+    double regularization;   /* added to the diagonal of every V, the elementwise
+                              * product of Gram matrices with which a mode is solved */
     uint64_t seed;           /* seed of the uniform random start */
-    const char *init_folder; /* folder with the start: mode-1.npy, ..; NULL: random start */
-    /* The order in which modes are updated; mode_order_count must be the order of the tensor.
-     * mode_order_count 0: ascending modes, or an order in which passes that update two modes read
-     * fewer bytes. */
+    const char *init_folder; /* folder with the start (mode-1.npy, ..); NULL means a random start */
+    /* The order in which modes are updated. mode_order_count is the order of the tensor, or 0. With
+     * 0, modes are updated in ascending order, or in an order in which fused passes read fewer
+     * bytes. */
     uint32_t mode_order[SLUICE_MAX_ORDER];
     uint32_t mode_order_count;
-    uint32_t restart; /* not 0: discard a checkpoint in checkpoint_folder */
-    /* Folder of the checkpoint, created if missing. A run resumes from a checkpoint in it,
-     * including a checkpoint of `sluice cpd`. NULL: no checkpoints. */
+    uint32_t restart; /* if not 0, a checkpoint in checkpoint_folder is discarded */
+    /* Folder of the checkpoint, created if missing. A run resumes from a checkpoint in this folder,
+     * including a checkpoint of `sluice cpd`. NULL means no checkpoints. */
     const char *checkpoint_folder;
-    /* Minimum seconds between checkpoints; negative: a checkpoint after every update; 0: ten, or
-     * more if writing checkpoints would take over one percent of the time. */
+    /* Minimum seconds between checkpoints. Negative means a checkpoint after every update; 0 means
+     * ten seconds, or more if writing checkpoints would take over one percent of the run time. */
     double checkpoint_seconds;
     /* Fraction of the nonzeros to hold out, up to 0.5. The decomposition treats held-out nonzeros
-     * as zeros and excludes them from the norm; the model's error on them is reported. A hash of
-     * the indices and holdout_seed selects the held-out nonzeros. */
+     * as zeros and excludes held-out nonzeros from the norm; the model's error on held-out nonzeros
+     * is reported. A hash of the indices and holdout_seed selects the held-out nonzeros. */
     double holdout;
     uint64_t holdout_seed;
-    /* Called by the calling thread; NULL: no callback. The run stops if `iteration` returns a value
-     * other than 0. `resumed` is called before the first update of a run that resumes. */
+    /* Called by the calling thread; NULL means no callback. The run stops if `iteration` returns a
+     * value other than 0. `resumed` is called before the first update of a run that resumes. */
     int (*iteration)(void *context, const struct sluice_iteration *iteration);
     void (*resumed)(void *context, const struct sluice_checkpoint *checkpoint);
     void (*checkpointed)(void *context, const struct sluice_checkpoint *checkpoint);
 };
 
-/*
- * Plans the memory and reads of sluice_cpd with the same arguments. Nothing is computed.
+/* Plans the memory and reads of sluice_cpd with the same arguments. Nothing is computed.
  * Errors: those of sluice_mttkrp_plan. On error, `plan` is unchanged, with one exception: after
  * SLUICE_ERR_BUDGET, `plan` describes the plan that exceeds the budget, or is all zero if the
- * indices of the layouts alone exceed it.
- * Cost: reads the index.
- */
+ * indices of the block files alone exceed the budget.
+ * Cost: reads the index of each layout. */
 SLUICE_API enum sluice_status sluice_cpd_plan(const struct sluice_store *store,
                                               uint32_t rank,
                                               const struct sluice_cpd_options *options,
                                               struct sluice_plan *plan,
                                               struct sluice_error *err);
 
-/*
- * Computes a CP decomposition of rank 1 to 4096 by alternating least squares. Stopping early, for
+/* Computes a CP decomposition of rank 1 to 4096 by alternating least squares. Stopping early, for
  * any reason, is not an error: *ret_model is the partial model, and sluice_model_info.stop_reason
  * states why the run ended.
- * Math: A(n) = X_(n) (Khatri-Rao product of the other factors) V(n)^-1 for each mode in turn; fit =
- * 1 - ||X - M|| / ||X|| (Kolda and Bader, SIAM Review 2009, section 3.4). Columns have 2-norm 1,
- * weights descend, signs are fixed.
- * Checkpoints: if a run ended for any reason, the same call resumes it from the last checkpoint.
- * Iterations, tolerance, limits, threads and I/O may differ; all other options that affect the
- * result must match, otherwise SLUICE_ERR_USAGE names the mismatch. The checkpoint of a complete
- * run stays until sluice_checkpoint_remove. SLUICE_ERR_IO if another process uses the folder.
+ * Math: A(n) = X_(n) (Khatri-Rao product of the other factors) V(n)^-1 for each mode in turn, where
+ * V(n) is the elementwise product of the Gram matrices of the other factors; fit = 1 - ||X - M|| /
+ * ||X|| (Kolda and Bader, SIAM Review 2009, section 3.4). Columns of factors have 2-norm 1,
+ * components are sorted by descending weight, and signs are fixed.
+ * Checkpoints: if a run ended for any reason, the same call resumes the run from the last
+ * checkpoint. Iterations, tolerance, limits, threads and I/O may differ; all other options that
+ * affect the result must match, otherwise the call fails with SLUICE_ERR_USAGE, and the message
+ * names the mismatch. The checkpoint of a complete run stays until sluice_checkpoint_remove.
+ * SLUICE_ERR_IO if another process uses the checkpoint folder.
  * Ownership: the caller destroys *ret_model with sluice_model_destroy.
- * Order: with compute.deterministic, the same bits for any number of threads, whether or not the
- * run was interrupted; otherwise the same seed gives the same result to rounding.
+ * Order: with compute.deterministic, the model has the same bits for any number of threads, whether
+ * or not the run was interrupted; otherwise runs with the same seed differ by rounding.
  * Errors: SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_INPUT and SLUICE_ERR_FORMAT for
  * init_folder, SLUICE_ERR_BUDGET stating the smallest sufficient budget, SLUICE_ERR_IO,
  * SLUICE_ERR_DAMAGED, SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM, SLUICE_ERR_NUMERIC for a tensor without
  * nonzeros, SLUICE_ERR_NOSPACE for a checkpoint. On error, *ret_model is unchanged and the last
  * checkpoint stays.
- * Cost: each iteration takes one pass over the store per mode, or as few as half that number if
- * passes update two modes. Once replicas are made, iterations read from memory.
- */
+ * Cost: each iteration makes one pass over the store per mode; a fused pass updates two modes. Once
+ * replicas are made, iterations read from memory. */
 SLUICE_API enum sluice_status sluice_cpd(const struct sluice_store *store,
                                          uint32_t rank,
                                          const struct sluice_cpd_options *options,
                                          struct sluice_model **ret_model,
                                          struct sluice_error *err);
 
-/*
- * Removes the checkpoint in `folder`, and the folder if it is then empty. Does nothing if there is
+/* Removes the checkpoint in `folder`, and the folder if it is then empty. Does nothing if there is
  * no checkpoint.
  * Errors: SLUICE_ERR_USAGE, SLUICE_ERR_IO while a run uses the checkpoint, SLUICE_ERR_FORMAT if a
- * file of that name is not a checkpoint. On error, files that are not a checkpoint are unchanged.
- * Cost: removes two files.
- */
+ * file with the name of a checkpoint is not a checkpoint. On error, files that are not part of a
+ * checkpoint are unchanged.
+ * Cost: removes two files. */
 SLUICE_API enum sluice_status sluice_checkpoint_remove(const char *folder,
                                                        struct sluice_error *err);
 

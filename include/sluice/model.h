@@ -1,8 +1,6 @@
-/*
- * Models: the results of decompositions. A model is the sum over r of weights[r] times the outer
- * product of columns r of the factor matrices. A model is in memory or in a run folder, which
- * sluice_model_save and `sluice cpd` write: mode-1.npy, mode-2.npy, .. and lambda.npy.
- */
+/* Models: the results of decompositions. A model is a sum over components r: weights[r] times the
+ * outer product of column r of each factor matrix. A model is an object in memory or a run folder,
+ * which sluice_model_save and `sluice cpd` write: mode-1.npy, mode-2.npy, .. and lambda.npy. */
 #ifndef SLUICE_MODEL_H
 #define SLUICE_MODEL_H
 
@@ -15,17 +13,15 @@ extern "C" {
 /* A model in memory, for use by one thread at a time. */
 struct sluice_model;
 
-/*
- * Makes a model from arrays.
+/* Makes a model from arrays.
  * Shapes: `dims` has `order` mode sizes, factors[n] is dims[n] x rank, and `weights` has `rank`
- * numbers; NULL: weights of 1.
+ * numbers, or is NULL for weights of 1.
  * Ownership: the arrays are the caller's and are copied. The caller destroys *ret_model with
  * sluice_model_destroy.
  * Errors: SLUICE_ERR_USAGE for an order, rank or mode size out of range or a factor that is NULL;
  * SLUICE_ERR_INPUT for numbers that are not finite; SLUICE_ERR_MEMORY. On error, *ret_model is
  * unchanged.
- * Cost: copies the factors.
- */
+ * Cost: copies the factors. */
 SLUICE_API enum sluice_status sluice_model_create(uint32_t order,
                                                   const uint64_t *dims,
                                                   uint32_t rank,
@@ -34,15 +30,13 @@ SLUICE_API enum sluice_status sluice_model_create(uint32_t order,
                                                   struct sluice_model **ret_model,
                                                   struct sluice_error *err);
 
-/*
- * Loads the model in a run folder. Weights are 1 if there is no lambda.npy. If `store` is not NULL,
- * the factors must have the shape of the store, and the model takes the norm of the store.
+/* Loads the model in a run folder. Weights are 1 if there is no lambda.npy. If `store` is not NULL,
+ * the factors must have the shape of the store, and the norm of the store is stored in the model.
  * Ownership: the caller destroys *ret_model with sluice_model_destroy; `store` may be closed
  * earlier.
- * Errors: SLUICE_ERR_INPUT or SLUICE_ERR_FORMAT for missing files or other shapes, SLUICE_ERR_IO,
+ * Errors: SLUICE_ERR_INPUT or SLUICE_ERR_FORMAT for missing files or wrong shapes, SLUICE_ERR_IO,
  * SLUICE_ERR_MEMORY, SLUICE_ERR_USAGE. On error, *ret_model is unchanged.
- * Cost: reads the factors into memory.
- */
+ * Cost: reads the factors into memory. */
 SLUICE_API enum sluice_status sluice_model_load(const struct sluice_store *store,
                                                 const char *folder,
                                                 struct sluice_model **ret_model,
@@ -56,28 +50,30 @@ enum sluice_stop_reason {
     SLUICE_STOP_TOLERANCE,
     SLUICE_STOP_ITERATIONS,
     SLUICE_STOP_TIME,
-    SLUICE_STOP_REQUEST /* `stop` or a callback */
+    SLUICE_STOP_REQUEST /* stopped by run.stop or a callback */
 };
 
 struct sluice_model_info {
     uint64_t struct_bytes;
     uint32_t order, rank;
-    uint64_t dims[SLUICE_MAX_ORDER]; /* rows of each factor */
-    /* The members below describe the run of sluice_cpd. For other models they are zero or NaN. */
+    uint64_t dims[SLUICE_MAX_ORDER]; /* mode sizes: rows of each factor */
+    /* The members below describe the run of sluice_cpd. For other models they are zero or NaN,
+     * except mode_order (ascending) and, if sluice_model_load had a store, norm. */
     uint32_t iterations; /* number of completed iterations */
     enum sluice_stop_reason stop_reason;
     double fit;
     double norm;                           /* norm of the tensor, without held-out nonzeros */
     uint32_t mode_order[SLUICE_MAX_ORDER]; /* order in which modes were updated */
-    /* Iteration, from 1, and mode at which an unfinished run resumes from its checkpoint; 0: no
-     * checkpoint. */
+    /* Iteration, from 1, and mode at which an unfinished run resumes from its checkpoint; the
+     * iteration is 0 if there is no checkpoint. */
     uint32_t resume_iteration, resume_mode;
     uint64_t resumes;     /* number of times that the run resumed from a checkpoint */
     uint64_t checkpoints; /* number of checkpoints written */
-    /* Times of the calling thread, including earlier runs that the run resumed. */
+    /* Wall-clock times of the calling thread, including the earlier runs that this run resumed. */
     double seconds, mttkrp_seconds, solve_seconds, fit_seconds, checkpoint_seconds;
-    uint64_t bytes_read; /* from the drive, since the run started or resumed */
-    /* Number of held-out nonzeros, the model's error on them, and the 2-norm of their values. */
+    uint64_t bytes_read; /* bytes read from the drive since the run started or resumed */
+    /* Number of held-out nonzeros, the model's error on held-out nonzeros, and the 2-norm of the
+     * held-out values. */
     uint64_t heldout;
     double heldout_rmse, heldout_mae, heldout_norm;
     uint64_t device_nnz; /* nonzeros that GPUs multiplied, in all passes */
@@ -89,58 +85,51 @@ SLUICE_API enum sluice_status sluice_model_get_info(const struct sluice_model *m
                                                     struct sluice_model_info *info,
                                                     struct sluice_error *err);
 
-/*
- * Copies the weights of the components.
+/* Copies the weights of the components.
  * Shapes: one weight for each component; `weights` has space for `count` doubles.
  * Ownership: the caller owns `weights`.
  * Errors: SLUICE_ERR_USAGE if the weights do not fit. On error, `weights` is unchanged. Cost:
- * copies the weights.
- */
+ * copies the weights. */
 SLUICE_API enum sluice_status sluice_model_get_weights(const struct sluice_model *model,
                                                        double *weights,
                                                        uint64_t count,
                                                        struct sluice_error *err);
 
-/*
- * Copies the factor matrix of `mode`.
+/* Copies the factor matrix of `mode`.
  * Shapes: the factor is dims[mode] x rank; `factor` has space for `count` doubles.
  * Ownership: the caller owns `factor`.
  * Errors: SLUICE_ERR_USAGE if the factor does not fit, or for a mode that does not exist. On error,
- * `factor` is unchanged. Cost: copies the factor.
- */
+ * `factor` is unchanged. Cost: copies the factor. */
 SLUICE_API enum sluice_status sluice_model_get_factor(const struct sluice_model *model,
                                                       uint32_t mode,
                                                       double *factor,
                                                       uint64_t count,
                                                       struct sluice_error *err);
 
-/*
- * Returns the record of the run that made the model as JSON, or NULL if there is no record. The
- * record has the plan, the fit of every iteration, times, counters and everything that is needed to
- * repeat the run. sluice_model_save writes the record as run.json.
- * Ownership: the text is valid until the model is destroyed. Cost: constant.
- */
+/* Returns the record of the run that made the model as JSON, or NULL if there is no record. The
+ * record has the plan, the fit of every iteration, times, counters and all options that are needed
+ * to repeat the run. sluice_model_save writes the record as run.json.
+ * Ownership: the text is valid until the model is destroyed. Cost: constant. */
 SLUICE_API const char *sluice_model_record(const struct sluice_model *model);
 
 /* Format of a saved or exported model. */
 enum sluice_model_form {
-    SLUICE_MODEL_AUTO,    /* for exports: by the suffix of the output, .mat or .ktensor */
+    SLUICE_MODEL_AUTO,    /* for exports: chosen by the suffix of the output, .mat or .ktensor */
     SLUICE_MODEL_NPY,     /* a folder with mode-1.npy, mode-2.npy, .. and lambda.npy */
     SLUICE_MODEL_SPLATT,  /* STEMmode1.mat, .. and STEMlambda.mat */
-    SLUICE_MODEL_KTENSOR, /* one text file of the Tensor Toolbox */
+    SLUICE_MODEL_KTENSOR, /* one text file in the format of the Tensor Toolbox */
     SLUICE_MODEL_CSV,     /* a folder with mode-1.csv, .. and lambda.csv, with names of indices */
     SLUICE_MODEL_MATLAB   /* one .mat file, version 5: a struct `model` with lambda and U */
 };
 
-/*
- * Writes the model in a form other than SLUICE_MODEL_AUTO, without names of indices. Replaces each
+/* Writes the model in a form other than SLUICE_MODEL_AUTO, without names of indices. Replaces each
  * file atomically. First removes the record of an earlier model. If the model has a record of its
- * run, writes that record last, as run.json in the folder, STEMrun.json or PATH.run.json. Errors:
- * SLUICE_ERR_USAGE for SLUICE_MODEL_AUTO or an unknown form, SLUICE_ERR_UNSUPPORTED if the form
- * cannot hold the model, SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_MEMORY. On error, each file
- * is the old or the new one, and there is no record.
- * Cost: writes the factors once.
- */
+ * run, writes the record last: as run.json in the folder, STEMrun.json or PATH.run.json, depending
+ * on the form.
+ * Errors: SLUICE_ERR_USAGE for SLUICE_MODEL_AUTO or an unknown form,
+ * SLUICE_ERR_UNSUPPORTED if the form cannot hold the model, SLUICE_ERR_IO, SLUICE_ERR_NOSPACE,
+ * SLUICE_ERR_MEMORY. On error, each file is either the old or the new file, and there is no record.
+ * Cost: writes the factors once. */
 SLUICE_API enum sluice_status sluice_model_save(const struct sluice_model *model,
                                                 enum sluice_model_form form,
                                                 const char *path,
@@ -150,34 +139,31 @@ struct sluice_model_export_options {
     uint64_t struct_bytes;
     struct sluice_run_options run; /* threads is not used */
     enum sluice_model_form form;
-    uint32_t overwrite; /* not 0: replace existing files */
-    /* Store with the names of indices for CSV. NULL: the store that the run folder records, if it
-     * still exists; for a model in memory, no names. */
+    uint32_t overwrite; /* if not 0, existing files are replaced */
+    /* Store with the names of indices for CSV. NULL means the store that the run folder records, if
+     * this store still exists, and no names for a model in memory. */
     const char *store;
 };
 
-/*
- * Writes a model in a format of another program, as `sluice export` does. Writes one file
+/* Writes a model in a format of another program, as `sluice export` does. Writes one file
  * (SLUICE_MODEL_KTENSOR, SLUICE_MODEL_MATLAB), a folder (SLUICE_MODEL_CSV, SLUICE_MODEL_NPY) or
  * files whose names start with `output` (SLUICE_MODEL_SPLATT). Weights are written last.
  * Errors: SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED if the form cannot hold the model,
  * SLUICE_ERR_BUDGET, SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_INTERRUPTED, SLUICE_ERR_MEMORY;
  * for a store with names also SLUICE_ERR_INPUT, SLUICE_ERR_FORMAT, SLUICE_ERR_DAMAGED. On error, no
  * new file is left; the weights of an earlier model that was being replaced are gone.
- * Cost: writes the factors once.
- */
+ * Cost: writes the factors once. */
 SLUICE_API enum sluice_status sluice_model_export(const struct sluice_model *model,
                                                   const char *output,
                                                   const struct sluice_model_export_options *options,
                                                   struct sluice_error *err);
 
-/*
- * Writes the model in a run folder in a format of another program. Works as sluice_model_export,
- * except that SLUICE_MODEL_NPY is not supported. Factors are streamed from their files.
+/* Writes the model in a run folder in a format of another program. Does the same as
+ * sluice_model_export, except that SLUICE_MODEL_NPY is not supported, and reads factors from their
+ * files in small parts.
  * Errors: those of sluice_model_export; SLUICE_ERR_INPUT if `folder` is not a run folder. On error,
  * no new file is left; the weights of an earlier model that was being replaced are gone.
- * Cost: reads and writes the factors once.
- */
+ * Cost: reads and writes the factors once. */
 SLUICE_API enum sluice_status sluice_run_export(const char *folder,
                                                 const char *output,
                                                 const struct sluice_model_export_options *options,
@@ -186,50 +172,50 @@ SLUICE_API enum sluice_status sluice_run_export(const char *folder,
 struct sluice_top_options {
     uint64_t struct_bytes;
     struct sluice_run_options run; /* uses memory_bytes and context */
-    const uint32_t *components;    /* component_count numbers from 0; component_count 0: all */
-    const uint32_t *modes;         /* mode_count numbers from 0; mode_count 0: all */
+    /* numbers of components, from 0; component_count 0 means all components */
+    const uint32_t *components;
+    const uint32_t *modes; /* numbers of modes, from 0; mode_count 0 means all modes */
     uint32_t component_count;
     uint32_t mode_count;
-    uint32_t by_number; /* not 0: components in the order of their numbers; 0: the heaviest first */
-    uint32_t by_signed; /* not 0: the largest values; 0: the largest magnitudes */
-    uint64_t rows;      /* per mode, up to a million; 0 means 10 */
-    const char *store;  /* store with names, as sluice_model_export_options.store */
+    /* order of components: not 0 means by number, 0 means by descending weight */
+    uint32_t by_number;
+    uint32_t by_signed; /* not 0 selects the largest values, 0 the largest magnitudes */
+    uint64_t rows;      /* number of top rows per component and mode, up to a million; 0 means 10 */
+    const char *store;  /* store with the names of indices, see sluice_model_export_options.store */
 };
 
 /* A row with one of the largest values of a component. */
 struct sluice_top_row {
-    uint32_t component, mode; /* from 0 */
-    uint64_t place;           /* rank among the top rows of component and mode, from 0 */
-    uint64_t index;           /* from 0 */
-    double value;             /* element of the factor */
+    uint32_t component, mode; /* numbers from 0 */
+    uint64_t place;           /* position among the top rows of the component in the mode, from 0 */
+    uint64_t index;           /* index of the row, from 0 */
+    double value;             /* element of the factor matrix */
     double weight;            /* weight of the component; 1 if the model has no weights */
-    const char *name, *title; /* of index and mode, UTF-8 without control characters; "": none */
+    /* names of index and mode, UTF-8 without control characters; "" if there is no name */
+    const char *name, *title;
 };
 
-/*
- * Finds the top rows of the components of a model and passes them to `row`. Rows come component by
- * component, mode by mode, in descending order. A return value other than 0 of `row` ends the call,
- * which is not an error.
+/* Finds the top rows of the components of a model and passes them to `row`. For each component and
+ * each mode, the rows are passed in descending order. If `row` returns a value other than 0, the
+ * call ends early, which is not an error.
  * Ownership: a row and its texts are valid during the callback.
  * Errors: SLUICE_ERR_USAGE for components and modes that do not exist; SLUICE_ERR_INPUT if the
- * store has other modes; SLUICE_ERR_FORMAT if it is not a store; SLUICE_ERR_BUDGET,
- * SLUICE_ERR_DAMAGED, SLUICE_ERR_IO, SLUICE_ERR_MEMORY. On error, `row` may have been called for
- * some rows.
- * Cost: reads each factor once; memory grows with the number of rows found, not with the factors.
- */
+ * modes of the store differ from the modes of the model; SLUICE_ERR_FORMAT if options->store is not
+ * a store; SLUICE_ERR_BUDGET, SLUICE_ERR_DAMAGED, SLUICE_ERR_IO, SLUICE_ERR_MEMORY. On error, `row`
+ * may have been called for some rows.
+ * Cost: reads each factor once; memory grows with the number of rows found, not with the
+ * factors. */
 SLUICE_API enum sluice_status sluice_model_top(const struct sluice_model *model,
                                                const struct sluice_top_options *options,
                                                int (*row)(void *context,
                                                           const struct sluice_top_row *row),
                                                struct sluice_error *err);
 
-/*
- * Finds the top rows of the components of the model in a run folder. Works as sluice_model_top.
+/* Finds the top rows of the components of the model in a run folder. Works as sluice_model_top.
  * Ownership: a row and its texts are valid during the callback.
  * Errors: those of sluice_model_top; SLUICE_ERR_INPUT if `folder` is not a run folder. On error,
  * `row` may have been called for some rows.
- * Cost: reads each factor file once.
- */
+ * Cost: reads each factor file once. */
 SLUICE_API enum sluice_status sluice_run_top(const char *folder,
                                              const struct sluice_top_options *options,
                                              int (*row)(void *context,
@@ -239,37 +225,33 @@ SLUICE_API enum sluice_status sluice_run_top(const char *folder,
 struct sluice_report_options {
     uint64_t struct_bytes;
     struct sluice_run_options run; /* uses memory_bytes */
-    uint64_t components; /* maximum number, up to 4096; the heaviest come first; 0 means 64 */
-    uint64_t rows;       /* per mode of a component, up to 1000; 0 means 10 */
-    const char *store;   /* store with names, as sluice_model_export_options.store */
-    /* For sluice_model_report: the record to show, in the format of sluice_model_record; NULL: the
-     * record of the model. */
+    uint64_t components; /* maximum number of components, heaviest first, up to 4096; 0 means 64 */
+    uint64_t rows;       /* number of top rows per component and mode, up to 1000; 0 means 10 */
+    const char *store; /* store with the names of indices, see sluice_model_export_options.store */
+    /* The record that sluice_model_report shows, in the format of sluice_model_record; NULL means
+     * the record of the model. */
     const char *record;
-    uint64_t overwrite; /* not 0: replace an existing file */
+    uint64_t overwrite; /* if not 0, an existing file is replaced */
 };
 
-/*
- * Writes an HTML page about a model and its run. The page is one file without scripts or external
- * references. It is written under a temporary name, synced and renamed.
+/* Writes an HTML page about a model and its run. The page is one file without scripts or external
+ * references. The page is written under a temporary name, synced and renamed.
  * Errors: SLUICE_ERR_USAGE for numbers out of range or an output within a store; SLUICE_ERR_IO,
  * also if the output exists and `overwrite` is not set; SLUICE_ERR_INPUT, SLUICE_ERR_FORMAT and
- * SLUICE_ERR_DAMAGED for the record and the store with names; SLUICE_ERR_NOSPACE,
+ * SLUICE_ERR_DAMAGED for a faulty record or a faulty store with names; SLUICE_ERR_NOSPACE,
  * SLUICE_ERR_BUDGET, SLUICE_ERR_MEMORY. On error, an existing file is unchanged.
- * Cost: reads each factor twice; memory grows with the size of the page, not with the factors.
- */
+ * Cost: reads each factor twice; memory grows with the size of the page, not with the factors. */
 SLUICE_API enum sluice_status sluice_model_report(const struct sluice_model *model,
                                                   const char *output,
                                                   const struct sluice_report_options *options,
                                                   struct sluice_error *err);
 
-/*
- * Writes an HTML page about the run in a folder, or comparing the runs of a sweep. Works as
- * sluice_model_report. `folder` is a run folder, a folder with only a checkpoint, or the folder of
- * a sweep.
- * Errors: those of sluice_model_report; SLUICE_ERR_INPUT if `folder` is none of these,
- * SLUICE_ERR_FORMAT if files in it are damaged. On error, an existing file is unchanged.
- * Cost: reads each factor file twice.
- */
+/* Writes an HTML page about the run in a folder, or a page that compares the runs of a sweep. Works
+ * as sluice_model_report. `folder` is a run folder, a folder with only a checkpoint, or the folder
+ * of a sweep.
+ * Errors: those of sluice_model_report; SLUICE_ERR_INPUT for any other folder, SLUICE_ERR_FORMAT if
+ * files in the folder are damaged. On error, an existing file is unchanged.
+ * Cost: reads each factor file twice. */
 SLUICE_API enum sluice_status sluice_run_report(const char *folder,
                                                 const char *output,
                                                 const struct sluice_report_options *options,

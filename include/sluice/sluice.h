@@ -1,5 +1,4 @@
-/*
- * libsluice: sparse tensors larger than memory, factorized while they stream from disk.
+/* libsluice: sparse tensors larger than memory, factorized while they stream from disk.
  *
  *     struct sluice_error err = SLUICE_ERROR_INIT;
  *     struct sluice_model_info info = {.struct_bytes = sizeof info};
@@ -16,18 +15,17 @@
  *     sluice_store_close(store);
  *
  * Conventions. sluice/status.h describes errors, sluice/types.h options and versions. A path that
- * is NULL is SLUICE_ERR_USAGE. Modes and indices count from 0. Matrices are dense, row-major, f64,
- * without padding: rows x rank. Sizes are in bytes and times in seconds. Functions do not keep
- * pointers to paths, texts and option structs. The library prints nothing and never ends the
- * process.
+ * is NULL causes SLUICE_ERR_USAGE, unless a comment allows NULL. Modes and indices count from 0.
+ * Matrices are dense, row-major arrays of f64 without padding, rows x rank. Sizes are in bytes and
+ * times in seconds. Functions do not keep pointers to paths, texts and option structs. The library
+ * prints nothing and never ends the process.
  *
- * Comments of functions have a summary and these parts, if they apply: "Math:", "Shapes:" of
+ * The comment of a function has a summary and these parts, if they apply: "Math:", "Shapes:" of
  * arrays, "Ownership:" of arrays, objects and returned texts, "Order:" of sums, "Errors:" with the
  * state of outputs "On error," and "Cost:".
  *
  * Threads: different threads may use different objects at the same time; only one thread at a time
- * may use an object. A call distributes its work over run.threads threads.
- */
+ * may use an object. A call distributes its work over run.threads threads. */
 #ifndef SLUICE_SLUICE_H
 #define SLUICE_SLUICE_H
 

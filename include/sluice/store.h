@@ -1,6 +1,4 @@
-/*
- * Stores: opening, describing and verifying them, and managing their layouts.
- */
+/* Functions that open, describe and verify stores and manage their layouts. */
 #ifndef SLUICE_STORE_H
 #define SLUICE_STORE_H
 
@@ -25,25 +23,25 @@ struct sluice_store_info {
     uint64_t block_count;
     uint64_t tile_count;
     uint64_t max_block_bytes;
-    /* checksum of the nonzeros in the store's numbering; their order does not matter */
+    /* checksum over nonzeros with the indices of the store; independent of the order of nonzeros */
     uint64_t content_sum;
     enum sluice_codec codec;
-    uint32_t relabelled_modes; /* bit n: the store numbers mode n by frequency */
-    uint32_t named_modes;      /* bit n: indices of mode n have names */
-    /* fibers of fiber_mode are kept together in pieces of 2^fiber_bits indices; 0: not kept */
+    uint32_t relabelled_modes; /* bit n is set if the store numbers mode n by frequency */
+    uint32_t named_modes;      /* bit n is set if the indices of mode n have names */
+    /* fibers of fiber_mode are kept together in runs of 2^fiber_bits indices; 0 if they are not */
     uint32_t fiber_bits;
     uint32_t fiber_mode; /* the mode whose fibers are kept together, if fiber_bits is not 0 */
-    uint32_t key_bits;   /* bits of a linearized coordinate */
+    uint32_t key_bits;   /* bits of a key, which linearizes the coordinates of a nonzero */
     /* The members below describe the input of the store, including appended inputs. */
     uint64_t entries;
     uint64_t duplicates;     /* entries merged into an earlier entry */
     uint64_t explicit_zeros; /* entries of value zero, which are not stored */
-    uint32_t index_base;     /* of the input */
+    uint32_t index_base;     /* first index of the input */
     uint32_t appended;       /* number of inputs for sluice_store_get_appended */
     char source[512];        /* path as passed to the conversion */
     char dialect[32];
     char duplicate_policy[16];
-    char transforms[128]; /* steps applied to values, in order; "": none */
+    char transforms[128]; /* steps applied to values, in order; "" if there were none */
     char writer[64];      /* program and version */
 };
 
@@ -54,13 +52,11 @@ struct sluice_appended {
     char source[512]; /* path as passed to sluice_append */
 };
 
-/*
- * Opens the store at `path` and validates its manifest, header and index.
+/* Opens the store at `path` and validates its manifest, header and index.
  * Ownership: the caller closes *ret_store with sluice_store_close.
  * Errors: SLUICE_ERR_FORMAT if `path` is not a store, SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_DAMAGED,
  * SLUICE_ERR_IO, SLUICE_ERR_MEMORY, SLUICE_ERR_USAGE. On error, *ret_store is unchanged.
- * Cost: reads the manifest and the index, not the blocks.
- */
+ * Cost: reads the manifest and the index, not the blocks. */
 SLUICE_API enum sluice_status
 sluice_store_open(const char *path, struct sluice_store **ret_store, struct sluice_error *err);
 
@@ -74,9 +70,9 @@ SLUICE_API enum sluice_status sluice_store_get_info(const struct sluice_store *s
                                                     struct sluice_store_info *info,
                                                     struct sluice_error *err);
 
-/* Describes appended input `number`, from 0 in the order of appending. Errors: SLUICE_ERR_USAGE
- * if the store has no appended input of this number. On error, `appended` is unchanged. Cost:
- * constant. */
+/* Describes appended input `number`; inputs are numbered from 0 in the order of appending. Errors:
+ * SLUICE_ERR_USAGE if the store has no appended input of this number. On error, `appended` is
+ * unchanged. Cost: constant. */
 SLUICE_API enum sluice_status sluice_store_get_appended(const struct sluice_store *store,
                                                         uint32_t number,
                                                         struct sluice_appended *appended,
@@ -86,30 +82,29 @@ SLUICE_API enum sluice_status sluice_store_get_appended(const struct sluice_stor
  * text is valid until the store is closed. Cost: constant. */
 SLUICE_API const char *sluice_store_title(const struct sluice_store *store, uint32_t mode);
 
-/* Returns the number of indices of a mode, counted from 0, that have names. Cost: constant. */
+/* Returns the number n of named indices of a mode; the named indices are 0 to n - 1. Cost:
+ * constant. */
 SLUICE_API uint64_t sluice_store_name_count(const struct sluice_store *store, uint32_t mode);
 
-/*
- * Stores the name of `index`, in the numbering of the input, in *ret_name. A name is
+/* Stores the name of `index` in *ret_name; `index` counts from 0, without relabelling. A name is
  * zero-terminated and may contain any other bytes. *ret_name is NULL if the index has no name.
  * Ownership: the store owns the text, which is valid until the next call for the same store or
  * until the store is closed. Errors: SLUICE_ERR_USAGE for a mode or index that does not exist,
  * SLUICE_ERR_DAMAGED, SLUICE_ERR_IO, SLUICE_ERR_MEMORY. On error, *ret_name is unchanged or NULL.
- * Cost: low for ascending indices; otherwise two reads of a few KiB.
- */
+ * Cost: small for ascending indices; otherwise two reads of a few KiB. */
 SLUICE_API enum sluice_status sluice_store_get_name(struct sluice_store *store,
                                                     uint32_t mode,
                                                     uint64_t index,
                                                     const char **ret_name,
                                                     struct sluice_error *err);
 
-/* One order of the nonzeros on disk. */
+/* A layout of a store: one order of the nonzeros on disk. */
 struct sluice_layout_info {
     uint64_t struct_bytes;
     enum sluice_layout_kind kind;
     uint32_t mode; /* mode of a sorted or fiber layout */
     enum sluice_codec codec;
-    uint32_t stripes; /* number of stripes; 0: the layout is in the store */
+    uint32_t stripes; /* number of stripes; 0 if the layout is one file in the store */
     uint64_t file_bytes;
     uint64_t block_count;
 };
@@ -117,26 +112,23 @@ struct sluice_layout_info {
 /* Returns the number of layouts that the store had when it was opened. Cost: constant. */
 SLUICE_API uint32_t sluice_store_layout_count(const struct sluice_store *store);
 
-/*
- * Describes layout `number`, from 0.
+/* Describes layout `number`, from 0.
  * Errors: SLUICE_ERR_USAGE if there is no such layout, SLUICE_ERR_DAMAGED, SLUICE_ERR_IO,
  * SLUICE_ERR_MEMORY. On error, `info` is unchanged.
- * Cost: if the layout has stripes, reads the list of stripes, a small file.
- */
+ * Cost: if the layout has stripes, reads the list of stripes, a small file. */
 SLUICE_API enum sluice_status sluice_store_get_layout(const struct sluice_store *store,
                                                       uint32_t number,
                                                       struct sluice_layout_info *info,
                                                       struct sluice_error *err);
 
-/*
- * Copies the path of a stripe of layout `number`, both from 0, to `path`. Writes at most
- * `path_bytes` bytes, including the terminating zero. Stores the number of bytes that the whole
- * path needs, including the terminating zero, in *ret_bytes, which may be NULL.
+/* Copies the path of stripe `stripe` of layout `number` to `path`. Layouts and stripes are numbered
+ * from 0. Writes at most `path_bytes` bytes, including the terminating zero. Stores the number of
+ * bytes that the whole path needs, including the terminating zero, in *ret_bytes, which may be
+ * NULL.
  * Ownership: the caller owns `path`, which may be NULL if `path_bytes` is 0.
  * Errors: SLUICE_ERR_USAGE for a layout or stripe that does not exist, SLUICE_ERR_DAMAGED,
  * SLUICE_ERR_IO, SLUICE_ERR_MEMORY. On error, `path` and *ret_bytes are unchanged.
- * Cost: opens the files of the layout.
- */
+ * Cost: opens the files of the layout. */
 SLUICE_API enum sluice_status sluice_store_get_stripe(const struct sluice_store *store,
                                                       uint32_t number,
                                                       uint32_t stripe,
@@ -150,44 +142,39 @@ struct sluice_layout_options {
     struct sluice_run_options run;
 };
 
-/*
- * Adds a sorted or fiber layout of a mode to the store at `path`. Does nothing if the store has
+/* Adds a sorted or fiber layout of a mode to the store at `path`. Does nothing if the store has
  * this layout. Open handles do not see the new layout.
  * Errors: SLUICE_ERR_USAGE, SLUICE_ERR_BUDGET, SLUICE_ERR_IO (also while another process changes
  * the layouts), SLUICE_ERR_NOSPACE, SLUICE_ERR_DAMAGED, SLUICE_ERR_MEMORY, SLUICE_ERR_INTERRUPTED.
  * On error, also after a crash, the store is valid without the new layout, and the same call
  * continues the work.
- * Cost: one or more passes over the store, depending on the memory budget, and writing the layout.
- */
+ * Cost: one or more passes over the store, depending on the memory budget, and one pass that writes
+ * the layout. */
 SLUICE_API enum sluice_status sluice_layout_add(const char *path,
                                                 enum sluice_layout_kind kind,
                                                 uint32_t mode,
                                                 const struct sluice_layout_options *options,
                                                 struct sluice_error *err);
 
-/*
- * Removes a sorted or fiber layout, or the remains of an interrupted sluice_layout_add.
- * Errors: SLUICE_ERR_USAGE if there is neither a layout nor remains, SLUICE_ERR_IO,
+/* Removes a sorted or fiber layout, or the files that an interrupted sluice_layout_add left.
+ * Errors: SLUICE_ERR_USAGE if there is neither the layout nor such files, SLUICE_ERR_IO,
  * SLUICE_ERR_MEMORY, and those of sluice_store_open. On error, the store is valid, with or without
  * the layout.
- * Cost: opens the store and removes the files of the layout.
- */
+ * Cost: opens the store and removes the files of the layout. */
 SLUICE_API enum sluice_status sluice_layout_drop(const char *path,
                                                  enum sluice_layout_kind kind,
                                                  uint32_t mode,
                                                  struct sluice_error *err);
 
-/*
- * Moves a layout out of the store into stripes in `count` existing folders, 1 to 16. Stripes on
- * several drives are read at the same time. `mode` is 0 for SLUICE_LAYOUT_BLCO. The store records
- * the absolute paths of the folders. Stripes that were moved later are found in the folders that
- * the environment variable SLUICE_STRIPES lists. Open handles keep reading the old files.
+/* Moves a layout out of the store and divides the layout into stripes in 1 to 16 existing folders.
+ * Stripes on several drives are read at the same time. `mode` is 0 for SLUICE_LAYOUT_BLCO. The
+ * store records the absolute paths of the folders. If stripe files are moved later, list their new
+ * folders in the environment variable SLUICE_STRIPES. Open handles keep reading the old files.
  * Ownership: `folders` has `count` paths, which are copied.
  * Errors: SLUICE_ERR_USAGE for a layout that does not exist or a wrong number of folders,
  * SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_DAMAGED, SLUICE_ERR_MEMORY, SLUICE_ERR_INTERRUPTED.
- * On error, the layout stays in its old place.
- * Cost: reads and writes the layout once.
- */
+ * On error, the layout is unchanged.
+ * Cost: reads and writes the layout once. */
 SLUICE_API enum sluice_status sluice_layout_stripe(const char *path,
                                                    enum sluice_layout_kind kind,
                                                    uint32_t mode,
@@ -196,12 +183,10 @@ SLUICE_API enum sluice_status sluice_layout_stripe(const char *path,
                                                    const struct sluice_layout_options *options,
                                                    struct sluice_error *err);
 
-/*
- * Moves a striped layout back into the store. `mode` is 0 for SLUICE_LAYOUT_BLCO. Open handles keep
+/* Moves a striped layout back into the store. `mode` is 0 for SLUICE_LAYOUT_BLCO. Open handles keep
  * reading the old files.
- * Errors: those of sluice_layout_stripe. On error, the layout stays in its old place.
- * Cost: reads and writes the layout once.
- */
+ * Errors: those of sluice_layout_stripe. On error, the layout is unchanged.
+ * Cost: reads and writes the layout once. */
 SLUICE_API enum sluice_status sluice_layout_gather(const char *path,
                                                    enum sluice_layout_kind kind,
                                                    uint32_t mode,
@@ -211,23 +196,21 @@ SLUICE_API enum sluice_status sluice_layout_gather(const char *path,
 struct sluice_check_options {
     uint64_t struct_bytes;
     struct sluice_run_options run;
-    uint32_t fast;         /* not 0: verify checksums only, decode nothing */
-    uint32_t max_findings; /* stop after this number of faults; 0 means 64 */
-    /* Called for each fault, by one thread at a time; NULL: no callback. */
+    uint32_t fast;         /* if not 0, only checksums are verified, and nothing is decoded */
+    uint32_t max_findings; /* the check stops after this number of faults; 0 means 64 */
+    /* Called for each fault, by one thread at a time; NULL means no callback. */
     void (*found)(void *context, const struct sluice_error *fault);
-    /* Called with the name of each file that an interrupted layout change has left in the store.
-     * Such a file is not a fault. NULL: no callback. */
+    /* Called with the name of each file that an interrupted change of layouts left in the store.
+     * The file is not a fault. NULL means no callback. */
     void (*leftover)(void *context, const char *name);
 };
 
-/*
- * Verifies the store at `path`: checksums, counts and, unless `fast` is set, every nonzero. Stores
+/* Verifies the store at `path`: checksums, counts and, unless `fast` is set, every nonzero. Stores
  * the number of faults in *ret_findings, which may be NULL.
  * Errors: the status of the first fault, mostly SLUICE_ERR_DAMAGED, SLUICE_ERR_FORMAT or
  * SLUICE_ERR_IO; SLUICE_ERR_USAGE, SLUICE_ERR_MEMORY, SLUICE_ERR_INTERRUPTED. On error,
  * *ret_findings has the number of faults found so far.
- * Cost: one pass over each layout.
- */
+ * Cost: one pass over each layout. */
 SLUICE_API enum sluice_status sluice_check(const char *path,
                                            const struct sluice_check_options *options,
                                            uint64_t *ret_findings,

@@ -7,9 +7,10 @@ Factorize sparse tensors larger than memory while they stream from disk.
         r = t.cpd(rank=16, iters=50, seed=0)
     r.fit, r.weights, r.factors
 
-Modes and indices count from 0. All computation is done by libsluice through its public C interface,
-without holding Python's global interpreter lock. The library is loaded from the path in
-SLUICE_LIBRARY, else from the wheel, else from the system.
+Modes and indices count from 0. libsluice does all computation, through its public C interface and
+without Python's global interpreter lock. The path of the library is the environment variable
+SLUICE_LIBRARY. If it is not set, the library of the wheel is loaded or, without a wheel, that of
+the system.
 """
 
 from ._convert import convert, generate

@@ -16,7 +16,7 @@ from ._options import (CODECS, DISTRIBUTIONS, DUPLICATES, FORMATS, MISSING, RELA
                        index_base as first_index, set_fibers, set_label_files, set_sort_limits)
 from ._tensor import Tensor
 
-PIECE = 1 << 20  # nonzeros converted to the library's types at a time
+PIECE = 1 << 20  # number of nonzeros that are converted to the library's types at a time
 
 
 def _options(run: Run, shape: Optional[Sequence[int]], index_base: Optional[int], duplicates: str, codec: str, value: str,
@@ -38,7 +38,7 @@ def _options(run: Run, shape: Optional[Sequence[int]], index_base: Optional[int]
 
 def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.ndarray, known: c.BuilderOptions,
           names: Dict[int, Sequence[Any]], titles: Sequence[str]) -> None:
-    """Builds a store from arrays, piece by piece; the library gets names by a callback."""
+    """Builds a store from arrays, piece by piece. The library gets the names by a callback."""
     held: list = [None]
 
     def name(_: Any, mode: int, index: int) -> Optional[int]:
@@ -62,7 +62,7 @@ def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.n
             raise UsageError(f"the indices of mode {n} have the type {column.dtype}; expected integers")
         if column.dtype.kind == "i" and len(column) > 0 and column.min() < 0:
             raise UsageError(f"index {column.min()} in mode {n} is below 0")
-    if values.dtype.kind in "cmMSUV":  # objects may be numbers of pandas or the decimal module
+    if values.dtype.kind in "cmMSUV":  # arrays of objects are allowed: they may be numbers of pandas or decimal
         raise UsageError(f"the values have the type {values.dtype}; expected real numbers")
     builder = c_void_p()
     run.call("sluice_builder_create", path_bytes(output), c_uint32(len(coords)), byref(known), byref(builder))
@@ -80,7 +80,7 @@ def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.n
 
 def _numbered(column: Any) -> Tuple[np.ndarray, Optional[np.ndarray]]:
     """Returns the indices of a data frame's column, and their names (None for integers)."""
-    if hasattr(column, "cat"):  # categories keep their order
+    if hasattr(column, "cat"):  # categories are numbered in their order
         return column.cat.codes.to_numpy(), column.cat.categories.to_numpy()
     values = column.to_numpy()
     if values.dtype.kind in "iu" and (len(values) == 0 or values.min() >= 0):
@@ -111,7 +111,7 @@ def _table(frame: Any, columns: Optional[Sequence[Any]], value: Optional[Any]) -
 
 
 def separator(delimiter: str) -> bytes:
-    """Returns the character of a delimiter: itself, or a tab for "tab"."""
+    """Returns the delimiter as a byte; "tab" means a tab."""
     found = b"\t" if delimiter == "tab" else delimiter.encode()
     if len(found) != 1:
         raise UsageError(f"delimiter {delimiter!r}: expected one character, or tab")
@@ -121,7 +121,7 @@ def separator(delimiter: str) -> bytes:
 def _file(run: Run, source: PathLike, output: PathLike, known: c.ConvertOptions, columns: Union[None, str, Sequence[Any]],
           value_column: Optional[Any], delimiter: Optional[str], header: bool, missing: str, labels: Labels, values: Optional[PathLike],
           transform: Optional[str]) -> None:
-    """Converts a file, which is a table if columns are given."""
+    """Converts a file. With `columns`, the file is a table."""
     if values is not None:
         known.values = path_bytes(values)
     if transform is not None:
@@ -146,34 +146,36 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
             memory: Any = None, temp_folder: Optional[PathLike] = None, max_temp: Any = None, format: str = "auto",
             restart: bool = False, checkpoint_interval: float = 0, progress: Optional[Progress] = None) -> Tensor:
     """
-    Converts a tensor to a store and opens it. `source` is one of
+    Converts a tensor to a store and opens the store. `source` is one of the following:
 
-    a path           a file in any format that `sluice convert` recognizes. With `columns`, it is a
-                     CSV or TSV table, and each column is a mode: text as for --columns,
-                     "hour(when),origin", or a list of such items. The values are in the column
-                     `value_column` (or `value`, unless that is a type); without it, rows are
-                     counted. `delimiter`, `header` and `missing` ("error", "skip" or "name", for
-                     rows with empty fields) describe the table. `transform` applies to values:
-                     "abs,log1p". If the file is an .npy file with coordinates, `values` is the file
-                     with their values. `labels` has the names of a tensor's indices: a folder with
-                     mode-1-TITLE.map, .., or {mode: file}
-    an array         coordinates of shape order x nnz, or a list with one column per mode, counted
-                     from 0, with `values`. `labels` has names: {mode: [name, ..]}
+    a path           a file in any format that `sluice convert` recognizes. With `columns`, the file
+                     is a CSV or TSV table. `columns` defines one mode per item, like --columns of
+                     the command: "hour(when),origin", or a list of such items. The values are in
+                     the column `value_column` (or `value`, unless this is a type such as "f32").
+                     Without a column of values, rows are counted. `delimiter` and `header` describe
+                     the table, and `missing` selects what is done with rows that have empty fields:
+                     "error", "skip" or "name". `transform` changes the values: "abs,log1p". If the
+                     file is an .npy file with coordinates, `values` is the .npy file with their
+                     values. `labels` has the names of indices: a folder with mode-1-TITLE.map, ..,
+                     or {mode: file}
+    an array         coordinates of shape order x nnz, or a list with one column per mode; indices
+                     start at 0. `values` has the values; `labels` has names: {mode: [name, ..]}
     scipy.sparse     a matrix or array in any format, also with more than two modes (coo_array)
     pydata/sparse    an array in any format (COO, GCXS) with fill value 0
     pyttb            an sptensor
-    pandas           a data frame: `columns` (None: all but the values' column) are the modes.
+    pandas           a data frame whose `columns` are the modes (None: all columns except the values).
                      Integers are indices, categories are numbered in their order, and other values
                      in sorted order. Values are in `value_column`; without it, rows are counted.
 
-    Names are kept in the store: see Tensor.labels. Duplicates are added up unless `duplicates` is
-    "error", "keep-first" or "keep-last". `memory` limits the memory of the process, arrays
-    included. `fibers` selects the mode, or (mode, bits), whose fibers are kept together; "auto"
-    chooses one from the nonzeros. `progress` is called regularly with the phase, the units done and
-    the units in total (None: unknown). Ctrl-C stops the call. A long conversion of a file resumes
-    from its last commit when the same call is made, unless `restart`; `checkpoint_interval` is the
-    time between commits in seconds. `format` is the format of a file, as for --format of the
-    command. Data larger than memory is sorted in `temp_folder`, with at most `max_temp` bytes.
+    The store keeps the names: see Tensor.labels. Values of duplicates are added unless `duplicates`
+    is "error", "keep-first" or "keep-last". `memory` limits the memory of the process, including
+    arrays. `fibers` selects the mode, or (mode, bits), whose fibers are kept together; with "auto",
+    the nonzeros determine the mode. `progress` is called regularly with the phase, the units done
+    and the units in total (None: unknown). Ctrl-C stops the call. If a long conversion of a file
+    was interrupted, the same call resumes from its last commit, unless `restart` is True;
+    `checkpoint_interval` is the time between commits in seconds. `format` is the format of a file,
+    as for --format of the command. Data larger than memory is sorted in files in `temp_folder`,
+    which have at most `max_temp` bytes together.
     """
     of_file = isinstance(source, (str, bytes, os.PathLike))
     of_frame = not of_file and hasattr(source, "columns") and hasattr(source, "to_numpy")
@@ -224,16 +226,15 @@ def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0,
     """
     Generates a random tensor and opens its store.
 
-    With `rank`, the values come from a planted model.     `distribution` of the coordinates is
-                                                           "uniform", "zipf" or "zipf-shuffled" with
-                                                           the exponent
-    `zipf`, "best" (a full box) or "worst" (no index occurs twice).
+    If `rank` is not 0, the values are those of a random model of this rank. `distribution` selects
+    the coordinates: "uniform", "zipf" or "zipf-shuffled" (with the exponent `zipf`), "best" (a full
+    box) or "worst" (no index occurs twice).
     """
     if not os.fsdecode(output).rstrip("/").endswith(".slc"):
         raise UsageError(f"the name {output!s} must end in .slc")
     known = options(c.GenerateOptions)
     known.distribution = choose("distribution", DISTRIBUTIONS, distribution)
-    # 0 selects the default; the smallest positive exponent generates the same tensor as 0.
+    # In the C interface, 0 means the default. The smallest positive exponent generates the same tensor as exponent 0.
     known.zipf_exponent = zipf if zipf != 0 else 5e-324
     known.rank, known.noise, known.seed = rank, noise, seed
     known.run.threads, known.run.memory_bytes, known.output.overwrite = threads, size(memory), overwrite

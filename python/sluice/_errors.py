@@ -1,4 +1,4 @@
-"""Exceptions: one class per kind of reaction that a caller can have."""
+"""Exceptions: one class for each group of errors that callers handle in the same way."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SluiceError(Exception):
 
 
 class UsageError(SluiceError, ValueError):
-    """An argument is invalid or contradicts another, or a checkpoint belongs to another run."""
+    """An argument is invalid or contradicts another argument, or a checkpoint belongs to another run."""
 
 
 class InputError(SluiceError, ValueError):
@@ -40,7 +40,7 @@ class InputError(SluiceError, ValueError):
 
 
 class BudgetError(SluiceError):
-    """The memory or disk budget is too small; the message has a sufficient one."""
+    """The memory or disk budget is too small; the message states a sufficient budget."""
 
 
 class StorageError(SluiceError):
@@ -51,8 +51,8 @@ class Interrupted(KeyboardInterrupt):
     """
     Ctrl-C interrupted a decomposition.
 
-    `result` is the partial result, or None. `checkpoint` is the folder from which the same call, or
-    `sluice cpd`, resumes, or None.
+    `result` is the partial result, or None. `checkpoint` is the folder from which the same call or
+    `sluice cpd` can resume, or None if there is no checkpoint.
     """
 
     def __init__(self, result: Optional["Result"], checkpoint: Optional[str]) -> None:

@@ -56,12 +56,12 @@ LIB = _load()
 
 
 def version() -> str:
-    """The version of libsluice, such as "0.1.0"."""
+    """Returns the version of libsluice, such as "0.1.0"."""
     return LIB.sluice_version().decode()
 
 
 def options(kind: Any) -> Any:
-    """A struct of options with defaults, or an empty report: zero except for its size."""
+    """Returns a struct of options with defaults, or an empty report: all members but the size are zero."""
     return kind(struct_bytes=ctypes.sizeof(kind))
 
 
@@ -89,7 +89,7 @@ def size(text: Any) -> int:
 
 def fault(status: int, err: Error) -> SluiceError:
     fields = [KEYWORDS.get(member.decode(), member.decode()) for member in (err.field, err.other_field) if member]
-    err.field = err.other_field = None  # the message below has the Python names instead
+    err.field = err.other_field = None  # the text below adds the Python names instead
     text = ctypes.create_string_buffer(2048)
     LIB.sluice_error_format(byref(err), text, ctypes.c_uint64(len(text)))
     name = LIB.sluice_status_name(status).decode()
@@ -113,9 +113,9 @@ def call(name: str, *args: Any) -> None:
 
 class Run:
     """
-    A long call of the library, which runs in its own thread while the caller's thread waits.
+    Runs a long call of the library in a separate thread, while the caller's thread waits.
 
-    This way Ctrl-C is noticed immediately: it sets `stop`, which the library polls, and the call
+    Therefore Ctrl-C has an immediate effect: it sets `stop`, which the library polls, and the call
     returns. Callbacks run in the caller's thread.
     """
 
@@ -145,7 +145,7 @@ class Run:
         self._held.append(known.run.progress)
 
     def ask(self, function: Callable[..., Any], *args: Any) -> bool:
-        """Called by the library's thread: runs a function in the caller's; returns whether to stop."""
+        """Runs a function in the caller's thread, for the library's thread; returns whether to stop."""
         answer: list = []
         done = threading.Event()
         self._tasks.put((function, args, answer, done))
@@ -163,7 +163,7 @@ class Run:
             self._tasks.put(None)
 
     def _serve(self, thread: threading.Thread) -> bool:
-        """Runs one pending callback; returns False when there will be no more."""
+        """Runs one pending callback; returns False when there will be no more callbacks."""
         try:
             task = self._tasks.get(timeout=1)
         except queue.Empty:
@@ -181,7 +181,7 @@ class Run:
         return True
 
     def call(self, name: str, *args: Any) -> None:
-        """Calls a function, then raises its error, or the exception of a callback or Ctrl-C."""
+        """Calls a function; then raises its error, the exception of a callback, or KeyboardInterrupt."""
         end: list = []
         thread = threading.Thread(target=self._work, args=(name, args, end), name=name, daemon=True)
         thread.start()
@@ -192,7 +192,7 @@ class Run:
                     going = self._serve(thread)
                 else:
                     thread.join()
-            except BaseException as raised:  # from a callback, or Ctrl-C, possibly twice
+            except BaseException as raised:  # of a callback, or because of Ctrl-C, which may occur twice
                 self.stop.value = 1
                 self.fault = self.fault or raised
         if self.fault is not None:

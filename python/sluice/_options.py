@@ -19,7 +19,7 @@ DUPLICATES = {"sum": 0, "error": 1, "keep-first": 2, "keep-last": 3}
 # Input formats, with the names of `sluice convert --format`.
 FORMATS = {"auto": 0, "tns": 1, "parti": 2, "frostt-ext": 3, "genten": 4, "tensortoolbox": 5, "taco": 6, "matrixmarket": 7,
            "splatt-bin": 8, "genten-bin": 9, "alto-bin": 10, "npz": 11, "npy": 12, "npy-rows": 13, "npy-columns": 14}
-# Output formats of tensors and of models; None: determined by the ending of the output.
+# Output formats of tensors and of models; with None, the ending of the output determines the format.
 EXPORTS = {None: 0, "tns": 1, "splatt-bin": 2, "npz": 3, "scipy": 4, "matlab": 5}
 MODELS = {None: 0, "npy": 1, "splatt": 2, "ktensor": 3, "csv": 4, "matlab": 5}
 MISSING = {"error": 0, "skip": 1, "name": 2}
@@ -45,7 +45,7 @@ def choose(name: str, choices: Dict[Any, int], given: Any) -> int:
 
 
 def set_label_files(known: Any, labels: Labels) -> None:
-    """Sets the files with index names: one or more folders, or {mode: file}."""
+    """Sets the files with index names; `labels` is one or more folders, or {mode: file}."""
     where = []
     if isinstance(labels, dict):
         where = [b"%d=%s" % (mode + 1, os.fsencode(path)) for mode, path in labels.items()]
@@ -55,14 +55,14 @@ def set_label_files(known: Any, labels: Labels) -> None:
 
 
 def index_base(given: Optional[int]) -> int:
-    """Converts an index base to the library's enumeration: None, 0, 1 to 0, 1, 2."""
+    """Converts an index base (None, 0 or 1) to the library's enumeration (0, 1 or 2)."""
     if given not in (None, 0, 1):
         raise UsageError(f"index_base {given!r} is not None, 0 or 1")
     return 0 if given is None else given + 1
 
 
 def set_fibers(known: Any, given: Fibers) -> None:
-    """Sets whose fibers are kept together: "auto", "none", a mode, or (mode, bits)."""
+    """Sets the mode whose fibers are kept together: "auto", "none", a mode, or (mode, bits)."""
     if isinstance(given, str):
         known.output.fibers = choose("fibers", FIBERS, given)
         return
@@ -91,7 +91,7 @@ class Device:
     name: Optional[str] = None
 
     def options(self) -> c.DeviceOptions:
-        """Converts to the library's struct."""
+        """Converts the selection to the library's struct."""
         out = options(c.DeviceOptions)
         out.kind = choose("device", DEVICES, self.device)
         out.memory_bytes, out.streams = size(self.device_memory), self.streams
@@ -119,7 +119,7 @@ class Device:
 def compute(known: Any, run: Run, memory: Any, threads: int, precision: str, io: str, deterministic: bool,
             device: Device, progress: Optional[Progress] = None, *, cache: bool = True, io_limit: Any = None,
             **more: Any) -> c.DeviceOptions:
-    """Sets the members `run` and `compute` of the options `known`; returns its device options."""
+    """Sets the members `run` and `compute` of the options `known`; returns the device options."""
     run.watch(known, progress)
     known.run.memory_bytes, known.run.threads = size(memory), threads
     out = known.compute

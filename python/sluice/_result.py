@@ -21,7 +21,7 @@ STOPS = ("tol", "iterations", "time", "stopped")
 
 @dataclass(frozen=True)
 class Holdout:
-    """Held-out nonzeros: their number, the model's error on them, and the norm of their values."""
+    """Held-out nonzeros: number, RMSE and MAE of the model on them, and norm of their values."""
 
     count: int
     rmse: float
@@ -31,7 +31,7 @@ class Holdout:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a factor: its index, value in the component, and name (or None)."""
+    """A row of a factor: its index, its value in the component, and its name (or None)."""
 
     index: int
     value: float
@@ -43,8 +43,9 @@ class Prediction:
     """
     Comparison of a model with the nonzeros of a text file.
 
-    `count` is their number and `index_base` their first index. If they have values: the model's
-    error (`rmse`, `mae`), the largest residual, and the norm of the values; otherwise None.
+    `count` is the number of nonzeros, and `index_base` says whether their indices start at 0 or 1.
+    If the nonzeros have values, `rmse` and `mae` are the errors of the model, `largest` is the
+    largest residual, and `norm` is the norm of the values; otherwise these are None.
     """
 
     count: int
@@ -58,9 +59,9 @@ class Prediction:
 @dataclass(frozen=True)
 class Iteration:
     """
-    A completed iteration, counted from 1.
+    A completed iteration; the first iteration has number 1.
 
-    `rmse` and `mae` are the model's error on held-out nonzeros; None without a hold-out.
+    `rmse` and `mae` are the errors of the model on held-out nonzeros; None without a hold-out.
     """
 
     iteration: int
@@ -81,27 +82,31 @@ class Iteration:
 
 class Result:
     """
-    A CP decomposition: the sum over r of weights[r] times the outer product of all columns r.
-
-    Columns of factors have 2-norm 1.
+    A CP decomposition: the sum over r of weights[r] times the outer product of columns r of all
+    factors. The columns of factors have 2-norm 1.
 
     weights, factors   NumPy arrays, memory-mapped read-only if they are in files
     fit                1 - ||X - M|| / ||X||; NaN for a loaded result
-    fits               fits of all iterations, including those before a resumed checkpoint
+    fits               fits of all iterations, including those of earlier runs that were resumed
     iterations         number of completed iterations
     stop               why the run ended: "tol", "iterations", "time" or "stopped"
-    resume             (iteration counted from 1, mode) at which the same call resumes, or None
-    seconds            run time, including the runs before a resumed checkpoint
+    resume             (iteration, mode) at which the same call resumes, or None; the first iteration
+                       is 1, the first mode is 0
+    seconds            run time, including that of earlier runs that were resumed
     holdout            held-out nonzeros: count, rmse, mae and norm, or None
-    device_nnz         nonzeros multiplied by GPUs in all passes; 0: only the CPU computed
-    bytes_read, norm, mode_order, folder
+    device_nnz         number of nonzeros that GPUs multiplied in all passes; 0: only the CPU
+                       computed
+    bytes_read         bytes read from files
+    norm               norm of the tensor
+    mode_order         order in which the modes were updated
+    folder             folder of the factors, or None
     store              path of the factorized store
     record             record of the run, as in run.json, or None
     """
 
     def __init__(self, model: Any, fits: Sequence[float] = (), folder: Optional[str] = None,
                  store: Optional[str] = None) -> None:
-        """Copies the numbers from the library's model, or maps the files in `folder` if given."""
+        """Copies the weights and factors of the library's model; maps the factors if `folder` has them."""
         report = options(c.ModelInfo)
         call("sluice_model_get_info", model, byref(report))
         self.rank: int = report.rank
@@ -134,7 +139,7 @@ class Result:
 
     @property
     def record(self) -> Optional[Dict[str, Any]]:
-        """The record of the run, as in run.json; None for factors without one."""
+        """The record of the run, as in run.json; None if the factors have no record."""
         return None if self._record is None else json.loads(self._record)
 
     def report(self, path: Any, *, components: int = 64, rows: int = 10, store: Any = None, overwrite: bool = False,
@@ -143,7 +148,7 @@ class Result:
         Writes a report of the run and its results as one self-contained HTML file.
 
         The report has at most `components` components, the heaviest first, with `rows` rows per
-        mode. Names come from `store` (None: the factorized store).
+        mode. Names are read from `store` (None: the factorized store).
         """
         known = report_options(components, rows, store, overwrite, memory)
         if self.folder is not None:
@@ -160,7 +165,7 @@ class Result:
 
     @property
     def complete(self) -> bool:
-        """Whether the run ended by tolerance or number of iterations."""
+        """True if the run ended because of its tolerance or its number of iterations."""
         return self.stop in ("tol", "iterations")
 
     def __repr__(self) -> str:
@@ -168,7 +173,7 @@ class Result:
         return f"<sluice.Result of {dims}, rank {self.rank}: fit {self.fit:.6f}, {self.stop} after {self.iterations}>"
 
     def _model(self) -> Any:
-        """Creates the library's model of these numbers; the caller destroys it."""
+        """Creates a model of the library with these weights and factors; the caller destroys it."""
         model = ctypes.c_void_p()
         held = [np.ascontiguousarray(factor, dtype=np.float64) for factor in self.factors]
         weights = np.ascontiguousarray(self.weights, dtype=np.float64)
@@ -182,8 +187,8 @@ class Result:
         """
         Computes the model's values at coordinates.
 
-        `coords` is an array with one row per mode, or a list with one column per mode; indices
-        count from 0. The library holds a copy of the factors during the call.
+        `coords` is an array with one row per mode, or a list with one array per mode; indices start
+        at 0. During the call, the library has a copy of the factors in memory.
         """
         columns = [np.asarray(column) for column in coords]
         if len(columns) != len(self.factors) or any(column.shape != columns[0].shape or column.ndim != 1
@@ -213,8 +218,8 @@ class Result:
         """
         Computes the model's error on the nonzeros of a text file in any text format.
 
-        `output` receives indices, values, the model's values and residuals: as CSV or .npy,
-        depending on its ending, else as text.
+        The file `output` receives indices, values, the model's values and residuals. Its ending
+        determines the format: .csv, .npy, or text for any other ending.
         """
         run = Run()
         known = options(c.PredictTextOptions)
@@ -237,10 +242,10 @@ class Result:
     def top(self, component: int, rows: int = 10, *, modes: Optional[Sequence[int]] = None, by: str = "absolute",
             store: Any = None, memory: Any = None) -> List[List[Row]]:
         """
-        Returns the top rows of a component: one list per mode (of `modes`), the largest first.
+        Returns the top rows of a component: one list for each mode of `modes`, largest rows first.
 
-        `component` counts from 0. `by` orders rows by "absolute" value or by "value". Names come
-        from `store` (None: the factorized store).
+        The first component is 0. `by` is "absolute" to order rows by absolute value, or "value".
+        Names are read from `store` (None: the factorized store).
         """
         if by not in ("absolute", "value"):
             raise UsageError(f"by {by!r} is not one of absolute, value")
@@ -282,8 +287,8 @@ class Result:
 
         form      "matlab": one .mat file; "ktensor": text for the Tensor Toolbox and pyttb;
                   "splatt": text files whose names start with `output`; "csv": a folder of tables
-                  with index names; "npy": a folder; None: determined by the ending of `output`,
-                  .mat or .ktensor
+                  with index names; "npy": a folder of .npy files; None: the ending of `output`
+                  (.mat or .ktensor) determines the format
         store     store with the index names; None: the factorized store
         """
         known = options(c.ModelExportOptions)
@@ -303,20 +308,20 @@ class Result:
             LIB.sluice_model_destroy(model)
 
     def to_pyttb(self) -> Any:
-        """Converts to a pyttb.ktensor, with copies of the numbers."""
+        """Returns a pyttb.ktensor with copies of the weights and factors."""
         import pyttb
 
         return pyttb.ktensor([np.array(factor, dtype=float, order="F") for factor in self.factors], self.weights.copy())
 
     def to_tensorly(self) -> Any:
-        """Converts to a TensorLy CPTensor of NumPy arrays, with copies of the numbers."""
+        """Returns a TensorLy CPTensor of NumPy arrays with copies of the weights and factors."""
         from tensorly.cp_tensor import CPTensor
 
         return CPTensor((self.weights.copy(), [np.array(factor, dtype=float) for factor in self.factors]))
 
 
 def report_options(components: int, rows: int, store: Any, overwrite: bool, memory: Any) -> Any:
-    """Returns the options of a report."""
+    """Returns the library's struct with the options of a report."""
     known = options(c.ReportOptions)
     known.components, known.rows, known.overwrite, known.run.memory_bytes = components, rows, overwrite, size(memory)
     known.store = None if store is None else path_bytes(store)
@@ -324,5 +329,5 @@ def report_options(components: int, rows: int, store: Any, overwrite: bool, memo
 
 
 def save(model: Any, path: Any) -> None:
-    """Writes the library's model as .npy files."""
+    """Writes the weights and factors of the library's model as .npy files."""
     call("sluice_model_save", model, ctypes.c_int(MODELS["npy"]), path_bytes(path))

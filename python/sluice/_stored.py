@@ -21,14 +21,14 @@ Self = TypeVar("Self", bound="Stored")
 
 @dataclass(frozen=True)
 class Layout:
-    """A layout: an order of the nonzeros on disk, "blco", or "sorted" or "fiber" with a mode."""
+    """A layout, an order of the nonzeros on disk: "blco", or "sorted" or "fiber" for a mode."""
 
     kind: str
     mode: int
     codec: str
     file_bytes: int
     block_count: int
-    stripes: Tuple[str, ...] = ()  # its files in other folders; (): it is in the store
+    stripes: Tuple[str, ...] = ()  # the stripes of its file in other folders; (): the file is in the store
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,12 @@ class StoreInfo:
     """
     Properties of a store.
 
-    `total_bytes` is the size of all files, `store_bytes` that of the layout for all modes. `fibers`
-    is the mode whose fibers are kept together and the bits of a fiber run, or None. `relabelled`
-    modes are numbered by frequency within the store; `named` modes have index names. The other
-    attributes describe the input: `entries` were read, including `duplicates` and `explicit_zeros`.
-    `appended` lists the appended inputs and their numbers of entries.
+    `total_bytes` is the size of all files, and `store_bytes` the size of the layout "blco".
+    `fibers` is (mode whose fibers are kept together, bits of a fiber run), or None. `relabelled` has
+    the modes whose indices are renumbered by frequency in the store; `named` has the modes with
+    index names. `source` to `appended` describe the input: `entries` is the number of rows read,
+    including `duplicates` and `explicit_zeros`. `appended` has (source, number of entries) for each
+    appended input.
     """
 
     shape: Tuple[int, ...]
@@ -73,7 +74,7 @@ class StoreInfo:
 
 
 class _Handle:
-    """The library's store, which is destroyed after the last call that uses it."""
+    """An open store of the library. It is closed after the last call that uses it."""
 
     def __init__(self, path: PathLike) -> None:
         self._as_parameter_ = c_void_p()
@@ -84,7 +85,7 @@ class _Handle:
 
 
 class Stored:
-    """An open store, without the computations of Tensor."""
+    """An open store; the subclass Tensor adds the computations."""
 
     def __init__(self, path: PathLike) -> None:
         self._store: Optional[_Handle] = None
@@ -152,18 +153,18 @@ class Stored:
 
     @property
     def titles(self) -> Tuple[str, ...]:
-        """The titles of the modes, "" for a mode without one."""
+        """The titles of the modes; "" for a mode without a title."""
         return tuple(LIB.sluice_store_title(self._open(), c_uint32(n)).decode(errors="replace")
                      for n in range(self.order))
 
     def label(self, mode: int, index: int) -> Optional[str]:
-        """Returns the name of an index, or None."""
+        """Returns the name of an index, or None if it has no name."""
         name = ctypes.c_char_p()
         call("sluice_store_get_name", self._open(), c_uint32(self._mode(mode)), c.whole(c_uint64, "index", index), byref(name))
         return None if name.value is None else name.value.decode(errors="replace")
 
     def labels(self, mode: int) -> Optional[np.ndarray]:
-        """Reads the names of all indices of a mode ("" if missing); None if there are none."""
+        """Returns the names of all indices of a mode ("" for none); None if the mode has no names."""
         count = LIB.sluice_store_name_count(self._open(), c_uint32(self._mode(mode)))
         if count == 0:
             return None
@@ -178,7 +179,7 @@ class Stored:
         return self._store
 
     def close(self) -> None:
-        """Closes the store after any running call; closing it again has no effect."""
+        """Closes the store when running calls have returned; a second call has no effect."""
         self._store = None
 
     def __reduce__(self: Self) -> Any:
@@ -202,7 +203,7 @@ class Stored:
 
     def check(self, *, fast: bool = False, threads: int = 0, memory: Any = None,
               progress: Optional[Progress] = None) -> None:
-        """Verifies the store, completely unless `fast`, and raises the first error found."""
+        """Verifies the store and raises the first error. `fast` omits the nonzeros."""
         known = options(c.CheckOptions)
         known.fast, known.run.threads, known.run.memory_bytes = fast, threads, size(memory)
         run = Run()
@@ -231,9 +232,9 @@ class Stored:
         Exports the tensor for other programs and returns the number of nonzeros.
 
         form        "tns": FROSTT text without loss of precision; "splatt-bin": SPLATT's .bin;
-                    "npz": pydata/sparse; "scipy": scipy.sparse; "matlab": a .mat file; None:
-                    determined by the ending of `output`, .bin, .npz or .mat, and text for any other
-        index_base  first index in text
+                    "npz": pydata/sparse; "scipy": scipy.sparse; "matlab": a .mat file; None: the
+                    ending of `output` determines the format (.bin, .npz, .mat; otherwise text)
+        index_base  first index of each mode in text, 0 or 1
         """
         known = options(c.ExportOptions)
         known.form = choose("form", EXPORTS, form)
@@ -279,7 +280,7 @@ class Stored:
         """
         Moves a layout from the store to stripes in folders on other drives, and reopens the store.
 
-        The drives are read in parallel. `mode` is 0 for "blco", the layout for all modes.
+        The drives are read in parallel. For "blco", the layout for all modes, `mode` is 0.
         """
         paths = [path_bytes(folder) for folder in folders]
         self._move_layout("sluice_layout_stripe", (c_uint32(len(paths)), (ctypes.c_char_p * len(paths))(*paths)), kind, mode, progress)
@@ -297,12 +298,13 @@ class Stored:
         """
         Adds the nonzeros of a file and reopens the store.
 
-        Returns False, without any change, if the same input was appended before, unless `again`.
-        Modes grow as needed, except for `fixed_modes`, in which an index beyond the mode size is an
-        error. If the store was made from a table, `source` can be another table with the same
-        columns; `table` marks it as a table if its name does not. `labels`, as for convert, has a
-        line for every index after the append; existing names are kept. If `source` is an .npy file
-        with coordinates, `values` is the file with their values.
+        If the same input was appended before, returns False without any change, unless `again` is
+        True. Mode sizes grow if necessary, except for `fixed_modes`, in which an index that exceeds
+        the mode size is an error. If the store was made from a table, `source` can be another table
+        with the same columns; set `table` if the file name does not show that it is one. `labels` is as
+        for convert, with a line for every index that exists after the append; existing names are
+        kept. If `source` is an .npy file with coordinates, `values` is the .npy file with their
+        values.
         """
         known = options(c.AppendOptions)
         known.index_base = first_index(index_base)
@@ -327,11 +329,11 @@ class Stored:
               memory: Any = None, temp_folder: Optional[PathLike] = None, max_temp: Any = None,
               progress: Optional[Progress] = None) -> Self:
         """
-        Writes the nonzeros in ranges of modes to a new store and opens it.
+        Writes the nonzeros in ranges of indices to a new store, and opens the new store.
 
         `ranges` is {mode: range} or {mode: [range, range, ..]}, where a range is a Python slice
         without a step, a range, or an index. Indices are renumbered unless `keep_indices`. `codec`
-        and `relabel` default to those of this store. `transform` applies to values: "abs,log1p".
+        and `relabel` default to those of this store. `transform` changes the values: "abs,log1p".
         """
         run = Run()
         known = self._reshape(codec, relabel, transform, fibers, overwrite, threads, memory)
@@ -348,7 +350,7 @@ class Stored:
                 relabel: Optional[str] = None, transform: Optional[str] = None, fibers: Fibers = "auto",
                 block_bytes: Any = None, overwrite: bool = False, threads: int = 0, memory: Any = None,
                 temp_folder: Optional[PathLike] = None, max_temp: Any = None, progress: Optional[Progress] = None) -> Self:
-        """Writes a new store whose mode k is mode modes[k] of this one, and opens it."""
+        """Writes a new store whose mode k is mode modes[k] of this store, and opens the new store."""
         run = Run()
         known = self._reshape(codec, relabel, transform, fibers, overwrite, threads, memory)
         set_sort_limits(known, block_bytes, temp_folder, max_temp)

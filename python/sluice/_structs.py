@@ -1,4 +1,4 @@
-"""The structs of include/sluice/, field by field; a test compares them with the C compiler's."""
+"""The structs of include/sluice/, field by field. A test compares their layout with that of the C compiler."""
 
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_char, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p
@@ -14,7 +14,7 @@ LIMITS = {U32: (0, 2**32 - 1), U64: (0, 2**64 - 1)}
 
 
 def whole(kind: Any, name: str, value: Any) -> Any:
-    """Converts to an integer of the library; rejects values that ctypes would truncate."""
+    """Converts a number to an integer type of the library; rejects values that ctypes would truncate."""
     low, high = LIMITS[kind]
     if not low <= index(value) <= high:
         raise UsageError(f"{name} {value} is not between {low} and {high}")
@@ -42,7 +42,7 @@ class Progress(Structure):
     _fields_ = [("phase", c_char_p), ("done", U64), ("total", U64), ("iteration", U32), ("mode", U32)]
 
 
-# Returns an address, because ctypes would not keep a string alive after the call.
+# The callback returns an address, because ctypes would not keep a string alive after the call.
 NAME = CFUNCTYPE(c_void_p, c_void_p, U32, U64)
 ON_PROGRESS = CFUNCTYPE(c_int, c_void_p, POINTER(Progress))
 

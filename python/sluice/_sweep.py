@@ -1,4 +1,4 @@
-"""Sweeps over ranks and starts."""
+"""Sweeps over ranks and random starts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _none_if_nan(number: float) -> Optional[float]:
 @dataclass(frozen=True)
 class SweepRun:
     """
-    A completed run. `match` is its factor match score with the best run of its rank. If `kept`, its
-    factors are in `folder`, a subfolder of the sweep's folder.
+    A completed run. `match` is the factor match score of this run and the best run of its rank. If
+    `kept` is True, the factors are in `folder`, a subfolder of the sweep's folder.
     """
 
     rank: int
@@ -48,9 +48,9 @@ class SweepRank:
     """
     Summary of the runs of one rank.
 
-    `seed` and `fit` belong to the best run. `agreement` is the mean factor match score of the other
-    runs with it, and `consistency` its core consistency (CORCONDIA) in percent; if one is missing,
-    `note` has the reason.
+    `seed` and `fit` are those of the best run. `agreement` is the mean factor match score of the
+    other runs with the best run. `consistency` is the core consistency (CORCONDIA) of the best run
+    in percent. If `agreement` or `consistency` is None, `note` states the reason.
     """
 
     rank: int
@@ -65,11 +65,11 @@ class SweepRank:
 @dataclass(frozen=True)
 class Sweep:
     """
-    A sweep over ranks and starts.
+    A sweep over ranks and random starts.
 
-    `ranks` are ascending. `rank` is the suggested rank or None, and `why` the reason. `best` is the
-    best run of the suggested rank, or else the run with the best fit. `folder` contains the sweep;
-    None if it was made without an output.
+    `ranks` is in ascending order. `rank` is the suggested rank or None, and `why` the reason. `best`
+    is the best run of the suggested rank or, if there is none, the run with the best fit. `folder`
+    contains the results; None if the sweep had no output.
     """
 
     ranks: List[SweepRank]
@@ -110,7 +110,7 @@ def run_sweep(run: Run, store: Any, folder: Any, ranks: List[int], known: Any,
     """
     Runs a sweep with the options `known`.
 
-    `lasting`: the folder is kept. `load` returns the result in a run's folder.
+    `lasting` is True if the folder is kept. `load` returns the result in the folder of a run.
     """
 
     def on_run(_: Any, given: Any) -> int:

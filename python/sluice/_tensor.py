@@ -1,4 +1,4 @@
-"""Computes MTTKRP, products, decompositions and plans of stores."""
+"""Computes MTTKRPs, products, decompositions and plans from stores."""
 
 from __future__ import annotations
 
@@ -30,32 +30,33 @@ def _matrix(given: Any, rows: int, what: str) -> np.ndarray:
 
 class Tensor(Stored):
     """
-    An open store. Modes count from 0. Common options of the methods:
+    An open store. The first mode is 0. Common options of the methods:
 
     memory          memory budget of the process, in bytes or as text such as "2GiB" or "50%"; None:
                     80 % of memory
     threads         number of threads; 0: all processors
-    precision       "f64" or "f32", of factors and matrices; sums are f64 ("sums" in the record of a
-                    run)
+    precision       type of factors and matrices, "f64" or "f32"; sums are f64 (the record of a run
+                    states their type as "sums")
     io              "auto", "uring", "pread" or "mmap"
-    deterministic   identical bits for any number of threads, I/O method and memory
+    deterministic   compute the same bits with any number of threads, I/O method and memory
     device          "cpu", "gpu", or "auto": a GPU if one supports the call
     device_memory   memory budget of each GPU, as `memory`; None: most of its free memory
     devices         list of GPU numbers, or number of CPU devices with `threads` threads each
-    split           how devices divide the work: "partitions" (of sorted layouts) or "nnz"; how CPU
-                    and GPU share it: "static=0.7", "adaptive" or "queue"
+    split           division of the work between devices: "partitions" (of sorted layouts) or "nnz";
+                    between CPU and GPU: "static=0.7", "adaptive" or "queue"
     streams         number of streams per GPU; 0: automatic
-    pin             bind threads to processors: "auto" (on several NUMA nodes), "never" or "always"
-    schedule        order of blocks: "auto", "largest" (first) or "file"
+    pin             bind threads to processors: "auto" (if there are several NUMA nodes), "never" or
+                    "always"
+    schedule        order of blocks in a pass: "auto", "largest" (largest first) or "file"
     cache           keep blocks in memory between passes
     io_limit        maximum bytes read per second
     progress        called regularly with the phase, the units done and the units in total (None:
                     unknown); if it returns True, the call ends with SluiceError
-    fibers          for a store that is written: the mode, or (mode, bits), whose fibers are kept
-                    together; "none"; or "auto": chosen from the nonzeros
+    fibers          in a store that is written: the mode, or (mode, bits), whose fibers are kept
+                    together; "none"; with "auto", the nonzeros determine the mode
 
-    Ctrl-C ends every call promptly with KeyboardInterrupt. It leaves no incomplete output except
-    what the same call resumes from.
+    Ctrl-C ends every call promptly with KeyboardInterrupt. No incomplete output remains, except for
+    files from which the same call resumes.
     """
 
     def plan(self, rank: int, *, memory: Any = None, threads: int = 0, precision: str = "f64", io: str = "auto",
@@ -65,14 +66,14 @@ class Tensor(Stored):
              schedule: str = "auto", cache: bool = True, io_limit: Any = None,
              device_name: Optional[str] = None) -> Dict[str, Any]:
         """
-        Returns the bytes that cpd, or an MTTKRP of `mode`, will hold in memory and read.
+        Returns the plan of cpd or, if `mode` is not None, of an MTTKRP: bytes in memory and bytes read.
 
         Raises BudgetError if the budget is too small.
 
-        device_name   with device="gpu", plan for a GPU that this machine need not have: "a100",
-                      "a100-80gb", "h100", "h200", "b200" or "l40s", with device_memory or nine
-                      tenths of its memory. None: the GPU of this machine, or an h100 if there is
-                      none and device_memory is given
+        device_name   with device="gpu", the GPU to plan for; this machine need not have it: "a100",
+                      "a100-80gb", "h100", "h200", "b200" or "l40s". The plan uses device_memory or,
+                      if this is None, nine tenths of the GPU's memory. None: the GPU of this
+                      machine; if it has no GPU and device_memory is given, an h100
         """
         known = options(c.CpdOptions if mode is None else c.MttkrpOptions)
         devices_asked = compute(known, Run(), memory, threads, precision, io, deterministic,
@@ -94,7 +95,7 @@ class Tensor(Stored):
                devices: Union[None, int, Sequence[int]] = None, streams: int = 0, layouts: str = "auto",
                pin: str = "auto", schedule: str = "auto", cache: bool = True, io_limit: Any = None,
                progress: Optional[Progress] = None) -> np.ndarray:
-        """Computes an MTTKRP, an array of shape[mode] x rank. factors[mode] is ignored."""
+        """Returns an MTTKRP, an array of shape[mode] x rank. factors[mode] is ignored."""
         self._mode(mode)
         if len(factors) != self.order:
             raise UsageError(f"{len(factors)} factors for {self.order} modes")
@@ -126,9 +127,9 @@ class Tensor(Stored):
         """
         Multiplies by vectors in one or more modes.
 
-        `vectors` is {mode: vector}, or a list with None for the other modes. Writes the result to
-        the store `output` and opens it. If no mode remains, returns a number instead, and `output`
-        must be None.
+        `vectors` is {mode: vector}, or a list with None for the modes that remain. Writes the result
+        to the store `output` and opens this store. If no mode remains, `output` must be None, and
+        the result is returned as a number.
         """
         given = vectors if isinstance(vectors, dict) else {n: v for n, v in enumerate(vectors) if v is not None}
         held: List[Optional[np.ndarray]] = [None] * self.order
@@ -157,7 +158,8 @@ class Tensor(Stored):
         Multiplies by a matrix of shape[mode] rows in one mode.
 
         Writes the result to the folder `output`. Returns memory-mapped arrays (coords, rows):
-        coords[f] has the indices of fiber f in the other modes, and rows[f] its row of the result.
+        coords[f] has the indices of fiber f in the other modes, and rows[f] has the result for fiber
+        f, one number per column of the matrix.
         """
         held = _matrix(matrix, self.shape[self._mode(mode)], "the matrix")
         run = Run()
@@ -185,18 +187,18 @@ class Tensor(Stored):
         """
         Computes a CP decomposition by alternating least squares.
 
-        init         a folder with mode-1.npy, .., or one matrix per mode; None: uniform random from
-                     `seed`
+        init         initial factors: a folder with mode-1.npy, .., or one matrix per mode; None:
+                     uniform random numbers, which `seed` determines
         callback     called with an Iteration after each iteration; the run stops if it returns True
-        output       folder for mode-1.npy, .. and lambda.npy of a complete run; the result's
-                     factors are then memory-mapped from these files
-        checkpoint   folder for checkpoints, by default `output`. However the run ends, including
-                     Ctrl-C and kill -9, the same call or `sluice cpd --checkpoint` resumes from it,
-                     and a call resumes from a checkpoint of the command. It is removed when the run
-                     is complete.
-        holdout      fraction of the nonzeros to hold out, up to 0.5, selected by a hash of their
-                     indices and `holdout_seed`. The error on them is in each Iteration and in the
-                     result's `holdout`
+        output       folder to which a complete run writes mode-1.npy, .. and lambda.npy; the factors
+                     of the result are then memory-mapped from these files
+        checkpoint   folder for checkpoints; None: `output`. After any interruption, including Ctrl-C
+                     and kill -9, the same call or `sluice cpd --checkpoint` resumes from the
+                     checkpoint. A call also resumes from a checkpoint of the command. The
+                     checkpoint is removed when the run is complete.
+        holdout      fraction of the nonzeros to hold out, up to 0.5. A hash of the indices and
+                     `holdout_seed` selects the nonzeros. The error on them is in each Iteration
+                     and in `holdout` of the result
 
         Raises Interrupted on Ctrl-C, with the partial result.
         """
@@ -214,7 +216,7 @@ class Tensor(Stored):
         if kept is not None:
             known.checkpoint_folder = path_bytes(kept)
         if checkpoint_interval is not None:
-            # For the library, zero is the default interval, and negative means after every update.
+            # In the C interface, zero means the default interval, and a negative number means after every update.
             known.checkpoint_seconds = (checkpoint_interval if checkpoint_interval > 0 else
                                         -1 if checkpoint_interval == 0 else 0)
         with tempfile.TemporaryDirectory(prefix="sluice-init-") as folder:
@@ -224,7 +226,7 @@ class Tensor(Stored):
 
     @staticmethod
     def _limits(known: c.CpdOptions, iters: int, tol: float) -> None:
-        """Sets the stopping criteria; for the library, zero is the default."""
+        """Sets the stopping criteria; in the C interface, zero means the default."""
         known.iterations, known.start_only, known.tolerance = iters, iters == 0, tol if tol != 0 else -1
 
     def _order(self, known: c.CpdOptions, mode_order: Optional[Sequence[int]]) -> None:
@@ -237,7 +239,7 @@ class Tensor(Stored):
         known.mode_order[:self.order] = list(mode_order)
 
     def _init_folder(self, init: Any, folder: str) -> PathLike:
-        """Returns the folder with the initial factors; matrices are written to `folder`."""
+        """Returns the folder with the initial factors; writes matrices to `folder`."""
         if isinstance(init, (str, bytes, os.PathLike)):
             return os.fsdecode(init)
         if len(init) != self.order:
@@ -292,12 +294,12 @@ class Tensor(Stored):
         """
         Compares ranks: `runs` decompositions per rank, with the seeds `seed`, `seed` + 1, ..
 
-        The result has the fits, the agreement of the runs of a rank, the core consistency of the
-        best run, and a suggested rank.
+        The result has the fits of all runs, for each rank the agreement of its runs and the core
+        consistency of its best run, and a suggested rank.
 
-        output        folder for the results and sweep.json, from which the same call or the command
-                      resumes; None: a temporary folder
-        keep_all      keep the factors of all runs, not only of the best run per rank
+        output        folder for the results and sweep.json; the same call or the command resumes
+                      from it. None: a temporary folder
+        keep_all      keep the factors of all runs, not only of the best run of each rank
         consistency   compute the core consistency: "auto" (if it needs a few minutes at most),
                       "always" or "never"
         callback      called with a SweepRun after each completed run; the sweep ends if it returns
@@ -324,7 +326,7 @@ class Tensor(Stored):
                              output is not None, lambda name: self._load(os.path.join(folder, name), output is not None))
 
     def load(self, folder: PathLike) -> Result:
-        """Loads a result of cpd or the command from a folder, memory-mapped, without its fit."""
+        """Loads the factors that cpd or the command wrote to `folder`, memory-mapped; `fit` is NaN."""
         return self._load(folder, True)
 
     def _load(self, folder: PathLike, mapped: bool) -> Result:
@@ -337,5 +339,5 @@ class Tensor(Stored):
 
 
 def open(path: PathLike) -> Tensor:
-    """Opens a store. Raises InputError if it is not a store, StorageError if it is damaged."""
+    """Opens a store. Raises InputError if `path` is not a store, StorageError if it is damaged."""
     return Tensor(path)

@@ -1,4 +1,5 @@
-/* Streams the rows of a factor into bands, or into a heap of top rows per column. */
+/* Reads the rows of a factor in small parts, and adds the rows to bands, or to a heap of top rows
+ * per column. */
 #include "report/factors/factor_rows.h"
 
 #include "base/memory/checked.h"
@@ -7,7 +8,7 @@
 
 #include <math.h>
 
-/* Approximate count of matrix elements per read: larger reads are no faster. */
+/* Approximate number of matrix elements per read; larger reads are not faster. */
 enum { PIECE_NUMBERS = 64 * 1024 };
 
 static uint64_t piece_rows(uint32_t rank)
@@ -20,8 +21,8 @@ uint64_t slc_factor_rows_memory_bytes(uint32_t rank)
     return slc_buffer_footprint(piece_rows(rank) * rank * sizeof(double), SLC_PAGES_SMALL);
 }
 
-/* Calls `add` with all rows in order: `rows` rows from number `first`, with `rank` values each.
- * Errors: those of slc_npy_rows_read; SLC_ERR_MEMORY. */
+/* Calls `add` with all rows in order. Each call has `rows` rows, starting with row `first`, of
+ * `rank` values each. Errors: those of slc_npy_rows_read; SLC_ERR_MEMORY. */
 static enum slc_status
 for_each_row(const struct slc_factor_rows *factor,
              void (*add)(void *context, const double *values, uint64_t first, uint64_t rows),
@@ -61,8 +62,8 @@ uint32_t slc_column_bands_count(const struct slc_column_bands *query)
     return (uint32_t)slc_min_u64(query->bands, query->factor.length);
 }
 
-/* Returns the first row of band `k` of `count`, without a product with the mode size, which could
- * wrap. */
+/* Returns the first row of band `k` of `count`. The computation has no product with the mode size,
+ * because this product could overflow. */
 static uint64_t band_begin(uint64_t length, uint32_t count, uint32_t k)
 {
     const uint64_t whole = length / count;
@@ -76,7 +77,7 @@ struct bands_state {
     struct slc_band *found;
     uint32_t count;
     uint32_t band; /* current band */
-    uint64_t end;  /* end of its rows */
+    uint64_t end;  /* end of the rows of the band */
 };
 
 static void add_row(struct bands_state *state, uint64_t row, const double *values)
@@ -125,7 +126,7 @@ uint64_t slc_top_rows_count(const struct slc_top_rows_query *query)
     return slc_min_u64(query->rows, query->factor.length);
 }
 
-/* Returns whether `a` is after `b` in the order of top rows. */
+/* Returns true if `a` is after `b` in the order of top rows. */
 static bool weaker(const struct slc_top_row *a, const struct slc_top_row *b, bool by_signed)
 {
     const double x = by_signed ? a->value : fabs(a->value);
@@ -152,7 +153,7 @@ sink(struct slc_top_row *heap, uint64_t count, uint64_t at, struct slc_top_row r
 
 struct heaps {
     const struct slc_top_rows_query *query;
-    struct slc_top_row *found; /* one heap per column */
+    struct slc_top_row *found; /* one heap for each column */
 };
 
 static void add_rows(void *context, const double *values, uint64_t first, uint64_t rows)
@@ -169,8 +170,8 @@ static void add_rows(void *context, const double *values, uint64_t first, uint64
 
             if (row.row < count) {
                 heap[row.row] = row;
-                /* The heap has just become full: establish the heap order, starting from the last
-                 * element. */
+                /* The heap has just become full, so establish the heap order, starting with the
+                 * last element. */
                 for (uint64_t at = count; row.row + 1 == count && at-- > 0;) {
                     sink(heap, count, at, heap[at], query->by_signed);
                 }

@@ -1,11 +1,11 @@
-/* Finds the top rows of the selected components, mode by mode. */
+/* Finds the top rows of the selected components, one mode after the other. */
 #include "report/factors/top.h"
 
 #include "base/memory/checked.h"
 
 #include <inttypes.h>
 
-/* Memory for small objects and for library pages that are touched later. */
+/* Memory for small objects and for pages of libraries that are not resident yet. */
 enum { UNTOUCHED_BYTES = 4 << 20 };
 
 static enum slc_status
@@ -14,7 +14,8 @@ choose_components(const struct slc_top_options *options, struct slc_top *top, st
     const bool all = options->component_count == 0;
 
     if (options->component_count > SLC_MAX_RANK) {
-        return slc_fail(err, SLC_ERR_USAGE, "%" PRIu32 " components are selected; the limit is %d",
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%" PRIu32 " components are selected, but the limit is %d",
                         options->component_count, SLC_MAX_RANK);
     }
     top->component_count = all ? top->run.rank : options->component_count;
@@ -22,8 +23,8 @@ choose_components(const struct slc_top_options *options, struct slc_top *top, st
         top->components[i] = all ? i : options->components[i];
         if (top->components[i] >= top->run.rank) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "component %" PRIu64 ", counted from 1, does not exist: the model has "
-                            "%" PRIu32 " components",
+                            "component %" PRIu64
+                            " does not exist: the model has components 1 to %" PRIu32,
                             top->components[i] + UINT64_C(1), top->run.rank);
         }
     }
@@ -39,7 +40,7 @@ choose_modes(const struct slc_top_options *options, struct slc_top *top, struct 
     const bool all = options->mode_count == 0;
 
     if (options->mode_count > SLC_MAX_ORDER) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u modes are selected; the limit is %d",
+        return slc_fail(err, SLC_ERR_USAGE, "%u modes are selected, but the limit is %d",
                         options->mode_count, SLC_MAX_ORDER);
     }
     top->mode_count = all ? top->run.order : options->mode_count;
@@ -47,8 +48,7 @@ choose_modes(const struct slc_top_options *options, struct slc_top *top, struct 
         top->modes[i] = all ? i : options->modes[i];
         if (top->modes[i] >= top->run.order) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "mode %" PRIu64
-                            ", counted from 1, does not exist: the model has %u modes",
+                            "mode %" PRIu64 " does not exist: the model has modes 1 to %u",
                             top->modes[i] + UINT64_C(1), top->run.order);
         }
     }
@@ -59,7 +59,7 @@ static enum slc_status
 choose(const struct slc_top_options *options, struct slc_top *top, struct slc_error *err)
 {
     if (options->rows < 1 || options->rows > SLC_TOP_ROWS_MAX) {
-        return slc_fail(err, SLC_ERR_USAGE, "%" PRIu64 " rows per mode: the limits are 1 to %d",
+        return slc_fail(err, SLC_ERR_USAGE, "%" PRIu64 " rows per mode: the number must be 1 to %d",
                         options->rows, SLC_TOP_ROWS_MAX);
     }
     SLC_TRY(choose_components(options, top, err));
@@ -77,7 +77,8 @@ allocate_memory(const struct slc_top_options *options, struct slc_top *top, stru
         top->counts[i] = slc_min_u64(options->rows, top->run.dims[top->modes[i]]);
         rows += top->counts[i] * top->component_count;
     }
-    /* No overflow: at most 16 modes, 4096 components and a million rows. */
+    /* The product does not overflow, because there are at most 16 modes, 4096 components and a
+     * million rows. */
     uint64_t need = slc_memory_resident() + UNTOUCHED_BYTES + slc_run_names_bytes(&top->names) +
                     slc_factor_rows_memory_bytes(top->run.rank) +
                     slc_buffer_footprint(rows * sizeof *top->found[0], SLC_PAGES_SMALL);

@@ -1,4 +1,4 @@
-/* Frame of pages: style sheet, start and end, cards, and tables of record members. */
+/* Writes the frame of a page: style sheet, start and end, cards, and tables of record members. */
 #include "report/page/parts.h"
 
 #include "base/version.h"
@@ -8,11 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Style sheet within the page, in pieces, because C does not guarantee string literals of this
- * length. Text has a contrast of at least 7 to 1 with its background, lines and bars have a
- * contrast of more than 3 to 1, in both color schemes.
- */
+/* Style sheet of the page, in several string literals, because C does not guarantee literals of
+ * this length. In both color schemes, the contrast to the background is at least 7 to 1 for text,
+ * and more than 3 to 1 for lines and bars. */
 static const char *const style[] = {
     ":root{color-scheme:light dark;--ground:#fff;--panel:#f5f7f9;--text:#16202a;--dim:#445260;"
     "--rule:#d3dae1;--mark:#0b63a5;--soft:#5b9bd0;--warn:#fff3d6;--warn-rule:#9a6700}\n",
@@ -56,7 +54,7 @@ static const char *const style[] = {
     "svg{display:block;width:100%;height:auto}\n",
     "svg text{fill:var(--dim);font-size:12px;font-variant-numeric:tabular-nums}\n",
     "svg .name{font-size:12.5px;fill:var(--text)}\n",
-    /* Plots shrink in a narrow window, but their numbers do not. */
+    /* Plots shrink in a narrow window, but the numbers in plots do not. */
     "@media screen and (max-width:34rem){svg text,svg .name{font-size:15px}}\n",
     ".end{text-anchor:end}.mid{text-anchor:middle}\n", ".grid{stroke:var(--rule);fill:none}\n",
     ".line{stroke:var(--mark);stroke-width:2;fill:none;stroke-linejoin:round}\n",
@@ -79,7 +77,7 @@ static const char *const style[] = {
     "border-radius:0 2px 2px 0;print-color-adjust:exact;-webkit-print-color-adjust:exact}\n",
     ".wide td,.wide tbody th{white-space:nowrap}.wide thead th{white-space:normal;"
     "vertical-align:bottom}\n",
-    /* Shows a shadow at each end that can be scrolled further. */
+    /* A shadow marks each end to which a region can be scrolled further. */
     ".scroll{overflow-x:auto;max-height:26rem;overflow-y:auto;"
     "background:linear-gradient(var(--ground) 40%,transparent) top/100% 2rem no-repeat local,"
     "linear-gradient(transparent,var(--ground) 60%) bottom/100% 2rem no-repeat local,"
@@ -144,7 +142,7 @@ void slc_page_table_end(struct slc_html *html)
     slc_html_put(html, "</tbody></table></div>\n");
 }
 
-/* Writes a value in words; lists and objects are written one level deep. */
+/* Writes a value as text. Lists and objects are written one level deep. */
 static void show_value(struct slc_html *html, const json_t *value, bool within)
 {
     const char *key;

@@ -44,7 +44,8 @@ void slc_html_print(struct slc_html *html, const char *format, ...)
     }
 }
 
-/* Stores the UTF-8 character at `at` and returns its length; 0 if there is no valid character. */
+/* Stores the UTF-8 character at `at` and returns its length in bytes, or 0 if there is no valid
+ * character. */
 static unsigned decode(const char *at, uint32_t *character)
 {
     const unsigned char *byte = (const unsigned char *)at;
@@ -57,7 +58,7 @@ static unsigned decode(const char *at, uint32_t *character)
     return length;
 }
 
-/* Excludes control characters, direction marks and non-characters. */
+/* Returns false for control characters, direction marks and non-characters. */
 static bool is_shown(uint32_t c)
 {
     return c >= 0x20 && !(c >= 0x7F && c <= 0x9F) && !(c >= 0x200E && c <= 0x200F) &&

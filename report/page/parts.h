@@ -1,4 +1,4 @@
-/* Parts of pages: frame, cards, tables and members of records, and sections. */
+/* Writes parts of pages: frame, cards, tables and members of records, and sections. */
 #ifndef SLC_REPORT_PAGE_PARTS_H
 #define SLC_REPORT_PAGE_PARTS_H
 
@@ -7,24 +7,21 @@
 
 #include <jansson.h>
 
-/*
- * A page consists of, in this order: slc_page_begin up to its title, a line that describes it;
- * slc_page_nav and an item for each section; slc_page_main and the content; slc_page_end. Names
- * come from the code; titles may come from files and users and are escaped.
- */
+/* A page is written in this order: slc_page_begin (the page up to its title); a line of the caller
+ * that describes the page; slc_page_nav, and an item for each section; slc_page_main, and the
+ * content; slc_page_end. Names come from the code; titles may come from files and users and are
+ * escaped. */
 void slc_page_begin(struct slc_html *html, const char *title);
 void slc_page_nav(struct slc_html *html);
 void slc_page_nav_item(struct slc_html *html, const char *id, const char *name);
 void slc_page_main(struct slc_html *html);
 void slc_page_end(struct slc_html *html);
 
-/*
- * Returns a phrase for the reason why a run stopped. An unknown reason is returned unchanged.
- * Borrowed.
- */
+/* Returns a phrase for the reason why a run stopped. An unknown reason is returned unchanged.
+ * Borrowed. */
 const char *slc_page_reason(const char *reason);
 
-/* Writes a number with the fewest digits that read back to it. */
+/* Writes a number with the fewest digits from which the same number is read back. */
 void slc_page_shortest(struct slc_html *html, double number);
 
 /* Returns the last part of a path, for a title. Borrowed. */
@@ -33,17 +30,18 @@ const char *slc_page_short_name(const char *path);
 /* Starts a section with its heading. */
 void slc_page_section(struct slc_html *html, const char *id, const char *title);
 
-/* Write a card, which is one of the key figures in the list at the top, and a note with markup,
- * which a reader must see first. */
+/* Write a card and a note. A card is one of the key figures in the list at the top. A note is a
+ * text with markup that a reader should see first. */
 void slc_page_card(struct slc_html *html, const char *name, const char *value);
 void slc_page_note(struct slc_html *html, const char *text);
 
-/* Returns a member of an object as a number; 0 if it is missing, negative or not a number. */
+/* Returns a member of an object as a number, or 0 if the member is missing, negative or not a
+ * number. */
 double slc_page_number(const json_t *object, const char *name);
-/* As slc_page_number, as an integer below 2^63. */
+/* As slc_page_number, but returns an integer less than 2^63. */
 uint64_t slc_page_count(const json_t *object, const char *name);
 
-/* Start a table, a scrolling region, and a row. `name` comes from the code. */
+/* Start a table in a scrolling region, and write a row. `name` comes from the code. */
 void slc_page_table(struct slc_html *html, const char *name);
 void slc_page_row(struct slc_html *html, const char *name, const char *value);
 /* Writes a row for a member of an object. Writes nothing if the member is missing. */
@@ -51,7 +49,7 @@ void slc_page_member(struct slc_html *html,
                      const char *label,
                      const json_t *object,
                      const char *name);
-/* Writes a row for any value, one level deep. */
+/* Writes a row for any value. Lists and objects are written one level deep. */
 void slc_page_value(struct slc_html *html, const char *label, const json_t *value);
 void slc_page_table_end(struct slc_html *html);
 
@@ -62,11 +60,11 @@ void slc_page_charts(struct slc_html *html, const struct slc_run_page *page);
 /* Writes weights and components, for a run with factors. */
 void slc_page_components(struct slc_html *html, const struct slc_run_page *page);
 
-/* Returns whether a call of the library made the run, which then has no command line. */
+/* Returns true if a call of the library made the run, which then has no command line. */
 bool slc_page_called(const json_t *record);
 /* Writes the command line of a record. */
 void slc_page_command(struct slc_html *html, const json_t *record);
-/* Writes everything that is needed to reproduce a run with a record. */
+/* Writes all information that is needed to reproduce a run with a record. */
 void slc_page_again(struct slc_html *html, const json_t *record);
 
 #endif

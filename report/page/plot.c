@@ -5,7 +5,7 @@
 #include <math.h>
 
 enum {
-    /* Size of a line plot, in units of about a pixel on a narrow screen. */
+    /* Size of a line plot; a unit is about a pixel on a narrow screen. */
     WIDTH = 480,
     HEIGHT = 260,
     LEFT = 80,
@@ -23,8 +23,8 @@ struct axis {
     double low, high, step;
 };
 
-/* Computes about five round steps of at least `least`; widens an empty range. Returns false if no
- * number is finite. */
+/* Divides the axis into about five round steps of at least `least`, and widens an empty range.
+ * Returns false if no number is finite. */
 static bool make_axis(struct axis *axis, double low, double high, double least)
 {
     if (!(high > low)) {
@@ -66,7 +66,7 @@ static double place_y(const struct axis *axis, double y)
     return HEIGHT - BOTTOM - (y - axis->low) / (axis->high - axis->low) * (HEIGHT - TOP - BOTTOM);
 }
 
-/* Draws horizontal lines labelled with their values. */
+/* Draws horizontal lines with their values as labels. */
 static void draw_levels(struct slc_html *html, const struct axis *y)
 {
     for (unsigned i = 0; i < 12; i++) {
@@ -165,7 +165,7 @@ void slc_html_line(struct slc_html *html, const struct slc_html_line *line)
     draw_names(html, line->x_name, line->y_name);
 }
 
-/* Places items at equal distances, regardless of their labels. */
+/* Returns the position of an item. Items are at equal distances, regardless of their labels. */
 static double place_step(size_t at, size_t count)
 {
     return LEFT + ((double)at + 0.5) / (double)count * (WIDTH - LEFT - RIGHT);
@@ -173,7 +173,7 @@ static double place_step(size_t at, size_t count)
 
 static void draw_steps(struct slc_html *html, const struct slc_html_steps *plot)
 {
-    /* Label every `every`-th item, so that labels of about five digits fit. */
+    /* Only every `every`-th item has a label, so that labels of about five digits fit. */
     const size_t every = 1 + plot->count / 11;
 
     for (size_t i = 0; i < plot->count; i++) {
@@ -217,7 +217,7 @@ draw_known(struct slc_html *html, const struct slc_html_steps *plot, const struc
     }
 }
 
-/* Finds the range of all points. Returns false if there are none. */
+/* Finds the range of all points. Returns false if there are no points. */
 static bool find_range(const struct slc_html_steps *plot, double *low, double *high)
 {
     *low = INFINITY;
@@ -307,7 +307,7 @@ static void spark_bars(
     slc_html_print(html, "\" stroke-width=\"%.1f\"/>", fmin(8, 0.8 * SPARK_WIDTH / count));
 }
 
-/* The outline follows the largest values and returns along the smallest. */
+/* The outline follows the largest values of the bands and returns along the smallest values. */
 static void spark_area(
     struct slc_html *html, const struct slc_band *bands, uint32_t count, double low, double high)
 {

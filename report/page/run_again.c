@@ -1,4 +1,4 @@
-/* Section of a page: how to reproduce a run. */
+/* Writes the section of a page that describes how to reproduce a run. */
 #include "report/page/parts.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static void shell_word(struct slc_html *html, const char *word)
 
         for (size_t left = (size_t)(quote - word), take; left > 0; left -= take, word += take) {
             take = left < sizeof piece - 1 ? left : sizeof piece - 1;
-            /* UTF-8 characters stay whole. */
+            /* UTF-8 characters are not divided. */
             while (take > 1 && take < left && ((unsigned char)word[take] & 0xC0) == 0x80) {
                 take--;
             }
@@ -38,7 +38,8 @@ static void shell_word(struct slc_html *html, const char *word)
     slc_html_put(html, "&#39;");
 }
 
-/* Writes a command line with the options of a library call that determine the results. */
+/* Writes the command line that is equivalent to a library call, with the options that determine the
+ * results. */
 static void same_command(struct slc_html *html, const json_t *record)
 {
     static const char *const names[] = {"rank",         "iters",      "tol",       "maxsecs",

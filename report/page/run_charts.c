@@ -1,4 +1,4 @@
-/* Sections of a page: fit, time, reading, memory and estimates. */
+/* Writes sections of a page: fit, time, reading, memory and estimates. */
 #include "base/text/format.h"
 #include "report/page/parts.h"
 #include "report/page/plot.h"
@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Maximum number of rows of the table. From a longer run, rows and points of plots are picked at
- * equal distances. */
+/* Maximum number of rows of the table of iterations. For a longer run, rows and points of plots are
+ * selected at equal distances. */
 enum { TABLE_ROWS = 200 };
 
 struct history {
@@ -21,7 +21,8 @@ struct history {
     double heldout[SLC_PLOT_POINTS];
 };
 
-/* Returns the index of the k-th of `picked` of `count` items, including the first and the last. */
+/* Returns the index of selected item `k` if `picked` of `count` items are selected, including the
+ * first and the last item. */
 static size_t pick(size_t k, size_t picked, size_t count)
 {
     return picked > 1 ? k * (count - 1) / (picked - 1) : 0;
@@ -293,7 +294,7 @@ static void memory(struct slc_html *html, const struct slc_run_page *page)
     slc_html_put(html, "</div></section>\n");
 }
 
-/* Writes "12.1 MiB expected, 12.5 MiB measured: 1.03 times". */
+/* Writes a row such as "12.1 MiB expected, 12.5 MiB measured: 1.03 times". */
 static void expected_row(
     struct slc_html *html, const char *name, const char *before, const char *after, double ratio)
 {
@@ -313,7 +314,7 @@ static double over(double actual, double expected)
     return slc_ratio(actual, expected);
 }
 
-/* Writes the estimate that a run derived from its own first measurements. */
+/* Writes the estimate that a run made from its own first measurements. */
 static void expected(struct slc_html *html, const struct slc_run_page *page)
 {
     const json_t *estimate = json_object_get(page->record, "estimate");

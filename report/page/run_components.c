@@ -1,4 +1,4 @@
-/* Sections of a page: weights, and the columns and top rows of each component. */
+/* Writes sections of a page: weights, and the columns and top rows of each component. */
 #include "base/text/format.h"
 #include "report/page/parts.h"
 #include "report/page/plot.h"
@@ -11,7 +11,8 @@
 
 /* Number of components that are expanded when the page loads. */
 enum { OPEN_COMPONENTS = 3 };
-/* Maximum number of characters of a name in a table; a character has up to four bytes. */
+/* Maximum number of characters of a name in a table, and of bytes, because a character has up to
+ * four bytes. */
 enum { NAME_CHARACTERS = 60 };
 
 static void weights(struct slc_html *html, const struct slc_run_page *page)
@@ -103,9 +104,10 @@ void slc_page_components(struct slc_html *html, const struct slc_run_page *page)
 
     weights(html, page);
     slc_page_section(html, "components", "Components");
-    slc_html_put(html, "<p>The heaviest first. A picture shows a column of the factor from its "
-                       "first to its last row; the broken line is zero. Below it are the rows with "
-                       "the largest absolute values. Indices count from 1.</p>\n");
+    slc_html_put(html,
+                 "<p>The heaviest first. A picture shows a column of the factor from its "
+                 "first to its last row; the broken line is zero. Below the picture are the rows "
+                 "with the largest absolute values. Indices count from 1.</p>\n");
     if (page->component_count < run->rank) {
         slc_html_print(html,
                        "<p>%" PRIu32 " of %" PRIu32 " components are shown; request more to see "

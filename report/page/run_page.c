@@ -1,4 +1,4 @@
-/* The page of a run: heading, notes, key figures and checkpoint. */
+/* Writes the page about a run: heading, notes, key figures and checkpoint. */
 #include "report/page/run_page.h"
 
 #include "report/page/parts.h"
@@ -46,7 +46,7 @@ static void head(struct slc_html *html, const struct slc_run_page *page)
     slc_page_main(html);
 }
 
-/* Writes that a run was resumed, because its times include earlier runs. */
+/* Writes a line if the run was resumed, because its times then include earlier runs. */
 static void resumed(struct slc_html *html, const json_t *checkpoint)
 {
     const uint64_t times = slc_page_count(checkpoint, "resumes");
@@ -60,7 +60,7 @@ static void resumed(struct slc_html *html, const json_t *checkpoint)
     }
 }
 
-/* Writes which parts are missing, and why. */
+/* Writes notes that state which data is missing, and why. */
 static void notes(struct slc_html *html, const struct slc_run_page *page)
 {
     const char *reason = json_string_value(json_object_get(page->record, "reason"));
@@ -90,7 +90,8 @@ static void notes(struct slc_html *html, const struct slc_run_page *page)
     resumed(html, json_object_get(page->record, "checkpoint"));
 }
 
-/* "1,000,000 &times; 500", with possible line breaks after each sign. */
+/* Writes the card of mode sizes, such as "1,000,000 &times; 500", with possible line breaks after
+ * each sign. */
 static void lengths_card(struct slc_html *html, const struct slc_run_folder *run)
 {
     struct slc_format_text text;

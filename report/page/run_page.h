@@ -1,5 +1,5 @@
-/* The page of a run. The content comes from run.json, the checkpoint and the factors, as far as
- * these files exist. None of these files is trusted. */
+/* Writes the page about a run. The content comes from run.json, the checkpoint and the factors, as
+ * far as these files exist. The contents of these files are not trusted. */
 #ifndef SLC_REPORT_PAGE_RUN_PAGE_H
 #define SLC_REPORT_PAGE_RUN_PAGE_H
 
@@ -13,13 +13,14 @@
 
 struct slc_run_page {
     const char *folder;
-    const json_t *record;             /* run.json; NULL: none */
-    const json_t *checkpoint;         /* as printed by `sluice info --json`; NULL: none */
-    const struct slc_run_folder *run; /* has order 0 if there are no factors */
+    const json_t *record; /* run.json; NULL if there is no record */
+    /* as printed by `sluice info --json`; NULL if there is no checkpoint */
+    const json_t *checkpoint;
+    const struct slc_run_folder *run; /* the model; its order is 0 if there are no factors */
 
-    /* Components that are shown, the heaviest first, with their top rows and bands. */
+    /* The components that are shown, by descending weight, with their top rows and bands. */
     uint32_t component_count;
-    uint32_t components[SLC_MAX_RANK]; /* from 0 */
+    uint32_t components[SLC_MAX_RANK]; /* numbers from 0 */
     uint64_t row_counts[SLC_MAX_ORDER];
     struct slc_top_row *rows[SLC_MAX_ORDER];
     uint32_t band_counts[SLC_MAX_ORDER];
@@ -27,7 +28,7 @@ struct slc_run_page {
     struct slc_run_names *names; /* names of the indices of the top rows */
 };
 
-/* Writes the page. Errors: those of writing, and SLC_ERR_MEMORY. */
+/* Writes the page. Writes the page. Errors: those of writing, and SLC_ERR_MEMORY. */
 enum slc_status slc_run_page_write(const struct slc_run_page *page,
                                    struct slc_output *output,
                                    struct slc_error *err) SLC_NODISCARD;

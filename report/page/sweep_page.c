@@ -1,5 +1,5 @@
-/* The page of a sweep. A rank is shown with the comparison in the record. In an incomplete sweep, a
- * rank without a comparison is shown with a list of its runs. */
+/* Writes the page about a sweep. A rank is shown with its comparison from the record. In an
+ * incomplete sweep, a rank without a comparison is shown with a list of its runs. */
 #include "report/page/sweep_page.h"
 
 #include "base/memory/memory.h"
@@ -14,8 +14,9 @@
 #include <string.h>
 
 enum {
-    ALL_DOTS = 2000, /* maximum points of all plots and rows of the table of runs, which limits the
-                        size of a page */
+    /* maximum numbers of points of all plots and of rows of the table of runs, to limit the size of
+     * a page */
+    ALL_DOTS = 2000,
     ALL_ROWS = 1000
 };
 
@@ -25,14 +26,15 @@ struct rank_summary {
     unsigned first, runs; /* first run in the list of runs, and number of runs */
     const struct slc_sweep_run *best;
     double lowest;                         /* smallest fit */
-    const struct slc_sweep_rank *compared; /* NULL: not compared yet */
+    const struct slc_sweep_rank *compared; /* NULL if the rank is not yet compared */
 };
 
 struct sweep_summary {
     const struct slc_sweep_record *record;
     struct slc_sweep_suggestion suggestion;
     unsigned count;
-    /* index of the suggested rank, or else of the rank whose best run is the result; count: none */
+    /* index of the suggested rank or, if none is suggested, of the rank with the best run; `count`
+     * if neither is known */
     size_t chosen;
     bool heldout;
     struct rank_summary ranks[SLC_SWEEP_RANKS_MAX];
@@ -105,8 +107,8 @@ static void head(struct slc_html *html, const struct slc_sweep_page *page)
     slc_page_nav_item(html, "again", "Reproduce");
     slc_page_main(html);
     if (!page->record->complete) {
-        slc_page_note(html, "This sweep is not complete; the page shows the runs so far. The same "
-                            "command or call continues the sweep.");
+        slc_page_note(html, "This sweep is not complete; the page shows the completed runs. The "
+                            "same command or call continues the sweep.");
     }
 }
 
@@ -121,7 +123,7 @@ static void number_cell(struct slc_html *html, const char *format, double number
     slc_html_print(html, "<td class=\"n\">%s</td>", text);
 }
 
-/* Returns a format with as many digits as fit. */
+/* Returns a format for a percentage; long numbers have an exponent. */
 static const char *percent(double number)
 {
     return fabs(number) < 1e6 ? "%.1f&nbsp;%%" : "%.1e&nbsp;%%";
@@ -150,7 +152,7 @@ static void cards(struct slc_html *html, const struct sweep_summary *summary)
     slc_html_put(html, "</dl>\n");
 }
 
-/* Writes the suggestion and explains its measures. */
+/* Writes the suggestion and an explanation of its measures. */
 static void which(struct slc_html *html, const struct sweep_summary *summary)
 {
     const struct slc_sweep_suggestion *suggestion = &summary->suggestion;
@@ -189,14 +191,15 @@ static void which(struct slc_html *html, const struct sweep_summary *summary)
               "is the similarity of runs with other starts to the best run of the rank "
               "(factor match score), from 0 to 1. Below ");
     slc_html_print(html, "%.1f", SLC_SWEEP_AGREEMENT_GOOD);
-    slc_html_put(html, " other starts find other components, so do not rely on them.</li></ul>\n"
+    slc_html_put(html, ", other starts find other components: rely on neither.</li></ul>\n"
                        "</section>\n");
 }
 
-/* Measures that are plotted. */
+/* Measures for which there are plots. */
 enum measure { FIT, CONSISTENCY, AGREEMENT, ERROR };
 
-/* Returns the measure of a run; the best run has no agreement with itself. */
+/* Returns the measure of a run. The agreement of the best run is unknown, because it would be the
+ * agreement with itself. */
 static double
 of_run(enum measure measure, const struct rank_summary *rank, const struct slc_sweep_run *run)
 {
@@ -217,7 +220,7 @@ static double of_rank(enum measure measure, const struct rank_summary *rank)
                                     : rank->compared->agreement;
 }
 
-/* Collects points of runs. The points are picked at equal distances, with the same maximum per
+/* Collects points of runs. Points are selected at equal distances, with the same maximum number per
  * rank. */
 static size_t collect_dots(struct sweep_summary *summary, enum measure measure)
 {
@@ -256,8 +259,9 @@ static void plots(struct slc_html *html, struct sweep_summary *summary)
     slc_page_section(html, "plots", "By rank");
     slc_html_put(html,
                  "<p>Lines connect the best runs of the ranks; for agreement, the means of the "
-                 "other runs. Small points are single runs, the large point is the rank of the "
-                 "result, and broken lines are the thresholds of the suggestion.</p>\n"
+                 "other runs. Small points are single runs, the large point is the suggested "
+                 "rank (or the rank with the best fit, if no rank is suggested), and broken lines "
+                 "are the thresholds of the suggestion.</p>\n"
                  "<div class=\"two\">");
     for (enum measure m = FIT; m <= (summary->heldout ? ERROR : AGREEMENT); m++) {
         struct slc_html_steps plot = {.title = plots[m].title,
@@ -398,7 +402,7 @@ static void runs(struct slc_html *html, const struct sweep_summary *summary)
     slc_html_put(html, "</section>\n");
 }
 
-/* Writes a row of the identity, with the shortest form of its numbers. */
+/* Writes a row of the sweep's identity, with numbers in their shortest form. */
 static void identity_row(struct slc_html *html, const char *name, const char *text)
 {
     static const char *const reals[] = {"tolerance", "regularization", "held out"};

@@ -1,4 +1,4 @@
-/* The page of a sweep: a comparison of its ranks and starts, and the suggested rank. */
+/* Writes the page about a sweep: a comparison of its ranks and starts, and the suggested rank. */
 #ifndef SLC_REPORT_PAGE_SWEEP_PAGE_H
 #define SLC_REPORT_PAGE_SWEEP_PAGE_H
 
@@ -9,11 +9,12 @@
 
 struct slc_sweep_page {
     const char *folder;
-    const struct slc_sweep_record *record; /* as read from the file */
-    const json_t *best; /* run.json of the best run, which contains the command; NULL: none */
+    const struct slc_sweep_record *record; /* the record as read from the file */
+    /* run.json of the best run, which contains the command; NULL if there is no record */
+    const json_t *best;
 };
 
-/* Writes the page. Errors: those of writing, and SLC_ERR_MEMORY. */
+/* Writes the page. Writes the page. Errors: those of writing, and SLC_ERR_MEMORY. */
 enum slc_status slc_sweep_page_write(const struct slc_sweep_page *page,
                                      struct slc_output *output,
                                      struct slc_error *err) SLC_NODISCARD;

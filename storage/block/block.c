@@ -1,10 +1,8 @@
-/*
- * Checks a block in memory: checksum, header, tile directory, slack and padding (docs/FORMAT.md,
+/* Checks a block in memory: checksum, header, tile directory, slack and padding (docs/FORMAT.md,
  * section 5). Afterwards every offset, count and coordinate range of the directory can be trusted;
  * the decoder checks the tile data.
  *
- * Cost: one xxh3 pass, unless the block was verified before, and a few hundred bytes per tile.
- */
+ * Cost: one xxh3 pass (none if the block was verified before), and one directory entry per tile. */
 #include "storage/block/reader.h"
 
 #include "base/hash.h"
@@ -16,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A check in progress. `at` is the offset in the block that an error message reports. */
+/* State of a check. Errors report `at`, an offset in the block. */
 struct check {
     const struct slc_layout_info *info;
     const struct slc_block_view *view;
@@ -49,7 +47,7 @@ static enum slc_status check_hash(struct check *check)
     return SLC_OK;
 }
 
-/* Checks the block header, in which every field repeats a known value. */
+/* Checks the block header. The index and the file header determine the value of every field. */
 static enum slc_status check_header(struct check *check)
 {
     const struct slc_block_entry *entry = &check->view->entry;
@@ -107,9 +105,9 @@ static enum slc_status check_tile(struct check *check,
     if (tile->data_offset != totals->next_data || tile->data_bytes == 0 ||
         tile->data_bytes % 8 != 0 || tile->data_bytes > data_limit - totals->next_data) {
         return slc_fail(check->err, SLC_ERR_DAMAGED,
-                        "tile %" PRIu32 " has %" PRIu32 " bytes at %" PRIu64
-                        "; its data should be a multiple of 8 bytes at %" PRIu64
-                        " and end by %" PRIu64,
+                        "tile %" PRIu32 " has %" PRIu32 " bytes at offset %" PRIu64
+                        "; its size must be a positive multiple of 8, its offset %" PRIu64
+                        " and its end at most %" PRIu64,
                         index, tile->data_bytes, tile->data_offset, totals->next_data, data_limit);
     }
     if (tile->nnz < 1 || tile->nnz > SLC_TILE_NNZ) {
@@ -120,8 +118,8 @@ static enum slc_status check_tile(struct check *check,
     if (last < first || last - first < tile->nnz - 1U || (tile->nnz == 1 && last != first) ||
         (keys->bits < SLC_MAX_KEY_BITS && last >> keys->bits != 0)) {
         return slc_fail(check->err, SLC_ERR_DAMAGED,
-                        "the first and last key of tile %" PRIu32 " are too close for its %" PRIu32
-                        " nonzeros",
+                        "the first and last key of tile %" PRIu32
+                        " are not possible for its %" PRIu32 " nonzeros",
                         index, tile->nnz);
     }
     if (index == 0 ? first != slc_key_join(entry->first_key_lo, entry->first_key_hi)
@@ -144,12 +142,12 @@ static enum slc_status check_tile_ranges(struct check *check,
     for (unsigned mode = 0; mode < check->info->order; mode++) {
         uint64_t low = tile->corner[mode];
 
-        /* The block's range is within the mode (checked at open), so nothing here overflows. */
+        /* Opening the file checked that the block's range lies in the mode: nothing overflows. */
         if (low < entry->min[mode] || low > entry->max[mode] ||
             tile->extent[mode] > entry->max[mode] - low || tile->extent[mode] == UINT32_MAX) {
             return slc_fail(check->err, SLC_ERR_DAMAGED,
                             "tile %" PRIu32 " covers %" PRIu32 " coordinates from %" PRIu64
-                            " in mode %u, but the block only has %" PRIu64 " to %" PRIu64,
+                            " in mode %u, but the block only covers %" PRIu64 " to %" PRIu64,
                             index, tile->extent[mode], low, mode + 1, entry->min[mode],
                             entry->max[mode]);
         }
@@ -272,7 +270,7 @@ enum slc_status slc_block_check(const struct slc_layout_info *info,
     return status;
 }
 
-/* True if the values on which check_header and check_directory rely are possible. */
+/* True if all values of `entry` that check_header and check_directory rely on are valid. */
 static bool entry_possible(const struct slc_layout_info *info, const struct slc_block_entry *entry)
 {
     uint64_t least = slc_tile_entry_offset(info->order, entry->tile_count) +

@@ -1,7 +1,5 @@
-/*
- * Encodes and decodes header, index entries and closing page of a block file, in one place so that
- * the two directions cannot diverge. docs/FORMAT.md, section 4.
- */
+/* Encodes and decodes header, index entries and closing page of a block file (docs/FORMAT.md,
+ * section 4). Encoder and decoder share this file so that they cannot diverge. */
 #include "storage/block/file_layout.h"
 
 #include "base/hash.h"
@@ -11,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Reserved bits: bit n is set if mode n is relabelled. */
+/* The reserved bits for relabelled modes: bit n for mode n. */
 #define RELABELLED_BITS UINT64_C(0xffff)
 
 uint64_t slc_find_nonzero(const uint8_t *bytes, uint64_t from, uint64_t to)
@@ -152,8 +150,7 @@ static enum slc_status check_identity(const uint8_t *page, uint64_t *at, struct 
     }
     *at = SLC_HEADER_OWN_BYTES;
     if (slc_load_u32(page + SLC_HEADER_OWN_BYTES) != SLC_HEADER_BYTES) {
-        return slc_fail(err, SLC_ERR_FORMAT,
-                        "the header has %u bytes according to its size field instead of %d",
+        return slc_fail(err, SLC_ERR_FORMAT, "the size field of the header is %u instead of %d",
                         slc_load_u32(page + SLC_HEADER_OWN_BYTES), SLC_HEADER_BYTES);
     }
     *at = SLC_HEADER_RESERVED_BITS;
@@ -167,7 +164,8 @@ static enum slc_status check_identity(const uint8_t *page, uint64_t *at, struct 
     return SLC_OK;
 }
 
-/* Decodes the fiber run at `mode_at` and the byte after it, and checks it; `most`: most bits. */
+/* Checks the fiber run at byte `mode_at`: its mode and, in the next byte, its bits, up to `most`.
+ */
 static enum slc_status check_run(const uint8_t *page,
                                  const struct slc_layout_info *info,
                                  uint64_t mode_at,
@@ -188,15 +186,16 @@ static enum slc_status check_run(const uint8_t *page,
     *at = mode_at + 1;
     unsigned bits_max = (unsigned)slc_min_u64(slc_bits_for_length(info->dims[mode]), most);
     if (bits > bits_max) {
-        return slc_fail(err, SLC_ERR_FORMAT,
-                        "the header has a fiber run of %u bits in mode %u, but at most %u bits fit",
-                        bits, mode + 1, bits_max);
+        return slc_fail(
+            err, SLC_ERR_FORMAT,
+            "the header has a fiber run of %u bits in mode %u, but at most %u bits are possible",
+            bits, mode + 1, bits_max);
     }
     return SLC_OK;
 }
 
-/* Checks the fiber run of the content sum. It is the fiber run of the file, unless a reserved bit
- * announces another. */
+/* Checks the fiber run of the content sum. If SLC_CONTENT_RUN_BIT is set, the header states it;
+ * otherwise it is the fiber run of the file. */
 static enum slc_status check_content_run(const uint8_t *page,
                                          struct slc_layout_info *info,
                                          uint64_t *at,
@@ -210,8 +209,8 @@ static enum slc_status check_content_run(const uint8_t *page,
         return run.mode == 0 && run.bits == 0
                    ? SLC_OK
                    : slc_fail(err, SLC_ERR_FORMAT,
-                              "the content sum has a fiber run of %u bits in mode %u, but its "
-                              "reserved bit is not set",
+                              "the content sum has a fiber run of %u bits in mode %u, but the "
+                              "reserved bit for this fiber run is not set",
                               run.bits, run.mode + 1);
     }
     SLC_TRY(check_run(page, info, SLC_HEADER_CONTENT_MODE, SLC_FIBER_BITS_MAX, at, err));
@@ -219,13 +218,13 @@ static enum slc_status check_content_run(const uint8_t *page,
     if (slc_fiber_run_same(run, info->keys.run)) {
         return slc_fail(err, SLC_ERR_FORMAT,
                         "the content sum has a separate fiber run of %u bits in mode %u, which "
-                        "equals the file's own",
+                        "equals the fiber run of the file",
                         run.bits, run.mode + 1);
     }
     return slc_key_layout_init_run(&info->content_keys, info->order, info->dims, run, err);
 }
 
-/* Checks the order of the nonzeros: key bits of the modes, and which modes have the lowest bits. */
+/* Checks the fiber runs of the file and of the content sum, and sets the key layouts. */
 static enum slc_status
 check_keys(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, struct slc_error *err)
 {
@@ -265,8 +264,8 @@ check_shape(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, str
     *at = SLC_HEADER_RESERVED_BITS;
     if (info->relabelled_modes >> info->order != 0) {
         return slc_fail(err, SLC_ERR_FORMAT,
-                        "relabelled modes %04" PRIx64
-                        " (one bit per mode) exceed the %u modes of the tensor",
+                        "bit mask %04" PRIx64
+                        " of relabelled modes has a bit above the %u modes of the tensor",
                         info->relabelled_modes, info->order);
     }
     *at = SLC_HEADER_LAYOUT;
@@ -276,7 +275,7 @@ check_shape(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, str
     }
     *at = SLC_HEADER_LAYOUT_MODE;
     if (layout_mode >= info->order || (layout == SLC_LAYOUT_BLCO && layout_mode != 0)) {
-        return slc_fail(err, SLC_ERR_FORMAT, "layout %u cannot have mode %u of %u", layout,
+        return slc_fail(err, SLC_ERR_FORMAT, "layout %u with mode %u of %u is not valid", layout,
                         layout_mode, info->order);
     }
     *at = SLC_HEADER_VALUE_TYPE;
@@ -307,7 +306,7 @@ check_shape(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, str
     return check_keys(page, info, at, err);
 }
 
-/* Checks the bytes that a version 1 writer leaves zero. */
+/* Checks the bytes that are zero in version 1. */
 static enum slc_status check_zeros(const uint8_t *page, uint64_t *at, struct slc_error *err)
 {
     *at = slc_find_nonzero(page, SLC_HEADER_ZERO_A, SLC_HEADER_DIMS);
@@ -322,10 +321,8 @@ static enum slc_status check_zeros(const uint8_t *page, uint64_t *at, struct slc
     return SLC_OK;
 }
 
-/*
- * Compares the counts with each other and with the file size. Afterwards, no size exceeds the file
- * size, so memory allocated for these sizes is bounded by the actual bytes on disk.
- */
+/* Compares the counts with each other and with the file size. Afterwards, no size exceeds the file
+ * size, so memory allocated for these sizes is bounded by the actual bytes on disk. */
 static enum slc_status check_sizes(const struct slc_file_header *header,
                                    uint64_t file_bytes,
                                    uint64_t *at,

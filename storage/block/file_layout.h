@@ -1,8 +1,6 @@
-/*
- * Byte offsets in a block file's header, index and closing page (docs/FORMAT.md, section 4), and
- * the structs that hold them in memory. Only the reader and the writer use them; the layout of a
- * block is in block_layout.h.
- */
+/* Byte offsets in a block file's header, index and closing page (docs/FORMAT.md, section 4), and
+ * the structs that hold these three parts in memory. Only the reader and the writer use them; the
+ * layout of a block is in block_layout.h. */
 #ifndef SLC_STORAGE_FILE_LAYOUT_H
 #define SLC_STORAGE_FILE_LAYOUT_H
 
@@ -41,7 +39,7 @@ enum {
     SLC_HEADER_CONTENT_SUM = 104,
     SLC_HEADER_RUN_MODE = 112,
     SLC_HEADER_RUN_BITS = 113,
-    SLC_HEADER_CONTENT_MODE = 114, /* mode and bits: zero unless SLC_CONTENT_RUN_BIT is set */
+    SLC_HEADER_CONTENT_MODE = 114, /* this and the next field: 0 without SLC_CONTENT_RUN_BIT */
     SLC_HEADER_CONTENT_BITS = 115,
     SLC_HEADER_ZERO_A = 116, /* 12 zero bytes */
     SLC_HEADER_DIMS = 128,
@@ -58,7 +56,7 @@ enum {
     SLC_INDEX_FIRST_KEY = 48,
     SLC_INDEX_SUM_OF_SQUARES = 64,
     SLC_INDEX_CONTENT_SUM = 72,
-    SLC_INDEX_PARTITION = 80,       /* u32; fiber-n: fibers that end in the block; blco: 0 */
+    SLC_INDEX_PARTITION = 80,       /* sorted-n: partition ordinal; fiber-n: fibers that end here */
     SLC_INDEX_PARTITION_FLAGS = 84, /* u32 */
     SLC_INDEX_RANGES = 88,          /* N smallest coordinates, then N largest */
 
@@ -72,10 +70,10 @@ enum {
     SLC_CLOSING_HASH = 4088
 };
 
-/* Reserved bit: the content sum uses keys whose fiber run differs from the file's own. */
+/* Reserved bit: set if content sums use keys with another fiber run than the file's keys. */
 #define SLC_CONTENT_RUN_BIT (UINT64_C(1) << 16)
 
-/* Bytes of one index entry of a tensor with `order` modes. */
+/* Returns the bytes of one index entry of a tensor with `order` modes. */
 static inline uint64_t slc_index_entry_bytes(unsigned order)
 {
     return SLC_INDEX_RANGES + UINT64_C(16) * order;
@@ -84,8 +82,8 @@ static inline uint64_t slc_index_entry_bytes(unsigned order)
 /* Partition flag: the partition continues the row of the previous partition. */
 #define SLC_PARTITION_CONTINUED UINT32_C(1)
 
-/* True if keys must keep ascending from a block in partition `before` to the next block, in
- * partition `next`. */
+/* True if the keys of a block in partition `next` must be above the keys of the previous block,
+ * which is in partition `before`. */
 static inline bool slc_keys_ascend_across(const struct slc_layout_info *info,
                                           uint32_t before,
                                           const struct slc_block_entry *next)
@@ -93,26 +91,25 @@ static inline bool slc_keys_ascend_across(const struct slc_layout_info *info,
     return info->layout != SLC_LAYOUT_SORTED || next->partition == before || next->continued;
 }
 
-/* Like slc_block_open, for a view whose other members are set. */
+/* Checks the block like slc_block_open; the caller has set all members of `view`. */
 enum slc_status slc_block_check(const struct slc_layout_info *info,
                                 const struct slc_block_view *view,
                                 bool verified,
                                 struct slc_error *err) SLC_NODISCARD;
-/*
- * True if block number `block`, whose hash is entry->hash, matches its entry. For entries that were
- * not checked as part of an index. If true, *last_key is the last key of the block. Threads: any.
- */
+/* True if the hash, header and directory of `data` agree with `entry`, which need not come from a
+ * checked index, and with block number `block`. If true, *last_key is the last key of the block.
+ * Threads: any. */
 bool slc_block_agrees(const struct slc_layout_info *info,
                       uint64_t block,
                       const struct slc_block_entry *entry,
                       const void *data,
                       slc_u128 *last_key);
 
-/* The layout info and the fields that only the file structure needs. */
+/* The layout info, and the header fields that only the reader and the writer need. */
 struct slc_file_header {
     struct slc_layout_info info; /* the largest block and the partitions come from the index */
     uint64_t index_offset;
-    uint64_t index_bytes; /* padded */
+    uint64_t index_bytes; /* size with padding */
     uint64_t index_hash;
 };
 
@@ -122,11 +119,9 @@ void slc_closing_encode(const struct slc_file_header *header, uint8_t *page);
 /* Encodes slc_index_entry_bytes(order) bytes; entry->padded_bytes is not stored. */
 void slc_index_entry_encode(const struct slc_block_entry *entry, unsigned order, uint8_t *bytes);
 
-/*
- * Decodes a header page and performs all checks that need only this page; returns the statuses of
+/* Decodes a header page and performs all checks that need only this page; returns the statuses of
  * FORMAT.md, section 4.1. `file_bytes` is the actual size of the file. Errors carry the offset of
- * the field within the page, but not the file name.
- */
+ * the field within the page, but not the file name. */
 enum slc_status slc_header_decode(const uint8_t *page,
                                   uint64_t file_bytes,
                                   struct slc_file_header *header,
@@ -138,7 +133,7 @@ enum slc_status slc_closing_check(const uint8_t *page,
 /* Decodes one index entry without checking it. */
 void slc_index_entry_decode(const uint8_t *bytes, unsigned order, struct slc_block_entry *entry);
 
-/* Offset of the first nonzero byte in [from, to) of `bytes`, or `to` if all are zero. */
+/* Returns the offset of the first byte in [from, to) of `bytes` that is not 0, or `to`. */
 uint64_t slc_find_nonzero(const uint8_t *bytes, uint64_t from, uint64_t to);
 
 #endif

@@ -1,15 +1,13 @@
-/*
- * The journal of an unfinished block file: a head with the identity of the build, then records of
- * equal size. Each record repeats the hash of the previous record (the first record: of the head),
- * so that records of another run or position are ignored. Records are not trusted: writer_open.c
- * hashes the blocks that they describe.
+/* The journal of an unfinished block file: a head with the identity of the build, then records of
+ * equal size. Each record repeats the hash of the previous record, and the first record the hash of
+ * the head, so that records of another run or at a wrong position are ignored. Records are not
+ * trusted: writer_open.c hashes the blocks that they describe.
  *
  *     head:   magic, header hash, target bytes, tag, zeros to 56, hash of bytes 0 to 55
  *     record: previous hash, coordinate bytes, last key lo and hi, flags (bit 0: all values are
  *             f32, bit 1: last block of its partition), index entry, hash of all preceding bytes
  *
- * Cost: 48 bytes and an index entry per block.
- */
+ * Size: the head, and 48 bytes and an index entry per block. */
 #include "storage/block/writer_internal.h"
 
 #include "base/hash.h"
@@ -49,7 +47,7 @@ struct slc_journal {
     int fd;
     unsigned order;
     uint8_t head[HEAD_BYTES];
-    uint64_t found; /* whole records in the file when it was opened */
+    uint64_t found; /* whole records in the file when the journal was opened */
     uint64_t next;  /* ordinal of the record to be read or added next */
     uint64_t hash;  /* hash of the record before `next`, or of the head */
 
@@ -69,7 +67,7 @@ static uint64_t record_offset(const struct slc_journal *journal, uint64_t record
     return HEAD_BYTES + record * record_bytes(journal);
 }
 
-/* Counts the records in the file; zero if its head differs. */
+/* Counts the whole records in the file: none if the file has another head than `journal`. */
 static enum slc_status count_records(struct slc_journal *journal, struct slc_error *err)
 {
     struct slc_file_stat stat;

@@ -1,11 +1,9 @@
-/*
- * Partitions of a sorted-n file. Every block stores the ordinal of its partition; from these
+/* Partitions of a sorted-n file. Every block stores the ordinal of its partition; from these
  * ordinals and the blocks' coordinate ranges, opening a file builds a table of partitions and
- * checks their invariants: ordinals increase by one, rows of a partition are above the rows of the
- * previous partition, and a row is split only over partitions that hold nothing else.
+ * checks their invariants: ordinals increase by one, and the rows of a partition are above the rows
+ * of the previous partition, unless both hold only a single row that they share.
  *
- * Cost: constant time and 32 bytes per block.
- */
+ * Cost: constant time and 32 bytes per block. */
 #include "storage/block/partitions.h"
 
 #include "base/memory/checked.h"
@@ -50,8 +48,7 @@ static enum slc_status check_ordinal(const struct slc_partitions *partitions,
     uint64_t count = info->partition_count;
 
     if ((flags & ~SLC_PARTITION_CONTINUED) != 0) {
-        return slc_fail(err, SLC_ERR_DAMAGED,
-                        "unknown flags %08" PRIx32 " in the block's partition", flags);
+        return slc_fail(err, SLC_ERR_DAMAGED, "unknown partition flags %08" PRIx32, flags);
     }
     if (entry->partition != count && (count == 0 || entry->partition != count - 1)) {
         return slc_fail(err, SLC_ERR_DAMAGED,
@@ -64,7 +61,7 @@ static enum slc_status check_ordinal(const struct slc_partitions *partitions,
         return slc_fail(
             err, SLC_ERR_DAMAGED,
             "the block of partition %" PRIu32
-            " is %smarked as the continuation of a row, contrary to the blocks before it",
+            " is %smarked as the continuation of a row, which contradicts the previous blocks",
             entry->partition, entry->continued ? "" : "not ");
     }
     return SLC_OK;

@@ -7,10 +7,10 @@
 
 #include <stdint.h>
 
-/* Stored per partition; all other data is in the index entries of the partition's blocks. */
+/* Data stored per partition; all other data is in the index entries of the partition's blocks. */
 struct slc_partition_mark {
     uint64_t first_block;
-    uint64_t first_nnz; /* nonzeros in all previous partitions */
+    uint64_t first_nnz; /* number of nonzeros in all previous partitions */
     uint64_t first_row;
     uint64_t last_row;
 };
@@ -18,23 +18,21 @@ struct slc_partition_mark {
 struct slc_partitions {
     /* Space for one mark per block, because a partition has at least one block. */
     struct slc_buffer marks;
-    uint64_t nnz;          /* of all blocks added */
+    uint64_t nnz;          /* nonzeros of all added blocks */
     uint64_t first_offset; /* offset of the last partition's first block */
-    bool continued;        /* flag of the last partition */
+    bool continued;        /* the last partition continues a row */
 };
 
-/* Creates an empty table; allocates nothing for other layouts. Owns: slc_partitions_destroy. */
+/* Creates an empty table; allocates memory only for sorted-n. Owns: slc_partitions_destroy. */
 enum slc_status slc_partitions_create(struct slc_partitions *partitions,
                                       const struct slc_layout_info *info,
                                       struct slc_error *err) SLC_NODISCARD;
 void slc_partitions_destroy(struct slc_partitions *partitions);
 uint64_t slc_partitions_memory_bytes(const struct slc_layout_info *info);
 
-/*
- * Adds the next index entry, whose position, counts and ranges have been checked, and counts the
- * partitions in `info`. `flags` are as stored in the file. Errors: SLC_ERR_DAMAGED if ordinals,
- * rows or flags break the rules of docs/FORMAT.md, section 4.2.
- */
+/* Adds the next index entry, whose position, counts and ranges have been checked, and updates the
+ * number of partitions (fiber-n: of fibers) in `info`. `flags` are the flags in the file. Errors:
+ * SLC_ERR_DAMAGED if ordinals, rows or flags break the rules of docs/FORMAT.md, section 4.2. */
 enum slc_status slc_partitions_add(struct slc_partitions *partitions,
                                    struct slc_layout_info *info,
                                    uint64_t block,
@@ -42,7 +40,7 @@ enum slc_status slc_partitions_add(struct slc_partitions *partitions,
                                    uint32_t flags,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Sets blocks, nonzeros and rows of partition `ordinal`, after all entries have been added. */
+/* Sets all members of partition `ordinal`. Call it after all entries have been added. */
 void slc_partition_from_marks(const struct slc_partitions *partitions,
                               const struct slc_layout_info *info,
                               uint64_t ordinal,

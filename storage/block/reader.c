@@ -1,11 +1,9 @@
-/*
- * Opens a block file: reads and hashes header, closing page and index, and checks them against each
+/* Opens a block file: reads and hashes header, closing page and index, and checks them against each
  * other and the file size (docs/FORMAT.md, section 4). Sizes are trusted only once they agree with
  * the size on disk, so a forged header cannot request more memory than the file has bytes. The
  * index stays in memory as stored; entries are decoded on demand.
  *
- * Cost: reading and hashing the index once, and one pass over its entries.
- */
+ * Cost: reading and hashing the index once, and one pass over its entries. */
 #include "storage/block/reader.h"
 
 #include "base/hash.h"
@@ -46,7 +44,7 @@ static enum slc_status open_header(const struct slc_files *files,
     if (status != SLC_OK) {
         goto fail;
     }
-    /* A file that is too short is damaged if it has the magic number, and foreign otherwise. */
+    /* A file of an impossible size is damaged if it has the magic number, and foreign otherwise. */
     if (memcmp(page, SLC_FILE_MAGIC, SLC_MAGIC_BYTES) == 0 &&
         (file->bytes % SLC_PAGE_BYTES != 0 || file->bytes < SLC_HEADER_BYTES + SLC_CLOSING_BYTES)) {
         status = slc_fail(err, SLC_ERR_DAMAGED,
@@ -62,7 +60,7 @@ static enum slc_status open_header(const struct slc_files *files,
         header->info.header_hash != file->shape.header_hash) {
         status = slc_fail(err, SLC_ERR_DAMAGED,
                           "the stripes hold a block file with checksum %016" PRIx64
-                          ", but the list of stripes has %016" PRIx64,
+                          ", but the list of stripes states %016" PRIx64,
                           header->info.header_hash, file->shape.header_hash);
     }
     if (status == SLC_OK) {
@@ -74,7 +72,7 @@ fail:
     return status;
 }
 
-/* Totals of the entries so far. */
+/* Totals over the entries that have been checked. */
 struct index_totals {
     uint64_t next_offset;
     uint64_t nnz;
@@ -246,11 +244,9 @@ static enum slc_status check_index(struct slc_reader *reader, struct slc_error *
     return status;
 }
 
-/*
- * Reads the index in pieces and checks the blocks' offsets in a piece before it reads the next. In
- * a sparse file that occupies no disk space, the first offset is already wrong, so little memory is
- * touched.
- */
+/* Reads the index in sections and checks the block offsets of each section before it reads the
+ * next. A sparse file occupies no disk space, and its index reads as zeros. It fails at the first
+ * block offset, and so cannot fill much memory. */
 static enum slc_status read_index(const struct slc_reader *reader,
                                   const struct slc_block_file *file,
                                   struct slc_error *err)

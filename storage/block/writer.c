@@ -1,14 +1,12 @@
-/*
- * Writes a block file (docs/FORMAT.md, sections 4 and 5).
+/* Writes a block file (docs/FORMAT.md, sections 4 and 5).
  *
  * Tile data and directory entries are collected in separate buffers, because the size of the
  * directory is known only when the block closes. Then the data is moved to its position after the
  * directory, and the block is hashed and written as a whole. The index stays in memory until
- * finish. The header is written last, after everything else has been synced, so a file with a valid
- * header is complete.
+ * slc_writer_finish. The header is written last, after everything else has been synced, so a file
+ * with a valid header is complete.
  *
- * Cost: one copy of every tile, one move and one xxh3 pass over every block.
- */
+ * Cost: one copy of every tile, one move and one xxh3 pass over every block. */
 #include "storage/block/writer.h"
 
 #include "base/hash.h"
@@ -102,7 +100,7 @@ enum slc_status slc_writer_sync(struct slc_writer *writer, struct slc_error *err
     return SLC_OK;
 }
 
-/* Bytes of a block with `tiles` tiles and `data_bytes` bytes of data, without padding. */
+/* Returns the bytes of a block with `tiles` tiles and `data_bytes` bytes of data, unpadded. */
 static uint64_t payload_bytes(const struct slc_writer *writer, uint64_t tiles, uint64_t data_bytes)
 {
     return SLC_BLOCK_HEADER_BYTES + tiles * slc_tile_entry_bytes(writer->header.info.order) +
@@ -142,8 +140,8 @@ static void assemble_block(struct slc_writer *writer)
     entry->hash = slc_hash64(block, entry->padded_bytes);
 }
 
-/* Adds the block just written to the journal. At the end of a partition, the records are written to
- * disk. */
+/* Adds the block just written to the journal. At the end of a partition, writes the records to the
+ * journal file, and syncs if enough bytes are unsynced. */
 static enum slc_status journal_block(struct slc_writer *writer,
                                      const struct slc_block_entry *entry,
                                      bool completes,
@@ -168,11 +166,9 @@ static enum slc_status journal_block(struct slc_writer *writer,
     return SLC_OK;
 }
 
-/*
- * Writes the open block, if any, and adds it to the index and the journal. `completes`: the block
- * is the last block of its partition. `fiber_continues`: the last fiber of the block continues in
- * the next block.
- */
+/* Writes the open block, if any, and adds it to the index and the journal. `completes` is true if
+ * the block is the last block of its partition, `fiber_continues` if the last fiber of the block
+ * continues in the next block. */
 static enum slc_status
 close_block(struct slc_writer *writer, bool completes, bool fiber_continues, struct slc_error *err)
 {
@@ -186,7 +182,7 @@ close_block(struct slc_writer *writer, bool completes, bool fiber_continues, str
     if (writer->header.info.layout == SLC_LAYOUT_FIBER) {
         entry->partition -= fiber_continues;
     }
-    /* Without partitions a build can resume after any block: fibers only need the last key. */
+    /* In layouts without partitions, a build can resume after any block. */
     completes = completes || writer->header.info.layout != SLC_LAYOUT_SORTED;
     enum slc_status status =
         slc_file_write_pages(writer->files, writer->direct_fd, writer->fd, writer->path,
@@ -253,7 +249,7 @@ static bool continues_fiber(const struct slc_writer *writer, const struct slc_ti
                               slc_key_join(tile->first_lo, tile->first_hi));
 }
 
-/* Adds `tile` to the directory and the entry of the open block. Memory has been reserved. */
+/* Adds `tile` to the directory and the entry of the open block. The caller has reserved memory. */
 static void add_to_block(struct slc_writer *writer, const struct slc_tile_blob *tile)
 {
     struct slc_layout_info *info = &writer->header.info;
@@ -360,7 +356,7 @@ slc_writer_next_partition(struct slc_writer *writer, bool continued, struct slc_
         if (partition->ordinal == UINT32_MAX - 1) {
             writer->status =
                 slc_fail(err, SLC_ERR_UNSUPPORTED,
-                         "more than %" PRIu32 " partitions: make them larger", UINT32_MAX);
+                         "more than %" PRIu32 " partitions: make partitions larger", UINT32_MAX);
             return writer->status;
         }
         writer->status = close_block(writer, true, false, err);
@@ -402,7 +398,7 @@ static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *
     return slc_writer_sync(writer, err);
 }
 
-/* Network file systems may report a failed write only on close. */
+/* Closes the files. Network file systems may report a failed write only on close. */
 static enum slc_status close_files(struct slc_writer *writer, struct slc_error *err)
 {
     int rc = writer->files->close(writer->files->self, writer->fd);

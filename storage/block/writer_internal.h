@@ -10,51 +10,47 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * The journal of an unfinished block file, PATH.journal: one record per block, so that an
+/* The journal of an unfinished block file, PATH.journal: one record per block, so that an
  * interrupted build can be resumed after its last complete partition. slc_writer_finish removes it
- * or, with slc_writer_options.keep_journal, leaves it to the caller. It is never part of a store.
- */
+ * or, with slc_writer_options.keep_journal, leaves it to the caller. It is never part of a
+ * store. */
 
-/* A block's index entry, and the writer state after the block that the entry does not contain. */
+/* A block's index entry, and further state of the writer at the end of the block. */
 struct slc_journal_record {
     struct slc_block_entry entry;
-    uint64_t coordinate_bytes; /* of all tiles up to this block */
+    uint64_t coordinate_bytes; /* bytes in this block and all previous blocks */
     slc_u128 last_key;
-    bool all_f32;   /* of all tiles up to this block */
+    bool all_f32;   /* this block and all previous blocks only have f32 values */
     bool completes; /* this is the last block of its partition */
-    uint64_t hash;  /* of this record; the next record repeats it */
+    uint64_t hash;  /* hash of this record; the next record repeats it */
 };
 
 /* Identity of a build; a journal with another identity is not used. */
 struct slc_journal_identity {
-    uint64_t header_hash; /* of the header without totals */
+    uint64_t header_hash; /* hash of the header without totals */
     uint64_t target_bytes;
     uint64_t tag; /* supplied by the caller */
 };
 
 struct slc_journal;
 
-/*
- * Opens the journal of the block file `path`, or creates it. Changes nothing in it before
- * slc_journal_keep. Owns: slc_journal_close. Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
- */
+/* Opens the journal of the block file `path`, or creates the journal. The contents do not change
+ * before slc_journal_keep. Owns: slc_journal_close. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
 enum slc_status slc_journal_open(const struct slc_files *files,
                                  const char *path,
                                  unsigned order,
                                  const struct slc_journal_identity *identity,
                                  struct slc_journal **journal,
                                  struct slc_error *err) SLC_NODISCARD;
-/*
- * Reads the next record, starting with the first. *found is false after the last whole record that
- * continues the chain of hashes; a journal of another identity has no records. Errors: SLC_ERR_IO.
- */
+/* Reads the next record, starting with the first. *found is false after the last whole record that
+ * continues the chain of hashes; a journal of another identity has no records. Errors:
+ * SLC_ERR_IO. */
 enum slc_status slc_journal_next(struct slc_journal *journal,
                                  struct slc_journal_record *record,
                                  bool *found,
                                  struct slc_error *err) SLC_NODISCARD;
-/* Truncates the journal to its first `count` records; `last`: the last of these records, NULL if
- * there are none. */
+/* Truncates the journal to its first `count` records. `last` is the last of these records; NULL if
+ * `count` is 0. */
 enum slc_status slc_journal_keep(struct slc_journal *journal,
                                  uint64_t count,
                                  const struct slc_journal_record *last,
@@ -88,7 +84,7 @@ struct slc_writer {
     const struct slc_files *files;
     char *path;
     int fd;
-    int direct_fd;          /* for blocks; -1: none */
+    int direct_fd;          /* descriptor for direct writes of blocks, or -1 */
     enum slc_status status; /* status of the first failure; nothing is written after a failure */
 
     struct slc_file_header header; /* totals so far */
@@ -96,13 +92,13 @@ struct slc_writer {
     uint64_t coordinate_bytes;
     uint64_t target_bytes;
 
-    struct slc_buffer block; /* tile data of the open block, from its start until it closes */
+    struct slc_buffer block; /* tile data of the open block; close_block completes the block here */
     uint64_t data_bytes;
-    struct slc_block_entry entry; /* of the open block; tile_count 0: no block is open */
+    struct slc_block_entry entry; /* entry of the open block; tile_count is 0 if none is open */
     slc_u128 last_key;
     struct slc_open_partition partition;
 
-    uint8_t *directory; /* tile entries of the open block; offsets from the start of its data */
+    uint8_t *directory; /* tile entries of the open block; data offsets count from the first tile */
     uint64_t directory_capacity;
     uint8_t *index; /* entries of closed blocks, as stored in the file */
     uint64_t index_capacity;
@@ -118,7 +114,7 @@ static inline uint64_t slc_pad_to_page(uint64_t bytes)
     return (bytes + SLC_PAGE_BYTES - 1) & ~(uint64_t)(SLC_PAGE_BYTES - 1);
 }
 
-/* Grows an array to at least `bytes` bytes; doubling keeps the copying linear. */
+/* Grows an array to at least `bytes` bytes. Doubles the capacity to bound the cost of copying. */
 enum slc_status slc_writer_reserve(uint8_t **array,
                                    uint64_t *capacity,
                                    uint64_t bytes,
@@ -127,7 +123,7 @@ enum slc_status slc_writer_reserve(uint8_t **array,
 enum slc_status slc_writer_reserve_block(struct slc_writer *writer,
                                          uint64_t bytes,
                                          struct slc_error *err) SLC_NODISCARD;
-/* Adds a block, written after all others, to the index and the totals. */
+/* Adds a block, which follows all blocks in the index, to the index and the totals. */
 enum slc_status slc_writer_add_block(struct slc_writer *writer,
                                      const struct slc_block_entry *entry,
                                      struct slc_error *err) SLC_NODISCARD;

@@ -1,10 +1,8 @@
-/*
- * Opens a block file for writing: a new file, or the file of an interrupted build, whose journal
+/* Opens a block file for writing: a new file, or the file of an interrupted build. Its journal
  * lists the blocks that were written. These blocks are read and hashed in order until a check
  * fails. Writing resumes after the last complete partition.
  *
- * Cost of resuming: reading and hashing the blocks that are kept.
- */
+ * Cost of resuming: reading and hashing the blocks that are kept. */
 #include "storage/block/reader.h"
 #include "storage/block/writer_internal.h"
 
@@ -37,13 +35,12 @@ static enum slc_status check_options(const struct slc_writer_options *options,
     if (options->block_bytes != 0 && (options->block_bytes < SLC_MIN_BLOCK_BYTES ||
                                       options->block_bytes > SLC_MAX_BLOCK_BYTES)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a block of %" PRIu64 " bytes is not possible; %" PRIu64 " to %" PRIu64
-                        " are",
+                        "block size %" PRIu64 " is not between %" PRIu64 " and %" PRIu64 " bytes",
                         options->block_bytes, SLC_MIN_BLOCK_BYTES, SLC_MAX_BLOCK_BYTES);
     }
     if (options->layout_mode != 0 &&
         (options->layout == SLC_LAYOUT_BLCO || options->layout_mode >= options->order)) {
-        return slc_fail(err, SLC_ERR_USAGE, "the layout cannot have mode %u of %u",
+        return slc_fail(err, SLC_ERR_USAGE, "the layout with mode %u of %u is not valid",
                         options->layout_mode + 1, options->order);
     }
     return SLC_OK;
@@ -75,10 +72,8 @@ static enum slc_status prepare_writer(struct slc_writer *writer,
     return slc_writer_reserve_block(writer, writer->target_bytes, err);
 }
 
-/*
- * Creates a writer and opens its file with `flags`, which determine if the file may exist. After an
- * error, *writer may be set; the caller must destroy it.
- */
+/* Creates a writer and opens its file with `flags`, which determine if the file may exist. After an
+ * error, *writer may be set; the caller must destroy it. */
 static enum slc_status create_writer(const struct slc_writer_options *options,
                                      int flags,
                                      int direct_flags,
@@ -125,18 +120,16 @@ enum slc_status slc_writer_open(const struct slc_writer_options *options,
     return SLC_OK;
 }
 
-/* State of a writer after a complete partition. */
+/* State of a writer at the end of a partition, from which a build can resume. */
 struct resume_point {
     struct slc_file_header header;
     struct slc_open_partition partition;
     struct slc_journal_record last;
 };
 
-/*
- * Checks that the block of `record` directly follows the blocks before it, is within the file and
- * valid, and that its number of coordinate bytes is possible. `coordinate_bytes`: total of the
- * blocks before it.
- */
+/* Checks that the block of `record` directly follows the blocks before it, is within the file and
+ * valid, and that its number of coordinate bytes is possible. `coordinate_bytes` is the total of
+ * the previous blocks. */
 static enum slc_status check_block(struct slc_writer *writer,
                                    const struct slc_journal_record *record,
                                    uint64_t coordinate_bytes,
@@ -169,8 +162,8 @@ static enum slc_status check_block(struct slc_writer *writer,
     return status;
 }
 
-/* Adds the journal's valid blocks to the writer. `point`: state after the last complete partition.
- */
+/* Adds the journal's valid blocks to the writer. Sets *point to the state after the last complete
+ * partition. */
 static enum slc_status keep_sound_blocks(struct slc_writer *writer,
                                          uint64_t partitions,
                                          struct resume_point *point,
@@ -229,7 +222,7 @@ restore_state(struct slc_writer *writer, const struct resume_point *point, struc
     if (blocks == 0) {
         return SLC_OK;
     }
-    /* An almost finished file may have a header, which would make the rest look complete. */
+    /* Clear the header of an almost finished file: it would make the truncated file look whole. */
     SLC_TRY(
         slc_file_write_at(writer->files, writer->fd, writer->path, zeros, sizeof zeros, 0, err));
     /* Sync the kept blocks, which may not be on the drive yet. */
@@ -255,8 +248,8 @@ static enum slc_status open_journal(const struct slc_files *files,
         &(struct slc_journal_identity){empty.info.header_hash, target_bytes, tag}, journal, err);
 }
 
-/* Reads as many records as the file has blocks. *same is set if the last record describes the last
- * block. */
+/* Reads as many records as the file of `reader` has blocks. Sets *same to true if the last record
+ * describes the last block. */
 static enum slc_status last_record(struct slc_journal *journal,
                                    const struct slc_reader *reader,
                                    struct slc_journal_record *last,
@@ -343,7 +336,7 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
                               tag, &opened->journal, err);
     }
     if (status == SLC_OK) {
-        /* Both files may be new: later syncs need their names to be on disk. */
+        /* Both files may be new. Later syncs preserve data only if the file names are on disk. */
         status = slc_name_sync(opened->files, opened->path, err);
     }
     SLC_THEN(status, keep_sound_blocks(opened, partitions, &point, err));

@@ -1,7 +1,5 @@
-/*
- * The folder of a checkpoint and its files: finds the newest valid generation and reserves disk
- * space for the next. checkpoint_write.c writes it.
- */
+/* Manages the folder and the files of a checkpoint: finds the newest valid generation, and reserves
+ * disk space for the next generation, which checkpoint_write.c writes. */
 #include "storage/checkpoint/checkpoint_internal.h"
 
 #include "base/memory/checked.h"
@@ -53,8 +51,7 @@ void slc_checkpoint_name_folder(uint32_t number, char name[SLC_CHECKPOINT_NAME_B
     (void)snprintf(name, SLC_CHECKPOINT_NAME_BYTES, "folder-%08" PRIx32, number);
 }
 
-/* True if a generation records that a run created the folder. An unreadable generation does not
- * count. */
+/* True if generation file `which` is readable and records that a run created the folder. */
 static bool records_own_folder(const struct slc_checkpoint *checkpoint, unsigned which)
 {
     struct slc_error ignored = SLC_ERROR_INIT;
@@ -69,11 +66,9 @@ static bool records_own_folder(const struct slc_checkpoint *checkpoint, unsigned
     return says;
 }
 
-/*
- * Opens both generations and keeps the newer one. If one generation is valid, a fault in the other
+/* Opens both generations and keeps the newer one. If one generation is valid, a fault in the other
  * is ignored, unless the faulty generation was written by a newer program or cannot be read at the
- * moment. It may then be readable later, so it must not be overwritten.
- */
+ * moment. Such a generation may be readable later, so it must not be overwritten. */
 static enum slc_status find_newest(struct slc_checkpoint *checkpoint, struct slc_error *err)
 {
     struct slc_checkpoint_reader *readers[2] = {NULL, NULL};
@@ -134,8 +129,9 @@ enum slc_status slc_checkpoint_open_folder(struct slc_checkpoint *checkpoint,
     }
     checkpoint->created_folder = rc >= 0;
     SLC_TRY(slc_folder_lock(files, folder,
-                            "another sluice computes the same result and keeps its checkpoint "
-                            "here: wait for it, or name another output or folder of checkpoints",
+                            "another sluice process computes the same result and uses this "
+                            "checkpoint folder: wait until it ends, or choose another output or "
+                            "checkpoint folder",
                             &checkpoint->lock_fd, &in_use, err));
     rc = files->stat_fd(files->self, checkpoint->lock_fd, &stat);
     SLC_TRY(slc_check_call(rc, err, folder, "inspecting the folder of the checkpoint"));
@@ -222,7 +218,7 @@ const char *slc_checkpoint_folder(const struct slc_checkpoint *checkpoint)
     return checkpoint->folder;
 }
 
-/* For file systems that cannot reserve space: writes zeros after the end of the file. */
+/* Writes zeros after the end of the file, for file systems that cannot reserve disk space. */
 static enum slc_status write_zeros(struct slc_checkpoint *checkpoint,
                                    unsigned which,
                                    uint64_t from,
@@ -268,7 +264,7 @@ enum slc_status slc_checkpoint_reserve_file(struct slc_checkpoint *checkpoint,
     enum slc_status status = slc_fail_errno(
         err, -rc, path,
         "reserving %" PRIu64
-        " bytes for a checkpoint; name another folder of checkpoints or run without checkpoints",
+        " bytes for a checkpoint; choose another checkpoint folder or run without checkpoints",
         bytes);
     slc_error_set_field(err, SLC_FIELD_CHECKPOINT);
     return status;
@@ -293,7 +289,7 @@ slc_checkpoint_reserve(struct slc_checkpoint *checkpoint, uint64_t bytes, struct
         const int rc = files->sync(files->self, checkpoint->fd[checkpoint->committed]);
 
         SLC_TRY(slc_check_call(rc, err, checkpoint->path[checkpoint->committed],
-                               "syncing the checkpoint to resume from"));
+                               "syncing the checkpoint from which the run resumes"));
     }
     return SLC_OK;
 }
@@ -305,8 +301,7 @@ enum slc_status slc_checkpoint_remove(struct slc_checkpoint *checkpoint, struct 
 
     slc_checkpoint_reader_close(checkpoint->found);
     checkpoint->found = NULL;
-    /* Remove the older generation first, so that an interruption leaves the final state of the run.
-     */
+    /* Remove the older generation first: an interruption then leaves the newer generation. */
     for (unsigned k = 0; k < 2; k++) {
         const enum slc_status removed =
             slc_checkpoint_remove_file(checkpoint, checkpoint->committed == 0 ? 1 - k : k, err);

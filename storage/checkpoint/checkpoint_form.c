@@ -1,5 +1,4 @@
-/*
- * The header and the table of sections of a generation.
+/* Encodes, decodes and checks the header and the section table of a generation.
  *
  *     header, page 0:  0 magic, 8 u16 major, 10 u16 minor, 12 u32 header bytes, 16 generation,
  *                      24 section count, 32 file bytes, 40 hash of page 1, zeros, 504 hash of
@@ -8,9 +7,8 @@
  *
  * All header fields are in the first 512 bytes, which drives write atomically, so that after a
  * power failure the header is either the old or the new header. A section starts where the previous
- * section ends. Therefore offsets are checked against sums of sizes, after the sizes are checked
- * against the file.
- */
+ * section ends. Its offset is therefore compared with the sum of the previous sizes, and its size
+ * is checked against the rest of the file. */
 #include "storage/checkpoint/checkpoint_internal.h"
 
 #include "base/hash.h"
@@ -41,7 +39,7 @@ enum {
     ENTRY_BYTES = ENTRY_OFFSET + 24
 };
 
-/* Largest valid generation: far more than a run writes, and far from overflow. */
+/* Largest valid generation number: far more than a run writes, and far from overflow. */
 #define GENERATION_MAX (UINT64_C(1) << 48)
 
 enum slc_status
@@ -129,7 +127,7 @@ enum slc_status slc_checkpoint_header_decode(const uint8_t *header,
     }
     if (slc_load_u32(header + HEADER_BYTES) != SLC_PAGE_BYTES) {
         return fail_foreign(err, path, HEADER_BYTES,
-                            "the header of the checkpoint has another size");
+                            "the header of the checkpoint has an unexpected size");
     }
     if (!all_zero(header + HEADER_ZEROS, HEADER_HASH - HEADER_ZEROS)) {
         return fail_foreign(err, path, HEADER_ZEROS, "the checkpoint has unknown fields");
@@ -141,7 +139,7 @@ enum slc_status slc_checkpoint_header_decode(const uint8_t *header,
     info->file_bytes = slc_load_u64(header + HEADER_FILE_BYTES);
     if (info->generation == 0 || info->generation > GENERATION_MAX) {
         return fail_foreign(err, path, HEADER_GENERATION,
-                            "the checkpoint has no generation number");
+                            "the checkpoint has no valid generation number");
     }
     if (slc_load_u64(header + HEADER_COUNT) > SLC_CHECKPOINT_SECTIONS) {
         return fail_foreign(err, path, HEADER_COUNT, "the checkpoint has too many sections");
@@ -164,7 +162,7 @@ static bool is_name(const char *name)
            all_zero((const uint8_t *)name + length, SLC_CHECKPOINT_NAME_BYTES - length);
 }
 
-/* Decodes entry `s`, whose section must start at *next; advances *next past it. */
+/* Decodes table entry `s`. Its section must start at *next; advances *next to the section's end. */
 static enum slc_status decode_entry(const uint8_t *entry,
                                     unsigned s,
                                     uint64_t *next,
@@ -178,7 +176,7 @@ static enum slc_status decode_entry(const uint8_t *entry,
 
     memcpy(section->name, entry, SLC_CHECKPOINT_NAME_BYTES);
     if (!is_name(section->name)) {
-        return fail_foreign(err, path, at, "a section of a checkpoint has no name");
+        return fail_foreign(err, path, at, "a section of a checkpoint has no valid name");
     }
     for (unsigned before = 0; before < s; before++) {
         if (strcmp(section->name, info->sections[before].name) == 0) {
@@ -190,7 +188,7 @@ static enum slc_status decode_entry(const uint8_t *entry,
     section->hash = slc_load_u64(entry + ENTRY_HASH);
     if (section->offset != *next) {
         return fail_foreign(err, path, at + ENTRY_OFFSET,
-                            "a section does not start where the previous one ends");
+                            "a section does not start where the previous section ends");
     }
     if (!slc_round_up_u64(section->bytes, SLC_PAGE_BYTES, &padded) ||
         padded > info->file_bytes - *next) {
@@ -231,7 +229,7 @@ enum slc_status slc_checkpoint_table_decode(const uint8_t *header,
     }
     if (!all_zero(table + used, SLC_PAGE_BYTES - used)) {
         SLC_TRY(fail_foreign(err, path, SLC_CHECKPOINT_TABLE_OFFSET + used,
-                             "the checkpoint has more sections than it counts"));
+                             "the checkpoint has more sections than its header states"));
     }
     return SLC_OK;
 }

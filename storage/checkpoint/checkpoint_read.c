@@ -1,9 +1,7 @@
-/*
- * Reads one generation: verifies it completely when it is opened, and reads it section by section.
+/* Reads one generation: verifies it completely when it is opened, and reads it section by section.
  *
  * A section is hashed again while it is read, because a drive may return other bytes than before.
- * Memory: one buffer, regardless of the file size.
- */
+ * Memory: one buffer, regardless of the file size. */
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
@@ -26,17 +24,15 @@ struct slc_checkpoint_reader {
 
     /* The section being read. */
     const struct slc_checkpoint_section *section;
-    uint64_t loaded;     /* padded bytes loaded, up to the end of the buffer */
+    uint64_t loaded;     /* padded bytes loaded so far; the buffer holds the last of them */
     uint64_t used, held; /* bytes used and bytes held in the buffer */
     uint64_t returned;   /* bytes returned to the caller */
     struct slc_error fault;
 };
 
-/*
- * A file whose disk space is less than 1 / HOLES_MAX of its size consists of holes and is rejected,
+/* A file whose disk space is less than 1 / HOLES_MAX of its size consists of holes and is rejected,
  * because reading it might take years. No file system compresses numbers that well. Small files are
- * always read.
- */
+ * always read. */
 enum { HOLES_MAX = 4096 };
 #define HOLES_ALLOWED_BYTES (UINT64_C(256) << 20)
 
@@ -89,7 +85,7 @@ static enum slc_status finish_section(struct slc_checkpoint_reader *reader, stru
     return SLC_OK;
 }
 
-/* Checks header, table and every section of an open file. *empty: it has no complete generation. */
+/* Checks header, table and every section of an open file. Sets *empty if it has no generation. */
 static enum slc_status
 verify_file(struct slc_checkpoint_reader *reader, bool *empty, struct slc_error *err)
 {
@@ -169,7 +165,7 @@ enum slc_status slc_checkpoint_reader_open(const struct slc_files *files,
 
     *reader = NULL;
     SLC_TRY(status);
-    /* SLC_OPEN_PLAIN: opening a device or a pipe must not block. */
+    /* With SLC_OPEN_PLAIN, opening a device or a pipe does not block. */
     created->fd = created->files->open(created->files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
     if (created->fd == -ENOENT) {
         empty = true;

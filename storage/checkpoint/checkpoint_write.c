@@ -1,14 +1,13 @@
-/*
- * Writes the next generation of a checkpoint.
+/* Writes the next generation of a checkpoint.
  *
  * Steps: clear the header of the older generation, so that a crash leaves a file that is visibly
- * unfinished; write the sections, then the table; sync; write the header; sync. The order in which
- * the first writes reach the drive does not matter: checksums cover everything that a header
- * claims, and the other generation, which was synced before, is valid. After a failed write or sync
- * the contents of a file are unknown: the system may have dropped pages and still report them as
- * clean. The file is therefore removed, and no file is written again. Files that another process
- * has removed are created again, because the run may have days of work in memory.
- */
+ * unfinished; write the sections, then the table; sync; write the header; sync. The writes before
+ * the first sync may reach the drive in any order: if the old header is still on the drive,
+ * checksums detect the changed sections, and the other generation, which was synced before, is
+ * valid. After a failed write or sync the contents of a file are unknown: the system may have
+ * dropped pages and still report them as clean. The file is therefore removed, and no file is
+ * written again. Files that another process has removed are created again, because the run may have
+ * days of work in memory. */
 #include "storage/checkpoint/checkpoint_internal.h"
 
 #include "base/error/log.h"
@@ -30,12 +29,12 @@ write_at(struct slc_checkpoint *checkpoint, const void *data, uint64_t bytes, ui
 
     SLC_THEN(status, slc_file_write_at(checkpoint->files, checkpoint->fd[k], checkpoint->path[k],
                                        data, bytes, offset, &checkpoint->fault));
-    /* The failure is in the record, so the status can be dropped. */
+    /* checkpoint->fault has the status, so it is not returned. */
     assert(status == checkpoint->fault.status);
     (void)status;
 }
 
-/* Writes the contents of the buffer. */
+/* Hashes and writes the contents of the buffer. */
 static void flush_buffer(struct slc_checkpoint *checkpoint)
 {
     slc_hash_stream_add(checkpoint->stream, checkpoint->buffer, checkpoint->used);
@@ -74,7 +73,7 @@ static bool is_at(struct slc_checkpoint *checkpoint, int fd, const char *path)
     return rc >= 0 && open.inode == named.inode && open.device == named.device;
 }
 
-/* Creates files and folders that were removed since they were reserved. */
+/* Creates files and folders again that another process has removed. */
 static void create_removed_files(struct slc_checkpoint *checkpoint)
 {
     const struct slc_files *files = checkpoint->files;
@@ -234,7 +233,7 @@ enum slc_status slc_checkpoint_commit(struct slc_checkpoint *checkpoint, struct 
     write_at(checkpoint, header, SLC_PAGE_BYTES, 0);
     sync_target(checkpoint);
     if (checkpoint->fault.status != SLC_OK) {
-        /* Unless writing has begun, the target may still hold the valid generation. */
+        /* If writing has not begun, `target` may be the file of the valid generation: keep it. */
         if (checkpoint->begun && checkpoint->fd[checkpoint->target] >= 0) {
             (void)!slc_checkpoint_remove_file(checkpoint, checkpoint->target, NULL);
         }

@@ -40,14 +40,14 @@ uint8_t *slc_bits_finish(struct slc_bit_writer *writer)
     return writer->at;
 }
 
-/* Bytes of a group of `size` values with width `width` if `exceptions` values need `extra` more
- * bits. */
+/* Returns the bytes of a group of `size` values with width `width`, `exceptions` of which need
+ * `extra` more bits. */
 static uint64_t group_bytes(uint32_t size, unsigned width, uint32_t exceptions, unsigned extra)
 {
     return slc_packed_bytes(size, width) + exceptions + slc_packed_bytes(exceptions, extra);
 }
 
-/* Like slc_encode_ops()->longer, for values of up to 128 bits. */
+/* Like `longer` of struct slc_encode_ops (encode_ops.h), but for values of up to 128 bits. */
 static unsigned count_longer(const uint64_t *lo, const uint64_t *hi, uint32_t size, uint8_t *longer)
 {
     uint8_t histogram[SLC_MAX_KEY_BITS + 1] = {0};
@@ -89,7 +89,7 @@ static uint64_t measure_group(const uint64_t *lo,
         uint64_t bytes = group_bytes(size, width, exceptions, extra);
 
         if (group_bytes(0, 0, exceptions, extra) > best) {
-            break; /* smaller widths only have more exceptions */
+            break; /* smaller widths only increase the number of exceptions */
         }
         if (bytes <= best) {
             best = bytes;
@@ -132,8 +132,8 @@ static uint8_t *write_exceptions(const uint64_t *lo,
     uint8_t positions[SLC_GROUP_NNZ + 1];
     uint32_t count = 0;
 
-    /* The width of a group with exceptions is below the width of its values, so it is below 64 or
-     * 128. */
+    /* The width of a group with exceptions is below the width of its longest value, so it is below
+     * 64, or below 128 if `hi` is not NULL. */
     for (uint32_t i = 0; i < size && hi == NULL; i++) {
         positions[count] = (uint8_t)i;
         count += lo[i] >> width != 0;
@@ -153,10 +153,9 @@ static uint8_t *write_exceptions(const uint64_t *lo,
     return slc_bits_finish(&high);
 }
 
-/*
- * Packs values `each` at a time (at most 56 bits together) as long as whole words can be stored
- * within `bytes`; returns the number packed. No branch depends on where a word ends.
- */
+/* Packs `each` values (at most 56 bits together) per step and stores a whole word per step. Stops
+ * before a word that would exceed the `bytes` bytes of output; returns the number of packed values.
+ * No branch depends on where a word ends. */
 static inline uint32_t pack_words(struct slc_bit_writer *writer,
                                   const uint64_t *values,
                                   uint32_t count,
@@ -243,20 +242,17 @@ uint8_t *slc_patched_encode(struct slc_patched_plan *plan,
 
 uint64_t slc_patched_bound(uint32_t count, unsigned width)
 {
-    /* The width of the longest value, without exceptions, is always a candidate. */
+    /* The encoder always considers the width of the longest value, without exceptions. */
     return ((3 * (uint64_t)slc_groups_of(count) + 7) & ~UINT64_C(7)) +
            slc_packed_bytes(count, width) + slc_groups_of(count);
 }
 
-/* A value of at most this number of bits is contained in eight bytes, starting with its first byte.
- */
+/* A value of at most this number of bits lies within the eight bytes from its first byte. */
 enum { SHORT_BITS = 57 };
 
-/*
- * Computes the bytes of each group as if it were whole, checks widths and counts, and stores the
- * largest widths in `view`. Has no branches, so that it vectorizes, and uses 16-bit integers, which
- * double the elements per vector. A tile has 512 groups.
- */
+/* Computes the bytes of each group as if every group were whole, checks widths and counts, and
+ * stores the largest widths in `view`. Has no branches, so that it vectorizes, and uses 16-bit
+ * integers, which double the elements per vector. A full tile has 512 groups. */
 static bool survey_groups(struct slc_patched_view *view, uint32_t groups, uint16_t *restrict bytes)
 {
     const uint8_t *restrict widths = view->widths;
@@ -267,7 +263,7 @@ static bool survey_groups(struct slc_patched_view *view, uint32_t groups, uint16
     for (uint32_t g = 0; g < groups; g++) {
         const uint16_t width = widths[g], extra = extras[g], count = exceptions[g];
         const uint16_t sum = (uint16_t)(width + extra);
-        /* At most 255 * 255 bits. */
+        /* `count * extra` is at most 255 * 255. */
         const uint16_t high_bytes = (uint16_t)((uint16_t)(count * extra + 7) >> 3);
 
         bytes[g] = (uint16_t)(SLC_GROUP_NNZ / 8 * width + count + high_bytes);
@@ -412,11 +408,9 @@ static bool apply_exceptions(const struct slc_patched_view *view,
     return true;
 }
 
-/*
- * Like apply_exceptions for exceptions of at most 64 bits, without a branch per exception: the
- * checks are combined and tested once. Returns false if a check fails; some exceptions may then
- * have been applied.
- */
+/* Like apply_exceptions for values of at most 64 bits, without a branch per exception: the checks
+ * are combined and tested once. Returns false if a check fails; some exceptions may then have been
+ * applied. */
 static bool apply_short(const struct slc_patched_view *view,
                         uint32_t group,
                         const uint8_t *positions,

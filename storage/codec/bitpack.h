@@ -1,12 +1,10 @@
-/*
- * Packed bits and patched groups (docs/FORMAT.md, section "Packing"): stores integers of up to 128
+/* Packed bits and patched groups (docs/FORMAT.md, section "Packing"): stores integers of up to 128
  * bits in groups of 128. Each group has the width that minimizes its size; the few values that do
  * not fit ("exceptions") store their high bits separately (PFOR [Zukowski2006]). The encoder counts
  * bit lengths per group in one pass, so the chosen width is optimal. Decoding processes a group at
  * a time. slc_patched_open checks, once per section, all fields that determine which bytes are
  * read; the bytes of exceptions are checked when exceptions are applied. Wide values use two
- * arrays, for bits 0..63 and bits 64..127.
- */
+ * arrays, for bits 0..63 and bits 64..127. */
 #ifndef SLC_STORAGE_BITPACK_H
 #define SLC_STORAGE_BITPACK_H
 
@@ -41,7 +39,7 @@ static inline uint32_t slc_groups_of(uint32_t count)
     return (count + SLC_GROUP_NNZ - 1) / SLC_GROUP_NNZ;
 }
 
-/* Number of values in group `group` of `count` values. */
+/* Returns the number of values in group `group` of a sequence of `count` values. */
 static inline uint32_t slc_group_size(uint32_t count, uint32_t group)
 {
     uint32_t rest = count - group * SLC_GROUP_NNZ;
@@ -59,22 +57,20 @@ static inline unsigned slc_bit_length_u128(uint64_t lo, uint64_t hi)
     return hi != 0 ? 64 + slc_bit_length_u64(hi) : slc_bit_length_u64(lo);
 }
 
-/* All bits below `width` (0..64). */
+/* Returns a mask of the lowest `width` (0..64) bits. */
 static inline uint64_t slc_low_mask(unsigned width)
 {
     return width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
 }
 
-/* Bytes of `count` packed values of `width` bits. */
+/* Returns the bytes of `count` packed values of `width` bits. */
 static inline uint64_t slc_packed_bytes(uint64_t count, unsigned width)
 {
     return (count * width + 7) / 8;
 }
 
-/*
- * Extracts bits bit .. bit + width - 1 (width 0..64) of the string at `bytes`. May load 9 bytes
- * starting with the byte that holds the first bit; blocks and scratch end in slack for this.
- */
+/* Extracts `width` (0..64) bits, starting at bit `bit`, of the string at `bytes`. May load 9 bytes
+ * starting with the byte that holds the first bit; blocks and scratch end in slack for this. */
 static inline uint64_t slc_bits_get(const uint8_t *bytes, uint64_t bit, unsigned width)
 {
     const uint8_t *at = bytes + (bit >> 3);
@@ -106,7 +102,7 @@ static inline bool slc_bits_zero_from(const uint8_t *bytes, uint64_t bit, uint64
     return true;
 }
 
-/* Appends bits to a byte string; slc_bits_finish writes the last byte, filled up with zeros. */
+/* Appends bits to a byte string; slc_bits_finish writes the rest, and zeros up to a whole byte. */
 struct slc_bit_writer {
     uint8_t *at;
     uint64_t pending; /* the low `fill` bits are not yet written */
@@ -134,14 +130,12 @@ void slc_bits_put_wide(struct slc_bit_writer *writer, uint64_t lo, uint64_t hi, 
 /* Returns the first byte after the string. */
 uint8_t *slc_bits_finish(struct slc_bit_writer *writer);
 
-/*
- * Packs the low `width` (0..128) bits of every value into one string and writes nothing after it;
- * hi may be NULL if width is at most 64. Returns the first byte after the string.
- */
+/* Packs the low `width` (0..128) bits of every value into one string and writes nothing after it;
+ * hi may be NULL if width is at most 64. Returns the first byte after the string. */
 uint8_t *
 slc_bits_pack(const uint64_t *lo, const uint64_t *hi, uint32_t count, unsigned width, uint8_t *out);
 
-/* Widths chosen for a sequence, and its encoded size. */
+/* Widths chosen for a sequence, and the encoded size of the sequence. */
 struct slc_patched_plan {
     uint32_t count;
     uint64_t bytes;
@@ -150,8 +144,7 @@ struct slc_patched_plan {
     uint8_t exceptions[SLC_TILE_GROUPS];
 };
 
-/* Chooses widths for `count` (1..SLC_TILE_NNZ) values; `hi` is NULL if all values are below 2^64.
- */
+/* Chooses widths for `count` (1..SLC_TILE_NNZ) values; `hi` is NULL if all are below 2^64. */
 void slc_patched_measure(const uint64_t *lo,
                          const uint64_t *hi,
                          uint32_t count,
@@ -167,13 +160,11 @@ uint8_t *slc_patched_encode(struct slc_patched_plan *plan,
                             const uint64_t *hi,
                             uint32_t count,
                             uint8_t *out);
-/* Upper bound on the encoded bytes of `count` values of at most `width` bits. */
+/* Returns an upper bound on the encoded bytes of `count` values of at most `width` bits. */
 uint64_t slc_patched_bound(uint32_t count, unsigned width);
 
-/*
- * Unpacks `count` (at most SLC_GROUP_NNZ) values of `width` (0..64) bits. May load 64 bytes from
- * any byte of the input, and store up to 8 values past `count`.
- */
+/* Unpacks `count` (at most SLC_GROUP_NNZ) values of `width` (0..64) bits. May load 64 bytes from
+ * any byte of the input, and store up to 8 values past `count`. */
 typedef void slc_unpack_fn(const uint8_t *packed, unsigned width, uint32_t count, uint64_t *values);
 
 /* A checked sequence of patched groups. Borrows the bytes. */
@@ -189,10 +180,9 @@ struct slc_patched_view {
     uint32_t group_at[SLC_TILE_GROUPS]; /* offset of each group's bytes from `data` */
 };
 
-/*
- * Checks widths, counts and sizes of `count` patched values of at most `width_max` bits in the
- * `bytes_max` bytes at `bytes`; sets *bytes_used to their size. Cost: a few operations per group.
- */
+/* Checks widths, counts and sizes of `count` patched values of at most `width_max` bits in the
+ * `bytes_max` bytes at `bytes`; sets *bytes_used to their size. Cost: a few operations per
+ * group. */
 bool slc_patched_open(struct slc_patched_view *view,
                       const uint8_t *bytes,
                       uint64_t bytes_max,
@@ -201,10 +191,9 @@ bool slc_patched_open(struct slc_patched_view *view,
                       uint64_t *bytes_used,
                       struct slc_damage *damage);
 
-/*
- * Decodes group `group` into lo[] (and hi[]; NULL if width_max is at most 64), which hold
- * SLC_GROUP_NNZ + 8 values each. Returns false and sets *damage if the bytes contradict the format.
- */
+/* Decodes group `group` into lo[] (and hi[]; NULL if width_max is at most 64), which hold
+ * SLC_GROUP_NNZ + 8 values each. Returns false and sets *damage if the bytes contradict the
+ * format. */
 bool slc_patched_group(const struct slc_patched_view *view,
                        slc_unpack_fn *unpack,
                        uint32_t group,
@@ -212,20 +201,16 @@ bool slc_patched_group(const struct slc_patched_view *view,
                        uint64_t *hi,
                        struct slc_damage *damage);
 
-/*
- * Like slc_patched_group for a whole group of an all_short sequence, but without *damage: after
- * false, call slc_patched_group for the reason.
- */
+/* Decodes a whole group of an all_short sequence like slc_patched_group, but does not set *damage.
+ * If it returns false, call slc_patched_group to set *damage. */
 bool slc_patched_whole(const struct slc_patched_view *view,
                        slc_unpack_fn *unpack,
                        uint32_t group,
                        uint64_t *values);
 
-/*
- * Prefetches the bytes of up to `groups` groups, starting at group `group`. Exceptions follow a
- * group's packed bits, in strides of several cache lines that the hardware prefetcher does not
- * predict.
- */
+/* Prefetches the bytes of up to `groups` groups, starting at group `group`. The exceptions of
+ * successive groups are several cache lines apart, a stride that the hardware prefetcher does not
+ * predict. */
 static inline void
 slc_patched_fetch(const struct slc_patched_view *view, uint32_t group, uint32_t groups)
 {

@@ -1,7 +1,5 @@
-/*
- * Byte offsets of a block (docs/FORMAT.md, section "Block"): its header, the tile directory, and
- * the slack at its end. The writer, the reader, the decoder and the verifier use them.
- */
+/* Byte offsets of a block (docs/FORMAT.md, section "Block"): its header, the tile directory, and
+ * the slack at its end. The writer, the reader, the decoder and the verifier use them. */
 #ifndef SLC_STORAGE_BLOCK_LAYOUT_H
 #define SLC_STORAGE_BLOCK_LAYOUT_H
 
@@ -28,7 +26,7 @@ enum {
     SLC_BLOCK_HEADER_BYTES = 64    /* the tile directory starts here */
 };
 
-/* Offsets within a directory entry. The extents follow the corner, which depends on the order. */
+/* Offsets within a directory entry. The extents follow the corner. */
 enum {
     SLC_TILE_AT_DATA_OFFSET = 0, /* u64 */
     SLC_TILE_AT_DATA_BYTES = 8,  /* u32 */
@@ -42,7 +40,7 @@ enum {
 
 /* One directory entry, decoded but not yet checked. */
 struct slc_tile_entry {
-    uint64_t data_offset; /* from the start of the block */
+    uint64_t data_offset; /* offset from the start of the block */
     uint32_t data_bytes;
     uint32_t nnz;
     uint64_t first_lo, first_hi, last_lo, last_hi;
@@ -57,7 +55,7 @@ static inline uint32_t slc_tile_entry_bytes(unsigned order)
     return (SLC_TILE_AT_CORNER + 12 * order + 7) & ~7U;
 }
 
-/* Offset of entry `tile` from the start of the block; tile = tile count is the directory's end. */
+/* Returns the offset of entry `tile`, or of the directory's end if `tile` is the tile count. */
 static inline uint64_t slc_tile_entry_offset(unsigned order, uint32_t tile)
 {
     return SLC_BLOCK_HEADER_BYTES + (uint64_t)tile * slc_tile_entry_bytes(order);

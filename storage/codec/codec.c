@@ -1,9 +1,7 @@
-/*
- * Names of codecs, and the encoder: computes what every codec needs (gaps, coordinate ranges,
+/* Names of codecs, and the encoder: computes what every codec needs (gaps, coordinate ranges,
  * sums), then calls the codec.
  *
- * Cost: one pass for gaps and sums, one pass per mode for ranges, then two passes of the codec.
- */
+ * Cost: one pass for gaps and sums, one pass per mode for ranges, then two passes of the codec. */
 #include "storage/codec/codec.h"
 
 #include "base/column_range.h"
@@ -46,7 +44,7 @@ uint64_t slc_encoder_bound(const struct slc_key_layout *layout, enum slc_codec c
 {
     switch (codec) {
     case SLC_CODEC_PACKED:
-        /* Plain f64 is always a candidate form; each section may have 7 bytes of padding. */
+        /* Values need at most 8 bytes (plain f64); each section may have 7 bytes of padding. */
         return (8 + slc_packed_bytes(slc_bases_of(nnz), layout->bits) + 7 +
                 slc_patched_bound(nnz, layout->bits) + 7 + UINT64_C(8) * nnz + 7) &
                ~UINT64_C(7);
@@ -166,7 +164,7 @@ static uint64_t key_hi(const struct slc_tile_source *source, uint32_t i)
     return source->key_hi == NULL ? source->upper : source->key_hi[i];
 }
 
-/* gap[i] = key[i] - key[i-1] - 1, gap[0] = 0. */
+/* Computes gap[i] = key[i] - key[i-1] - 1, gap[0] = 0. */
 static void make_gaps(struct slc_encoder *encoder, const struct slc_tile_source *source)
 {
     encoder->gap_lo[0] = 0;
@@ -195,7 +193,7 @@ static void make_gaps(struct slc_encoder *encoder, const struct slc_tile_source 
 /* Number of keys that are processed for all modes in turn, so that they stay in the L1 cache. */
 enum { PIECE = 1024 };
 
-/* Smallest and largest coordinate of every mode, for keys of which only the lower half varies. */
+/* Finds the smallest and largest coordinate of every mode if only the lower half of keys varies. */
 static void find_half_ranges(const struct slc_encoder *encoder,
                              const struct slc_tile_source *source,
                              struct slc_tile_blob *blob)
@@ -228,7 +226,7 @@ static void find_half_ranges(const struct slc_encoder *encoder,
     }
 }
 
-/* Smallest and largest coordinate of a mode, for keys of which both halves vary. */
+/* Finds the smallest and largest coordinate of a mode if both halves of keys vary. */
 static void find_mode_range(const struct slc_encoder *encoder,
                             const struct slc_tile_source *source,
                             unsigned n,
@@ -273,7 +271,7 @@ static void find_ranges(const struct slc_encoder *encoder,
     }
 }
 
-/* Returns the nonzeros with the keys of content sums. These keys use the memory of the gaps. */
+/* Returns the nonzeros with the keys for content sums. These keys overwrite the gaps. */
 static struct slc_tile_source under_content_keys(struct slc_encoder *encoder,
                                                  const struct slc_tile_source *source)
 {
@@ -316,7 +314,8 @@ static void survey_values(struct slc_encoder *encoder,
     blob->all_integer = survey->all_integer;
 }
 
-/* Counts fibers of the run mode: the first key, and keys that change above the run's bits. */
+/* Counts fiber runs: the first key starts a run, and so does every key that differs from the
+ * previous key above the low bits in which the keys of a run differ. */
 static uint32_t count_fibers(const struct slc_encoder *encoder,
                              const struct slc_tile_source *source)
 {

@@ -1,8 +1,6 @@
-/*
- * Codecs: how the nonzeros of one tile are encoded as bytes. docs/FORMAT.md, sections "Tile data".
- * An encoder and a decoder belong to one thread each; their scratch is bounded by the tile size and
- * allocated at creation. The same nonzeros encode to the same bytes on every machine.
- */
+/* Codecs: encodings of the nonzeros of one tile (docs/FORMAT.md, sections "Tile data"). An encoder
+ * and a decoder belong to one thread each; their scratch is bounded by the tile size and allocated
+ * at creation. The same nonzeros encode to the same bytes on every machine. */
 #ifndef SLC_STORAGE_CODEC_H
 #define SLC_STORAGE_CODEC_H
 
@@ -34,56 +32,52 @@ struct slc_tile_blob {
     const void *data;
     uint64_t first_lo, first_hi, last_lo, last_hi;
     uint64_t min[SLC_MAX_ORDER];
-    uint64_t max[SLC_MAX_ORDER]; /* max - min < 2^32 - 1 in every mode; ensured by the caller */
-    double sum_of_squares;       /* in key order, one accumulator, without fused multiply-add */
-    uint64_t content_sum;        /* sum of slc_content_term */
-    uint32_t fibers; /* pieces of fibers of the keys' run; number of nonzeros if there is no run */
-    uint32_t index_bytes; /* part of data_bytes used by coordinates; for statistics */
-    bool all_f32;         /* every value is exactly representable as a float */
-    bool all_integer;     /* every value is an integer of magnitude <= 2^53 */
+    uint64_t max[SLC_MAX_ORDER]; /* the caller ensures max - min < 2^32 - 1 in every mode */
+    double sum_of_squares; /* added in key order to one accumulator, without fused operations */
+    uint64_t content_sum;  /* sum of slc_content_term over the nonzeros */
+    uint32_t fibers;       /* number of fiber runs; nnz if the keys have no fiber run */
+    uint32_t index_bytes;  /* bytes of coordinates, contained in data_bytes; for statistics */
+    bool all_f32;          /* every value is exactly representable as a float */
+    bool all_integer;      /* every value is an integer of magnitude <= 2^53 */
 };
 
 struct slc_encoder;
 
-/* Scratch: about 3 MiB for 64-bit keys. Owns: slc_encoder_destroy, which accepts NULL. */
+/* Creates an encoder. Scratch: about 3 MiB for 64-bit keys. Owns: slc_encoder_destroy, which
+ * accepts NULL. */
 enum slc_status slc_encoder_create(const struct slc_key_layout *layout,
                                    enum slc_codec codec,
                                    struct slc_encoder **encoder,
                                    struct slc_error *err) SLC_NODISCARD;
 void slc_encoder_destroy(struct slc_encoder *encoder);
-/*
- * Makes content sums of later tiles use keys of `content`, which must have the same mode sizes; the
- * keys of the tiles are converted. Errors: SLC_ERR_MEMORY.
- */
+/* Makes content sums of later tiles use keys of `content`, which must have the same mode sizes; the
+ * keys of the tiles are converted. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_encoder_sum_over(struct slc_encoder *encoder,
                                      const struct slc_key_layout *content,
                                      struct slc_error *err) SLC_NODISCARD;
-/* Upper bound on the memory of an encoder in bytes, for memory plans. */
+/* Returns an upper bound on the memory of an encoder in bytes, for memory plans. */
 uint64_t slc_encoder_memory_bytes(const struct slc_key_layout *layout, enum slc_codec codec);
 
-/* Number of bases of a tile of codec `packed`. */
+/* Returns the number of bases of a tile of codec `packed`. */
 static inline uint32_t slc_bases_of(uint32_t nnz)
 {
     return (nnz + SLC_BASE_NNZ - 1) / SLC_BASE_NNZ;
 }
 
-/* Upper bound of data_bytes for any tile of `nnz` nonzeros. */
+/* Returns an upper bound on data_bytes of a tile of `nnz` nonzeros. */
 uint64_t slc_encoder_bound(const struct slc_key_layout *layout, enum slc_codec codec, uint32_t nnz);
 
-/*
- * Encodes a tile. Cost: passes for sums, ranges, measuring and writing, 9 to 25 ns per nonzero.
- * Errors: none for sources that meet the requirements above (asserted); never SLC_ERR_MEMORY.
- */
+/* Encodes a tile. Cost: passes for sums, ranges, measuring and writing; together 9 to 25 ns per
+ * nonzero. Errors: none for sources that meet the requirements above (asserted); never
+ * SLC_ERR_MEMORY. */
 enum slc_status slc_tile_encode(struct slc_encoder *encoder,
                                 const struct slc_tile_source *source,
                                 struct slc_tile_blob *blob,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Restricts encoding in this process to instruction set `name` ("portable", "avx512"); NULL selects
+/* Restricts encoding in this process to instruction set `name` ("portable", "avx512"); NULL selects
  * the best instruction set of this machine. Returns false if `name` is unknown or not available.
- * For tests and benchmarks.
- */
+ * For tests and benchmarks. */
 bool slc_encoder_force(const char *name);
 
 #endif

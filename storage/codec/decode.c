@@ -1,17 +1,15 @@
-/*
- * The decoder: opens a tile of an encoded block, checks its directory entry, and delivers chunks of
+/* The decoder: opens a tile of an encoded block, checks its directory entry, and delivers chunks of
  * decoded nonzeros.
  *
- * Invariants of a delivered chunk, for arbitrary input bytes: keys strictly ascend from the
- * directory's first to its last key (packed and lz4; for blco only the first and last are compared,
- * slc_verify_store compares the rest), offsets are at most the tile's extent, corner plus extent is
- * below the mode size, and values are finite and not zero (before rounding to f32). A kernel that
- * trusts chunks therefore never leaves its arrays.
+ * Invariants of a delivered chunk, for arbitrary input bytes: offsets are at most the tile's
+ * extent, corner plus extent is below the mode size, and values are finite and not zero (before
+ * rounding to f32). Keys strictly ascend from the directory's first to its last key; for blco, only
+ * the first and last key are checked here, and all keys by slc_verify_store. A kernel that trusts
+ * chunks therefore never accesses memory outside its arrays.
  *
  * Cost: unpacking and summing take about one cycle per nonzero. The offsets of all modes together
  * take one more cycle with AVX-512 (a product of bit matrices), otherwise one more cycle per mode
- * (pext or shifts).
- */
+ * (pext or shifts). */
 #include "storage/codec/decode_internal.h"
 
 #include "base/memory/checked.h"
@@ -21,7 +19,7 @@
 
 static uint64_t plane_bytes(const struct slc_layout_info *info)
 {
-    /* The lz4 codec needs the most: a plane per byte of a gap and of a value. */
+    /* The lz4 codec needs the most scratch: one plane per byte of a gap and of a value. */
     return ((info->keys.bits + 7) / 8 + 8) * (uint64_t)SLC_TILE_NNZ + SLC_BLOCK_SLACK_BYTES;
 }
 
@@ -53,7 +51,7 @@ void slc_decoder_bind(struct slc_decoder *decoder, const struct slc_layout_info 
     decoder->keys = info->keys;
     memcpy(decoder->dims, info->dims, sizeof decoder->dims);
     decoder->partitioned = info->layout == SLC_LAYOUT_SORTED;
-    /* The loops that find runs shift 32-bit words. */
+    /* The loops that find runs shift 32-bit words, so they cannot find runs of more bits. */
     decoder->finds_runs = info->keys.run.bits > 0 && info->keys.run.bits <= SLC_FIBER_BITS_MAX;
 }
 
@@ -176,11 +174,10 @@ static bool check_keys(struct slc_decoder *decoder, const uint8_t *at, struct sl
     return true;
 }
 
-/*
- * Splits every mode's coordinate into the bits that all keys from first to last share and the bits
+/* Splits every mode's coordinate into the bits that all keys from first to last share and the bits
  * that vary, and checks corner and extent against both. An offset computed modulo 2^32 from at most
- * 32 varying bits is then exact: a coordinate below the corner wraps to more than the extent.
- */
+ * 32 varying bits is then exact: if a coordinate is below the corner, its offset wraps to a value
+ * above the extent. */
 static bool plan_modes(struct slc_decoder *decoder, const uint8_t *at, struct slc_damage *damage)
 {
     const struct slc_tile_entry *entry = &decoder->entry;
@@ -254,12 +251,10 @@ static bool has_byte_runs(const struct slc_decoder *decoder)
            own->field[0].gather->mask == slc_low_mask(own->field[0].gather->bits);
 }
 
-/*
- * Lets keys and values share memory, because keys are consumed before values are decoded. This
+/* Lets keys and values share memory, because keys are consumed before values are decoded. This
  * saves cache misses: the kernel's factor rows evict a chunk's memory from the L1 cache, so all
- * memory that decoding writes must be loaded again. If all values are equal, they are filled in
- * only once, and keys get their own memory.
- */
+ * memory that decoding writes must be loaded again. If all values are equal, they are stored only
+ * once per tile, so keys need separate memory. */
 static void place_keys(struct slc_decoder *decoder)
 {
     const bool stay =
@@ -269,10 +264,8 @@ static void place_keys(struct slc_decoder *decoder)
     decoder->key_small = stay ? decoder->small_scratch : decoder->values;
 }
 
-/*
- * Prepares the data that all chunks share, and expands planes. Called before the first chunk rather
- * than when the tile is opened, because describing a tile for a device does not need this data.
- */
+/* Prepares the data that all chunks share, and expands planes. Called before the first chunk rather
+ * than when the tile is opened, because describing a tile for a device does not need this data. */
 static bool prepare_chunks(struct slc_decoder *decoder, struct slc_damage *damage)
 {
     if (decoder->position > 0) {
@@ -315,7 +308,7 @@ static bool decode_keys(struct slc_decoder *decoder, uint32_t count, struct slc_
                                               : slc_lz4_keys(decoder, start, count, damage);
 }
 
-/* Decodes the values of the next `count` nonzeros, checks the end of the tile, advances. */
+/* Decodes the next `count` values, advances the position, and checks the last key at the end. */
 static bool finish_chunk(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)
 {
     if (!slc_values_chunk(decoder, decoder->position, count, damage)) {
@@ -323,7 +316,7 @@ static bool finish_chunk(struct slc_decoder *decoder, uint32_t count, struct slc
     }
     decoder->position += count;
     if (decoder->codec == SLC_CODEC_PACKED) {
-        /* Prefetch the next chunk: saves 6 % of decoding from memory when gaps have 34 bits. */
+        /* Prefetch the next chunk: saves 6 % of the time to decode gaps of 34 bits from memory. */
         const uint32_t group = decoder->position / SLC_GROUP_NNZ, groups = count / SLC_GROUP_NNZ;
 
         slc_patched_fetch(&decoder->plan.packed.gaps, group, groups);
@@ -339,7 +332,7 @@ static bool finish_chunk(struct slc_decoder *decoder, uint32_t count, struct slc
     return true;
 }
 
-/* Size of the next chunk: whole groups, or the rest of the tile. */
+/* Returns the size of the next chunk: whole groups, or the rest of the tile. */
 static uint32_t chunk_size(const struct slc_decoder *decoder, uint32_t max_nnz)
 {
     const uint32_t rest = decoder->entry.nnz - decoder->position;

@@ -1,11 +1,9 @@
-/*
- * Decoding loops for AVX2 with BMI2, compiled into every x86-64 build and selected at run time.
+/* Decoding loops for AVX2 with BMI2, compiled into every x86-64 build and selected at run time.
  *
  * Eight values of w bits occupy exactly w bytes: the byte positions and the shift of the i-th of
  * eight values are the same in every step of a group. One byte shuffle moves two values to their
  * vector elements; a variable shift and a mask extract them. A value of 58 bits or more can extend
- * into a ninth byte, so the plain loop unpacks such values.
- */
+ * into a ninth byte, so the plain loop unpacks such values. */
 #include "storage/codec/decode_ops.h"
 
 #if defined(__x86_64__)
@@ -19,7 +17,7 @@
 /* After the shuffle by `bytes`, element i of the two vectors has the bytes of value `first` + i. */
 struct avx2_step {
     __m256i bytes, shift;
-    unsigned at_low, at_high; /* start of the 16 bytes of each half */
+    unsigned at_low, at_high; /* byte offset of the 16 bytes of each vector half */
 };
 
 AVX2 static inline struct avx2_step avx2_step_init(unsigned width, unsigned first)
@@ -73,8 +71,8 @@ avx2_unpack(const uint8_t *packed, unsigned width, uint32_t count, uint64_t *val
     }
 }
 
-/* Sums use the plain loop: it is bound by the latency of one addition per nonzero, and the shuffles
- * of AVX2 would cost as much. */
+/* Prefix sums use the plain loop: it takes the latency of one addition per nonzero, and the
+ * shuffles of an AVX2 loop would take as long. */
 #define LOOP_TARGET AVX2
 #define LOOP_UNPACK avx2_unpack
 #include "storage/codec/decode_loops_tmpl.h"
@@ -132,7 +130,7 @@ static const struct slc_decode_ops avx2_ops = {
     LOOP_OPS,
 };
 
-/* For the first two generations of AMD Zen, which have AVX2 but need about 250 cycles per pext. */
+/* Table for the first two generations of AMD Zen, where a pext takes about 250 cycles. */
 static const struct slc_decode_ops avx2_slow_pext_ops = {
     .name = "avx2",
     .unpack = avx2_unpack,

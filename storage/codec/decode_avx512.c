@@ -1,12 +1,10 @@
-/*
- * Decoding loops for AVX-512 with VBMI, VBMI2 and GFNI (Ice Lake, Zen 4 and later), compiled into
+/* Decoding loops for AVX-512 with VBMI, VBMI2 and GFNI (Ice Lake, Zen 4 and later), compiled into
  * every x86-64 build and selected at run time.
  *
  * Eight values of w bits occupy exactly w bytes: the byte positions and the shift of the i-th of
  * eight values are the same in every step of a group. One permutation of 64 bytes moves the eight
  * bytes of each value to its vector element; a variable shift and a mask extract the values. A
- * value of 58 bits or more can extend into a ninth byte and needs two permutations.
- */
+ * value of 58 bits or more can extend into a ninth byte and needs two permutations. */
 #include "storage/codec/decode_ops.h"
 
 #if defined(__x86_64__)
@@ -138,7 +136,7 @@ AVX512 static uint32_t avx512_subtract_base(uint32_t *fields, uint32_t count, ui
     return slc_loop_subtract_base(fields, count, base);
 }
 
-/* Without optimization the gather is a macro that converts its mask to char. */
+/* Without optimization, the gather intrinsic is a macro that converts its mask to char. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 /* Up to 16 dictionary values stay in two registers; larger dictionaries use gather instructions. */

@@ -1,8 +1,6 @@
-/*
- * Helpers shared by the files of the AVX-512 table, and the functions that each file provides.
+/* Helpers shared by the files of the AVX-512 table, and the functions that each file provides.
  * Private to storage/codec/decode_avx512*.c. This code runs only if slc_decode_ops_avx512 found the
- * instructions.
- */
+ * instructions. */
 #ifndef SLC_STORAGE_DECODE_AVX512_H
 #define SLC_STORAGE_DECODE_AVX512_H
 
@@ -28,7 +26,7 @@ AVX512_INLINE struct eight eight_init(unsigned width)
     const __m512i bits = _mm512_mul_epu32(lanes, _mm512_set1_epi64(width));
     struct eight eight;
 
-    /* Byte b of element i: the byte where value i starts, plus b. */
+    /* Byte b of element i is the index of the byte in which value i starts, plus b. */
     eight.bytes = _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_srli_epi64(bits, 3), spread),
                                   _mm512_set1_epi64(0x0706050403020100));
     eight.shift = _mm512_and_si512(bits, _mm512_set1_epi64(7));
@@ -52,11 +50,11 @@ AVX512_INLINE struct sixteen sixteen_init(unsigned width)
 {
     const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     const __m512i spread = _mm512_set4_epi32(0x0C0C0C0C, 0x08080808, 0x04040404, 0);
-    /* The product is below 2^16, so the product of the low halves is exact. */
+    /* An element number times the width is below 2^16, so multiplying 16-bit words is exact. */
     const __m512i bits = _mm512_mullo_epi16(lanes, _mm512_set1_epi32((int32_t)width));
     struct sixteen sixteen;
 
-    /* Byte b of element i: the byte where value i starts, plus b. */
+    /* Byte b of element i is the index of the byte in which value i starts, plus b. */
     sixteen.bytes = _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_srli_epi32(bits, 3), spread),
                                     _mm512_set1_epi32(0x03020100));
     sixteen.shift = _mm512_and_si512(bits, _mm512_set1_epi32(7));
@@ -76,10 +74,9 @@ AVX512_INLINE __m512i sixteen_get(const struct sixteen *sixteen, const uint8_t *
     return _mm512_and_si512(sixteen_move(sixteen, packed), sixteen->mask);
 }
 
-/*
- * Key i is key i - 8 plus the eight gaps up to i. The sums of eight gaps are independent of each
- * other, so only one addition depends on the previous keys.
- */
+/* Eight consecutive keys. A key is the previous key plus a step, its gap + 1; so key i is key i - 8
+ * plus a sum of eight steps. These sums do not need the keys, so only one addition depends on the
+ * previous keys. */
 struct window {
     __m512i key, one, two, four;
 };

@@ -1,16 +1,15 @@
-/*
- * Finds fiber runs from short gaps with AVX-512: 64 gaps per step, one byte each, without forming
+/* Finds fiber runs from short gaps with AVX-512: 64 gaps per step, one byte each, without forming
  * keys.
  *
  * If a fiber run has at most eight key bits and all gaps of a group except its exceptions fit into
  * these bits, the low bits of keys are sums modulo a power of two. These sums are the offsets
  * within the fiber. A run starts where a sum wraps around or an exception exceeds the run's bits.
- * Only there the upper bits of the key change, so they are summed once per run.
+ * The upper bits of the key change only where a run starts, so they are summed once per run.
  *
- * Exceptions are not scattered: their positions become a 128-bit mask, by which their high parts
- * are expanded to their positions. The exceptions of all groups are read first, because reading one
- * takes about 100 cycles from the first load to the last store, and these latencies overlap.
- */
+ * Exceptions are not scattered one by one: their positions become a 128-bit mask, and an expand
+ * instruction moves their high parts to the positions in the mask. The exceptions of all groups are
+ * read first, because reading one takes about 100 cycles from the first load to the last store, and
+ * these latencies overlap. */
 #include "storage/codec/decode_ops.h"
 
 #if defined(__x86_64__)
@@ -19,19 +18,17 @@
 
 enum {
     HALF = 64,  /* nonzeros per step: half a group */
-    LANES = 16, /* exceptions, and heads of runs, per step */
-    /* The sum of 128 gaps of this number of bits, plus 128 for the steps between keys, is below
-     * 2^32. */
+    LANES = 16, /* exceptions or runs per step */
+    /* The sum of 128 gaps of this number of bits, plus 1 for each gap, is below 2^32. */
     GAP_BITS = 24,
     WIDTH_MOST = 8,
     CHUNK_NNZ = SLC_CHUNK_GROUPS * SLC_GROUP_NNZ
 };
 
-/*
- * Positions of eight values of w bits, which occupy w bytes, for each w: one table load replaces a
- * dozen instructions. Byte b of element l of `source`: the byte where the element's values start,
- * plus b. Byte b of `shift`: the bit where value b of the element starts.
- */
+/* Positions of eight values of w bits, which occupy w bytes, for each w: one table load replaces a
+ * dozen instructions. Byte b of element l of `source` is the index of the byte in which the values
+ * of the element start, plus b. Byte b of `shift` is the bit at which value b of the element
+ * starts. */
 struct byte_lanes {
     _Alignas(64) uint8_t source[64];
     uint64_t shift, mask;
@@ -53,25 +50,25 @@ static const struct byte_lanes byte_lanes[WIDTH_MOST + 1] = {
     BYTE_LANES(0), BYTE_LANES(1), BYTE_LANES(2), BYTE_LANES(3), BYTE_LANES(4),
     BYTE_LANES(5), BYTE_LANES(6), BYTE_LANES(7), BYTE_LANES(8)};
 
-/* A group after its exceptions were read. */
+/* A group whose exceptions have been read. */
 struct group {
     __m512i part[2];   /* high parts at their positions, reduced to the bits of a run */
     uint64_t place[2]; /* positions of jumps: exceptions that change the key above a run's bits */
     const uint8_t *packed;
     const struct byte_lanes *lanes;
-    uint32_t runs_to; /* runs that start up to the group's last nonzero */
+    uint32_t runs_to; /* number of runs up to the group's last nonzero */
     uint32_t end;     /* low bits of the group's last key */
 };
 
 /* Data passed between the passes over a chunk. */
 struct chunk {
     struct group group[SLC_CHUNK_GROUPS];
-    /* One bit per run: true if the run starts because a sum wrapped around, or at a jump. */
+    /* One bit per run, for its start: `wrapped` if the sum wraps around, `jumped` at a jump. */
     uint64_t wrapped[CHUNK_NNZ / 64 + 1], jumped[CHUNK_NNZ / 64 + 1];
     uint32_t jumps[CHUNK_NNZ + 1 + LANES]; /* change of the upper bits at each jump */
 };
 
-/* Bit masks of sixteen positions, for 0..63 and 64..127; positions of 192 and above set no bit. */
+/* Sets the bits of sixteen positions: 0..63 in place[0], 64..127 in place[1]; others set no bit. */
 AVX512_INLINE void places_of(__m128i positions, uint64_t place[2])
 {
     const __m512i one = _mm512_set1_epi64(1), half = _mm512_set1_epi64(HALF);
@@ -93,10 +90,8 @@ AVX512_INLINE void places_of(__m128i positions, uint64_t place[2])
     place[1] = (uint64_t)_mm_extract_epi64(all, 1);
 }
 
-/*
- * Adds up to sixteen exceptions to *group and stores the parts above `bits` bits in `jumps`.
- * Returns the number of jumps; sets bits of *faults.
- */
+/* Adds up to sixteen exceptions to *group and stores their parts above the lowest `bits` bits in
+ * `jumps`. Returns the number of jumps; sets bits of *faults if exceptions are invalid. */
 AVX512_INLINE uint32_t patch_step(struct group *group,
                                   const uint8_t *positions,
                                   uint32_t count,
@@ -106,7 +101,7 @@ AVX512_INLINE uint32_t patch_step(struct group *group,
                                   uint32_t *jumps,
                                   __mmask16 *faults)
 {
-    /* The lowest byte of each of sixteen words. */
+    /* Selects the lowest byte of each of sixteen words. */
     const __m128i lowest =
         _mm_setr_epi8(0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60);
     const __mmask16 lanes = (__mmask16)_bzhi_u32(0xFFFF, count);
@@ -143,10 +138,8 @@ AVX512_INLINE uint32_t patch_step(struct group *group,
     return (uint32_t)_mm_popcnt_u32(jumped);
 }
 
-/*
- * Reads the exceptions of the groups; returns false if they are invalid. Not inlined into the next
- * pass, so that each pass has all registers.
- */
+/* Reads the exceptions of the groups; returns false if they are invalid. This pass and sum_groups
+ * are not inlined, so that each can use all registers. */
 AVX512 __attribute__((noinline)) static bool read_groups(struct chunk *chunk,
                                                          const struct slc_patched_view *view,
                                                          uint32_t first,
@@ -187,11 +180,11 @@ AVX512 __attribute__((noinline)) static bool read_groups(struct chunk *chunk,
     return (_cvtmask16_u32(faults) | wrong) == 0;
 }
 
-/* Prefix sums of 64 steps modulo 2^8, plus the previous value, which fills `before`. */
+/* Returns prefix sums of 64 steps (gap + 1) modulo 2^8, each plus the previous sum, `before`. */
 AVX512_INLINE __m512i sums_of(__m512i steps, __m512i before, __mmask64 later)
 {
     const __m512i zero = _mm512_setzero_si512();
-    /* All bytes of element l: the last byte of element l - 1. */
+    /* All bytes of element l become the last byte of element l - 1. */
     const __m512i lane_before = _mm512_set_epi64(
         0x3737373737373737, 0x2F2F2F2F2F2F2F2F, 0x2727272727272727, 0x1F1F1F1F1F1F1F1F,
         0x1717171717171717, 0x0F0F0F0F0F0F0F0F, 0x0707070707070707, 0);
@@ -200,7 +193,7 @@ AVX512_INLINE __m512i sums_of(__m512i steps, __m512i before, __mmask64 later)
 
     lane = _mm512_add_epi8(lane, _mm512_slli_epi64(lane, 16));
     lane = _mm512_add_epi8(lane, _mm512_slli_epi64(lane, 32));
-    /* The last byte of each element now accumulates over the elements. */
+    /* Add up the last bytes of the elements. */
     sum = _mm512_add_epi8(lane, _mm512_alignr_epi64(lane, zero, 7));
     sum = _mm512_add_epi8(sum, _mm512_alignr_epi64(sum, zero, 6));
     sum = _mm512_add_epi8(sum, _mm512_alignr_epi64(sum, zero, 4));
@@ -213,14 +206,14 @@ struct runner {
     __m512i bits, mask, base, largest;
     __m512i at;              /* index in the chunk of the step's first nonzero */
     __m512i before;          /* low bits of the last key, in every byte */
-    __mmask64 lowest, later; /* the lowest byte of every four; all bytes except the first eight */
+    __mmask64 lowest, later; /* masks: lowest of every four bytes; all except the first eight */
     struct chunk *chunk;
     uint32_t *offsets, *begin;
-    uint64_t wrapped, jumped; /* incomplete words of bits */
+    uint64_t wrapped, jumped; /* the next words of chunk->wrapped and jumped */
     uint32_t runs;
 };
 
-/* Records the runs that start within 64 nonzeros, where sums wrapped or keys jumped. */
+/* Records the runs among 64 nonzeros: a run starts at each bit of `wrapped` and of `jumped`. */
 AVX512_INLINE void note_runs(struct runner *runner, uint64_t wrapped, uint64_t jumped)
 {
     const __m512i iota = _mm512_set_epi8(
@@ -264,7 +257,7 @@ AVX512_INLINE __m512i sixteen_words(__m512i bytes, int q, __mmask64 lowest)
         lowest, _mm512_add_epi8(first, _mm512_set1_epi8((char)(LANES * q))), bytes);
 }
 
-/* Processes half a group. */
+/* Computes offsets and run starts of half a group. */
 AVX512_INLINE void sum_half(struct runner *runner, const struct group *group, uint32_t half)
 {
     const struct byte_lanes *lanes = group->lanes;
@@ -300,7 +293,7 @@ AVX512_INLINE uint32_t largest_byte(__m512i bytes)
     return _mm512_reduce_max_epu32(_mm512_cvtepu8_epi32(fourth));
 }
 
-/* Finds the offsets and the starts of runs. */
+/* Computes offsets and run starts of all groups. */
 AVX512 __attribute__((noinline)) static void
 sum_groups(struct chunk *chunk, uint32_t groups, struct slc_byte_runs *runs)
 {
@@ -330,7 +323,7 @@ sum_groups(struct chunk *chunk, uint32_t groups, struct slc_byte_runs *runs)
     runs->largest = largest_byte(runner.largest);
 }
 
-/* Sums the upper bits of keys over runs, starting with the jumps at `jump`. */
+/* Computes the upper key bits of every run; `jump` points to the first jump to be added. */
 AVX512_INLINE void
 find_heads(const struct chunk *chunk, const uint32_t *jump, struct slc_byte_runs *runs)
 {
@@ -370,7 +363,7 @@ AVX512 bool slc_avx512_byte_runs(const struct slc_patched_view *gaps,
     if (!read_groups(&chunk, gaps, group, groups, runs->bits)) {
         return false;
     }
-    /* A run starts at the first nonzero, at a jump that may be zero. */
+    /* The first nonzero starts a run with a jump, which may be zero. */
     chunk.jumps[0] = 0;
     /* Stored by vectors: NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
     const uint32_t *jump = chunk.group[0].place[0] % 2 == 0 ? chunk.jumps : chunk.jumps + 1;

@@ -1,29 +1,25 @@
-/*
- * Computes fields of keys as products with bit matrices, for AVX-512 with GFNI (decode_ops.h).
+/* Computes fields of keys as products with bit matrices, for AVX-512 with GFNI (decode_ops.h).
  *
- * A step processes sixteen keys. Per term, one byte permutation moves the contributing key bytes to
- * their output bytes and one GF2P8AFFINEQB multiplies them; per field, one more permutation
- * assembles its bytes. The products of a block of keys are stored in between, so that the first
- * loop keeps a whole matrix in registers and the second loop all data of a field.
- */
+ * A step processes sixteen keys. For each term, a byte permutation moves key bytes to the output
+ * bytes to which they contribute, and a GF2P8AFFINEQB multiplies them. For each field, one more
+ * permutation assembles its bytes. Multiplying and assembling are two loops over BLOCK_KEYS keys:
+ * the first keeps a whole matrix in registers, the second keeps all data of a field. */
 
 #if defined(__x86_64__)
 
 #include "storage/codec/decode_avx512.h"
 
-/*
- * Arrangement of sixteen keys in vectors, and of their products with a matrix. Byte 8 * j + i of a
+/* Arrangement of sixteen keys in vectors, and of their products with a matrix. Byte 8 * j + i of a
  * product is output byte j of key i, for eight keys; with at most four output bytes, the upper half
- * holds the output bytes of eight more keys.
- */
+ * holds the output bytes of eight more keys. */
 enum shape {
     WIDE_KEYS,     /* two vectors of keys, two products */
     SMALL_KEYS,    /* one vector of lower halves of keys, two products */
-    SMALL_KEYS_FEW /* the same with at most four output bytes: one product */
+    SMALL_KEYS_FEW /* SMALL_KEYS with at most four output bytes: one product */
 };
 
 enum {
-    /* Keys whose products are stored before their fields are assembled: 2 KiB of products. */
+    /* Number of keys whose products are stored before fields are assembled: 2 KiB of products. */
     BLOCK_KEYS = 256,
     STEP_KEYS = 16
 };
@@ -36,18 +32,18 @@ struct field_lanes {
     uint32_t *offsets;
 };
 
-/* The key bytes of the terms, and the blocks by which they are multiplied. */
+/* The key bytes of the terms, and the 8 x 8 bit matrices by which they are multiplied. */
 struct terms {
     __m512i low[8], high[8], block[8];
 };
 
 static const uint64_t key_bytes = 0x3830282018100800;       /* first bytes of eight keys */
-static const uint64_t small_key_bytes = 0x1C1814100C080400; /* of eight lower halves of keys */
+static const uint64_t small_key_bytes = 0x1C1814100C080400; /* for eight lower halves of keys */
 
 AVX512_INLINE struct terms
 terms_init(const struct slc_bit_matrix *matrix, enum shape shape, unsigned count)
 {
-    /* Element j: its byte j, repeated eight times. */
+    /* Element j becomes its byte j, repeated eight times. */
     const __m512i repeat = _mm512_set_epi64(
         0x0707070707070707, 0x0606060606060606, 0x0505050505050505, 0x0404040404040404,
         0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0);
@@ -73,7 +69,7 @@ terms_init(const struct slc_bit_matrix *matrix, enum shape shape, unsigned count
     return terms;
 }
 
-/* Sum of `count` products. */
+/* Returns the sum (exclusive or) of `count` products. */
 AVX512_INLINE __m512i product(const __m512i *bytes,
                               const __m512i *block,
                               unsigned count,
@@ -92,10 +88,8 @@ AVX512_INLINE __m512i product(const __m512i *bytes,
     return count % 2 == 0 ? _mm512_xor_si512(sum, part[count - 1]) : sum;
 }
 
-/*
- * Multiplies `count` keys by a matrix, one or two vectors per step. If the number of terms is a
- * constant, the matrix stays in registers.
- */
+/* Multiplies `count` keys by a matrix, one or two vectors per step. If the number of terms is a
+ * constant, the matrix stays in registers. */
 AVX512_INLINE void matrix_products(const struct slc_bit_matrix *matrix,
                                    enum shape shape,
                                    const unsigned count_terms,
@@ -154,7 +148,7 @@ AVX512 static void wide_matrix(const struct slc_bit_matrix *matrix,
     }
 }
 
-/* A lower half of a key has four bytes, so there are at most four terms. */
+/* Multiplies lower halves of keys. They have four bytes, so there are at most four terms. */
 AVX512_INLINE void small_matrix_as(const struct slc_bit_matrix *matrix,
                                    enum shape shape,
                                    const uint32_t *keys,
@@ -191,7 +185,7 @@ AVX512 static void small_matrix(const struct slc_bit_matrix *matrix,
 
 AVX512_INLINE struct field_lanes lanes_of(const struct slc_field *field, bool one_product)
 {
-    /* Byte c of element l: byte l % 8 of output byte c. */
+    /* Byte c of element l becomes output byte c of key l % 8. */
     const __m512i order = _mm512_set_epi64(
         0x1F170F071E160E06, 0x1D150D051C140C04, 0x1B130B031A120A02, 0x1911090118100800,
         0x1F170F071E160E06, 0x1D150D051C140C04, 0x1B130B031A120A02, 0x1911090118100800);
@@ -266,7 +260,7 @@ AVX512_INLINE void matrix_fields(const struct slc_bit_matrix *matrix,
     }
 }
 
-/* Processes the matrices in turn; `small`: `keys` are lower halves. */
+/* Computes the fields of all matrices. If `small`, `keys` has lower halves of keys. */
 AVX512_INLINE void all_matrices(const struct slc_fields *plan,
                                 bool small,
                                 const void *keys,
@@ -292,7 +286,8 @@ AVX512_INLINE void all_matrices(const struct slc_fields *plan,
     }
 }
 
-/* Elements past the end repeat the last key, so they do not change the largest offset. */
+/* Implements `fields`. Repeats the last key past the end, so that elements there do not change the
+ * largest offset. */
 AVX512 void slc_avx512_fields(const struct slc_fields *plan,
                               uint64_t *keys,
                               uint32_t count,

@@ -1,17 +1,15 @@
-/*
- * Decodes whole patched groups with AVX-512: from packed bits through exceptions to keys or reals,
- * without storing intermediate values.
+/* Decodes whole patched groups with AVX-512: unpacks values, adds their exceptions and computes
+ * keys or reals, all in registers.
  *
  * Nearly all groups of real tensors have values of at most SMALL_BITS bits, low and high part
- * together. They use 32-bit elements, 16 values per step, and the sum of a group still fits an
- * element. Other groups use 64-bit elements.
+ * together. These groups use 32-bit elements and 16 values per step; the sum of a group still fits
+ * into an element. Other groups use 64-bit elements.
  *
- * First, the exceptions of all groups of a chunk are scattered, each to the position of its value
- * among zeros, so that unpacking only has to OR them in. They are scattered early because loading a
- * vector from recent narrower stores has to wait for these stores. The high parts are kept in the
- * memory of the group's results, because additional memory would compete with a kernel's factor
- * rows for the L1 cache.
- */
+ * First, the high parts of the exceptions of all groups of a chunk are scattered to the positions
+ * of their values in an array of zeros. Unpacking then combines low and high parts with one OR. The
+ * scatter comes first because loading a vector from recent narrower stores has to wait for these
+ * stores. The high parts are kept in the memory of the group's results, because additional memory
+ * would compete with a kernel's factor rows for the L1 cache. */
 #include "storage/codec/decode_ops.h"
 
 #if defined(__x86_64__)
@@ -22,15 +20,13 @@
 enum {
     /* Number of groups that are patched at once: all groups of a chunk. */
     PATCH_GROUPS = SLC_CHUNK_GROUPS,
-    /* The sum of 128 gaps of this number of bits, plus 128 for the steps between keys, is below
-     * 2^32. */
+    /* The sum of 128 gaps of this number of bits, plus 1 for each gap, is below 2^32. */
     SMALL_BITS = 24,
     SMALL_LANES = 16,
     WIDE_LANES = 8
 };
 
-/* Unpacks sixteen values and adds their high parts, which are already shifted to their positions.
- */
+/* Unpacks sixteen values and adds their high parts, which are already shifted left by the width. */
 AVX512_INLINE __m512i sixteen_patched(const struct sixteen *sixteen,
                                       const uint8_t *packed,
                                       const uint32_t *high)
@@ -39,7 +35,7 @@ AVX512_INLINE __m512i sixteen_patched(const struct sixteen *sixteen,
                                      _mm512_loadu_si512(high), 0xEA); /* (a & b) | c */
 }
 
-/* Like struct window: sums over sixteen gaps, modulo 2^32. */
+/* Like struct window, but for sixteen keys per step, modulo 2^32. */
 struct small_window {
     __m512i key, one, two, four, eight;
 };
@@ -104,7 +100,7 @@ check_end(struct faults *faults, const uint8_t *positions, uint32_t count, unsig
     faults->unused |= (uint32_t)positions[count + last / 8] >> (last % 8 + 1);
 }
 
-/* Positions of eight exceptions, forced into the group even if invalid. */
+/* Returns the positions of eight exceptions, modulo the group size in case they are invalid. */
 AVX512_INLINE __m512i positions_of_eight(const uint8_t *positions)
 {
     const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)positions);
@@ -112,14 +108,12 @@ AVX512_INLINE __m512i positions_of_eight(const uint8_t *positions)
     return _mm512_and_si512(_mm512_cvtepu8_epi64(bytes), _mm512_set1_epi64(SLC_GROUP_NNZ - 1));
 }
 
-/* Without optimization scatters are macros that convert their masks to char. */
+/* Without optimization, scatter intrinsics are macros that convert masks to char. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 
-/*
- * Reads the exceptions, at least one, of a group of small values; stores their high parts, shifted
- * to their positions, in `high`, with zeros in between.
- */
+/* Reads the exceptions (at least one) of a group of small values. Stores their high parts, shifted
+ * left by the width, at their positions in `high`, and zeros at all other positions. */
 AVX512_INLINE void patch_small(const struct slc_patched_view *view,
                                uint32_t group,
                                uint32_t *high,
@@ -178,7 +172,7 @@ AVX512_INLINE void patch_wide(const struct slc_patched_view *view,
 
 #pragma GCC diagnostic pop
 
-/* Results to which values are converted. */
+/* Types of results into which values are converted. */
 enum make {
     MAKE_KEYS,       /* 64-bit sums */
     MAKE_SMALL_KEYS, /* lower halves of the sums */
@@ -190,21 +184,20 @@ static inline uint32_t make_bytes(enum make make)
     return make == MAKE_SMALL_KEYS ? 4 : 8;
 }
 
-/*
- * Memory for the high parts of a small group: the memory of its results, and its second half if
- * results are twice as long, so that no result overwrites a high part that is still needed.
- */
+/* Returns the memory for the high parts (4 bytes each) of a small group: the memory of its results
+ * or, if results have 8 bytes, the second half of it, so that no result overwrites a high part
+ * before its use. */
 static inline uint32_t *high_parts(enum make make, unsigned char *out)
 {
     return (uint32_t *)(void *)(out + SLC_GROUP_NNZ * (make_bytes(make) - 4));
 }
 
 struct maker {
-    struct small_window small_window; /* MAKE_SMALL_KEYS: continues from group to group */
-    uint64_t next;                    /* MAKE_KEYS: the base of the group's keys */
+    struct small_window small_window; /* MAKE_SMALL_KEYS: state after the previous group */
+    uint64_t next;                    /* MAKE_KEYS: the group's first key minus its first gap */
     double low;
-    __m512i nearest; /* MAKE_REALS, small groups: value closest to zero so far */
-    __mmask8 zeros;  /* MAKE_REALS, other groups: elements that had a zero */
+    __m512i nearest; /* MAKE_REALS, small groups: smallest result as unsigned; 0 if one is zero */
+    __mmask8 zeros;  /* MAKE_REALS, other groups: elements in which a result was zero */
 };
 
 AVX512_INLINE __m512d real_of(__m512i value, double low)
@@ -313,14 +306,12 @@ AVX512_INLINE void make_wide_group(struct maker *maker,
     }
 }
 
-/* Without optimization scatters are macros that convert their masks to char. */
+/* Without optimization, scatter intrinsics are macros that convert masks to char. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 
-/*
- * MAKE_REALS for a group of width 0, like most groups of counts: all values equal the smallest
- * value, except for the exceptions, which are scattered over the results.
- */
+/* Implements MAKE_REALS for a group of width 0; most groups of counts have width 0. All values
+ * equal `low`, except for the exceptions, which are scattered over the results. */
 AVX512_INLINE void make_constant_group(struct maker *maker,
                                        const struct slc_patched_view *view,
                                        uint32_t group,
@@ -360,8 +351,8 @@ static bool is_constant(enum make make, const struct slc_patched_view *view, uin
     return make == MAKE_REALS && view->widths[group] == 0;
 }
 
-/* Reads the exceptions of groups whose results go to `out`. Returns false if the exceptions are
- * invalid. */
+/* Reads the exceptions of groups whose results go to `out`, and computes the results of constant
+ * groups. Returns false if exceptions are invalid. */
 AVX512_INLINE bool patch_groups(struct maker *maker,
                                 enum make make,
                                 const struct slc_patched_view *view,
@@ -400,7 +391,7 @@ AVX512_INLINE bool make_groups(struct maker *maker,
         }
         for (; group < last; group++) {
             if (is_constant(make, view, group)) {
-                /* converted together with its exceptions */
+                /* patch_groups has already converted this group */
             } else if (make == MAKE_SMALL_KEYS || is_small(view, group)) {
                 make_small_group(maker, make, view, group, out);
             } else {
@@ -447,7 +438,7 @@ AVX512 bool slc_avx512_integers(const struct slc_patched_view *above,
 {
     struct maker maker = {.low = low, .nearest = _mm512_set1_epi32(-1)};
 
-    /* Otherwise, sums with small values fit an element. */
+    /* With a `low` in this range, its sum with a small value fits into a 32-bit element. */
     if (low < -0x1p30 || low > 0x1p30) {
         return slc_loop_integers(above, slc_avx512_unpack, group, groups, low, values);
     }

@@ -1,10 +1,8 @@
-/*
- * Codec 3, `blco` (docs/FORMAT.md, section 7.3; [Nguyen2022] sections 4.1 and 4.2): coordinates by
- * shift and mask, upper bits once per sub-block.
+/* Decodes codec 3, `blco` (docs/FORMAT.md, section 7.3; [Nguyen2022] sections 4.1 and 4.2): shifts
+ * and masks extract coordinates from indices, and each sub-block stores the upper key bits once.
  *
- * The order of the indices is not verified here; only offsets against the extent, the first and
- * last key, and the upper bits are checked.
- */
+ * Checks the first and last key, the upper bits, and that offsets are at most the extent, but not
+ * the order of the indices. */
 #include "storage/codec/decode_internal.h"
 
 enum { SUB_BLOCK_BYTES = 16 };
@@ -52,7 +50,7 @@ static bool check_sub_blocks(const struct slc_decoder *decoder, struct slc_damag
     return true;
 }
 
-/* The low word of the key of a re-encoded index. */
+/* Returns the low word of the key that belongs to a re-encoded index. */
 static uint64_t key_of_index(const struct slc_decoder *decoder, uint64_t index)
 {
     uint64_t key = 0;
@@ -72,7 +70,7 @@ unsigned slc_blco_shifts(const struct slc_key_layout *keys, uint32_t shift[SLC_M
     unsigned bits = 0;
 
     for (unsigned n = 0; n < keys->order; n++) {
-        shift[n] = bits < 64 ? bits : 0; /* all 64 bits are used: the mask is empty */
+        shift[n] = bits < 64 ? bits : 0; /* the earlier modes may use all 64 bits */
         bits += (unsigned)__builtin_popcountll(keys->mask_lo[n]);
     }
     return bits;
@@ -116,8 +114,7 @@ bool slc_blco_open(struct slc_decoder *decoder, struct slc_damage *damage)
                            UINT64_C(8) * nnz, damage);
 }
 
-/* Decodes offsets of `count` nonzeros with equal upper bits into the chunk, starting at index `at`.
- */
+/* Decodes offsets of `count` nonzeros with equal upper bits into the chunk, from index `at` on. */
 static bool decode_run(struct slc_decoder *decoder,
                        const uint8_t *indices,
                        uint64_t upper,

@@ -1,7 +1,5 @@
-/*
- * Builds plans that extract fields from keys: masks with the steps that move their bits together,
- * and bit matrices. A plan is built once per tile. Cost: a few operations per key bit.
- */
+/* Builds plans that extract fields from keys: masks with the steps that move their bits together,
+ * and bit matrices. A plan is built once per tile. Cost: a few operations per key bit. */
 #include "storage/codec/decode_ops.h"
 
 #include "base/compress.h"
@@ -27,7 +25,7 @@ void slc_fields_clear(struct slc_fields *fields)
     fields->matrices = 0;
 }
 
-/* The first matrix with space for `bytes` more output bytes, or a new matrix. */
+/* Returns the first matrix with space for `bytes` more output bytes, or a new matrix. */
 static unsigned find_matrix(struct slc_fields *fields, unsigned bytes)
 {
     unsigned m = 0;
@@ -52,7 +50,7 @@ static void route_bit(struct slc_bit_matrix *matrix, unsigned byte, unsigned to,
         term++;
     }
     matrix->source[term][byte] = (uint8_t)(from / 8);
-    /* Row i of a block computes bit i and is its byte 7 - i. */
+    /* Byte 7 - i of a block is the row that computes bit i. */
     matrix->block[term][byte] |= UINT64_C(1) << (8 * (7 - to) + from % 8);
     if (matrix->terms <= term) {
         matrix->terms = term + 1;

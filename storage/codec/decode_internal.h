@@ -1,10 +1,8 @@
-/*
- * State and functions of the decoder, private to storage/codec/.
- * A tile is decoded in chunks of whole groups that stay in the L1 cache. Keys are relative to the
- * tile's first key and use one 64-bit word if the upper 64 key bits are constant within the tile,
- * otherwise two. Faults are passed as struct slc_damage to slc_tile_open and `next`, which write
- * the error record.
- */
+/* State and functions of the decoder, private to storage/codec/.
+ * A tile is decoded in chunks of whole groups that stay in the L1 cache. Keys are decoded to one
+ * 64-bit word if the upper 64 key bits are constant within the tile, otherwise to two; `span` and
+ * `next` are relative to the tile's first key. Faults are passed as struct slc_damage to
+ * slc_tile_open and `next`, which write the error record. */
 #ifndef SLC_STORAGE_DECODE_INTERNAL_H
 #define SLC_STORAGE_DECODE_INTERNAL_H
 
@@ -20,12 +18,11 @@
 #include <stdint.h>
 
 enum {
-    /*
-     * The largest chunk. With runs: 8 KiB of offsets and 16 KiB of values. Kernels that need
-     * offsets for every mode request smaller chunks, so that everything stays in the L1 cache.
-     */
+    /* Nonzeros of the largest chunk. A chunk with runs has 8 KiB of offsets and 16 KiB of values.
+     * Kernels that need offsets of every mode request smaller chunks, which stay in the L1
+     * cache. */
     SLC_CHUNK_NNZ = SLC_CHUNK_GROUPS * SLC_GROUP_NNZ,
-    /* Elements past the end of a scratch array that loops may access. */
+    /* Number of elements past the end of a scratch array that loops may access. */
     SLC_CHUNK_SLACK = 16
 };
 
@@ -35,7 +32,7 @@ struct slc_value_plan {
     const uint8_t *bytes; /* raw values, dictionary indices, or planes (expanded from LZ4) */
     const uint8_t *dictionary;
     uint32_t dictionary_count;
-    unsigned width; /* of dictionary indices */
+    unsigned width; /* bits of a dictionary index */
     int64_t low;
     struct slc_patched_view integers;
 };
@@ -66,7 +63,7 @@ struct slc_blco_plan {
     unsigned index_bits;
 };
 
-/* The tile's planes as compressed by LZ4; `bytes` is 0 if there are none. */
+/* The tile's planes, compressed by LZ4; `bytes` is 0 if the tile has none. */
 struct slc_lz4_section {
     const uint8_t *at;
     uint32_t bytes, expanded_bytes;
@@ -88,7 +85,7 @@ struct slc_decoder {
     uint64_t *packed;            /* one group of integers */
     uint32_t *offset[SLC_MAX_ORDER];
     uint32_t *spare;
-    uint32_t *run_begin; /* starts of fiber runs, and their first keys */
+    uint32_t *run_begin; /* starts of fiber runs; run_keys: their first keys */
     uint64_t *run_keys;
     uint32_t *run_small; /* first keys of runs, if keys are in key_small */
     void *values;
@@ -98,7 +95,7 @@ struct slc_decoder {
 
     /* The open tile. */
     const struct slc_decode_ops *ops;
-    const char *path; /* of the block file, for error messages; may be NULL */
+    const char *path; /* path of the block file, for error messages; may be NULL */
     const uint8_t *block_data;
     uint64_t block, block_offset;
     uint32_t tile;
@@ -106,19 +103,18 @@ struct slc_decoder {
     struct slc_tile_entry entry;
     const uint8_t *data;
     slc_u128 span;      /* last key - first key */
-    unsigned span_bits; /* its length in bits, which bounds every gap and base */
+    unsigned span_bits; /* bit length of `span`, which bounds every gap and base */
     bool partitioned;   /* the layout is sorted by a mode */
     bool finds_runs;    /* the layout's keys have fiber runs that the loops can find */
     bool two_words;     /* key bits 64..127 vary */
     bool small;         /* only key bits 0..31 vary; keys are decoded to key_small */
     struct slc_mode_plan modes[SLC_MAX_ORDER];
     struct slc_fields fields; /* fields of modes that vary in one word and at most 32 bits */
-    /* Fields for tiles cut into runs: the field of the run mode, and the fields of the other modes.
-     */
+    /* For tiles with runs: the field of the run mode (own), and the fields of all other modes. */
     struct slc_fields own_fields, run_fields;
     bool byte_runs; /* runs can be found without decoding keys */
     struct slc_value_plan value;
-    struct slc_lz4_section lz4; /* to be expanded into `planes` */
+    struct slc_lz4_section lz4; /* section that slc_planes_expand expands into `planes` */
     union {
         struct slc_packed_plan packed;
         struct slc_lz4_plan lz4;
@@ -126,13 +122,11 @@ struct slc_decoder {
     } plan;
     struct slc_encoded_tile encoded; /* result of slc_tile_describe */
     uint32_t position;               /* nonzeros delivered so far */
-    slc_u128 next;                   /* key before `position` plus 1, minus the first key */
+    slc_u128 next;                   /* 1 + last delivered key - first key; 0 before that */
 };
 
-/*
- * Performs all checks for opening tile `index` and sets the decoder's state of the open tile,
- * except for fields that only the loops need. Expands nothing. Errors: SLC_ERR_DAMAGED.
- */
+/* Performs all checks for opening tile `index` and sets the decoder's state of the open tile,
+ * except for members that only the loops need. Does not expand planes. Errors: SLC_ERR_DAMAGED. */
 enum slc_status slc_tile_check(struct slc_decoder *decoder,
                                const struct slc_block_view *block,
                                uint32_t index,
@@ -148,24 +142,22 @@ enum slc_status slc_tile_describe(struct slc_tile_view *tile,
                                   struct slc_encoded_block *described,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Per codec: checks the data of the tile in decoder->entry, and decodes `count` nonzeros, starting
- * at nonzero `start`, into key_lo (and key_hi) or, for blco, directly into the offsets.
- */
+/* Functions of each codec. `open` checks the data of the tile in decoder->entry. `keys` decodes
+ * `count` nonzeros, starting at nonzero `start`, into key_lo (and key_hi); slc_blco_offsets decodes
+ * them directly into the offsets. */
 bool slc_packed_open(struct slc_decoder *decoder, struct slc_damage *damage);
 bool slc_packed_keys(struct slc_decoder *decoder,
                      uint32_t start,
                      uint32_t count,
                      struct slc_damage *damage);
-/* Like slc_packed_keys, into key_small, for a tile with `small` set. */
+/* Like slc_packed_keys, but stores keys in key_small. Needs a tile with `small` set. */
 bool slc_packed_small_keys(struct slc_decoder *decoder,
                            uint32_t start,
                            uint32_t count,
                            struct slc_damage *damage);
-/*
- * Finds the runs of the next `count` nonzeros, with their heads in run_small, and the offsets of
- * the run mode, for a tile with byte_runs set. Returns false if keys have to be decoded instead.
- */
+/* Finds the fiber runs of the next `count` nonzeros of a tile with byte_runs set: stores their
+ * first keys in run_small, and computes the offsets of the run mode. Returns false if keys have to
+ * be decoded instead. */
 bool slc_packed_byte_runs(struct slc_decoder *decoder, uint32_t count, uint32_t *runs);
 bool slc_lz4_open(struct slc_decoder *decoder, struct slc_damage *damage);
 bool slc_lz4_keys(struct slc_decoder *decoder,
@@ -179,32 +171,28 @@ bool slc_blco_offsets(struct slc_decoder *decoder,
                       uint32_t start,
                       uint32_t count,
                       struct slc_damage *damage);
-/*
- * Cuts `count` nonzeros, given by their offsets in all modes, into the same runs as their keys
- * would be cut, so that results do not depend on the codec. Keeps one offset per run for all modes
- * except the run mode.
- */
+/* Divides `count` nonzeros, given by their offsets in all modes, into the same runs that other
+ * codecs find from keys, so that results do not depend on the codec. Keeps one offset per run for
+ * all modes except the run mode. */
 uint32_t slc_blco_runs(struct slc_decoder *decoder, uint32_t count);
 
-/*
- * Turns `count` gaps in key_lo (key_hi), starting at index `at`, into keys that continue from
- * decoder->next. On success, the keys strictly ascend and are at most the last key. `where`:
- * position to report on failure.
- */
+/* Turns `count` gaps in key_lo (key_hi), starting at index `at`, into keys that continue from
+ * decoder->next. On success, the keys strictly ascend and are at most the last key. An error
+ * reports the position `where`. */
 bool slc_decoder_sum(struct slc_decoder *decoder,
                      uint32_t at,
                      uint32_t count,
                      const uint8_t *where,
                      struct slc_damage *damage);
 
-/* Performs the same checks on keys that are already summed, if one word of the keys varies. */
+/* Performs the checks of slc_decoder_sum on keys that are summed already and vary in one word. */
 bool slc_decoder_check_keys(struct slc_decoder *decoder,
                             uint32_t at,
                             uint32_t count,
                             const uint8_t *where,
                             struct slc_damage *damage);
 
-/* True if the field plans compute a mode's offsets from the lower words of keys alone. */
+/* True if a mode is plain: the field plans compute its offsets from the lower words of keys. */
 static inline bool slc_mode_is_plain(const struct slc_mode_plan *mode)
 {
     return !mode->wide && mode->hi.bits == 0 && mode->lo.bits > 0;
@@ -212,13 +200,13 @@ static inline bool slc_mode_is_plain(const struct slc_mode_plan *mode)
 
 /* Computes the offsets of `count` nonzeros whose keys are decoded. */
 bool slc_decoder_offsets(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage);
-/* Cuts the nonzeros into runs, and computes the offsets that a run shares once per run. */
+/* Divides the nonzeros into runs. Computes the offsets that a run's nonzeros share once per run. */
 bool slc_decoder_runs(struct slc_decoder *decoder,
                       uint32_t count,
                       uint32_t *runs,
                       struct slc_damage *damage);
 
-/* Computes the shared offsets of `runs` runs whose heads are in run_small. */
+/* Computes the shared offsets of `runs` runs whose first keys are in run_small. */
 bool slc_decoder_run_offsets(struct slc_decoder *decoder, uint32_t runs, struct slc_damage *damage);
 
 /* Checks a values section of exactly `bytes` bytes at `section` and prepares decoding it. */
@@ -227,17 +215,15 @@ bool slc_values_open(struct slc_decoder *decoder,
                      const uint8_t *section,
                      uint64_t bytes,
                      struct slc_damage *damage);
-/* For equal values, between slc_values_open and slc_values_chunk: fills a chunk with the value. */
+/* If all values are equal, fills a chunk with the value. Call it before slc_values_chunk. */
 void slc_values_fill(struct slc_decoder *decoder);
 bool slc_values_chunk(struct slc_decoder *decoder,
                       uint32_t start,
                       uint32_t count,
                       struct slc_damage *damage);
 
-/*
- * Records an LZ4 section of `bytes` bytes that must expand to exactly `expanded_bytes`; an empty
- * section must expand to 0 bytes.
- */
+/* Records an LZ4 section of `bytes` bytes that must expand to exactly `expanded_bytes`. Returns
+ * false if the section is empty. */
 bool slc_planes_note(struct slc_decoder *decoder,
                      const uint8_t *section,
                      uint64_t bytes,
@@ -246,10 +232,8 @@ bool slc_planes_note(struct slc_decoder *decoder,
 /* Expands the recorded LZ4 section, if any, into decoder->planes. */
 bool slc_planes_expand(struct slc_decoder *decoder, struct slc_damage *damage);
 
-/*
- * Assembles elements of 8 (or 4) little-endian bytes: element i of `out` has byte i of each plane.
- * Loads up to 16 bytes past `count` in each plane, stores up to 15 elements past it.
- */
+/* Assembles elements of 8 (or 4) little-endian bytes: element i of `out` has byte i of each plane.
+ * Loads up to 16 bytes past `count` in each plane, and stores up to 15 elements past `count`. */
 void slc_unshuffle8(const uint8_t *const planes[8], uint32_t count, uint8_t *out);
 void slc_unshuffle4(const uint8_t *const planes[4], uint32_t count, uint8_t *out);
 

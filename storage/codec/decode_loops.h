@@ -1,8 +1,6 @@
-/*
- * Plain C bodies of the inner loops of storage/codec/decode_ops.h. Each table wraps them in
+/* Plain C bodies of the inner loops of storage/codec/decode_ops.h. Each table wraps them in
  * functions for its own instruction set, so that the compiler vectorizes the same source for each
- * set.
- */
+ * set. */
 #ifndef SLC_STORAGE_DECODE_LOOPS_H
 #define SLC_STORAGE_DECODE_LOOPS_H
 
@@ -16,7 +14,7 @@ slc_loop_unpack(const uint8_t *packed, unsigned width, uint32_t count, uint64_t 
     const uint64_t mask = slc_low_mask(width);
 
     if (width == 0) {
-        /* Without this, a zero-width group at the end of a section would load past its end. */
+        /* Otherwise, a zero-width group at the end of a section would load past the section. */
         memset(values, 0, count * sizeof *values);
     } else if (width <= 57) {
         for (uint32_t i = 0; i < count; i++) {
@@ -68,7 +66,7 @@ SLC_LOOP uint64_t slc_loop_gather_long(const struct slc_gather *gather, uint64_t
     return bits;
 }
 
-/* For masks that span at most 32 bits: twice as many elements per vector, one step less. */
+/* Gathers a mask that spans at most 32 bits: twice the elements per vector, one step less. */
 SLC_LOOP uint32_t slc_loop_gather_short(const struct slc_gather *gather, uint64_t key)
 {
     uint32_t bits = (uint32_t)(key >> gather->shift) & (uint32_t)gather->picked;
@@ -174,10 +172,8 @@ SLC_LOOP bool slc_loop_integers(const struct slc_patched_view *above,
         if (!slc_patched_whole(above, unpack, group + g, words)) {
             return false;
         }
-        /*
-         * The bits of an integer below 2^52, stored in the mantissa of 2^52, represent 2^52 plus
-         * that integer, so no conversion instruction is needed.
-         */
+        /* The bits of an integer below 2^52, stored in the mantissa of 2^52, represent 2^52 plus
+         * that integer, so no conversion instruction is needed. */
         for (uint32_t i = 0; i < SLC_GROUP_NNZ; i++) {
             const uint64_t bits = words[i] | UINT64_C(0x4330000000000000);
             double value;

@@ -1,9 +1,7 @@
-/*
- * Instantiates the loops of storage/codec/decode_loops.h for the instruction set of one table.
+/* Instantiates the loops of storage/codec/decode_loops.h for the instruction set of one table.
  * Needs LOOP_TARGET, the function attribute of the instruction set (may be empty), and LOOP_UNPACK,
  * the table's unpack function. LOOP_OPS initializes the corresponding members of struct
- * slc_decode_ops.
- */
+ * slc_decode_ops. */
 #include "storage/codec/decode_loops.h"
 
 LOOP_TARGET static void

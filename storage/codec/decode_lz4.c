@@ -1,8 +1,6 @@
-/*
- * Codec 2, `lz4` (docs/FORMAT.md, section 7.2): byte planes of gaps and values, compressed by LZ4
- * and expanded into the decoder's scratch before the first chunk. Other codecs share the functions
- * for LZ4-compressed values.
- */
+/* Decodes codec 2, `lz4` (docs/FORMAT.md, section 7.2): byte planes of gaps and values, which LZ4
+ * compressed. Expands the planes into the decoder's scratch before the first chunk. Codec packed
+ * also uses these functions for values that LZ4 compressed. */
 #include "storage/codec/decode_internal.h"
 
 #include <lz4.h>
@@ -121,7 +119,7 @@ bool slc_lz4_keys(struct slc_decoder *decoder,
     return true;
 }
 
-/* 16 bytes; the two builtins below exist in gcc 12 and clang and compile to SSE2 or NEON. */
+/* A vector of 16 bytes. gcc 12 and clang compile the two builtins below to SSE2 or NEON. */
 typedef uint8_t byte_vector __attribute__((vector_size(16)));
 
 static inline byte_vector load_vector(const uint8_t *bytes)
@@ -144,11 +142,9 @@ static inline byte_vector zip_high(byte_vector a, byte_vector b)
                                    31);
 }
 
-/*
- * Collects the eight bytes of each element by a perfect shuffle in three steps: interleaves planes
+/* Collects the eight bytes of each element by a perfect shuffle in three steps: interleaves planes
  * 0 with 4, 1 with 5, 2 with 6 and 3 with 7, then the results at distance two, then at distance
- * one.
- */
+ * one. */
 void slc_unshuffle8(const uint8_t *const planes[8], uint32_t count, uint8_t *out)
 {
     for (uint32_t i = 0; i < count; i += 16) {

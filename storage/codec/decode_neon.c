@@ -1,16 +1,15 @@
-/*
- * Decoding loops for NEON, which every 64-bit Arm processor has.
+/* Decoding loops for NEON, which every 64-bit Arm processor has.
  *
  * Unpacking works as in decode_avx2.c: eight values of w bits occupy exactly w bytes, so one table
  * lookup moves the bytes of two values to their vector elements, with the same table in every step
  * of a group.
  *
- * Fields: there is no instruction that multiplies by a bit matrix, but a lookup in a table of 16
- * bytes multiplies 16 nibbles by half a block. The keys of a step are split into planes, one vector
- * per byte of 16 keys, and planes into nibbles; an output byte of 16 keys is the sum of the lookups
- * of its contributing nibbles. All fields of three modes cost about 20 instructions per key, for
- * fields of any length. This is a third of the cost of moving the bits by shifts and masks.
- */
+ * NEON has no instruction that multiplies by a bit matrix, but a lookup in a table of 16 bytes
+ * multiplies 16 nibbles by half an 8 x 8 block of the matrix (struct slc_bit_matrix). The keys of a
+ * step are split into planes, one vector per byte of 16 keys, and planes into nibbles; an output
+ * byte of 16 keys is the sum of the lookups of its contributing nibbles. All fields of three modes
+ * cost about 20 instructions per key, for fields of any length. This is a third of the cost of
+ * moving the bits by shifts and masks. */
 #include "storage/codec/decode_ops.h"
 
 #if defined(__aarch64__) && defined(__AARCH64EL__)
@@ -22,8 +21,8 @@
 /* After the lookup by `bytes`, element i has the bytes of value `first` + i. */
 struct step {
     uint8x16_t bytes;
-    int64x2_t left; /* left shifts; negative: to the right */
-    unsigned at;    /* start of the 16 bytes */
+    int64x2_t left; /* left shifts; a negative shift is a right shift */
+    unsigned at;    /* byte offset of the 16 bytes to load */
 };
 
 static inline struct step step_init(unsigned width, unsigned first)
@@ -85,16 +84,16 @@ enum {
 /* Contribution of one nibble of the keys to an output byte. */
 struct half {
     uint64_t table[2];
-    unsigned nibble; /* index in the key, lowest first */
+    unsigned nibble; /* index of the nibble in the key; 0 is the lowest nibble */
 };
 
-/* The blocks of one output byte of a matrix: only nonzero halves. */
+/* The half blocks that contribute to one output byte of a matrix (without empty half blocks). */
 struct half_list {
     unsigned count;
     struct half half[16];
 };
 
-/* Converts the rows of a block in the order of GF2P8AFFINEQB to columns, column 0 lowest. */
+/* Transposes a block: rows in the order of GF2P8AFFINEQB become columns, column 0 lowest. */
 static uint64_t columns_of(uint64_t block)
 {
     uint64_t x = __builtin_bswap64(block), swap;
@@ -107,10 +106,8 @@ static uint64_t columns_of(uint64_t block)
     return x ^ swap ^ swap << 28;
 }
 
-/*
- * Byte i of the table is the sum of the columns selected by the bits of i. Rows have a single 1
- * bit, so columns share no bits and the sum is an OR.
- */
+/* Adds half a block to the list as a table. Byte i of the table is the sum of the columns selected
+ * by the bits of i. Rows have a single 1 bit, so columns share no bits and the sum is an OR. */
 static void half_add(struct half_list *list, uint32_t columns, unsigned nibble)
 {
     struct half *half = &list->half[list->count];
@@ -141,7 +138,7 @@ static void halves_init(const struct slc_bit_matrix *matrix, unsigned byte, stru
 /* Collects nibble n of the 16 keys in the elements of nibble[n]. */
 static inline void nibbles_of(const uint64_t *keys, uint8x16_t nibble[16])
 {
-    /* Element 2i + h of vector b: byte b of half h of key i. */
+    /* Element 2i + h of vector b is byte b of half h of key i. */
     const uint8x16x4_t low = vld4q_u8((const uint8_t *)keys);
     const uint8x16x4_t high = vld4q_u8((const uint8_t *)(keys + 8));
     const uint8x16_t mask = vdupq_n_u8(15);
@@ -256,7 +253,7 @@ static void neon_fields(const struct slc_fields *plan,
     }
 }
 
-/* For the other functions, the compiler's code for the plain loops is as fast. */
+/* The other members are plain loops, which the compiler makes as fast as NEON intrinsics. */
 #define LOOP_TARGET
 #define LOOP_UNPACK neon_unpack
 #include "storage/codec/decode_loops_tmpl.h"

@@ -1,7 +1,5 @@
-/*
- * The portable table of decoding loops, and the selection of a table: the best table for the
- * machine, or the table that a test or benchmark forces.
- */
+/* The portable table of decoding loops, and the selection of a table: the best table for the
+ * machine, or the table that a test or benchmark forces. */
 #include "storage/codec/decode_ops.h"
 
 #include "storage/codec/decode_loops.h"
@@ -54,7 +52,7 @@ static const struct slc_decode_ops *(*const tables[])(void) = {
     slc_decode_ops_avx512, slc_decode_ops_avx2, slc_decode_ops_neon, slc_decode_ops_portable};
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
-/* The best table of this machine with this name (NULL: any name), or NULL if there is none. */
+/* Returns the best table of this machine with this name (NULL means any name), or NULL. */
 static const struct slc_decode_ops *find_ops(const char *name)
 {
     for (unsigned t = 0; t < TABLES; t++) {
@@ -67,7 +65,7 @@ static const struct slc_decode_ops *find_ops(const char *name)
     return NULL;
 }
 
-/* NULL until first used; all threads that find it NULL choose the same table. */
+/* NULL until its first use; all threads that find NULL here choose the same table. */
 static _Atomic(const struct slc_decode_ops *) chosen_ops;
 
 const struct slc_decode_ops *slc_decode_ops(void)

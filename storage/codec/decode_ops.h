@@ -1,10 +1,8 @@
-/*
- * Inner loops of decoding, one table per instruction set. Each function processes a group or a
+/* Inner loops of decoding, one table per instruction set. Each function processes a group or a
  * chunk, so the cost of the indirect call per nonzero is negligible. All tables produce the same
  * bits.
  * Arrays are decoder scratch with slack: functions may store up to 16 elements past `count` and
- * load 64 bytes past the end of any input.
- */
+ * load 64 bytes past the end of any input. */
 #ifndef SLC_STORAGE_DECODE_OPS_H
 #define SLC_STORAGE_DECODE_OPS_H
 
@@ -15,25 +13,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * Plans that extract the fields of several modes from the 64-bit words of keys. Each table uses the
+/* Plans that extract the fields of several modes from the 64-bit words of keys. Each table uses the
  * part of the plan that suits it: per mode a mask of its bits (pext, shifts), or a bit matrix for
- * all modes together. The bit matrix treats a key as a vector of 64 bits over GF(2). The fields,
- * each starting at its own byte of another 64-bit word, are the product of the key with a matrix
- * that has a single 1 bit in each used row. Divided into 8 x 8 blocks, an output byte is the sum of
- * the products of a few key bytes (about as many as there are modes) with one block each, which
- * GF2P8AFFINEQB computes for 64 bytes at a time.
- */
+ * all modes together. The bit matrix treats a key as a vector of 64 bits over GF(2). Each used row
+ * of the matrix has a single 1 bit, which selects a bit of the key; the product is a 64-bit word in
+ * which each field starts at a byte boundary. The matrix is divided into 8 x 8 blocks: an output
+ * byte is the sum, over a few key bytes (about one per mode), of the product of the key byte and a
+ * block. GF2P8AFFINEQB computes 64 of these products. */
 
-/*
- * Plan that gathers the bits of a 64-bit word that `mask` selects. Without a fast pext, the bits
+/* Plan that gathers the bits of a 64-bit word that `mask` selects. Without a fast pext, the bits
  * move right in up to six steps, by 2^k in step k (base/compress.h), after an initial shift by the
- * number of zeros below the mask.
- */
+ * number of zeros below the mask. */
 struct slc_gather {
     uint64_t mask;
-    unsigned bits;   /* selected by the mask */
-    unsigned shift;  /* zeros below the mask; the next members are for words shifted by it */
+    unsigned bits;   /* number of bits in the mask */
+    unsigned shift;  /* number of zeros below the mask; the next members apply after this shift */
     uint64_t picked; /* the shifted mask */
     uint64_t move[SLC_COMPRESS_STEPS]; /* bits that move right by 2^k in step k */
 };
@@ -43,7 +37,7 @@ void slc_gather_init(struct slc_gather *gather, uint64_t mask);
 /* Computes up to eight output bytes of every key as sums of `terms` products. */
 struct slc_bit_matrix {
     unsigned terms;       /* largest number of key bytes that contribute to an output byte */
-    unsigned bytes;       /* output bytes used by fields */
+    unsigned bytes;       /* number of output bytes that fields use */
     uint8_t source[8][8]; /* [term][output byte]: the contributing key byte */
     uint64_t block[8][8]; /* [term][output byte]: the block, in the bit order of GF2P8AFFINEQB */
 };
@@ -75,16 +69,14 @@ void slc_fields_add(struct slc_fields *fields,
 /* Largest number of groups in a chunk of the decoder. */
 enum { SLC_CHUNK_GROUPS = 16 };
 
-/* Fiber runs of few key bits, found from gaps. */
+/* Input and output of byte_runs, which finds fiber runs of few key bits from gaps. */
 struct slc_byte_runs {
-    /*
-     * Input: the key to which the first gap is relative, as in small_keys; the number of key bits
-     * per run, 1 to 8; the mask (within these bits) and base of the run mode's field.
-     */
+    /* Input: `first` as in small_keys; the number of low key bits that vary in a run, 1 to 8
+     * (`bits`); the mask (within these bits) and base of the run mode's field. */
     uint32_t first;
     unsigned bits;
     uint8_t mask, base;
-    /* Output: offsets, starts of runs, and the keys at these starts with the run's bits cleared. */
+    /* Output: offsets, starts of runs (`begin`), and the keys there without the low `bits` bits. */
     uint32_t *offsets, *begin, *heads;
     uint32_t runs;
     uint32_t ends[SLC_CHUNK_GROUPS]; /* last key of each group */
@@ -96,7 +88,7 @@ struct slc_decode_ops {
 
     slc_unpack_fn *unpack;
 
-    /* keys[i] = first + i + gaps[0] + .. + gaps[i], modulo 2^64; `keys` may be `gaps`. */
+    /* Computes keys[i] = first + i + gaps[0] + .. + gaps[i], modulo 2^64; `keys` may be `gaps`. */
     void (*sum)(const uint64_t *gaps, uint32_t count, uint64_t first, uint64_t *keys);
 
     /* Gathers the field of every key; stores its low 32 bits. */
@@ -110,52 +102,42 @@ struct slc_decode_ops {
                         uint32_t count,
                         uint64_t *fields);
 
-    /*
-     * For each field of the plan: stores the fields of all keys minus the field's base, modulo
-     * 2^32, in field->offsets, and the largest of them in largest[]. Needs count >= 1; may change
-     * keys past `count`.
-     */
+    /* For each field of the plan: stores its value in every key minus its base, modulo 2^32, in
+     * field->offsets, and the largest result in largest[]. Needs count >= 1; may change keys past
+     * `count`. */
     void (*fields)(const struct slc_fields *plan,
                    uint64_t *keys,
                    uint32_t count,
                    uint32_t largest[SLC_MAX_ORDER]);
 
-    /*
-     * Finds the starts of runs of keys that agree in bits `shift` and above: begin[0] = 0, then
-     * every i whose key differs from the previous key. Returns the number of runs; `begin` holds
-     * `count` elements. Needs count >= 1, shift < 64.
-     */
+    /* Finds the starts of runs of keys that agree in bits `shift` and above: begin[0] = 0, then
+     * every i whose key differs from the previous key in these bits. Returns the number of runs;
+     * `begin` holds `count` elements. Needs count >= 1, shift < 64. */
     uint32_t (*runs)(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin);
 
     /* Subtracts `base` modulo 2^32 from every element and returns the largest result. */
     uint32_t (*subtract_base)(uint32_t *fields, uint32_t count, uint32_t base);
 
-    /*
-     * Unpacks and sums `groups` whole groups of gaps, starting at group `group`, for an all_short
+    /* Unpacks and sums `groups` whole groups of gaps, starting at group `group`, for an all_short
      * sequence, without storing the gaps. Returns false if slc_patched_group would find a
-     * contradiction; the contents of `keys` are then undefined.
-     */
+     * contradiction; the contents of `keys` are then undefined. */
     bool (*keys)(const struct slc_patched_view *gaps,
                  uint32_t group,
                  uint32_t groups,
                  uint64_t first,
                  uint64_t *keys);
 
-    /*
-     * Stores the values of whole groups plus `low` as f64; also returns false if a sum is zero.
-     * Needs an all_short sequence with bits_max at most 52, and low an integer in -2^53 .. 2^52, so
-     * that every step is exact.
-     */
+    /* Stores the values of whole groups plus `low` as f64. Returns false like `keys`, and also if a
+     * sum is zero. Needs an all_short sequence with bits_max at most 52, and low an integer in
+     * -2^53 .. 2^52, so that every step is exact. */
     bool (*integers)(const struct slc_patched_view *above,
                      uint32_t group,
                      uint32_t groups,
                      double low,
                      double *values);
 
-    /*
-     * values[i] = the f64 of `dictionary` selected by the i-th index of `width` bits (up to 16) at
-     * `packed`. Returns false if an index is not below `entries`, which is at least 1.
-     */
+    /* Sets values[i] to the f64 of `dictionary` that the i-th index of `width` bits (up to 16) at
+     * `packed` selects. Returns false if an index is not below `entries`, which is at least 1. */
     bool (*lookup)(const uint8_t *packed,
                    unsigned width,
                    uint32_t count,
@@ -166,10 +148,8 @@ struct slc_decode_ops {
     /* Copies little-endian f64; returns true if all are finite and none is zero. */
     bool (*plain)(const uint8_t *bytes, uint32_t count, double *values);
 
-    /*
-     * BLCO's shift and mask: offset = ((index >> shift) & mask) + add modulo 2^64; stores the low
-     * 32 bits and returns the largest whole offset. `indices` are file bytes.
-     */
+    /* Decodes a field of codec blco: offset = ((index >> shift) & mask) + add modulo 2^64. Stores
+     * the low 32 bits and returns the largest 64-bit offset. `indices` are bytes of the block. */
     uint64_t (*field)(const uint8_t *indices,
                       uint32_t count,
                       unsigned shift,
@@ -177,12 +157,10 @@ struct slc_decode_ops {
                       uint64_t add,
                       uint32_t *offsets);
 
-    /*
-     * Variants of keys, runs and fields for keys of which only the lower half varies: input and
-     * output modulo 2^32, for plans with masks below 2^32. All NULL in tables for which they would
-     * not be faster. small_keys also returns false if the gaps of a group could add up to 2^32 or
-     * more; small_low is `fields` for a single field that starts at bit 0.
-     */
+    /* Variants of keys, runs and fields for keys of which only the lower half varies: input and
+     * output are modulo 2^32, and masks of plans are below 2^32. All variants are NULL in tables in
+     * which they would not be faster. small_keys also returns false if the gaps of a group could
+     * add up to 2^32 or more; small_low is `fields` for a single field that starts at bit 0. */
     bool (*small_keys)(const struct slc_patched_view *gaps,
                        uint32_t group,
                        uint32_t groups,
@@ -195,21 +173,19 @@ struct slc_decode_ops {
                          uint32_t largest[SLC_MAX_ORDER]);
     uint32_t (*small_low)(
         const uint32_t *keys, uint32_t count, uint32_t mask, uint32_t base, uint32_t *offsets);
-    /*
-     * Computes the results of small_keys, small_runs and small_low for 1 to SLC_CHUNK_GROUPS whole
-     * groups. Also returns false if these three functions must be used instead, because regular
-     * gaps have more bits than a run or exceptions have more bits than small_keys accepts.
-     */
+    /* Computes the results of small_keys, small_runs and small_low for 1 to SLC_CHUNK_GROUPS whole
+     * groups. Returns false like small_keys, and also if gaps that are not exceptions have more
+     * than runs->bits bits; the three functions must then be used instead. */
     bool (*byte_runs)(const struct slc_patched_view *gaps,
                       uint32_t group,
                       uint32_t groups,
                       struct slc_byte_runs *runs);
 };
 
-/* The table in use; threads may call it at any time. */
+/* Returns the table in use. Threads: any. */
 const struct slc_decode_ops *slc_decode_ops(void);
 
-/* NULL if the machine or the build lacks the instructions. */
+/* Each function returns its table, or NULL if the machine or the build lacks the instructions. */
 const struct slc_decode_ops *slc_decode_ops_portable(void);
 const struct slc_decode_ops *slc_decode_ops_avx2(void);
 const struct slc_decode_ops *slc_decode_ops_avx512(void);

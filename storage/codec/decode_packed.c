@@ -1,8 +1,7 @@
-/*
- * Codec 1, `packed` (docs/FORMAT.md, section 7.1): keys from patched gaps, and bases.
+/* Decodes codec 1, `packed` (docs/FORMAT.md, section 7.1): sums patched gaps to keys, and compares
+ * them with the bases.
  *
- * Sequential decoding only checks the bases; devices need them to decode a tile in parallel.
- */
+ * Sequential decoding only checks the bases; devices need them to decode a tile in parallel. */
 #include "storage/codec/decode_internal.h"
 
 bool slc_packed_open(struct slc_decoder *decoder, struct slc_damage *damage)
@@ -69,8 +68,8 @@ static bool check_base(const struct slc_decoder *decoder, uint32_t index, struct
     return true;
 }
 
-/* Checks `count` nonzeros, starting at nonzero `start`, whose keys are at index `at`, group by
- * group. */
+/* Checks the keys of `count` nonzeros, starting at nonzero `start`, group by group; sums their gaps
+ * to keys first unless `summed` is true. */
 static bool check_groups(struct slc_decoder *decoder,
                          uint32_t start,
                          uint32_t count,
@@ -96,8 +95,8 @@ static bool check_groups(struct slc_decoder *decoder,
     return true;
 }
 
-/* Decodes keys of `count` nonzeros, starting at nonzero `start`, group by group, for groups of any
- * kind. */
+/* Decodes keys of `count` nonzeros, starting at nonzero `start`, group by group. Accepts all
+ * groups, unlike ops->keys. */
 static bool
 any_groups(struct slc_decoder *decoder, uint32_t start, uint32_t count, struct slc_damage *damage)
 {
@@ -105,7 +104,7 @@ any_groups(struct slc_decoder *decoder, uint32_t start, uint32_t count, struct s
 
     for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
         const uint32_t at = start + done - decoder->position;
-        /* In a tile that changes the upper word, all gaps can still be short; then hi is zero. */
+        /* Even if upper words vary, all gaps may be short; the upper words of gaps are then 0. */
         uint64_t *hi = decoder->two_words ? decoder->key_hi + at : NULL;
 
         if (!slc_patched_group(gaps, decoder->ops->unpack, (start + done) / SLC_GROUP_NNZ,
@@ -127,18 +126,17 @@ bool slc_packed_keys(struct slc_decoder *decoder,
 
     if (decoder->two_words || !gaps->all_short ||
         !decoder->ops->keys(gaps, start / SLC_GROUP_NNZ, whole, first, decoder->key_lo)) {
-        whole = 0; /* the slow path finds the contradiction, if any */
+        whole = 0; /* any_groups finds the contradiction, if any */
     }
     return check_groups(decoder, start, whole * SLC_GROUP_NNZ, true, damage) &&
            any_groups(decoder, start + whole * SLC_GROUP_NNZ, count - whole * SLC_GROUP_NNZ,
                       damage);
 }
 
-/*
- * Checks whole groups whose keys were summed modulo 2^32 (the gaps of one group add up to less) by
- * the last key of each group, at a distance of `apart` elements, and advances. Returns false, with
- * decoder->next unchanged, if any check fails.
- */
+/* Checks the last key of each whole group, and advances decoder->next. The keys were summed modulo
+ * 2^32, but the gaps of a group add up to less than 2^32, so the differences of the last keys are
+ * exact. Successive last keys are `apart` elements apart. Returns false, with decoder->next
+ * unchanged, if any check fails. */
 static bool check_small_groups(struct slc_decoder *decoder,
                                uint32_t start,
                                uint32_t groups,
@@ -181,8 +179,7 @@ bool slc_packed_small_keys(struct slc_decoder *decoder,
                            SLC_GROUP_NNZ)) {
         done = whole;
     }
-    /* Decode the rest: an incomplete group, a group with a large sum, or a contradiction to report.
-     */
+    /* Decode the rest: an incomplete group, a large sum, or a contradiction to report. */
     if (done < count && !slc_packed_keys(decoder, start + done, count - done, damage)) {
         return false;
     }
@@ -192,7 +189,7 @@ bool slc_packed_small_keys(struct slc_decoder *decoder,
     return true;
 }
 
-/* True if the first gap of the tile is 0. Regular gaps must have at most eight bits. */
+/* True if the first gap of the tile is 0. The low parts of gaps must have at most eight bits. */
 static bool first_gap_is_zero(const struct slc_patched_view *gaps)
 {
     const unsigned width = gaps->widths[0];

@@ -1,19 +1,17 @@
-/*
- * Decodes the values of a tile in any stored form (docs/FORMAT.md, section 7.1) to f64 or f32.
+/* Decodes the values of a tile in any value form (docs/FORMAT.md, section 7.1) to f64 or f32.
  *
- * In every form, stored values are checked to be finite and not zero; values are rounded to f32
- * only after this check. Cost: a cycle or two per nonzero.
- */
+ * In every value form, stored values are checked to be finite and not zero; values are rounded to
+ * f32 only after this check. Cost: one or two cycles per nonzero. */
 #include "storage/codec/decode_internal.h"
 
 #include <string.h>
 
-/* Largest magnitude in form `integer`: every integer up to 2^53 is a double. */
+/* Largest magnitude in value form `integer`: every integer up to 2^53 is a double. */
 #define INTEGER_MAX (INT64_C(1) << 53)
 /* Differences of two such integers are at most 2^54, which needs 55 bits. */
 enum { INTEGER_BITS = 55 };
 
-/* Infinity or NaN minus itself is NaN, which compares unequal to everything. */
+/* True if finite and not 0. Infinity or NaN minus itself is NaN, which is unequal to 0. */
 static inline bool is_sound_f64(double value)
 {
     return (value != 0) & (value - value == 0);
@@ -180,7 +178,7 @@ void slc_values_fill(struct slc_decoder *decoder)
     }
 }
 
-/* Memory for f64 values: scratch if they must be rounded to f32, otherwise the final values. */
+/* Returns the memory for f64 values: scratch if they are then rounded to f32, or the result. */
 static double *exact_values(struct slc_decoder *decoder)
 {
     return decoder->value_type == SLC_F64 ? decoder->values : decoder->exact;
@@ -249,11 +247,11 @@ planes_chunk(struct slc_decoder *decoder, unsigned value_bytes, uint32_t start, 
     return raw_f32(decoder, decoder->raw, count);
 }
 
-/* Decodes one group of integers of any length. */
+/* Decodes one group of integers of any number of bits. */
 static bool long_integers(const uint64_t *above, uint32_t count, int64_t low, double *values)
 {
     const uint64_t most = (uint64_t)(INTEGER_MAX - low);
-    const uint64_t zero = (uint64_t)-low; /* unreachable if low is positive */
+    const uint64_t zero = (uint64_t)-low; /* if low is positive, no valid above[i] is this */
     bool sound = true;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -336,7 +334,7 @@ bool slc_values_chunk(struct slc_decoder *decoder,
 
     switch (decoder->value.form) {
     case SLC_FORM_CONSTANT:
-        break; /* done by slc_values_fill */
+        break; /* slc_values_fill has filled the chunk */
     case SLC_FORM_INTEGER:
         return integers_chunk(decoder, start, count, damage);
     case SLC_FORM_DICTIONARY:

@@ -1,7 +1,5 @@
-/*
- * Describes encoded tiles: translates the state found by the decoder's checks (slc_tile_check),
- * with offsets in the block instead of pointers.
- */
+/* Describes encoded tiles: translates the state that slc_tile_check sets in a decoder. Pointers
+ * become offsets in the block. */
 #include "storage/codec/describe.h"
 
 #include "base/compress.h"
@@ -14,8 +12,8 @@
 enum {
     /* Alignment of expanded sections, so that devices can load them in words of 16 bytes. */
     EXPANDED_ALIGNMENT = 16,
-    /* The description of a single tile's data starts at a multiple of this alignment, a cache line
-     * of a device. */
+    /* The described bytes of a single tile start at a multiple of this number (a cache line of a
+     * device) in the block. */
     DATA_ALIGNMENT = 128
 };
 
@@ -47,9 +45,9 @@ uint64_t slc_describe_expanded_bound(const struct slc_layout_info *info,
     const uint64_t padding = (uint64_t)(EXPANDED_ALIGNMENT - 1) * entry->tile_count;
 
     switch (entry->codec) {
-    case SLC_CODEC_PACKED: /* values of any form */
+    case SLC_CODEC_PACKED: /* expands values */
         return 8 * entry->nnz + padding;
-    case SLC_CODEC_LZ4: /* also gaps */
+    case SLC_CODEC_LZ4: /* expands gaps and values */
         return ((info->keys.bits + 7) / 8 + 8) * entry->nnz + padding;
     case SLC_CODEC_BLCO:
         break;
@@ -57,7 +55,7 @@ uint64_t slc_describe_expanded_bound(const struct slc_layout_info *info,
     return 0;
 }
 
-/* Largest number of nonzeros per tile. */
+/* Returns an upper bound on the number of nonzeros of a tile. */
 static uint32_t tile_nnz(const struct slc_layout_info *info)
 {
     return (uint32_t)slc_min_u64(info->max_block_nnz, SLC_TILE_NNZ);
@@ -77,14 +75,14 @@ uint64_t slc_describe_tile_bound(const struct slc_layout_info *info)
 
 uint64_t slc_describe_tile_expanded_bound(const struct slc_layout_info *info)
 {
-    /* A block with one full tile: no codec expands a tile to more. */
+    /* A block with one full tile: no other tile expands to more bytes. */
     const struct slc_block_entry full = {
         .codec = SLC_CODEC_LZ4, .nnz = tile_nnz(info), .tile_count = 1};
 
     return slc_describe_expanded_bound(info, &full);
 }
 
-/* Origins of the offsets of a tile. */
+/* The decoder of a tile, and the positions to which the tile's offsets are relative. */
 struct frame {
     const struct slc_decoder *decoder; /* decoder in which the tile is open */
     const uint8_t *start;              /* start of the described block's bytes */
@@ -104,7 +102,7 @@ static struct slc_encoded_patched describe_patched(const struct frame *frame,
         offset_of(frame, view->exceptions), offset_of(frame, view->data)};
 }
 
-/* Offset of planes and their contents: in the expanded bytes, or in the block. */
+/* Returns the offset of plane bytes: in the expanded bytes, or in the block if nothing expands. */
 static uint64_t place_expanded(const struct frame *frame, const uint8_t *at)
 {
     return frame->decoder->lz4.bytes > 0
@@ -162,7 +160,7 @@ static void describe_values(const struct frame *frame, struct slc_encoded_tile *
     }
 }
 
-/* Describes the tile that was checked. */
+/* Describes the tile that slc_tile_check has checked. */
 static void
 describe_tile(const struct frame *frame, uint64_t ordinal, struct slc_encoded_tile *tile)
 {
@@ -238,11 +236,11 @@ enum slc_status slc_tile_describe(struct slc_tile_view *tile,
 {
     struct slc_decoder *decoder = tile->decoder;
     const struct slc_tile_entry *entry = &decoder->entry;
-    /* Keep the alignment of words and cache lines in the block. */
+    /* A device copies the tile's bytes: keep the alignment that they have in the block. */
     const uint64_t skipped = entry->data_offset % DATA_ALIGNMENT;
     const uint8_t *start = decoder->data - skipped;
     const bool expands = decoder->lz4.bytes > 0;
-    /* A section that is expanded is the last section, and is not copied. */
+    /* Only the last section of a tile can be expanded. An expanded section is not copied. */
     const uint8_t *end = expands ? decoder->lz4.at : decoder->data + entry->data_bytes;
     struct slc_damage damage;
 

@@ -1,7 +1,5 @@
-/*
- * Encoding loops for AVX-512 (F, BW, CD, DQ, VL: Skylake-SP, Zen 4 and later), compiled into every
- * x86-64 build and selected at run time.
- */
+/* Encoding loops for AVX-512 (F, BW, CD, DQ, VL: Skylake-SP, Zen 4 and later), compiled into every
+ * x86-64 build and selected at run time. */
 #include "storage/codec/encode_ops.h"
 
 #if defined(__x86_64__)
@@ -14,7 +12,7 @@
 #define AVX512        __attribute__((target("popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")))
 #define AVX512_INLINE AVX512 static inline __attribute__((always_inline))
 
-/* Mask of the first `left` of eight elements. */
+/* Returns a mask of the first `left` of eight elements. */
 AVX512_INLINE __mmask8 lanes_inside(uint32_t left)
 {
     const uint32_t lanes = left < 8 ? (1U << left) - 1 : 0xFF;
@@ -22,7 +20,7 @@ AVX512_INLINE __mmask8 lanes_inside(uint32_t left)
     return (__mmask8)lanes;
 }
 
-/* Sum modulo 2^64. */
+/* Returns the sum of eight words modulo 2^64. */
 AVX512_INLINE uint64_t add_up(__m512i words)
 {
     uint64_t word[8], sum = 0;
@@ -34,7 +32,7 @@ AVX512_INLINE uint64_t add_up(__m512i words)
     return sum;
 }
 
-/* slc_mix64 of eight words. */
+/* Applies slc_mix64 to eight words. */
 AVX512_INLINE __m512i mix(__m512i x)
 {
     const __m512i first = _mm512_set1_epi64((int64_t)UINT64_C(0xbf58476d1ce4e5b9));
@@ -45,7 +43,7 @@ AVX512_INLINE __m512i mix(__m512i x)
     return _mm512_xor_si512(x, _mm512_srli_epi64(x, 31));
 }
 
-/* Mask of the values that are integers of magnitude <= 2^53. */
+/* Returns a mask of the values that are integers of magnitude <= 2^53. */
 AVX512_INLINE __mmask8 integers(__m512d values)
 {
     const __m512d most = _mm512_set1_pd(9007199254740992.0);
@@ -62,7 +60,7 @@ AVX512_INLINE __mmask8 singles(__m512d values)
     return _mm512_cmp_pd_mask(rounded, values, _CMP_EQ_OQ);
 }
 
-/* The squares are added sequentially, which takes as long as all other work; the two overlap. */
+/* Adding the squares one by one takes as long as all other work, and overlaps with it. */
 AVX512 static void avx512_survey(const struct slc_tile_source *source,
                                  struct slc_value_survey *survey)
 {
@@ -112,7 +110,7 @@ AVX512 static void avx512_above(const double *values, uint32_t count, int64_t lo
     }
 }
 
-/* Computes lengths as bytes; then compares 2 x 64 bytes for each width. */
+/* Computes bit lengths, one byte each; then compares 2 x 64 of these bytes for each width. */
 AVX512 static unsigned avx512_longer(const uint64_t *values, uint32_t count, uint8_t *longer)
 {
     uint8_t lengths[SLC_GROUP_NNZ] = {0};

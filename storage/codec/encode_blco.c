@@ -7,7 +7,8 @@ static uint64_t upper_bits(const struct slc_tile_source *source, uint32_t i)
     return source->key_hi == NULL ? source->upper : source->key_hi[i];
 }
 
-/* Writes (hi, first, count) of every run of equal upper bits; returns the end. */
+/* Writes one sub-block (hi, first, count) per sequence of nonzeros with equal upper key bits.
+ * Returns the end. */
 static uint8_t *
 write_sub_blocks(const struct slc_tile_source *source, uint8_t *out, uint32_t *sub_blocks)
 {

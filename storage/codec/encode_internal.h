@@ -20,30 +20,28 @@ struct slc_encoder {
     struct slc_key_layout keys;
     enum slc_codec codec;
     struct slc_buffer memory;
-    /* Convert to the keys of content sums; without tables, the keys are the same. */
+    /* Tables that convert keys to the keys of content sums; empty if both keys are equal. */
     struct slc_key_moves content;
 
     uint8_t *out;     /* slc_encoder_bound bytes and a word of slack */
-    uint64_t *gap_lo; /* per nonzero; gap_hi is NULL for keys of at most 64 bits */
+    uint64_t *gap_lo; /* gap of each nonzero; gap_hi is NULL for keys of at most 64 bits */
     uint64_t *gap_hi;
-    /* Bytes before LZ4; also scratch for integers and for sorting distinct values. */
+    /* Byte planes before compression; also scratch for integers and for sorting distinct values. */
     uint8_t *planes;
     uint64_t *distinct;
-    uint32_t *slots; /* 1 + index into distinct, 0 if empty */
+    uint32_t *slots; /* 1 + index into `distinct`; 0 if empty */
     void *lz4_state;
 
     /* State of the current tile. */
     struct slc_value_survey survey;
-    /* If all values are integers: the smallest value, and largest minus smallest. */
+    /* If all values are integers: the smallest value, and the largest minus the smallest value. */
     int64_t integer_low;
     uint64_t integer_span;
     struct slc_patched_plan gaps, integers;
 };
 
-/*
- * Each function writes a tile's data to encoder->out and returns its size, a multiple of 8;
- * *index_bytes is the part used by coordinates. Needs the gaps and the survey.
- */
+/* Each function writes a tile's data to encoder->out and returns its size, a multiple of 8;
+ * *index_bytes is the number of bytes of coordinates in it. Needs the gaps and the survey. */
 uint32_t slc_packed_encode(struct slc_encoder *encoder,
                            const struct slc_tile_source *source,
                            uint32_t *index_bytes);
@@ -54,7 +52,7 @@ uint32_t slc_blco_encode(struct slc_encoder *encoder,
                          const struct slc_tile_source *source,
                          uint32_t *index_bytes);
 
-/* Writes the values section in its cheapest form; returns the padded end. */
+/* Chooses a value form and writes the values section; returns the padded end. */
 uint8_t *slc_values_encode(struct slc_encoder *encoder,
                            const struct slc_tile_source *source,
                            uint8_t *section,
@@ -64,10 +62,8 @@ uint8_t *slc_values_encode(struct slc_encoder *encoder,
 uint8_t *slc_planes_of_words(const uint64_t *words, uint32_t count, unsigned bytes, uint8_t *out);
 uint8_t *slc_planes_of_values(const double *values, uint32_t count, unsigned bytes, uint8_t *out);
 
-/*
- * Compresses `count` bytes with LZ4 into at most `capacity` bytes; returns 0 if they do not fit.
- * Produces the same bytes on every machine.
- */
+/* Compresses `count` bytes with LZ4 into at most `capacity` bytes; returns 0 if they do not fit.
+ * Produces the same bytes on every machine. */
 uint32_t slc_lz4_compress(struct slc_encoder *encoder,
                           const uint8_t *bytes,
                           uint64_t count,

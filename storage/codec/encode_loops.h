@@ -1,7 +1,5 @@
-/*
- * Adds single nonzeros to a survey. The portable table of encoding loops uses this for all
- * nonzeros, the other tables for remainders.
- */
+/* Adds single nonzeros to a survey. The portable table of encoding loops uses this for all
+ * nonzeros, the other tables for remainders. */
 #ifndef SLC_STORAGE_ENCODE_LOOPS_H
 #define SLC_STORAGE_ENCODE_LOOPS_H
 
@@ -12,7 +10,7 @@
 #include <assert.h>
 #include <math.h>
 
-/* Survey of an empty tile. */
+/* Returns the survey of an empty tile. */
 static inline struct slc_value_survey slc_survey_none(void)
 {
     return (struct slc_value_survey){
@@ -21,12 +19,12 @@ static inline struct slc_value_survey slc_survey_none(void)
 
 static inline bool slc_survey_is_integer(double value)
 {
-    /* 2^53; compare first, because converting an out-of-range value is undefined. */
+    /* Compare with 2^53 first, because converting an out-of-range value is undefined. */
     return value >= -9007199254740992.0 && value <= 9007199254740992.0 &&
            (double)(int64_t)value == value;
 }
 
-/* Adds nonzeros begin .. end - 1. */
+/* Adds nonzeros begin .. end - 1 to a survey. */
 static inline void slc_survey_add(const struct slc_tile_source *source,
                                   uint32_t begin,
                                   uint32_t end,

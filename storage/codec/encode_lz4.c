@@ -1,7 +1,5 @@
-/*
- * Encodes codec 2, `lz4` (docs/FORMAT.md, section 7.2): byte planes of gaps and values, compressed
- * by LZ4. The values of the `packed` codec share the byte planes and the LZ4 call.
- */
+/* Encodes codec 2, `lz4` (docs/FORMAT.md, section 7.2): byte planes of gaps and values, compressed
+ * by LZ4. The `packed` codec uses the functions for byte planes and LZ4 for its values. */
 #include "base/memory/bytes.h"
 #include "storage/codec/encode_internal.h"
 
@@ -52,7 +50,7 @@ uint32_t slc_lz4_compress(struct slc_encoder *encoder,
     return made > 0 ? (uint32_t)made : 0;
 }
 
-/* Bytes of the longest gap. */
+/* Returns the bytes of the longest gap. */
 static unsigned gap_bytes(const struct slc_encoder *encoder, uint32_t count)
 {
     uint64_t lo = 0, hi = 0;
@@ -89,7 +87,7 @@ uint32_t slc_lz4_encode(struct slc_encoder *encoder,
     out[1] = (uint8_t)values;
     out[3] = 0;
     slc_store_u32(out + 4, stored);
-    /* LZ4 mixes both kinds of planes; split its output by their sizes before compression. */
+    /* LZ4 compresses gaps and values together: divide the output in proportion to their sizes. */
     *index_bytes = (uint32_t)((uint64_t)stored * gaps / (gaps + values));
     return (uint32_t)(slc_pad8(out, out + 8 + stored) - out);
 }

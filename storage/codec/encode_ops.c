@@ -59,7 +59,7 @@ static const struct slc_encode_ops *(*const tables[])(void) = {slc_encode_ops_av
                                                                slc_encode_ops_portable};
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
-/* The best table of this machine with this name (NULL: any name), or NULL if there is none. */
+/* Returns the best table of this machine with this name (NULL means any name), or NULL. */
 static const struct slc_encode_ops *find_ops(const char *name)
 {
     for (unsigned t = 0; t < TABLES; t++) {

@@ -2,7 +2,7 @@
 #include "base/memory/bytes.h"
 #include "storage/codec/encode_internal.h"
 
-/* Key before nonzero SLC_BASE_NNZ * `index` plus 1, minus the tile's first key. */
+/* Returns base `index`: 1 + the key before nonzero SLC_BASE_NNZ * `index`, minus the first key. */
 static slc_u128 base_at(const struct slc_tile_source *source, uint32_t index)
 {
     const uint64_t *lo = source->key_lo, *hi = source->key_hi;

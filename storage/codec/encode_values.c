@@ -1,20 +1,18 @@
-/*
- * Chooses and writes the form of a tile's values (docs/FORMAT.md, section 7.1): a constant if all
- * values are equal, otherwise the smallest of integers, dictionary, f32 and f64. If this form has
- * more than half the size of plain f32 or f64, tries byte planes under LZ4 and uses them if they
- * are smaller and save an eighth of the plain form. Byte planes decode several times slower, so
- * they are not tried if integers or a dictionary work well.
+/* Chooses the value form of a tile (docs/FORMAT.md, section 7.1) and writes the values. The value
+ * form is a constant if all values are equal, otherwise the smallest of integers, dictionary, f32
+ * and f64. If this form has more than half the size of plain f32 or f64, the encoder tries byte
+ * planes, which LZ4 compresses, and uses them if they are smaller and save an eighth of the plain
+ * size. Small integers or dictionaries are kept because byte planes decode several times slower.
  *
  * Cost: one measuring pass for integers. A dictionary needs about three table lookups per nonzero
- * and is abandoned as soon as it can no longer be smaller.
- */
+ * and is abandoned as soon as it can no longer be smaller. */
 #include "base/encoded.h"
 #include "base/memory/bytes.h"
 #include "storage/codec/encode_internal.h"
 
 #include <string.h>
 
-/* Integer value minus the smallest value. */
+/* Returns an integer value minus the smallest value of the tile. */
 static inline uint64_t above_low(const struct slc_encoder *encoder, double value)
 {
     return (uint64_t)((int64_t)value - encoder->integer_low);
@@ -27,7 +25,7 @@ static void find_span(struct slc_encoder *encoder)
         (uint64_t)(int64_t)encoder->survey.high - (uint64_t)encoder->integer_low;
 }
 
-/* Stores value - smallest value in encoder->planes as 64-bit words. */
+/* Stores the differences above_low of all values in encoder->planes, as 64-bit words. */
 static uint64_t *integers_above(struct slc_encoder *encoder, const struct slc_tile_source *source)
 {
     uint64_t *above = (uint64_t *)(void *)encoder->planes;
@@ -43,7 +41,7 @@ static uint64_t measure_integers(struct slc_encoder *encoder, const struct slc_t
     return 8 + encoder->integers.bytes;
 }
 
-/* `overwritten`: byte planes have used the scratch since measure_integers. */
+/* Writes the integers. `overwritten` is true if byte planes have overwritten the differences. */
 static uint8_t *write_integers(struct slc_encoder *encoder,
                                const struct slc_tile_source *source,
                                bool overwritten,
@@ -61,7 +59,7 @@ static uint64_t dictionary_bytes(uint32_t count, uint32_t nnz)
     return 8 + UINT64_C(8) * count + slc_packed_bytes(nnz, slc_bits_for_length(count));
 }
 
-/* The slot that holds `bits`, or the free slot for it. */
+/* Returns the slot that holds `bits`, or the free slot for `bits`. */
 static uint32_t find_slot(const struct slc_encoder *encoder, uint64_t bits)
 {
     /* Fibonacci hashing: the top 17 bits of a product with 2^64 divided by the golden ratio. */
@@ -73,13 +71,13 @@ static uint32_t find_slot(const struct slc_encoder *encoder, uint64_t bits)
     return slot;
 }
 
-/* True if every integer from the smallest to the largest can have its own slot. */
+/* True if all values are integers in a range so small that each integer of it has its own slot. */
 static bool few_integers(const struct slc_encoder *encoder)
 {
     return encoder->survey.all_integer && encoder->integer_span < SLC_DISTINCT_SLOTS / 16;
 }
 
-/* Like collect_distinct. Needs: few_integers is true, and integers_above was computed. */
+/* Like collect_distinct, but faster. Needs a call of integers_above, and few_integers == true. */
 static uint32_t collect_integers(struct slc_encoder *encoder,
                                  const struct slc_tile_source *source,
                                  uint64_t bytes_max)
@@ -101,7 +99,7 @@ static uint32_t collect_integers(struct slc_encoder *encoder,
     return dictionary_bytes(count, source->nnz) > bytes_max ? 0 : count;
 }
 
-/* Collects the distinct values in encoder->distinct; 0 if a dictionary would exceed `bytes_max`. */
+/* Fills encoder->distinct; returns its size, or 0 if a dictionary would exceed `bytes_max`. */
 static uint32_t collect_distinct(struct slc_encoder *encoder,
                                  const struct slc_tile_source *source,
                                  uint64_t bytes_max)
@@ -124,7 +122,7 @@ static uint32_t collect_distinct(struct slc_encoder *encoder,
     return count;
 }
 
-/* LSD radix sort of encoder->distinct, skipping bytes in which all values agree. */
+/* Sorts encoder->distinct by LSD radix sort. Skips bytes in which all values agree. */
 static void sort_distinct(struct slc_encoder *encoder, uint32_t count)
 {
     uint64_t *from = encoder->distinct, *to = (uint64_t *)(void *)encoder->planes;
@@ -153,7 +151,7 @@ static void sort_distinct(struct slc_encoder *encoder, uint32_t count)
     }
 }
 
-/* Stores each value's index in the sorted distinct values in encoder->planes, as 64-bit words. */
+/* Fills encoder->planes with each value's index among the sorted distinct values (64-bit words). */
 static const uint64_t *
 find_indices(struct slc_encoder *encoder, const struct slc_tile_source *source, uint32_t count)
 {
@@ -199,7 +197,7 @@ static uint8_t *write_dictionary(struct slc_encoder *encoder,
     return slc_bits_pack(find_indices(encoder, source, count), NULL, source->nnz, width, out);
 }
 
-/* Returns the end; NULL if LZ4 does not save an eighth of the plain form or exceeds `bytes_max`. */
+/* Writes byte planes. Returns their end, or NULL if they save too little or exceed `bytes_max`. */
 static uint8_t *try_planes(struct slc_encoder *encoder,
                            const struct slc_tile_source *source,
                            unsigned value_bytes,
@@ -258,7 +256,7 @@ uint8_t *slc_values_encode(struct slc_encoder *encoder,
     if (encoder->survey.all_integer) {
         uint64_t bytes = measure_integers(encoder, source);
 
-        if (bytes <= cost) { /* the lower form number wins ties */
+        if (bytes <= cost) { /* on a tie, the value form with the lower number wins */
             *form = SLC_FORM_INTEGER;
             cost = bytes;
         }

@@ -1,8 +1,6 @@
-/*
- * In-memory records of a block file: its header (struct slc_layout_info), an index entry (struct
+/* In-memory records of a block file: its header (struct slc_layout_info), an index entry (struct
  * slc_block_entry), and an encoded block (struct slc_block_view). storage/block/ reads and checks
- * them; decoders rely on them.
- */
+ * them; decoders rely on them. */
 #ifndef SLC_STORAGE_LAYOUT_INFO_H
 #define SLC_STORAGE_LAYOUT_INFO_H
 
@@ -20,16 +18,14 @@ enum slc_layout_kind { SLC_LAYOUT_BLCO = 1, SLC_LAYOUT_SORTED = 2, SLC_LAYOUT_FI
 struct slc_layout_info {
     enum slc_layout_kind layout;
     unsigned layout_mode; /* 0-based mode of sorted-n and fiber-n; 0 for blco */
-    enum slc_codec codec; /* of new blocks; each block records its own */
+    enum slc_codec codec; /* requested codec; each block records the codec that it uses */
     enum slc_value_type value_type;
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    uint64_t relabelled_modes; /* bit n: mode n is numbered by the store's permutation */
+    uint64_t relabelled_modes; /* bit n is set if the store has a permutation for mode n */
     struct slc_key_layout keys;
-    /*
-     * Keys of the content sum: keys of the same coordinates with the fiber run of the store's
-     * `blco`, so that all layouts of a store have the same sum regardless of their own runs.
-     */
+    /* Keys of the content sum. They have the fiber run of the store's `blco`, so that all layouts
+     * of a store have the same sum, whatever fiber run their own keys have. */
     struct slc_key_layout content_keys;
     uint64_t nnz;
     double sum_of_squares;
@@ -40,7 +36,7 @@ struct slc_layout_info {
     uint64_t header_hash;
     uint64_t max_block_bytes; /* largest padded block, from the index */
     uint64_t max_block_nnz;
-    uint64_t fiber_count;         /* fiber-n: all nonempty fibers; 0 for other layouts */
+    uint64_t fiber_count;         /* fiber-n: number of nonempty fibers; 0 for other layouts */
     uint64_t partition_count;     /* sorted-n only; 0 for other layouts */
     uint64_t max_partition_bytes; /* padded bytes of the blocks of the largest partition */
     uint64_t max_partition_nnz;
@@ -48,7 +44,7 @@ struct slc_layout_info {
 
 /* One entry of the index. */
 struct slc_block_entry {
-    uint64_t offset;       /* in the file, a multiple of SLC_PAGE_BYTES */
+    uint64_t offset;       /* offset in the file, a multiple of SLC_PAGE_BYTES */
     uint64_t bytes;        /* payload without padding */
     uint64_t padded_bytes; /* bytes read and hashed: a multiple of SLC_PAGE_BYTES */
     uint64_t nnz;
@@ -59,7 +55,7 @@ struct slc_block_entry {
     uint64_t first_key_lo, first_key_hi;
     double sum_of_squares;
     uint64_t content_sum;
-    /* sorted-n: 0-based ordinal of the partition. fiber-n: fibers that end in the block. */
+    /* sorted-n: ordinal of the partition, 0-based. fiber-n: number of fibers that end here. */
     uint32_t partition;
     bool continued; /* the partition continues the row of the previous partition */
     uint64_t min[SLC_MAX_ORDER];

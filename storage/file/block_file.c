@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Search for one stripe. `fault`: the error to report; a file with wrong contents has precedence
- * over a missing file. */
+/* State of the search for one stripe. `fault` is the error to report; a file with wrong contents
+ * has precedence over a missing file. */
 struct search {
     const struct slc_files *files;
     const struct slc_stripe_list *list;
@@ -64,8 +64,8 @@ static bool search_variable_folders(struct search *search, enum slc_status *stat
             if (!search_folder(search, folder, status)) {
                 return false;
             }
-            /* A missing stripe is reported with its listed folder, not with a folder of the
-             * variable. */
+            /* A missing stripe is reported with its listed folder, not with a folder of
+             * SLUICE_STRIPES. */
             if (search->fault.system_errno == ENOENT) {
                 search->fault = kept;
             }
@@ -98,15 +98,16 @@ static enum slc_status find_stripe(const struct slc_files *files,
         return SLC_OK;
     }
     if (search.fault.status != SLC_ERR_MEMORY && search.fault.system_errno == ENOENT) {
-        return slc_fail_file(err, SLC_ERR_IO, search.fault.file,
-                             "stripe %u of %u of %s is neither here nor in its other folders: "
-                             "mount that drive, or add its folder to " SLC_STRIPES_VARIABLE,
-                             ordinal + 1, list->shape.count, path);
+        return slc_fail_file(
+            err, SLC_ERR_IO, search.fault.file,
+            "stripe %u of %u of %s is neither in this folder nor in other listed folders: "
+            "mount its drive, or add its folder to " SLC_STRIPES_VARIABLE,
+            ordinal + 1, list->shape.count, path);
     }
     return slc_error_pass(err, &search.fault);
 }
 
-/* Opens the stripes of the list in the plain file parts[0]. */
+/* Reads the list of stripes at `path`, closes its file, and opens the stripes instead. */
 static enum slc_status
 open_stripes(struct slc_block_file *file, const char *path, struct slc_error *err)
 {
@@ -154,7 +155,7 @@ enum slc_status slc_block_file_open(const struct slc_files *files,
     } else if (stat.kind != 'f') {
         status = slc_fail_file(err, SLC_ERR_FORMAT, path, "not a plain file");
     } else if (stat.bytes > 0 && stat.bytes <= SLC_MAX_STRIPE_LIST) {
-        /* A longer file cannot be a list. */
+        /* Only a file of at most SLC_MAX_STRIPE_LIST bytes can be a list. */
         status = slc_file_read_at(opened.files, fd, path, magic,
                                   slc_min_u64(stat.bytes, sizeof magic), 0, err);
     }

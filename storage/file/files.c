@@ -1,10 +1,8 @@
-/*
- * The operating system's table of file operations.
+/* The operating system's table of file operations.
  *
- * Each operation is one system call and returns its negated errno. Nothing is retried or completed,
- * except for calls that the caller cannot repeat (open, fsync and close interrupted by a signal).
- * The operations have no state, so all threads use one table.
- */
+ * Most operations are one system call; all return a negated errno after an error. Nothing is
+ * completed, and only open, fsync, ftruncate and fallocate are repeated if a signal interrupts
+ * them. The operations have no state, so all threads use one table. */
 #include "storage/file/files.h"
 
 #include <dirent.h>
@@ -33,10 +31,8 @@ static int system_open(void *self, const char *path, int flags, mode_t mode)
     if (fd < 0) {
         return -errno;
     }
-    /*
-     * Only open must not block, so clear O_NONBLOCK afterwards. Otherwise io_uring would reject
-     * reads if the file system cannot determine in advance that they do not block.
-     */
+    /* Clear O_NONBLOCK, which only prevents a blocking open. If it stayed set, io_uring would
+     * reject reads if the file system cannot determine in advance that they do not block. */
     if ((flags & SLC_OPEN_PLAIN) != 0) {
         (void)fcntl(fd, F_SETFL, flags & O_DIRECT);
     }
@@ -142,7 +138,7 @@ static char kind_of_mode(unsigned mode)
     return S_ISREG(mode) ? 'f' : S_ISDIR(mode) ? 'd' : 'o';
 }
 
-/* File systems that live in the page cache: since Linux 6.6 they accept O_DIRECT and ignore it. */
+/* True for a file system that is in memory: since Linux 6.6 it accepts O_DIRECT and ignores it. */
 static bool lives_in_memory(const struct statfs *fs)
 {
     return (unsigned long)fs->f_type == TMPFS_MAGIC || (unsigned long)fs->f_type == RAMFS_MAGIC;
@@ -158,7 +154,8 @@ static void fill_from_stat(struct slc_file_stat *stat, const struct stat *st)
     stat->kind = kind_of_mode(st->st_mode);
 }
 
-/* Adds what statx reports about direct I/O; "unknown" if it reports nothing. */
+/* Sets the members for direct I/O from statx. If statx reports nothing, direct_known is true only
+ * for file systems in memory, which have no direct I/O. */
 static void fill_direct(struct slc_file_stat *stat, int fd, const char *path)
 {
 #ifdef STATX_DIOALIGN
@@ -230,7 +227,7 @@ static int system_rename(void *self, const char *from, const char *to)
         if (errno != EINVAL && errno != ENOSYS) {
             return -errno;
         }
-        /* Without this flag, check first; on such file systems, a race remains. */
+        /* The file system lacks RENAME_NOREPLACE: check first; a race remains. */
         if (lstat(to, &st) == 0) {
             return -EEXIST;
         }
@@ -244,7 +241,7 @@ static int system_exchange(void *self, const char *a, const char *b)
     if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0) {
         return 0;
     }
-    /* A file system without the flag returns EINVAL. */
+    /* A file system without RENAME_EXCHANGE returns EINVAL. */
     return errno == EINVAL || errno == ENOSYS ? -EOPNOTSUPP : -errno;
 }
 

@@ -1,9 +1,7 @@
-/*
- * Table of file operations. libsluice reads and writes all files through such a table, so that a
+/* Table of file operations. libsluice reads and writes all files through such a table, so that a
  * test can substitute a table that injects faults or records calls. Operations return a value >= 0
  * or a negated errno, like the kernel; they may transfer fewer bytes than requested. The helpers
- * below the table use these operations to make complete transfers and error records.
- */
+ * below the table use these operations to make complete transfers and error records. */
 #ifndef SLC_STORAGE_FILES_H
 #define SLC_STORAGE_FILES_H
 
@@ -17,13 +15,13 @@
 
 struct slc_file_stat {
     uint64_t bytes;
-    uint64_t stored_bytes; /* on disk; fewer than `bytes` if the file has holes; 0: unknown */
+    uint64_t stored_bytes; /* bytes on disk, fewer if the file has holes; 0 if unknown */
     uint64_t inode;
     uint64_t device;
     int64_t modified_ns;
-    uint32_t direct_memory_align; /* statx DIOALIGN; 0: unknown, or none if direct_known */
-    uint32_t direct_offset_align; /* the same for file offsets */
-    bool direct_known;            /* the system reported whether direct I/O is supported here */
+    uint32_t direct_memory_align; /* in bytes; 0 if direct I/O is unsupported or unknown */
+    uint32_t direct_offset_align; /* in bytes, for offsets in the file; 0 likewise */
+    bool direct_known;            /* it is known whether direct I/O is supported */
     char kind;                    /* 'f' file, 'd' directory, 'o' other */
 };
 
@@ -32,68 +30,60 @@ struct slc_files {
     int (*open)(void *self, const char *path, int flags, mode_t mode);
     int (*close)(void *self, int fd);
     int64_t (*read_at)(void *self, int fd, void *data, uint64_t bytes, uint64_t offset);
-    int64_t (*read)(void *self, int fd, void *data, uint64_t bytes); /* pipes */
+    int64_t (*read)(void *self, int fd, void *data, uint64_t bytes); /* for pipes */
     int64_t (*write_at)(void *self, int fd, const void *data, uint64_t bytes, uint64_t offset);
-    int64_t (*write)(void *self, int fd, const void *data, uint64_t bytes); /* pipes */
+    int64_t (*write)(void *self, int fd, const void *data, uint64_t bytes); /* for pipes */
     int (*sync)(void *self, int fd);                                        /* fsync */
     int (*sync_folder)(void *self, const char *path); /* fsync of a directory */
     int (*truncate)(void *self, int fd, uint64_t bytes);
-    /*
-     * Allocates disk space for the first `bytes` bytes of a file, so that later writes there cannot
+    /* Allocates disk space for the first `bytes` bytes of a file, so that later writes there cannot
      * run out of space. Extends a shorter file with zeros; leaves a longer file unchanged.
-     * -EOPNOTSUPP if the file system cannot do it.
-     */
+     * Returns -EOPNOTSUPP if the file system cannot reserve space. */
     int (*reserve)(void *self, int fd, uint64_t bytes);
     int (*stat_fd)(void *self, int fd, struct slc_file_stat *stat);
     int (*stat_path)(void *self, const char *path, struct slc_file_stat *stat);
-    /* Bytes that this user may still write to the file system that holds `path`. */
+    /* Sets *bytes to the bytes that this user may still write to the file system of `path`. */
     int (*free_bytes)(void *self, const char *path, uint64_t *bytes);
     int (*rename)(void *self, const char *from, const char *to); /* never replaces a directory */
-    /* Atomically exchanges the names of two files or folders. -EOPNOTSUPP if not supported. */
+    /* Atomically exchanges the names of two files or folders; -EOPNOTSUPP if not supported. */
     int (*exchange)(void *self, const char *a, const char *b);
     int (*unlink)(void *self, const char *path);
     int (*make_folder)(void *self, const char *path);
-    /*
-     * Locks an open file or folder until it is closed or the process ends. -EWOULDBLOCK if it is
-     * already locked; another error if the file system has no locks.
-     */
+    /* Locks an open file or folder until it is closed or the process ends. Returns -EWOULDBLOCK if
+     * it is already locked, and another error if the file system has no locks. */
     int (*lock)(void *self, int fd);
-    int (*remove_folder)(void *self, const char *path); /* must be empty */
+    int (*remove_folder)(void *self, const char *path); /* the folder must be empty */
     int (*map)(void *self, int fd, uint64_t bytes, uint64_t offset, void **address); /* read-only */
     int (*unmap)(void *self, void *address, uint64_t bytes);
     int (*advise)(void *self, void *address, uint64_t bytes, int advice); /* madvise */
     int (*advise_file)(void *self, int fd, uint64_t offset, uint64_t bytes, int advice);
-    /*
-     * Called from any thread with the result (bytes or negated errno) of every read that bypassed
-     * this table (io_uring, pages of a map); returns the result to use. NULL, as in the real table:
-     * results are used unchanged.
-     */
+    /* Called from any thread with the result (bytes or negated errno) of every read that bypassed
+     * this table (io_uring, pages of a map); returns the result to use. If NULL, as in the table of
+     * the operating system, results are used unchanged. */
     int64_t (*completed)(void *self, int fd, uint64_t offset, uint64_t bytes, int64_t result);
-    /*
-     * Calls `entry` for every name in a folder except "." and ".." (kind as in slc_file_stat; a
-     * symbolic link is 'o') until it returns nonzero. Returns 0, that value, or a negated errno.
-     */
+    /* Calls `entry` for every name in a folder except "." and ".." until `entry` returns a value
+     * other than 0. `kind` is as in slc_file_stat; a symbolic link is 'o'. Returns the last value
+     * of `entry`, or a negated errno. */
     int (*list_folder)(void *self,
                        const char *path,
                        int (*entry)(void *context, const char *name, char kind),
                        void *context);
 };
 
-/*
- * Extra open flag for paths that must be plain files: opening a pipe does not wait for its other
- * end. The caller checks the kind; reads and writes still block.
- */
+/* Extra open flag for paths that must be plain files: opening a pipe does not wait for its other
+ * end. The caller checks the kind; reads and writes still block. */
 #define SLC_OPEN_PLAIN O_NONBLOCK
-/* Extra open flag for names that sluice itself writes: also refuses to follow a symbolic link. */
+/* SLC_OPEN_PLAIN for names that sluice itself writes: also refuses to follow a symbolic link. */
 #define SLC_OPEN_OWN (O_NOFOLLOW | SLC_OPEN_PLAIN)
 
-/* The table of the operating system. Never NULL; shared, stateless. */
+/* Returns the table of the operating system, which has no state. Never NULL. Threads: any. */
 const struct slc_files *slc_files_system(void);
 
-/* `files`, or slc_files_system() if it is NULL. */
+/* Returns `files`, or slc_files_system() if `files` is NULL. */
 const struct slc_files *slc_files_or_system(const struct slc_files *files);
 
-/* Reads exactly `bytes` bytes at `offset`; a shorter file is SLC_ERR_DAMAGED with the offset. */
+/* Reads exactly `bytes` bytes at `offset`. Errors: SLC_ERR_IO; SLC_ERR_DAMAGED, with the offset, if
+ * the file ends before. */
 enum slc_status slc_file_read_at(const struct slc_files *files,
                                  int fd,
                                  const char *path,
@@ -111,11 +101,9 @@ enum slc_status slc_file_write_at(const struct slc_files *files,
                                   uint64_t offset,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Opens a second descriptor of the open file `fd` for direct I/O, which bypasses the page cache and
- * saves a copy and the upkeep of the cache. *direct_fd is -1 if the system does not report that
- * direct I/O in whole pages is supported; transfers are then only slower. Errors: SLC_ERR_IO.
- */
+/* Opens a second descriptor of the open file `fd` for direct I/O, which bypasses the page cache and
+ * so is faster. *direct_fd is -1 if the system does not report that direct I/O in whole pages is
+ * supported; transfers then use the page cache. Errors: SLC_ERR_IO. */
 enum slc_status slc_file_open_direct(const struct slc_files *files,
                                      int fd,
                                      const char *path,
@@ -123,11 +111,9 @@ enum slc_status slc_file_open_direct(const struct slc_files *files,
                                      int *direct_fd,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Like slc_file_write_at, but uses direct I/O if `direct_fd` is not -1: memory address, bytes and
- * offset are multiples of the page size. The bytes that a direct transfer leaves are transferred
- * through `fd`.
- */
+/* Like slc_file_write_at, but uses direct I/O if `direct_fd` is not -1. Memory address, `bytes` and
+ * `offset` must be multiples of the page size. Bytes that direct I/O does not write are written
+ * through `fd`. */
 enum slc_status slc_file_write_pages(const struct slc_files *files,
                                      int direct_fd,
                                      int fd,
@@ -146,21 +132,18 @@ enum slc_status slc_file_read_pages(const struct slc_files *files,
                                     uint64_t offset,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Writes a small file atomically: PATH.tmp, sync, rename to PATH, sync of its folder. After an
- * error PATH.tmp is removed and PATH holds its old contents or, if only the sync of the folder
- * failed, all of the new bytes. Errors: also SLC_ERR_IO if another run is writing PATH.tmp.
- */
+/* Writes a small file atomically: writes PATH.tmp, syncs it, renames it to PATH, and syncs the
+ * folder. After an error PATH.tmp is removed and PATH holds its old contents or, if only the sync
+ * of the folder failed, all of the new bytes. Errors: also SLC_ERR_IO if another run is writing
+ * PATH.tmp. */
 enum slc_status slc_file_replace(const struct slc_files *files,
                                  const char *path,
                                  const void *data,
                                  uint64_t bytes,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Reads a whole file of at most `limit_bytes` bytes into memory and appends a 0 byte that is not
- * counted. Owns: the caller frees *data with slc_free.
- */
+/* Reads a whole file of at most `limit_bytes` bytes into memory and appends a 0 byte that is not
+ * counted. Owns: the caller frees *data with slc_free. */
 enum slc_status slc_file_load(const struct slc_files *files,
                               const char *path,
                               uint64_t limit_bytes,
@@ -168,25 +151,21 @@ enum slc_status slc_file_load(const struct slc_files *files,
                               uint64_t *bytes,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* Removes a folder, its files and one level of sub-folders. A missing folder is no error. */
+/* Removes a folder, its files and one level of sub-folders. A missing folder is not an error. */
 enum slc_status slc_folder_remove(const struct slc_files *files,
                                   const char *path,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Syncs the parent folder of `path`. Without this, the creation, renaming or removal of `path` is
- * not durable, even if the file itself was synced.
- */
+/* Syncs the parent folder of `path`. Without this sync, the creation, renaming or removal of `path`
+ * is not durable, even if the file itself was synced. */
 enum slc_status
 slc_name_sync(const struct slc_files *files, const char *path, struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Parent folder of a path, ignoring trailing slashes: "A/B/" -> "A", "B" -> ".", "/B" -> "/". Newly
- * allocated (slc_free), or NULL if out of memory.
- */
+/* Returns the parent folder of a path without trailing slashes: "A/B/" -> "A", "B" -> ".", "/B" ->
+ * "/". Returns NULL if out of memory. Owns: slc_free. */
 char *slc_path_parent(const char *path);
 
-/* "FOLDER/NAME", newly allocated (slc_free), or NULL if out of memory. */
+/* Returns "FOLDER/NAME", or NULL if out of memory. Owns: slc_free. */
 char *slc_path_join(const char *folder, const char *name);
 
 #endif

@@ -1,7 +1,6 @@
-/*
- * Direct transfers of whole pages that fall back to the page cache: a short direct transfer may end
- * at an unaligned offset, and a file system may refuse direct I/O although it reported support.
- */
+/* Transfers whole pages with direct I/O, and falls back to the page cache: a short direct transfer
+ * may end at an unaligned offset, and a file system may refuse direct I/O although it reported
+ * support. */
 #include "storage/file/files.h"
 
 #include "base/memory/limits.h"
@@ -41,7 +40,7 @@ enum slc_status slc_file_open_direct(const struct slc_files *files,
     return SLC_OK;
 }
 
-/* True if the transfer should be repeated through the page cache after this result. */
+/* True if `result` of a direct transfer means that the page cache should be tried. */
 static bool worth_repeating(int64_t result)
 {
     return result >= 0 || result == -EINVAL || result == -EINTR || result == -EAGAIN;

@@ -1,7 +1,5 @@
-/*
- * Complete transfers on top of the table of file operations: continues partial reads and writes,
- * retries interruptions, and turns every failure into an error record with file and offset.
- */
+/* Makes complete transfers with the table of file operations: continues partial reads and writes,
+ * retries interruptions, and turns every failure into an error record with file and offset. */
 #include "storage/file/files.h"
 
 #include "base/memory/memory.h"
@@ -11,10 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/*
- * Consecutive interruptions without progress that count as a failure. The limit is far more than
- * signals can cause; it ends the loop on a broken file system.
- */
+/* Number of consecutive interruptions without progress after which a transfer fails. The limit is
+ * far more than signals can cause; it ends the loop on a broken file system. */
 enum { MAX_INTERRUPTIONS = 1000 };
 
 static bool is_interruption(int64_t result)
@@ -199,12 +195,12 @@ slc_name_sync(const struct slc_files *files, const char *path, struct slc_error 
     return status;
 }
 
-/* State of removing one folder's contents. */
+/* State while the contents of one folder are removed. */
 struct removal {
     const struct slc_files *files;
     const char *folder;
     unsigned depth;   /* levels of sub-folders still allowed */
-    uint64_t removed; /* entries removed in this round */
+    uint64_t removed; /* names removed in this listing of the folder */
     enum slc_status status;
     struct slc_error *err;
 };

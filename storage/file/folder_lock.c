@@ -4,10 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 
-/*
- * Locks the open folder or file, which was at `path`. *in_use: another run holds the lock or has
- * removed it. Returns a negated errno; 0 also if the file system has no locks.
- */
+/* Locks the open folder or file, which was at `path`. Sets *in_use if another run holds the lock or
+ * has removed the folder or file. Returns 0 or a negated errno; missing support for locks is no
+ * error. */
 static int lock_open(const struct slc_files *files, int fd, const char *path, bool *in_use)
 {
     struct slc_file_stat locked, named;

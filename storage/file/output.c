@@ -167,7 +167,7 @@ enum slc_status slc_file_replace(const struct slc_files *files,
     struct slc_output output;
 
     SLC_TRY(slc_output_open(&output, files, path, err));
-    /* Write it directly, bypassing the buffer. */
+    /* Write the data directly, without the buffer. */
     enum slc_status status =
         slc_file_write_at(output.files, output.fd, output.temporary, data, bytes, 0, err);
     if (status != SLC_OK) {

@@ -1,8 +1,7 @@
-/*
- * A file that is written sequentially through a bounded buffer and published atomically: PATH.tmp,
- * sync, rename, sync of the folder. PATH.tmp stays locked until then, so a second run with the same
- * output is refused. slc_file_replace (files.h) does the same for data in memory.
- */
+/* A file that is written sequentially through a bounded buffer and published atomically: PATH.tmp
+ * is written, synced and renamed, and its folder is synced. PATH.tmp stays locked until then, so a
+ * second run with the same output is refused. slc_file_replace (files.h) does the same for data in
+ * memory. */
 #ifndef SLC_STORAGE_OUTPUT_H
 #define SLC_STORAGE_OUTPUT_H
 
@@ -22,22 +21,21 @@ struct slc_output {
     char *path;
     char *temporary;
     int fd;
-    int lock; /* of the temporary file, until it is published */
+    int lock; /* lock of the temporary file until it is published */
     uint8_t *buffer;
     size_t used;
     uint64_t written;
 };
 
-/* Owns: slc_output_commit or slc_output_abandon, only after success. `files` may be NULL. */
+/* Creates PATH.tmp. `files` may be NULL. Owns: slc_output_commit or slc_output_abandon; nothing
+ * after an error. */
 enum slc_status slc_output_open(struct slc_output *output,
                                 const struct slc_files *files,
                                 const char *path,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Reserves `bytes` bytes (at most SLC_OUTPUT_BUFFER_BYTES) in the buffer, flushing it if needed.
- * The caller writes to *space and adds the bytes used to output->used.
- */
+/* Reserves `bytes` bytes (at most SLC_OUTPUT_BUFFER_BYTES) in the buffer, flushing it if needed.
+ * The caller writes to *space and adds the bytes used to output->used. */
 enum slc_status slc_output_reserve(struct slc_output *output,
                                    size_t bytes,
                                    uint8_t **space,
@@ -48,7 +46,7 @@ enum slc_status
 slc_output_print(struct slc_output *output, struct slc_error *err, const char *format, ...)
     SLC_PRINTF(3, 4) SLC_NODISCARD;
 
-/* Skips `bytes` bytes, starting at *offset, which slc_output_fill writes in any order. */
+/* Leaves a gap of `bytes` bytes, from *offset (output) on, for slc_output_fill. */
 enum slc_status slc_output_skip(struct slc_output *output,
                                 uint64_t bytes,
                                 uint64_t *offset,
@@ -59,7 +57,7 @@ enum slc_status slc_output_fill(struct slc_output *output,
                                 uint64_t bytes,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Publishes the file, or removes it after an error; releases `output` either way. */
+/* Publishes the file, or removes PATH.tmp after an error. Releases `output` in both cases. */
 enum slc_status slc_output_commit(struct slc_output *output, struct slc_error *err) SLC_NODISCARD;
 void slc_output_abandon(struct slc_output *output);
 

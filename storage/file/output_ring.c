@@ -1,9 +1,7 @@
-/*
- * Ring of output buffers. Buffer k holds the bytes of the file from offset k * buffer_bytes, in
- * slot k mod slots. The window consists of buffers `written` to `written` + slots - 1. Copying and
- * writing happen outside the lock: a slot is written only after all its bytes were counted as
- * filled, and passes to its next buffer only after it was written.
- */
+/* Ring of output buffers. Buffer k holds the bytes of the file from offset k * buffer_bytes and
+ * uses slot k modulo the number of slots. The window consists of buffers `written` to `written` +
+ * slots - 1. Copying and writing happen outside the lock: a slot is written only after all its
+ * bytes were counted as filled, and passes to its next buffer only after it was written. */
 #include "storage/file/output_ring.h"
 
 #include "base/error/clock.h"
@@ -17,11 +15,9 @@
 #include <pthread.h>
 #include <string.h>
 
-/*
- * Without direct I/O, a buffer is dropped from the page cache after this number of further buffers.
- * By then its pages are clean, because a first request, right after writing, started their
- * write-back.
- */
+/* Without direct I/O, a buffer is dropped from the page cache after this number of further buffers.
+ * By then its pages are on the drive: the request to drop them right after writing, which comes too
+ * early, starts to write them back. */
 enum { DROP_BEHIND = 4 };
 
 struct slc_output_ring {
@@ -31,9 +27,9 @@ struct slc_output_ring {
     uint32_t buffer_bytes;
     uint32_t slots;
     struct slc_buffer memory;
-    uint32_t *filled; /* bytes filled, per slot */
-    int fd;           /* -1: closed */
-    int direct_fd;    /* -1: none */
+    uint32_t *filled; /* number of filled bytes of each slot */
+    int fd;           /* -1 if closed */
+    int direct_fd;    /* -1 without direct I/O */
     bool direct;      /* direct I/O was used */
     bool created;     /* PATH.tmp exists and belongs to this ring */
     bool has_thread;
@@ -42,9 +38,9 @@ struct slc_output_ring {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* signals a change of the following members */
     uint64_t written;       /* number of buffers written */
-    uint64_t end;           /* size of the file; UINT64_MAX: not yet known */
+    uint64_t end;           /* size of the file; UINT64_MAX if not yet known */
     bool stop;
-    struct slc_error fault; /* the first error; status SLC_OK: none */
+    struct slc_error fault; /* the first error; status SLC_OK if none */
     uint64_t write_ns;
     uint64_t wait_ns;
 };
@@ -59,7 +55,7 @@ static uint8_t *slot_of(const struct slc_output_ring *ring, uint64_t buffer)
     return (uint8_t *)ring->memory.data + buffer % ring->slots * ring->buffer_bytes;
 }
 
-/* Bytes of the file in a buffer; the last buffer may be partial. */
+/* Returns the bytes of the file in a buffer; the last buffer may be partial. */
 static uint64_t bytes_of(const struct slc_output_ring *ring, uint64_t buffer)
 {
     const uint64_t offset = buffer * ring->buffer_bytes;
@@ -84,7 +80,7 @@ static enum slc_status write_buffer(const struct slc_output_ring *ring,
                                   bytes - pages, offset + pages, err));
     }
     if (ring->direct_fd < 0) {
-        /* Only advice: the result is ignored. */
+        /* This call is only advice, so the result is ignored. */
         (void)files->advise_file(files->self, ring->fd, offset, bytes, POSIX_FADV_DONTNEED);
         if (buffer >= DROP_BEHIND) {
             (void)files->advise_file(files->self, ring->fd,
@@ -95,7 +91,7 @@ static enum slc_status write_buffer(const struct slc_output_ring *ring,
     return SLC_OK;
 }
 
-/* Writes the first buffer of the window. The lock is held on entry and exit, not in between. */
+/* Writes the first buffer of the window. The caller holds the lock, except during the write. */
 static void write_first(struct slc_output_ring *ring, uint64_t bytes)
 {
     const uint64_t buffer = ring->written;
@@ -278,7 +274,7 @@ static void count_filled(struct slc_output_ring *ring, uint64_t buffer, uint32_t
     pthread_mutex_unlock(&ring->mutex);
 }
 
-/* Copies `bytes` bytes of the rows, as if they were contiguous, starting at byte `from`. */
+/* Copies `bytes` bytes of the rows, starting at byte `from` of the concatenated rows. */
 static void
 copy_rows(uint8_t *to, const struct slc_output_rows *rows, uint64_t from, uint64_t bytes)
 {

@@ -1,7 +1,5 @@
-/*
- * Encodes and decodes lists of stripes and headers of stripes. Sizes and counts of a list are
- * checked here, before they are used.
- */
+/* Encodes and decodes lists of stripes and headers of stripes. Checks sizes and counts of a list
+ * before they are used. */
 #include "storage/file/stripes.h"
 
 #include "base/hash.h"
@@ -20,7 +18,7 @@
 enum {
     AT_MAJOR = 8,
     AT_MINOR = 10,
-    AT_BYTES = 12, /* of the list or of the header */
+    AT_BYTES = 12, /* size of the list or of the header */
     AT_RESERVED = 16,
     AT_ID = 24,
     AT_FILE_BYTES = 32,
@@ -29,7 +27,7 @@ enum {
     AT_COUNT = 56,
     AT_ORDINAL = 60, /* zero in a list */
     AT_FOLDERS = 64,
-    HASH_BYTES = 8, /* hash of all preceding bytes, at the end */
+    HASH_BYTES = 8, /* the last bytes are the hash of all bytes before them */
     MAGIC_BYTES = 8,
     MAJOR = 1,
     LENGTH_BYTES = 4
@@ -176,8 +174,9 @@ static enum slc_status decode_folders(const uint8_t *data,
 
         if (length == 0 || length > SLC_MAX_STRIPE_FOLDER || length > end - at - LENGTH_BYTES ||
             memchr(data + at + LENGTH_BYTES, '\0', length) != NULL) {
-            return fail_at(err, SLC_ERR_FORMAT, at,
-                           "the path of a folder does not fit into the list of stripes");
+            return fail_at(
+                err, SLC_ERR_FORMAT, at,
+                "the path of a folder is not valid or does not fit into the list of stripes");
         }
         list->folders[k] = slc_malloc(length + 1);
         SLC_TRY(slc_check_memory(list->folders[k] != NULL, err, "for the path of a folder"));
@@ -260,7 +259,7 @@ enum slc_status slc_stripe_header_check(const struct slc_stripe_shape *shape,
     (void)slc_fail(err, SLC_ERR_DAMAGED,
                    "the file is stripe %" PRIu32 " of %" PRIu32 " of set %016" PRIx64
                    ", expected stripe %u of %u of set %016" PRIx64
-                   ": it belongs to another store or place",
+                   ": it belongs to another store, or was renamed",
                    slc_load_u32(page + AT_ORDINAL) + 1, slc_load_u32(page + AT_COUNT),
                    slc_load_u64(page + AT_ID), ordinal + 1, shape->count, shape->id);
     return SLC_ERR_DAMAGED;

@@ -1,13 +1,10 @@
-/*
- * A block file that is divided over several folders, on several drives (docs/FORMAT.md, section
+/* A block file that is divided over several folders, on several drives (docs/FORMAT.md, section
  * 12). In the store, the block file is replaced with a list of folders; each folder has a stripe,
- * which is a file with its own header. Pieces of `unit` bytes are distributed round-robin over the
- * stripes, starting with stripe
- * 0.
+ * which is a file with its own header. Sections of `unit` bytes are distributed round-robin over
+ * the stripes, starting with stripe 0.
  * A list names only folders. The name of a stripe follows from the list's identity, and a file with
- * that name is read or removed only if its header identifies it as that stripe: a forged list can
- * therefore affect only stripes.
- */
+ * that name is read or removed only if its header identifies it as that stripe. A forged list
+ * therefore cannot make sluice read or remove other files. */
 #ifndef SLC_STORAGE_STRIPES_H
 #define SLC_STORAGE_STRIPES_H
 
@@ -20,17 +17,15 @@
 
 enum {
     SLC_MAX_STRIPES = 16,
-    SLC_MAX_STRIPE_FOLDER = 4000,   /* bytes of a folder's path: all folders fit into 16 pages */
+    SLC_MAX_STRIPE_FOLDER = 4000,   /* bytes of a folder's path; 16 folders fit into 16 pages */
     SLC_MAX_STRIPE_LIST = 17 * 4096 /* bytes of a list */
 };
 
 #define SLC_STRIPE_LIST_MAGIC "\x89SLCSTR\n"
 #define SLC_STRIPE_MAGIC      "\x89SLCSTP\n"
 
-/*
- * Unit of new stripes: about half a block, so that consecutive blocks, and usually the parts of one
- * block, are on several drives; large enough to read drives at their full rate.
- */
+/* Unit of new stripes: about half a block, so that consecutive blocks, and usually the two halves
+ * of a block, are on several drives. It is large enough to read drives at their full rate. */
 #define SLC_STRIPE_UNIT (UINT64_C(2) << 20)
 
 /* Environment variable: colon-separated folders that are searched first for stripes. */
@@ -39,8 +34,8 @@ enum {
 /* How a block file is divided into stripes. */
 struct slc_stripe_shape {
     uint64_t id;          /* identity of this set of stripes */
-    uint64_t file_bytes;  /* of the block file */
-    uint64_t header_hash; /* of the block file */
+    uint64_t file_bytes;  /* size of the block file */
+    uint64_t header_hash; /* hash of the header of the block file */
     uint64_t unit;        /* multiple of a page */
     unsigned count;
 };
@@ -50,12 +45,11 @@ struct slc_stripe_list {
     char *folders[SLC_MAX_STRIPES]; /* absolute, or relative to the store's folder */
 };
 
-/* Bytes of the block file in stripe `ordinal`, excluding the stripe's header. */
+/* Returns the bytes of the block file in stripe `ordinal`, without the stripe's header. */
 uint64_t slc_stripe_bytes(const struct slc_stripe_shape *shape, unsigned ordinal);
-/*
- * Maps byte `offset` of the block file to a stripe and the offset `at` in the stripe's file;
- * returns the number of contiguous bytes from there (all remaining bytes if there is one stripe).
- */
+/* Maps byte `offset` of the block file to a stripe and the offset `at` in the stripe's file;
+ * returns the number of contiguous bytes from there (all remaining bytes if there is one
+ * stripe). */
 uint64_t slc_stripe_place(const struct slc_stripe_shape *shape,
                           uint64_t offset,
                           unsigned *ordinal,
@@ -64,18 +58,14 @@ uint64_t slc_stripe_place(const struct slc_stripe_shape *shape,
 /* True if the first `bytes` bytes of a file start with the magic number of a list. */
 bool slc_stripe_list_is(const void *data, uint64_t bytes);
 
-/*
- * Encodes a list; the caller frees *data with slc_free. Errors: SLC_ERR_MEMORY; SLC_ERR_USAGE if
- * the path of a folder is too long.
- */
+/* Encodes a list; the caller frees *data with slc_free. Errors: SLC_ERR_MEMORY; SLC_ERR_USAGE if
+ * the path of a folder is too long. */
 enum slc_status slc_stripe_list_encode(const struct slc_stripe_list *list,
                                        uint8_t **data,
                                        uint64_t *bytes,
                                        struct slc_error *err) SLC_NODISCARD;
-/*
- * Decodes and checks a list. Owns: slc_stripe_list_clear, which accepts an all-zero list. Errors:
- * the statuses of FORMAT.md, section 12.1, with the offset of the field but not the file name.
- */
+/* Decodes and checks a list. Owns: slc_stripe_list_clear, which accepts an all-zero list. Errors:
+ * the statuses of FORMAT.md, section 12.1, with the offset of the field but not the file name. */
 enum slc_status slc_stripe_list_decode(const uint8_t *data,
                                        uint64_t bytes,
                                        struct slc_stripe_list *list,
@@ -86,35 +76,29 @@ void slc_stripe_list_clear(struct slc_stripe_list *list);
 void slc_stripe_header_encode(const struct slc_stripe_shape *shape,
                               unsigned ordinal,
                               uint8_t *page);
-/* Checks that `page` is the header of stripe `ordinal`. Errors: SLC_ERR_DAMAGED, without a file. */
+/* Checks that `page` is the header of stripe `ordinal`. Errors: SLC_ERR_DAMAGED, no file name. */
 enum slc_status slc_stripe_header_check(const struct slc_stripe_shape *shape,
                                         unsigned ordinal,
                                         const uint8_t *page,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Path of stripe `ordinal` in `folder`, which is relative to the folder of `list_path` unless it is
- * absolute. Newly allocated (slc_free), or NULL if out of memory.
- */
+/* Returns the path of stripe `ordinal` in `folder`, which is relative to the folder of `list_path`
+ * unless it is absolute. Returns NULL if out of memory. Owns: slc_free. */
 char *slc_stripe_path(const struct slc_stripe_shape *shape,
                       const char *list_path,
                       const char *folder,
                       unsigned ordinal);
 
-/*
- * Reads the list at `path`. *found is false if the file is not a list (a plain block file, or
- * missing). Errors: those of file operations and of slc_stripe_list_decode.
- */
+/* Reads the list at `path`. *found is false if the file is not a list (a plain block file, or
+ * missing). Errors: those of file operations and of slc_stripe_list_decode. */
 enum slc_status slc_stripe_list_load(const struct slc_files *files,
                                      const char *path,
                                      struct slc_stripe_list *list,
                                      bool *found,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Opens the file at `path` if it is the complete stripe `ordinal`. Owns: files->close on *fd.
- * Errors: SLC_ERR_IO, SLC_ERR_DAMAGED (another stripe, or truncated), with its path.
- */
+/* Opens the file at `path` if it is the complete stripe `ordinal`. Owns: files->close on *fd.
+ * Errors: SLC_ERR_IO, SLC_ERR_DAMAGED (another stripe, or truncated), with the path of the file. */
 enum slc_status slc_stripe_open(const struct slc_files *files,
                                 const struct slc_stripe_shape *shape,
                                 unsigned ordinal,

@@ -1,14 +1,12 @@
-/*
- * Opens files for block reads and passes requests to the selected implementation.
+/* Opens files for block reads and passes requests to the selected implementation.
  *
- * Decides once whether to use direct I/O: statx reports support or, if it reports nothing (Linux
- * before 6.1), one aligned direct read has to succeed; a successful open with O_DIRECT proves
- * nothing. Without direct I/O, reads use the page cache and drop their pages at once, so a stream
- * stays within its budget with and without direct I/O.
+ * Decides once whether to use direct I/O. statx reports support; if it reports nothing (Linux
+ * before 6.1), one aligned direct read has to succeed, because an open with O_DIRECT may succeed
+ * without support. Without direct I/O, reads use the page cache and drop their pages at once, so a
+ * stream stays within its budget with and without direct I/O.
  *
  * A short read is continued where it stopped. Direct I/O needs whole pages, so the rest of a read
- * that stopped inside a page uses a second, buffered descriptor.
- */
+ * that stopped inside a page uses a second, buffered descriptor. */
 #include "storage/io/io.h"
 
 #include "base/memory/checked.h"
@@ -24,12 +22,10 @@
 #include <string.h>
 
 enum {
-    /*
-     * Maximum number of slots: far more reads in flight than any drive benefits from, and below the
-     * kernel's limit on the entries of one io_uring.
-     */
+    /* Maximum number of slots: far more reads in flight than any drive benefits from, and below the
+     * kernel's limit on the entries of one io_uring. */
     MAX_SLOTS = 4096,
-    /* Consecutive interruptions without progress that end a read, as in files_whole.c. */
+    /* Number of consecutive interruptions without progress after which a read fails. */
     MAX_INTERRUPTIONS = 1000
 };
 
@@ -89,7 +85,7 @@ void slc_io_drop_behind(const struct slc_io *io, const struct slc_io_request *re
         const struct slc_io_place place = slc_io_place(io, request, done);
 
         if (!place.file->direct) {
-            /* Only advice: a failure only leaves pages in the page cache. */
+            /* This call is only advice: a failure leaves pages in the page cache. */
             (void)io->files->advise_file(io->files->self, place.file->fd, place.offset, place.bytes,
                                          POSIX_FADV_DONTNEED);
         }
@@ -153,7 +149,7 @@ static enum slc_status check_options(const struct slc_io_options *options, struc
     return SLC_OK;
 }
 
-/* True if direct I/O is worth trying according to the system; otherwise notes the reason. */
+/* True if `stat` does not rule out direct I/O; otherwise notes the reason. */
 static bool direct_is_offered(struct slc_io *io, const struct slc_file_stat *stat)
 {
     if (!stat->direct_known) {
@@ -164,18 +160,15 @@ static bool direct_is_offered(struct slc_io *io, const struct slc_file_stat *sta
         return false;
     }
     if (stat->direct_memory_align > SLC_PAGE_BYTES || stat->direct_offset_align > SLC_PAGE_BYTES) {
-        slc_io_note(io, "no direct I/O: it needs %u-byte memory, %u-byte offsets here",
+        slc_io_note(io, "no direct I/O: it needs memory alignment %u and offset alignment %u",
                     stat->direct_memory_align, stat->direct_offset_align);
         return false;
     }
     return true;
 }
 
-/*
- * Opens a second descriptor with O_DIRECT if direct I/O is supported. If the system refuses, reads
- * stay buffered. It is an error only if the file was, or may have been, replaced between the two
- * opens.
- */
+/* Opens a second descriptor with O_DIRECT if direct I/O is supported. If the system refuses, reads
+ * stay buffered. Fails only if the file was, or may have been, replaced between the two opens. */
 static enum slc_status
 open_direct(struct slc_io *io, struct slc_io_file *file, struct slc_error *err)
 {
@@ -215,7 +208,7 @@ open_direct(struct slc_io *io, struct slc_io_file *file, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Opens a block file for buffered reads; its parts become files of `io`. */
+/* Opens a block file for buffered reads. The file or its stripes become open files of `io`. */
 static enum slc_status open_source(struct slc_io *io, const char *path, struct slc_error *err)
 {
     struct slc_io_source *source = &io->sources[io->source_count];
@@ -270,7 +263,7 @@ open_files(struct slc_io *io, const struct slc_io_options *options, struct slc_e
     return status;
 }
 
-/* Starts the implementation; AUTO is io_uring for direct reads if the kernel allows it. */
+/* Starts the implementation. AUTO selects io_uring for direct reads if the kernel allows it. */
 static enum slc_status start_backend(struct slc_io *io, struct slc_error *err)
 {
     struct slc_error refused = SLC_ERROR_INIT;
@@ -282,7 +275,7 @@ static enum slc_status start_backend(struct slc_io *io, struct slc_error *err)
     case SLC_IO_MMAP:
         return slc_io_mmap_open(io, err);
     case SLC_IO_AUTO:
-        /* Buffered reads would block in io_uring's own threads; pread threads are as good. */
+        /* Buffered reads would block in threads of io_uring; pread threads are as fast. */
         if (io->stats.direct) {
             io->kind = SLC_IO_URING;
             status = slc_io_uring_open(io, &refused);
@@ -292,7 +285,7 @@ static enum slc_status start_backend(struct slc_io *io, struct slc_error *err)
             if (status != SLC_ERR_UNSUPPORTED) {
                 return slc_fail(err, status, "%s", refused.message);
             }
-            /* The text after the semicolon is advice for users who requested io_uring. */
+            /* Omit the text after the semicolon: it is advice for users who requested io_uring. */
             slc_io_note(io, "reading by pread threads: %.*s", (int)strcspn(refused.message, ";"),
                         refused.message);
         }
@@ -346,7 +339,7 @@ enum slc_status slc_io_open(enum slc_io_kind kind,
                                    SLC_PAGES_MIXED, err);
     }
     if (status == SLC_OK) {
-        /* Any worker may use any slot. Registering the slots touches all their pages. */
+        /* Any worker may use any slot: spread slots over memory nodes before pages are touched. */
         slc_buffer_spread(&io->slots);
         status = open_files(io, options, err);
     }

@@ -1,8 +1,7 @@
-/*
- * Block readers: asynchronous reads of whole blocks by io_uring, by pread threads or through a
+/* Block readers: asynchronous reads of whole blocks by io_uring, by pread threads or through a
  * sliding memory map. All three deliver the same bytes and the same errors, and complete in any
- * order. Only the engine's ring calls them; a reader is used by one thread.
- */
+ * order. Only the engine's ring calls them. One thread uses a reader, except for slc_io_check and
+ * slc_io_release. */
 #ifndef SLC_STORAGE_IO_H
 #define SLC_STORAGE_IO_H
 
@@ -15,7 +14,8 @@
 
 enum slc_io_kind { SLC_IO_AUTO, SLC_IO_URING, SLC_IO_PREAD, SLC_IO_MMAP };
 
-/* Converts between a kind and "auto", "uring", "pread", "mmap"; false for an unknown name. */
+/* Convert between a kind and its name: "auto", "uring", "pread" or "mmap". slc_io_parse returns
+ * false for an unknown name. */
 const char *slc_io_name(enum slc_io_kind kind);
 bool slc_io_parse(const char *name, enum slc_io_kind *kind);
 
@@ -23,7 +23,7 @@ bool slc_io_parse(const char *name, enum slc_io_kind *kind);
 struct slc_io_request {
     uint64_t offset; /* multiple of SLC_PAGE_BYTES */
     uint64_t bytes;  /* multiple of SLC_PAGE_BYTES, at most the slot size */
-    unsigned file;   /* index of an open file, 0 .. file_count - 1 */
+    unsigned file;   /* index in slc_io_options.paths */
     unsigned slot;   /* index of the buffer, 0 .. slot_count - 1; used by one request at a time */
     void *user;
 
@@ -34,12 +34,12 @@ struct slc_io_request {
 };
 
 struct slc_io_options {
-    const struct slc_files *files; /* NULL: the operating system */
+    const struct slc_files *files; /* NULL means the operating system */
     const char *const *paths;      /* the files; borrowed until open returns */
     unsigned file_count;           /* at least 1; all files share the buffers */
     unsigned slot_count;           /* buffers; the maximum number of reads in flight */
     uint64_t slot_bytes;           /* multiple of SLC_PAGE_BYTES */
-    unsigned threads;              /* pread workers; 0: chosen automatically */
+    unsigned threads;              /* pread workers; 0 means an automatic choice */
     bool direct;                   /* use O_DIRECT if supported (the engine's default is true) */
 };
 
@@ -49,22 +49,20 @@ struct slc_io_ops;
 struct slc_io_stats {
     uint64_t reads;
     uint64_t bytes;
-    bool direct;     /* reads of all files bypass the page cache */
-    bool registered; /* io_uring: all slots registered */
-    char note[160];  /* features that could not be used and why, or "" */
+    bool direct;     /* all reads bypass the page cache */
+    bool registered; /* io_uring: all slots are registered */
+    char note[160];  /* features that cannot be used, and why; or "" */
 };
 
 struct slc_io;
 
-/*
- * Opens files for block reads by `kind`. AUTO selects io_uring if the kernel allows it, and pread
- * otherwise or if a file is in tmpfs or on a file system without direct I/O. URING fails if
- * io_uring is refused; the message names the alternative. Memory: slot_count * slot_bytes (mapped
- * and registered here; mmap keeps up to this much resident). Owns: slc_io_close frees everything;
- * it cancels requests in flight and waits for them. MMAP handles SIGBUS while it is open
- * (storage/io/map_guard.h). Errors: SLC_ERR_IO, SLC_ERR_MEMORY, SLC_ERR_UNSUPPORTED,
- * SLC_ERR_SYSTEM.
- */
+/* Opens files for block reads by `kind`. AUTO selects io_uring if the kernel allows it and all
+ * reads are direct, otherwise pread; files in tmpfs, for example, have no direct I/O. URING fails
+ * if the system refuses io_uring; the message names the alternative. Memory: slot_count *
+ * slot_bytes (mapped and registered here; mmap keeps up to this number of bytes resident). Owns:
+ * slc_io_close frees everything; it cancels requests in flight and waits for them. MMAP handles
+ * SIGBUS while it is open (storage/io/map_guard.h). Errors: SLC_ERR_IO, SLC_ERR_MEMORY,
+ * SLC_ERR_UNSUPPORTED, SLC_ERR_SYSTEM. */
 enum slc_status slc_io_open(enum slc_io_kind kind,
                             const struct slc_io_options *options,
                             struct slc_io **io,
@@ -80,33 +78,27 @@ enum slc_status slc_io_wait(struct slc_io *io,
                             struct slc_io_request **request,
                             struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Checks that the data of a completed, unreleased request was valid all the time. A memory map
+/* Checks that the data of a completed, unreleased request was valid all the time. A memory map
  * yields zeros if its file was truncated or became unreadable, and other bytes if the file was
  * changed. Call it after using the data and before using the results. Cost: at most one system
- * call. Threads: any. Errors: SLC_ERR_DAMAGED, SLC_ERR_IO, with file and offset.
- */
+ * call. Threads: any. Errors: SLC_ERR_DAMAGED, SLC_ERR_IO, with file and offset. */
 enum slc_status slc_io_check(const struct slc_io *io,
                              const struct slc_io_request *request,
                              struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Releases the data of a completed request (mmap drops its pages). Call it from any thread, once
- * per completed request, before its slot is submitted again.
- */
+/* Releases the data of a completed request (mmap drops its pages). Call it from any thread, once
+ * per completed request, before its slot is submitted again. */
 void slc_io_release(struct slc_io *io, struct slc_io_request *request);
 
-/*
- * All slots as one memory range of *bytes bytes, for devices that register the memory they copy
- * from. NULL and 0 if the data is in a map.
- */
+/* Returns the memory of all slots, *bytes contiguous bytes, for devices that register the memory
+ * from which they copy. With MMAP, returns NULL and sets *bytes to 0. */
 void *slc_io_slots(const struct slc_io *io, uint64_t *bytes);
 
-/* The kind in use; never AUTO. */
+/* Returns the kind in use, which is never AUTO. */
 enum slc_io_kind slc_io_kind(const struct slc_io *io);
 void slc_io_stats(const struct slc_io *io, struct slc_io_stats *stats);
 
-/* Accepts NULL. */
+/* Closes the reader. Accepts NULL. */
 void slc_io_close(struct slc_io *io);
 
 #endif

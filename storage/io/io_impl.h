@@ -1,4 +1,4 @@
-/* State shared by the three block readers, and the handling of transfer results. */
+/* State that the three block readers share, and functions that process transfer results. */
 #ifndef SLC_STORAGE_IO_IMPL_H
 #define SLC_STORAGE_IO_IMPL_H
 
@@ -14,9 +14,9 @@ struct slc_io_ops {
     enum slc_status (*wait)(struct slc_io *io,
                             struct slc_io_request **request,
                             struct slc_error *err);
-    /* Like slc_io_release; NULL if nothing needs to be done. */
+    /* Implements slc_io_release; NULL if slots need no release. */
     void (*release)(struct slc_io *io, struct slc_io_request *request);
-    /* Like slc_io_check; NULL if data cannot change after it was read. */
+    /* Implements slc_io_check; NULL if data cannot change after it was read. */
     enum slc_status (*check)(const struct slc_io *io,
                              const struct slc_io_request *request,
                              struct slc_error *err);
@@ -28,15 +28,15 @@ struct slc_io_ops {
 struct slc_io_file {
     char *path;
     int fd;          /* for transfers at page-aligned offsets; O_DIRECT if `direct` */
-    int buffered_fd; /* for other offsets (the rest of a short read); fd unless `direct` */
+    int buffered_fd; /* for other offsets (the rest of a short read); equals fd unless `direct` */
     bool direct;
 };
 
 /* A block file: one open file, or consecutive open files that are its stripes. */
 struct slc_io_source {
-    unsigned first; /* index in the open files */
+    unsigned first; /* index of the first open file */
     unsigned count;
-    struct slc_stripe_shape shape; /* count 0: not in stripes */
+    struct slc_stripe_shape shape; /* count is 0 if there are no stripes */
 };
 
 struct slc_io {
@@ -59,7 +59,7 @@ struct slc_io {
 /* Progress of a request. */
 struct slc_io_progress {
     uint64_t done;
-    unsigned interruptions; /* consecutive, without progress */
+    unsigned interruptions; /* consecutive interruptions without progress */
 };
 
 static inline void *slc_io_slot(const struct slc_io *io, unsigned slot)
@@ -67,15 +67,15 @@ static inline void *slc_io_slot(const struct slc_io *io, unsigned slot)
     return (char *)io->slots.data + (uint64_t)slot * io->slot_bytes;
 }
 
-/* Position of a part of a request. */
+/* Position of contiguous bytes of a request. */
 struct slc_io_place {
     const struct slc_io_file *file;
     unsigned number; /* index of the open file */
-    uint64_t offset; /* in the file */
+    uint64_t offset; /* offset in this file */
     uint64_t bytes;  /* contiguous bytes of the request in this file */
 };
 
-/* Position of the rest of a request after its first `done` bytes. */
+/* Returns the position of the rest of a request, after its first `done` bytes. */
 static inline struct slc_io_place
 slc_io_place(const struct slc_io *io, const struct slc_io_request *request, uint64_t done)
 {
@@ -106,19 +106,17 @@ static inline int slc_io_fd_at(const struct slc_io_file *file, uint64_t offset)
     return slc_io_whole_pages(offset) ? file->fd : file->buffered_fd;
 }
 
-/*
- * Processes the result (bytes or negated errno) of the transfer at progress->done. Returns true if
+/* Processes the result (bytes or negated errno) of the transfer at progress->done. Returns true if
  * the request is complete, with status, error and (for SLC_OK) `data` set; false if the caller has
  * to read the rest, starting at progress->done. Drops the pages that buffered reads leave in the
- * page cache. Threads: any, each on its own request.
- */
+ * page cache. Threads: any, each on its own request. */
 bool slc_io_advance(const struct slc_io *io,
                     struct slc_io_request *request,
                     struct slc_io_progress *progress,
                     const void *data,
                     int64_t result);
 
-/* Completes a request with a failed system call after its first `done` bytes. */
+/* Completes a request in which a system call failed after the first `done` bytes. */
 void slc_io_fail_request(const struct slc_io *io,
                          struct slc_io_request *request,
                          int system_errno,
@@ -127,7 +125,7 @@ void slc_io_fail_request(const struct slc_io *io,
 /* Drops the pages that the request left in the page cache, if its reads are buffered. */
 void slc_io_drop_behind(const struct slc_io *io, const struct slc_io_request *request);
 
-/* The result to use for a transfer at `place` that bypassed the table of file operations. */
+/* Returns the result to use for a transfer at `place` that bypassed the file operations. */
 static inline int64_t
 slc_io_completed(const struct slc_io *io, const struct slc_io_place *place, int64_t result)
 {
@@ -139,7 +137,7 @@ slc_io_completed(const struct slc_io *io, const struct slc_io_place *place, int6
 /* Appends a sentence to the note of the statistics. */
 void slc_io_note(struct slc_io *io, const char *format, ...) SLC_PRINTF(2, 3);
 
-/* The implementations; each sets io->ops and io->backend. */
+/* Start an implementation: each function sets io->ops and io->backend. */
 enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err) SLC_NODISCARD;
 enum slc_status slc_io_pread_open(struct slc_io *io, struct slc_error *err) SLC_NODISCARD;
 enum slc_status slc_io_mmap_open(struct slc_io *io, struct slc_error *err) SLC_NODISCARD;

@@ -1,24 +1,23 @@
-/*
- * Block reads through a memory map, one window of the file per slot.
+/* Reads blocks through a memory map, with one window of the file per slot.
  *
- * Submit maps the block's range and requests it with MADV_WILLNEED, so that up to slot_count ranges
- * are read ahead; wait makes the pages of the oldest range resident; release drops and unmaps them.
- * The windows slide over files of any size and keep at most slot_count * slot_bytes resident.
+ * Submit maps the range of the block and requests it with MADV_WILLNEED, so that up to slot_count
+ * ranges are read ahead. Wait makes the pages of the oldest range resident. Release drops and
+ * unmaps the pages. The windows slide over files of any size and keep at most slot_count *
+ * slot_bytes resident.
  *
  * A page that cannot be read (a bad sector, a truncated file) would raise SIGBUS at first touch.
  * MADV_POPULATE_READ (Linux 5.14) returns an error instead; if the call fails or is missing, one
  * byte of every page is read through the table of file operations. This finds the position and the
  * cause of the failure, and leaves the pages in the cache. If a file is truncated later, while its
  * pages are in use, storage/io/map_guard.h turns the pages into zeros and mmap_check reports it.
- * mmap_check also reports a file that was changed since the range was mapped: the data used may
- * differ from the data verified.
+ * mmap_check also reports a file that was changed since the range was mapped, because the data that
+ * was used may differ from the data that was verified.
  *
  * The system's pages may be larger (16 or 64 KiB on Arm) than the pages of the file. A map then
  * starts at the system page that contains the first byte, and a truncation inside the last page is
  * detected only by the file size, because the rest of the page reads as zeros.
  *
- * Files in several stripes are refused at open, so a range is contiguous.
- */
+ * Opening refuses files in several stripes, so a range is contiguous. */
 #include "storage/io/io_impl.h"
 
 #include "base/memory/checked.h"
@@ -34,12 +33,12 @@
 #define MADV_POPULATE_READ 22 /* Linux 5.14; missing from older C libraries */
 #endif
 
-/* The kernel limits one WILLNEED to the drive's read-ahead, 128 KiB by default: use several. */
+/* The kernel limits a WILLNEED to the drive's read-ahead, 128 KiB by default: send several. */
 #define READ_AHEAD_BYTES (UINT64_C(128) << 10)
 
 struct window {
     struct slc_io_request *request;
-    void *address; /* NULL: not mapped */
+    void *address; /* NULL if not mapped */
     uint64_t bytes;
     uint64_t lead;       /* bytes of the map before the first byte of the request */
     int64_t modified_ns; /* modification time of the file when it was mapped */
@@ -69,10 +68,8 @@ static void window_drop(const struct slc_io *io, struct window *window)
     }
 }
 
-/*
- * Bytes that the file still has after the first `done` bytes of the request, or a negated errno;
- * also sets the modification time of the file.
- */
+/* Returns the bytes of the request after its first `done` bytes that the file still has, or a
+ * negated errno. Also sets the modification time of the file. */
 static int64_t bytes_left(const struct slc_io *io,
                           const struct slc_io_request *request,
                           uint64_t done,
@@ -90,7 +87,7 @@ static int64_t bytes_left(const struct slc_io *io,
     return stat.bytes > from ? (int64_t)slc_min_u64(stat.bytes - from, request->bytes - done) : 0;
 }
 
-/* Maps the range if the file still contains it; an error is reported on completion. */
+/* Maps the range of the window's request. If this fails, the completed request has the error. */
 static void window_map(const struct slc_io *io, struct window *window)
 {
     struct slc_io_request *request = window->request;
@@ -126,10 +123,8 @@ static void window_map(const struct slc_io *io, struct window *window)
     }
 }
 
-/*
- * Reads a byte of every page after the first `done` bytes. Returns `bytes`, fewer if the file ends,
- * or a negated errno.
- */
+/* Reads a byte of every page of the request after its first `done` bytes. Returns the number of
+ * bytes after these, fewer if the file ends, or a negated errno. */
 static int64_t
 touch_pages(const struct slc_io *io, const struct slc_io_request *request, uint64_t done)
 {
@@ -142,7 +137,7 @@ touch_pages(const struct slc_io *io, const struct slc_io_request *request, uint6
             io->files->read_at(io->files->self, place.file->fd, &byte, 1, place.offset + at);
 
         if (got <= 0) {
-            /* Report the readable bytes first; the next call reports the error. */
+            /* Return the readable bytes first; the next call returns the error. */
             return at > done ? (int64_t)(at - done) : got;
         }
     }
@@ -160,7 +155,7 @@ static int64_t make_resident(const struct slc_io *io, const struct window *windo
                           MADV_POPULATE_READ) < 0) {
         result = touch_pages(io, request, done);
     } else {
-        /* The page with the end of the file is resident, and an emulator may ignore the request. */
+        /* The call also succeeds if the file ends inside a page, or if an emulator ignores it. */
         result = bytes_left(io, request, done, &modified_ns);
     }
     return slc_io_completed(io, &place, result);

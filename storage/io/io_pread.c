@@ -1,12 +1,10 @@
-/*
- * Block reads by a few threads that each perform one blocking read at a time. Works for every
- * readable file, and is the second full backend because container profiles often forbid io_uring.
+/* Reads blocks with a few threads that each perform one blocking read at a time. Works for every
+ * readable file, and is needed because container profiles often forbid io_uring.
  *
  * Two queues under one mutex: submit adds requests to the first queue, workers move them to the
  * second queue, wait removes them. A slot holds at most one request, so neither queue exceeds
  * slot_count entries and nothing is allocated after open. At the usual block size (4 MiB) the
- * kernel splits every read into many commands, so a handful of threads fills a drive's queue.
- */
+ * kernel splits every read into many commands, so a handful of threads fills a drive's queue. */
 #include "storage/io/io_impl.h"
 
 #include "base/memory/checked.h"
@@ -16,7 +14,7 @@
 
 enum { DEFAULT_THREADS = 8, MAX_THREADS = 64 };
 
-/* A FIFO with capacity slot_count. */
+/* A first-in, first-out queue with capacity slot_count. */
 struct queue {
     struct slc_io_request **items;
     unsigned head;
@@ -116,7 +114,7 @@ pread_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error 
     return SLC_OK;
 }
 
-/* Drops requests that no worker has started; joining the threads waits for all others. */
+/* Drops requests that no worker has started. Joining the threads waits for the started requests. */
 static void pread_close(struct slc_io *io)
 {
     struct pread_backend *pread = io->backend;

@@ -1,5 +1,4 @@
-/*
- * Block reads by io_uring: one submission per block, without copies and without additional threads.
+/* Reads blocks with io_uring: one submission per block, no copies and no additional threads.
  *
  * The slots are registered as fixed buffers, so that the kernel pins their pages once instead of at
  * every read. The descriptors are registered as fixed files. Pinned memory counts against
@@ -8,8 +7,7 @@
  *
  * A slot has at most one request and the ring has an entry for every slot, so the kernel's queues
  * cannot overflow. A submission that the kernel defers (EAGAIN, EBUSY) stays queued and is sent by
- * the next wait.
- */
+ * the next wait. */
 #include "storage/io/io_impl.h"
 
 #ifdef SLC_HAVE_URING
@@ -19,7 +17,7 @@
 #include <sched.h>
 #include <string.h>
 
-/* Consecutive refused submissions that end the wait, if no submission is in flight. */
+/* Number of consecutive refused submissions, with no read in flight, after which a wait fails. */
 enum { MAX_REFUSALS = 1000 };
 
 struct uring_slot {
@@ -31,8 +29,8 @@ struct uring_backend {
     struct io_uring ring;
     struct uring_slot *slots;
     unsigned registered_slots; /* number of registered slots, which are the first slots */
-    bool registered_files;     /* of file f: index 2 f its fd, 2 f + 1 its buffered_fd */
-    unsigned in_kernel; /* submissions that have not completed, including queued submissions */
+    bool registered_files;     /* file f has fd at index 2 f and buffered_fd at 2 f + 1 */
+    unsigned in_kernel; /* submissions that have not completed, queued submissions included */
 };
 
 /* Queues a read of the rest of the slot's request. */
@@ -139,7 +137,7 @@ uring_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error 
     }
 }
 
-/* Reads in flight still write into the slots: wait for them. */
+/* Closes the ring. Waits for reads in flight, because they write into the slots. */
 static void uring_close(struct slc_io *io)
 {
     struct uring_backend *uring = io->backend;
@@ -171,10 +169,8 @@ static int register_slots(struct slc_io *io, struct iovec *vectors, unsigned cou
     return io_uring_register_buffers(&uring->ring, vectors, count);
 }
 
-/*
- * Registers as many slots as the limit on locked memory allows, found by bisection. A failure is
- * not an error: reads into unregistered slots only cost the kernel more.
- */
+/* Registers as many slots as the limit on locked memory allows, found by bisection. A failure is
+ * not an error: reads into unregistered slots are only slower. */
 static enum slc_status register_most(struct slc_io *io, struct slc_error *err)
 {
     struct uring_backend *uring = io->backend;
@@ -208,7 +204,7 @@ static enum slc_status register_most(struct slc_io *io, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Registers the descriptors. Failing is not an error: the kernel then looks them up per read. */
+/* Registers the descriptors. If this fails, the kernel looks up the descriptor of every read. */
 static enum slc_status register_files(struct slc_io *io, struct slc_error *err)
 {
     struct uring_backend *uring = io->backend;

@@ -1,10 +1,8 @@
-/*
- * Guards maps against SIGBUS.
+/* Guards maps against SIGBUS.
  *
  * The handler may run in any thread at any time and takes no lock: it searches a fixed table of
  * atomics. A set of ranges is entered before its first map and removed after its last map, so a
- * fault in a guarded map is always found.
- */
+ * fault in a guarded map is always found. */
 #include "storage/io/map_guard.h"
 
 #include "base/memory/memory.h"
@@ -20,18 +18,18 @@
 enum { MAX_SETS = 64 };
 
 static struct {
-    struct slc_guarded_range *_Atomic ranges; /* NULL: a free entry */
+    struct slc_guarded_range *_Atomic ranges; /* NULL if the entry is free */
     atomic_uint count;
 } sets[MAX_SETS];
 
-/* Guards the next two variables and the adding of sets. */
+/* Protects the next two variables and changes of `sets`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned set_count;
 static struct sigaction previous_action;
-/* Set before the handler is installed, which must not query the system. */
+/* Set before the handler is installed, because the handler must not query the system. */
 static uint64_t page_bytes;
 
-/* The guarded range that holds `address`, or NULL. */
+/* Returns the guarded range that contains `address`, or NULL. */
 static struct slc_guarded_range *find_range(uintptr_t address)
 {
     for (unsigned s = 0; s < MAX_SETS; s++) {
@@ -63,12 +61,10 @@ static void run_previous_handler(int number, siginfo_t *info, void *context)
     }
 }
 
-/*
- * Replaces an unreadable page with zeros. Other threads may read the page at the same time and may
+/* Replaces an unreadable page with zeros. Other threads may read the page at the same time and may
  * see the old or the new page. ThreadSanitizer would report the mmap call as a racing write, so the
  * system call is made directly; POSIX does not list mmap among the functions allowed in signal
- * handlers either.
- */
+ * handlers either. */
 static bool replace_page(void *page)
 {
     const long address = syscall(SYS_mmap, page, page_bytes, PROT_READ,
@@ -81,7 +77,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
     uintptr_t address = (uintptr_t)info->si_addr;
-    /* Codes above 0 come from the kernel; a signal that was sent has no address. */
+    /* Codes above 0 come from the kernel; a signal from a process has no address. */
     struct slc_guarded_range *range = info->si_code > 0 ? find_range(address) : NULL;
     void *page = (void *)(address & ~(uintptr_t)(page_bytes - 1));
 

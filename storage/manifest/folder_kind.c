@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Each kind has a file that no other kind has. Sweeps are tested before the runs in them. */
+/* The first of these files that a folder has determines its kind. A run also has mode-1.npy. */
 static const struct {
     const char *file;
     const char *advice[3]; /* indexed by enum slc_folder_expected */
@@ -16,7 +16,7 @@ static const struct {
       "; it is a store already, which other commands accept as input"}},
     {"sweep.json",
      {"; it has the runs of a sweep: name the store that they were made from",
-      "; it has the runs of a sweep: name the folder of one of them, such as r4-seed0 in it",
+      "; it has the runs of a sweep: name the folder of one run, such as r4-seed0",
       "; it has the runs of a sweep"}},
     {"run.json",
      {"; it has the results of a run: name the store that they were made from", "",

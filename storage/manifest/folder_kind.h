@@ -10,11 +10,9 @@ enum slc_folder_expected {
     SLC_FOLDER_NONE /* a file */
 };
 
-/*
- * End of a message about `folder`, derived from the names of the files in it: "; it is a store ..",
- * or "" if the kind is unknown. Owns: nothing, the text is constant. Errors: none, an unreadable
- * folder is unknown.
- */
+/* Returns the end of an error message about `folder`, where `expected` was expected, such as "; it
+ * is a store ..". The text depends on the names of the files in the folder; it is "" for unknown
+ * files and if the folder cannot be read. The text is constant. */
 const char *slc_folder_advice(const struct slc_files *files,
                               const char *folder,
                               enum slc_folder_expected expected);

@@ -1,9 +1,8 @@
-/*
- * Permutations of modes. The file is a header of 64 bytes and the labels, packed with the bits of
- * the largest label. Packing and unpacking work in place: packed labels are shorter, so packing
- * from the front never overtakes the unread labels, and unpacking to the front never overtakes a
- * packed string at the end of the memory.
- */
+/* Reads, writes and inverts permutations of modes. A file is a header of 64 bytes and the labels,
+ * packed with the bit length of the largest label. Packing and unpacking work in place. Packed
+ * labels are shorter, so packing to the front never overwrites labels that are still unread, and
+ * unpacking to the front never overwrites unread bytes of a packed string at the end of the
+ * memory. */
 #include "storage/manifest/labels.h"
 
 #include "base/hash.h"
@@ -29,11 +28,11 @@ enum {
     HEADER_WIDTH = 20,
     HEADER_ZERO = 24,
     HEADER_BYTES = 64,
-    /* Space after the labels for the bytes that slc_bits_get may overread, and for the file's
-     * header. */
+    /* Space after the labels for the header of the file, and for the bytes that slc_bits_get may
+     * read past the end. */
     SLACK_BYTES = 256,
     HUGE_BYTES = 4 << 20,
-    /* Labels searched at a time; packed, they fill whole bytes. */
+    /* Number of labels searched at a time. When packed, they fill whole bytes. */
     PIECE_LABELS = 128 << 10
 };
 
@@ -102,7 +101,7 @@ void slc_labels_invert(struct slc_labels *labels)
         uint32_t at = label[i];
 
         if ((at & SLC_LABEL_MARK) != 0) {
-            continue; /* on a cycle that has already been inverted */
+            continue; /* the cycle of this label has already been inverted */
         }
         while (at != i) {
             uint32_t next = label[at];
@@ -259,7 +258,7 @@ static enum slc_status check_head(const uint8_t *bytes,
     return SLC_OK;
 }
 
-/* Checks everything except the labels themselves. */
+/* Checks everything in the file except the labels. */
 static enum slc_status check_bytes(const uint8_t *bytes,
                                    const struct slc_store_permutation *listed,
                                    uint64_t length,
@@ -275,7 +274,7 @@ static enum slc_status check_bytes(const uint8_t *bytes,
     return SLC_OK;
 }
 
-/* Unpacks the file at the end of the memory to the front. */
+/* Unpacks the labels of the file, which is at the end of the memory, to the front. */
 static void unpack_labels(struct slc_labels *labels, const uint8_t *packed)
 {
     unsigned width = slc_bits_for_length(labels->length);
@@ -285,7 +284,7 @@ static void unpack_labels(struct slc_labels *labels, const uint8_t *packed)
     }
 }
 
-/* `fd`: the open file, or -1. */
+/* Reads and checks labels from the open file `fd` or, if `fd` is -1, from the listed file. */
 static enum slc_status read_labels(const struct slc_files *files,
                                    const char *folder,
                                    const struct slc_store_permutation *listed,
@@ -310,7 +309,7 @@ static enum slc_status read_labels(const struct slc_files *files,
             unpack_labels(labels, bytes + HEADER_BYTES);
             if (!slc_labels_sound(labels)) {
                 status = slc_fail(err, SLC_ERR_DAMAGED,
-                                  "its numbers are not a permutation of the %" PRIu64
+                                  "its labels are not a permutation of the %" PRIu64
                                   " indices of mode %u",
                                   length, listed->mode + 1);
             }
@@ -365,7 +364,7 @@ static void find_in_piece(
     }
 }
 
-/* Reads the open file piece by piece. `piece` holds one piece, and slack. */
+/* Searches the open file piece by piece. `piece` has memory for one piece and slack. */
 static enum slc_status find_in_file(const struct slc_files *files,
                                     int fd,
                                     const char *path,

@@ -1,8 +1,6 @@
-/*
- * Reads the manifest tensor.json (docs/FORMAT.md, section 9) and checks every member. The checksum
- * is verified before the text is parsed, so a parse error means that the manifest was not written
- * by sluice, rather than a flipped bit.
- */
+/* Reads the manifest tensor.json (docs/FORMAT.md, section 9) and checks every member. The checksum
+ * is verified before the text is parsed, so a parse error means that another program wrote the
+ * manifest, not that a bit was flipped. */
 #include "storage/manifest/store.h"
 
 #include "base/hash.h"
@@ -22,10 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * State of the reader. After the first failure, all further steps do nothing, so that members can
- * be read in sequence and the status is checked once.
- */
+/* State of the reader. After the first failure, all functions do nothing, so that the caller can
+ * read all members and then check the status once. */
 struct parser {
     enum slc_status status;
     struct slc_error *err;
@@ -55,7 +51,7 @@ get_count(struct parser *parser, const json_t *object, const char *name, uint64_
     return (uint64_t)count;
 }
 
-/* A borrowed string; "" after a failure. */
+/* Returns a borrowed string, or "" after a failure. */
 static const char *get_string(struct parser *parser, const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));
@@ -236,7 +232,7 @@ static bool is_file_name_used(const struct slc_manifest *manifest,
     return used;
 }
 
-/* Parses element `i` of the list; modes must ascend. */
+/* Parses element `i` of the list of permutations; modes must ascend. */
 static void parse_permutation(struct parser *parser,
                               const json_t *object,
                               struct slc_manifest *manifest,
@@ -247,7 +243,8 @@ static void parse_permutation(struct parser *parser,
     uint64_t mode = get_count(parser, object, "mode", manifest->order);
 
     if (mode == 0 || (i > 0 && mode - 1 <= manifest->permutations[i - 1].mode)) {
-        set_member_error(parser, "mode", "a mode from 1, above that of the previous permutation");
+        set_member_error(parser, "mode",
+                         "a mode from 1, above the mode of the previous permutation");
         return;
     }
     if (!is_plain_name(file) || strlen(file) >= sizeof permutation->file ||
@@ -282,7 +279,7 @@ parse_permutations(struct parser *parser, const json_t *root, struct slc_manifes
     manifest->permutation_count = (unsigned)count;
 }
 
-/* Parses the appended inputs; none if the member is missing. */
+/* Parses the appended inputs. If the member is missing, there are none. */
 static void
 parse_appended(struct parser *parser, const json_t *object, struct slc_store_origin *origin)
 {
@@ -305,7 +302,7 @@ parse_appended(struct parser *parser, const json_t *object, struct slc_store_ori
     origin->appended_count = (unsigned)count;
 }
 
-/* Parses element `i` of the list; modes must ascend. */
+/* Parses element `i` of the list of names; modes must ascend. */
 static void
 parse_names(struct parser *parser, const json_t *object, struct slc_manifest *manifest, unsigned i)
 {
@@ -314,7 +311,7 @@ parse_names(struct parser *parser, const json_t *object, struct slc_manifest *ma
     const uint64_t mode = get_count(parser, object, "mode", manifest->order);
 
     if (mode == 0 || (i > 0 && mode - 1 <= manifest->names[i - 1].mode)) {
-        set_member_error(parser, "mode", "a mode from 1, above that of the previous names");
+        set_member_error(parser, "mode", "a mode from 1, above the mode of the previous names");
         return;
     }
     if (!is_plain_name(file) || strlen(file) >= sizeof names->file ||
@@ -361,8 +358,8 @@ static void parse_titles(struct parser *parser, const json_t *list, struct slc_m
             set_member_error(parser, "titles", "an array of one text per mode");
             return;
         }
-        /* The title may have become longer, because each byte that is not UTF-8 was written as
-         * U+FFFD. */
+        /* The title may be longer than SLC_TITLE_BYTES, because each byte that is not UTF-8 was
+         * written as U+FFFD. */
         cut_text(title, manifest->titles[mode], SLC_TITLE_BYTES);
     }
 }
@@ -497,9 +494,10 @@ static enum slc_status check_is_store(const struct slc_files *files,
                           "not a folder; a store is a folder NAME.slc, which sluice convert makes "
                           "from a tensor in another format");
     } else if ((rc = files->stat_path(files->self, path, &stat)) == -ENOENT) {
-        status = slc_fail(err, SLC_ERR_FORMAT,
-                          "not a store, or one whose conversion has not finished: it has no %s%s",
-                          SLC_MANIFEST_NAME, slc_folder_advice(files, folder, SLC_FOLDER_STORE));
+        status =
+            slc_fail(err, SLC_ERR_FORMAT,
+                     "not a store, or a store whose conversion has not finished: it has no %s%s",
+                     SLC_MANIFEST_NAME, slc_folder_advice(files, folder, SLC_FOLDER_STORE));
     } else if (rc < 0) {
         return slc_fail_errno(err, -rc, path, "opening the manifest");
     }

@@ -1,5 +1,4 @@
-/* The fixed beginning of the manifest, for its writer and its reader (docs/FORMAT.md, section 9).
- */
+/* The fixed beginning of the manifest, for writer and reader (docs/FORMAT.md, section 9). */
 #ifndef SLC_STORAGE_MANIFEST_TEXT_H
 #define SLC_STORAGE_MANIFEST_TEXT_H
 
@@ -8,8 +7,8 @@
 
 enum {
     SLC_MANIFEST_PREFIX_BYTES = sizeof SLC_MANIFEST_PREFIX - 1,
-    SLC_MANIFEST_DIGITS = 16, /* of a 64-bit number in hexadecimal */
-    /* A store with permutations has version 2: programs that do not know them must reject it. */
+    SLC_MANIFEST_DIGITS = 16, /* digits of a 64-bit number in hexadecimal */
+    /* Stores with permutations have version 2, which programs that know only version 1 reject. */
     SLC_MANIFEST_VERSION = 1,
     SLC_MANIFEST_VERSION_RELABELLED = 2
 };

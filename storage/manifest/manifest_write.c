@@ -1,7 +1,5 @@
-/*
- * Writes the manifest tensor.json (docs/FORMAT.md, section 9) atomically: a checksum at a fixed
- * position and in a fixed format, followed by JSON from jansson.
- */
+/* Writes the manifest tensor.json (docs/FORMAT.md, section 9) atomically: a checksum at a fixed
+ * position and in a fixed format, followed by JSON from jansson. */
 #include "storage/manifest/store.h"
 
 #include "base/hash.h"
@@ -29,10 +27,8 @@ static json_t *json_count(uint64_t value)
     return json_integer((json_int_t)value);
 }
 
-/*
- * Adds a member; takes ownership of `value`, even if it or `object` is NULL or memory runs out.
- * Clears *ok in these cases, so that a whole object can be built without a test at every step.
- */
+/* Adds a member; always takes ownership of `value`. Clears *ok if `value` or `object` is NULL or
+ * memory runs out, so that a caller can add all members and then test *ok once. */
 static void add_member(json_t *object, const char *name, json_t *value, bool *ok)
 {
     if (json_object_set_new(object, name, value) != 0) {
@@ -132,7 +128,7 @@ static json_t *json_names(const struct slc_manifest *manifest, bool *ok)
     return list;
 }
 
-/* Titles of the modes; NULL if no mode has a title. */
+/* Returns the titles of the modes, or NULL if no mode has a title. */
 static json_t *json_titles(const struct slc_manifest *manifest, bool *ok)
 {
     bool any = false;
@@ -175,7 +171,7 @@ static json_t *json_origin(const struct slc_store_origin *origin, bool *ok)
     return object;
 }
 
-/* Everything except the checksum. NULL if out of memory. */
+/* Returns the manifest without its checksum, or NULL if out of memory. */
 static json_t *json_manifest(const struct slc_manifest *manifest)
 {
     json_t *root = json_object();
@@ -214,10 +210,8 @@ static json_t *json_manifest(const struct slc_manifest *manifest)
     return root;
 }
 
-/*
- * Returns the whole text with its checksum; NULL if out of memory. The first line, with the
- * checksum, replaces the opening brace that jansson writes.
- */
+/* Returns the whole text with its checksum; NULL if out of memory. The first line, with the
+ * checksum, replaces the opening brace that jansson writes. */
 static char *manifest_text(json_t *root, size_t *bytes)
 {
     size_t dumped = json_dumpb(root, NULL, 0, JSON_INDENT(1));
@@ -228,7 +222,7 @@ static char *manifest_text(json_t *root, size_t *bytes)
     if (dumped == 0) {
         return NULL;
     }
-    *bytes = head + dumped; /* one brace less, one newline more */
+    *bytes = head + dumped; /* without jansson's brace, with a newline */
     char *text = slc_malloc(*bytes + 1);
     if (text == NULL) {
         return NULL;

@@ -1,10 +1,9 @@
-/*
- * Names of a mode's indices. On disk, each mode with names has a file names-K.bin (docs/FORMAT.md,
- * section "Names"). It consists of pieces with a checksum each, so that looking up a name needs
- * bounded memory. Names belong to the indices of the input, not to the labels of a relabelled mode
- * (storage/manifest/labels.h). A name may consist of any bytes except zeros (UTF-8 by convention),
- * may be empty, and need not be unique. The last indices of a mode may have no names.
- */
+/* Names of a mode's indices. On disk, each mode with names has a file names-K.bin (docs/FORMAT.md,
+ * section "Names"). The file consists of pieces with a checksum each, so that looking up a name
+ * needs bounded memory. Names belong to the indices of the input, not to the labels of a relabelled
+ * mode (storage/manifest/labels.h). A name may consist of any bytes except zeros (UTF-8 by
+ * convention), may be empty, and need not be unique. The last indices of a mode may have no
+ * names. */
 #ifndef SLC_STORAGE_NAMES_H
 #define SLC_STORAGE_NAMES_H
 
@@ -24,50 +23,42 @@ enum {
 
 struct slc_names_writer;
 
-/* Memory for writing `count` names: a piece of the file and 16 bytes per piece. Reading needs less.
- */
+/* Returns the memory for writing `count` names: two pieces, 32 bytes per piece of the file, and the
+ * output buffer. Reading needs less. */
 uint64_t slc_names_memory_bytes(uint64_t count);
 
-/*
- * Creates the file FOLDER/names-K.bin for `mode` (0-based); it appears under that name on
- * slc_names_writer_finish. `files` may be NULL. Owns: slc_names_writer_finish or
- * slc_names_writer_abandon. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY.
- */
+/* Starts writing FOLDER/names-K.bin for `mode` (0-based). slc_names_writer_finish renames the file
+ * to this name. `files` may be NULL. Owns: slc_names_writer_finish or slc_names_writer_abandon.
+ * Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */
 enum slc_status slc_names_writer_open(const struct slc_files *files,
                                       const char *folder,
                                       unsigned mode,
                                       struct slc_names_writer **writer,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Appends a copy of the next index's name. Errors: SLC_ERR_INPUT if it is too long or contains a
- * zero byte; those of file operations.
- */
+/* Appends a copy of the next index's name. Errors: SLC_ERR_INPUT if the name is too long or
+ * contains a zero byte; those of file operations. */
 enum slc_status slc_names_writer_add(struct slc_names_writer *writer,
                                      const char *name,
                                      size_t bytes,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Number of names added. */
+/* Returns the number of names added. */
 uint64_t slc_names_writer_count(const struct slc_names_writer *writer);
 
-/*
- * Syncs and publishes the file, and fills in its manifest entry. Destroys the writer, also after an
- * error, which removes the file.
- */
+/* Syncs and publishes the file, and fills in its manifest entry. Destroys the writer, also after an
+ * error, which removes the file. */
 enum slc_status slc_names_writer_finish(struct slc_names_writer *writer,
                                         struct slc_store_names *listed,
                                         struct slc_error *err) SLC_NODISCARD;
-/* Accepts NULL. */
+/* Removes the file and destroys the writer. Accepts NULL. */
 void slc_names_writer_abandon(struct slc_names_writer *writer);
 
 struct slc_names;
 
-/*
- * Opens a listed file in the store's folder. `files` may be NULL. Owns: slc_names_close, which
- * accepts NULL. Errors: SLC_ERR_DAMAGED, with the file, if it is missing or differs from the
- * manifest; SLC_ERR_IO; SLC_ERR_MEMORY.
- */
+/* Opens a listed file in the store's folder. `files` may be NULL. Owns: slc_names_close, which
+ * accepts NULL. Errors: SLC_ERR_DAMAGED, with the file, if the file is missing or differs from the
+ * manifest; SLC_ERR_IO; SLC_ERR_MEMORY. */
 enum slc_status slc_names_open(const struct slc_files *files,
                                const char *folder,
                                const struct slc_store_names *listed,
@@ -75,27 +66,23 @@ enum slc_status slc_names_open(const struct slc_files *files,
                                struct slc_error *err) SLC_NODISCARD;
 void slc_names_close(struct slc_names *names);
 
-/* Memory of the open names: the largest piece of the file. */
+/* Returns the memory of the open names: the largest piece of the file. */
 uint64_t slc_names_held_bytes(const struct slc_names *names);
 
-/* Number of names, which belong to indices 0 to count - 1. */
+/* Returns the number of names, which belong to indices 0 to count - 1. */
 uint64_t slc_names_count(const struct slc_names *names);
 
-/*
- * Returns the name of an index, *bytes long and followed by a zero byte; NULL if the index has no
+/* Returns the name of an index, *bytes long and followed by a zero byte; NULL if the index has no
  * name. Borrowed until the next call. Cost: two reads, or none if the previous name was in the same
- * piece. Errors: SLC_ERR_DAMAGED, with the file; SLC_ERR_IO; SLC_ERR_MEMORY.
- */
+ * piece. Errors: SLC_ERR_DAMAGED, with the file; SLC_ERR_IO; SLC_ERR_MEMORY. */
 enum slc_status slc_names_get(struct slc_names *names,
                               uint64_t index,
                               const char **name,
                               size_t *bytes,
                               struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Reads the whole file, and checks its checksum and every piece. Errors: those of slc_names_open
- * and slc_names_get.
- */
+/* Reads the whole file, and checks its checksum and every piece. Errors: those of slc_names_open
+ * and slc_names_get. */
 enum slc_status slc_names_verify(const struct slc_files *files,
                                  const char *folder,
                                  const struct slc_store_names *listed,
@@ -104,31 +91,29 @@ enum slc_status slc_names_verify(const struct slc_files *files,
 /* Layout of names-K.bin, docs/FORMAT.md, section "Names", shared by writer and reader. */
 #define SLC_NAMES_MAGIC "\x89SLCNAM\n"
 
-/*
- * A header; pieces; a table with an entry per piece; a trailer. A piece has the end offset of each
- * of its names, then the concatenated names.
- */
+/* The file has a header, pieces, a table with one entry per piece, and a trailer. A piece has the
+ * end offset of each of its names, then the concatenated names. */
 enum {
     SLC_NAMES_HEAD_MAGIC = 0,
     SLC_NAMES_HEAD_MODE = 8,   /* u32, 0-based */
     SLC_NAMES_HEAD_PIECE = 12, /* u32, SLC_NAMES_PIECE */
     SLC_NAMES_HEAD_BYTES = 64, /* zeros up to here */
 
-    SLC_NAMES_ENTRY_OFFSET = 0, /* u64, of the piece in the file */
-    SLC_NAMES_ENTRY_HASH = 8,   /* u64, of the piece */
+    SLC_NAMES_ENTRY_OFFSET = 0, /* u64, offset of the piece in the file */
+    SLC_NAMES_ENTRY_HASH = 8,   /* u64, hash of the piece */
     SLC_NAMES_ENTRY_BYTES = 16,
 
-    SLC_NAMES_TAIL_COUNT = 0,    /* u64, names */
+    SLC_NAMES_TAIL_COUNT = 0,    /* u64, number of names */
     SLC_NAMES_TAIL_TABLE = 8,    /* u64, offset of the table */
     SLC_NAMES_TAIL_LARGEST = 16, /* u64, bytes of the largest piece */
     SLC_NAMES_TAIL_BYTES = 64,   /* zeros up to here */
 
-    /* end offsets of names, a u32 each */
+    /* bytes of the end offsets (u32) of a full piece */
     SLC_NAMES_ENDS_BYTES = 4 * SLC_NAMES_PIECE,
     SLC_NAMES_PIECE_BYTES_MAX = SLC_NAMES_ENDS_BYTES + SLC_NAMES_PIECE * SLC_NAME_BYTES_MAX
 };
 
-/* File name of a mode's names. */
+/* Sets `file` to the file name for a mode's names. */
 void slc_names_file(unsigned mode, char file[64]);
 
 /* Encodes the first SLC_NAMES_HEAD_BYTES bytes of a mode's file. */

@@ -1,7 +1,5 @@
-/*
- * Reads the names of a mode (storage/manifest/names.h).
- * Every value in the file is checked before it is used: a forged file is rejected.
- */
+/* Reads the names of a mode (storage/manifest/names.h).
+ * Checks every value in the file before using it, so that a forged file is rejected. */
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
@@ -21,12 +19,12 @@ struct slc_names {
     uint64_t count, pieces;
     uint64_t table;   /* offset of the table */
     uint64_t largest; /* bytes of the largest piece */
-    /* The piece in memory is `loaded` - 1; 0: none. */
+    /* 1 + number of the piece in memory; 0 if none. */
     uint64_t loaded;
-    uint64_t bytes; /* of the loaded piece */
+    uint64_t bytes; /* bytes of the loaded piece */
     uint8_t *piece; /* `largest` bytes and one additional byte */
     uint8_t held;   /* byte that the zero after the current name replaces */
-    uint64_t zero;  /* position of this zero; 0: none */
+    uint64_t zero;  /* position of this zero; 0 if none */
 };
 
 static enum slc_status
@@ -55,7 +53,7 @@ open_file(struct slc_names *names, const struct slc_store_names *listed, struct 
     return SLC_OK;
 }
 
-/* True if header and trailer are possible for a file of this size, mode and count. */
+/* True if header and trailer are valid for a file of this size, mode and count. */
 static bool is_possible(const struct slc_names *names,
                         const struct slc_store_names *listed,
                         const uint8_t *head,
@@ -143,7 +141,7 @@ uint64_t slc_names_count(const struct slc_names *names)
     return names->count;
 }
 
-/* Number of names in a piece. */
+/* Returns the number of names in a piece. */
 static uint32_t names_of(const struct slc_names *names, uint64_t piece)
 {
     return (uint32_t)slc_min_u64(names->count - piece * SLC_NAMES_PIECE, SLC_NAMES_PIECE);
@@ -193,7 +191,7 @@ static enum slc_status load_piece(struct slc_names *names, uint64_t piece, struc
         return fail_damaged(names, "the checksum of a piece is wrong", err);
     }
     if (!ends_ascend(names, in_piece)) {
-        return fail_damaged(names, "the names of a piece do not fill it", err);
+        return fail_damaged(names, "the names of a piece do not match its size", err);
     }
     names->loaded = piece + 1;
     return SLC_OK;

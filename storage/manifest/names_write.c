@@ -12,17 +12,17 @@
 
 struct slc_names_writer {
     struct slc_output output;
-    struct slc_hash_stream hash; /* of all bytes written */
+    struct slc_hash_stream hash; /* hash of all bytes written */
     unsigned mode;
     uint64_t count;
     uint64_t offset;  /* bytes written */
     uint64_t largest; /* bytes of the largest piece so far */
-    /* The piece being filled: end offsets and names, each in its own memory. */
+    /* The piece that is being filled: end offsets and names are in separate arrays. */
     uint32_t in_piece;
     uint32_t used; /* bytes of the names in the piece */
     uint8_t ends[SLC_NAMES_ENDS_BYTES];
     uint8_t *bytes;
-    uint32_t capacity; /* of `bytes` */
+    uint32_t capacity; /* capacity of `bytes` */
     /* Table entries of the pieces so far, as stored in the file. */
     uint8_t *table;
     uint64_t pieces, table_capacity;
@@ -43,7 +43,7 @@ void slc_names_encode_head(unsigned mode, uint8_t head[SLC_NAMES_HEAD_BYTES])
 
 uint64_t slc_names_memory_bytes(uint64_t count)
 {
-    /* Twice the size, because both arrays grow by half. */
+    /* Twice, because the names of a piece and the table grow by half and are copied then. */
     return 2 * (SLC_NAMES_PIECE_BYTES_MAX +
                 slc_div_up_u64(count, SLC_NAMES_PIECE) * SLC_NAMES_ENTRY_BYTES) +
            SLC_OUTPUT_BUFFER_BYTES;
@@ -125,7 +125,7 @@ void slc_names_writer_abandon(struct slc_names_writer *writer)
     }
 }
 
-/* Reserves one more entry of the table. */
+/* Reserves memory for one more table entry. */
 static enum slc_status grow_table(struct slc_names_writer *writer, struct slc_error *err)
 {
     uint64_t capacity = writer->table_capacity + writer->table_capacity / 2 + 64;
@@ -140,7 +140,7 @@ static enum slc_status grow_table(struct slc_names_writer *writer, struct slc_er
     return SLC_OK;
 }
 
-/* Writes the piece being filled, if it has any names. */
+/* Writes the piece that is being filled, if it has any names. */
 static enum slc_status end_piece(struct slc_names_writer *writer, struct slc_error *err)
 {
     const uint64_t ends_bytes = 4 * (uint64_t)writer->in_piece;

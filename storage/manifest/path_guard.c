@@ -1,8 +1,6 @@
-/*
- * Checks output paths. From the innermost existing folder of the path, the check ascends through
- * "FOLDER/..", which the system resolves like the path itself, so that links need no special
- * handling.
- */
+/* Checks output paths. The check starts at the innermost existing folder of the path and ascends
+ * through "FOLDER/..". The system resolves links in these paths as it does in the output path, so
+ * links need no special handling. */
 #include "storage/manifest/path_guard.h"
 
 #include "base/memory/memory.h"
@@ -28,7 +26,7 @@ static int find_path(const struct slc_files *files, const char *path, struct slc
                                                                                            : code;
 }
 
-/* Returns 1 if `folder` has all files of a store; otherwise 0 or a negated errno. */
+/* Returns 1 if `folder` counts as a store (path_guard.h), 0 if not, or a negated errno. */
 static int is_store(const struct slc_files *files, const char *folder)
 {
     static const char *const names[] = {SLC_MANIFEST_NAME, SLC_BLCO_NAME};
@@ -54,7 +52,7 @@ static enum slc_status refuse_path(const char *path, int found, bool itself, str
                          itself
                              ? "it is a store, which holds only its own files: name another output"
                              : "it is inside the folder of a store, which holds only its own "
-                               "files: name an output outside");
+                               "files: name an output outside the store");
 }
 
 /* Checks `folder` and its parents; frees it. */

@@ -5,29 +5,23 @@
 #include "base/error/error.h"
 #include "storage/file/files.h"
 
-/*
- * Refuses the path of a file or folder that is a store or is inside a store at any depth, also
+/* Refuses the path of a file or folder that is a store or is inside a store at any depth, also
  * through links. The file or folder need not exist. A folder counts as a store if it has a manifest
- * and the block file that every store has; an unreadable folder does not count. Errors:
- * SLC_ERR_USAGE; SLC_ERR_MEMORY; SLC_ERR_IO.
- */
+ * and a file SLC_BLCO_NAME; an unreadable folder does not count. Errors: SLC_ERR_USAGE;
+ * SLC_ERR_MEMORY; SLC_ERR_IO. */
 enum slc_status slc_check_outside_stores(const struct slc_files *files,
                                          const char *path,
                                          struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Like slc_check_outside_stores, but `path` itself may be a store, which will be replaced; only its
- * parent folders are checked.
- */
+/* Like slc_check_outside_stores, but `path` itself may be a store, which will be replaced; only its
+ * parent folders are checked. */
 enum slc_status slc_check_parent_outside_stores(const struct slc_files *files,
                                                 const char *path,
                                                 struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Refuses an existing file that does not start with the text `begin` (at most 63 bytes), which is
- * the start of the new content. `what` names this kind of file. A missing or empty file, a device
- * and a pipe are accepted. Errors: SLC_ERR_USAGE; SLC_ERR_IO.
- */
+/* Refuses an existing file that does not start with the text `begin` (at most 63 bytes), which is
+ * the start of the new content. `what` names the expected file in the message. Accepts a missing or
+ * empty file, a device and a pipe. Errors: SLC_ERR_USAGE; SLC_ERR_IO. */
 enum slc_status slc_check_own_form(const struct slc_files *files,
                                    const char *path,
                                    const char *begin,

@@ -1,4 +1,4 @@
-/* An open store: its manifest and a reader for its `blco` layout, checked against each other. */
+/* Opens a store: its manifest and a reader for its `blco` layout, checked against each other. */
 #include "storage/manifest/store.h"
 
 #include "base/memory/bytes.h"
@@ -70,7 +70,7 @@ const struct slc_store_names *slc_manifest_names(const struct slc_manifest *mani
     return NULL;
 }
 
-/* One bit per relabelled mode, as in the headers of block files. */
+/* Returns a mask with one bit per relabelled mode, as in the headers of block files. */
 static uint64_t relabelled_modes(const struct slc_manifest *manifest)
 {
     uint64_t modes = 0;
@@ -81,14 +81,12 @@ static uint64_t relabelled_modes(const struct slc_manifest *manifest)
     return modes;
 }
 
-/*
- * Compares sums of squares: exactly for blco, and for other layouts up to rounding, because they
+/* Compares sums of squares: exactly for blco, and for other layouts up to rounding, because they
  * add in another order. The terms are not negative, so the relative error of a sum is at most 2^-53
- * for each addition that a term passes through. These are the additions within its tile, one per
- * tile and one per block, together fewer than twice the number of nonzeros. The bound is generous,
- * because the content sum detects wrong nonzeros. Near the largest double, only one of the sums may
- * overflow.
- */
+ * times the number of additions after a term: the additions within its tile, one per tile and one
+ * per block, together fewer than twice the number of nonzeros. The bound may be generous, because
+ * the content sum detects wrong nonzeros. Sums are limited to the largest double, because near it
+ * only one of them may overflow. */
 static bool same_squares(const struct slc_manifest *manifest, const struct slc_layout_info *info)
 {
     double listed = fmin(manifest->sum_of_squares, DBL_MAX);
@@ -252,8 +250,8 @@ enum slc_status slc_store_check_keys(const struct slc_key_layout *content_keys,
     }
     return slc_fail_file(
         err, SLC_ERR_DAMAGED, slc_reader_path(reader),
-        "the content sum of the file uses fiber runs of %u bits in mode %u, that of another layout "
-        "of the store runs of %u bits in mode %u: the files do not belong together",
+        "the content sum of the file uses fiber runs of %u bits in mode %u, but another layout of "
+        "the store uses %u bits in mode %u: the files do not belong together",
         run->bits, run->mode + 1, content_keys->run.bits, content_keys->run.mode + 1);
 }
 

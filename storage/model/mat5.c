@@ -1,4 +1,4 @@
-/* Encodes .mat elements: a tag (type, bytes) and the bytes, padded to a multiple of 8. */
+/* Encodes .mat elements: a tag (type and size), and the bytes, padded to a multiple of 8. */
 #include "storage/model/mat5.h"
 
 #include "base/memory/bytes.h"
@@ -33,7 +33,7 @@ static unsigned field_count(const char *fields)
     return count;
 }
 
-/* Bytes before the numbers or parts of an element, including its tag. */
+/* Returns the bytes of an element before its numbers or parts, including its tag. */
 static uint32_t head_bytes(const struct slc_mat5_array *array)
 {
     uint32_t bytes = TAG_BYTES;
@@ -42,7 +42,7 @@ static uint32_t head_bytes(const struct slc_mat5_array *array)
     bytes += TAG_BYTES + 8; /* dimensions */
     bytes += TAG_BYTES + padded_bytes(strlen(array->name));
     if (array->kind == SLC_MAT5_STRUCT) {
-        bytes += TAG_BYTES; /* length of names, in a short element */
+        bytes += TAG_BYTES; /* length of field names, which fits into the tag itself */
         bytes += TAG_BYTES + NAME_BYTES * field_count(array->fields);
     } else if (array->kind != SLC_MAT5_CELL) {
         bytes += TAG_BYTES; /* tag of the numbers */

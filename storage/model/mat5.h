@@ -1,9 +1,7 @@
-/*
- * MATLAB's .mat files, version 5 ("MAT-File Format", The MathWorks): a header of 128 bytes and one
- * element per variable; elements nest. Every element starts with its 32-bit length, so a file is
- * written sequentially once sizes are known, and a variable has at most 2 GiB, MATLAB's limit.
- * Nothing is compressed.
- */
+/* MATLAB's .mat files, version 5 ("MAT-File Format", The MathWorks): a header of 128 bytes and one
+ * element per variable; elements nest. Every element starts with its type and its 32-bit length, so
+ * all sizes must be known before a file is written, and a variable has at most 2 GiB, MATLAB's
+ * limit. Nothing is compressed. */
 #ifndef SLC_STORAGE_MAT5_H
 #define SLC_STORAGE_MAT5_H
 
@@ -25,21 +23,19 @@ struct slc_mat5_array {
     enum slc_mat5_class kind;
     uint64_t rows, cols;
     const char *name;   /* name of a variable, up to 31 letters; "" for a part of another array */
-    const char *fields; /* of a struct: space-separated field names of up to 31 letters */
-    /* Of a cell or struct: bytes of all elements in it, including their tags. */
+    const char *fields; /* for a struct: space-separated field names of up to 31 letters */
+    /* For a cell or struct: bytes of all elements in it, including their tags. */
     uint64_t part_bytes;
 };
 
-/* Bytes of the whole element including its tag; UINT64_MAX on overflow. */
+/* Returns the bytes of the whole element including its tag; UINT64_MAX on overflow. */
 uint64_t slc_mat5_bytes(const struct slc_mat5_array *array);
 
 /* Encodes the first bytes of a file, up to its first variable. */
 void slc_mat5_header(uint8_t bytes[SLC_MAT5_HEADER_BYTES]);
 
-/*
- * Encodes the beginning of an element, up to its numbers or its first part, into `bytes` and
- * returns its size. The caller pads the numbers with zeros to a multiple of 8 bytes.
- */
+/* Encodes the beginning of an element, up to its numbers or its first part, into `bytes`. Returns
+ * the size of the beginning. The caller pads the numbers with zeros to a multiple of 8 bytes. */
 uint32_t slc_mat5_begin(const struct slc_mat5_array *array, uint8_t bytes[SLC_MAT5_ARRAY_MAX]);
 
 #endif

@@ -1,4 +1,4 @@
-/* Kruskal models as files: folders of .npy, and functions shared by all forms. */
+/* Reads and writes Kruskal models as .npy files, and has functions that all file formats share. */
 #include "storage/model/model.h"
 
 #include "base/hash.h"
@@ -18,7 +18,7 @@
 /* Bytes read at a time for hashing, enough to make the cost of a system call negligible. */
 enum { HASH_BYTES = 256 * 1024 };
 
-/* "FOLDER/mode-K.npy", newly allocated, or NULL if out of memory. */
+/* Returns "FOLDER/mode-K.npy", newly allocated, or NULL if out of memory. */
 static char *factor_path(const char *folder, unsigned mode)
 {
     char name[32];
@@ -39,7 +39,7 @@ static enum slc_status write_npy(const struct slc_files *files,
     if (rc < 0 && rc != -EEXIST) {
         return slc_fail_errno(err, -rc, folder, "creating the folder");
     }
-    /* Also for an existing folder: a killed run may have created it without a sync. */
+    /* Sync the name of an existing folder, too: a killed run may have created it without a sync. */
     status = slc_name_sync(files, folder, err);
     for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
         path = factor_path(folder, mode);
@@ -56,7 +56,7 @@ static enum slc_status write_npy(const struct slc_files *files,
     return status;
 }
 
-/* A model in the folder of a store would damage the store. */
+/* Rejects a path in the folder of a store, which a model would damage. */
 static enum slc_status check_place(const struct slc_files *files,
                                    enum slc_model_form form,
                                    const char *path,
@@ -227,7 +227,7 @@ static enum slc_status check_matrix(const struct slc_files *files,
     return SLC_OK;
 }
 
-/* Adds the length of an open file and its bytes to the hash. */
+/* Adds the size of an open file and its bytes to the hash. */
 static enum slc_status hash_open(const struct slc_files *files,
                                  int fd,
                                  const char *path,

@@ -1,8 +1,6 @@
-/*
- * Models on disk: a folder of factors (mode-1.npy .. mode-N.npy, lambda.npy), SPLATT text
+/* Models on disk: a folder of factors (mode-1.npy .. mode-N.npy, lambda.npy), SPLATT text
  * (mode1.mat .. , lambda.mat), ktensor text, CSV and MATLAB's .mat. Text formats have 17
- * significant digits, so no bit of an f64 is lost.
- */
+ * significant digits, so no bit of an f64 is lost. */
 #ifndef SLC_STORAGE_MODEL_H
 #define SLC_STORAGE_MODEL_H
 
@@ -17,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Callbacks for writing a model: progress, counted in elements of its factors, and stopping. */
+/* Callbacks for writing a model. `progress` counts elements of factors. */
 struct slc_model_work {
     const struct slc_stop *stop; /* stops with SLC_ERR_INTERRUPTED; may be NULL */
     void (*progress)(void *context,
@@ -32,11 +30,11 @@ struct slc_model_work {
 struct slc_model_view {
     unsigned order;
     uint32_t rank;
-    const struct slc_matrix *factors[SLC_MAX_ORDER]; /* dims[n] x rank; NULL: in `files` */
+    const struct slc_matrix *factors[SLC_MAX_ORDER]; /* dims[n] x rank; NULL if in `files` */
     /* Factors that are not in memory; not for SLC_MODEL_NPY. */
     struct slc_npy_rows *files[SLC_MAX_ORDER];
-    const double *lambda;                   /* rank */
-    struct slc_names *names[SLC_MAX_ORDER]; /* names of indices, written to CSV; NULL: none */
+    const double *lambda;                   /* `rank` weights */
+    struct slc_names *names[SLC_MAX_ORDER]; /* names of indices, written to CSV; NULL if none */
     struct slc_model_work *work;            /* for text formats and MATLAB; may be NULL */
 };
 
@@ -48,16 +46,14 @@ enum slc_model_form {
     SLC_MODEL_MATLAB
 };
 
-/*
- * Writes a model. NPY: files in the folder `path`, which is created if missing. SPLATT: files
- * PATHmodeN.mat, PATHlambda.mat (`path` is a stem, as with SPLATT's -s). KTENSOR: one file `path`.
- * CSV: mode-K.csv and lambda.csv in the folder `path`, which is created if missing. Each file has a
- * header row, then per row the 1-based index, the name of the index in double quotes if the mode
- * has names, and the numbers. MATLAB: one file `path` of version 5 with a variable `model`, a
- * struct of `lambda` (rank x 1) and `U` (a cell of the factors). Each file is replaced atomically,
- * lambda last. Memory: a file buffer and, for MATLAB, SLC_MODEL_WORK_BYTES; the other forms need
- * less. Errors: also SLC_ERR_UNSUPPORTED if a model exceeds the 2 GiB of a MATLAB variable.
- */
+/* Writes a model. NPY and CSV write mode-K and lambda files to the folder `path`, which is created
+ * if missing. A CSV file has a header row, then per row the 1-based index, the name of the index in
+ * double quotes if the mode has names, and the numbers. SPLATT writes PATHmodeN.mat and
+ * PATHlambda.mat (`path` is a stem, as with SPLATT's -s). KTENSOR writes one file `path`. MATLAB
+ * writes one file `path` of version 5 with a variable `model`, a struct of `lambda` (rank x 1) and
+ * `U` (a cell of the factors). Each file is replaced atomically, lambda last. Memory: a file buffer
+ * and at most SLC_MODEL_WORK_BYTES, which MATLAB needs. Errors: also SLC_ERR_UNSUPPORTED if a model
+ * exceeds the 2 GiB of a MATLAB variable. */
 enum slc_status slc_model_write(const struct slc_files *files,
                                 enum slc_model_form form,
                                 const char *path,
@@ -67,18 +63,14 @@ enum slc_status slc_model_write(const struct slc_files *files,
 /* Memory for writing a model of the largest rank, in addition to a struct slc_output. */
 #define SLC_MODEL_WORK_BYTES (UINT64_C(640) << 10)
 
-/*
- * Number of files of a model, and the path of each: modes first, then lambda. The path is newly
- * allocated (slc_free), or NULL if out of memory.
- */
+/* slc_model_files returns the number of files of a model, slc_model_path the path of each file:
+ * modes first, then lambda. The path is NULL if out of memory. Owns: slc_free. */
 unsigned slc_model_files(enum slc_model_form form, unsigned order);
 char *slc_model_path(enum slc_model_form form, const char *path, unsigned order, unsigned file);
 
-/*
- * Reads mode-K.npy, dims[K] x rank, for every mode except `skip_mode` (SLC_MAX_ORDER: none) from a
- * folder; rank 0 accepts the rank of the first file. Owns: the caller destroys factors[0..N-1]
- * (also after an error; factors that were not read are all-zero).
- */
+/* Reads mode-K.npy, dims[K] x rank, for every mode except `skip_mode` (SLC_MAX_ORDER skips none)
+ * from a folder. If *rank is 0, sets it to the rank of the first file. Owns: the caller destroys
+ * factors[0..N-1] (also after an error; factors that were not read are all-zero). */
 enum slc_status slc_model_read(const struct slc_files *files,
                                const char *folder,
                                enum slc_value_type type,
@@ -89,11 +81,9 @@ enum slc_status slc_model_read(const struct slc_files *files,
                                struct slc_matrix *factors,
                                struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Hashes the files mode-1.npy .. of a folder in order, each preceded by its length. Checks the
- * shapes first, like slc_model_read, so that a file of the wrong size is not read. Errors: those
- * of reading the files.
- */
+/* Hashes the files mode-1.npy .. of a folder in order, each preceded by its size. Checks the shapes
+ * first, like slc_model_read, so that a file of the wrong size is not read. Errors: those of
+ * slc_model_read. */
 enum slc_status slc_model_hash(const struct slc_files *files,
                                const char *folder,
                                unsigned order,
@@ -102,11 +92,9 @@ enum slc_status slc_model_hash(const struct slc_files *files,
                                uint64_t *hash,
                                struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Value of the model at index[n] of each mode n; the factors must be in memory, f32 or f64. Math:
+/* Returns the value of the model at index[n] of each mode n; the factors must be in memory. Math:
  * sum over r of lambda[r] * A1(i1, r) * .. * AN(iN, r), factors multiplied in the order of modes,
- * summed over r in f64. Order: deterministic. Cost: N * R.
- */
+ * summed over r in f64. Order: deterministic. Cost: N * R. */
 double slc_model_value(const struct slc_model_view *model, const uint64_t *index);
 
 /* Reads lambda.npy of a folder into `lambda` (rank doubles); *found is false if the file does not

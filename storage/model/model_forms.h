@@ -1,16 +1,17 @@
-/* Access to the rows of a factor in memory or in a file, for the writers of models (model.h). */
+/* Reads the rows of a factor in memory or in a file, for the writers of models (model.h). */
 #ifndef SLC_STORAGE_MODEL_FORMS_H
 #define SLC_STORAGE_MODEL_FORMS_H
 
 #include "storage/model/model.h"
 
-/* Elements of a factor that writers hold at a time; a longer row is held as a whole. */
+/* Number of elements of a factor that writers hold at a time; they hold a longer row as a whole. */
 enum { SLC_MODEL_PIECE_NUMBERS = 32 * 1024 };
 
 uint64_t slc_model_length(const struct slc_model_view *model, unsigned mode);
 enum slc_value_type slc_model_type(const struct slc_model_view *model, unsigned mode);
 
-/* Copies rows first .. first + count - 1 of a factor to `values`. Errors: those of reading. */
+/* Copies rows first .. first + count - 1 of a factor to `values`. Errors: those of
+ * slc_npy_rows_read. */
 enum slc_status slc_model_rows(const struct slc_model_view *model,
                                unsigned mode,
                                uint64_t first,

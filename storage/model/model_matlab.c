@@ -1,8 +1,7 @@
-/*
- * Writes a model as MATLAB's .mat: `model`, a struct of `lambda` and `U`, for ktensor(model.lambda,
- * model.U). The file is column-major, but memory and .npy files are row-major. Therefore rows are
- * read a piece at a time, and each column's part is written at its offset.
- */
+/* Writes a model as a .mat file: `model` is a struct of `lambda` and `U`, for ktensor(model.lambda,
+ * model.U). The file is column-major, but memory and .npy files are row-major. Therefore the writer
+ * reads a few rows at a time, and writes the elements of each column at their offset in the
+ * file. */
 #include "storage/model/model_forms.h"
 
 #include "base/memory/bytes.h"
@@ -86,7 +85,7 @@ static void gather_column(
     }
 }
 
-/* Writes the numbers of a factor. `values` and `bytes` hold one piece each. */
+/* Writes the numbers of a factor. `values` and `bytes` have memory for a few rows each. */
 static enum slc_status write_factor(struct slc_output *output,
                                     const struct slc_model_view *model,
                                     unsigned mode,

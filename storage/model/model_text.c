@@ -1,7 +1,5 @@
-/*
- * Writes models as text: SPLATT's format, the Tensor Toolbox's ktensor, and CSV. Rows are formatted
- * directly into a bounded buffer; the locale of the process has no effect.
- */
+/* Writes models as text: SPLATT's format, the Tensor Toolbox's ktensor, and CSV. Rows are formatted
+ * directly into a bounded buffer; the locale of the process has no effect. */
 #include "storage/model/model_forms.h"
 
 #include "base/memory/checked.h"
@@ -13,7 +11,7 @@
 #include <locale.h>
 #include <stdio.h>
 
-/* "-1.2345678901234567e-300 ": a sign, 17 digits, a point, an exponent, a space, and some spare. */
+/* "-1.2345678901234567e-300 ": a sign, 17 digits, a point, an exponent, a space, and a reserve. */
 enum { NUMBER_CHARACTERS = 32 };
 
 /* Writes a number with 17 significant digits, and the character that follows it. */
@@ -116,8 +114,7 @@ write_ktensor(struct slc_output *output, const struct slc_model_view *model, str
     return SLC_OK;
 }
 
-/* Writes a file in SPLATT's format, which has only numbers. If `mode` is the order, writes lambda.
- */
+/* Writes a factor in SPLATT's format, which only has numbers. Mode number `order` means lambda. */
 static enum slc_status write_splatt(struct slc_output *output,
                                     const struct slc_model_view *model,
                                     unsigned mode,
@@ -150,8 +147,8 @@ static enum slc_status write_csv(struct slc_output *output,
     return write_factor(output, model, mode, true, err);
 }
 
-/* Writes one file of a form: the file of mode `file`; lambda if `file` is the order; or the only
- * file of the form. */
+/* Writes one file: the file of mode `file`, lambda if `file` is the order, or the only file if the
+ * format has one file. */
 static enum slc_status write_file(const struct slc_files *files,
                                   enum slc_model_form form,
                                   const char *path,

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Columns multiplied at a time, which stay in the L1 cache. */
+/* Number of columns multiplied at a time; their products stay in the L1 cache. */
 enum { PANEL = 256 };
 
 static void multiply_row(

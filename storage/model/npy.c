@@ -1,7 +1,5 @@
-/*
- * Reads and writes .npy matrices through a bounded buffer, so that a factor of any size needs no
- * second copy. The header's parser is in npy_header.c.
- */
+/* Reads and writes .npy matrices through a bounded buffer, so that a factor of any size needs no
+ * second copy. npy_header.c parses the header. */
 #include "storage/model/npy.h"
 
 #include "base/memory/bytes.h"
@@ -19,7 +17,7 @@
 
 enum {
     SCRATCH_BYTES = 256 * 1024,
-    /* Largest number of columns, far above any rank. It keeps every row pitch within 32 bits. */
+    /* Largest number of columns: far above any rank, and small enough for a 32-bit row pitch. */
     MAX_COLS = 1 << 30
 };
 
@@ -213,10 +211,8 @@ static double load_item(const struct slc_npy_header *header, const uint8_t *at)
     }
 }
 
-/*
- * Reads `count` items of the file, starting at item `first`, into `matrix` or, if it is NULL, to
- * every `stride`-th element of `values`.
- */
+/* Reads `count` items of the file, starting at item `first`, into `matrix` or, if `matrix` is NULL,
+ * into every `stride`-th element of `values`. */
 static enum slc_status read_items(const struct slc_npy_rows *source,
                                   uint64_t first,
                                   uint64_t count,

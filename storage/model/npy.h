@@ -1,7 +1,5 @@
-/*
- * NumPy .npy files (format 1.0) with matrices of f4 and f8, for factors, weights and outputs.
- * Reading accepts C and Fortran order, either byte order, one or two dimensions.
- */
+/* NumPy .npy files (format 1.0) with matrices of f4 and f8, for factors, weights and outputs.
+ * Reading accepts C and Fortran order, both byte orders, and one or two dimensions. */
 #ifndef SLC_STORAGE_NPY_H
 #define SLC_STORAGE_NPY_H
 
@@ -24,13 +22,12 @@ enum slc_status slc_npy_write_vector(const struct slc_files *files,
                                      uint64_t count,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Reads an array of shape (rows, cols), or (rows,) as one column, of dtype f4/f8/i4/i8 into a new
- * matrix of `type`. `expect_rows`/`expect_cols`: required shape, SLC_ERR_INPUT with both shapes if
- * it differs; 0 accepts any. All numbers must be finite as `type`: SLC_ERR_INPUT with row and
- * column. Nothing is allocated before the shape is known to match the file size.
- * Owns: the caller destroys *matrix.
- */
+/* Reads an array of shape (rows, cols), or (rows,) as one column, of dtype f4/f8/i4/i8 into a new
+ * matrix of `type`. Another shape than `expect_rows` x `expect_cols` is SLC_ERR_INPUT with both
+ * shapes; 0 accepts any number of rows or columns. A number that is not finite as `type` is
+ * SLC_ERR_INPUT with row and column. Allocates memory only after the shape is known to match the
+ * file size.
+ * Owns: the caller destroys *matrix. */
 enum slc_status slc_npy_read(const struct slc_files *files,
                              const char *path,
                              enum slc_value_type type,
@@ -47,13 +44,11 @@ enum slc_status slc_npy_shape(const struct slc_files *files,
                               uint32_t *cols,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* An array of any size that is read a range of rows at a time. */
+/* An open array of any size, of which the caller reads a range of rows at a time. */
 struct slc_npy_rows;
 
-/*
- * Opens an array and checks its shape. Owns: slc_npy_rows_close, which accepts NULL. Errors: those
- * of slc_npy_read.
- */
+/* Opens an array and checks its shape. Owns: slc_npy_rows_close, which accepts NULL. Errors: those
+ * of slc_npy_read. */
 enum slc_status slc_npy_rows_open(const struct slc_files *files,
                                   const char *path,
                                   uint64_t expect_rows,
@@ -62,16 +57,15 @@ enum slc_status slc_npy_rows_open(const struct slc_files *files,
                                   struct slc_error *err) SLC_NODISCARD;
 void slc_npy_rows_close(struct slc_npy_rows *rows);
 
-/* Shape of the array, and the smaller type that holds its numbers. */
+/* Returns the shape of the array, and a type for its numbers: SLC_F32 for f4, else SLC_F64. */
 void slc_npy_rows_shape(const struct slc_npy_rows *rows,
                         uint64_t *count,
                         uint32_t *cols,
                         enum slc_value_type *type);
 
-/*
- * Reads rows first .. first + count - 1, which must exist, contiguously into `values` (count x
- * cols). One thread at a time. Errors: SLC_ERR_INPUT if a number is not finite; errors of reading.
- */
+/* Reads rows first .. first + count - 1, which must exist, contiguously into `values` (count x
+ * cols). Threads: one at a time. Errors: SLC_ERR_INPUT if a number is not finite; errors of
+ * reading. */
 enum slc_status slc_npy_rows_read(struct slc_npy_rows *rows,
                                   uint64_t first,
                                   uint64_t count,

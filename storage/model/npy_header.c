@@ -1,8 +1,6 @@
-/*
- * Parser and writer of .npy headers. The text is a Python literal. Only members that NumPy writes
- * for numeric arrays are accepted, in any order and spacing. Every step checks the end of the text,
- * so nothing is read beyond it.
- */
+/* Parses and writes .npy headers. The text is a Python literal. The parser only accepts members
+ * that NumPy writes for numeric arrays, in any order and spacing. It checks for the end of the text
+ * before every character, so it reads nothing after the text. */
 #include "storage/model/npy_header.h"
 
 #include "base/memory/bytes.h"
@@ -119,7 +117,7 @@ static bool is_type(const struct scanner *scanner, const char text[32])
     }
 }
 
-/* Parses byte order, kind, bytes. */
+/* Parses a type: byte order, kind and bytes. */
 static enum slc_status parse_type(struct scanner *scanner, struct slc_npy_header *header)
 {
     char text[32] = "";
@@ -165,7 +163,7 @@ static enum slc_status parse_shape(struct scanner *scanner, struct slc_npy_heade
                         "the .npy array has %u dimensions; one or two can be read",
                         header->dimensions);
     }
-    /* "(3)" is a number in Python, not a tuple. */
+    /* Python reads "(3)" as a number and only "(3,)" as a tuple. */
     if (header->dimensions == 1 && !comma) {
         return fail_expected(scanner, "a comma in a shape of one dimension");
     }

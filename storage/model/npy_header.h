@@ -1,4 +1,4 @@
-/* The header of a .npy file: NumPy's "NEP 1" format, versions 1.0, 2.0 and 3.0. */
+/* Parses and encodes the header of a .npy file: NumPy's "NEP 1" format, versions 1.0 to 3.0. */
 #ifndef SLC_STORAGE_NPY_HEADER_H
 #define SLC_STORAGE_NPY_HEADER_H
 
@@ -15,10 +15,8 @@ enum {
     SLC_NPY_START_BYTES = 12, /* magic number, version and the longer form of the header's length */
     /* Longest header text that is read. A two-dimensional array needs about 100 bytes. */
     SLC_NPY_MAX_HEADER = 65536,
-    /*
-     * Bytes of a stored header for any shape, so that it can be written before the shape is known.
-     * A multiple of 64, to which NumPy aligns the data for mapping.
-     */
+    /* Bytes of a stored header for any shape, so that it can be written before the shape is known.
+     * NumPy aligns data to multiples of 64 bytes for mapping. */
     SLC_NPY_STORED_BYTES = 128
 };
 
@@ -31,30 +29,24 @@ struct slc_npy_header {
     uint64_t shape[2];   /* 1 for missing dimensions */
 };
 
-/*
- * Finds the offset and length of the header's text from the first `have` bytes of a file (at most
- * SLC_NPY_START_BYTES are used). Errors: SLC_ERR_INPUT.
- */
+/* Finds the offset and length of the header's text from the first `have` bytes of a file (at most
+ * SLC_NPY_START_BYTES are used). Errors: SLC_ERR_INPUT. */
 enum slc_status slc_npy_start_parse(const uint8_t *bytes,
                                     uint64_t have,
                                     uint32_t *text_offset,
                                     uint32_t *text_bytes,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Parses the header's text, a Python dictionary with the members descr, fortran_order and shape in
- * any order. Errors: SLC_ERR_INPUT with what was expected and where; SLC_ERR_UNSUPPORTED for other
- * types and more than two dimensions.
- */
+/* Parses the header's text, a Python dictionary with the members descr, fortran_order and shape in
+ * any order. Errors: SLC_ERR_INPUT with the expected text and its position; SLC_ERR_UNSUPPORTED for
+ * other types and more than two dimensions. */
 enum slc_status slc_npy_header_parse(const char *text,
                                      size_t text_bytes,
                                      struct slc_npy_header *header,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Like slc_npy_header_parse, for any type in which a sparse tensor may store numbers, truth values
- * or bytes: f2, f4, f8, i1 to i8, u1 to u8, b1 and S1 to S9, of up to two dimensions.
- */
+/* Like slc_npy_header_parse, but for all types in which a sparse tensor may store numbers, truth
+ * values or bytes: f2, f4, f8, i1 to i8, u1 to u8, b1 and S1 to S9, of up to two dimensions. */
 enum slc_status slc_npy_header_parse_any(const char *text,
                                          size_t text_bytes,
                                          struct slc_npy_header *header,

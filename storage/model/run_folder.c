@@ -1,4 +1,4 @@
-/* Reads the folder of a run. run.json is not trusted: the other files take precedence. */
+/* Reads the folder of a run. run.json is not trusted: it must match the shapes of the factors. */
 #include "storage/model/run_folder.h"
 
 #include "base/memory/memory.h"
@@ -37,8 +37,7 @@ void slc_run_folder_of_model(const struct slc_model_view *model, struct slc_run_
     }
 }
 
-/* True if component a follows b: it has a smaller weight, or the same weight and a higher number.
- */
+/* True if component a sorts after b: its |weight| is smaller, or equal and a > b. */
 static bool is_lighter(const struct slc_run_folder *run, uint32_t a, uint32_t b)
 {
     const double x = fabs(run->lambda[a]);
@@ -59,7 +58,7 @@ void slc_run_folder_by_weight(const struct slc_run_folder *run, uint32_t *compon
     }
 }
 
-/* Parses 16 lower-case digits, as written by sluice. */
+/* Parses 16 lower-case hexadecimal digits, as written by sluice. */
 static bool parse_hex(const char *text, uint64_t *number)
 {
     *number = 0;
@@ -81,9 +80,10 @@ parse_dims(const json_t *dims, struct slc_run_record *record, struct slc_error *
     const size_t order = json_array_size(dims);
 
     if (order == 0 || order > SLC_MAX_ORDER) {
-        return slc_fail(err, SLC_ERR_INPUT,
-                        "run.json: \"tensor\" has no \"dims\", or not 1 to %d of them",
-                        SLC_MAX_ORDER);
+        return slc_fail(
+            err, SLC_ERR_INPUT,
+            "run.json: \"tensor\" has no \"dims\", or \"dims\" does not have 1 to %d numbers",
+            SLC_MAX_ORDER);
     }
     record->order = (unsigned)order;
     for (size_t n = 0; n < order; n++) {
@@ -99,7 +99,7 @@ parse_dims(const json_t *dims, struct slc_run_record *record, struct slc_error *
     return SLC_OK;
 }
 
-/* Parses members that later versions added; missing or invalid members stay empty. */
+/* Parses members that older files lack; missing or invalid members stay empty. */
 static void parse_origin(const json_t *tensor, struct slc_run_record *record)
 {
     const char *directory = json_string_value(json_object_get(tensor, "directory"));
@@ -133,7 +133,7 @@ parse_record(const json_t *root, struct slc_run_record *record, struct slc_error
     }
     if (store == NULL || strlen(store) >= sizeof record->store) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "run.json: \"tensor\" has no \"path\", or one of more than %zu bytes",
+                        "run.json: \"tensor\" has no \"path\", or \"path\" has more than %zu bytes",
                         sizeof record->store - 1);
     }
     if (sum == NULL || !parse_hex(sum, &record->content_sum)) {

@@ -1,9 +1,7 @@
-/*
- * The folder written by a factorization: mode-1.npy .. mode-N.npy, lambda.npy and run.json. Reads
- * the shapes of the factors, the weights, and the path of the tensor. A folder of factors from
- * another source is accepted: without run.json its order is the number of consecutive files, and
- * without lambda.npy its weights are 1.
- */
+/* Reads the folder that a decomposition writes (mode-1.npy .. mode-N.npy, lambda.npy and run.json):
+ * the shapes of the factors, the weights, and the path of the tensor. Also accepts factors from
+ * another program: without run.json the order is the number of consecutive files, and without
+ * lambda.npy all weights are 1. */
 #ifndef SLC_STORAGE_RUN_FOLDER_H
 #define SLC_STORAGE_RUN_FOLDER_H
 
@@ -17,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Largest run.json that is read: about 50,000 iterations. */
+/* Size of the largest run.json that is read: about 50,000 iterations. */
 #define SLC_RUN_RECORD_MAX_BYTES (UINT64_C(16) << 20)
 
 /* The part of run.json that other commands need. */
@@ -26,9 +24,9 @@ struct slc_run_record {
     uint64_t dims[SLC_MAX_ORDER];
     uint64_t content_sum;
     char store[4096];     /* path of the store as given to the run */
-    char directory[4096]; /* folder to which a relative path refers; "": not recorded */
+    char directory[4096]; /* folder to which a relative path refers; "" if not recorded */
     bool named;           /* indices of the store had names */
-    char dialect[32];     /* format of the store's input; "": not recorded */
+    char dialect[32];     /* format of the store's input; "" if not recorded */
     unsigned index_base;  /* smallest index of that format, 0 or 1 */
 };
 
@@ -43,39 +41,33 @@ struct slc_run_folder {
     struct slc_run_record record;
 };
 
-/*
- * Parses the text of a run.json. Errors: SLC_ERR_INPUT with the reason, SLC_ERR_MEMORY. *record
- * changes only on success.
- */
+/* Parses the text of a run.json. Errors: SLC_ERR_INPUT with the reason, SLC_ERR_MEMORY. *record
+ * changes only on success. */
 enum slc_status slc_run_record_parse(const char *text,
                                      size_t bytes,
                                      struct slc_run_record *record,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Reads run.json, the shapes of all factors, and the weights. *run, about 45 KiB, holds nothing to
- * be released. Errors: SLC_ERR_INPUT if `path` is not such a folder or its files do not match,
- * SLC_ERR_IO, SLC_ERR_MEMORY.
- */
+/* Reads run.json, the shapes of all factors, and the weights. *run has about 45 KiB and needs no
+ * release. Errors: SLC_ERR_INPUT if `path` is not the folder of a run or its files do not match,
+ * SLC_ERR_IO, SLC_ERR_MEMORY. */
 enum slc_status slc_run_folder_read(const struct slc_files *files,
                                     const char *path,
                                     struct slc_run_folder *run,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/*
- * True if the folder contains the record or factors of a run and is not a store. Errors:
- * SLC_ERR_IO, SLC_ERR_MEMORY.
- */
+/* True if the folder contains the record or factors of a run and is not a store. Errors:
+ * SLC_ERR_IO, SLC_ERR_MEMORY. */
 enum slc_status
 slc_run_folder_find(const char *path, bool *found, struct slc_error *err) SLC_NODISCARD;
 
 /* Sets shape and weights from a model in memory. */
 void slc_run_folder_of_model(const struct slc_model_view *model, struct slc_run_folder *run);
 
-/* Sorts the 0-based numbers of all components: descending weight, ties in ascending number. */
+/* Sorts the 0-based numbers of all components by descending |weight|, then by ascending number. */
 void slc_run_folder_by_weight(const struct slc_run_folder *run, uint32_t *components);
 
-/* "FOLDER/mode-K.npy", newly allocated (slc_free), or NULL if out of memory; `mode` is 0-based. */
+/* Returns "FOLDER/mode-K.npy", or NULL if out of memory; `mode` is 0-based. Owns: slc_free. */
 char *slc_run_folder_factor(const char *folder, unsigned mode);
 
 #endif

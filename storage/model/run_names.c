@@ -9,9 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * Bytes of the UTF-8 character at `at` (at most `bytes_left`); 0: invalid or a control character.
- */
+/* Returns the bytes of the UTF-8 character at `at` (at most `bytes_left`), or 0 if the character is
+ * invalid or a control character. */
 static unsigned character_bytes(const char *at, size_t bytes_left)
 {
     const unsigned char *byte = (const unsigned char *)at;
@@ -39,7 +38,7 @@ static void format_name(const char *name, size_t bytes, char *text)
     *text = '\0';
 }
 
-/* True if the modes of the store match the modes of the run. They may have grown since. */
+/* True if the modes of the store match the modes of the run. Mode sizes may have grown since. */
 static bool matches_run(const struct slc_manifest *manifest, const struct slc_run_folder *run)
 {
     bool fit = manifest->order == run->order;
@@ -81,8 +80,9 @@ static enum slc_status open_named(const struct slc_files *files,
 {
     SLC_TRY(slc_manifest_read(files, store, manifest, err));
     if (!matches_run(manifest, run)) {
-        return slc_fail_file(err, SLC_ERR_INPUT, store,
-                             "the run was made from a tensor with other modes than this store's");
+        return slc_fail_file(
+            err, SLC_ERR_INPUT, store,
+            "the run was made from a tensor whose modes differ from the modes of this store");
     }
     return open_all(files, store, manifest, names, err);
 }
@@ -109,8 +109,7 @@ static enum slc_status open_if_present(const struct slc_files *files,
     return open_all(files, path, manifest, names, err);
 }
 
-/* Logs that indices are shown without the names that they had, or with names that may have changed.
- */
+/* Logs that indices are shown without their names, or with names that may have changed. */
 static void note_store(const struct slc_run_folder *run, const struct slc_run_names *names)
 {
     char store[sizeof run->record.store];

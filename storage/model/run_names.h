@@ -11,7 +11,7 @@
 
 /* State of the store of a run. */
 enum slc_run_store {
-    SLC_RUN_STORE_UNTOLD, /* another store was named, or run.json has none */
+    SLC_RUN_STORE_UNTOLD, /* the caller named a store, or there is no run.json */
     SLC_RUN_STORE_SAME,
     /* The store has other nonzeros: it was appended to, or converted again. */
     SLC_RUN_STORE_CHANGED,
@@ -20,18 +20,16 @@ enum slc_run_store {
 
 struct slc_run_names {
     enum slc_run_store store;
-    struct slc_names *names[SLC_MAX_ORDER];      /* NULL: the mode has none */
-    char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES]; /* "": the mode has no title */
+    struct slc_names *names[SLC_MAX_ORDER];      /* NULL if the mode has no names */
+    char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES]; /* "" if the mode has no title */
 };
 
-/*
- * Opens the names of `store` or, if it is NULL, of the store recorded in run.json if it still
- * exists and its modes are at least as large; missing names are then no error. A relative path
- * refers to the folder where the run was made or, if both were moved, to the current folder. If a
- * store with names is missing or has changed, logs this (slc_log). `files` may be NULL. Owns:
- * slc_run_names_close. Errors: those of slc_manifest_read and slc_names_open; SLC_ERR_INPUT if
- * `store` has other modes.
- */
+/* Opens the names of `store` or, if `store` is NULL, of the store recorded in run.json. A recorded
+ * store that is missing, or whose modes are smaller than in the run, is not an error. A relative
+ * path is looked up in the folder where the run was made, then in the current folder. If a store
+ * with names is missing or has changed, logs this (slc_log). `files` may be NULL. Owns:
+ * slc_run_names_close. Errors: those of slc_manifest_read and slc_names_open; SLC_ERR_INPUT if the
+ * modes of `store` do not match the run. */
 enum slc_status slc_run_names_open(const struct slc_files *files,
                                    const struct slc_run_folder *run,
                                    const char *store,
@@ -39,14 +37,12 @@ enum slc_status slc_run_names_open(const struct slc_files *files,
                                    struct slc_error *err) SLC_NODISCARD;
 void slc_run_names_close(struct slc_run_names *names);
 
-/* Memory of the open names in bytes. */
+/* Returns the memory of the open names in bytes. */
 uint64_t slc_run_names_bytes(const struct slc_run_names *names);
 
-/*
- * Copies the name of an index to `text` (SLC_NAME_TEXT_BYTES) as UTF-8; control characters, which
- * could affect a terminal, and bytes that are not UTF-8 are written as \xNN. `text` is "" if the
- * index has no name. Errors: those of slc_names_get.
- */
+/* Copies the name of an index to `text` (SLC_NAME_TEXT_BYTES) as UTF-8. Writes control characters,
+ * which could affect a terminal, and bytes that are not UTF-8 as \xNN. `text` is "" if the
+ * index has no name. Errors: those of slc_names_get. */
 enum { SLC_NAME_TEXT_BYTES = 4 * SLC_NAME_BYTES_MAX + 1 };
 enum slc_status slc_run_names_text(struct slc_run_names *names,
                                    unsigned mode,

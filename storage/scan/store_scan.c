@@ -1,4 +1,4 @@
-/* Scans a store: a worker decodes a tile and passes its rows to the callback. */
+/* Scans a store: a worker decodes a tile and passes its nonzeros to the callback. */
 #include "storage/scan/store_scan.h"
 
 #include "base/memory/memory.h"
@@ -9,8 +9,8 @@
 
 enum {
     ROWS = 8192,
-    /* Upper bound of calls per tile: in all calls except the last, less than a group of rows is
-     * left empty. */
+    /* Upper bound on calls per tile: every call except the last passes more than half of ROWS
+     * nonzeros. */
     CALLS_PER_TILE = 2 * SLC_TILE_NNZ / ROWS
 };
 
@@ -56,8 +56,8 @@ static void fill_rows(const struct slc_tile_view *tile,
     rows->count += chunk->nnz;
 }
 
-/* Fills the rows with as many of the next nonzeros of the tile as fit; with none at the end of the
- * tile. */
+/* Fills the rows with the next nonzeros of the tile, as far as they fit. If there are none, sets
+ * rows->count to 0. */
 static enum slc_status
 next_rows(struct slc_tile_view *tile, struct slc_scan_rows *rows, struct slc_error *err)
 {

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* Consecutive nonzeros, in memory of the worker; the callback may change them. */
+/* Consecutive nonzeros in memory of the worker, which the callback may change. */
 struct slc_scan_rows {
     uint64_t sequence; /* unique per call, ascending in the layout's order */
     uint32_t count;
@@ -22,17 +22,15 @@ struct slc_scan_rows {
 typedef enum slc_status
 slc_scan_fn(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc_error *err);
 
-/* Bytes that a scan maps: a block, a decoder and rows per worker (storage/scan/tile_scan.h). */
+/* Returns the bytes that a scan maps: a block, a decoder and rows per worker (tile_scan.h). */
 uint64_t slc_store_scan_memory_bytes(const struct slc_layout_info *info, unsigned workers);
 
-/* Exclusive upper bound of the sequence numbers of a scan. */
+/* Returns a number that is above all sequence numbers of a scan. */
 uint64_t slc_store_scan_sequences(const struct slc_layout_info *info);
 
-/*
- * Calls `fn` for all nonzeros of the open store. With one worker, all calls are in the layout's
- * order. `stop` may be NULL. Errors: the first of `fn` or of reading; SLC_ERR_DAMAGED with file,
- * block and offset.
- */
+/* Calls `fn` for all nonzeros of the open store. With one worker, all calls are in the layout's
+ * order. `stop` may be NULL. Errors: the first error of `fn` or of reading; SLC_ERR_DAMAGED with
+ * file, block and offset. */
 enum slc_status slc_store_scan(const struct slc_store *store,
                                unsigned workers,
                                const struct slc_stop *stop,

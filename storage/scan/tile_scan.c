@@ -1,9 +1,7 @@
-/*
- * Scans tiles through a ring of block buffers, one per worker. A worker fills the next buffer if it
- * is free, and otherwise processes the next tile of the oldest block that has tiles left. Reading
- * therefore runs ahead of decoding, and the worker of the tile whose turn it is never waits for
- * another worker.
- */
+/* Scans tiles through a ring of block buffers, one per worker. A worker fills the next buffer if it
+ * is free, and otherwise processes the next tile of the oldest block that has tiles left. Blocks
+ * are therefore read before workers need them, and the worker of the tile whose turn it is never
+ * waits for another worker. */
 #include "storage/scan/tile_scan.h"
 
 #include "base/memory/checked.h"
@@ -26,7 +24,7 @@ struct slot {
     struct slc_buffer memory;
     enum slot_state state;
     struct slc_block_view view;
-    uint32_t started, decoded; /* numbers of tiles; skipped tiles count as started and decoded */
+    uint32_t started, decoded; /* number of tiles, skipped tiles included */
 };
 
 struct scan {
@@ -39,10 +37,10 @@ struct scan {
     pthread_mutex_t lock;         /* guards the following members and the states of the slots */
     pthread_cond_t changed;
     uint64_t next_block; /* the next block to consider */
-    uint64_t loaded;     /* blocks loaded or being loaded; block i is in slot i modulo workers */
+    uint64_t loaded;     /* number of blocks loaded or being loaded; block i has slot i % workers */
     uint64_t front;      /* the first loaded block with tiles to start */
     uint64_t tickets;    /* number of tiles started */
-    uint64_t turn;       /* the ticket whose turn it is */
+    uint64_t turn;       /* number of the started tile whose turn it is */
     bool ended;          /* a step ended the scan */
     struct slc_error fault;
 };
@@ -58,7 +56,7 @@ static bool has_failed(const struct scan *scan)
     return scan->fault.status != SLC_OK;
 }
 
-/* Records a fault. The lock is held. */
+/* Records a fault. The caller holds the lock. */
 static void record_fault(struct scan *scan, const struct slc_error *fault)
 {
     if (!has_failed(scan)) {
@@ -100,7 +98,7 @@ static enum slc_status read_block(const struct scan *scan,
     return slc_block_open(reader, block, slot->memory.data, false, &slot->view, err);
 }
 
-/* Fills the next slot if it is free and a block is left. The lock is held. */
+/* Fills the next slot if it is free and a block is left. The caller holds the lock. */
 static bool load_next(struct scan *scan)
 {
     struct slot *slot = &scan->slots[scan->loaded % scan->options->workers];
@@ -129,8 +127,8 @@ static bool load_next(struct scan *scan)
     return true;
 }
 
-/* Waits for the turn of `ticket` and performs in_turn. Returns false if a fault occurred first. The
- * lock is held. */
+/* Waits for the turn of tile `ticket`, counted in order of start, and calls steps->in_turn. Returns
+ * false if a fault occurred first. The caller holds the lock. */
 static bool run_in_turn(struct scan *scan, unsigned worker, uint64_t ticket)
 {
     while (scan->turn != ticket && !has_failed(scan)) {
@@ -145,7 +143,7 @@ static bool run_in_turn(struct scan *scan, unsigned worker, uint64_t ticket)
     return true;
 }
 
-/* Performs the steps on a tile. The lock is held. */
+/* Performs the steps on a tile. The caller holds the lock. */
 static void process_tile(struct scan *scan, unsigned worker, struct slot *slot, uint32_t index)
 {
     const struct slc_tile_steps *steps = scan->steps;
@@ -173,7 +171,7 @@ static void process_tile(struct scan *scan, unsigned worker, struct slot *slot, 
     }
 }
 
-/* Performs the steps on the next loaded tile, if any. The lock is held. */
+/* Performs the steps on the next loaded tile, if any. The caller holds the lock. */
 static bool process_next(struct scan *scan, unsigned worker)
 {
     struct slot *slot = &scan->slots[scan->front % scan->options->workers];

@@ -1,8 +1,6 @@
-/*
- * Decodes all tiles of a block file, or the tiles of a range of rows, on several threads. Tiles are
- * processed in file order, from a few blocks in memory at a time, so that blocks with many tiles
- * occupy all threads and order-dependent work can be done tile by tile.
- */
+/* Decodes all tiles of a block file, or of its blocks with a range of rows, on several threads.
+ * Tiles are processed in file order, from a few blocks in memory at a time, so that blocks with
+ * many tiles occupy all threads and order-dependent work can be done tile by tile. */
 #ifndef SLC_STORAGE_TILE_SCAN_H
 #define SLC_STORAGE_TILE_SCAN_H
 
@@ -24,10 +22,8 @@ struct slc_tile_steps {
                               unsigned worker,
                               struct slc_tile_view *tile,
                               struct slc_error *err);
-    /*
-     * May be NULL. Runs on one tile at a time, in file order. Returning false ends the scan without
-     * an error; it may still be called for tiles that other workers have already started.
-     */
+    /* May be NULL. Runs on one tile at a time, in file order. Returning false ends the scan without
+     * an error; in_turn may still be called for tiles that other workers have already started. */
     bool (*in_turn)(void *context, unsigned worker);
     /* May be NULL. Runs on many tiles at the same time, each after in_turn, even if others fail. */
     void (*deliver)(void *context, unsigned worker);
@@ -37,14 +33,14 @@ struct slc_tile_scan_options {
     const struct slc_files *files;
     const struct slc_reader *reader;
     unsigned workers;
-    /* Blocks without rows first_row .. last_row of `mode` are skipped. */
+    /* Blocks that have no nonzeros in rows first_row .. last_row of `mode` are skipped. */
     unsigned mode;
     uint64_t first_row, last_row;
     uint64_t first_tile;         /* tiles before this tile are skipped */
     const struct slc_stop *stop; /* may be NULL; polled between tiles */
-    /* Callback for slc_tile_progress_add, which steps may call; may be NULL. */
+    /* Called by slc_tile_progress_add, which steps may call; may be NULL. */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
-    void *context; /* of progress */
+    void *context; /* first argument of `progress` */
 };
 
 /* Number of nonzeros that the workers of a scan have processed. */
@@ -53,20 +49,17 @@ struct slc_tile_progress {
     atomic_bool reporting; /* a thread is in the callback */
 };
 
-/* Bytes that a scan maps: a block and a decoder per worker. */
+/* Returns the bytes that a scan maps: a block and a decoder per worker. */
 uint64_t slc_tile_scan_memory_bytes(const struct slc_layout_info *info, unsigned workers);
 
-/*
- * Performs the steps on every selected tile.
- * Errors: the first of a step or of reading; SLC_ERR_DAMAGED with file, block and offset;
- * SLC_ERR_INTERRUPTED if `stop` was requested.
- */
+/* Performs the steps on every selected tile.
+ * Errors: the first error of a step or of reading; SLC_ERR_DAMAGED with file, block and offset;
+ * SLC_ERR_INTERRUPTED if `stop` was requested. */
 enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
                               const struct slc_tile_steps *steps,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* Adds `nnz` nonzeros, and calls options->progress unless another worker is currently calling it.
- */
+/* Adds `nnz` nonzeros. Calls options->progress unless another worker is calling it. */
 void slc_tile_progress_add(struct slc_tile_progress *progress,
                            const struct slc_tile_scan_options *options,
                            const char *phase,

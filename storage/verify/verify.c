@@ -1,12 +1,10 @@
-/*
- * Verifies a store: the manifest, the contents of the folder, and every byte of every block file
+/* Verifies a store: the manifest, the contents of the folder, and every byte of every block file
  * (verify_file.c). A fault does not end the check: it is reported with file, block and offset, and
- * the check continues with the next part.
+ * the check continues with the next block or file.
  *
  * Every byte is covered: header, index and closing page are checked when the file is opened, and
  * each block by its checksum. Together they fill the file (slc_reader_open checks that there are no
- * gaps).
- */
+ * gaps). */
 #include "storage/verify/verify_internal.h"
 
 #include "base/memory/checked.h"
@@ -21,7 +19,7 @@
 
 enum { DEFAULT_FINDINGS = 64 };
 
-/* True if the check itself failed, rather than the store. */
+/* True if `status` is a failure of the check itself, not a fault of the store. */
 static bool is_failure(enum slc_status status)
 {
     return status == SLC_ERR_MEMORY || status == SLC_ERR_SYSTEM || status == SLC_ERR_BUDGET ||
@@ -123,12 +121,10 @@ static bool is_listed(const struct slc_verifier *verifier, const char *name)
     return listed;
 }
 
-/*
- * True if an interrupted change of layouts leaves a file with this name: the file or the journal of
+/* True if an interrupted change of layouts leaves a file with this name: the file or the journal of
  * an unfinished layout, a finished layout that was not listed yet, a manifest that was not
- * published yet, or a list of stripes to be added or removed. Sets *leftover to the layout of the
- * file.
- */
+ * published yet, a list of stripes to be added or removed, or the mark of a published conversion.
+ * Sets *of to the name and the layout of the file. */
 static bool
 is_leftover(const struct slc_verifier *verifier, const char *name, struct slc_leftover *of)
 {
@@ -162,11 +158,9 @@ is_leftover(const struct slc_verifier *verifier, const char *name, struct slc_le
     return false;
 }
 
-/*
- * Checks a name in the folder. With a valid manifest, an unlisted name is a finding. Without a
+/* Checks a name in the folder. With a valid manifest, an unlisted name is a finding. Without a
  * valid manifest, block files are recognized by name and checked individually, to show whether the
- * data is intact.
- */
+ * data is intact. */
 static int check_name(void *context, const char *name, char kind)
 {
     struct slc_verifier *verifier = context;

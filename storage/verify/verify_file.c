@@ -1,8 +1,6 @@
-/*
- * Checks one block file: its header, index and every block. A team of threads reads and checks the
- * blocks, each with one block and one decoder in memory; the number of threads is reduced to fit
- * the budget.
- */
+/* Checks one block file: its header, index and every block. A team of threads reads and checks the
+ * blocks. Each thread has one block and one decoder in memory; the number of threads is reduced to
+ * fit the budget. */
 #include "storage/verify/verify_internal.h"
 
 #include "base/memory/checked.h"
@@ -28,7 +26,7 @@ struct file_check {
     unsigned worker_count;
 };
 
-/* Fiber-n: checks that the number of fibers that end in the block matches the index, and reports a
+/* For fiber-n, compares the number of fibers that end in the block with the index, and reports a
  * difference. */
 static bool
 check_fiber_count(struct file_check *check, const struct slc_block_view *view, uint64_t ended)
@@ -47,8 +45,8 @@ check_fiber_count(struct file_check *check, const struct slc_block_view *view, u
     return false;
 }
 
-/* Checks the tiles of a block whose checksum is correct; returns its number of nonzeros, 0 after a
- * fault. */
+/* Checks the tiles of a block whose checksum is correct. Returns the nonzeros of the block, or 0
+ * after a fault. */
 static uint64_t
 check_tiles(struct file_check *check, const struct slc_block_view *view, struct worker *worker)
 {
@@ -107,7 +105,7 @@ static void check_block(struct file_check *check, uint64_t block, struct worker 
         const uint64_t total =
             verifier->has_manifest ? slc_manifest_file_bytes(&verifier->manifest) : 0;
 
-        /* The bytes checked include the manifest. */
+        /* Unlike `total`, the bytes checked include the manifest. */
         verifier->options->progress(
             verifier->options->context, "check",
             total > 0 ? slc_min_u64(verifier->report.bytes, total) : verifier->report.bytes, total);
@@ -126,7 +124,7 @@ static void check_range(void *context, uint64_t begin, uint64_t end, unsigned wo
     }
 }
 
-/* Chooses the number of workers: at most the number requested, no more than are useful, and within
+/* Chooses the number of workers: at most the requested number and the number of blocks, and within
  * the budget. Errors: SLC_ERR_BUDGET. */
 static enum slc_status
 choose_workers(struct file_check *check, unsigned *workers, struct slc_error *err)

@@ -9,14 +9,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Allowance for pages of libraries that are first touched after planning, and per worker for its
- * stack and malloc arena. */
+/* Allowances for pages of libraries that are first touched after planning (per process), and for
+ * stack and malloc arena (per worker). */
 #define UNTOUCHED_BYTES (UINT64_C(2) << 20)
 #define THREAD_BYTES    (UINT64_C(128) << 10)
-/*
- * Resident memory is rounded up to a multiple of this unit, so that a budget named by one run also
- * suffices for the next run, in which a few more pages may be resident.
- */
+/* Resident memory is rounded up to a multiple of this unit. The budget that an error message states
+ * then also suffices for the next run, in which a few more pages may be resident. */
 #define PROCESS_UNIT (UINT64_C(4) << 20)
 
 struct slc_verifier {
@@ -26,10 +24,10 @@ struct slc_verifier {
     uint64_t memory_bytes;
     uint64_t max_findings;
 
-    /* Set once the manifest was read; all files are then compared with it. */
+    /* Set once the manifest was read; all files are then compared with the manifest. */
     bool has_manifest;
     struct slc_manifest manifest;
-    /* Set from the first layout opened; all others must have the same keys. */
+    /* Set from the first opened layout; all other layouts must have the same keys. */
     bool has_keys;
     struct slc_key_layout keys;
 
@@ -43,7 +41,7 @@ struct slc_verifier {
     atomic_bool stop;         /* enough findings, or a failure */
 };
 
-/* Records a fault; any thread. */
+/* Records a fault. Threads: any. */
 void slc_verify_report(struct slc_verifier *verifier, const struct slc_error *fault);
 
 /* True if the check should end. */
@@ -54,29 +52,25 @@ void slc_verify_file(struct slc_verifier *verifier,
                      const char *name,
                      const struct slc_store_layout *layout);
 
-/*
- * Checks that tile `index` of an open block holds as many nonzeros as the rules for cutting tiles
- * require, to the extent that this can be checked without decoding (docs/FORMAT.md, section 5).
- * Errors: SLC_ERR_DAMAGED with file, block and offset.
- */
+/* Checks that tile `index` of an open block has the number of nonzeros that the rules for tiles
+ * require (docs/FORMAT.md, section 5), as far as this is possible without decoding.
+ * Errors: SLC_ERR_DAMAGED with file, block and offset. */
 enum slc_status slc_verify_tile_cut(const struct slc_block_view *block,
                                     uint32_t index,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Decodes tile `index` with `decoder` (of f64) and compares it with the directory and the header:
+/* Decodes tile `index` with `decoder` (of f64) and compares it with the directory and the header:
  * count, keys, coordinate ranges, sum of squares, content sum, value type. On success *fibers is
- * the number of pieces of fibers of the keys' run in it.
- * Errors: SLC_ERR_DAMAGED with file, block and offset.
- */
+ * the number of fiber runs in the tile.
+ * Errors: SLC_ERR_DAMAGED with file, block and offset. */
 enum slc_status slc_verify_tile(struct slc_decoder *decoder,
                                 const struct slc_block_view *block,
                                 uint32_t index,
                                 uint64_t *fibers,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Number of fibers that end in tile `index` of a fiber-n layout, which has `pieces` pieces of
- * fibers. */
+/* Returns the number of fibers that end in tile `index` of a fiber-n layout; the tile has `pieces`
+ * fiber runs. */
 uint64_t
 slc_verify_fibers_ended(const struct slc_block_view *block, uint32_t index, uint64_t pieces);
 

@@ -1,10 +1,8 @@
-/*
- * Verifies one tile. Forms every nonzero's key again from its decoded coordinates and adds the key
+/* Verifies one tile. Computes every nonzero's key from its decoded coordinates, and adds the key
  * and the bits of the value to the content sum. This detects errors of the decoder as well as
  * forged files.
  *
- * Cost: decoding plus about 20 ns per nonzero for forming and mixing the key.
- */
+ * Cost: decoding, and about 20 ns per nonzero to compute and mix the key. */
 #include "storage/verify/verify_internal.h"
 
 #include "base/hash.h"
@@ -15,7 +13,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Nonzeros requested at a time; independent of the chunk size that the decoder prefers. */
+/* Number of nonzeros requested at a time, regardless of the chunk size that the decoder prefers. */
 enum { CHUNK_NNZ = 1024 };
 
 static void
@@ -60,8 +58,7 @@ static bool next_first_key(const struct slc_block_view *block, uint32_t index, s
     return false;
 }
 
-/* Fiber-n: checks that a tile ends with a complete fiber, unless it holds part of a single fiber.
- */
+/* For fiber-n, checks that a tile ends with a complete fiber or has part of only one fiber. */
 static enum slc_status check_fiber_cut(const struct slc_block_view *block,
                                        const struct slc_tile_entry *tile,
                                        uint32_t index,
@@ -77,10 +74,11 @@ static enum slc_status check_fiber_cut(const struct slc_block_view *block,
     }
     return locate_fault(
         block, tile,
-        slc_fail(err, SLC_ERR_DAMAGED,
-                 "tile %" PRIu32
-                 " of the block ends within a fiber that is not its only one, which no writer does",
-                 index),
+        slc_fail(
+            err, SLC_ERR_DAMAGED,
+            "tile %" PRIu32
+            " of the block ends within a fiber that is not its only fiber, which no writer does",
+            index),
         err);
 }
 
@@ -131,7 +129,7 @@ slc_verify_tile_cut(const struct slc_block_view *block, uint32_t index, struct s
     return locate_fault(block, &tile,
                         slc_fail(err, SLC_ERR_DAMAGED,
                                  "tile %" PRIu32 " of the block ends after %" PRIu32
-                                 " nonzeros although the next one would fit, which no writer does",
+                                 " nonzeros, but the next nonzero would fit: no writer does this",
                                  index, tile.nnz),
                         err);
 }
@@ -139,7 +137,7 @@ slc_verify_tile_cut(const struct slc_block_view *block, uint32_t index, struct s
 /* Totals of the nonzeros decoded so far. */
 struct tile_tally {
     uint64_t nnz;
-    uint64_t fibers; /* pieces of fibers of the keys' run */
+    uint64_t fibers; /* number of fiber runs */
     uint64_t content_sum;
     double sum_of_squares;
     slc_u128 first_key, last_key;
@@ -166,7 +164,7 @@ static enum slc_status tally_ranges(const struct slc_tile_view *tile,
         if (max > tile->extent[mode]) {
             return slc_fail(err, SLC_ERR_DAMAGED,
                             "tile %" PRIu64 " has a coordinate %" PRIu32
-                            " above its smallest in mode %u, but its extent is %" PRIu32,
+                            " above its corner in mode %u, but its extent is %" PRIu32,
                             tile->ordinal, max, mode + 1, tile->extent[mode]);
         }
         tally->min[mode] = min;

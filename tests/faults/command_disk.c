@@ -1,10 +1,8 @@
-/*
- * Runs the whole command on a disk in memory.
+/* Runs the whole command on a disk in memory.
  *
  * The command would start a thread that handles signals, never ends and must be started only once,
  * so it is left out (-Wl,--wrap=signals_start). So are checks for write permission
- * (-Wl,--wrap=access), which no table of file operations has.
- */
+ * (-Wl,--wrap=access), which no table of file operations has. */
 #include "command_disk.h"
 
 #include "command_main.h"

@@ -1,8 +1,6 @@
-/*
- * Runs the whole command in this process on a disk in memory (tests/lib/recorded_files.h), so that
+/* Runs the whole command in this process on a disk in memory (tests/lib/recorded_files.h), so that
  * its changes to files can be recorded, cut and retried thousands of times. Paths are relative:
- * system calls that bypass the table run in an empty folder.
- */
+ * system calls that bypass the table run in an empty folder. */
 #ifndef SLC_COMMAND_DISK_H
 #define SLC_COMMAND_DISK_H
 

@@ -26,12 +26,10 @@ struct crash_command {
     uint64_t needless; /* the expected result of slc_crash_needless */
 };
 
-/*
- * Records the changes of the command on a disk in memory with x.slc (a store of three modes with
+/* Records the changes of the command on a disk in memory with x.slc (a store of three modes with
  * sorted layouts of each mode), in.tns, and vectors v.npy and w.npy for modes 1 and 2; tries the
  * states that a crash can leave, and reruns the command on them. Fails the calling test if a result
- * is incomplete, or if the check would miss that.
- */
+ * is incomplete, or if the check would miss that. */
 void crash_command_sweep(const struct crash_command *command);
 
 #endif

@@ -1,13 +1,11 @@
-/*
- * Runs the whole command with one failing operation. A run is a child of the test, with the
+/* Runs the whole command with one failing operation. A run is a child of the test, with the
  * command's main and libraries already loaded. It reports the operations it made, and the files,
  * maps, buffers and memory not released when main returned.
  *
  * File operations go through a table (tests/lib/faulty_files.h), allocations through fault points
  * (base/error/fault.h), including jansson's; the linker (--wrap) intercepts threads, io_uring and
  * buffers. Not covered: memory of libarchive, hwloc, BLAS and the C library, and the few reads of
- * /proc and /sys, on which no result depends.
- */
+ * /proc and /sys, on which no result depends. */
 #ifndef SLC_FAULTY_COMMAND_H
 #define SLC_FAULTY_COMMAND_H
 
@@ -47,10 +45,8 @@ struct command_end {
     char printed[8192];  /* on standard output */
 };
 
-/*
- * Runs `arguments` (words after the command's name) in `folder` with the k-th operation failing;
- * `fault` NULL or k = 0: none. One run at a time; the caller must not have threads.
- */
+/* Runs `arguments` (words after the command's name) in `folder` with the k-th operation failing;
+ * `fault` NULL or k = 0: none. One run at a time; the caller must not have threads. */
 void command_run(const char *folder,
                  const char *arguments,
                  const struct command_fault *fault,

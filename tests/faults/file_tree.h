@@ -1,8 +1,6 @@
-/*
- * Snapshot of a folder: path and hash of every file and folder, so that a test can detect whether a
+/* Snapshot of a folder: path and hash of every file and folder, so that a test can detect whether a
  * command changed nothing, or produced the files of another run. Folders are at most three levels
- * deep. I/O errors end the program: they are faults of the test itself.
- */
+ * deep. I/O errors end the program: they are faults of the test itself. */
 #ifndef SLC_FILE_TREE_H
 #define SLC_FILE_TREE_H
 

@@ -1,5 +1,4 @@
-/*
- * Sweeps a command line through faults: the first operation of a kind fails, then the second, and
+/* Sweeps a command line through faults: the first operation of a kind fails, then the second, and
  * so on until a run makes fewer operations. Checks of every try:
  *
  * The command ends by itself with exit code 0, or with the documented one for the fault and a
@@ -12,8 +11,7 @@
  * exist except those that the next run resumes from or that a message reports as left over.
  *
  * The same command then succeeds without a fault and leaves exactly the files of a run without a
- * fault.
- */
+ * fault. */
 #ifndef SLC_SWEEP_H
 #define SLC_SWEEP_H
 
@@ -33,12 +31,10 @@ struct sweep_case {
     bool resumes;          /* the files it resumes from survive every fault */
 };
 
-/*
- * Sweeps the case through all kinds of faults in `folder` (new, with the inputs in folder/in).
+/* Sweeps the case through all kinds of faults in `folder` (new, with the inputs in folder/in).
  * Makes all tries with SLC_TEST_FULL, otherwise a sample whose start depends on SLC_TEST_SEED.
  * SLC_TEST_FAULT="write ENOSPC:7" makes only this try. Asserts that there were no faults; prints
- * faults and the number of tries.
- */
+ * faults and the number of tries. */
 void sweep(const struct sweep_case *swept, const char *folder);
 
 #endif

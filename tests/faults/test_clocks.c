@@ -1,9 +1,7 @@
-/*
- * Runs whole commands with clocks that jump by microseconds and by hours, forwards and backwards:
+/* Runs whole commands with clocks that jump by microseconds and by hours, forwards and backwards:
  * the monotonic clock, as on a virtual machine after migration or sleep, and the wall clock, as
  * when it is set. Results are bitwise the same as with steady clocks, no reported time is negative
- * or of another century, and every run ends.
- */
+ * or of another century, and every run ends. */
 #include "command_disk.h"
 #include "recorded_files.h"
 #include "slc_test.h"

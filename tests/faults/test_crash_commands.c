@@ -1,10 +1,8 @@
-/*
- * Tries whole commands on every crash state. `cpd` with a checkpoint after every mode update and
+/* Tries whole commands on every crash state. `cpd` with a checkpoint after every mode update and
  * every part of a pass, while it writes results and removes the checkpoint: committed work
  * survives, the same command resumes from it and ends with the bits of an undisturbed run. Every
  * result of every command is complete, or is the earlier file, or is missing; results that belong
- * together are of one run.
- */
+ * together are of one run. */
 #include "crash_command.h"
 #include "slc_test.h"
 

@@ -1,12 +1,10 @@
-/*
- * Changes the files of a running command from outside: a file of a store is truncated, modified or
+/* Changes the files of a running command from outside: a file of a store is truncated, modified or
  * replaced, also under a map; a text is truncated, modified or extended; the folder of the results
  * is removed. Each happens before the k-th file operation, for every k or a sample.
  *
  * The command ends by itself, leaves nothing open, and either exits with 0 and a right result or
  * names the file at fault. Results are complete or absent. Once the inputs are restored, the same
- * command resumes from its checkpoint and ends with the undisturbed result.
- */
+ * command resumes from its checkpoint and ends with the undisturbed result. */
 #include "base/random.h"
 #include "base/topology/topology.h"
 #include "faulty_command.h"

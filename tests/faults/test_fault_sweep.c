@@ -1,7 +1,5 @@
-/*
- * Lets every operation of every command fail once; sweep.h lists the checks. The inputs are small,
- * but have several blocks and partitions.
- */
+/* Lets every operation of every command fail once; sweep.h lists the checks. The inputs are small,
+ * but have several blocks and partitions. */
 #include "base/topology/topology.h"
 #include "faulty_command.h"
 #include "file_tree.h"

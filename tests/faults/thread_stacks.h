@@ -4,12 +4,10 @@
 
 #include <sys/types.h>
 
-/*
- * Prints, as TAP diagnostics, the name, kernel function and system call of every thread of `child`,
+/* Prints, as TAP diagnostics, the name, kernel function and system call of every thread of `child`,
  * a fork of this program that has not called exec, and the addresses within this program found on
  * its stack, innermost first, with function and line where `addr2line` is installed. Stale words on
- * a stack can add functions that have returned.
- */
+ * a stack can add functions that have returned. */
 void thread_stacks_print(pid_t child);
 
 #endif

@@ -1,7 +1,5 @@
-/*
- * Block files in memory that the input of a fuzz target modifies: the golden files, with three
- * modes each. All checksums are recomputed after the changes.
- */
+/* Block files in memory that the input of a fuzz target modifies: the golden files, with three
+ * modes each. All checksums are recomputed after the changes. */
 #ifndef SLC_FORGED_IMAGE_H
 #define SLC_FORGED_IMAGE_H
 

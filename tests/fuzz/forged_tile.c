@@ -50,10 +50,8 @@ static struct slc_reader *wide_reader(bool fibers)
     return *reader;
 }
 
-/*
- * Usually makes the entry consistent with the first and last key, so that the tile is not rejected
- * for its ranges: bytes 40 to 44 raise the corner, 45 to 54 lower the largest coordinates.
- */
+/* Usually makes the entry consistent with the first and last key, so that the tile is not rejected
+ * for its ranges: bytes 40 to 44 raise the corner, 45 to 54 lower the largest coordinates. */
 static void
 choose_ranges(struct slc_tile_entry *entry, const struct slc_key_layout *keys, const uint8_t *data)
 {

@@ -1,13 +1,11 @@
-/*
- * Arbitrary bytes as the file of a binary tensor, plain or compressed (through a temporary file),
+/* Arbitrary bytes as the file of a binary tensor, plain or compressed (through a temporary file),
  * with a detected or forced format; as two .npy files; or as members of a .npz file that libzip
  * writes with checksums. All nonzeros are read and decoded twice, in batches of two sizes, with
  * identical results; in SPLATT's format with short indices each nonzero is also compared with its
  * bytes.
  *
  * Input: u8 form, u16 bytes of the first of two files, then bytes; members are u8 name, u16 bytes,
- * bytes.
- */
+ * bytes. */
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
 

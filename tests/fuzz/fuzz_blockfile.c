@@ -1,7 +1,5 @@
-/*
- * Forged block files: the input is a list of changes to a tiny valid file, after which every
- * checksum is recomputed. If the reader accepts the result, every nonzero is decoded.
- */
+/* Forged block files: the input is a list of changes to a tiny valid file, after which every
+ * checksum is recomputed. If the reader accepts the result, every nonzero is decoded. */
 #include "forged_image.h"
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"

@@ -1,7 +1,5 @@
-/*
- * Like fuzz_resume.c, but for builders alone: several buckets, every form of values, coordinates
- * that need wide keys, relabelling, and an index base that changes late.
- */
+/* Like fuzz_resume.c, but for builders alone: several buckets, every form of values, coordinates
+ * that need wide keys, relabelling, and an index base that changes late. */
 #include "fuzz_disk.h"
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"

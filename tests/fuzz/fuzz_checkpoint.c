@@ -1,10 +1,8 @@
-/*
- * Arbitrary bytes as a generation of a checkpoint: unchanged, and with recomputed checksums for all
+/* Arbitrary bytes as a generation of a checkpoint: unchanged, and with recomputed checksums for all
  * parts inside the file, so that the code after the checksum tests is reached.
  *
  * Input: for each page of the file, the number of bytes before its zero padding (u16), and these
- * bytes.
- */
+ * bytes. */
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
 

@@ -1,9 +1,7 @@
-/*
- * Arbitrary bytes as a CSV. The first byte selects the delimiter, the number of columns and the
+/* Arbitrary bytes as a CSV. The first byte selects the delimiter, the number of columns and the
  * first split of the text; the records must be the same for the whole text, and when they are
  * indexed many at a time. Every field is also parsed as a time, whose names must be in bounds, and
- * the whole text as items of --columns.
- */
+ * the whole text as items of --columns. */
 #include "convert/ingest/csv/csv_index.h"
 #include "convert/ingest/csv/csv_record.h"
 #include "convert/ingest/csv/csv_spec.h"

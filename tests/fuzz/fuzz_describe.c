@@ -1,8 +1,6 @@
-/*
- * Descriptions of forged tiles (storage/codec/describe.h): rejected exactly when opening the tile
+/* Descriptions of forged tiles (storage/codec/describe.h): rejected exactly when opening the tile
  * fails; otherwise the naive decoder follows them and must not leave the block and its expanded
- * bytes. If storage's own decoder accepts the tile, both yield the same nonzeros.
- */
+ * bytes. If storage's own decoder accepts the tile, both yield the same nonzeros. */
 #include "forged_tile.h"
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"

@@ -1,10 +1,8 @@
-/*
- * Shared by the fuzz targets of interrupted work: a disk in memory on which the product has done
+/* Shared by the fuzz targets of interrupted work: a disk in memory on which the product has done
  * the work once, with all changes recorded. An input selects the moment of the interruption and the
  * changes to the files at that moment; checksums are recomputed afterwards.
  *
- * Input: u16 the moment, then changes of FUZZ_CHANGE_BYTES each.
- */
+ * Input: u16 the moment, then changes of FUZZ_CHANGE_BYTES each. */
 #ifndef SLC_FUZZ_DISK_H
 #define SLC_FUZZ_DISK_H
 
@@ -48,11 +46,9 @@ void fuzz_seal_journal(const struct slc_files *disk,
                        uint8_t *data,
                        uint64_t bytes);
 
-/*
- * The same for the state of a build in convert/ (convert/build/resume/state_file.c), and for the
+/* The same for the state of a build in convert/ (convert/build/resume/state_file.c), and for the
  * chunks of a spill file (convert/build/spill/chunk.c), which are contiguous from the start of a
- * segment to the first zeros.
- */
+ * segment to the first zeros. */
 void fuzz_seal_state(const struct slc_files *disk, uint8_t *data, uint64_t bytes);
 void fuzz_seal_chunks(const struct slc_files *disk, uint8_t *data, uint64_t bytes);
 

@@ -1,7 +1,5 @@
-/*
- * Whole stores with modified files and recomputed checksums: `sluice info` prints them as text and
- * as JSON, and if `sluice check` finds no fault, every tile decodes.
- */
+/* Whole stores with modified files and recomputed checksums: `sluice info` prints them as text and
+ * as JSON, and if `sluice check` finds no fault, every tile decodes. */
 #include "forged_image.h"
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"

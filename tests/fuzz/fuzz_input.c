@@ -1,9 +1,7 @@
-/*
- * Arbitrary bytes as a text input file: unchanged, to exercise every decompressor, or compressed
+/* Arbitrary bytes as a text input file: unchanged, to exercise every decompressor, or compressed
  * first, so that decompression yields text, then truncated or with a changed byte. Reading the file
  * in pieces must yield the whole text or a fault; the format recognized in the first piece is
- * parsed.
- */
+ * parsed. */
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
 

@@ -1,7 +1,5 @@
-/*
- * Arbitrary bytes as the permutation of a mode, listed with their checksum: an accepted file is a
- * permutation, and writing it again yields the same bytes.
- */
+/* Arbitrary bytes as the permutation of a mode, listed with their checksum: an accepted file is a
+ * permutation, and writing it again yields the same bytes. */
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
 

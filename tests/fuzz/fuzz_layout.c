@@ -1,7 +1,5 @@
-/*
- * Layouts whose build was interrupted at any moment, with arbitrary changes to the leftovers:
- * building them again yields the right layout or an error; the store stays complete either way.
- */
+/* Layouts whose build was interrupted at any moment, with arbitrary changes to the leftovers:
+ * building them again yields the right layout or an error; the store stays complete either way. */
 #include "fuzz_disk.h"
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"

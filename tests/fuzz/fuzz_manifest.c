@@ -1,7 +1,5 @@
-/*
- * Arbitrary bytes as a manifest: unchanged, and with a recomputed checksum so that the parser is
- * reached.
- */
+/* Arbitrary bytes as a manifest: unchanged, and with a recomputed checksum so that the parser is
+ * reached. */
 #include "fuzz_store.h"
 
 #include "base/hash.h"

@@ -1,8 +1,6 @@
-/*
- * Mutators for inputs made of parts: they insert, remove and change whole parts, so that the parts
+/* Mutators for inputs made of parts: they insert, remove and change whole parts, so that the parts
  * after them keep their meaning. libFuzzer and replay.c call the LLVMFuzzerCustomMutator of a
- * target.
- */
+ * target. */
 #ifndef SLC_FUZZ_MUTATE_H
 #define SLC_FUZZ_MUTATE_H
 

@@ -1,9 +1,7 @@
-/*
- * Arbitrary bytes as the names of a mode, listed with their checksum and, if the input selects it,
+/* Arbitrary bytes as the names of a mode, listed with their checksum and, if the input selects it,
  * with a valid header, trailer, table or hash of the piece, so that the code after them is reached:
  * either each name is at its index or the file is rejected, and a whole file is written again with
- * the same bytes.
- */
+ * the same bytes. */
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
 

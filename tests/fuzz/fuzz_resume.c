@@ -1,7 +1,5 @@
-/*
- * Conversions that were interrupted at any moment, with arbitrary changes to the leftovers: a rerun
- * resumes, restarts or fails with an error; unmodified leftovers lead to the expected store.
- */
+/* Conversions that were interrupted at any moment, with arbitrary changes to the leftovers: a rerun
+ * resumes, restarts or fails with an error; unmodified leftovers lead to the expected store. */
 #include "fuzz_disk.h"
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"

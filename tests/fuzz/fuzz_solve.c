@@ -1,8 +1,6 @@
-/*
- * Decompositions that were interrupted at any moment, with arbitrary changes to their checkpoints:
+/* Decompositions that were interrupted at any moment, with arbitrary changes to their checkpoints:
  * a rerun resumes, restarts or fails with an error. With unmodified checkpoints, the result is
- * bitwise that of an uninterrupted run.
- */
+ * bitwise that of an uninterrupted run. */
 #include "fuzz_disk.h"
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"

@@ -1,8 +1,6 @@
-/*
- * Arbitrary bytes as a list of stripes, unchanged and with a recomputed checksum: an accepted list
+/* Arbitrary bytes as a list of stripes, unchanged and with a recomputed checksum: an accepted list
  * is written again with the same bytes, its places are within its stripes, and opening it accesses
- * only files with names derived from it, which do not exist.
- */
+ * only files with names derived from it, which do not exist. */
 #include "fuzz_store.h"
 
 #include "base/hash.h"

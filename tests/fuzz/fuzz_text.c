@@ -1,8 +1,6 @@
-/*
- * Arbitrary bytes as a text tensor. The first byte selects the dialect and whether the text is
+/* Arbitrary bytes as a text tensor. The first byte selects the dialect and whether the text is
  * complete; the rest is recognized and parsed with two batch sizes, which must agree in rows,
- * ranges, lines and the fault at the end. Every number is also compared with the C library's.
- */
+ * ranges, lines and the fault at the end. Every number is also compared with the C library's. */
 #include "base/memory/bytes.h"
 #include "convert/ingest/text/text.h"
 #include "convert/number/number.h"

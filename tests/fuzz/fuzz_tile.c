@@ -1,8 +1,6 @@
-/*
- * Arbitrary bytes as the data of one tile, in each codec, with directory entries from the input:
+/* Arbitrary bytes as the data of one tile, in each codec, with directory entries from the input:
  * exercises the decoders alone, without checksums. A tile that decodes as fiber runs must decode
- * nonzero by nonzero to the same result.
- */
+ * nonzero by nonzero to the same result. */
 #include "forged_tile.h"
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"

@@ -1,7 +1,5 @@
-/*
- * Arbitrary lines of a JSON log, as read by `sluice watch`: the state stays within its bounds, and
- * can be printed as text and as JSON.
- */
+/* Arbitrary lines of a JSON log, as read by `sluice watch`: the state stays within its bounds, and
+ * can be printed as text and as JSON. */
 #include "tools/progress/run_state.h"
 
 #include "base/text/plain_text.h"

@@ -1,9 +1,7 @@
-/*
- * Runs a fuzz target without libFuzzer on every file of its corpus, then on N seeded mutations of
+/* Runs a fuzz target without libFuzzer on every file of its corpus, then on N seeded mutations of
  * each (bytes changed, inserted, removed, truncated, spliced). Inputs once found by a fuzzer become
  * regression tests, and the plain build exercises the target, too. A target's own mutator makes
- * half of the mutations. SLC_TEST_FULL=1 tries a hundred times as many.
- */
+ * half of the mutations. SLC_TEST_FULL=1 tries a hundred times as many. */
 #include "fuzz_mutate.h"
 
 #include "base/random.h"

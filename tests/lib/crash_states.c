@@ -1,8 +1,6 @@
-/*
- * Enumerates the states that a crash can leave. A change is open if it is not certainly on the
+/* Enumerates the states that a crash can leave. A change is open if it is not certainly on the
  * drive. A state assigns a fate to every open change; its tree is the tree at the start plus all
- * changes in their order, each applied as its fate says.
- */
+ * changes in their order, each applied as its fate says. */
 #include "crash_states.h"
 
 #include "base/random.h"

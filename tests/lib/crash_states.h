@@ -1,5 +1,4 @@
-/*
- * The states of a drive that a power cut or a kill can leave in the middle of recorded changes
+/* The states of a drive that a power cut or a kill can leave in the middle of recorded changes
  * (recorded_files.h).
  *
  * After a kill all changes made so far are present. A power cut can lose any combination of the
@@ -12,8 +11,7 @@
  * be requested alone.
  *
  * All states of a moment are visited if they are few. Otherwise the extremes (nothing, everything,
- * one change alone missing, present, or torn) and a random sample are visited.
- */
+ * one change alone missing, present, or torn) and a random sample are visited. */
 #ifndef SLC_CRASH_STATES_H
 #define SLC_CRASH_STATES_H
 
@@ -53,10 +51,8 @@ struct slc_crash_state {
 /* Returns false to stop. */
 typedef bool slc_crash_visitor(void *context, const struct slc_crash_state *state);
 
-/*
- * Visits states after `moment` changes of the record; sets *all to whether these were all states.
- * Returns false if the visitor stopped.
- */
+/* Visits states after `moment` changes of the record; sets *all to whether these were all states.
+ * Returns false if the visitor stopped. */
 bool slc_crash_states(const struct slc_recorded *disk,
                       uint64_t moment,
                       const struct slc_crash_bounds *bounds,

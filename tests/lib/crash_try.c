@@ -1,7 +1,5 @@
-/*
- * Tries reruns on crash states. States with equal files and equal demands are tried once; a set of
- * hashes identifies them.
- */
+/* Tries reruns on crash states. States with equal files and equal demands are tried once; a set of
+ * hashes identifies them. */
 #include "crash_try.h"
 
 #include "base/hash.h"
@@ -211,10 +209,8 @@ void slc_crash_try(const struct slc_recorded *disk,
                           .again_left = bounds->again};
     bool more = true;
 
-    /*
-     * Thousands of short runs allocate and free the same memory. Without this, the allocator
-     * returns it to the system each time, and page faults dominate the run time.
-     */
+    /* Thousands of short runs allocate and free the same memory. Without this, the allocator
+     * returns it to the system each time, and page faults dominate the run time. */
     (void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
     (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
     trial.changes = slc_recorded_changes(disk, &trial.change_count);

@@ -1,5 +1,4 @@
-/*
- * Tries an operation on every state that a crash can leave (crash_states.h): checks the state, runs
+/* Tries an operation on every state that a crash can leave (crash_states.h): checks the state, runs
  * the operation again as a user would, and compares the files byte for byte with the result of an
  * uninterrupted run.
  *
@@ -9,8 +8,7 @@
  *     assert report.bad == 0
  *
  * A check must be able to fail: slc_crash_needless omits one sync after the other and returns those
- * whose omission caused no bad state.
- */
+ * whose omission caused no bad state. */
 #ifndef SLC_CRASH_TRY_H
 #define SLC_CRASH_TRY_H
 
@@ -31,17 +29,13 @@ struct slc_crash_operation {
     void (*prepare)(void *context, const struct slc_files *files);
     /* Runs the whole operation; files of an earlier run may exist. */
     enum slc_status (*run)(void *context, const struct slc_files *files, struct slc_error *err);
-    /*
-     * Checks the state for the moment without changing it. NULL: every state is right. Returns
-     * NULL, or a description of the fault.
-     */
+    /* Checks the state for the moment without changing it. NULL: every state is right. Returns
+     * NULL, or a description of the fault. */
     const char *(*look)(void *context,
                         const struct slc_files *files,
                         const struct slc_crash_moment *moment);
-    /*
-     * Whether a rerun may fail with this error on the state; `look` is then called with `done` set.
-     * NULL: never.
-     */
+    /* Whether a rerun may fail with this error on the state; `look` is then called with `done` set.
+     * NULL: never. */
     bool (*may_refuse)(void *context, const struct slc_error *err);
     /* Suffix of the names of files whose contents differ between runs; only `look` checks them.
      * NULL: none. */

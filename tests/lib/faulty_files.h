@@ -1,5 +1,4 @@
-/*
- * A table of file operations that fails on demand: it forwards everything to an underlying table
+/* A table of file operations that fails on demand: it forwards everything to an underlying table
  * (the operating system's), counts operations by kind, and makes a chosen operation fail, transfer
  * too few bytes or flip a bit. It also counts open descriptors and maps, so that a test can look
  * for leaks after an error.
@@ -16,8 +15,7 @@
  * Syncs are counted but not executed: no test survives a power cut, and syncs are the slowest
  * operations on a busy disk.
  *
- * Threads: any number may use the table; arm and inspect it only while it is idle.
- */
+ * Threads: any number may use the table; arm and inspect it only while it is idle. */
 #ifndef SLC_FAULTY_FILES_H
 #define SLC_FAULTY_FILES_H
 
@@ -85,11 +83,9 @@ const struct slc_files *slc_quick_files(void);
 /* Forwards to slc_quick_files; injects no faults. */
 void slc_faulty_init(struct slc_faulty *faulty);
 
-/*
- * The k-th following operation of `kind` (k from 1) is not executed and returns -error (close,
+/* The k-th following operation of `kind` (k from 1) is not executed and returns -error (close,
  * unmap and remove are executed all the same, as in the kernel). k = 0 disarms. Each of these calls
- * resets the counts and replaces the fault armed before.
- */
+ * resets the counts and replaces the fault armed before. */
 void slc_faulty_fail(struct slc_faulty *faulty, enum slc_faulty_kind kind, uint64_t k, int error);
 /* The same for the k-th operation and all after it. */
 void slc_faulty_fail_from(struct slc_faulty *faulty,

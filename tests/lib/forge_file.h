@@ -1,7 +1,5 @@
-/*
- * A block file in memory that a test modifies and then seals with valid checksums, as a forger or a
- * faulty writer could. Checksums cannot detect the modification, so only structural checks can.
- */
+/* A block file in memory that a test modifies and then seals with valid checksums, as a forger or a
+ * faulty writer could. Checksums cannot detect the modification, so only structural checks can. */
 #ifndef SLC_FORGE_FILE_H
 #define SLC_FORGE_FILE_H
 
@@ -16,10 +14,8 @@ struct slc_forged {
 void slc_forged_load(struct slc_forged *forged, const char *path);
 /* Replaces the file at `path` by the bytes. */
 void slc_forged_save(const struct slc_forged *forged, const char *path);
-/*
- * Changes one byte, or the length, of the file at `path` in place. Much faster than saving it
- * again: file systems flush a file that is truncated to zero and rewritten.
- */
+/* Changes one byte, or the length, of the file at `path` in place. Much faster than saving it
+ * again: file systems flush a file that is truncated to zero and rewritten. */
 void slc_forged_poke(const char *path, uint64_t offset, uint8_t byte);
 /* The same, but keeps the modification time, as if within one tick of the clock. */
 void slc_forged_poke_unseen(const char *path, uint64_t offset, uint8_t byte);

@@ -1,7 +1,5 @@
-/*
- * Block files of layout sorted-n for tests, built from the tensors of make_store.h in the simplest
- * way, independently of convert/.
- */
+/* Block files of layout sorted-n for tests, built from the tensors of make_store.h in the simplest
+ * way, independently of convert/. */
 #ifndef SLC_MAKE_SORTED_H
 #define SLC_MAKE_SORTED_H
 
@@ -16,11 +14,9 @@ struct slc_made_sorted {
     bool *continued;
 };
 
-/*
- * Splits the tensor into partitions: as many whole rows of `mode` as have at most `target_nnz`
+/* Splits the tensor into partitions: as many whole rows of `mode` as have at most `target_nnz`
  * nonzeros together; a larger row is split alone, into as few pieces as possible, equal except the
- * last. Ends the program if memory runs out.
- */
+ * last. Ends the program if memory runs out. */
 void slc_made_sorted_create(struct slc_made_sorted *sorted,
                             const struct slc_made_tensor *tensor,
                             unsigned mode,

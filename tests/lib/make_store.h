@@ -1,7 +1,6 @@
-/*
- * Random tensors and stores for tests, built in the simplest way: nonzeros in memory, sorted by
- * key, split into tiles by the rules of the format, encoded and written. Independent of convert/.
- */
+/* Random tensors and stores for tests, built in the simplest way: nonzeros in memory, sorted by
+ * key, split into tiles by the rules of the format, encoded and written. Independent of
+ * convert/. */
 #ifndef SLC_MAKE_STORE_H
 #define SLC_MAKE_STORE_H
 
@@ -38,20 +37,16 @@ struct slc_made_tensor {
     double *values;
 };
 
-/*
- * Draws `nnz` uniform nonzeros and drops duplicates, so there may be fewer. The same seed yields
- * the same tensor. Ends the program if memory runs out.
- */
+/* Draws `nnz` uniform nonzeros and drops duplicates, so there may be fewer. The same seed yields
+ * the same tensor. Ends the program if memory runs out. */
 void slc_made_tensor_create(struct slc_made_tensor *tensor,
                             unsigned order,
                             const uint64_t *dims,
                             uint64_t nnz,
                             enum slc_made_values values,
                             uint64_t seed);
-/*
- * The same nonzeros with keys that have the fiber run `run`, in the order of these keys; content
- * sums do not change. Ends the program if memory runs out. Owns: slc_made_tensor_destroy.
- */
+/* The same nonzeros with keys that have the fiber run `run`, in the order of these keys; content
+ * sums do not change. Ends the program if memory runs out. Owns: slc_made_tensor_destroy. */
 void slc_made_tensor_rekey(const struct slc_made_tensor *tensor,
                            struct slc_fiber_run run,
                            struct slc_made_tensor *other);

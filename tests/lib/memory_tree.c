@@ -1,7 +1,5 @@
-/*
- * File trees in memory. Folders are short, so names are searched linearly. Copies of a tree share
- * the bytes and hashes of files, which rarely change.
- */
+/* File trees in memory. Folders are short, so names are searched linearly. Copies of a tree share
+ * the bytes and hashes of files, which rarely change. */
 #include "memory_tree.h"
 
 #include "base/hash.h"

@@ -1,13 +1,11 @@
-/*
- * Files and folders in memory, and changes that turn one tree into another. The table of
+/* Files and folders in memory, and changes that turn one tree into another. The table of
  * recorded_files.h works on them, and crash_states.h builds trees from them that a power cut may
  * leave.
  *
  * A file or folder is a node with a number. Changes name nodes, not paths, so that each can be
  * applied or omitted independently of the others; nodes without a name exist but cannot be reached.
  *
- * The program ends if memory runs out. Threads: one at a time per tree.
- */
+ * The program ends if memory runs out. Threads: one at a time per tree. */
 #ifndef SLC_MEMORY_TREE_H
 #define SLC_MEMORY_TREE_H
 
@@ -76,11 +74,9 @@ void slc_tree_copy(const struct slc_tree *from, struct slc_tree *to);
 struct slc_change slc_change_copy(const struct slc_change *change);
 void slc_change_release(struct slc_change *change);
 
-/*
- * Applies the change. For CREATE, change->node is the next number, or the number of a node made by
+/* Applies the change. For CREATE, change->node is the next number, or the number of a node made by
  * slc_tree_add. An existing entry is replaced and a missing entry is ignored, because earlier
- * changes may have been omitted.
- */
+ * changes may have been omitted. */
 void slc_tree_apply(struct slc_tree *tree, const struct slc_change *change);
 /* Adds a node without a name, for a CREATE that is omitted. It gets the next number. */
 uint32_t slc_tree_add(struct slc_tree *tree, char kind);
@@ -95,11 +91,9 @@ void slc_tree_grow(struct slc_tree *tree, uint32_t node, uint64_t bytes);
 /* The node of a name in a folder, or SLC_TREE_NONE. */
 uint32_t slc_tree_find(const struct slc_tree *tree, uint32_t folder, const char *name);
 
-/*
- * Follows a path from the root (relative paths, too; "." and ".." are supported) to its last name:
+/* Follows a path from the root (relative paths, too; "." and ".." are supported) to its last name:
  * *folder is the parent folder, *name the name (allocated; the caller releases it with free), or ""
- * for the root. Returns 0, -ENOENT, or -ENOTDIR if a component is not a folder.
- */
+ * for the root. Returns 0, -ENOENT, or -ENOTDIR if a component is not a folder. */
 int slc_tree_walk(const struct slc_tree *tree, const char *path, uint32_t *folder, char **name);
 /* The node at a path, or SLC_TREE_NONE with *error set. */
 uint32_t slc_tree_look(const struct slc_tree *tree, const char *path, int *error);

@@ -1,9 +1,7 @@
-/*
- * A decoder of described blocks (base/encoded.h), written for readability: run by run, bit by bit,
+/* A decoder of described blocks (base/encoded.h), written for readability: run by run, bit by bit,
  * from the description and the bytes of the block alone. It is the reference for the decoders of
  * storage/ and the kernels of gpu/. It never accesses memory outside the block or its expanded
- * bytes, for any contents.
- */
+ * bytes, for any contents. */
 #ifndef SLC_NAIVE_DECODE_H
 #define SLC_NAIVE_DECODE_H
 
@@ -30,11 +28,9 @@ bool slc_naive_expand(const struct slc_encoded_block *block,
                       const struct slc_encoded_tile *tile,
                       uint8_t *expanded);
 
-/*
- * Decodes run `run` of a tile whose block has been expanded. Returns false if the bytes contradict
+/* Decodes run `run` of a tile whose block has been expanded. Returns false if the bytes contradict
  * the description: keys beyond the last key, coordinates outside the tile, invalid values, or
- * exceptions of a group whose positions do not ascend.
- */
+ * exceptions of a group whose positions do not ascend. */
 bool slc_naive_decode(const struct slc_encoded_layout *layout,
                       const struct slc_encoded_block *block,
                       const struct slc_encoded_tile *tile,

@@ -1,9 +1,7 @@
-/*
- * A device that multiplies tiles (product_open and the functions after it in base/device.h) on the
+/* A device that multiplies tiles (product_open and the functions after it in base/device.h) on the
  * CPU in the simplest way: nonzero by nonzero, with naive_decode.h. Its other operations are NULL
  * except info, close, stats and destroy. It counts violations of the contract by the host. Sums are
- * in memory of their exact size, which is released at the lane's next call.
- */
+ * in memory of their exact size, which is released at the lane's next call. */
 #ifndef SLC_PRODUCT_DEVICE_H
 #define SLC_PRODUCT_DEVICE_H
 
@@ -20,10 +18,8 @@ struct product_device_counts {
     unsigned opened, closed;
 };
 
-/*
- * `memory_bytes`: limit of product_open; `late_us`: largest random delay of a tile. Ends the
- * program if memory runs out. Owns: its destroy, by the table.
- */
+/* `memory_bytes`: limit of product_open; `late_us`: largest random delay of a tile. Ends the
+ * program if memory runs out. Owns: its destroy, by the table. */
 struct slc_device *product_device_create(uint64_t memory_bytes, unsigned late_us);
 
 /* Only while no lane is in use. */

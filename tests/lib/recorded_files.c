@@ -1,7 +1,5 @@
-/*
- * A disk in memory that records its changes. One lock guards everything, so that the order of the
- * record is the order of the operations.
- */
+/* A disk in memory that records its changes. One lock guards everything, so that the order of the
+ * record is the order of the operations. */
 #include "recorded_internal.h"
 
 #include <assert.h>

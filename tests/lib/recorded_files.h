@@ -1,5 +1,4 @@
-/*
- * A table of file operations that keeps its files in memory and records all changes in one order
+/* A table of file operations that keeps its files in memory and records all changes in one order
  * over all threads: files created, written, renamed and removed, and all syncs. From the record,
  * crash_states.h builds the states that a power cut can leave.
  *
@@ -9,8 +8,7 @@
  *     the operation, through the same table
  *
  * Direct I/O is not offered; maps are copies. The program ends if memory runs out. Threads: any
- * number may use the table; the other functions only while it is idle.
- */
+ * number may use the table; the other functions only while it is idle. */
 #ifndef SLC_RECORDED_FILES_H
 #define SLC_RECORDED_FILES_H
 
@@ -37,10 +35,8 @@ struct slc_recorded *slc_recorded_continue(const struct slc_recorded *disk, uint
 const struct slc_tree *slc_recorded_base(const struct slc_recorded *disk);
 const struct slc_change *slc_recorded_changes(const struct slc_recorded *disk, uint64_t *count);
 
-/*
- * Plants a fault: the k-th sync since the start, from 1, of files and folders alike, does nothing
- * and reports success; UINT64_MAX: all of them; 0: none.
- */
+/* Plants a fault: the k-th sync since the start, from 1, of files and folders alike, does nothing
+ * and reports success; UINT64_MAX: all of them; 0: none. */
 void slc_recorded_ignore_sync(struct slc_recorded *disk, uint64_t k);
 /* Syncs since the start, including ignored ones. */
 uint64_t slc_recorded_syncs(const struct slc_recorded *disk);

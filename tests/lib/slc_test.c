@@ -1,7 +1,5 @@
-/*
- * TAP over CUnit: CUnit runs and records assertions, its handlers print one TAP point per test with
- * the failed assertions as diagnostics.
- */
+/* TAP over CUnit: CUnit runs and records assertions, its handlers print one TAP point per test with
+ * the failed assertions as diagnostics. */
 #include "slc_test.h"
 
 #include <CUnit/TestRun.h>

@@ -1,5 +1,4 @@
-/*
- * The test harness: CUnit tests reported as TAP, with skips, seeds and canaries.
+/* The test harness: CUnit tests reported as TAP, with skips, seeds and canaries.
  *
  * Each test file is a suite that lists its tests; the program of the folder runs a suite by name.
  *
@@ -13,8 +12,7 @@
  * `PROGRAM SUITE [NAME]` runs the tests of a suite, or those whose name contains NAME; `PROGRAM`
  * lists its suites; the name of the only suite can be omitted. SLC_TEST_SEED sets the seed of
  * slc_test_seed(), which is printed so that a failure can be reproduced. A file that needs a
- * program of its own has a main instead.
- */
+ * program of its own has a main instead. */
 #ifndef SLC_TEST_H
 #define SLC_TEST_H
 
@@ -58,18 +56,14 @@ uint64_t slc_test_seed(void);
 /* True if SLC_TEST_FULL is set: run all cases, however long they take. */
 bool slc_test_full(void);
 
-/*
- * True if SLC_TEST_QUICK is 1 or 2 and SLC_TEST_FULL is unset: a sanitizer build, several times
+/* True if SLC_TEST_QUICK is 1 or 2 and SLC_TEST_FULL is unset: a sanitizer build, several times
  * slower, in which a test may run a part of its cases. Every kind of case must remain: the build
- * finds memory and threading errors; the run without sanitizers covers more cases.
- */
+ * finds memory and threading errors; the run without sanitizers covers more cases. */
 bool slc_test_quick(void);
 
-/*
- * True if SLC_TEST_QUICK is 2 and SLC_TEST_FULL is unset: a ThreadSanitizer build, twenty times
+/* True if SLC_TEST_QUICK is 2 and SLC_TEST_FULL is unset: a ThreadSanitizer build, twenty times
  * slower. Cases that differ only in numbers may be omitted; every interaction of threads must
- * remain.
- */
+ * remain. */
 bool slc_test_threads_only(void);
 
 /* A new empty folder for the running test, removed when the program ends. Never NULL. */

@@ -454,7 +454,7 @@ def long_past(folder):
     with open(path, "wb") as file:
         file.write(data)
     done = measured([*cpd, "-i", 2], status=None)
-    check(done.status == 3 and "the iterations in the checkpoint do not match" in done.messages, f"{done.status}: {done.messages}")
+    check(done.status == 3 and "the checkpoint does not have the number of iteration records" in done.messages, f"{done.status}: {done.messages}")
 
 
 def dropped(path):

@@ -83,7 +83,7 @@ def wide_integers(folder):
     for bad, code in (((1 << 53) + 1, "<i8"), (-(1 << 62) - 1, ">i8"), ((1 << 64) - 1, "<u8")):
         write(v, saved(np.array([1, 2, bad, 3, 4], code)))
         _, messages = sluice("convert", c, v, os.path.join(folder, "o.slc"), status=3)
-        check(f"nonzero 3: value {bad} has more than the 53 bits" in messages, messages)
+        check(f"nonzero 3: value {bad} has more than the 53 significant bits" in messages, messages)
     c = write(os.path.join(folder, "c.npy"), saved(np.array([[0], [(1 << 62) - 1]], np.uint64)))
     write(v, saved(np.array([1.0, 2.0])))
     sluice("convert", c, v, os.path.join(folder, "long.slc"))
@@ -118,7 +118,7 @@ def refused(folder):
     header = saved(np.zeros(2)).replace(b"(2,)", b"(%d,)" % (1 << 60))
     pair("2^60 values", "v.npy", v=header)
     pair("a cut file", "does not match the", v=good["v"][:-1])
-    pair("floats as indices", "integers, because these are indices", c=saved(np.zeros((3, 2))))
+    pair("floats as indices", "integers, because they are indices", c=saved(np.zeros((3, 2))))
     pair("a negative index", "nonzero 2: index -1 of mode 1 is negative", c=saved(np.array([[0, -1], [1, 0], [2, 1]])))
     pair("NaN", "nonzero 2: value NaN is not finite", v=saved(np.array([1, np.nan])))
     pair("another number", "a row or a column of coordinates per value", v=saved(np.ones(5)))

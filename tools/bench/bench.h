@@ -1,11 +1,9 @@
-/*
- * The benchmarks of `sluice bench`: one file and one command table per benchmark, listed in
- * tools/cmd/cmd_bench.c. A benchmark
+/* Declares the benchmarks of `sluice bench`, each with its own file and command table.
+ * tools/cmd/cmd_bench.c lists them. Each benchmark
  *
  *   1. passes its steps to bench_run (run.h), which parses options and creates the record;
  *   2. measures with timing.h, and measures the ceiling of every figure in the same run;
- *   3. prints tables from the record, or with --json only the record.
- */
+ *   3. prints tables from the record, or with --json only the record. */
 #ifndef SLC_TOOLS_BENCH_BENCH_H
 #define SLC_TOOLS_BENCH_BENCH_H
 

@@ -1,15 +1,14 @@
-/*
- * sluice bench codec: size and speed of each codec on a store's nonzeros. Reports bits per nonzero
- * of coordinates and of values, a bound for the coordinates, and encode and decode rates per
- * instruction set. Runs on one core with everything in memory.
+/* sluice bench codec: measures the size and speed of each codec on nonzeros of a store. Reports the
+ * bits per nonzero of coordinates and of values, a bound for the coordinates, and the encode and
+ * decode rates per instruction set. Uses one core and keeps everything in memory.
  *
  * The bound of the coordinates is log2(e cells / nnz) bits per nonzero, where `cells` is the
- * product of the mode sizes. This is the information needed to say which cells are occupied if
- * nothing else is known about the tensor.
- * Fewer instruction sets have encoding loops than decoding loops. A set without encoding loops
- * encodes with the portable loops, and its row says so. Samples of all codecs and instruction sets
- * are interleaved.
- */
+ * product of the mode sizes. A list of the cells that have a nonzero needs about this information,
+ * if nothing else is known about the tensor.
+ *
+ * Fewer instruction sets have encoding loops than decoding loops. An instruction set without
+ * encoding loops encodes with the portable loops, and its row says so. The samples of all codecs
+ * and instruction sets are measured in alternation. */
 #include "tools/bench/bench.h"
 #include "tools/bench/codec/codec_image.h"
 #include "tools/bench/measure/run.h"
@@ -33,13 +32,15 @@ static const char *const isa_choices[] = {"all",    "best", "portable", "avx2",
 
 static const struct option options[] = {
     {"nnz", OPTION_U64, offsetof(struct arguments, nnz_max), .value = "N", .fallback = "4000000",
-     .minimum = 1, .help = "nonzeros to sample at most, in whole tiles spread over the store"},
+     .minimum = 1,
+     .help =
+         "maximum number of nonzeros in the sample, which is whole tiles from all over the store"},
     {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "all",
      .choices = isa_choices,
      .help = "instruction set of encoders and decoders: all, best, portable, avx2, avx512 or neon"},
     {"temp-dir", OPTION_STRING, offsetof(struct arguments, temp_dir), .value = "DIR",
-     .help = "folder for the encoded samples, which are removed at the end; without it, $TMPDIR or "
-             "/tmp"},
+     .help = "folder for the encoded samples, which are removed at the end; $TMPDIR or /tmp if not "
+             "given"},
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
 
@@ -85,7 +86,7 @@ enum {
     SETS = sizeof instruction_sets / sizeof instruction_sets[0]
 };
 
-/* An instruction set with decoding loops, and the set that encoders use together with it. */
+/* A row of the table: the instruction set of decoders, and that of encoders (equal or portable). */
 struct codec_set {
     const char *decode, *encode;
 };
@@ -103,14 +104,14 @@ struct codec_bench {
     struct bench_samples decode[CODECS][SETS];
 };
 
-/* Selects the best instruction set of this machine for both directions again. */
+/* Lets encoders and decoders use the best instruction set of this machine again. */
 static void release_sets(void)
 {
     (void)slc_encoder_force(NULL);
     (void)slc_decoder_force(NULL);
 }
 
-/* Chooses the instruction sets that --isa names, best first. */
+/* Lists the instruction sets that --isa names and this machine supports, the best one first. */
 static enum slc_status choose_sets(struct codec_bench *bench, struct slc_error *err)
 {
     const char *isa = bench->args->isa;
@@ -128,10 +129,11 @@ static enum slc_status choose_sets(struct codec_bench *bench, struct slc_error *
     release_sets();
     return bench->set_count > 0
                ? SLC_OK
-               : slc_fail(err, SLC_ERR_USAGE, "--isa %s: this machine does not support it", isa);
+               : slc_fail(err, SLC_ERR_USAGE,
+                          "--isa %s: this machine does not support this instruction set", isa);
 }
 
-/* Encodes the sample with every codec, in a temporary folder. */
+/* Encodes the sample with every codec into memory, by way of a temporary folder. */
 static enum slc_status make_images(struct codec_bench *bench, struct slc_error *err)
 {
     char *folder;
@@ -145,7 +147,7 @@ static enum slc_status make_images(struct codec_bench *bench, struct slc_error *
     return status;
 }
 
-/* Encodes and decodes once with one codec and one instruction set. Records the times if
+/* Encodes and decodes the sample once with one codec and one instruction set. Keeps the times if
  * `counts`. */
 static enum slc_status measure_cell(
     struct codec_bench *bench, unsigned codec, unsigned set, bool counts, struct slc_error *err)
@@ -165,7 +167,7 @@ static enum slc_status measure_cell(
     return SLC_OK;
 }
 
-/* Measures every codec with every instruction set once. */
+/* Measures every pair of codec and instruction set once. */
 static enum slc_status measure_round(struct codec_bench *bench, bool counts, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
@@ -186,11 +188,11 @@ static double bound_bits(const struct slc_manifest *manifest)
     for (unsigned n = 0; n < manifest->order; n++) {
         bits += log2((double)manifest->dims[n]);
     }
-    /* The bound is negative if every cell is occupied. */
+    /* The bound is positive unless there are more nonzeros than cells. */
     return fmax(bits, 0);
 }
 
-/* Returns the rate at which one thread reads a set of `bytes` bytes. */
+/* Measures the bytes per second at which one thread reads a working set of `bytes` bytes. */
 static enum slc_status
 read_ceiling(struct codec_bench *bench, double bytes, double *rate, struct slc_error *err)
 {
@@ -260,7 +262,7 @@ static enum slc_status record_decode(
     return SLC_OK;
 }
 
-/* Adds a row with both rates of one codec and instruction set. */
+/* Adds a row with the encode rate and the decode rate of one codec and instruction set. */
 static enum slc_status record_rates(
     struct codec_bench *bench, unsigned codec, unsigned set, json_t *rows, struct slc_error *err)
 {
@@ -329,14 +331,15 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_codec = {
     .name = "bench codec",
-    .summary = "bits per nonzero, encode and decode rate of each codec",
+    .summary = "size, encode rate and decode rate of each codec",
     .example = "sluice bench codec flights-4d.slc",
     .operands = "X.slc",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
     .notes =
-        "One core, everything in memory. The ceilings are the read rate of one thread from a set\n"
-        "as large as the input; a decoder's output stays in the first-level cache.",
+        "One core computes, with everything in memory. The ceiling of a rate is the rate at which\n"
+        "one thread reads a working set as large as the input. The output of a decoder stays in\n"
+        "the first-level cache.",
     .run = run,
 };

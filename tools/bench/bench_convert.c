@@ -1,13 +1,12 @@
-/*
- * sluice bench convert: time of each phase of a conversion. Two kinds of runs are interleaved. One
- * reads and parses the input without keeping anything (slc_convert_scan), which is the lower bound
- * of a conversion. The other converts the input to a store in a temporary folder. The last store is
- * then held in memory, and the time of the conversion is also reported in units of an MTTKRP of all
- * modes, as in [Nguyen2022] section 6.5.
+/* sluice bench convert: measures each phase of a conversion. Two kinds of runs alternate. A scan
+ * reads and parses the input without keeping anything (slc_convert_scan); its time is a lower bound
+ * for a conversion. A conversion writes a store to a temporary folder. Then the last store is held
+ * in memory, and the time of the conversion is also reported as a multiple of the time of an MTTKRP
+ * of all modes, as in [Nguyen2022] section 6.5.
  *
- * Phases overlap, and the time of a phase is the sum over its threads, so the phases do not add up
- * to the whole time. MB/s are per thread. The folder is removed at the end.
- */
+ * The times of scan, convert and text are wall times. The other phases overlap, and their times are
+ * summed over their threads, so that they do not add up to the time of the conversion; their MB/s
+ * are per thread. The temporary folder is removed at the end. */
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/mttkrp/mttkrp_group.h"
@@ -28,7 +27,7 @@ struct arguments {
     uint64_t rank;
     uint64_t memory;
     uint64_t threads;
-    struct build_options build; /* only codec, fibers and relabel are used */
+    struct build_options build; /* this benchmark uses only codec, fibers and relabel */
     const char *temp_dir;
     struct bench_options bench;
 };
@@ -41,7 +40,7 @@ static const struct option options[] = {
     OPTION_ROW_THREADS(arguments, threads),
     BUILD_STORE_OPTION_ROWS(arguments),
     {"temp-dir", OPTION_STRING, offsetof(struct arguments, temp_dir), .value = "DIR",
-     .help = "folder for the store, which is removed at the end; without it, $TMPDIR or /tmp"},
+     .help = "folder for the store, which is removed at the end; $TMPDIR or /tmp if not given"},
     BENCH_OPTION_ROWS(arguments, "3"),
     {.name = NULL}};
 
@@ -53,15 +52,16 @@ static const struct bench_column columns[] = {{"phase", "phase", 0, 0},
 
 static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
 
-/* The times of the first three are wall times; those of the others are sums over threads. */
+/* Phases of the record. SCAN, WHOLE and TEXT have wall times; the other times are sums over
+ * threads. */
 enum phase { SCAN, WHOLE, TEXT, READ, PARSE, SCATTER, SPILL, SORT, ENCODE, WRITE, PHASES };
 static const char *const phase_names[PHASES] = {"scan",    "convert", "text", "read",   "parse",
                                                 "scatter", "spill",   "sort", "encode", "write"};
 
 struct convert_bench {
     const struct arguments *args;
-    char *folder; /* temporary, or NULL */
-    char *store;  /* path in `folder` */
+    char *folder; /* temporary folder, or NULL */
+    char *store;  /* path of the store in `folder` */
     struct slc_convert_report report;
     struct bench_samples samples[PHASES];
     struct slc_session session;
@@ -75,7 +75,7 @@ static enum slc_status make_folder(struct convert_bench *bench, struct slc_error
     return slc_check_memory(bench->store != NULL, err, "for a path");
 }
 
-/* Scans and converts once. Records the times if `counts`. */
+/* Scans and converts the input once. Keeps the times if `counts`. */
 static enum slc_status measure_round(struct convert_bench *bench,
                                      const struct slc_convert_options *convert,
                                      bool counts,
@@ -139,7 +139,7 @@ static double median_of(const struct convert_bench *bench, enum phase phase)
     return bench_samples_summary(&bench->samples[phase]).median;
 }
 
-/* Returns the bytes that a phase processes; 0 if counting them makes no sense for the phase. */
+/* Returns the number of bytes that a phase processes, 0 for a phase without such a number. */
 static uint64_t phase_bytes(const struct slc_convert_report *report, enum phase phase)
 {
     switch (phase) {
@@ -183,8 +183,8 @@ static void record_phases(const struct convert_bench *bench, json_t *record)
     slc_json_set_count(record, "peak_memory_bytes", slc_memory_peak());
 }
 
-/* Measures an MTTKRP of every mode with the store in memory, and reports the conversion in units of
- * the sum of their times. */
+/* Measures an MTTKRP of every mode with the store in memory, and records the time of the conversion
+ * as a multiple of the sum of these times. */
 static enum slc_status
 record_mttkrp(struct convert_bench *bench, json_t *record, struct slc_error *err)
 {
@@ -211,7 +211,7 @@ record_mttkrp(struct convert_bench *bench, json_t *record, struct slc_error *err
                      : slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");
     }
     if (status == SLC_ERR_BUDGET) {
-        /* A conversion needs less memory than its store. Report the conversion without the
+        /* The store may not fit in the memory that sufficed to convert it. Then the record has no
          * MTTKRPs. */
         console_note("no MTTKRPs: %s", err->message);
         slc_error_clear(err);
@@ -233,7 +233,8 @@ measure(void *state, const char *input, json_t *record, struct slc_error *err)
 
     if (strcmp(input, "-") == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "standard input cannot be read again; bench convert needs a file");
+                        "bench convert reads its input several times, which standard input does "
+                        "not allow: name a file");
     }
     SLC_TRY(make_folder(bench, err));
     SLC_TRY(convert_rounds(bench, input, err));
@@ -279,14 +280,15 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_convert = {
     .name = "bench convert",
-    .summary = "phases of a conversion, compared with reading and parsing alone",
+    .summary = "time of each phase of a conversion, compared with only reading and parsing",
     .example = "sluice bench convert flights-4d.tns --memory 1GiB",
     .operands = "IN",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
     .notes =
-        "Scan, convert and text (until all of it is parsed) are wall times; the other phases\n"
-        "overlap and are summed over their threads. sluice generate makes an input of any size.",
+        "The times of scan, convert and text (until all text is parsed) are wall times. The other\n"
+        "phases overlap, and their times are summed over their threads. sluice generate makes an\n"
+        "input of any size.",
     .run = run,
 };

@@ -1,33 +1,33 @@
-/*
- * sluice bench cpd: time of each phase of a CP-ALS iteration.
+/* sluice bench cpd: measures each phase of a CP-ALS iteration.
  *
  * The decomposition runs as in `sluice cpd`, but stops only after the given number of iterations.
- * After each iteration, the benchmark reads the clocks of the stream (summed over its threads) and
- * of the solver (of the calling thread). The differences from the previous iteration are split into
- * phases that add up to the iteration's time:
+ * After each iteration, the benchmark reads the clocks of the tile stream, which sum over threads,
+ * and the clocks of the solver, which measure the calling thread. It splits the time since the
+ * previous iteration into phases that add up to the time of the iteration:
  *
- *   read wait  threads without data              } each divided by
- *   decode     checksums, unpacking              } the number of threads
- *   multiply   kernels, adding to the output     }
- *   uneven     remaining wall time of passes: taking turns, the end of a pass, starting threads
- *   outputs    MTTKRP time outside of passes: clearing outputs, adding up private copies
- *   update     dense algebra on the rows, in one sweep: Gram matrix, solving, norms, inner product
- *   fit        computing the fit from R x R matrices
+ *   read wait  threads without data              } three sums over threads,
+ *   decode     checksums, unpacking              } each divided by the
+ *   multiply   kernels, adding to the output     } number of threads
+ *   uneven     rest of the wall time of passes: awaiting turns, starting threads, the end of a pass
+ *   outputs    MTTKRP time outside passes: clearing outputs, adding up private copies
+ *   update     dense algebra over the rows of a factor: Gram matrix, solving, norms, inner product
+ *   fit        computation of the fit from R x R matrices
  *   other      the remaining time
  *
- * On a GPU, the device's clock splits the time of MTTKRPs. With several GPUs, the figures are
- * means:
+ * On a GPU, the clock of the device splits the time of MTTKRPs into three phases. With several
+ * GPUs, each figure is the mean over the GPUs:
  *
- *   kernels       at least one kernel computes
- *   block copies  blocks are copied, and no kernel computes
- *   idle          neither of these: reading, launching, waiting for other devices and the CPU
+ *   kernels       while at least one kernel computes
+ *   block copies  while blocks are copied and no kernel computes
+ *   idle          otherwise: reading, launching, waiting for other devices and the CPU
  *
- * An MTTKRP from replicas makes no pass, so all of its time counts as multiplying. The replicas are
- * built between two iterations; the time to build them has its own row, without a share.
+ * An MTTKRP from replicas makes no pass, so all of its time counts as phase multiply. The replicas
+ * are built between two iterations. The time to build them has a row of its own, without a share of
+ * the iteration.
  *
- * The dense share is the share of update and fit. cpd_ceilings.h defines the ceilings. Phases that
- * are pure loss, or too short, have no ceiling.
- */
+ * The dense share is the share of the phases update and fit in the time of an iteration.
+ * cpd_ceilings.h defines the ceilings. Phases that are pure loss, or very short, have no
+ * ceiling. */
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/roofline/cpd_ceilings.h"
@@ -94,7 +94,7 @@ static const char *const phase_names[PHASES] = {"read wait", "decode",  "multipl
                                                 "outputs",   "kernels", "block copies", "idle",
                                                 "update",    "fit",     "other"};
 
-/* True if iterations have the phase: on a GPU if `device`, otherwise on the CPU. */
+/* Returns true if iterations have the phase: on a GPU if `device`, otherwise on the CPU. */
 static bool has_phase(bool device, enum phase phase)
 {
     return phase >= PHASE_UPDATE || device == (phase >= PHASE_KERNELS);
@@ -105,20 +105,21 @@ struct cpd_bench {
     const struct arguments *args;
     struct slc_session session;
     struct slc_cp_result result;
-    struct slc_stream_stats stats;  /* as of the end of the previous iteration */
-    struct slc_cp_times times;      /* the same for the solver */
-    struct slc_device_stats device; /* the same for a GPU */
-    uint64_t bytes_copied;          /* copied to the GPU in the measured iterations */
+    struct slc_stream_stats stats;  /* clocks at the end of the previous iteration */
+    struct slc_cp_times times;      /* clocks of the solver at the same time */
+    struct slc_device_stats device; /* clocks of the GPU at the same time */
+    uint64_t bytes_copied;          /* bytes copied to the GPU in the measured iterations */
     json_t *phase_rows;
-    uint64_t bytes_read;             /* read in the measured iterations */
-    bool from_copies;                /* MTTKRPs are now computed from replicas */
+    uint64_t bytes_read;             /* bytes read in the measured iterations */
+    bool from_copies;                /* true once MTTKRPs are computed from replicas */
     unsigned iterations_from_copies; /* number of measured iterations that used replicas */
-    struct slc_error copies_fault;   /* reason why replicas are missing */
+    struct slc_error copies_fault;   /* why there are no replicas */
     struct bench_samples iteration;
     struct bench_samples phases[PHASES];
 };
 
-/* Splits `mttkrp` seconds of streamed MTTKRPs into phases. */
+/* Splits `mttkrp` seconds, in which an iteration computed MTTKRPs from the tile stream, into
+ * phases. */
 static void split_streamed(const struct cpd_bench *bench,
                            const struct slc_stream_stats *stats,
                            double mttkrp,
@@ -135,7 +136,7 @@ static void split_streamed(const struct cpd_bench *bench,
     phases[PHASE_OUTPUTS] = mttkrp - pass;
 }
 
-/* Splits `mttkrp` seconds of MTTKRPs on a GPU into phases. */
+/* Splits `mttkrp` seconds, in which an iteration computed MTTKRPs on a GPU, into phases. */
 static void split_device(const struct cpd_bench *bench,
                          const struct slc_device_stats *stats,
                          double mttkrp,
@@ -149,16 +150,15 @@ static void split_device(const struct cpd_bench *bench,
     phases[PHASE_IDLE] = fmax(mttkrp - busy, 0);
 }
 
-/*
- * True if the iteration is measured. The iteration after an abandoned build of replicas is not,
- * because the stream's clocks do not separate the build from the iteration.
- */
+/* Returns true if the iteration is measured. The iteration after an abandoned build of replicas is
+ * not measured, because the clocks of the tile stream do not separate the build from the
+ * iteration. */
 static bool counts(const struct cpd_bench *bench, const struct slc_cp_iteration *iteration)
 {
     return iteration->iteration > bench->args->bench.warm_up && iteration->copies_fault == NULL;
 }
 
-/* Splits the iteration that has just ended into phases. */
+/* Splits the time of the iteration that has just ended into phases. */
 static void record_iteration(void *context, const struct slc_cp_iteration *iteration)
 {
     struct cpd_bench *bench = context;
@@ -210,7 +210,7 @@ static double sum_of(const struct bench_samples *samples)
     return sum;
 }
 
-/* Returns the ceiling of a phase in seconds; NAN if the phase has none. */
+/* Returns the ceiling of a phase in seconds, NAN if the phase has no ceiling. */
 static double ceiling_of(const struct bench_cpd_ceilings *ceilings, enum phase phase)
 {
     switch (phase) {
@@ -257,7 +257,7 @@ static void record_copies(const struct cpd_bench *bench,
                        (uint64_t)bench->iterations_from_copies * order);
 }
 
-/* Records the phases for one number of threads. Returns the share of dense algebra. */
+/* Records the phases of the run with one number of threads. Returns the dense share. */
 static double record_phases(struct cpd_bench *bench, const struct bench_cpd_ceilings *ceilings)
 {
     const bool device = bench->session.gpu != NULL;
@@ -285,7 +285,7 @@ static double record_phases(struct cpd_bench *bench, const struct bench_cpd_ceil
     return dense;
 }
 
-/* Records the work of a GPU; on the CPU, records null. */
+/* Records what the GPUs did; on the CPU, records null. */
 static void record_device(const struct cpd_bench *bench, json_t *run)
 {
     const struct slc_plan *plan = &bench->session.plan;
@@ -305,7 +305,7 @@ static enum slc_status record_run(struct cpd_bench *bench, json_t *run, struct s
     const struct bench_times iteration = bench_samples_summary(&bench->iteration);
     const double count = bench->iteration.count;
     double rows = 0, dense;
-    /* Ceilings of an average measured iteration. */
+    /* ceilings for the mean passes and read bytes of a measured iteration */
     struct bench_cpd_ceilings ceilings = {0};
 
     SLC_TRY(bench_cpd_ceilings_measure(
@@ -330,7 +330,7 @@ static enum slc_status record_run(struct cpd_bench *bench, json_t *run, struct s
     return SLC_OK;
 }
 
-/* Runs one decomposition. The caller must call close_all afterwards, also before the next run. */
+/* Runs one decomposition. The caller must call close_all after each run, also after an error. */
 static enum slc_status decompose(struct cpd_bench *bench,
                                  const struct session_options *wanted,
                                  json_t *run,
@@ -361,7 +361,7 @@ static void close_all(void *state)
     session_close(&bench->session);
 }
 
-/* If there was only one number of threads, copies its figures to the top level of the record. */
+/* If there was only one run, copies its figures to the top level of the record. */
 static void finish_runs(json_t *record, const json_t *runs)
 {
     const double first =
@@ -452,12 +452,16 @@ const struct command bench_cpd = {
     .operands_max = 1,
     .options = options,
     .notes =
-        "--repeat counts iterations, --warm-up the iterations before them: the first fills the\n"
-        "cache. Dense is update and fit together. Replicas are built before an iteration,\n"
-        "outside its time. Ceilings: plain reads of an iteration's bytes; decoding alone (for\n"
-        "copies of one pass); a gather of GENTEN's model bytes; a copy of all outputs to the\n"
-        "factors. On a GPU the MTTKRPs are split into kernels, copies of blocks during which no\n"
-        "kernel runs, and idle time; the ceiling of kernels is the rate of rows at random\n"
-        "places.",
+        "--repeat is the number of measured iterations, --warm-up the number of iterations before\n"
+        "them; the first one fills the cache. Column dense % is the share of update and fit.\n"
+        "Replicas are built before an iteration, outside its time. Ceilings of the phases:\n"
+        "  read wait      plain reads of the bytes that an iteration reads\n"
+        "  decode         the passes of an iteration, if they only decode\n"
+        "  copies         for building the replicas: one pass that only decodes\n"
+        "  multiply       a gather of as many bytes as GENTEN's model counts\n"
+        "  update         a copy of all outputs to the factors\n"
+        "  kernels        on a GPU: the bytes counted by bench device, at the rate of random rows\n"
+        "On a GPU, the time of MTTKRPs is split into kernels, block copies while no kernel runs,\n"
+        "and idle time.",
     .run = run,
 };

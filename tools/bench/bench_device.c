@@ -1,8 +1,7 @@
-/*
- * sluice bench device: measures a GPU. First its ceilings: the transfer rates of its memory, its
- * cache and the bus, and the rate of reading rows at random places. Then MTTKRPs of stores from
- * resident or streamed blocks, and products from fibers in device memory.
- */
+/* sluice bench device: measures a GPU. It first measures the ceilings of the GPU: the transfer
+ * rates of its memory, its cache and the bus, and the rate of reads of rows at random places. Then
+ * it measures MTTKRPs of stores from resident or streamed blocks, or TTV and TTM from fibers in
+ * device memory. */
 #include "base/memory/limits.h"
 #include "gpu/gpu.h"
 #include "gpu/measure.h"
@@ -15,7 +14,7 @@
 
 #include <string.h>
 
-/* Arguments of the kernels of other programs (tools/bench/rivals/gpu/lists.h). */
+/* Options of the baselines (tools/bench/rivals/gpu/lists.h). */
 struct baseline_arguments {
     uint64_t coarsening, work_group, stash_rows, copies, index_bits, queues, block_nnz;
     struct option_counts devices;
@@ -43,78 +42,86 @@ static const char *const operation_choices[] = {"mttkrp", "ttv", "ttm", "product
 static const struct option options[] = {
     {"rank", OPTION_COUNTS, offsetof(struct arguments, ranks), .letter = 'r', .value = "R[,R..]",
      .fallback = "16,32,64", .minimum = 1, .maximum = SLC_MAX_RANK,
-     .help = "columns of the factors, or of the matrix"},
+     .help = "columns of the factors, or of the matrix of TTM"},
     {"operation", OPTION_CHOICE, offsetof(struct arguments, operation), .value = "NAME",
      .fallback = "mttkrp", .choices = operation_choices,
-     .help = "operation on stores: mttkrp, ttv (f64), ttm, or products: ttv and ttm"},
+     .help = "operation on stores: mttkrp, ttv (only f64), ttm, or products (ttv and ttm)"},
     BENCH_OPTION_ROW_MODE(arguments, mode),
     {"precision", OPTION_CHOICE, offsetof(struct arguments, precision), .value = "TYPE",
      .fallback = "f64", .choices = precision_choices,
      .help = "type of factors: f64, f32 or all; sums are f64"},
     {"kernel", OPTION_STRING, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "sluice",
-     .help =
-         "kernel of MTTKRP: sluice alone, or also one over a list of coordinates in the device's "
-         "memory: blco-registers, blco-stash, blco (its choice of the two), blco-queues (blco, "
-         "streamed from the host), blco-code-registers, blco-code-stash, blco-code (as in the "
-         "authors' program), amped, genten-a, genten-b, genten-c, atomic-fiber, atomic-nonzero; "
-         "all: each of them"},
+     .help = "kernel of MTTKRP: sluice, or a baseline to compare with sluice. Baselines over a "
+             "list of coordinates in device memory: blco-registers, blco-stash, blco (chooses "
+             "between these two), blco-queues (blco, streamed from the host), blco-code-registers, "
+             "blco-code-stash, blco-code (as in the authors' program), amped, genten-a, genten-b, "
+             "genten-c, atomic-fiber, atomic-nonzero, or all"},
     {"variant", OPTION_STRING, offsetof(struct arguments, variant), .value = "NAME",
      .fallback = "default",
-     .help = "also a variant of the MTTKRP of sluice, in f64: chunks-2, chunks-8 (runs per chunk, "
-             "instead of 4), interleaved (chunks in turn instead of neighbouring ones), no-stash, "
-             "full-sectors, shared-fields, transcoded (resident blocks), transcoded-3 (the same "
-             "with three thread blocks per multiprocessor); all: each of them"},
+     .help = "also measure a variant of the MTTKRP of sluice, in f64: "
+             "chunks-2, chunks-8 (chunks of 2 or 8 instead of 4 runs of "
+             "512 nonzeros), interleaved (thread blocks compute chunks "
+             "alternately), no-stash, full-sectors, shared-fields, "
+             "transcoded (resident blocks are copied to a form that needs "
+             "no decoding), transcoded-3 (transcoded, with three thread "
+             "blocks per multiprocessor), or all"},
     {"logical", OPTION_COUNTS, offsetof(struct arguments, logical), .value = "D[,D..]",
      .minimum = 1, .maximum = OPTION_COUNTS_MAX,
-     .help = "also divide the MTTKRP of sluice between D logical devices on this device, by "
-             "partitions of sorted layouts (if the store has them) and by nonzeros"},
+     .help = "also divide the MTTKRP of sluice between D logical devices, all on the GPU of "
+             "--ordinal: by partitions of sorted layouts (if the store has them), and by nonzeros"},
     {"coarsening", OPTION_U64, offsetof(struct arguments, baselines.coarsening), .value = "N",
-     .fallback = "0", .maximum = 1024, .help = "BLCO: nonzeros per thread; 0: 1, with a stash 2"},
+     .fallback = "0", .maximum = 1024,
+     .help = "BLCO: nonzeros per thread; 0 means 1 without a stash, 2 with a stash"},
     {"work-group", OPTION_U64, offsetof(struct arguments, baselines.work_group), .value = "N",
      .fallback = "0", .maximum = 512,
-     .help = "BLCO: threads per thread block, a multiple of 32; 0: 256"},
+     .help = "BLCO: threads per thread block, a multiple of 32; 0 means 256"},
     {"stash-rows", OPTION_U64, offsetof(struct arguments, baselines.stash_rows), .value = "N",
      .fallback = "0", .maximum = 65536,
-     .help = "BLCO: rows in shared memory, at most those that fit; 0: all rows of the mode, for "
-             "blco-code 4"},
+     .help = "BLCO: maximum number of rows in shared memory; 0 means all rows of the mode, 4 with "
+             "blco-code"},
     {"copies", OPTION_U64, offsetof(struct arguments, baselines.copies), .value = "N",
      .fallback = "0", .maximum = 1024,
      .help =
-         "BLCO: copies of the output with a stash; 0: one for each graphics processing cluster"},
+         "BLCO: copies of the output with a stash; 0 means one per graphics processing cluster"},
     {"index-bits", OPTION_U64, offsetof(struct arguments, baselines.index_bits), .value = "N",
      .fallback = "0", .maximum = 64,
-     .help = "BLCO: bits of an index; the other bits are stored per block; 0: 64"},
+     .help = "BLCO: bits of the index of a nonzero; the other bits of the coordinates are stored "
+             "per block; 0 means 64"},
     {"queues", OPTION_U64, offsetof(struct arguments, baselines.queues), .value = "N",
      .fallback = "0", .maximum = 8,
-     .help = "blco-queues: streams with memory for one block each, 2 to 8; 0: 8"},
+     .help = "blco-queues: streams with memory for one block each, 2 to 8; 0 means 8"},
     {"block-nnz", OPTION_U64, offsetof(struct arguments, baselines.block_nnz), .value = "N",
      .fallback = "0", .maximum = UINT64_C(1) << 32,
-     .help = "BLCO: nonzeros of a block at most; 0: 2^27, for blco-queues fewer if the device's "
-             "memory is too small"},
+     .help = "BLCO: maximum number of nonzeros per block; 0 means 2^27, or with blco-queues what "
+             "fits in device memory"},
     {"devices", OPTION_COUNTS, offsetof(struct arguments, baselines.devices), .value = "N[,N..]",
      .maximum = 63,
-     .help = "amped: also divide the work between the GPUs with these numbers (a number may be "
-             "repeated)"},
+     .help = "amped: also divide the work between several GPUs, given by "
+             "their numbers, such as 0,1,2; a number may be repeated"},
     {"device-memory", OPTION_SIZE, offsetof(struct arguments, session.device_memory),
      .value = "SIZE",
-     .help = "GPU memory for blocks and factors; baselines and products from fibers use more"},
+     .help = "GPU memory for blocks and factors; baselines and products from fibers need "
+             "additional memory"},
     {"streams", OPTION_U64, offsetof(struct arguments, session.streams), .value = "S",
      .fallback = "0", .maximum = SLC_DEVICE_STREAMS,
-     .help = "slots that copy and compute concurrently; 0: chosen automatically"},
+     .help = "number of GPU slots: blocks are copied into some slots "
+             "while the GPU computes from others; 0 means that the number "
+             "is chosen automatically"},
     {"no-cache", OPTION_FLAG, offsetof(struct arguments, session.no_cache),
      .help = "read and copy every block in every pass"},
     OPTION_ROW_MEMORY(arguments, session.memory),
     OPTION_ROW_THREADS(arguments, session.threads),
     {"ordinal", OPTION_U64, offsetof(struct arguments, ordinal), .value = "N", .fallback = "0",
      .maximum = 63,
-     .help = "number of the GPU for ceilings, products from fibers and logical devices; MTTKRPs "
-             "run on GPU 0"},
+     .help = "number of the GPU for ceilings, products from fibers and logical devices; other "
+             "MTTKRPs run on GPU 0"},
     {"largest", OPTION_SIZE, offsetof(struct arguments, largest), .value = "SIZE",
      .fallback = "4GiB",
-     .help = "largest working set; without any working set peaks are left out too"},
+     .help = "omit ceilings with a larger working set; if all ceilings "
+             "are omitted, the peaks are omitted too"},
     {"moved", OPTION_SIZE, offsetof(struct arguments, moved), .value = "SIZE", .fallback = "8GiB",
-     .help = "bytes that each run of a ceiling moves at least"},
+     .help = "minimum number of bytes that each run of a ceiling moves"},
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
 
@@ -164,11 +171,10 @@ struct device_bench {
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
 
-/*
- * The working sets of each ceiling. The sets of reads range from the size of a multiprocessor's
- * cache to sizes larger than every cache. Copies to the device have the sizes of batches. Rows are
- * those of f64 factors of rank 16, 32 and 64, with sets that fit a cache and sets that do not.
- */
+/* The working sets of each ceiling. For reads, they range from the size of the cache of a
+ * multiprocessor to sizes larger than every cache. For copies to the device, they have the sizes of
+ * batches. Rows have the size of rows of f64 factors of rank 16, 32 and 64, in working sets that
+ * fit a cache and working sets that do not. */
 static const struct {
     enum slc_gpu_ceiling ceiling;
     uint32_t row_bytes;
@@ -208,7 +214,7 @@ static enum slc_status measure_one(
     return SLC_OK;
 }
 
-/* Measures the peaks of both element types. */
+/* Measures the peak operations per second in f64 and in f32. */
 static enum slc_status
 measure_peaks(const struct arguments *args, json_t *rows, struct slc_error *err)
 {
@@ -267,7 +273,7 @@ static enum slc_status measure_mttkrp(const struct arguments *args,
     return SLC_OK;
 }
 
-/* Measures the products from fibers. Products with vectors exist only in f64. */
+/* Measures TTV and TTM from fibers. TTV exists only in f64. */
 static enum slc_status measure_fibers(const struct arguments *args,
                                       const char *path,
                                       enum slc_value_type precision,
@@ -367,29 +373,42 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_device = {
     .name = "bench device",
-    .summary = "transfer rates of a GPU; MTTKRP, TTV and TTM against other kernels",
+    .summary = "transfer rates of a GPU; MTTKRP, TTV and TTM compared with other kernels",
     .example = "sluice bench device flights-4d.slc --rank 32 --kernel all",
     .operands = "[X.slc ...]",
     .operands_min = 0,
     .operands_max = OPTIONS_MAX_OPERANDS,
     .options = options,
     .notes =
-        "read: reads of a working set; copy: bytes read and written; to-device and to-host: from\n"
-        "and to registered memory; rows and reduce: rows at random places, read or added to;\n"
-        "fma: computing in registers.\n"
-        "ms: device time of one MTTKRP; whole ms: time of the call; differs by: distance from\n"
-        "sluice's output, relative in norm, in units of 1e-15. ttv and ttm compute from fibers\n"
-        "in the device's memory and are compared with the CPU's sums; GB/s counts each array\n"
-        "once. Their kernels: sptv, sptv-short (without unused indices), sptv-all (with empty\n"
-        "fibers), those of cuSPARSE if it can be opened, ttm-fibers, ttm-nonzeros.\n"
+        "Ceilings:\n"
+        "  read                reads of a working set\n"
+        "  copy                copies in device memory; bytes read and bytes written count\n"
+        "  to-device, to-host  copies from and to registered memory\n"
+        "  rows, reduce        reads of, or additions to, rows at random places\n"
+        "  fma                 computation in registers\n"
+        "MTTKRP:\n"
+        "  ms                  device time of one MTTKRP\n"
+        "  whole ms            time of the call\n"
+        "  differs by          norm of the difference from the output of sluice, relative to the\n"
+        "                      norm of that output, in units of 1e-15\n"
+        "ttv and ttm compute from fibers in device memory. Their sums are compared with sums that\n"
+        "the CPU computes. GB/s counts each array once. Kernels: sptv, sptv-short (without unused\n"
+        "indices), sptv-all (with empty fibers), the kernels of cuSPARSE if it is installed,\n"
+        "ttm-fibers, ttm-nonzeros.\n"
         "\n"
-        "The summary adds up all modes of an MTTKRP. ratio: time over that of sluice; lowest\n"
-        "ratio: the smallest ratio of a mode; slowest/fastest: modes of one kernel; model GB/s:\n"
-        "rows of factors, and nonzeros in the kernel's form; % of ceiling: rate of random rows\n"
-        "in this run. If blocks are copied: overall Gnnz/s includes copies; % of in-memory: its\n"
-        "share of the rate of kernels alone; % overlap: part of the shorter of copies and\n"
-        "kernels that overlaps with the other. build/MTTKRPs: time to build the form over that\n"
-        "of an MTTKRP in every mode; scaling: over one device; spread: difference of the\n"
-        "devices' times over their sum.",
+        "The summary adds up all modes of an MTTKRP:\n"
+        "  ratio               time divided by the time of sluice\n"
+        "  lowest ratio        the smallest ratio of a mode\n"
+        "  slowest/fastest     slowest mode of a kernel relative to its fastest mode\n"
+        "  model GB/s          rate of rows of factors and of nonzeros as the kernel stores them\n"
+        "  % of ceiling        model GB/s relative to the rate of random rows in this run\n"
+        "  overall Gnnz/s      rate including the copies, if blocks are copied\n"
+        "  % of in-memory      overall Gnnz/s relative to the rate of the kernels alone\n"
+        "  % overlap           time in which copies and kernels overlap, relative to the shorter\n"
+        "                      of copies and kernels\n"
+        "  build/MTTKRPs       time to build the data of the kernel, relative to its MTTKRP of\n"
+        "                      all modes\n"
+        "  scaling             speed relative to one device\n"
+        "  spread              largest minus smallest time of a device, relative to the sum of all",
     .run = run,
 };

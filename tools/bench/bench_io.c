@@ -1,12 +1,10 @@
-/*
- * sluice bench io: rate of streaming a store without computing. For each I/O method, measures a
- * pass that reads and verifies every block without decoding it, and reports its rate and its
- * processor time per gigabyte. The rate is compared with raw reads of the same file, with the same
- * block size and number of reads in flight. Raw reads are measured with and without loading the
- * data that they read.
+/* sluice bench io: measures how fast a store can be read without computing. For each I/O method, a
+ * scan reads and verifies every block without decoding it. The record has the rate of the scan and
+ * its processor time per gigabyte. The rate is compared with raw reads of the same file, which have
+ * the same block size and number of reads in flight. Raw reads are measured with and without a load
+ * of every cache line that they read.
  *
- * All methods and the raw reads are interleaved, so that a disturbance affects all of them.
- */
+ * All methods and the raw reads alternate, so that a disturbance affects all of them. */
 #include "base/error/clock.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/raw_read.h"
@@ -32,7 +30,8 @@ static const struct option options[] = {
     {"io", OPTION_CHOICE, offsetof(struct arguments, io), .value = "METHOD", .fallback = "all",
      .choices = io_choices, .help = "I/O method: uring, pread, mmap, or all"},
     {"slots", OPTION_U64, offsetof(struct arguments, slots), .value = "N", .fallback = "0",
-     .maximum = 256, .help = "reads in flight at most; 0: as many as a decomposition uses"},
+     .maximum = 256,
+     .help = "maximum number of reads in flight; 0 means the number that a decomposition uses"},
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
 
@@ -50,10 +49,10 @@ static const struct bench_column columns[] = {{"method", "method", 0, 0},
 
 static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
 
-/* One measured way to read: an I/O method of the library, or raw reads, whose kind is AUTO. */
+/* A measured method of reading: an I/O method of the library, or raw reads (kind SLC_IO_AUTO). */
 struct way {
     enum slc_io_kind kind;
-    bool loads_lines; /* raw reads: load every cache line */
+    bool loads_lines; /* for raw reads: load every cache line */
     struct slc_session session;
     struct bench_samples samples;
     double cpu_seconds; /* sum over all samples */
@@ -68,7 +67,7 @@ struct io_bench {
     struct way ways[WAYS]; /* the first RAW_WAYS are raw reads */
 };
 
-/* Returns the processor time of all threads, user plus system. */
+/* Returns the user and system time of all threads in seconds. */
 static double cpu_seconds(void)
 {
     struct rusage usage = {0};
@@ -78,8 +77,8 @@ static double cpu_seconds(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
 }
 
-/* Opens the store for one method. A method that the system does not support gets a row with a
-   note. */
+/* Opens the store for one method. If the system does not support the method, adds a row with a
+ * note. */
 static enum slc_status open_way(struct io_bench *bench,
                                 const char *path,
                                 enum slc_io_kind kind,
@@ -111,8 +110,8 @@ static enum slc_status open_way(struct io_bench *bench,
     return status;
 }
 
-/* Opens every method of --io. Opens the file for raw reads with the block size of the first
- * method. */
+/* Opens the store for every method of --io, and opens the file for raw reads, with the block size
+ * and number of reads in flight of the first method. */
 static enum slc_status
 open_all(struct io_bench *bench, const char *path, json_t *rows, struct slc_error *err)
 {
@@ -135,7 +134,7 @@ open_all(struct io_bench *bench, const char *path, json_t *rows, struct slc_erro
                           plan->slot_bytes, plan->slot_count, &bench->raw, err);
 }
 
-/* Sweeps once with one method. Records the time if `counts`. */
+/* Reads the file once with one method. Keeps the time if `counts`. */
 static enum slc_status
 measure_once(struct io_bench *bench, struct way *way, bool counts, struct slc_error *err)
 {
@@ -226,15 +225,16 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_io = {
     .name = "bench io",
-    .summary = "scan rate of a store per I/O method, against raw reads of the same file",
+    .summary = "scan rate of a store per I/O method, compared with raw reads of the same file",
     .example = "sluice bench io flights-4d.slc",
     .operands = "X.slc",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
     .notes =
-        "A scan reads every block and verifies its checksum; nothing is decoded. Raw reads have\n"
-        "the same size and number in flight, past the page cache; read also loads every cache\n"
-        "line of the data.",
+        "A scan reads every block and verifies its checksum, but decodes nothing. Raw reads "
+        "bypass\n"
+        "the page cache and have the same size and number of reads in flight. read is raw, but\n"
+        "also loads every cache line of the data.",
     .run = run,
 };

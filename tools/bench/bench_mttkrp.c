@@ -1,20 +1,20 @@
-/*
- * sluice bench mttkrp: MTTKRP in every mode over a store held in memory, for every requested
- * combination of rank, threads, precision, instruction set, layout, conflict strategy and baseline.
+/* sluice bench mttkrp: measures the MTTKRP of every mode of a store held in memory, for every
+ * requested combination of rank, threads, precision, instruction set, layout, conflict strategy and
+ * baseline.
  *
  * Figures per combination and mode:
  *   operations   N R nnz: N - 1 multiplications and one addition per nonzero and column
- *   model bytes  nnz ((N R + 3) v + 8 N) with v bytes per element: the traffic of a kernel over
- *                coordinates without a cache ([Phipps2019] equation (3), with the terms that the
- *                authors' code counts; mttkrp_model.h). N - 1 factor rows, one output row, the
- *                value and N indices of 8 bytes
- *   ceiling      the model bytes per second are compared with two rates (ceiling.h): a gather of
- *                rows of the factors' size from a set as large as factors and output together, and
- *                reads of memory
+ *   model bytes  nnz ((N R + 3) v + 8 N) with v bytes per element: N - 1 factor rows, one output
+ *                row, the value and N indices of 8 bytes. A kernel over coordinates moves these
+ *                bytes if there is no cache ([Phipps2019] equation (3), with the terms that the
+ *                authors' code counts; mttkrp_model.h)
+ *   ceiling      rates with which the model bytes per second are compared (ceiling.h): a gather of
+ *                factor rows from a working set as large as factors and output together, and reads
+ *                of memory
  *
- * The ratio to the ceiling of the set can exceed 1: a store's indices take at most a quarter of the
- * bytes that the model counts for them, and neighbouring nonzeros share rows.
- */
+ * The rate can exceed the ceiling of the gather: the indices of a store usually take less than a
+ * quarter of the bytes that the model counts for them, and neighbouring nonzeros use the same
+ * rows. */
 #include "base/memory/limits.h"
 #include "base/thread/team.h"
 #include "cpu/cpu.h"
@@ -66,22 +66,23 @@ static const struct option options[] = {
      .help = "instruction set: best, portable, avx2, avx512, neon, or all sets of this machine"},
     {"conflict", OPTION_CHOICE, offsetof(struct arguments, conflict), .value = "WAY",
      .fallback = "auto", .choices = conflict_choices,
-     .help = "strategy that keeps additions to the same output row apart: owned (replicas), stream "
-             "(the plan's choice of the following), direct (one thread), private, locked, ordered, "
-             "columns; auto (owned if memory allows, otherwise stream), or all"},
+     .help =
+         "strategy by which threads add to the same output row: owned (replicas), stream (the plan "
+         "chooses direct, private, locked, ordered or columns), direct (one thread), private, "
+         "locked, ordered, columns, auto (owned if memory allows, otherwise stream), or all"},
     {"kernel", OPTION_CHOICE, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "sluice", .choices = kernel_choices,
-     .help = "sluice (its own), or a baseline from a list of coordinates, after Phipps and Kolda, "
-             "SISC 2019: genten-a (atomic additions per nonzero), genten-b (in tiles, from "
-             "registers), genten-c (through a permutation per mode), genten (these three); from "
-             "each layout with whole fibers (sluice layout --fiber), atomic-fiber (shared work "
-             "once per fiber), atomic-nonzero (each nonzero), atomic (both); or all"},
+     .help = "sluice (its own kernels); baselines over a list of coordinates, after Phipps and "
+             "Kolda, SISC 2019: genten-a (atomic additions per nonzero), genten-b (tiles, sums in "
+             "registers), genten-c (a permutation per mode), genten (all three); baselines over "
+             "each layout with whole fibers (sluice layout --fiber): atomic-fiber (common work "
+             "once per fiber), atomic-nonzero (all work per nonzero), atomic (both); or all"},
     {"layouts", OPTION_CHOICE, offsetof(struct arguments, layouts), .value = "WHICH",
      .fallback = "blco", .choices = layout_choices,
-     .help = "layouts that sluice's own kernels read: blco, with the strategy of --conflict; "
-             "sorted, each mode from the layout sorted by it; or all"},
+     .help = "layouts that the kernels of sluice read: blco, with the strategy of --conflict; "
+             "sorted, where each mode reads the layout sorted by that mode; or all"},
     {"check", OPTION_FLAG, offsetof(struct arguments, check),
-     .help = "compare every result with naive loops over a list of coordinates"},
+     .help = "compare every result with simple loops over a list of coordinates"},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROW_MEMORY_SET(arguments, memory_set),
     BENCH_OPTION_ROWS(arguments, "5"),
@@ -136,8 +137,8 @@ struct mttkrp_bench {
     struct bench_ceilings ceilings;
     struct bench_mttkrp_group group;
     struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER];
-    json_t *rows;   /* one per combination and mode */
-    json_t *totals; /* one per combination */
+    json_t *rows;   /* a row per combination and mode */
+    json_t *totals; /* a row per combination */
 };
 
 /* Returns an object with the members that identify a combination. */
@@ -161,7 +162,7 @@ static json_t *combination(const struct mttkrp_bench *bench,
     return object;
 }
 
-/* Records the model bytes per second and their ceilings. */
+/* Adds the model bytes per second and their ceilings to a row. */
 static enum slc_status
 set_model(struct mttkrp_bench *bench, json_t *row, double seconds, struct slc_error *err)
 {
@@ -190,7 +191,7 @@ set_model(struct mttkrp_bench *bench, json_t *row, double seconds, struct slc_er
     return SLC_OK;
 }
 
-/* Records how the replica of a mode is sorted. */
+/* Adds to a row how the replica of its mode is sorted. */
 static void set_form(json_t *row, const struct slc_replica_form *form)
 {
     char modes[FORMAT_MODES_BYTES];
@@ -202,7 +203,7 @@ static void set_form(json_t *row, const struct slc_replica_form *form)
     slc_json_set_count(row, "tried", form->tried);
 }
 
-/* Adds a row for a combination in one mode. */
+/* Adds a row for one combination and mode. */
 static enum slc_status set_row(struct mttkrp_bench *bench,
                                const struct bench_mttkrp_variant *variant,
                                unsigned mode,
@@ -234,7 +235,7 @@ static enum slc_status set_row(struct mttkrp_bench *bench,
     return set_model(bench, row, times.median, err);
 }
 
-/* Figures of a variant, summed over the measured modes. */
+/* Sums of the figures of a variant over the measured modes. */
 struct variant_sum {
     unsigned modes;
     double seconds; /* sum of the medians */
@@ -258,11 +259,9 @@ static struct variant_sum sum_modes(const struct mttkrp_bench *bench, unsigned v
     return sum;
 }
 
-/*
- * Records the cost of sorting in units of an MTTKRP of all modes ([Phipps2019] table 6c), and the
- * number of MTTKRPs after which the permuted traversal has saved that cost compared with the first
- * baseline; null if it never does.
- */
+/* Records the time to sort the permutations of genten-c as a multiple of its MTTKRP of all modes
+ * ([Phipps2019] table 6c). Also records the number of MTTKRPs of all modes after which genten-c has
+ * saved that time compared with genten-a, null if genten-c is not faster. */
 static void set_permuting(const struct mttkrp_bench *bench,
                           const struct bench_mttkrp_variant *variant,
                           double seconds,
@@ -301,7 +300,8 @@ static enum slc_status record_variant(struct mttkrp_bench *bench, unsigned v, st
             status = set_row(bench, variant, n, &bench->cells[v][n], err);
         }
     }
-    /* The sum is meaningful only for all modes, and replicas are built for all modes. */
+    /* The sum has a meaning only if all modes were measured. So has its ratio to the time to build
+     * replicas, which is for all modes. */
     if (sum.modes < manifest->order) {
         slc_json_set(total, "all_modes_ms", json_null());
         return status;
@@ -370,7 +370,7 @@ static enum slc_status measure_all(struct mttkrp_bench *bench, struct slc_error 
     return SLC_OK;
 }
 
-/* Opens the store, measures and fills the record. */
+/* Opens the store, measures all combinations and fills the record. */
 static enum slc_status measure(void *state, const char *path, json_t *record, struct slc_error *err)
 {
     struct mttkrp_bench *bench = state;
@@ -392,7 +392,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     group->mode_end = args->mode > 0 ? (unsigned)args->mode : manifest->order;
     SLC_TRY(measure_all(bench, err));
     if (json_array_size(bench->totals) == 1) {
-        /* If there is a single combination, its sum is also at the top level, for scripts. */
+        /* The sum of a single combination is also at the top level of the record, for scripts. */
         (void)json_object_set(record, "all_modes_ms",
                               json_object_get(json_array_get(bench->totals, 0), "all_modes_ms"));
     }
@@ -418,14 +418,15 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_mttkrp = {
     .name = "bench mttkrp",
-    .summary = "MTTKRP over a store in memory: every mode, rank, precision, kernel",
+    .summary = "MTTKRP of a store in memory: every mode, rank, precision, kernel",
     .example = "sluice bench mttkrp flights-4d.slc --rank 16,32 --threads 1,2",
     .operands = "X.slc",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
     .notes =
-        "Model bytes per nonzero are GENTEN's: N R + 3 elements and N indices of 8 bytes. Their\n"
-        "ceiling is a gather of such rows from a set as large as factors and output.",
+        "Model bytes per nonzero (as in GenTen): N R + 3 elements, and N indices of 8 bytes each.\n"
+        "The rate of these bytes is compared with a ceiling: the rate of gathering rows of the\n"
+        "size of a factor row from memory of the size of all factors.",
     .run = run,
 };

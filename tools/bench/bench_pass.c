@@ -1,18 +1,16 @@
-/*
- * sluice bench pass: cost of streaming in an MTTKRP. Per rank and mode, the wall time of
+/* sluice bench pass: measures the cost of streaming in an MTTKRP. For each rank and mode, it
+ * measures the wall time of five passes:
  *
- *   raw      the file is read by plain direct reads: the drive alone
- *   read     the same, but every cache line is loaded: the drive for a program that uses the data
- *   decode   every nonzero is decoded from memory: the decoder alone
- *   memory   the MTTKRP, with every block kept in memory
- *   drive    the same MTTKRP, with every block read from the drive
+ *   raw      plain direct reads of the file: the time of the drive alone
+ *   read     the same reads, and a load of every cache line: the drive, if a program uses the data
+ *   decode   decoding of every nonzero from memory: the decoder alone
+ *   memory   the MTTKRP, with all blocks in memory
+ *   drive    the same MTTKRP, with all blocks read from the drive
  *
- * Runs of the five alternate. A perfect stream takes max(raw, memory). over_bound is the
- * ratio of drive to this bound. over_read is the ratio of drive to max(read, memory), which is the
- * bound if loading the data slows the drive. If the kernel is cheap, the slower of drive and
- * decoder is the bound: scan_share is max(raw, decode) / drive, and read_share is max(read, decode)
- * / drive.
- */
+ * The five passes alternate. With perfect overlap, drive would take max(raw, memory). over_bound is
+ * drive / max(raw, memory). Loading the data may slow the drive, so over_read is
+ * drive / max(read, memory). If the kernel is cheap, the slower of drive and decoder is the bound:
+ * scan_share is max(raw, decode) / drive, and read_share is max(read, decode) / drive. */
 #include "base/error/clock.h"
 #include "engine/stream/mttkrp.h"
 #include "tools/bench/bench.h"
@@ -63,21 +61,21 @@ static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NUL
 
 enum part { PART_RAW, PART_READ, PART_DECODE, PART_MEMORY, PART_DRIVE };
 enum { PARTS = 5 };
-/* Slots of the stream that keeps every block in memory: it reads each block only once. */
+/* A stream that keeps every block in memory reads each block only once, so few slots suffice. */
 enum { SLOTS_IN_MEMORY = 2 };
 
 struct pass_bench {
     const struct arguments *args;
-    struct slc_session memory; /* keeps every block */
-    struct slc_session drive;  /* keeps none */
+    struct slc_session memory; /* session whose stream keeps every block */
+    struct slc_session drive;  /* session whose stream keeps no block */
     struct bench_raw *raw;
     struct bench_factors factors;
     struct bench_samples samples[PARTS];
-    double wait_seconds; /* time of workers without data, in the passes from the drive */
+    double wait_seconds; /* time without data in the passes from the drive, summed over workers */
 };
 
-/* Makes the request for an MTTKRP in this mode that keeps every block in memory or, without
- * `cache`, none. */
+/* Makes the plan request for an MTTKRP of `mode`, whose stream keeps every block in memory if
+ * `cache`, otherwise no block. */
 static enum slc_status plan_request(const struct pass_bench *bench,
                                     uint32_t rank,
                                     unsigned mode,
@@ -101,7 +99,7 @@ static enum slc_status plan_request(const struct pass_bench *bench,
                : slc_fail(err, SLC_ERR_USAGE, "--io %s: unknown I/O method", given->io);
 }
 
-/* Opens both streams, the raw file and the factors for one rank and mode. */
+/* Opens the two streams, the raw file and the factors for one rank and mode. */
 static enum slc_status
 open_parts(struct pass_bench *bench, uint32_t rank, unsigned mode, struct slc_error *err)
 {
@@ -169,7 +167,7 @@ run_part(struct pass_bench *bench, enum part part, unsigned mode, struct slc_err
     return mttkrp_pass(bench, &bench->drive, mode, err);
 }
 
-/* Measures each of the five parts once. */
+/* Measures each of the five passes once. */
 static enum slc_status
 measure_round(struct pass_bench *bench, unsigned mode, bool counts, struct slc_error *err)
 {
@@ -220,7 +218,7 @@ static void add_row(const struct pass_bench *bench, uint32_t rank, unsigned mode
                    bench->wait_seconds / (drive * times[PART_DRIVE].samples * plan->threads));
 }
 
-/* Adds a row for one rank and mode. */
+/* Measures one rank and mode, and adds a row. */
 static enum slc_status measure_row(
     struct pass_bench *bench, uint32_t rank, unsigned mode, json_t *rows, struct slc_error *err)
 {
@@ -280,16 +278,22 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_pass = {
     .name = "bench pass",
-    .summary = "an MTTKRP pass from the drive against the drive, the decoder and memory alone",
+    .summary = "an MTTKRP from the drive, compared with the drive, the decoder and memory alone",
     .example = "sluice bench pass flights-4d.slc --rank 1,16",
     .operands = "X.slc",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes =
-        "read: raw with a load from every cache line; over bound: drive / max(raw, memory); over\n"
-        "read: drive / max(read, memory); of scan: max(raw, decode) / drive; of read:\n"
-        "max(read, decode) / drive; wait: share of the threads' time spent waiting for data in\n"
-        "the pass from the drive.",
+    .notes = "  raw         plain reads of the drive\n"
+             "  read        raw, with a load from every cache line\n"
+             "  decode      decoding from memory\n"
+             "  memory      the MTTKRP from memory\n"
+             "  drive       the MTTKRP from the drive\n"
+             "  over bound  drive / max(raw, memory)\n"
+             "  over read   drive / max(read, memory)\n"
+             "  of scan     max(raw, decode) / drive\n"
+             "  of read     max(read, decode) / drive\n"
+             "  wait        share of the threads' time spent waiting for data in the MTTKRP from "
+             "the drive",
     .run = run,
 };

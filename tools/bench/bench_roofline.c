@@ -1,13 +1,11 @@
-/*
- * sluice bench roofline: compares the performance of kernels on stores with the roofs of this
- * machine (roofs.h), by kernel, rank and mode, as tables and as a picture. With --bounds it also
- * measures tensors of the same shape that reuse rows as often as possible, and tensors that never
- * reuse them (see "bounds" below).
+/* sluice bench roofline: compares the performance of each kernel, rank and mode on stores with the
+ * roofs of this machine (roofs.h). Prints tables and draws a picture. With --bounds it also
+ * measures a best and a worst case of each tensor: a tensor of the same order whose rows are reused
+ * as often as possible, and one without reuse (see "bounds" below).
  *
- * The roof of a measurement is the roof of the memory level that holds the matrix rows it uses,
- * because nonzeros are read once and matrix rows are reused. For each tensor, all kernels and ranks
- * are measured on the store, then on the best case and on the worst case.
- */
+ * A kernel is compared with the roof of the memory level that can hold the matrix rows that it
+ * uses, because it reads each nonzero once, but reuses matrix rows. For each tensor, all kernels
+ * and ranks are measured on the store, then on the best case, then on the worst case. */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "convert/build/sort/fibers.h"
@@ -49,10 +47,10 @@ static const struct option options[] = {
     OPTION_ROW_THREADS(arguments, threads),
     {"kernel", OPTION_STRING, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "all",
-     .help = "mttkrp-copies (from replicas), mttkrp-stream (from the blocks as stored), sptv "
-             "(tensor times vector from fibers, at rank 1), ttm-fiber and ttm-nonzero (tensor "
-             "times matrix from blocks in the order of its fibers); on a GPU mttkrp, sptv, "
-             "ttm-fibers and ttm-nonzeros; or all"},
+     .help = "kernel: mttkrp-copies (from replicas), mttkrp-stream (from the blocks as stored), "
+             "sptv (tensor times vector from fibers, at rank 1), ttm-fiber or ttm-nonzero (tensor "
+             "times matrix from blocks in the order of fibers), or all; with --device gpu: mttkrp, "
+             "sptv, ttm-fibers, ttm-nonzeros or all"},
     SESSION_OPTION_ROW_PRECISION(arguments, precision),
     {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "best",
      .choices = isa_choices,
@@ -61,16 +59,17 @@ static const struct option options[] = {
      .fallback = "cpu", .choices = device_choices,
      .help = "device whose roofs and kernels are measured: cpu or gpu"},
     {"device-memory", OPTION_SIZE, offsetof(struct arguments, device_memory), .value = "SIZE",
-     .help = "GPU memory that may be used: 512MiB, 4G; without it, nine tenths of the free "
-             "given"},
+     .help = "GPU memory that may be used, such as 512MiB or 4G; nine tenths of the free memory if "
+             "not given"},
     {"bounds", OPTION_FLAG, offsetof(struct arguments, bounds),
-     .help = "also measure tensors of the same shape that use rows again as often as possible, and "
-             "never"},
+     .help = "also measure two tensors with the order and the nonzeros of "
+             "each store: one whose rows are reused as often as possible, "
+             "and one without reuse"},
     {"svg", OPTION_STRING, offsetof(struct arguments, svg), .value = "FILE",
-     .help = "write a picture of roofs and kernels to FILE, replacing it"},
+     .help = "write a picture of roofs and kernels to FILE, which is replaced"},
     {"temp-dir", OPTION_STRING, offsetof(struct arguments, temp_dir), .value = "DIR",
      .help = "folder for the tensors of --bounds and the stores sorted for TTM, which are removed "
-             "at the end; without it, $TMPDIR or /tmp"},
+             "at the end; $TMPDIR or /tmp if not given"},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROW_MEMORY_SET(arguments, memory_set),
     BENCH_OPTION_ROWS(arguments, "5"),
@@ -115,32 +114,31 @@ static const struct bench_table tables[] = {{"peaks", peak_columns, false},
 
 /* ---- bounds */
 
-/*
- * Best and worst cases of a tensor ([XPLAT] section 3): tensors of the same order, number of
- * nonzeros and kind of values. In the best case each row is used as often as possible, in the worst
- * case only once (convert/generate/generate.h). As far as the reuse of rows matters, a kernel's
- * performance on the two cases bounds its performance on the tensor.
- */
+/* The best and the worst case of a tensor ([XPLAT] section 3) have its order, its type of values
+ * and its number of nonzeros (or fewer, see bound_init). The best case uses each row as often as
+ * possible, the worst case uses each row once (convert/generate/generate.h). To the extent that the
+ * reuse of rows determines the performance of a kernel, its performance on the two cases bounds its
+ * performance on the tensor. */
 enum roofline_case { ROOFLINE_GIVEN, ROOFLINE_BEST, ROOFLINE_WORST };
 enum { ROOFLINE_CASES = 3 };
 
 struct roofline_bound {
     unsigned order;
-    uint64_t nnz; /* those of the tensor, or fewer if they would not fit */
+    uint64_t nnz; /* nonzeros of the tensor, or fewer if the worst case would not fit */
     enum slc_value_type value_type;
     unsigned threads;
     uint64_t memory_bytes;
 };
 
 enum {
-    COPY_BYTES = 16,  /* per nonzero of a replica: value and share of runs, without offsets */
-    STORE_BYTES = 24, /* per nonzero of a store: at most a key of 128 bits and a value */
+    COPY_BYTES = 16,  /* per nonzero of a replica: value and part of a run; offsets are extra */
+    STORE_BYTES = 24, /* per nonzero of a store: a key of at most 128 bits and a value */
     BLOCK_BYTES = 4 << 20
 };
 
-/* Returns the memory per nonzero of the worst case: rows of the factors, an output row and a
- * private copy of it for each thread, replicas (twice, because sorting needs the same amount
- * again), and the store itself. */
+/* Returns the bytes of memory per nonzero of the worst case: factor rows, an output row and its
+ * private copies (one per thread), replicas (counted twice, because sorting needs the same amount
+ * again), and the store. */
 static uint64_t
 worst_bytes_per_nnz(unsigned order, enum slc_value_type precision, uint32_t rank, unsigned threads)
 {
@@ -152,12 +150,10 @@ worst_bytes_per_nnz(unsigned order, enum slc_value_type precision, uint32_t rank
            STORE_BYTES;
 }
 
-/*
- * Chooses the size of the bounds for MTTKRPs at `rank`. The mode sizes of the worst case equal its
- * number of nonzeros. The bounds have fewer nonzeros than the tensor if otherwise the factors and
- * replicas of the worst case would exceed half of the budget, or its coordinates would need more
- * than 128 bits.
- */
+/* Chooses the size of the bounds for MTTKRPs at `rank`. The mode sizes of the worst case equal its
+ * number of nonzeros. Both cases have fewer nonzeros than the tensor if the factors and replicas of
+ * the worst case would otherwise exceed half of the budget, or its coordinates would need more than
+ * 128 bits. */
 static void bound_init(struct roofline_bound *bound,
                        const struct slc_manifest *manifest,
                        enum slc_value_type precision,
@@ -178,7 +174,7 @@ static void bound_init(struct roofline_bound *bound,
     }
 }
 
-/* Writes the best or worst case as the store `path`. Errors: those of slc_generate. */
+/* Writes the best or the worst case to the store `path`. Errors: those of slc_generate. */
 static enum slc_status bound_make(const struct roofline_bound *bound,
                                   enum roofline_case which,
                                   const char *path,
@@ -189,8 +185,8 @@ static enum slc_status bound_make(const struct roofline_bound *bound,
                                           .nnz = bound->nnz,
                                           .distribution = which == ROOFLINE_BEST ? SLC_DIST_BEST
                                                                                  : SLC_DIST_WORST,
-                                          /* Integers are exact in f32; values of a model of rank 1
-                                           * are not. */
+                                          /* Rank 0 makes integers, which f32 stores exactly. f32
+                                             would round the values of a model of rank 1. */
                                           .rank = bound->value_type == SLC_F32 ? 0 : 1,
                                           .codec = SLC_CODEC_PACKED,
                                           .fibers = SLC_FIBERS_NONE,
@@ -206,10 +202,10 @@ static enum slc_status bound_make(const struct roofline_bound *bound,
     if (which == ROOFLINE_BEST) {
         uint64_t sides[SLC_MAX_ORDER];
 
-        /* Rows outside the box would only use memory. */
+        /* Modes larger than the box would have unused rows, which only need memory. */
         slc_full_box_sides(bound->order, wanted.dims, bound->nnz, 0, sides);
-        /* Keep the longest fiber runs together. The automatic choice, from a sample, does not find
-         * them in a full box. */
+        /* Keep fibers of the mode with the longest side together. The automatic choice, from a
+         * sample, does not find this mode in a full box. */
         wanted.fibers = SLC_FIBERS_GIVEN;
         wanted.run = (struct slc_fiber_run){.bits = SLC_FIBER_BITS};
         for (unsigned n = 0; n < bound->order; n++) {
@@ -222,23 +218,23 @@ static enum slc_status bound_make(const struct roofline_bound *bound,
 
 /* ---- the benchmark */
 
-/* All points of one store or of one of its bounds. */
+/* The measurements (points of the picture) of one tensor, by rank, kernel and mode. */
 typedef struct roofline_point roofline_points[OPTION_COUNTS_MAX][ROOFLINE_KERNELS_MAX]
                                              [SLC_MAX_ORDER];
 
-/* State shared by the parts of a run. */
+/* State of a run. */
 struct roofline_bench {
     const struct arguments *args;
     struct operands operands;
     struct slc_session session;
     struct bench_roofs roofs;
-    struct bench_roofs_device device; /* the GPU */
+    struct bench_roofs_device device; /* the GPU of --device gpu */
     const struct roofline_kernel *kernels;
     unsigned kernel_count;
     unsigned threads;
     enum slc_value_type precision;
-    char *folder;            /* folder of the bounds, or NULL */
-    roofline_points *points; /* one element per case */
+    char *folder;            /* folder of the best and worst cases, or NULL */
+    roofline_points *points; /* one element per roofline_case */
     json_t *tensors, *rows, *bounds, *left_out;
     char name[256]; /* name of the tensor being measured */
 };
@@ -307,7 +303,7 @@ static uint32_t largest_rank(const struct arguments *args)
     return (uint32_t)largest;
 }
 
-/* Makes one bound, measures it and removes it. `tensor` receives the description of the bound. */
+/* Makes the best or worst case, measures it and removes it. Adds its description to `tensor`. */
 static enum slc_status measure_bound(struct roofline_bench *bench,
                                      const struct roofline_bound *bound,
                                      enum roofline_case which,
@@ -329,13 +325,13 @@ static enum slc_status measure_bound(struct roofline_bench *bench,
     return status;
 }
 
-/* Returns the rate of the fastest run, because roofs are also the rates of the fastest sweeps. */
+/* Returns the rate of the fastest run, because a roof is also the rate of the fastest sample. */
 static double attained(const struct roofline_point *point)
 {
     return point->flop / point->times.min;
 }
 
-/* Adds one point as a row of "rows" or "bounds". */
+/* Adds one measurement to `rows`, which is the member "rows" or "bounds" of the record. */
 static json_t *add_row(json_t *rows,
                        const struct roofline_job *job,
                        unsigned mode,
@@ -355,7 +351,7 @@ static json_t *add_row(json_t *rows,
     return row;
 }
 
-/* Compares a row of the store with the corresponding rows of its bounds. */
+/* Adds to a row of the store how it compares with the same row of the best and the worst case. */
 static void set_position(json_t *row,
                          const struct roofline_point *given,
                          const struct roofline_point *best,
@@ -371,7 +367,7 @@ static void set_position(json_t *row,
                                                : "between");
 }
 
-/* Adds the rows of all points of one tensor. */
+/* Adds the rows of all measurements of one tensor. */
 static void add_tensor_rows(struct roofline_bench *bench, unsigned order, bool bounded)
 {
     const struct arguments *args = bench->args;
@@ -404,7 +400,7 @@ static void add_tensor_rows(struct roofline_bench *bench, unsigned order, bool b
     }
 }
 
-/* Measures one store, then its bounds. */
+/* Measures one store, then its best and worst case. */
 static enum slc_status
 measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *err)
 {
@@ -424,8 +420,8 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
         bound_init(&bound, manifest, bench->precision, largest_rank(args), bench->threads,
                    args->memory);
         if (bound.nnz < manifest->nnz) {
-            console_note("%s: best and worst case have %llu of its %llu nonzeros, because the "
-                         "worst case would not fit with more",
+            console_note("%s: the best and the worst case have %llu instead of %llu nonzeros, "
+                         "because a larger worst case would not fit",
                          bench->name, (unsigned long long)bound.nnz,
                          (unsigned long long)manifest->nnz);
         }
@@ -461,7 +457,7 @@ static void set_roofs(const struct roofline_bench *bench, json_t *rows)
     }
 }
 
-/* Checks everything that can be checked before measuring. */
+/* Makes all checks that are possible before measuring. */
 static enum slc_status check_all(struct roofline_bench *bench, struct slc_error *err)
 {
     const struct arguments *args = bench->args;
@@ -586,15 +582,15 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_roofline = {
     .name = "bench roofline",
-    .summary = "kernels under the roofs of this machine, with best and worst cases",
+    .summary = "kernels compared with the roofs of this machine, with best and worst cases",
     .example = "sluice bench roofline flights-4d.slc --rank 16 --bounds --svg roofs.svg",
     .operands = "X.slc ..",
     .operands_min = 1,
     .operands_max = OPTIONS_MAX_OPERANDS,
     .options = options,
     .notes =
-        "A roof is the highest rate of a kernel with a given number of operations per byte that\n"
-        "it loads or stores, if a given level of memory serves its rows. A GPU also has the roof\n"
-        "of rows at random places of its memory.",
+        "A roof is the highest rate that a kernel can reach, given its number of operations per\n"
+        "byte that it loads or stores, and the level of memory that serves its rows. A GPU has\n"
+        "one more roof, for rows at random places of its memory.",
     .run = run,
 };

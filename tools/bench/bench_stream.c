@@ -1,9 +1,7 @@
-/*
- * sluice bench stream: bandwidth of this machine by level of memory: sequential reads, copies and
- * triads (McCalpin's STREAM), and gathers of rows in random order, the access pattern of an MTTKRP.
- * These are the ceilings of the other benchmarks; ceiling.h defines the size of the sets of each
- * level.
- */
+/* sluice bench stream: measures the bandwidth of each cache and of memory. The accesses are
+ * sequential reads, copies and triads (McCalpin's STREAM), and gathers of rows in random order, the
+ * access pattern of an MTTKRP. The other benchmarks use these rates as ceilings. ceiling.h defines
+ * the size of the working set of each level. */
 #include "base/memory/limits.h"
 #include "base/thread/team.h"
 #include "base/topology/placement.h"
@@ -33,7 +31,7 @@ static const struct option options[] = {
     {"row-bytes", OPTION_U64, offsetof(struct arguments, row_bytes), .value = "N",
      .fallback = "128", .minimum = 64, .maximum = SLC_MAX_RANK * 8,
      .help =
-         "bytes of a gathered row, a multiple of 64; a factor row of 16 columns in f64 has 128"},
+         "bytes of a gathered row, a multiple of 64; a factor row of rank 16 in f64 has 128 bytes"},
     {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "all",
      .choices = isa_choices, .help = "instruction set: all, best, portable, avx2, avx512 or neon"},
     BENCH_OPTION_ROW_MEMORY_SET(arguments, memory_set),
@@ -52,7 +50,7 @@ static const struct bench_column columns[] = {{"level", "level", 0, 0},
 
 static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
 
-/* Adds a row with the rates of the four kinds of traffic on one set. */
+/* Adds a row with the rates of read, copy, triad and gather on one working set. */
 static enum slc_status measure_row(const struct arguments *args,
                                    unsigned level,
                                    unsigned threads,
@@ -74,7 +72,7 @@ static enum slc_status measure_row(const struct arguments *args,
     if (traffic.set_bytes == 0) {
         return SLC_OK;
     }
-    /* cannot fail: the option's choices are valid */
+    /* This cannot fail, because --pin only accepts valid names. */
     (void)slc_pin_parse(args->pin, &pin);
     slc_placement_choose(&placement, pin, threads);
     slc_placement_enter(&placement);
@@ -95,7 +93,7 @@ static enum slc_status measure_row(const struct arguments *args,
     return status;
 }
 
-/* Chooses the instruction sets that --isa names. */
+/* Lists the instruction sets that --isa names. */
 static enum slc_status choose_sets(const char *isa,
                                    const struct bench_bandwidth_set **sets,
                                    unsigned *count,
@@ -111,9 +109,10 @@ static enum slc_status choose_sets(const char *isa,
         sets[0] = bench_bandwidth_set(isa);
         return SLC_OK;
     }
-    return slc_fail(err, SLC_ERR_USAGE,
-                    "--isa %s: this machine does not support it; its best is %s", isa,
-                    sets[0]->name);
+    return slc_fail(
+        err, SLC_ERR_USAGE,
+        "--isa %s: this machine does not support this instruction set; its best one is %s", isa,
+        sets[0]->name);
 }
 
 static enum slc_status
@@ -161,7 +160,7 @@ const struct command bench_stream = {
     .operands_max = 0,
     .options = options,
     .notes =
-        "One row per level and instruction set, for one thread and for all. Bytes read and bytes\n"
-        "written count, but not the reads that a write causes.",
+        "Each level and instruction set has a row for one thread and a row for all threads. The\n"
+        "rates count bytes read and bytes written, but not the reads that writes cause.",
     .run = run,
 };

@@ -1,12 +1,11 @@
-/*
- * sluice bench ttm: tensor times matrix in memory, for each rank and mode. Two kernels over encoded
- * blocks are compared with a plain loop over coordinates in the same order.
+/* sluice bench ttm: measures tensor times matrix in memory, for each rank and mode. Two kernels
+ * over encoded blocks (fiber, nonzero) are compared with a plain loop over coordinates in the same
+ * order (loop). Runs of the kernels alternate.
  *
- * Figures per mode, rank and kernel (fiber, nonzero, loop), with runs of the kernels alternating:
+ * Figures per mode, rank and kernel:
  *   nnz_per_s, gflop_per_s   rates at the median time; 2 R operations per nonzero
  *   ratio                    time divided by the time of the loop
- *   rows_gb_per_s            rate at which the result is produced
- */
+ *   rows_gb_per_s            rate at which the result is produced */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
@@ -21,8 +20,8 @@
 
 #include <string.h>
 
-/* ---- the baseline: a loop over a list of coordinates in the order of fibers, with the whole
- * result in memory. Each tile starts new rows of the result, so threads share no row. */
+/* ---- the baseline: a loop over a list of coordinates in the order of fibers, which keeps the
+ * whole result in memory. Each tile starts a new row of the result, so threads share no row. */
 
 struct ttm_loop {
     unsigned threads;
@@ -54,7 +53,7 @@ struct listing {
     unsigned mode;
 };
 
-/* True if nonzeros i - 1 and i of a chunk belong to different fibers. */
+/* Returns true if nonzeros i - 1 and i of a chunk belong to different fibers. */
 static bool differs(const struct slc_chunk_view *chunk, unsigned order, unsigned mode, uint32_t i)
 {
     uint32_t difference = 0;
@@ -99,11 +98,10 @@ list_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
     return SLC_OK;
 }
 
-/*
- * Lists the nonzeros of a started mode in f64. Sets *fits to false if list and rows would exceed
- * `memory_bytes`, or if the loop cannot compute the tiles or the mode. Owns: release with
- * ttm_loop_destroy, which accepts an all-zero struct.
- */
+/* Makes the list of the nonzeros of a mode after ttm_mode_start, in f64. Sets *fits to false if
+ * list and rows would exceed `memory_bytes`, or if the loop does not support the type, the mode
+ * size or the tile sizes. The caller must call ttm_loop_destroy, which accepts an all-zero
+ * struct. */
 static enum slc_status ttm_loop_create(struct ttm_loop *loop,
                                        struct ttm_mode *mode,
                                        uint64_t memory_bytes,
@@ -194,15 +192,16 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the matrix; several values make a sweep"),
+    BENCH_OPTION_ROW_RANKS(
+        arguments, ranks, "columns of the matrix; several values are measured one after the other"),
     OPTION_ROW_THREADS(arguments, threads),
     BENCH_OPTION_ROW_MODE(arguments, mode),
     {"precision", OPTION_CHOICE, offsetof(struct arguments, precision), .value = "TYPE",
      .fallback = "f64", .choices = session_precision_choices,
-     .help = "type of the matrix and of products: f64, or f32, which the loop does not support"},
+     .help = "type of the matrix and of products: f64 or f32 (f32 without the loop)"},
     {"temp-dir", OPTION_STRING, offsetof(struct arguments, temp_dir), .value = "DIR",
-     .help = "folder for the stores sorted for a mode, which are removed at the end; without it, "
-             "$TMPDIR or /tmp"},
+     .help = "folder for the stores sorted for a mode, which are removed at the end; $TMPDIR or "
+             "/tmp if not given"},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
@@ -236,7 +235,7 @@ struct ttm_bench {
     json_t *rows;
 };
 
-/* Measures the kernels of one rank, interleaved. */
+/* Measures the kernels at one rank, in alternation. */
 static enum slc_status measure_rank(struct ttm_bench *bench, struct slc_error *err)
 {
     const struct bench_options *common = &bench->args->bench;
@@ -295,7 +294,7 @@ static void add_rows(struct ttm_bench *bench)
     }
 }
 
-/* Builds the baseline if its list and rows fit in memory. */
+/* Builds the baseline if its list and rows fit in the budget. */
 static enum slc_status make_loop(struct ttm_bench *bench, struct slc_error *err)
 {
     const struct slc_plan *plan = &bench->mode.plan;
@@ -304,9 +303,9 @@ static enum slc_status make_loop(struct ttm_bench *bench, struct slc_error *err)
 
     SLC_TRY(ttm_loop_create(&bench->loop, &bench->mode, memory_bytes, &bench->looped, err));
     if (!bench->looped) {
-        console_note(
-            "mode %u, %u columns: no loop, because all nonzeros and rows exceed the budget",
-            bench->mode.options.mode + 1, bench->mode.matrix.cols);
+        console_note("mode %u, %u columns: no loop, because it needs --precision f64, and "
+                     "memory for all nonzeros and the result",
+                     bench->mode.options.mode + 1, bench->mode.matrix.cols);
     }
     return SLC_OK;
 }
@@ -376,13 +375,15 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_ttm = {
     .name = "bench ttm",
-    .summary = "tensor times matrix in memory: every mode, against a plain loop",
+    .summary = "tensor times matrix in memory: every mode, compared with a plain loop",
     .example = "sluice bench ttm flights-4d.slc --rank 1,16,100",
     .operands = "X.slc",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "Rows are formed and discarded, as if a drive accepted them in no time. A mode whose\n"
-             "fibers no layout of the store keeps whole is measured from a temporary store.",
+    .notes =
+        "Rows of the result are computed and discarded, as if writing took no time. If no layout\n"
+        "of the store keeps the fibers of a mode whole, the mode is measured from a temporary\n"
+        "store that does.",
     .run = run,
 };

@@ -1,14 +1,14 @@
-/*
- * sluice bench ttv: sparse tensor times vector in memory, in every mode. Compares the kernel with
- * baselines, and with itself with each optimization switched off, as in [SPTV] section 6.2.
+/* sluice bench ttv: measures sparse tensor times vector in memory, in every mode. Compares the
+ * kernel of sluice with baselines, and with variants in which one switch is changed, as in [SPTV]
+ * section 6.2.
  *
  * Figures per kernel, mode and number of threads:
- *   nnz_per_s        nonzeros per second
- *   moved            bytes of the form, the sums and the used part of the vector, each counted once
- *   ceiling          moved bytes per second, relative to reads of a set of that size (ceiling.h)
- *   ratio            time divided by the time of kernel sluice in the same mode
- *   error            largest difference from a plain loop, relative to the sum of magnitudes
- */
+ *   nnz_per_s  nonzeros per second
+ *   moved      bytes of the stored fibers, the sums and the used part of the vector, counted once
+ *   ceiling    moved bytes per second, relative to the rate of reads of as many bytes (ceiling.h)
+ *   ratio      time divided by the time of kernel sluice in the same mode
+ *   error      largest difference of a sum from the sum of a plain loop, relative to the sum of
+ *              magnitudes of its terms */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
@@ -46,17 +46,17 @@ static const struct option options[] = {
     BENCH_OPTION_ROW_MODE(arguments, mode),
     {"kernel", OPTION_CHOICE, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "all", .choices = kernel_choices,
-     .help =
-         "sluice (its own), switches (the same with each switch changed alone), baselines (sluice, "
-         "loops over coordinates, CSR rebuilt each time, and runs from encoded tiles) or all"},
+     .help = "sluice (its own kernel), switches (also variants in which one switch is changed), "
+             "baselines (also loops over coordinates, CSR rebuilt each time, and runs from encoded "
+             "tiles) or all"},
     {"keep-empty-fibers", OPTION_FLAG, offsetof(struct arguments, keep_empty),
-     .help = "also hold fibers without nonzeros"},
+     .help = "store fibers without nonzeros too"},
     {"keep-unused", OPTION_FLAG, offsetof(struct arguments, keep_unused),
-     .help = "hold the whole vector, even if few of its indices occur"},
+     .help = "keep the whole vector, even if few of its indices occur"},
     {"schedule", OPTION_CHOICE, offsetof(struct arguments, schedule), .value = "ORDER",
      .fallback = "auto", .choices = schedule_choices,
-     .help = "order in which threads process blocks: auto (those of more than twice the mean "
-             "first, largest first), largest (first) or file"},
+     .help = "order in which threads process blocks: auto (blocks of more than twice the mean size "
+             "first), largest (all blocks by decreasing size) or file"},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROWS(arguments, "9"),
     {.name = NULL}};
@@ -88,14 +88,14 @@ static const struct bench_column total_columns[] = {{"threads", "threads", 0, 0}
 static const struct bench_table tables[] = {
     {"rows", mode_columns, false}, {"totals", total_columns, false}, {NULL, NULL, false}};
 
-/* A kernel in one mode. */
+/* Measurements of a kernel in one mode. */
 struct cell {
     struct bench_samples samples, convert;
-    unsigned calls; /* per sample */
+    unsigned calls; /* number of calls per sample */
     double error;
 };
 
-/* Sums over the modes, per kernel. */
+/* Sums over the modes of the figures of a kernel. */
 struct total {
     unsigned modes;
     double seconds;
@@ -111,7 +111,7 @@ struct ttv_bench {
     struct ttv_job job;
     struct ttv_switches switches;
     bool wanted[TTV_KERNELS];
-    struct cell *cells; /* TTV_KERNELS */
+    struct cell *cells; /* TTV_KERNELS elements */
     struct total totals[OPTION_COUNTS_MAX][TTV_KERNELS];
     json_t *rows;
 };
@@ -147,7 +147,7 @@ static void choose_kernels(struct ttv_bench *bench)
                     schedule_of(bench->args->schedule)}};
 }
 
-/* Loads all blocks into memory if their tiles have runs of this mode. */
+/* Loads all blocks into memory if their tiles have fiber runs of this mode. */
 static enum slc_status start_tiles(struct ttv_bench *bench, unsigned threads, struct slc_error *err)
 {
     const struct slc_fiber_run *run = &slc_reader_info(bench->session.store.reader)->keys.run;
@@ -166,10 +166,9 @@ static enum slc_status start_tiles(struct ttv_bench *bench, unsigned threads, st
     return bench_resident_start(&bench->session, &request, err);
 }
 
-/*
- * Reading the clock takes 20 to 30 ns, as long as a product of a few nonzeros. Short products are
- * repeated until a sample lasts at least this long, so that reading the clock is negligible.
- */
+/* Least duration of a sample; short products are repeated to reach it. Reading the clock takes 20
+ * to 30 ns, as long as a product of a few nonzeros, and is negligible in a sample of this
+ * duration. */
 #define SAMPLE_SECONDS 20e-6
 
 /* Runs a product `calls` times. Sets *seconds to the time per call. */
@@ -190,10 +189,8 @@ static enum slc_status run_calls(struct ttv_bench *bench,
     return SLC_OK;
 }
 
-/*
- * Measures a kernel directly after an untimed run of the same kernel, so that it finds its own data
- * in the caches. The first measurement determines the number of calls per sample.
- */
+/* Measures a kernel directly after an untimed run of the same kernel, so that the caches have the
+ * data of the kernel. The first measurement determines the number of calls per sample. */
 static enum slc_status measure_once(struct ttv_bench *bench,
                                     enum ttv_kernel kernel,
                                     unsigned threads,
@@ -216,13 +213,14 @@ static enum slc_status measure_once(struct ttv_bench *bench,
     return SLC_OK;
 }
 
-/* Measures rounds of all kernels, each round in another order, because a kernel is slower after a
- * kernel with much data. */
+/* Measures all kernels in rounds. Each round has another order of kernels, because a kernel is
+ * slower after a kernel with much data. */
 static enum slc_status
 measure_rounds(struct ttv_bench *bench, unsigned threads, struct slc_error *err)
 {
     enum { STRIDES = 4 };
-    static const unsigned strides[STRIDES] = {1, 3, 7, 9}; /* none divides the number of kernels */
+    static const unsigned strides[STRIDES] = {1, 3, 7,
+                                              9}; /* no common divisor with the number of kernels */
     const uint64_t warm_up = bench->args->bench.warm_up;
     const uint64_t rounds = warm_up + bench->args->bench.repeats;
 
@@ -242,7 +240,7 @@ measure_rounds(struct ttv_bench *bench, unsigned threads, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Records the size of a form, the traffic of a product and the ceiling of that traffic. */
+/* Records the size of the stored fibers, the bytes that a product moves and their ceiling. */
 static enum slc_status set_form(struct ttv_bench *bench,
                                 enum ttv_kernel kernel,
                                 unsigned threads,
@@ -314,7 +312,7 @@ static enum slc_status set_row(struct ttv_bench *bench,
     return set_form(bench, kernel, threads, times.median, row, err);
 }
 
-/* Measures one mode with every number of threads. */
+/* Measures one mode with each number of threads. */
 static enum slc_status measure_mode(struct ttv_bench *bench, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
@@ -354,13 +352,11 @@ static void set_totals(const struct ttv_bench *bench, json_t *totals)
     }
 }
 
-/*
- * Memory that the program and its libraries use in addition to the resident memory after opening
- * the store, including decoders and stacks of the scan. 10 MiB were measured.
- */
+/* Memory that the run needs beyond the resident memory after opening the store: for the program,
+ * its libraries, and the decoders and stacks of the scan. A measurement found 10 MiB. */
 #define EXTRA_BYTES (UINT64_C(16) << 20)
 
-/* Opens the store and loads its nonzeros. Sets *left_bytes to the rest of the budget. */
+/* Opens the store and loads its nonzeros. Sets *left_bytes to the rest of the budget in bytes. */
 static enum slc_status
 load(struct ttv_bench *bench, const char *path, uint64_t *left_bytes, struct slc_error *err)
 {
@@ -374,7 +370,7 @@ load(struct ttv_bench *bench, const char *path, uint64_t *left_bytes, struct slc
     }
     if (need > args->memory) {
         return slc_fail_budget(err, args->memory, need,
-                               "%" PRIu64 " nonzeros in memory, in the measured forms",
+                               "%" PRIu64 " nonzeros in memory, once for each kernel,",
                                manifest->nnz);
     }
     *left_bytes = args->memory - need;
@@ -408,8 +404,10 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
         status = ttv_job_create(&bench->job, &bench->tensor, n, bench->wanted, &bench->switches,
                                 left_bytes, err);
         if (bench->job.dense_left_out) {
-            console_note("mode %u: %.3g fibers with the empty ones exceed the budget", n + 1,
-                         bench->job.fibers.dense_count);
+            console_note(
+                "mode %u: no kernel keep-empty-fibers, because %.3g fibers, including empty "
+                "fibers, exceed the budget",
+                n + 1, bench->job.fibers.dense_count);
         }
         SLC_THEN(status, measure_mode(bench, err));
         ttv_job_destroy(&bench->job);
@@ -440,14 +438,14 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_ttv = {
     .name = "bench ttv",
-    .summary = "tensor times vector in memory: every mode, against COO and CSR",
+    .summary = "tensor times vector in memory: every mode, compared with COO and CSR",
     .example = "sluice bench ttv flights-4d.slc --threads 1,2",
     .operands = "X.slc",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
     .notes =
-        "Ratios are times over that of kernel sluice in the same mode, measured in alternation;\n"
-        "means over modes are geometric.",
+        "A ratio is the time of a kernel divided by the time of kernel sluice in the same mode;\n"
+        "the kernels alternate. Means over modes are geometric.",
     .run = run,
 };

@@ -1,4 +1,5 @@
-/* Options, dry run and report of the commands that build a store. */
+/* Parses the options and prints the reports of commands that build a store; runs slice and
+ * permute. */
 #include "tools/build/build_options.h"
 
 #include "base/memory/checked.h"
@@ -52,10 +53,11 @@ enum slc_status build_fibers(const struct build_options *options,
         *fibers = SLC_FIBERS_GIVEN;
         *run = (struct slc_fiber_run){mode - 1, bits};
     } else {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--fibers '%s': auto, none, or MODE[:BITS] with a mode from 1 and 1 to %d "
-                        "bits",
-                        text, SLC_FIBER_BITS_MAX);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "--fibers '%s': use auto, none, or MODE[:BITS] with a mode of 1 or more and 1 to %d "
+            "bits",
+            text, SLC_FIBER_BITS_MAX);
     }
     return SLC_OK;
 }
@@ -97,8 +99,8 @@ build_start(const struct build_options *options, const char *output, struct slc_
     return cleanup_watch(output, err);
 }
 
-/* Prints the modes that have a verdict, and the meaning of the verdict. Prints nothing if no mode
- * has it. */
+/* Prints the modes whose renumbering has the verdict `verdict`, and its meaning `what`. Prints
+ * nothing if there is no such mode. */
 static void report_verdict(const struct slc_relabel_report *report,
                            unsigned order,
                            enum slc_relabel_verdict verdict,
@@ -121,18 +123,18 @@ static void report_verdict(const struct slc_relabel_report *report,
     printf(" %s\n", what);
 }
 
-/* Prints which fibers are kept together, and why. */
+/* Prints the mode whose fibers are kept together, and the measurement that chose it. */
 static void report_fibers(const struct slc_fiber_report *report)
 {
     const struct slc_fiber_run *run = &report->run;
 
     if (run->bits > 0) {
-        printf("  %-12s of mode %u, %u bits", "fibers", run->mode + 1, run->bits);
+        printf("  %-12s of mode %u, in pieces of 2^%u indices", "fibers", run->mode + 1, run->bits);
         if (report->chosen) {
             printf(": %.3g nonzeros per piece on average (chosen)", report->piece_nnz);
         }
     } else {
-        printf("  %-12s of no mode", "fibers");
+        printf("  %-12s not kept together", "fibers");
         if (report->chosen) {
             printf(": %.3g nonzeros per piece of mode %u on average", report->piece_nnz,
                    report->mode + 1);
@@ -141,17 +143,17 @@ static void report_fibers(const struct slc_fiber_report *report)
     printf("\n");
 }
 
-/* Prints which modes are numbered by frequency, and the effect on the size. */
+/* Prints which modes have their indices renumbered by frequency, and the effect on the size. */
 static void report_relabel(const struct slc_relabel_report *report, unsigned order, double nnz)
 {
     struct format_text a;
     struct format_text b;
 
-    report_verdict(report, order, SLC_RELABELLED, "numbered by falling frequency");
+    report_verdict(report, order, SLC_RELABELLED, "renumbered by decreasing frequency");
     report_verdict(report, order, SLC_RELABEL_IN_ORDER,
-                   "already sorted by falling frequency in the input");
+                   "already numbered by decreasing frequency in the input");
     report_verdict(report, order, SLC_RELABEL_TOO_LONG,
-                   "unchanged: a permutation would be larger than all coordinates");
+                   "unchanged: the permutation would be larger than all coordinates");
     report_verdict(report, order, SLC_RELABEL_TOO_LARGE, "unchanged: the store would be larger");
     if (report->tried_bytes > 0) {
         printf("  %-12s coordinates %.2f bits unchanged, %.2f by frequency; %s, or %s with "
@@ -225,7 +227,7 @@ static enum slc_status fill_options(const struct build_options *build,
                                     struct slc_error *err)
 {
     SLC_TRY(reshape_transforms(transforms, &out->transforms, err));
-    /* A codec of zero keeps the codec of the input store. */
+    /* If options->codec stays 0, the output has the codec of the input store. */
     if (build->codec != reshape_codec_choices[0]) {
         SLC_TRY(build_codec(build, &out->codec, err));
     }
@@ -236,9 +238,9 @@ static enum slc_status fill_options(const struct build_options *build,
     return build_fibers(build, &out->fibers, &out->run, err);
 }
 
-/* Length of a decoding trial in seconds. */
+/* Seconds of decoding with which a forecast measures the rate of the decoder. */
 #define TRIAL_SECONDS 0.05
-/* Seconds to start, to sync and to finish. */
+/* Seconds that each run needs to start, to sync its files and to finish. */
 #define ALWAYS_SECONDS 0.02
 
 static void estimate_times(const struct slc_reshape_forecast *found, struct forecast *forecast)

@@ -1,4 +1,4 @@
-/* Options and report of the commands that build a store. */
+/* Options and reports that the commands which build a store have in common. */
 #ifndef SLC_TOOLS_BUILD_OPTIONS_H
 #define SLC_TOOLS_BUILD_OPTIONS_H
 
@@ -31,42 +31,44 @@ struct build_options {
 extern const char *const build_codec_choices[];
 extern const char *const build_relabel_choices[];
 
-/* Rows of an option table, for the field `build` of struct `type`: contents of the store. */
+/* Option rows for the contents of the store. They set member `build` of struct `type`. */
 #define BUILD_STORE_OPTION_ROWS(type)                                                              \
     OPTION_ROW("codec", OPTION_CHOICE, type, build.codec, .value = "NAME", .fallback = "packed",   \
                .choices = build_codec_choices,                                                     \
                .help = "codec of the blocks: packed, lz4 or blco"),                                \
-        OPTION_ROW("fibers", OPTION_STRING, type, build.fibers, .value = "MODE",                   \
-                   .fallback = "auto",                                                             \
-                   .help = "mode whose fibers are kept together: auto, none, or MODE[:BITS], "     \
-                           "pieces of 2^BITS indices (BITS: 1 to 24, 12 if not given)"),           \
+        OPTION_ROW(                                                                                \
+            "fibers", OPTION_STRING, type, build.fibers, .value = "MODE", .fallback = "auto",      \
+            .help = "mode whose fibers are kept together: auto, none, or MODE[:BITS]; "            \
+                    "fibers are split into pieces of 2^BITS indices (BITS from 1 to 24, 12 "       \
+                    "if not given)"),                                                              \
         OPTION_ROW("relabel", OPTION_CHOICE, type, build.relabel, .value = "HOW",                  \
                    .fallback = "none", .choices = build_relabel_choices,                           \
                    .help = "renumber indices within the store by frequency if that makes it "      \
                            "smaller: none or frequency")
 
-/* Row of commands that make a store from another store. */
+/* Row of --fibers for commands that make a store from another store. */
 #define BUILD_OPTION_ROW_FIBERS_AGAIN(type)                                                        \
     OPTION_ROW("fibers", OPTION_STRING, type, build.fibers, .value = "MODE", .fallback = "auto",   \
                .help = "mode whose fibers are kept together, as for sluice convert")
 
-/* Rows for memory, disk space and threads. `place` names the folder of temporary files. */
+/* Rows for memory, disk space and threads. By default, the temporary file is next to the output,
+ * which `place` names. */
 #define BUILD_RESOURCE_OPTION_ROWS(type, place)                                                    \
     OPTION_ROW("block-bytes", OPTION_SIZE, type, build.block_bytes, .value = "SIZE",               \
                .fallback = "4MiB",                                                                 \
                .help = "target size of a block, 4KiB to 1GiB; a block holds at least one tile"),   \
         OPTION_ROW_MEMORY(type, build.memory),                                                     \
         OPTION_ROW("temp-dir", OPTION_STRING, type, build.temp_dir, .value = "DIR",                \
-                   .help = "folder of the temporary file, which holds what exceeds the budget; "   \
+                   .help = "folder of the temporary file, for nonzeros that exceed the budget; "   \
                            "next to the " place " if not given"),                                  \
         OPTION_ROW("max-temp", OPTION_SIZE, type, build.max_temp, .value = "SIZE",                 \
-                   .help = "maximum size of the temporary file; no limit if not given"),           \
+                   .help = "maximum size of the temporary file; if not given, there is no limit"), \
         OPTION_ROW_THREADS(type, build.threads)
 #define BUILD_REPORT_OPTION_ROWS(type)                                                             \
     OPTION_ROW_PROGRESS(type, build.progress), OPTION_ROW_LOG_JSON(type, build.log_json),          \
         OPTION_ROW_QUIET(type, build.quiet)
 
-/* Rows for resources, output and progress. */
+/* Rows for memory, disk space, threads, output and progress. */
 #define BUILD_WORK_OPTION_ROWS(type)                                                               \
     BUILD_RESOURCE_OPTION_ROWS(type, "output"), OPTION_ROW_OVERWRITE(type, build.force),           \
         BUILD_REPORT_OPTION_ROWS(type)
@@ -74,7 +76,7 @@ extern const char *const build_relabel_choices[];
 /* All option rows of commands that build a store. */
 #define BUILD_OPTION_ROWS(type) BUILD_STORE_OPTION_ROWS(type), BUILD_WORK_OPTION_ROWS(type)
 
-/* Parses --fibers. If the user names a mode, sets *run. Errors: SLC_ERR_USAGE. */
+/* Parses --fibers. If it names a mode, also sets *run. Errors: SLC_ERR_USAGE. */
 enum slc_status build_fibers(const struct build_options *options,
                              enum slc_fibers *fibers,
                              struct slc_fiber_run *run,
@@ -98,13 +100,11 @@ enum slc_status build_codec(const struct build_options *options,
         (to)->publishing = cleanup_publishing;                                                     \
     } while (0)
 
-/* Returns how the options renumber indices. */
+/* Returns the value of --relabel. */
 enum slc_relabel build_relabel(const struct build_options *options);
 
-/*
- * Adds all files of --labels to `names` (zeroed before). Owns: slc_name_maps_destroy, also after an
- * error. Errors: those of slc_name_maps_add.
- */
+/* Adds all files of --labels to `names`, which must be zeroed. The caller must call
+ * slc_name_maps_destroy, also after an error. Errors: those of slc_name_maps_add. */
 enum slc_status build_labels(const struct option_strings *labels,
                              struct slc_name_maps *names,
                              struct slc_error *err) SLC_NODISCARD;
@@ -112,31 +112,30 @@ enum slc_status build_labels(const struct option_strings *labels,
 /* Returns the number of threads: the value of the option, or one per processor. */
 unsigned build_threads(const struct build_options *options);
 
-/*
- * Starts console, progress and signals for a command that writes `output` and cannot stop midway: a
- * signal removes unfinished files and ends the process.
- */
+/* Starts the console, the progress display and the signal handlers of a command that writes
+ * `output` and cannot stop midway: a signal removes unfinished files and ends the process. */
 enum slc_status build_start(const struct build_options *options,
                             const char *output,
                             struct slc_error *err) SLC_NODISCARD;
 
-/* Prints nonzeros, blocks, bytes per nonzero and times of the build. */
+/* Prints the nonzeros, the blocks, the bytes per nonzero and the seconds of the build. */
 void build_report(const struct slc_builder_report *report, unsigned order, const uint64_t *dims);
 
-/* Prints peak memory and budget. */
+/* Prints the peak memory of the process and the budget. */
 void build_report_memory(uint64_t budget_bytes);
 
-/* Row of an option table for the chain of transforms at `field` of struct `type`. */
+/* Row of an option table that sets the list of transforms at member `field` of struct `type`. */
 #define OPTION_ROW_TRANSFORM(type, field)                                                          \
     OPTION_ROW("transform", OPTION_MORE_STRINGS, type, field, .value = "F",                        \
-               .help = "apply log1p, binarize, abs or scale=FACTOR to each value, after "          \
-                       "combining duplicates; repeat to chain several")
+               .help = "apply a function to each value, after duplicates were combined: log1p, "   \
+                       "binarize, abs or scale=FACTOR; repeat the option to apply several "        \
+                       "functions")
 
 extern const char *const reshape_codec_choices[];
 extern const char *const reshape_relabel_choices[];
 
-/* Rows of commands that reshape a store. By default the result has the codec and numbering of the
- * input store. */
+/* Rows of commands that reshape a store. By default the output keeps the codec and the renumbering
+ * of the input store. */
 #define RESHAPE_OPTION_ROWS(type)                                                                  \
     OPTION_ROW("codec", OPTION_CHOICE, type, build.codec, .value = "NAME", .fallback = "keep",     \
                .choices = reshape_codec_choices,                                                   \
@@ -152,10 +151,8 @@ enum slc_status reshape_transforms(const struct option_strings *given,
                                    struct slc_transforms *transforms,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Adds the common options to the options of the operation, then reshapes the store and prints a
- * report, or makes a dry run. Returns the exit code.
- */
+/* Adds the common options to the options of the operation. Then either makes a dry run, or reshapes
+ * the store and prints a report. Returns the exit code. */
 int reshape_run(const struct build_options *build,
                 const struct option_strings *transforms,
                 const struct forecast_options *forecast,

@@ -1,7 +1,5 @@
-/*
- * sluice append: adds nonzeros to a store. The new store is built next to the old store; the names
- * of the two are exchanged at the end.
- */
+/* sluice append: adds nonzeros to a store. The new store is built next to the old store; at the end
+ * the two stores exchange their names. */
 #include "base/memory/checked.h"
 #include "convert/ingest/convert.h"
 #include "tools/build/build_options.h"
@@ -34,23 +32,25 @@ static const char *const layouts_choices[] = {"keep", "drop", NULL};
 static const struct option options[] = {
     INPUT_OPTION_ROW_FORMAT(arguments, input_format_choices, "format of IN, as for sluice convert"),
     {"table", OPTION_FLAG, offsetof(struct arguments, table),
-     .help = "read IN as a table with the columns that X.slc was converted from; implied by .csv, "
-             ".tsv and .tab"},
+     .help = "read IN as a table with the columns that X.slc was converted from; the default if "
+             "its name ends in .csv, .tsv or .tab"},
     INPUT_OPTION_ROW_BASE(
         arguments,
-        "first index of IN: auto, 0 or 1; if IN does not show it, that of the converted input"),
+        "first index of IN: auto, 0 or 1; if IN does not show its first index, auto uses the "
+        "first index of the converted input"),
     INPUT_OPTION_ROW_DUPLICATES(arguments,
-                                "how to combine nonzeros with equal coordinates, those of the "
-                                "store first: sum, error, keep-first or keep-last"),
+                                "how to combine nonzeros with equal coordinates: sum, error, "
+                                "keep-first or keep-last; nonzeros of the store come first"),
     {"labels", OPTION_MORE_STRINGS, offsetof(struct arguments, labels), .value = "DIR|K=FILE",
-     .help = "names of indices, as for sluice convert: a file needs a line per index of its mode; "
-             "names in the store are kept"},
+     .help = "names of indices, as for sluice convert; a file needs one line per index of its "
+             "mode; existing names are kept"},
     {"grow-modes", OPTION_STRING, offsetof(struct arguments, grow_modes), .value = "K,L,..",
      .fallback = "all",
-     .help = "modes that may grow: 4, 1,4, all or none; in other modes a larger index is an error"},
+     .help = "modes that may grow: all, none, or a list such as 1,4; in other modes a larger "
+             "index is an error"},
     {"layouts", OPTION_CHOICE, offsetof(struct arguments, layouts), .value = "WHAT",
      .fallback = "keep", .choices = layouts_choices,
-     .help = "further layouts of the store: keep (rebuild them) or drop"},
+     .help = "what to do with further layouts of the store: keep (rebuild them) or drop"},
     {"again", OPTION_FLAG, offsetof(struct arguments, again),
      .help = "append IN even if it was appended before"},
     BUILD_OPTION_ROW_FIBERS_AGAIN(arguments),
@@ -59,7 +59,7 @@ static const struct option options[] = {
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
-/* Parses "all", "none" or the modes that may grow, counted from 1. */
+/* Parses "all", "none" or a list of the modes that may grow (modes count from 1). */
 static enum slc_status parse_grow_modes(const char *text, bool *fixed, struct slc_error *err)
 {
     const char *at = text;
@@ -119,8 +119,7 @@ static void print_report(const struct slc_convert_report *report,
     printf("  %-12s %s, compression %s, %s\n", "input", slc_dialect_name(report->dialect),
            report->compression, format_data(&a, (double)report->text_bytes));
     if (report->dialect == SLC_DIALECT_CSV) {
-        printf("  %-12s %s rows with missing fields\n", "skipped",
-               format_count(&a, report->skipped));
+        printf("  %-12s %s rows with empty fields\n", "skipped", format_count(&a, report->skipped));
     } else {
         printf("  %-12s from %u: %s\n", "index base", report->index_base, report->base_reason);
     }
@@ -157,8 +156,8 @@ static void report_append(const struct slc_convert_report *report,
     if (report->appended_before) {
         struct format_text count;
 
-        console_note("note: %s was appended to %s before (%s nonzeros): nothing to do; --again "
-                     "appends it again",
+        console_note("note: %s was appended to %s before (%s nonzeros), so nothing is appended; "
+                     "--again appends it again",
                      append->input, append->output, format_count(&count, report->entries));
         return;
     }
@@ -173,7 +172,7 @@ static void report_append(const struct slc_convert_report *report,
     }
 }
 
-/* Appends, or makes a dry run. */
+/* Appends the input, or only forecasts that with --dry-run. */
 static enum slc_status append_or_forecast(const struct arguments *args,
                                           struct slc_convert_options *append,
                                           struct slc_error *err)
@@ -227,8 +226,9 @@ const struct command command_append = {
     .operands_min = 2,
     .operands_max = 3,
     .options = options,
-    .notes = "The result equals a conversion of both inputs concatenated. Indices keep their "
-             "numbers, and\nmodes grow as IN needs. The new store is built next to the old one, "
-             "with its further\nlayouts, and replaces it when it is complete.",
+    .notes = "The result equals a conversion of both inputs concatenated. Existing indices keep "
+             "their numbers,\nand a mode grows if IN has larger indices. The new store, with its "
+             "further layouts, is built next\nto the old store and replaces it when it is "
+             "complete.",
     .run = run,
 };

@@ -14,7 +14,7 @@ static const struct command *const benches[] = {
 
 static const struct option no_options[] = {{.name = NULL}};
 
-/* Returns "stream" for "bench stream". */
+/* Returns the name of a benchmark without "bench": "stream" for "bench stream". */
 static const char *bench_name(const struct command *bench)
 {
     return bench->name + strlen("bench ");
@@ -55,7 +55,7 @@ const struct command command_bench = {
     .operands_max = 1,
     .options = no_options,
     .subcommands = benches,
-    .notes = "Every result is printed with its ceiling, measured in the same run. No other "
-             "programs\nshould run on the machine at the same time.",
+    .notes = "Every result is printed with its hardware ceiling, measured in the same run. No "
+             "other programs\nshould run on the machine at the same time.",
     .run = run,
 };

@@ -18,14 +18,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As in storage/verify/verify.c: memory of pages that are first touched later, and memory per
- * thread for its stack and arena. */
+/* The same values as in storage/verify/verify.c: memory of pages that are not touched yet, and
+ * memory per thread for its stack and arena. */
 #define UNTOUCHED_BYTES (UINT64_C(2) << 20)
 #define WORKER_BYTES    (UINT64_C(128) << 10)
 #define TRIAL_SECONDS   0.3
 #define BRIEF_SECONDS   0.02 /* seconds of the trial at the start of a run */
-/* Cost per nonzero relative to decoding it: of decoding it and comparing keys, ranges and sums; of
- * computing only checksums. */
+/* Time per nonzero, divided by the time to decode it: for decoding it and comparing keys, ranges
+ * and sums, and for only computing checksums. */
 #define CHECKED_DECODING 9.5
 #define CHECKSUM_SHARE   0.15
 
@@ -69,18 +69,20 @@ static void print_leftover(void *context, const struct slc_leftover *leftover)
 
     printf("%s/%s: left by an interrupted run; not part of the store: ", store, leftover->name);
     if (strcmp(leftover->name, SLC_COMPLETE_STATE_NAME) == 0) {
-        printf("the same conversion command removes it, or delete it\n");
+        printf("repeat the conversion command to remove it, or delete it\n");
     } else if (strstr(leftover->name, "stripe") != NULL) {
-        printf("the next change of the layouts removes the stripes that it lists, and the file\n");
+        printf("the next command that changes layouts removes this file and the stripes that it "
+               "lists\n");
     } else if (leftover->layout == SLC_LAYOUT_BLCO) {
-        printf("the next change of the layouts replaces it; it can be deleted\n");
+        printf("the next command that changes layouts replaces this file; you can delete it\n");
     } else {
         printf("'sluice layout %s --%s %u' completes the layout, '--drop %s-%u' removes it\n",
                store, layout, leftover->mode + 1, layout, leftover->mode + 1);
     }
 }
 
-/* Forecasts the check, with memory divided as in verify.c. All bytes are read once, names twice. */
+/* Forecasts the check, with memory divided as in verify.c. All files are read once, except files of
+ * names, which are read twice. */
 static enum slc_status forecast_check(const struct arguments *args,
                                       const struct slc_store *store,
                                       struct forecast *forecast,
@@ -102,11 +104,11 @@ static enum slc_status forecast_check(const struct arguments *args,
         return slc_fail_budget(err, args->memory, fixed + each, "checking this store");
     }
     forecast->read_bytes = slc_manifest_file_bytes(&store->manifest);
-    /* Each file of names is read twice: as a whole, and then in pieces. */
+    /* Each file of names is read as a whole, and then a second time in pieces. */
     for (unsigned i = 0; i < store->manifest.names_count; i++) {
         forecast->read_bytes += store->manifest.names[i].file_bytes;
     }
-    /* Opening the store for the forecast has already touched these pages. */
+    /* Opening the store for the forecast has already touched the pages of UNTOUCHED_BYTES. */
     forecast->memory_bytes = fixed - UNTOUCHED_BYTES + workers * each;
     forecast_add_buffer(forecast, "process", fixed - UNTOUCHED_BYTES,
                         "program, libraries, index of blocks");
@@ -221,8 +223,8 @@ static int run(const struct command *command, int argc, char **argv)
     if (status != SLC_OK) {
         code = console_error(&err);
         if (report.findings > 1) {
-            console_note("%" PRIu64 " errors in %s; the first one is above", report.findings,
-                         operands.text[0]);
+            console_note("%" PRIu64 " errors in %s; the first error is printed above",
+                         report.findings, operands.text[0]);
         }
         return code;
     }
@@ -248,7 +250,7 @@ const struct command command_check = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "Errors are printed as FILE: block B, offset O: MESSAGE. The exit code is then 5, or "
-             "3 if X.slc\nis not a store.",
+    .notes = "Errors are printed as FILE: block B, offset O: MESSAGE. The exit code is 5 if there "
+             "are errors,\nand 3 if X.slc is not a store.",
     .run = run,
 };

@@ -1,7 +1,5 @@
-/*
- * sluice convert: converts a text or binary tensor to a store and reports every decision about the
- * input.
- */
+/* sluice convert: converts a text or binary tensor to a store and reports every decision about the
+ * input. */
 #include "convert/ingest/convert.h"
 #include "tools/build/build_options.h"
 #include "tools/forecast/forecast_convert.h"
@@ -46,47 +44,48 @@ static const struct option options[] = {
         "npy-columns"),
     INPUT_OPTION_ROW_BASE(arguments, "first index of IN: auto, 0 or 1"),
     {"dims", OPTION_DIMS, offsetof(struct arguments, dims), .value = "AxBxC",
-     .help = "mode sizes; a larger index is an error; found in IN if not given"},
+     .help =
+         "mode sizes; a larger index is an error; if not given, the mode sizes are found in IN"},
     INPUT_OPTION_ROW_DUPLICATES(
         arguments,
         "how to combine nonzeros with equal coordinates: sum, error, keep-first or keep-last"),
     {"value", OPTION_STRING, offsetof(struct arguments, value), .value = "TYPE|NAME",
      .fallback = "auto",
-     .help = "type of the values: auto (lossless), f32 (rounds) or f64; with --columns also the "
+     .help = "type of the values: auto (lossless), f32 (rounds) or f64; with --columns, also the "
              "name of the value column"},
     OPTION_ROW_TRANSFORM(arguments, transforms),
     {"labels", OPTION_MORE_STRINGS, offsetof(struct arguments, labels), .value = "DIR|K=FILE",
-     .help =
-         "names of indices, one per line: all mode-K-TITLE.map in a folder, or a file for mode K"},
+     .help = "names of indices, one per line: a folder with files mode-K-TITLE.map, or a file for "
+             "mode K"},
     {"columns", OPTION_STRING, offsetof(struct arguments, columns), .value = "LIST",
-     .help = "read IN as a table (CSV, TSV); each item is a mode: NAME (strings), int(NAME), "
-             "bin(NAME,WIDTH[,ORIGIN]), log(NAME[,BASE]); minute, hour, weekday, day, month, year, "
-             "yearmonth, date, datehour or dateminute of (NAME)"},
+     .help = "read IN as a table (CSV, TSV); each item of LIST is a mode: NAME (strings), "
+             "int(NAME), bin(NAME,WIDTH[,ORIGIN]), log(NAME[,BASE]), or UNIT(NAME) of a time, "
+             "where UNIT is minute, hour, weekday, day, month, year, yearmonth, date, datehour or "
+             "dateminute"},
     {"value-column", OPTION_STRING, offsetof(struct arguments, value_column), .value = "NAME",
-     .help = "table column with the values; without it, rows are counted"},
+     .help = "table column with the values; if not given, rows are counted"},
     {"delimiter", OPTION_STRING, offsetof(struct arguments, delimiter), .value = "C",
      .help = "field delimiter of the table: one character, or tab; if not given, a tab for .tsv "
              "and .tab files, otherwise a comma"},
     {"no-header", OPTION_FLAG, offsetof(struct arguments, no_header),
-     .help = "the table has no header row; its columns are called 1, 2, .."},
+     .help = "the table has no header row, and its columns are called 1, 2, .."},
     {"missing", OPTION_CHOICE, offsetof(struct arguments, missing), .value = "POLICY",
      .fallback = "error", .choices = missing_choices,
-     .help = "rows of the table with an empty field in a used column: error, skip, or name (treat "
-             "the empty string as a name)"},
+     .help = "what to do with table rows that have an empty field in a used column: error, skip, "
+             "or name (treat the empty string as a name)"},
     {"checkpoint-interval", OPTION_DOUBLE, offsetof(struct arguments, commit_seconds), .value = "S",
      .fallback = "0",
-     .help = "seconds between checkpoints, from which the same command line resumes; 0: 30 if that "
-             "takes at most 2 % of the time"},
+     .help = "seconds between checkpoints, from which the same command "
+             "line resumes; 0 means 30, or more if checkpoints would take "
+             "over 2 % of the time"},
     {"restart", OPTION_FLAG, offsetof(struct arguments, restart),
      .help = "start over instead of resuming an interrupted conversion"},
     BUILD_OPTION_ROWS(arguments),
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
-/*
- * Reads --value, which is a type or, with --columns, possibly the name of a column. Sets *column to
- * the column, or to NULL for a type.
- */
+/* Parses --value, which is a type or, with --columns, a type or the name of a column. Sets *column
+ * to the column, or to NULL for a type. */
 static enum slc_status read_value(const struct arguments *args,
                                   struct slc_convert_options *out,
                                   const char **column,
@@ -103,7 +102,7 @@ static enum slc_status read_value(const struct arguments *args,
     }
     if (args->columns == NULL || args->value_column != NULL) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--value is '%s', expected auto, f64 or f32%s; see sluice convert --help",
+                        "--value '%s': use auto, f64 or f32%s; see sluice convert --help",
                         args->value, args->columns ? "" : ", or a column with --columns");
     }
     out->value = SLC_VALUE_AUTO;
@@ -111,7 +110,7 @@ static enum slc_status read_value(const struct arguments *args,
     return SLC_OK;
 }
 
-/* Sets the columns of a table. */
+/* Converts the options of tables. */
 static enum slc_status fill_csv(const struct arguments *args,
                                 struct slc_convert_options *out,
                                 struct slc_csv_spec *csv,
@@ -157,8 +156,7 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 
-/* Coordinates in .npy files start at 0, as in NumPy. Prints a note if the indices suggest base
- * 1. */
+/* Prints a note if a .npy file was read with base 0, as in NumPy, but its indices suggest 1. */
 static void warn_about_npy(const struct slc_convert_report *report, const struct arguments *args)
 {
     bool from_one = args->input.index_base[0] == 'a' && report->dialect >= SLC_DIALECT_NPY &&
@@ -168,8 +166,8 @@ static void warn_about_npy(const struct slc_convert_report *report, const struct
         from_one = from_one && report->smallest[n] > 0 && report->smallest[n] < UINT64_MAX;
     }
     if (from_one) {
-        console_note("note: no mode has an index 0; indices are assumed to start at 0, as in "
-                     "NumPy; --index-base 1 overrides this");
+        console_note("note: no mode has an index 0, but indices are assumed to start at 0, as in "
+                     "NumPy; use --index-base 1 if they start at 1");
     }
 }
 
@@ -182,7 +180,8 @@ static void warn_about_base(const struct slc_convert_report *report)
     for (unsigned n = 0; n < report->order; n++) {
         if (report->smallest[n] > 1 && report->smallest[n] < UINT64_MAX) {
             console_note("note: the smallest index of mode %u is %" PRIu64
-                         "; indices are assumed to start at 1 (%s); --index-base 0 overrides this",
+                         ", but indices are assumed to start at 1 (%s); use --index-base 0 if they "
+                         "start at 0",
                          n + 1, report->smallest[n], report->base_reason);
         }
     }
@@ -209,7 +208,7 @@ static void print_report(const struct slc_convert_report *report,
     if (report->dialect != SLC_DIALECT_CSV) {
         printf("  %-12s from %u: %s\n", "index base", report->index_base, report->base_reason);
     } else if (report->skipped > 0) {
-        printf("  %-12s %s more rows, with empty fields\n", "skipped",
+        printf("  %-12s %s further rows, which have empty fields\n", "skipped",
                format_count(&a, report->skipped));
     }
     printf("  %-12s %s (%s)\n", "dims", format_dims(dims, report->order, report->dims),
@@ -222,7 +221,7 @@ static void print_report(const struct slc_convert_report *report,
                format_count(&a, build->rounded_values));
     }
     if (build->resumed) {
-        printf("  %-12s from an interrupted run, with %s nonzeros of the store\n", "resumed",
+        printf("  %-12s from an interrupted run, which had stored %s nonzeros\n", "resumed",
                format_count(&a, build->kept_nnz));
     }
     build_report(build, report->order, report->dims);
@@ -293,12 +292,12 @@ const struct command command_convert = {
     .operands_min = 2,
     .operands_max = 3,
     .options = options,
-    .notes =
-        "IN is a file or - for standard input. Its format and compression (gz, bz2, xz, zst, lz4) "
-        "are\ndetected by content, except alto-bin, which needs --format. VALUES.npy contains the "
-        "values of\ncoordinates in a .npy file.\nThe index base is taken from the header; "
-        "otherwise it is 0 if any mode contains an index 0,\nand the usual base of the dialect if "
-        "not (1 for .tns). A dialect that exists with both bases\n(sptensor without a stated base "
-        "and without an index 0) is an error that asks for\n--index-base.",
+    .notes = "IN is a file or - for standard input. Its format and compression (gz, bz2, xz, zst, "
+             "lz4) are\ndetected by content, except alto-bin, which needs --format. If IN is a "
+             ".npy file with the\ncoordinates, VALUES.npy contains the values.\nThe index base is "
+             "taken from the header. Without a header it is 0 if any mode contains an index\n0, "
+             "and otherwise the usual base of the dialect, which is 1 for .tns. If the dialect "
+             "exists with\nboth bases (sptensor without a stated base and without an index 0), "
+             "the conversion fails with an\nerror that asks for --index-base.",
     .run = run,
 };

@@ -1,8 +1,6 @@
-/*
- * sluice cpd: CP-ALS of a store that is streamed. Opens and plans, runs the solver with callbacks
- * that report and log, writes the model and run.json, and maps the reason for stopping to an exit
- * code.
- */
+/* sluice cpd: factorizes a streamed store by CP-ALS. Opens the store, plans, runs the solver with
+ * callbacks that report and log, writes the model and run.json, and maps the stop reason to an exit
+ * code. */
 #include "base/error/clock.h"
 #include "report/json_plan.h"
 #include "tools/cmd/cpd/cpd_run.h"
@@ -26,9 +24,10 @@ static const char *const consistency_choices[] = {"auto", "always", "never", NUL
 static const struct option options[] = {
     {"rank", OPTION_COUNTS, offsetof(struct arguments, ranks), .letter = 'r', .required = true,
      .value = "R[,R..]", .minimum = 1, .maximum = SLC_MAX_RANK,
-     .help = "number of components; several ranks run a sweep, which suggests one"},
+     .help = "number of components; several ranks run a sweep, which suggests a rank"},
     {"runs", OPTION_U64, offsetof(struct arguments, runs), .value = "N", .fallback = "1",
-     .minimum = 1, .maximum = 1000, .help = "runs per rank, with seeds SEED, SEED+1, ...: a sweep"},
+     .minimum = 1, .maximum = 1000,
+     .help = "runs per rank, with seeds SEED, SEED+1, ...; several runs are a sweep"},
     {"keep", OPTION_CHOICE, offsetof(struct arguments, keep), .value = "WHICH", .fallback = "best",
      .choices = keep_choices,
      .help = "in a sweep: keep the factors of the best run of each rank, or of all runs"},
@@ -38,23 +37,24 @@ static const struct option options[] = {
              "or auto (if that takes at most a few minutes)"},
     {"iters", OPTION_U64, offsetof(struct arguments, iterations), .alias = "maxiters",
      .letter = 'i', .value = "N", .fallback = "50", .maximum = 1000000000,
-     .help = "maximum number of iterations; 0: write the start"},
+     .help = "maximum number of iterations; with 0, the initial factors are written"},
     {"tol", OPTION_DOUBLE, offsetof(struct arguments, tolerance), .value = "T", .fallback = "1e-5",
-     .help = "stop when the fit changes by less than T; 0: never"},
+     .help = "stop when an iteration changes the fit by less than T; 0 means never"},
     {"maxsecs", OPTION_DOUBLE, offsetof(struct arguments, max_seconds), .value = "S",
-     .fallback = "0", .help = "stop after S seconds, with exit code 75; 0: no limit"},
+     .fallback = "0", .help = "stop after S seconds, with exit code 75; 0 means no limit"},
     {"reg", OPTION_DOUBLE, offsetof(struct arguments, regularization), .value = "X",
      .fallback = "0",
-     .help = "regularization: a number added to the diagonal of every Gram matrix"},
+     .help = "regularization: a number added to the diagonal of the matrix V with which a mode is "
+             "solved (elementwise product of the Gram matrices of the other modes)"},
     {"seed", OPTION_U64, offsetof(struct arguments, seed), .value = "N", .fallback = "0",
      .maximum = INT64_MAX,
      /* maximum of a JSON integer */ .help = "seed of the random start"},
     {"init", OPTION_STRING, offsetof(struct arguments, init), .value = "random|DIR",
      .fallback = "random",
-     .help = "start: uniform random, or the factors mode-1.npy, mode-2.npy, .. of a folder"},
+     .help = "initial factors: random (uniform), or mode-1.npy, mode-2.npy, .. in the folder DIR"},
     {"holdout", OPTION_STRING, offsetof(struct arguments, holdout), .value = "PART",
-     .help = "hold out this part of the nonzeros, such as 1% or 0.01, at most one half, and report "
-             "the error on them"},
+     .help = "hold out this fraction of the nonzeros (at most one half, such as 1% or 0.01), and "
+             "report the error on the held-out nonzeros"},
     {"holdout-seed", OPTION_U64, offsetof(struct arguments, holdout_seed), .value = "N",
      .fallback = "0", .maximum = INT64_MAX, .help = "seed that selects the held-out nonzeros"},
     SESSION_OPTION_ROW_MODE_ORDER(arguments),
@@ -67,9 +67,10 @@ static const struct option options[] = {
     SESSION_OPTION_ROW_COPIES(arguments),
     SESSION_OPTION_ROW_PASSES(arguments),
     {"output", OPTION_STRING, offsetof(struct arguments, folder), .letter = 'o', .value = "DIR",
-     .help = "folder for mode-K.npy, lambda.npy and run.json; NAME.rR if no output is given"},
+     .help =
+         "folder for mode-K.npy, lambda.npy and run.json; NAME.rR if no output option is given"},
     {"stem", OPTION_STRING, offsetof(struct arguments, stem), .letter = 's', .value = "STEM",
-     .help = "write SPLATT text: STEMmodeK.mat, STEMlambda.mat"},
+     .help = "write the text files of SPLATT: STEMmodeK.mat, STEMlambda.mat"},
     {"ktensor", OPTION_STRING, offsetof(struct arguments, ktensor), .value = "FILE",
      .help = "write a ktensor in the text format of the Tensor Toolbox"},
     {"nowrite", OPTION_FLAG, offsetof(struct arguments, nowrite),
@@ -80,8 +81,9 @@ static const struct option options[] = {
              "results), none, or a folder"},
     {"checkpoint-interval", OPTION_STRING, offsetof(struct arguments, interval), .value = "auto|S",
      .fallback = "auto",
-     .help = "minimum number of seconds between checkpoints; 0: after every update; auto: at least "
-             "ten, such that they use one percent of the time"},
+     .help = "minimum number of seconds between checkpoints; 0 means "
+             "after every update and every part of a pass; auto means 10, "
+             "or more if checkpoints would take over 1 % of the time"},
     {"restart", OPTION_FLAG, offsetof(struct arguments, restart),
      .help = "start over and discard an existing checkpoint"},
     PROBE_OPTION_ROW_DRY_RUN(arguments, dry_run),
@@ -109,8 +111,8 @@ static enum slc_status parse_holdout(const char *text, double *part, struct slc_
     }
     if (end == text || *end != '\0' || !(number > 0.0) || !(number <= 0.5)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--holdout: '%s' is not a part of the nonzeros above 0 and at most one "
-                        "half, such as 1%% or 0.01",
+                        "--holdout: '%s' is not a fraction of the nonzeros above 0 and at most "
+                        "one half, such as 1%% or 0.01",
                         text);
     }
     *part = number;
@@ -182,7 +184,7 @@ static void fill_options(struct cpd *cpd)
     als->context = cpd;
 }
 
-/* Writes the first event of the log, once it is known whether the run resumes an earlier one. */
+/* Writes the first event of the log, once it is known whether this run resumes an earlier run. */
 static void start_log(struct cpd *cpd)
 {
     if (!cpd->started) {
@@ -227,10 +229,8 @@ static void show_start(struct cpd *cpd)
     progress_shape(&shape);
 }
 
-/*
- * Without --mode-order the plan chooses the order of modes, depending on memory, threads and
- * layouts. A resumed run keeps the order that was chosen when the run started.
- */
+/* Without --mode-order the plan chooses the order of modes, depending on memory, threads and
+ * layouts. A resumed run keeps the order that was chosen when the run started. */
 static enum slc_status keep_mode_order(struct cpd *cpd, struct slc_error *err)
 {
     const struct session_options *given = &cpd->args.session;
@@ -245,7 +245,7 @@ static enum slc_status keep_mode_order(struct cpd *cpd, struct slc_error *err)
     return slc_session_start_in_order(&cpd->session, modes, err);
 }
 
-/* All steps before the first pass. */
+/* Makes all steps before the first pass. */
 static enum slc_status
 prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
 {
@@ -456,7 +456,8 @@ int cpd_run_one(struct cpd *cpd, const struct operands *operands)
     return code;
 }
 
-/* In a sweep, plans each rank once, because all runs of a rank have the same plan. */
+/* Makes a dry run. For a sweep, plans each rank once, because all runs of a rank have the same
+ * plan. */
 static int dry_run_all(struct cpd *cpd, const struct operands *operands)
 {
     int code = 0;
@@ -520,8 +521,8 @@ const struct command command_cpd = {
     .operands_max = 1,
     .options = options,
     .notes = "Modes count from 1. The first Ctrl-C writes the current factors and a checkpoint, "
-             "from which the\nsame command resumes; the second stops at once. A sweep, such as "
-             "`--rank 4,8,16 --runs 5`,\nwrites a folder NAME.sweep with a folder per run.",
+             "from which the\nsame command resumes; the second Ctrl-C stops at once. A sweep, "
+             "such as `--rank 4,8,16 --runs 5`,\nwrites a folder NAME.sweep with a folder per run.",
     .resumes = true,
     .run = run,
 };

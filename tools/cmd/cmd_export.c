@@ -1,7 +1,5 @@
-/*
- * sluice export: writes a store as FROSTT text or in a binary format, and the factors of a run in
- * another format. All formats are lossless.
- */
+/* sluice export: writes a store as FROSTT text or in a binary format, and the factors of a run in
+ * another format. All formats are lossless. */
 #include "base/error/clock.h"
 #include "base/error/error.h"
 #include "base/memory/memory.h"
@@ -28,10 +26,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Length in seconds of a trial of decoding and formatting. */
+/* Duration of a trial of decoding and formatting, in seconds. */
 #define TRIAL_SECONDS 0.3
-#define BRIEF_SECONDS 0.02 /* length of the trial at the start of a run */
-/* Cost of writing rows in order, relative to formatting them. */
+#define BRIEF_SECONDS 0.02 /* duration of the trial at the start of a run */
+/* Time to write rows in order, divided by the time to format them. */
 #define IN_ORDER 1.6
 
 struct arguments {
@@ -53,8 +51,8 @@ static const char *const base_choices[] = {"0", "1", NULL};
 static const struct option options[] = {
     {"format", OPTION_CHOICE, offsetof(struct arguments, format), .value = "FORM",
      .fallback = "auto", .choices = format_choices,
-     .help = "store: tns, splatt-bin, npz, scipy, matlab; run: matlab, ktensor, splatt, csv; auto: "
-             "by the suffix of OUT"},
+     .help = "format of a store: tns, splatt-bin, npz, scipy or matlab; of a run: matlab, "
+             "ktensor, splatt or csv; auto chooses by the suffix of OUT"},
     {"index-base", OPTION_CHOICE, offsetof(struct arguments, index_base), .value = "B",
      .fallback = "1", .choices = base_choices, .help = "first index in the text: 0 or 1"},
     OPTION_ROW_MEMORY(arguments, memory),
@@ -73,7 +71,7 @@ static bool ends_with(const char *text, const char *ending)
     return length > strlen(ending) && strcmp(text + length - strlen(ending), ending) == 0;
 }
 
-/* Rejects an output name whose suffix is that of a format that cannot be written. */
+/* Rejects an output name with the suffix of a format that cannot be written. */
 static enum slc_status check_suffix(const char *output, struct slc_error *err)
 {
     static const char *const packed[] = {".gz", ".bz2", ".xz", ".zst", ".lz4"};
@@ -82,9 +80,9 @@ static enum slc_status check_suffix(const char *output, struct slc_error *err)
     for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
         if (ends_with(output, packed[i])) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "the suffix of %s means compressed text, which cannot be written: pipe "
-                            "it through a compressor (sluice export X.slc - | gzip > X.tns.gz), or "
-                            "use --format tns for plain text",
+                            "the suffix of %s means compressed text, which cannot be written: "
+                            "pipe the text through a compressor (sluice export X.slc - | gzip > "
+                            "X.tns.gz), or use --format tns for plain text",
                             output);
         }
     }
@@ -126,10 +124,10 @@ static enum slc_status choose_form(const struct arguments *args,
 #define NUMBER_BYTES 23.5
 enum {
     TOUCHED_BYTES = 2 << 20, /* pages of program and libraries that are touched later */
-    TRIAL_NUMBERS = 4096     /* numbers of a formatting trial: a millisecond or two */
+    TRIAL_NUMBERS = 4096     /* count of numbers that a formatting trial formats, in 1 to 2 ms */
 };
 
-/* Returns the seconds to format a number. */
+/* Returns the time in seconds to format a number. */
 static double measure_formatting(void)
 {
     const uint64_t start_ns = slc_clock_thread_ns();
@@ -243,7 +241,7 @@ static enum slc_status export_model(const struct arguments *args,
         printf("Exported %u factors of rank %" PRIu32 " to %s\n", report.order, report.rank,
                report.first);
     }
-    /* The sizes of several files in one folder are not compared. */
+    /* SPLATT factors are several files, whose sizes are not compared with the forecast. */
     forecast_compare(&ahead, args->quiet,
                      form->model == SLC_MODEL_SPLATT ? NULL : job.request.output);
     return SLC_OK;
@@ -355,7 +353,8 @@ static enum slc_status export_tensor(const struct arguments *args,
     SLC_TRY(cleanup_watch(args->forecast.dry_run ? "-" : export_options.output, err));
     if (to_stdout && !form->text) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--format %s is not written sequentially: use a file name instead of -",
+                        "--format %s cannot be written to standard output: use a file name "
+                        "instead of -",
                         form->name);
     }
     if (args->forecast.dry_run) {
@@ -376,10 +375,8 @@ static enum slc_status export_tensor(const struct arguments *args,
     return SLC_OK;
 }
 
-/*
- * Returns whether `folder` belongs to a sweep. If it does, reading it as a run fails with a message
- * that names the runs of the sweep.
- */
+/* Sets *found to whether `folder` belongs to a sweep. Reading such a folder as a run fails with a
+ * message that names the runs of the sweep. */
 static enum slc_status is_sweep(const char *folder, bool *found, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
@@ -424,9 +421,9 @@ const struct command command_export = {
     .operands_min = 2,
     .operands_max = 2,
     .options = options,
-    .notes = "A store is written as text by default, with the fewest digits that read back to the "
-             "same bits;\nOUT may be - for standard output. A run is a folder written by sluice "
-             "cpd. Its factors and\nweights are written to one file (matlab, ktensor), a folder "
-             "OUT (csv), or files whose names\nstart with OUT (splatt).",
+    .notes = "A store is written as text by default, with the fewest digits from which the same "
+             "value is read\nback; OUT may be - for standard output. A run is a folder written by "
+             "sluice cpd. Its factors and\nweights are written to one file (matlab, ktensor), a "
+             "folder OUT (csv), or files whose names start\nwith OUT (splatt).",
     .run = run,
 };

@@ -29,24 +29,27 @@ static const struct option options[] = {
      .help = "mode sizes"},
     {"nnz", OPTION_U64, offsetof(struct arguments, nnz), .required = true, .value = "N",
      .help =
-         "number of nonzeros to generate; zipf coordinates can repeat, and a store combines them"},
+         "number of nonzeros to generate; with zipf, coordinates can repeat, and a store combines "
+         "equal coordinates"},
     {"dist", OPTION_STRING, offsetof(struct arguments, dist), .value = "NAME[:S]",
      .fallback = "uniform",
-     .help = "distribution of the coordinates: uniform, zipf:S (low ids are frequent) or "
-             "zipf-shuffled:S with exponent S; best (a full box) or best:K (for a TTM in mode K), "
-             "worst (no index twice)"},
+     .help = "distribution of the coordinates: uniform, zipf:S (exponent S, low indices are "
+             "frequent), zipf-shuffled:S (frequent indices are scattered), best (a full box), "
+             "best:K (best for a TTM in mode K) or worst (every index occurs at most once)"},
     {"rank", OPTION_U64, offsetof(struct arguments, rank), .letter = 'r', .value = "R",
      .fallback = "0", .maximum = SLC_MAX_RANK,
-     .help = "use the values of a planted model of rank R; 0: integers from 1 to 9"},
+     .help = "use the values of a planted model of rank R; 0 means random integers from 1 to 9"},
     {"noise", OPTION_DOUBLE, offsetof(struct arguments, noise), .value = "F", .fallback = "0",
-     .help = "standard deviation of the added noise, relative to the values of the model"},
+     .help = "standard deviation of the noise added to the values, as a fraction of the root mean "
+             "square of the model's values"},
     {"seed", OPTION_U64, offsetof(struct arguments, seed), .value = "N", .fallback = "0",
      .maximum = INT64_MAX, .help = "seed of the random tensor"},
     BUILD_OPTION_ROWS(arguments),
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
-/* Parses "best", or "best:2" for a TTM in mode 2. The generator checks that the mode exists. */
+/* Parses "best" or "best:2" (best for a TTM in mode 2). The generator checks that the mode exists.
+ */
 static bool parse_best(const char *text, struct slc_generate_options *out)
 {
     const char *end = text + strlen(text);
@@ -133,9 +136,10 @@ static void print_report(const struct slc_generate_options *options_used,
     build_report_memory(options_used->memory_bytes);
 }
 
-/* Generating a smaller tensor takes less time than the forecast. */
+/* Minimum number of nonzeros for a forecast: a smaller tensor is generated faster than the forecast
+ * is made. */
 #define AHEAD_NNZ_MIN 100000
-/* Seconds to start, to sync and to finish. */
+/* Time in seconds to start, to sync and to finish. */
 #define ALWAYS_SECONDS 0.05
 
 static void estimate_times(const struct slc_generate_forecast *found, struct forecast *forecast)
@@ -259,8 +263,8 @@ const struct command command_generate = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes =
-        "OUT is a store if its name ends in .slc, standard output if it is -, and .tns text "
-        "otherwise.\nuniform, best and worst generate distinct coordinates: exactly N nonzeros.",
+    .notes = "OUT is a store if its name ends in .slc, standard output if it is -, and .tns text "
+             "otherwise.\nWith uniform, best and worst, coordinates are distinct, so the tensor "
+             "has exactly N nonzeros.",
     .run = run,
 };

@@ -88,10 +88,8 @@ struct used_range {
     uint64_t high;
 };
 
-/*
- * Properties of a layout that the manifest does not contain: the order of nonzeros, and the
- * partitions of a sorted layout.
- */
+/* Properties of a layout that the manifest does not contain: the order of nonzeros, and the
+ * partitions of a sorted layout. */
 struct layout_stats {
     struct slc_fiber_run run;
     uint64_t fibers; /* number of nonempty fibers of a fiber-n layout */
@@ -105,7 +103,7 @@ struct layout_stats {
 struct findings {
     struct used_range ranges[SLC_MAX_ORDER]; /* only for text */
     struct layout_stats layouts[SLC_MAX_LAYOUTS];
-    struct slc_block_file files[SLC_MAX_LAYOUTS]; /* open, to list the folders of their stripes */
+    struct slc_block_file files[SLC_MAX_LAYOUTS]; /* open, because stripes are listed from them */
 };
 
 static const struct option options[] = {
@@ -122,10 +120,8 @@ static double cells_of(const struct slc_manifest *manifest)
     return cells;
 }
 
-/*
- * Returns a lower bound of the mean number of bits per coordinate for a tensor of this size and
- * shape: log2(e * cells / nnz).
- */
+/* Returns a lower bound of the bits per nonzero that the coordinates of a tensor of this size and
+ * shape need: log2(e * cells / nnz). */
 static double ideal_bits(const struct slc_manifest *manifest)
 {
     return manifest->nnz > 0 ? log2(exp(1.0) * cells_of(manifest) / (double)manifest->nnz) : 0;
@@ -136,10 +132,8 @@ static double index_bits(const struct slc_manifest *manifest, const struct slc_s
     return slc_ratio(8.0 * (double)layout->index_bytes, (double)manifest->nnz);
 }
 
-/*
- * Finds the smallest and largest index of mode n in all blocks. If the store numbers the mode by
- * frequency, every number in the range is used, so the range can be mapped back exactly.
- */
+/* Finds the smallest and largest index of mode n in all blocks. In a mode that is renumbered by
+ * frequency, every number in the range is used, so the range can be mapped back exactly. */
 static enum slc_status find_range(const struct slc_store *store,
                                   unsigned n,
                                   struct used_range *range,
@@ -161,7 +155,7 @@ static enum slc_status find_range(const struct slc_store *store,
     if (listed == NULL || info->block_count == 0) {
         return SLC_OK;
     }
-    /* Maps the numbers of the store to indices of the input. */
+    /* Replace the range of indices of the store with the range of indices of the input. */
     return slc_labels_find(store->files, store->path, listed, store->manifest.dims[n], &range->low,
                            &range->high, err);
 }

@@ -20,15 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kinds of layouts that can be added. */
+/* Number of kinds of layouts that can be added: sorted and fiber. */
 enum { LAYOUT_KINDS = 2 };
 
 struct arguments {
-    const char *sorted; /* modes of sorted layouts to add, as given, or NULL */
+    const char *sorted; /* modes of sorted layouts to add, as typed, or NULL */
     const char *fiber;  /* modes of fiber layouts to add */
     const char *drop;   /* layouts to drop */
     const char *stripe; /* folders */
-    const char *of;     /* layouts to move; NULL: all */
+    const char *of;     /* layouts to move; NULL means all */
     bool gather;
     bool dry_run;
     uint64_t memory;
@@ -44,8 +44,8 @@ struct layout_changes {
     uint32_t add[LAYOUT_KINDS];
     uint32_t drop[LAYOUT_KINDS];
     uint32_t move[LAYOUT_KINDS]; /* layouts to stripe or gather, except the first */
-    bool move_blco;              /* stripe or gather the first layout */
-    bool move_all;               /* stripe or gather all layouts */
+    bool move_blco;              /* true to stripe or gather the first layout */
+    bool move_all;               /* true to stripe or gather all layouts */
 };
 
 static const enum slc_layout_kind kinds[LAYOUT_KINDS] = {SLC_LAYOUT_SORTED, SLC_LAYOUT_FIBER};
@@ -65,7 +65,7 @@ static unsigned parse_mode(const char **text, unsigned order)
     return mode;
 }
 
-/* Parses a list of modes, or "all"; NULL: none. Errors: SLC_ERR_USAGE. */
+/* Parses a list of modes, or "all". NULL means an empty list. Errors: SLC_ERR_USAGE. */
 static enum slc_status parse_modes(
     const char *option, const char *list, unsigned order, uint32_t *modes, struct slc_error *err)
 {
@@ -88,8 +88,8 @@ static enum slc_status parse_modes(
     return SLC_OK;
 }
 
-/* Parses a list of layouts; NULL: none. If the list contains the first layout, sets *blco; `blco`
- * may be NULL. Errors: SLC_ERR_USAGE. */
+/* Parses a list of layouts. NULL means an empty list. If the list contains the first layout, sets
+ * *blco; `blco` may be NULL. Errors: SLC_ERR_USAGE. */
 static enum slc_status parse_layouts(const char *option,
                                      const char *list,
                                      unsigned order,
@@ -123,9 +123,9 @@ static enum slc_status parse_layouts(const char *option,
         }
         if (mode == 0) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "--%s '%s': use a comma-separated list of sorted-K and fiber-K, with "
-                            "modes from 1 to %u%s",
-                            option, list, order, blco != NULL ? ", or blco" : "");
+                            "--%s '%s': use a comma-separated list of layouts: %ssorted-K or "
+                            "fiber-K, with K from 1 to %u",
+                            option, list, blco != NULL ? "blco, " : "", order);
         }
     }
     return SLC_OK;
@@ -145,12 +145,12 @@ static enum slc_status parse_changes(const struct arguments *args,
     if ((args->stripe != NULL) + args->gather > 1 ||
         (args->of != NULL && args->stripe == NULL && !args->gather)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--of needs --stripe or --gather, and these two cannot be combined");
+                        "use either --stripe or --gather, and --of only with one of them");
     }
     if ((changes->add[0] & changes->drop[0]) != 0 || (changes->add[1] & changes->drop[1]) != 0) {
         return slc_fail(
             err, SLC_ERR_USAGE,
-            "a layout cannot be added and dropped at once: drop it first, then build it again");
+            "one command cannot both add and drop a layout: drop it first, then build it again");
     }
     return SLC_OK;
 }
@@ -170,7 +170,7 @@ struct layout_expected {
     struct forecast_ahead ahead;
     const struct slc_relayout *layouts;
     uint64_t made_bytes; /* actual size of the files */
-    bool resumed;        /* fewer bytes are read and written: part of a build existed */
+    bool resumed; /* part of an interrupted build existed, so fewer bytes are read and written */
 };
 
 /* Prints the layouts that the manifest lists and reads nothing else, because another run may be
@@ -226,13 +226,13 @@ static double disk_bytes(const struct slc_layout_info *info, const struct slc_so
            (double)plan->cuts.count * (2048.0 + 88.0 + 16.0 * info->order);
 }
 
-/* Length of a decoding trial in seconds. */
+/* Duration of a decoding trial in seconds. */
 #define TRIAL_SECONDS 0.3
-/* Cost per nonzero relative to decoding it: of counting or gathering it in a scan; of sorting and
- * encoding it. */
+/* Time per nonzero, divided by the time to decode it: for counting or gathering it in a scan, and
+ * for sorting and encoding it. */
 #define SCAN_OF_DECODE 4.0
 #define SORT_OF_DECODE 80.0
-/* Seconds to start, to sync and to finish. */
+/* Time in seconds to start, to sync and to finish. */
 #define ALWAYS_SECONDS 0.05
 
 /* Estimates bytes and time, and checks the disk space. */
@@ -275,7 +275,7 @@ static enum slc_status estimate_build(const struct slc_relayout *layouts,
 
 /* Fraction of the memory for encoders and writer that is touched (measured: 0.21 to 0.45). */
 #define ENCODERS_FILLED 0.35
-/* Time to sort, encode and write, relative to a counting scan (measured: 1.2 to 3.6). */
+/* Time to sort, encode and write, divided by the time of a counting scan (measured: 1.2 to 3.6). */
 #define WRITE_OF_SCAN 2.5
 
 /* `planned` of struct slc_relayout_options; `context` is a struct layout_expected. */
@@ -361,15 +361,15 @@ static const struct option options[] = {
     {"fiber", OPTION_STRING, offsetof(struct arguments, fiber), .value = "MODES",
      .help = "add layouts that keep fibers of these modes whole: 2 or all"},
     {"drop", OPTION_STRING, offsetof(struct arguments, drop), .value = "LAYOUTS",
-     .help = "remove these layouts, before others are added: sorted-1,fiber-2"},
+     .help = "remove these layouts before other layouts are added: sorted-1,fiber-2"},
     {"stripe", OPTION_STRING, offsetof(struct arguments, stripe), .value = "FOLDERS",
      .help = "move layouts to stripes in these folders: /mnt/a,/mnt/b"},
     {"gather", OPTION_FLAG, offsetof(struct arguments, gather),
      .help = "move striped layouts back into the store"},
     {"of", OPTION_STRING, offsetof(struct arguments, of), .value = "LAYOUTS",
-     .help = "with --stripe and --gather: move only these layouts: blco,sorted-1; default: all"},
+     .help = "with --stripe or --gather: move only these layouts, such as blco,sorted-1"},
     {"dry-run", OPTION_FLAG, offsetof(struct arguments, dry_run),
-     .help = "count rows, print and estimate the changes; write nothing"},
+     .help = "count rows, print and estimate the changes, and write nothing"},
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
     OPTION_ROW_PROGRESS(arguments, progress),
@@ -433,7 +433,7 @@ static enum slc_status drop_layout(struct slc_relayout *layouts,
     return SLC_OK;
 }
 
-/* Parses folders and makes them absolute. There are at most SLC_MAX_STRIPES folders. Errors:
+/* Parses a list of at most SLC_MAX_STRIPES folders and makes their paths absolute. Errors:
  * SLC_ERR_USAGE. */
 static enum slc_status
 parse_folders(const char *text, char **folders, unsigned *count, struct slc_error *err)
@@ -613,7 +613,7 @@ const struct command command_layout = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "Without --sorted, --fiber, --drop, --stripe and --gather, lists the layouts.\nRepeat "
-             "a command that was stopped to resume it.",
+    .notes = "Without --sorted, --fiber, --drop, --stripe and --gather, lists the layouts.\nTo "
+             "resume a command that was stopped, repeat it.",
     .run = run,
 };

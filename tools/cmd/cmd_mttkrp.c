@@ -55,10 +55,8 @@ static const struct option options[] = {
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 
-/*
- * Finds the rank of the factors from the file of the smallest mode. The rank is read from the file
- * before planning, because a plan made after loading the factors would count their memory twice.
- */
+/* Finds the rank of the factors from the file of the smallest mode. The rank is read from the file
+ * before planning, because a plan made after loading the factors would count their memory twice. */
 static enum slc_status find_rank(const struct slc_manifest *manifest,
                                  const char *folder,
                                  unsigned mode,
@@ -71,7 +69,7 @@ static enum slc_status find_rank(const struct slc_manifest *manifest,
 
     if (manifest->order == 1) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the tensor has one mode: its MTTKRP involves no factor and has no rank");
+                        "the tensor has one mode, so its MTTKRP uses no factor and has no rank");
     }
     for (unsigned n = 0; n < manifest->order; n++) {
         if (n != mode && manifest->dims[n] < manifest->dims[shortest]) {
@@ -288,6 +286,7 @@ const struct command command_mttkrp = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "lambda.npy is not applied. The result has one row per index of mode K.",
+    .notes = "The weights in lambda.npy are not applied. The result has one row per index of mode "
+             "K.",
     .run = run,
 };

@@ -12,7 +12,7 @@ struct arguments {
 
 static const struct option options[] = {
     {"order", OPTION_MODES, offsetof(struct arguments, order), .required = true, .value = "K,L,..",
-     .help = "modes of X in the new order, each exactly once: 3,1,2 makes the third the first"},
+     .help = "modes of X in the new order, each exactly once; 3,1,2 makes mode 3 the first mode"},
     OPTION_ROW_TRANSFORM(arguments, transforms),
     RESHAPE_OPTION_ROWS(arguments),
     FORECAST_OPTION_ROWS(arguments, forecast),

@@ -26,20 +26,18 @@ struct plan_product {
     enum slc_layout_kind layout; /* layout to read */
     uint64_t layout_bytes;
     uint64_t fibers; /* number of nonempty fibers; 0 if the layout does not record it */
-    bool ttv_sorts;  /* sums are not in the order of the result */
-    bool ttm_sorts;  /* no layout with whole fibers: a temporary store is built */
-    /* ttm_sorts is true, and the mode is too large for a temporary store */
+    bool ttv_sorts;  /* true if sums are not computed in the order of the result */
+    bool ttm_sorts;  /* true if no layout has whole fibers, so a temporary store is built */
+    /* true if ttm_sorts is true and the mode is too large for a temporary store */
     bool ttm_needs_layout;
     uint64_t ttv_minimum_bytes; /* minimum budgets */
     uint64_t ttm_minimum_bytes;
-    /* Minimum device memory, if a device multiplies; 0: no device. */
+    /* Minimum device memory if a device multiplies; 0 without a device. */
     uint64_t ttv_device_bytes, ttm_device_bytes;
 };
 
-/*
- * Plans a product with a vector in one mode. If the budget is too small, this is not an error: the
- * plan records the minimum budget.
- */
+/* Plans a product with a vector in one mode. If the budget is too small, this is not an error: the
+ * plan records the minimum budget. */
 static enum slc_status plan_ttv(const struct slc_store *store,
                                 const struct session_options *options,
                                 unsigned mode,
@@ -88,7 +86,7 @@ static uint64_t device_minimum(const struct slc_device *device,
     const enum slc_status status =
         slc_products_plan(device, reader, &shape, 0, &plan, &host_bytes, NULL);
 
-    /* If the device memory is too small, this is not an error either. */
+    /* A device memory that is too small is not an error. */
     return status == SLC_OK || status == SLC_ERR_BUDGET ? plan.minimum_bytes : 0;
 }
 
@@ -129,11 +127,9 @@ static enum slc_status plan_ttm(const struct slc_store *store,
     return SLC_OK;
 }
 
-/*
- * Plans the products in every mode, for matrices with `columns` columns. Modes of the result keep
+/* Plans the products in every mode, for matrices with `columns` columns. Modes of the result keep
  * the numbers that they have in the store. `device` may be NULL. Errors: those of opening layouts;
- * a budget that is too small is not an error.
- */
+ * a budget that is too small is not an error. */
 static enum slc_status plan_products(const struct slc_store *store,
                                      const struct session_options *options,
                                      uint32_t columns,
@@ -162,7 +158,7 @@ print_sorting(const struct slc_store *store, const struct plan_product *product,
                                                         : "nonzeros (ttm) are",
                product->ttm_sorts ? "; sluice layout " : "");
         if (product->ttm_sorts) {
-            printf("%s --fiber %u avoids that", store->path, mode + 1);
+            printf("%s --fiber %u avoids the sort", store->path, mode + 1);
         }
         printf("\n");
     }
@@ -238,10 +234,10 @@ static const struct option options[] = {
     {"rank", OPTION_U64, offsetof(struct arguments, rank), .letter = 'r', .required = true,
      .value = "R", .minimum = 1, .maximum = SLC_MAX_RANK, .help = "number of components"},
     {"mode", OPTION_U64, offsetof(struct arguments, mode), .value = "K", .fallback = "0",
-     .maximum = SLC_MAX_ORDER, .help = "plan the MTTKRP of mode K; 0: a CP-ALS"},
+     .maximum = SLC_MAX_ORDER, .help = "plan the MTTKRP of mode K; 0 plans a CP-ALS"},
     {"iters", OPTION_U64, offsetof(struct arguments, iterations), .alias = "maxiters",
      .letter = 'i', .value = "N", .fallback = "50", .maximum = 1000000000,
-     .help = "iterations of the CP-ALS"},
+     .help = "number of iterations of the CP-ALS"},
     PROBE_OPTION_ROWS(arguments, probe_seconds, no_probe),
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
@@ -299,7 +295,7 @@ static void print_text(const struct slc_session *session, uint64_t iterations)
     printf("  %-12s %s of results, ", "disk",
            format_data(&bytes, result_bytes(&session->store.manifest, plan)));
     if (checkpoints > 0) {
-        printf("%s of checkpoints until they are written, ",
+        printf("%s of checkpoints until the results are written, ",
                format_data(&kept, (double)checkpoints));
     }
     printf("no temporary files\n");
@@ -402,7 +398,7 @@ const struct command command_plan = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "If the budget is too small, the exit code is 4 and the message names the smallest "
-             "sufficient one.",
+    .notes = "If the budget is too small, the exit code is 4 and the message states the smallest "
+             "sufficient\nbudget.",
     .run = run,
 };

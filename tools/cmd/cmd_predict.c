@@ -1,7 +1,5 @@
-/*
- * sluice predict: computes the values of a model at the coordinates in a text and compares them
- * with the values in the text.
- */
+/* sluice predict: computes the values of a model at the coordinates in a text and compares them
+ * with the values in the text. */
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
@@ -48,11 +46,12 @@ static const char *const form_choices[] = {"auto", "text", "csv", "npy", "none",
 
 static const struct option options[] = {
     {"output", OPTION_STRING, offsetof(struct arguments, output), .letter = 'o', .value = "FILE",
-     .help = "output file of the values; - for standard output, which is also used if not given"},
+     .help = "output file of the values; - means standard output, which is also used if no file "
+             "is given"},
     {"write", OPTION_CHOICE, offsetof(struct arguments, form), .value = "FORM", .fallback = "auto",
      .choices = form_choices,
-     .help = "output format: text, csv, npy or none (only the summary); auto: by the suffix of "
-             "FILE, or text"},
+     .help = "output format: text, csv, npy, none (print only the summary) or auto (by the suffix "
+             "of FILE, otherwise text)"},
     INPUT_OPTION_ROW_FORMAT(arguments,
                             input_text_choices,
                             "format of COORDS: auto, tns, parti, frostt-ext, genten, "
@@ -65,7 +64,7 @@ static const struct option options[] = {
      .help = "print the summary as one JSON object on standard output; values are written to FILE "
              "only"},
     {"dry-run", OPTION_FLAG, offsetof(struct arguments, dry_run),
-     .help = "estimate memory, disk space and time; read no factors and write nothing"},
+     .help = "estimate memory, disk space and time, read no factors and write nothing"},
     {"no-probe", OPTION_FLAG, offsetof(struct arguments, no_probe),
      .help = "with --dry-run: do not test the drives, and do not estimate the time"},
     OPTION_ROW_LOG_JSON(arguments, log_json),
@@ -157,7 +156,7 @@ static uint64_t budget_of(const struct prediction *prediction)
     return prediction->args.memory != 0 ? prediction->args.memory : slc_memory_total() / 5 * 4;
 }
 
-/* Checks the budget. Called when everything except the factors is in memory. */
+/* Checks the budget. Call this function when everything except the factors is in memory. */
 static enum slc_status check_budget(const struct prediction *prediction, struct slc_error *err)
 {
     const struct slc_run_folder *run = &prediction->run;
@@ -180,10 +179,8 @@ static enum slc_status check_budget(const struct prediction *prediction, struct 
     return SLC_OK;
 }
 
-/*
- * Fraction of the memory for rows and their text that is touched, and memory for pages of program
- * and libraries that are touched later.
- */
+/* Fraction of the memory for rows and their text that is touched, and memory for pages of program
+ * and libraries that are touched later. */
 #define ROWS_FILLED 0.5
 static const uint64_t touched_bytes = UINT64_C(2) << 20;
 
@@ -205,7 +202,7 @@ static void estimate_times(const struct prediction *prediction,
                       slc_ratio((double)forecast->written_bytes, forecast->write_rate));
 }
 
-/* Makes the forecast. Needs: the folder of the run was read. The factors need not be read. */
+/* Makes the forecast, after the folder of the run was read; its factors are not needed. */
 static enum slc_status forecast_predictions(const struct prediction *prediction,
                                             bool brief,
                                             struct slc_predict_forecast *found,
@@ -323,10 +320,8 @@ print_json(const struct prediction *prediction, const char *folder, struct slc_e
     return json_out_print(object, err);
 }
 
-/*
- * Prints the summary as text; The summary goes to standard error if the values are written to
- * standard output, so that the values can be piped.
- */
+/* Prints the summary as text. The summary goes to standard error if the values are written to
+ * standard output, so that the values can be piped. */
 static void print_summary(const struct prediction *prediction)
 {
     const struct slc_predict_report *report = &prediction->report;

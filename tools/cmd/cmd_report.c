@@ -23,7 +23,7 @@ static const struct option options[] = {
      .value = "FILE", .help = "output file, one HTML page"},
     {"components", OPTION_U64, offsetof(struct arguments, components), .value = "N",
      .fallback = "64", .minimum = 1, .maximum = SLC_MAX_RANK,
-     .help = "maximum number of components, the heaviest first"},
+     .help = "maximum number of components; those with the largest weights are shown"},
     {"rows", OPTION_U64, offsetof(struct arguments, rows), .letter = 'n', .value = "N",
      .fallback = "10", .minimum = 1, .maximum = SLC_REPORT_ROWS_MAX,
      .help = "number of top rows per mode of a component"},
@@ -77,8 +77,9 @@ const struct command command_report = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "RUN is a folder of factors written by sluice cpd, or of a checkpoint. For a sweep, "
-             "the page\ncompares its runs and shows the suggested rank. The page needs no network: "
-             "it contains fit,\ntime, I/O, memory, components, and how to repeat the run.",
+    .notes = "RUN is a folder of factors written by sluice cpd, or a folder with a checkpoint. "
+             "For a sweep, the\npage compares its runs and shows the suggested rank. The page "
+             "needs no network: it contains fit,\ntime, I/O, memory, components, and how to "
+             "repeat the run.",
     .run = run,
 };

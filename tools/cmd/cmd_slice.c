@@ -16,11 +16,12 @@ struct arguments {
 
 static const struct option options[] = {
     {"mode", OPTION_MORE_STRINGS, offsetof(struct arguments, modes), .value = "K=RANGES",
-     .help = "indices of mode K to select, counted from 1: 3=100..200, 1=5,7,20..; repeat for "
-             "several modes"},
+     .help = "indices of mode K to select, counted from 1, such as "
+             "3=100..200, 1=5,7 or 2=50.. (from 50 on); repeat the option "
+             "for several modes"},
     {"keep-indices", OPTION_FLAG, offsetof(struct arguments, keep_indices),
-     .help = "keep indices and mode sizes; by default selected indices are renumbered from 1 in "
-             "ascending order"},
+     .help = "keep indices and mode sizes; if not given, selected indices are renumbered from 1 "
+             "in ascending order"},
     OPTION_ROW_TRANSFORM(arguments, transforms),
     RESHAPE_OPTION_ROWS(arguments),
     FORECAST_OPTION_ROWS(arguments, forecast),
@@ -40,7 +41,8 @@ parse_mode(const char *text, struct slc_ranges *ranges, struct slc_error *err)
     }
     if (ranges[mode - 1].count > 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--mode: mode %lu is given twice; combine its ranges, such as %lu=5,7",
+                        "--mode: mode %lu is given twice; combine its ranges in one option, such "
+                        "as %lu=5,7",
                         mode, mode);
     }
     return slc_ranges_parse(end + 1, &ranges[mode - 1], err);
@@ -78,6 +80,6 @@ const struct command command_slice = {
     .operands_min = 2,
     .operands_max = 2,
     .options = options,
-    .notes = "Without --mode all indices are selected, for example with --transform.",
+    .notes = "Without --mode all indices are selected, for example to use --transform only.",
     .run = run,
 };

@@ -1,7 +1,5 @@
-/*
- * sluice top: lists the top rows of every component of a run, mode by mode. Factors are streamed
- * from their files; only the listed rows are kept.
- */
+/* sluice top: lists the top rows of every component of a run, mode by mode. Factors are streamed
+ * from their files; only the listed rows are kept. */
 #include "base/text/plain_text.h"
 #include "report/factors/top.h"
 #include "report/json_parts.h"
@@ -42,10 +40,10 @@ static const struct option options[] = {
      .help = "number of rows per mode"},
     {"by", OPTION_CHOICE, offsetof(struct arguments, by), .value = "WHAT", .fallback = "absolute",
      .choices = by_choices,
-     .help = "sort key of the rows, largest first: absolute value, or value (signed)"},
+     .help = "sort rows by absolute (absolute value) or value (signed value), largest first"},
     {"order", OPTION_CHOICE, offsetof(struct arguments, order), .value = "HOW",
      .fallback = "weight", .choices = order_choices,
-     .help = "order if all components are listed: by falling weight, or by number"},
+     .help = "order of the components if all are listed: weight (largest first) or number"},
     OPTION_ROW_NAMES(arguments, store),
     {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "print one JSON object"},
     OPTION_ROW_MEMORY(arguments, memory),
@@ -102,10 +100,8 @@ static enum slc_status print_text(struct listing *listing, struct slc_error *err
     return SLC_OK;
 }
 
-/*
- * Prints the JSON object row by row. A JSON tree of all rows would take about 600 bytes per row,
- * which the budget does not include.
- */
+/* Prints the JSON object row by row. A JSON tree of all rows would take about 600 bytes per row,
+ * which the budget does not include. */
 static enum slc_status print_value(json_t *value, struct slc_error *err)
 {
     char *text = NULL;

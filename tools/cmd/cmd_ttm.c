@@ -1,7 +1,5 @@
-/*
- * sluice ttm: multiplies a tensor with a matrix. The result has two files: the coordinates of the
- * fibers, and a dense row per fiber.
- */
+/* sluice ttm: multiplies a tensor with a matrix. The result has two files: the coordinates of the
+ * fibers, and a dense row per fiber. */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
@@ -41,7 +39,7 @@ struct ttm_arguments {
     bool quiet;
 };
 
-/* All state of a product. */
+/* State of a product. */
 struct ttm_product {
     const struct ttm_arguments *args;
     const char *folder;
@@ -59,10 +57,8 @@ static double operations(const struct ttm_product *product)
     return 2.0 * (double)product->store.manifest.nnz * product->cols;
 }
 
-/*
- * Returns the number of fibers of the result: exact for a layout that records the number, otherwise
- * an upper bound: the number of nonzeros, or of cells of the other modes.
- */
+/* Returns the number of fibers of the result: exact if the layout records it, otherwise an upper
+ * bound (the minimum of the number of nonzeros and the number of cells of the other modes). */
 static uint64_t ttm_fibers_most(const struct ttm_product *product)
 {
     const struct slc_manifest *manifest = &product->store.manifest;
@@ -118,7 +114,7 @@ static void set_device_json(const struct ttm_product *product, bool done, json_t
     }
 }
 
-/* Returns the kernel of the CPU; "device" if the device multiplied all tiles. */
+/* Returns the name of the CPU kernel, or "device" if the device multiplied all tiles. */
 static const char *kernel_name(const struct ttm_product *product)
 {
     return product->run.options.division.outputs > 0
@@ -252,10 +248,10 @@ static const struct option options[] = {
     SESSION_OPTION_ROWS_DEVICE(ttm_arguments),
     SESSION_OPTION_ROW_SHARE(ttm_arguments),
     {"temp-dir", OPTION_STRING, offsetof(struct ttm_arguments, temp_dir), .value = "DIR",
-     .help =
-         "folder of the temporary file while nonzeros are sorted; next to the output if not given"},
+     .help = "folder of the temporary file while nonzeros are sorted; if not given, next to the "
+             "output"},
     {"dry-run", OPTION_FLAG, offsetof(struct ttm_arguments, dry_run),
-     .help = "print the bytes to read, sort and write, the memory and the time; write nothing"},
+     .help = "print the bytes to read, sort and write, the memory and the time, and write nothing"},
     {"json", OPTION_FLAG, offsetof(struct ttm_arguments, json),
      .help = "print the report as one JSON object"},
     OPTION_ROW_PROGRESS(ttm_arguments, progress),
@@ -352,10 +348,8 @@ static enum slc_status multiply(struct ttm_product *product, struct slc_error *e
     return status;
 }
 
-/*
- * Describes the product for its time forecast. The costs of sorting a nonzero and of multiplying it
- * by a column are relative to the cost of decoding it.
- */
+/* Describes the product for its time forecast. The costs of sorting a nonzero and of multiplying it
+ * by a column are relative to the cost of decoding it. */
 static struct forecast_product describe_product(const struct ttm_product *product)
 {
     return (struct forecast_product){
@@ -373,10 +367,8 @@ static enum slc_status print_time_forecast(const struct ttm_product *product, st
     return product->run.choice.device != NULL ? SLC_OK : forecast_product(&expected, err);
 }
 
-/*
- * Returns the memory for rows of the result: buffers for rows that are not written yet, and the
- * rows of one tile per thread.
- */
+/* Returns the memory for rows of the result: buffers for rows that are not written yet, and the
+ * rows of one tile per thread. */
 static uint64_t rows_bytes(const struct ttm_product *product, uint64_t result_bytes)
 {
     const double tile = SLC_TILE_NNZ / (double)slc_max_u64(product->store.manifest.nnz, 1);
@@ -384,7 +376,7 @@ static uint64_t rows_bytes(const struct ttm_product *product, uint64_t result_by
     return (uint64_t)((double)result_bytes * (1 + product->run.plan.threads * fmin(tile, 1)));
 }
 
-/* Makes the forecast of a run. Needs: the plan and the layout to multiply. */
+/* Makes the forecast of a run, after the plan was made and the layout to multiply was opened. */
 static enum slc_status
 estimate_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
 {
@@ -459,10 +451,8 @@ compute(struct ttm_product *product, const char *store, struct slc_error *err)
     enum slc_status status = product_gpu_choose(&product->args->session, &product->run.choice, err);
     product->run.refused = product->run.choice.refused;
     SLC_TRY(status);
-    /*
-     * First plan over the existing layout, so that nothing is sorted if the product does not fit
-     * into the budget.
-     */
+    /* First plan over the existing layout, so that nothing is sorted if the product does not fit
+     * into the budget. */
     SLC_TRY(slc_ttm_session_plan(&product->run, product->store.reader, err));
     if (product->args->dry_run) {
         return plan_only(product, err);

@@ -1,7 +1,5 @@
-/*
- * sluice ttv: multiplies a tensor with vectors in one or more modes. The result is a store or a
- * number.
- */
+/* sluice ttv: multiplies a tensor with vectors in one or more modes. The result is a store or a
+ * number. */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
@@ -29,7 +27,7 @@
 
 struct arguments {
     struct build_options build;
-    struct session_options session; /* only the fields about reading and devices are used */
+    struct session_options session; /* only the fields for reading and for devices are used */
     struct option_modes modes;
     struct option_strings vectors;
     bool sort;
@@ -40,16 +38,16 @@ struct arguments {
 
 static const struct option options[] = {
     {"mode", OPTION_MORE_MODES, offsetof(struct arguments, modes), .required = true, .value = "K",
-     .help = "mode to multiply, counted from 1; repeat for several modes"},
+     .help = "mode to multiply, counted from 1; repeat the option for several modes"},
     {"vector", OPTION_MORE_STRINGS, offsetof(struct arguments, vectors), .required = true,
      .value = "V.npy",
-     .help =
-         "vector of the mode, one number per index; the first vector belongs to the first mode"},
+     .help = "vector with one number per index of a mode; the first --vector belongs to the first "
+             "--mode"},
     {"sort", OPTION_FLAG, offsetof(struct arguments, sort),
      .help = "sort the sums even if they are computed in the order of the result"},
     {"dry-run", OPTION_FLAG, offsetof(struct arguments, dry_run),
-     .help =
-         "print the bytes to read, whether sums would be sorted, and the memory; write nothing"},
+     .help = "print the bytes to read, whether sums would be sorted, and the memory, and write "
+             "nothing"},
     SESSION_OPTION_ROW_IO(arguments, session.io),
     SESSION_OPTION_ROW_SCHEDULE(arguments, session.schedule),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
@@ -59,10 +57,10 @@ static const struct option options[] = {
     {"json", OPTION_FLAG, offsetof(struct arguments, json),
      .help = "print the report as one JSON object"},
     {"verbose", OPTION_FLAG, offsetof(struct arguments, verbose), .letter = 'v',
-     .help = "print what was read, how, and where the time was spent"},
+     .help = "also print how the store was read, the memory and the times"},
     {.name = NULL}};
 
-/* All state of a product. */
+/* State of a product. */
 struct product {
     struct arguments args;
     struct slc_contract_options contract;
@@ -218,10 +216,8 @@ static void print_dry_run(const struct product *product)
            plural(report->threads));
 }
 
-/*
- * Prints how the store was read, to `out`: if the result is a number, standard output contains only
- * the number.
- */
+/* Prints how the store was read, to `out`: if the result is a number, standard output contains only
+ * the number. */
 static void print_reading(const struct product *product, FILE *out)
 {
     const struct slc_contract_report *report = &product->report;
@@ -278,7 +274,7 @@ static void set_result_json(const struct product *product, json_t *record)
     slc_json_set_count(record, "dropped_sums", report->build.explicit_zeros);
 }
 
-/* Sets the members for how the store was read, for memory and for times. */
+/* Sets the members that describe how the store was read, the memory and the times. */
 static void set_run_json(const struct product *product, json_t *record)
 {
     const struct slc_tile_stream *tiles = &product->tiles;
@@ -354,10 +350,8 @@ static enum slc_status print_json(const struct product *product, struct slc_erro
     return json_out_print(record, err);
 }
 
-/*
- * Prints the device to standard error, because standard output contains only the number. Prints a
- * note if the device was not used.
- */
+/* Prints the device to standard error, because standard output contains only the number. Prints a
+ * note if the device was not used. */
 static void print_device_of_number(const struct product *product)
 {
     const struct slc_error *refused = &product->device.why;
@@ -370,8 +364,8 @@ static void print_device_of_number(const struct product *product)
     }
 }
 
-/* Cost per nonzero relative to decoding it: if sums arrive in order and are written at once; if
- * sums must be sorted. */
+/* Time per nonzero, divided by the time to decode it: if sums arrive in order and are written at
+ * once, and if sums must be sorted. */
 #define ORDERED_DECODINGS 20.0
 #define SORTED_DECODINGS  150.0
 
@@ -442,10 +436,8 @@ multiply(struct product *product, const struct operands *operands, struct slc_er
 {
     SLC_TRY(fill_options(product, operands, err));
     SLC_TRY(build_start(&product->args.build, output_to_remove(product), err));
-    /*
-     * The device is opened after the signal thread has started, so that the threads of the device
-     * inherit blocked signals.
-     */
+    /* The device is opened after the signal thread has started, so that the threads of the device
+     * inherit blocked signals. */
     SLC_TRY(fill_products(product, err));
     SLC_TRY(slc_contract_on_device(&product->contract, &product->choice, &product->device,
                                    &product->report, err));

@@ -1,8 +1,6 @@
-/*
- * sluice watch: follows a run by its JSON log (--log-json) or its folder, without writing to
+/* sluice watch: follows a run by its JSON log (--log-json) or its folder, without writing to
  * either. The file is opened again for every poll, because network file systems (NFS) then see new
- * data. New data is processed line by line; a line without a line end is still being written.
- */
+ * data. New data is processed line by line; a line without a line end is still being written. */
 #include "base/error/clock.h"
 #include "base/error/error.h"
 #include "base/memory/memory.h"
@@ -31,19 +29,17 @@
 #include <time.h>
 
 struct watch_folder {
-    bool held;     /* a process on this machine has locked the folder */
-    bool was_held; /* a process on this machine had locked the folder during the watch */
+    bool held;     /* true if a process on this machine has locked the folder */
+    bool was_held; /* true if a process had locked the folder during the watch */
 };
 
 enum { PATH_BYTES = 4096 };
 
-/*
- * Returns the id of the process that has locked the folder; 0: no process on this machine. A run
- * locks the folder of its checkpoints (storage/file/folder_lock.h). Trying the lock could block a
- * run that is starting, so the lock table of the system is read. Only inode numbers are compared,
- * because on file systems with several volumes the lock table may show another device number than
- * stat.
- */
+/* Returns the id of the process that has locked the folder, or 0 if no process on this machine has
+ * locked it. A run locks the folder of its checkpoints (storage/file/folder_lock.h). Trying the
+ * lock could block a run that is starting, so the lock table of the system is read. Only inode
+ * numbers are compared, because on file systems with several volumes the lock table may show
+ * another device number than stat. */
 static int64_t holder_of(const char *path)
 {
     FILE *locks = fopen("/proc/locks", "re");
@@ -96,10 +92,8 @@ static uint64_t count_of(const json_t *object, const char *name)
     return number > 0 ? (uint64_t)number : 0;
 }
 
-/*
- * Returns the recorded exit code. For older records without an exit code, returns the exit code
- * that cpd has for `reason`.
- */
+/* Returns the recorded exit code. For older records without an exit code, returns the exit code of
+ * sluice cpd for `reason`. */
 static int exit_code_of(const json_t *record, const char *reason)
 {
     const json_t *code = json_object_get(record, "exit_code");
@@ -150,7 +144,7 @@ static enum slc_status read_record(const char *folder,
     if (reason == NULL) {
         json_decref(record);
         return slc_fail_file(err, SLC_ERR_INPUT, path,
-                             "not a record of a cpd run: it has no reason");
+                             "not the record of a run of sluice cpd: it has no member \"reason\"");
     }
     const char *finished = json_string_value(json_object_get(record, "finished"));
     if (finished != NULL && strcmp(finished, written) < 0) {
@@ -170,10 +164,8 @@ static enum slc_status read_record(const char *folder,
     return SLC_OK;
 }
 
-/*
- * Reads the newest checkpoint and its time. Ignores a checkpoint that cannot be read, because it
- * may be in the middle of a replacement.
- */
+/* Reads the newest checkpoint and its time. Ignores a checkpoint that cannot be read, because it
+ * may be in the middle of a replacement. */
 static void read_checkpoint(const char *folder, struct run_state *state, char written[32])
 {
     struct slc_error ignored = SLC_ERROR_INIT;
@@ -189,11 +181,9 @@ static void read_checkpoint(const char *folder, struct run_state *state, char wr
     json_decref(saved);
 }
 
-/*
- * Updates `state` from the folder. Sets *news to the change since the previous call. If a
- * checkpoint is being written, the next call reads it. Errors: SLC_ERR_INPUT if the folder is
- * neither the folder of a run nor locked by a run; SLC_ERR_IO; SLC_ERR_MEMORY.
- */
+/* Updates `state` from the folder. Sets *news to the change since the previous call. If a
+ * checkpoint is being written, the next call reads it. Errors: SLC_ERR_INPUT if the folder neither
+ * belongs to a run nor is locked by a run; SLC_ERR_IO; SLC_ERR_MEMORY. */
 static enum slc_status watch_folder_update(const char *path,
                                            struct watch_folder *folder,
                                            struct run_state *state,
@@ -253,10 +243,11 @@ static const struct option options[] = {
     {"once", OPTION_FLAG, offsetof(struct arguments, once),
      .help = "print the current state and exit"},
     {"json", OPTION_FLAG, offsetof(struct arguments, json),
-     .help = "print one JSON object per change, on a line of its own"},
+     .help = "print one JSON object per change, one object per line"},
     {"lost-after", OPTION_DOUBLE, offsetof(struct arguments, lost_after), .value = "S",
      .fallback = "120",
-     .help = "seconds without news after which a run on another machine counts as dead; 0: never"},
+     .help = "seconds without news after which a run on another machine counts as dead; 0 means "
+             "never"},
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 
@@ -265,13 +256,13 @@ struct watch {
     const char *path;
     struct run_state state;
     uint64_t inode, offset; /* inode of the file, and number of bytes already processed */
-    bool found;             /* the file has existed */
-    bool skipping;          /* ignoring a line that is too long, up to its end */
+    bool found;             /* true once the file has existed */
+    bool skipping;          /* true within a line that is too long and is ignored */
     size_t held;            /* number of bytes of an unfinished line */
     char *line;             /* LINE_BYTES_MAX */
     uint64_t heard_ns;      /* time of the last news */
-    bool noted_waiting;     /* a note about waiting was printed */
-    bool is_folder;         /* the folder of a run is watched */
+    bool noted_waiting;     /* true once the note about waiting was printed */
+    bool is_folder;         /* true if the folder of a run is watched instead of a log */
     struct watch_folder folder;
 };
 
@@ -354,10 +345,8 @@ static enum slc_status read_folder(struct watch *watch, struct slc_error *err)
     return SLC_OK;
 }
 
-/*
- * Reads all data since the previous poll. A file that was replaced or truncated is read from its
- * start.
- */
+/* Reads all data since the previous poll. A file that was replaced or truncated is read from its
+ * start. */
 static enum slc_status read_news(struct watch *watch, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
@@ -400,7 +389,7 @@ static enum slc_status read_news(struct watch *watch, struct slc_error *err)
                : status;
 }
 
-/* Returns whether the process of the run exists: 1, 0, or -1 on another machine. */
+/* Returns 1 if the process of the run exists, 0 if not, and -1 if the run is on another machine. */
 static int alive(const struct watch *watch)
 {
     const struct run_state *state = &watch->state;
@@ -560,6 +549,7 @@ const struct command command_watch = {
     .options = options,
     .notes = "LOG is the file of --log-json, which may be created after this command starts. RUN "
              "is the folder\nof the checkpoints and results of a factorization. The exit code is "
-             "that of the run, or 1 if it\ndied. A signal ends only this command, not the run.",
+             "the exit code of the run, or\n1 if the run died. A signal ends only this command, "
+             "not the run.",
     .run = run,
 };

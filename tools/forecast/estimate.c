@@ -1,5 +1,4 @@
-/*
- * Estimates an iterative run from its first iterations. The first iteration measures strategies and
+/* Estimates an iterative run from its first iterations. The first iteration measures strategies and
  * fills the cache; all later iterations are assumed to take the same time as each other. Within the
  * first iteration all passes are assumed equal, except that if the drive is the bottleneck, later
  * passes are assumed not to read the cached bytes.
@@ -7,8 +6,7 @@
  * Replicas are used after SLC_CP_COPIES_AFTER iterations. Measured with 2 threads on seven tensors
  * of 0.3 to 2.6 M nonzeros, rank 16: replicas took 0.47 to 0.63 of the planned memory, building
  * replicas took as long as 2 to 28 iterations, and iterations with replicas were 1.2 to 2.1 times
- * faster. The constants below are typical values.
- */
+ * as fast as without. The constants below are typical values. */
 #include "tools/forecast/estimate.h"
 
 #include "base/error/clock.h"
@@ -22,15 +20,13 @@
 #define COPIES_OF_PLANNED 0.56
 #define COPIES_ITERATIONS 10.0
 #define COPIES_GAIN       1.5
-/*
- * Typical growth of a process beyond the plan, from library pages and stacks that are first touched
- * later (measured: 0.2 to 0.9 MiB). The margin of the plan covers this growth.
- */
+/* Typical growth of a process beyond the plan, from library pages and stacks that are first touched
+ * later (measured: 0.2 to 0.9 MiB). The margin of the plan covers this growth. */
 #define GROWN_BYTES (UINT64_C(1) << 19)
 /* Times before this many seconds are not representative, because memory is first touched and
  * strategies are measured. */
 #define EARLY_SECONDS 0.4
-/* The drive is the bottleneck if workers wait for more than this fraction of the passes. */
+/* The drive is the bottleneck if workers wait for more than this fraction of the passes' time. */
 #define READING_SHARE 0.3
 
 void estimator_start(struct estimator *estimator)
@@ -100,7 +96,7 @@ void estimator_mark(struct estimator *estimator, const struct slc_stream_stats *
     estimator->marked_after = estimator_seconds(estimator);
     estimator->peak_bytes = slc_memory_peak();
     estimator->stats = *stats;
-    /* If no large block is complete yet, the progress within blocks is counted by tiles. */
+    /* If no block is complete yet, the nonzeros of the completed tiles measure the progress. */
     if (estimator->completed == 0 && estimator->passes + estimator->share <= 0 &&
         estimator->nnz > 0) {
         estimator->share = (double)stats->nnz / (double)estimator->nnz;
@@ -110,10 +106,8 @@ void estimator_mark(struct estimator *estimator, const struct slc_stream_stats *
     }
 }
 
-/*
- * Returns the measured seconds per iteration. Within the first iteration, extrapolates from the
- * passes so far. The result is below 0 if the time is unknown.
- */
+/* Returns the measured seconds per iteration. Within the first iteration, extrapolates from the
+ * passes so far. The result is below 0 if the time is unknown. */
 static double seconds_each(const struct estimator *estimator, bool reading)
 {
     const struct slc_stream_stats *stats = &estimator->stats;
@@ -226,10 +220,8 @@ static uint64_t estimate_peak(const struct estimator *estimator, unsigned iterat
     const struct slc_plan *plan = estimator->plan;
     uint64_t bytes = estimator->peak_bytes;
 
-    /*
-     * Outputs, scratch and cache of later modes are first touched during the first iteration. For a
-     * single MTTKRP, the trial run does not include the buffers for its input and output files.
-     */
+    /* Outputs, scratch and cache of later modes are first touched during the first iteration. For a
+     * single MTTKRP, the trial run does not include the buffers for its input and output files. */
     if (estimator->completed == 0 || plan->request.operation == SLC_OP_MTTKRP) {
         bytes = slc_max_u64(bytes, estimate_memory(plan));
     }

@@ -1,8 +1,6 @@
-/*
- * Estimates peak memory, bytes read and time of a decomposition or an MTTKRP from its first
+/* Estimates peak memory, bytes read and time of a decomposition or an MTTKRP from its first
  * iterations. `sluice plan` and --dry-run make a trial run for the estimate (probe.h). A run makes
- * its own estimate and, at its end, compares the estimate with the actual values.
- */
+ * its own estimate and, at its end, compares the estimate with the actual values. */
 #ifndef SLC_TOOLS_ESTIMATE_H
 #define SLC_TOOLS_ESTIMATE_H
 
@@ -17,8 +15,8 @@
 /* Totals for the whole operation. */
 struct estimate {
     unsigned iterations;      /* 1 for an MTTKRP */
-    uint64_t memory_bytes;    /* peak of the process */
-    uint64_t most_bytes;      /* maximum according to the plan */
+    uint64_t memory_bytes;    /* peak memory of the process */
+    uint64_t most_bytes;      /* limit that the plan sets */
     uint64_t read_bytes;      /* from the drive */
     double seconds;           /* without writing results */
     double iteration_seconds; /* mean */
@@ -31,7 +29,7 @@ struct estimate {
     double trial_seconds; /* seconds of the trial run; 0: none, so the time is unknown */
     /* value of --probe-seconds that would suffice, if there was no trial run */
     double enough_seconds;
-    double least_seconds; /* minimum time of the drive; 0: unknown, or below the estimated time */
+    double least_seconds; /* least time that reading takes; 0: unknown, or below `seconds` */
 };
 
 /* Measurements of a trial run. */
@@ -39,7 +37,7 @@ struct estimator {
     const struct slc_plan *plan;
     uint64_t nnz;
     uint64_t start_ns;
-    double first_seconds;   /* time of the first block */
+    double first_seconds;   /* start of the first iteration */
     unsigned completed;     /* number of completed iterations */
     double completed_after; /* time when the last completed iteration ended */
     double all_seconds, first_iteration, recent_seconds;
@@ -55,31 +53,26 @@ struct estimator {
     struct slc_stream_stats stats;
 };
 
-/*
- * Starts the clock. Call before anything is opened for the operation. The plan is borrowed and may
- * be set later.
- */
+/* Starts the clock. Call before anything is opened for the operation. The plan is borrowed and may
+ * be set later. */
 void estimator_start(struct estimator *estimator);
-/* Record progress of a pass and a complete iteration. */
+/* Record the progress of a pass, and a complete iteration. */
 void estimator_blocks(struct estimator *estimator, unsigned mode, uint64_t done, uint64_t blocks);
 void estimator_iteration(struct estimator *estimator, const struct slc_cp_iteration *iteration);
 
 double estimator_seconds(const struct estimator *estimator);
 
-/* Ends the measurements; estimates use the values of this time. Call between passes. */
+/* Ends the measurements: estimates use the values measured until this call. Call between passes. */
 void estimator_mark(struct estimator *estimator, const struct slc_stream_stats *stats);
 
-/*
- * Computes the estimate for `iterations`. If no block is complete, the time is unknown (below 0).
- */
+/* Computes the estimate for `iterations`. If no block is complete, the time is unknown (below
+ * 0). */
 void estimator_estimate(const struct estimator *estimator,
                         unsigned iterations,
                         struct estimate *estimate);
 
-/*
- * Returns the expected peak memory according to the plan, without replicas that are made later.
- * Typical values replace the margins of the plan.
- */
+/* Returns the expected peak memory according to the plan, without replicas that are made later.
+ * Typical values replace the margins of the plan. */
 uint64_t estimate_memory(const struct slc_plan *plan);
 
 /* estimate_print prints the heading "Estimate" and the lines of the estimate. estimate_json

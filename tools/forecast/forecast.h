@@ -1,8 +1,6 @@
-/*
- * Forecasts for --dry-run of commands that build or read whole files: memory per buffer, disk space
+/* Forecasts for --dry-run of commands that build or read whole files: memory per buffer, disk space
  * (temporary, final and free), bytes, passes, time and bottleneck. Iterative commands are estimated
- * by a trial run (estimate.h).
- */
+ * by a trial run (estimate.h). */
 #ifndef SLC_TOOLS_FORECAST_H
 #define SLC_TOOLS_FORECAST_H
 
@@ -21,13 +19,11 @@ struct forecast_options {
                  */
 };
 
-/*
- * Rows of commands that have no other use for --json. Members are not expressions:
- * NOLINTBEGIN(bugprone-macro-parentheses)
- */
+/* Option rows for commands whose --json prints only a dry run. `field` cannot be in parentheses:
+ * NOLINTBEGIN(bugprone-macro-parentheses) */
 #define FORECAST_OPTION_ROWS(type, field)                                                          \
     OPTION_ROW("dry-run", OPTION_FLAG, type, field.dry_run,                                        \
-               .help = "estimate memory, disk space and time; write nothing"),                     \
+               .help = "estimate memory, disk space and time, and write nothing"),                 \
         OPTION_ROW("no-probe", OPTION_FLAG, type, field.no_probe,                                  \
                    .help =                                                                         \
                        "with --dry-run: do not test the drives, and do not estimate the time"),    \
@@ -79,51 +75,39 @@ void forecast_add_buffer(struct forecast *forecast,
 /* Time to start a process and open its files. */
 #define FORECAST_START_SECONDS 0.015
 
-/*
- * forecast_add_phase adds a phase; forecast_add_part adds an activity to the last phase, unless its
- * time is 0.
- */
+/* forecast_add_phase adds a phase; forecast_add_part adds an activity to the last phase, unless its
+ * time is 0. */
 void forecast_add_phase(struct forecast *forecast, const char *name);
 void forecast_add_part(struct forecast *forecast, const char *what, double seconds);
 
-/*
- * Measures how fast `input` is read and how fast files in the folder of the output are written.
+/* Measures how fast `input` is read and how fast files in the folder of the output are written.
  * Each test uses a few tens of megabytes or a fifth of a second. The written file is unnamed and
  * disappears when it is closed; writing is not measured on file systems without unnamed files.
- * `input` NULL: reading is not measured.
- */
+ * `input` NULL: reading is not measured. */
 void forecast_try_drives(struct forecast *forecast, const char *input);
 
-/*
- * Measures the bytes per second for reading `most` bytes from the start of a block file, bypassing
+/* Measures the bytes per second for reading `most` bytes from the start of a block file, bypassing
  * the page cache if possible. Only the first stripe is read, because several stripes may be on one
- * drive. The rate is 0 if nothing is read. Errors: those of opening and reading.
- */
+ * drive. The rate is 0 if nothing is read. Errors: those of opening and reading. */
 enum slc_status forecast_try_reading(const char *path,
                                      uint64_t most,
                                      double *rate,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Checks that the disk has space for the output. Errors: SLC_ERR_BUDGET, with the free and the
- * required bytes.
- */
+/* Checks that the disk has space for the output. Errors: SLC_ERR_BUDGET, with the free and the
+ * required bytes. */
 enum slc_status forecast_check_space(struct forecast *forecast,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Returns the total seconds, and stores the activity that takes most of the time. Without phases,
- * the seconds are below 0 and the activity is NULL.
- */
+/* Returns the total seconds, and stores the activity that takes most of the time. Without phases,
+ * the seconds are below 0 and the activity is NULL. */
 double forecast_seconds(const struct forecast *forecast, const char **bottleneck);
 
 /* Prints only the lines "time" and "bottleneck". */
 void forecast_print_time(const struct forecast *forecast);
 
-/*
- * Prints the report of a dry run: the heading `format`, unless `json`, and the forecast. Errors: as
- * forecast_check_space, before anything is printed; SLC_ERR_MEMORY.
- */
+/* Prints the report of a dry run: the heading `format`, unless `json`, and the forecast. Errors: as
+ * forecast_check_space, before anything is printed; SLC_ERR_MEMORY. */
 enum slc_status forecast_dry_run(struct forecast *forecast,
                                  bool json,
                                  struct slc_error *err,
@@ -146,23 +130,19 @@ struct forecast_product {
     bool brief; /* as in struct forecast */
     unsigned threads;
     uint64_t written_bytes; /* upper bound; 0: unknown, and the disk space is not checked */
-    double decodings;       /* cost of all steps per nonzero and thread, relative to decoding a
-                             * nonzero */
+    double decodings;       /* cost of all steps of a nonzero on one thread, as a multiple of the
+                             * cost of decoding it */
 };
 
-/*
- * Makes the forecast at the start of a run: sets command, output, written bytes and time. Adds no
- * phases if nothing can be measured. Errors: those of the store.
- */
+/* Makes the forecast at the start of a run: sets command, output, written bytes and time. Adds no
+ * phases if nothing can be measured. Errors: those of the store. */
 enum slc_status forecast_product_estimate(const struct forecast_product *product,
                                           struct forecast *forecast,
                                           struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Measures the drives and some tiles of the layout, and prints "time" and "bottleneck". Prints
+/* Measures the drives and some tiles of the layout, and prints "time" and "bottleneck". Prints
  * nothing if nothing can be measured. Errors: SLC_ERR_BUDGET if the disk has not enough space;
- * those of the store.
- */
+ * those of the store. */
 enum slc_status forecast_product(const struct forecast_product *product,
                                  struct slc_error *err) SLC_NODISCARD;
 

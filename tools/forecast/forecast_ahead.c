@@ -1,8 +1,6 @@
-/*
- * Makes the forecast at the start of a run in a forked process, and compares the forecast at the
- * end. The process is forked before the run has threads that could hold locks. The forked process
- * returns its numbers through a pipe and prints nothing.
- */
+/* Makes the forecast at the start of a run in a forked process, and compares the forecast with the
+ * actual values at the end. The process is forked before the run has threads that could hold locks.
+ * The forked process returns its numbers through a pipe and prints nothing. */
 #include "tools/forecast/forecast_ahead.h"
 
 #include "base/error/clock.h"
@@ -42,10 +40,8 @@ static uint64_t bytes_read(void)
     return bytes;
 }
 
-/*
- * Returns the size of a file, or of the files of a store; 0 if `path` does not exist or is
- * something else.
- */
+/* Returns the size of a file, or of the files of a store; 0 if `path` does not exist or is
+ * something else. */
 static uint64_t size_of(const char *path)
 {
     const struct slc_files *files = slc_files_system();

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Prints the bounds of the mode sizes of a table that the sample leaves open. */
+/* Prints bounds of the mode sizes that the sample of a table does not determine. */
 static void print_bounds(const struct slc_convert_forecast *found)
 {
     struct format_text a, b;
@@ -170,10 +170,8 @@ void forecast_convert_ahead(const struct slc_convert_options *convert,
     forecast_ahead(ahead, quiet, convert->input, make_brief_forecast, convert);
 }
 
-/*
- * Checks that the disk space and --max-temp suffice, and that the upper bound of the memory for the
- * strings of a table fits into the budget.
- */
+/* Checks that the disk space and --max-temp suffice, and that the upper bound of the memory for the
+ * strings of a table fits into the budget. */
 static enum slc_status check_limits(const struct slc_convert_forecast *found,
                                     const struct slc_convert_options *convert,
                                     struct forecast *forecast,

@@ -5,11 +5,9 @@
 #include "convert/ingest/convert.h"
 #include "tools/forecast/forecast_ahead.h"
 
-/*
- * Prints the properties of the input and the forecast of the conversion. Errors: those of the
+/* Prints the properties of the input and the forecast of the conversion. Errors: those of the
  * input; SLC_ERR_BUDGET if the disk space does not suffice; the report has been printed in that
- * case.
- */
+ * case. */
 enum slc_status forecast_convert(const struct forecast_options *options,
                                  const struct slc_convert_options *convert,
                                  struct slc_error *err) SLC_NODISCARD;

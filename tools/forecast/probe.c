@@ -19,10 +19,8 @@
 #include <string.h>
 #include <time.h>
 
-/*
- * A trial run that has completed whole passes ends after this fraction of its time, which is enough
- * to measure rates to within a few percent.
- */
+/* A trial run that has completed whole passes ends after this fraction of its time, which is enough
+ * to measure rates to within a few percent. */
 #define ENOUGH_SHARE 0.75
 /* The steps before the first block may take at most this fraction of the time. */
 #define START_SHARE 0.6
@@ -58,10 +56,8 @@ static void check_duration(struct probe *probe)
     }
 }
 
-/*
- * The thread that stops the trial run when the time is over or after a signal, even while a block
- * is in progress.
- */
+/* The thread that stops the trial run when the time is over or after a signal, even while a block
+ * is in progress. */
 static void *watch_clock(void *context)
 {
     struct probe *probe = context;
@@ -220,10 +216,8 @@ static double try_memory(void)
     return rate;
 }
 
-/*
- * Estimates whether the first block would be computed in time. The steps before the first block
- * cannot be interrupted: slots and factors are filled, and one block per worker is read.
- */
+/* Estimates whether the first block would be computed in time. The steps before the first block
+ * cannot be interrupted: slots and factors are filled, and one block per worker is read. */
 static enum slc_status check_start_time(const struct slc_session *session,
                                         double seconds,
                                         struct estimate *estimate,

@@ -1,32 +1,28 @@
-/*
- * Trial run of an operation for an estimate: the operation is started as planned, on random
- * factors, and stopped after a second or two. Nothing is written.
- */
+/* Trial run of an operation for an estimate: the operation is started as planned, on random
+ * factors, and stopped after a second or two. Nothing is written. */
 #ifndef SLC_TOOLS_PROBE_H
 #define SLC_TOOLS_PROBE_H
 
 #include "tools/forecast/estimate.h"
 #include "tools/session/session.h"
 
-/* Rows of commands that make a trial run. */
+/* Option rows for commands that make a trial run. */
 #define PROBE_OPTION_ROW_DRY_RUN(type, field)                                                      \
     OPTION_ROW("dry-run", OPTION_FLAG, type, field,                                                \
-               .help = "print the plan, and an estimate from a short trial run; write nothing")
+               .help = "print the plan and an estimate from a short trial run, and write nothing")
 #define PROBE_OPTION_ROWS(type, seconds_field, none_field)                                         \
     OPTION_ROW("probe-seconds", OPTION_DOUBLE, type, seconds_field, .value = "S", .fallback = "2", \
-               .help = "maximum time of the trial run for the estimate"),                          \
+               .help = "maximum time in seconds of the trial run for the estimate"),               \
         OPTION_ROW("no-probe", OPTION_FLAG, type, none_field,                                      \
                    .help = "make no trial run, and do not estimate the time")
 
-/*
- * Makes a trial run of the operation that `session` has planned; starts and stops the session.
+/* Makes a trial run of the operation that `session` has planned; starts and stops the session.
  * `iterations`: maximum of a CP-ALS. The run stops after `seconds`, except for a tile or a block in
  * progress. If the first block would take too long, no trial run is made, and the time of the
  * estimate is unknown. If the operation rejects the tensor, the device or this machine (less memory
  * than the plan needs; an MTTKRP on devices), there is no estimate, and a note states the reason;
  * this is not an error. Errors: SLC_ERR_IO, SLC_ERR_DAMAGED and others of the operation;
- * SLC_ERR_INTERRUPTED.
- */
+ * SLC_ERR_INTERRUPTED. */
 enum slc_status probe_run(struct slc_session *session,
                           unsigned iterations,
                           double seconds,

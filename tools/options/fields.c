@@ -3,10 +3,8 @@
 
 #include <stddef.h>
 
-/*
- * Returns the option, such as "--memory", or the command that resolves the error; "" for
- * SLC_FIELD_NONE.
- */
+/* Returns the option, such as "--memory", or the command that resolves the error; "" for
+ * SLC_FIELD_NONE. */
 static const char *option_of_field(enum slc_error_field field)
 {
     static const char *const names[] = {

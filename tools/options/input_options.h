@@ -1,7 +1,5 @@
-/*
- * Options for reading a tensor or a list of coordinates from a file, shared by convert, append and
- * predict.
- */
+/* Options for reading a tensor or a list of coordinates from a file, shared by convert, append and
+ * predict. */
 #ifndef SLC_TOOLS_INPUT_OPTIONS_H
 #define SLC_TOOLS_INPUT_OPTIONS_H
 
@@ -11,7 +9,7 @@
 struct input_options {
     const char *format;
     const char *index_base;
-    const char *duplicates; /* NULL if the command combines no duplicates */
+    const char *duplicates; /* NULL if the command has no option --duplicates */
 };
 
 /* All formats. */
@@ -21,7 +19,7 @@ extern const char *const input_text_choices[];
 extern const char *const input_base_choices[];
 extern const char *const input_duplicates_choices[];
 
-/* Rows of an option table, for the field `input` of struct `type`. */
+/* Rows of an option table, for the member `input` of struct `type`. */
 #define INPUT_OPTION_ROW_FORMAT(type, names, text)                                                 \
     OPTION_ROW("format", OPTION_CHOICE, type, input.format, .alias = "dialect", .value = "NAME",   \
                .fallback = "auto", .choices = (names), .help = (text))
@@ -34,11 +32,9 @@ extern const char *const input_duplicates_choices[];
     OPTION_ROW("duplicates", OPTION_CHOICE, type, input.duplicates, .value = "POLICY",             \
                .fallback = "sum", .choices = input_duplicates_choices, .help = (text))
 
-/*
- * Converts the options to values of the library. *base is -1 if the base is detected. If the
+/* Converts the options to values of the library. *base is -1 if the base is to be detected. If the
  * command has no option --duplicates, *duplicates is unchanged, and `duplicates` may be NULL.
- * Errors: SLC_ERR_USAGE.
- */
+ * Errors: SLC_ERR_USAGE. */
 enum slc_status input_parse(const struct input_options *options,
                             enum slc_dialect *dialect,
                             int *base,

@@ -1,8 +1,6 @@
-/*
- * Finds the name closest to a mistyped word: by edit distance (optimal string alignment: changed,
- * inserted, deleted and swapped letters), or by a common prefix. Cost: the product of both lengths
- * per name.
- */
+/* Finds the name closest to a mistyped word: by edit distance (optimal string alignment: changed,
+ * inserted, deleted and swapped letters), or by a common prefix. Cost per name: the product of the
+ * lengths of the word and the name. */
 #include "tools/options/options.h"
 
 #include <stdbool.h>
@@ -15,7 +13,7 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Returns the edit distance; SIZE_MAX if a word is longer than the table is wide. */
+/* Returns the edit distance; SIZE_MAX if a word has more than WIDTH letters. */
 static size_t edit_distance(const char *a, const char *b)
 {
     size_t rows[3][WIDTH + 1];

@@ -1,7 +1,5 @@
-/*
- * Parses a command line according to the option table of a command. Cost: proportional to the
- * number of options times the number of arguments.
- */
+/* Parses a command line according to the option table of a command. Cost: proportional to the
+ * number of options times the number of arguments. */
 #include "tools/options/options.h"
 
 #include "convert/number/number.h"
@@ -10,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Maximum length of a value that lists choices. */
+/* Maximum length of the text that lists the choices of an option. */
 enum { VALUE_BYTES_MAX = 512 };
 
 static void *field_of(void *values, const struct option *option)
@@ -18,10 +16,8 @@ static void *field_of(void *values, const struct option *option)
     return (char *)values + option->offset;
 }
 
-/*
- * Reads decimal digits at *text and advances *text. Returns false if there are no digits or the
- * number exceeds 64 bits.
- */
+/* Reads decimal digits at *text and advances *text. Returns false if there are no digits or the
+ * number exceeds 64 bits. */
 static bool read_digits(const char **text, uint64_t *number)
 {
     const char *at = *text;
@@ -84,9 +80,10 @@ parse_double(const struct option *option, const char *text, void *field, struct 
         return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is not a number of 0 or more", option->name,
                         text);
     }
-    /* Keeps sums and products finite; larger numbers are read as infinity. */
+    /* The limit keeps sums and products of values finite, and rejects numbers that strtod reads as
+     * infinity. */
     if (number > 1e300) {
-        return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is out of range: 1e300 is the limit",
+        return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is out of range: the limit is 1e300",
                         option->name, text);
     }
     *(double *)field = number;
@@ -276,7 +273,8 @@ store_value(const struct option *option, const char *text, void *values, struct 
     case OPTION_COUNTS:
         return parse_counts(option, text, field, err);
     }
-    return slc_fail(err, SLC_ERR_USAGE, "--%s: unknown kind of option", option->name);
+    return slc_fail(err, SLC_ERR_USAGE, "--%s: options of this kind cannot be parsed",
+                    option->name);
 }
 
 static bool name_is(const char *name, const char *text, size_t bytes)
@@ -387,7 +385,7 @@ parse_letters(struct parse_state *state, const char *text, bool *help, struct sl
 {
     const size_t bytes = strcspn(text, "=");
 
-    /* Reject a long name after a single dash: as letters, -output would be parsed as -o with the
+    /* Reject a long name after a single dash: otherwise -output would be parsed as -o with the
      * value "utput". */
     if (bytes > 1 && find_long(state->command, text, bytes) != NULL) {
         return slc_fail(err, SLC_ERR_USAGE, "unknown option -%s; did you mean --%.*s?", text,
@@ -430,7 +428,9 @@ static enum slc_status check_complete(const struct parse_state *state,
     const struct command *command = state->command;
 
     if (operands->count < command->operands_min) {
-        return slc_fail(err, SLC_ERR_USAGE, "%s needs %s: %u of %u given; see sluice %s --help",
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%s needs %s, but %u of %u operands were given; see "
+                        "sluice %s --help",
                         command->name, command->operands, operands->count, command->operands_min,
                         command->name);
     }
@@ -469,7 +469,7 @@ enum slc_status options_parse(const struct command *command,
             SLC_TRY(parse_letters(&state, text + 1, help, err));
         } else if (*text == '\0') {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "empty argument; %s accepts %s: is a shell variable not set?",
+                            "empty argument; %s accepts %s; is a shell variable not set?",
                             command->name, command->operands_max > 0 ? command->operands : "none");
         } else if (operands->count == command->operands_max) {
             return slc_fail(err, SLC_ERR_USAGE, "unexpected argument '%s': %s accepts %s", text,

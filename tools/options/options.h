@@ -1,12 +1,10 @@
-/*
- * Each subcommand has one table of options, from which parsing, defaults, help text and the record
- * of a run are derived. A default is stored as the text that a user would type, and is parsed as
- * the user's text is, so the help always states the actual default.
+/* Each subcommand has one table of options, from which parsing, defaults, help text and the record
+ * of a run are derived. A default is stored and parsed like text that a user types, so the help
+ * always states the actual default.
  *
  * Accepted forms: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, clustered flags (-qv), and `--` to
  * end the options. Operands and options may be mixed. Errors are SLC_ERR_USAGE (exit 2) and name
- * the option; for an unknown option, the message suggests the nearest name.
- */
+ * the option; for an unknown option, the message suggests the nearest name. */
 #ifndef SLC_TOOLS_OPTIONS_H
 #define SLC_TOOLS_OPTIONS_H
 
@@ -19,18 +17,17 @@
 #include <stdint.h>
 
 enum option_kind {
-    OPTION_FLAG,       /* bool: true if given */
-    OPTION_U64,        /* uint64_t between minimum and maximum of the table (maximum 0: no limit) */
+    OPTION_FLAG,       /* bool: true if the option is given */
+    OPTION_U64,        /* uint64_t from minimum to maximum of the row (maximum 0 means no limit) */
     OPTION_SIZE,       /* uint64_t bytes: 512MiB, 4G, 50% */
     OPTION_DOUBLE,     /* double, at least 0, finite */
     OPTION_STRING,     /* const char *, not empty */
     OPTION_CHOICE,     /* const char *, one of `choices` */
-    OPTION_MODES,      /* struct option_modes: 2,3,1 (stored from 0) */
-    OPTION_MORE_MODES, /* as OPTION_MODES, but repeated uses accumulate */
-    OPTION_MORE_STRINGS, /* struct option_strings: repeated uses accumulate */
+    OPTION_MODES,      /* struct option_modes: 2,3,1, stored as 1,2,0 */
+    OPTION_MORE_MODES, /* like OPTION_MODES; a repeated option adds its modes */
+    OPTION_MORE_STRINGS, /* struct option_strings; a repeated option adds its string */
     OPTION_DIMS,         /* struct option_dims: 100x200x300 */
-    OPTION_COUNTS        /* struct option_counts: 1,2,4, each between minimum and maximum of the
-                          * table */
+    OPTION_COUNTS        /* struct option_counts: 1,2,4, each from minimum to maximum of the row */
 };
 
 struct option_modes {
@@ -64,16 +61,14 @@ struct option {
     char letter;       /* 0: none */
     bool required;
     const char *value;    /* placeholder of the value in the help, such as "N" */
-    const char *fallback; /* default as a user would type it; NULL: unset (zero) */
+    const char *fallback; /* default, as a user would type it; NULL: zero */
     const char *help;
     const char *const *choices; /* OPTION_CHOICE: NULL-terminated */
     uint64_t minimum, maximum;  /* OPTION_U64, OPTION_COUNTS */
 };
 
-/*
- * A row for a field of struct `type` that several tables share. The other members of the row are
- * passed as designated initializers.
- */
+/* Row for the member `field` of struct `type`, for rows that several tables share. The other
+ * members of the row are passed as designated initializers. */
 #define OPTION_ROW(name, kind, type, field, ...)                                                   \
     {                                                                                              \
         name, kind, offsetof(struct type, field), __VA_ARGS__                                      \
@@ -89,10 +84,10 @@ struct command {
         *operand_words; /* possible values of the operand, separated by blanks; NULL: paths */
     unsigned operands_min, operands_max;
     const struct option *options; /* terminated by a NULL name */
-    const char *notes;            /* paragraphs after the options, or NULL */
+    const char *notes;            /* paragraphs printed after the options, or NULL */
     /* Subcommands, such as "bench io" of "bench"; NULL-terminated, or NULL. */
     const struct command *const *subcommands;
-    bool resumes; /* may append to the JSON log of an earlier run (log_json.h) */
+    bool resumes; /* true if it can append to the JSON log of an earlier run (log_json.h) */
     int (*run)(const struct command *command, int argc, char **argv);
 };
 
@@ -104,10 +99,9 @@ struct operands {
     const char *text[OPTIONS_MAX_OPERANDS];
 };
 
-/*
- * Parses argv[1..] into the command's struct `values` (zeroed before) and `operands`. `--help` sets
- * *help and ends the parsing. Strings point into argv or the table. Errors: SLC_ERR_USAGE.
- */
+/* Parses argv[1..] into the command's struct `values` (zeroed before) and `operands`. The option
+ * --help sets *help and ends the parsing. Strings point into argv or the table. Errors:
+ * SLC_ERR_USAGE. */
 enum slc_status options_parse(const struct command *command,
                               int argc,
                               char **argv,
@@ -119,17 +113,13 @@ enum slc_status options_parse(const struct command *command,
 /* Prints the help of the command to standard output. */
 void options_print_help(const struct command *command);
 
-/*
- * Returns the values as a JSON object with a member per option, for run.json. NULL if memory is
- * exhausted.
- */
+/* Returns the values as a JSON object with a member per option, for run.json. NULL if memory is
+ * exhausted. */
 json_t *options_to_json(const struct command *command, const void *values);
 
-/*
- * Returns the element of `names` (NULL-terminated) closest to `word`: the name with the smallest
- * edit distance, or a name of which `word` is a prefix or that is a prefix of `word`. Returns NULL
- * if more than a third of the letters differ.
- */
+/* Returns the element of `names` (NULL-terminated) closest to `word`: the name with the smallest
+ * edit distance, of at most a third of the letters, or else a name that `word` abbreviates or
+ * extends. Returns NULL if there is none. */
 const char *options_nearest(const char *word, const char *const *names);
 
 #endif

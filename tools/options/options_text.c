@@ -9,10 +9,8 @@
 /* Column of the descriptions, and maximum width of a line. */
 enum { HELP_COLUMN = 28, HELP_WIDTH = 96 };
 
-/*
- * Prints `text` from column `at`, wrapped at HELP_WIDTH, with continuation lines indented to
- * `indent`.
- */
+/* Prints `text` from column `at`, wrapped at HELP_WIDTH, with continuation lines indented to
+ * `indent`. */
 static void print_wrapped(const char *text, size_t at, size_t indent)
 {
     while (*text != '\0') {

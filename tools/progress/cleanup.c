@@ -43,10 +43,8 @@ static int match_descriptor(void *context, const char *name, char kind)
     return search->found;
 }
 
-/*
- * Returns whether a process has locked the folder, or may have locked it, because not every file
- * system supports locks.
- */
+/* Returns whether a process has locked the folder, or may have locked it, because not every file
+ * system supports locks. */
 static bool is_locked(const struct slc_files *files, const char *folder)
 {
     const int fd = files->open(files->self, folder, O_RDONLY | O_DIRECTORY, 0);
@@ -59,11 +57,9 @@ static bool is_locked(const struct slc_files *files, const char *folder)
     return code < 0;
 }
 
-/*
- * Returns whether this process is writing the file or folder at `path`. If not, the file or folder
- * belongs to another run with the same output or is unrelated, because the signal can arrive before
- * the path is checked.
- */
+/* Returns whether this process is writing the file or folder at `path`. If not, the file or folder
+ * belongs to another run with the same output or is unrelated: the signal may have arrived before
+ * the command checked the path. */
 static bool is_own(const struct slc_files *files, const char *path, struct slc_file_stat there)
 {
     struct search search = {files, there, false};
@@ -100,8 +96,8 @@ static void clean_up_folder(const struct slc_files *files, const char *path, boo
     if (can_resume(files, path)) {
         console_note("the finished work is kept in %s; repeat the command to resume", path);
     } else if (!own) {
-        /* Removes the folder if it is empty, as it is if this run has created it but not locked it
-         * yet. */
+        /* An empty folder is removed: this run may have created it, but not locked it yet. Other
+         * folders stay. */
         (void)files->remove_folder(files->self, path);
     } else if (slc_folder_remove(files, path, NULL) != SLC_OK) {
         console_note("%s remains and can be removed", path);

@@ -25,10 +25,8 @@ static const char *last_status = "";
 static void wipe_locked(void)
 {
     if (live_shown) {
-        /*
-         * Erases to the end of the line. NO_COLOR does not apply, because this sequence sets no
-         * color.
-         */
+        /* Erases to the end of the line. NO_COLOR does not apply, because this sequence sets no
+         * color. */
         (void)fputs("\r\033[K", stderr);
         live_shown = false;
     }
@@ -86,10 +84,8 @@ static bool is_coloured(void)
     return (no_colour == NULL || *no_colour == '\0') && console_can_rewrite();
 }
 
-/*
- * Returns advice for an error that the user can resolve, such as a full disk or missing permission;
- * NULL if there is none.
- */
+/* Returns advice for an error that the user can resolve, such as a full disk or missing permission;
+ * NULL if there is none. */
 static const char *advice_for(const struct slc_error *err)
 {
     switch (err->system_errno) {

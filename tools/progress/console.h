@@ -1,7 +1,5 @@
-/*
- * Standard error, shared by all threads: errors, warnings and one live progress line. The live line
- * is erased before anything else is written; the next update draws it again.
- */
+/* Standard error, shared by all threads: errors, warnings and one live progress line. The live line
+ * is erased before anything else is written; the next update draws it again. */
 #ifndef SLC_TOOLS_CONSOLE_H
 #define SLC_TOOLS_CONSOLE_H
 
@@ -17,10 +15,8 @@ void console_start(enum console_level level);
 /* Prints "sluice: MESSAGE", unless the level is quiet. */
 void console_note(const char *format, ...) SLC_PRINTF(1, 2);
 
-/*
- * Prints "sluice: FILE:LINE:COLUMN: MESSAGE", at every level, and advice for errors such as a full
- * disk or missing permission. Returns the exit code of the status.
- */
+/* Prints "sluice: FILE:LINE:COLUMN: MESSAGE", at every level, and advice for errors such as a full
+ * disk or missing permission. Returns the exit code of the status. */
 int console_error(const struct slc_error *err);
 
 /* Returns the status name of the last error; "" if there was none. */
@@ -35,9 +31,8 @@ void console_live(const char *text);
 /* Erases the live line, so that standard output can be written to the same terminal. */
 void console_clear_live(void);
 
-/*
- * Returns whether standard error is a terminal that can rewrite a line: TERM is set and not "dumb".
- */
+/* Returns whether standard error is a terminal that can rewrite a line: TERM is set and not
+ * "dumb". */
 bool console_can_rewrite(void);
 
 #endif

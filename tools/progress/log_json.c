@@ -31,11 +31,9 @@ struct log_json {
     char path[512];
 };
 
-/*
- * Rejects paths inside stores. Symbolic links are resolved, because the log is written in place.
+/* Rejects paths inside stores. Symbolic links are resolved, because the log is written in place.
  * Sets *mode such that opening the path creates no file at the end of a dangling link. Existing
- * content is kept, because a resumed run appends to it (log_json_truncate).
- */
+ * content is kept, because a resumed run appends to it (log_json_truncate). */
 static enum slc_status check_place(const char *path, const char **mode, struct slc_error *err)
 {
     char *real = realpath(path, NULL);
@@ -94,7 +92,7 @@ void log_json_close(struct log_json *log)
     }
 }
 
-/* Writes `text` as one line. The lock is held. */
+/* Writes `text` as one line. Needs: the lock is held. */
 static void write_line(struct log_json *log, const char *text)
 {
     const bool wrote = text != NULL && fputs(text, log->file) >= 0 &&
@@ -241,10 +239,8 @@ void log_json_start(struct log_json *log, const struct command *command, int arg
     write_event(log, object);
 }
 
-/*
- * Phase and progress events contain only numbers and fixed names, so they are formatted without the
- * JSON library and without allocations.
- */
+/* Phase and progress events contain only numbers and fixed names, so they are formatted without the
+ * JSON library and without allocations. */
 void log_json_phase(struct log_json *log, const char *phase, double seconds)
 {
     char text[256];

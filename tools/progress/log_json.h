@@ -1,10 +1,9 @@
-/*
- * --log-json FILE: one JSON object per line, flushed after each line, for programs that watch a
+/* --log-json FILE: one JSON object per line, flushed after each line, for programs that watch a
  * run. Every object has `schema` ("sluice-log-1") and `event`: "start", "plan", "phase",
  * "progress", "resume", "iteration", "checkpoint", "results", "end".
  *
- * A write error is reported once and does not stop the run. Events may come from several threads.
- */
+ * A write error is reported once and does not stop the run. Events may come from several
+ * threads. */
 #ifndef SLC_TOOLS_LOG_JSON_H
 #define SLC_TOOLS_LOG_JSON_H
 
@@ -18,11 +17,9 @@
 
 struct log_json;
 
-/*
- * Opens the log. `path` NULL returns a NULL log, which all functions below accept. Existing content
+/* Opens the log. `path` NULL returns a NULL log, which all functions below accept. Existing content
  * is kept for resumed runs until log_json_truncate removes it. Errors: SLC_ERR_IO; SLC_ERR_USAGE if
- * the file contains something else.
- */
+ * the file contains something else. */
 enum slc_status
 log_json_open(const char *path, struct log_json **log, struct slc_error *err) SLC_NODISCARD;
 void log_json_truncate(struct log_json *log);
@@ -74,10 +71,8 @@ struct log_end {
 };
 /* Writes the last event. */
 void log_json_end(struct log_json *log, const struct log_end *end);
-/*
- * Writes the last event of a process that a signal ends immediately, without waiting: if another
- * thread is writing to the log, the event is omitted.
- */
+/* Writes the last event of a process that a signal ends immediately, without waiting: if another
+ * thread is writing to the log, the event is omitted. */
 void log_json_abort(struct log_json *log, int exit_code, double seconds);
 
 /* Returns the boot id of the machine, as the start event records it; "" if unknown. */
@@ -87,16 +82,12 @@ const char *log_json_boot(char boot[LOG_BOOT_BYTES]);
 /* Returns the arguments of a command line as a JSON array. */
 json_t *json_command_line(int argc, char **argv);
 
-/*
- * The JSON log of the current command (--log-json): opened before the command, updated with its
- * progress, and ended with its exit code on every path.
- */
+/* The JSON log of the current command (--log-json): opened before the command, updated with its
+ * progress, and ended with its exit code on every path. */
 
-/*
- * Opens and truncates the log named by the option log-json, if given, and writes the first event.
- * After an error, prints the error, sets *exit_code and returns false. Commands with
- * command.resumes open the log themselves.
- */
+/* Opens and truncates the log named by the option log-json, if given, and writes the first event.
+ * After an error, prints the error, sets *exit_code and returns false. A command
+ * whose member `resumes` is true opens the log itself. */
 bool run_log_begin(
     const struct command *command, int argc, char **argv, const void *values, int *exit_code);
 

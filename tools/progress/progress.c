@@ -1,7 +1,5 @@
-/*
- * Shows the progress of passes and phases. Rates are averages over the current pass or phase. The
- * state is written by one thread at a time and read by the signal thread, under one lock.
- */
+/* Shows the progress of passes and phases. Rates are averages over the current pass or phase. The
+ * state is written by one thread at a time and read by the signal thread, under one lock. */
 #include "tools/progress/progress.h"
 
 #include "base/error/clock.h"
@@ -19,10 +17,8 @@ const char *const progress_choices[] = {"auto", "always", "never", NULL};
 /* Ten updates per second look continuous and cost a negligible number of writes. */
 #define UPDATE_NS UINT64_C(100000000)
 
-/*
- * Interval of progress events in the log: one second at first, then a thousandth of the elapsed
- * time, at most ten seconds. A day of logging is two megabytes.
- */
+/* Interval of progress events in the log: one second at first, then a thousandth of the elapsed
+ * time, at most ten seconds. A day of logging is two megabytes. */
 #define LOG_NS_LEAST UINT64_C(900000000)
 #define LOG_NS_MOST  UINT64_C(10000000000)
 
@@ -45,10 +41,8 @@ static struct {
     char phase[32];
 } state;
 
-/*
- * Returns true if standard output and standard error are the same file, in which case lines would
- * appear twice.
- */
+/* Returns true if standard output and standard error are the same file, in which case lines would
+ * appear twice. */
 static bool same_output(void)
 {
     struct stat out;
@@ -157,7 +151,7 @@ static void log_state(void)
     log_json_progress(state.log, &now);
 }
 
-/* Logs the progress when it is due. The lock is held. */
+/* Logs the progress when it is due. Needs: the lock is held. */
 static void log_when_due(void)
 {
     const uint64_t now = slc_clock_ns();
@@ -240,7 +234,7 @@ static void describe(char *text, size_t bytes)
     }
 }
 
-/* Draws the live line when it is due. The lock is held. */
+/* Draws the live line when it is due. Needs: the lock is held. */
 static void draw_live_line(void)
 {
     uint64_t now = slc_clock_ns();

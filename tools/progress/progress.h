@@ -1,7 +1,5 @@
-/*
- * Progress on standard error: a live line on a terminal (at most ten times a second), otherwise one
- * plain line per phase or iteration, or nothing. SIGUSR1 prints the state in any case.
- */
+/* Progress on standard error: a live line on a terminal (at most ten times a second), otherwise one
+ * plain line per phase or iteration, or nothing. SIGUSR1 prints the state in any case. */
 #ifndef SLC_TOOLS_PROGRESS_H
 #define SLC_TOOLS_PROGRESS_H
 
@@ -13,10 +11,8 @@
 /* Values of --progress, for option tables. */
 extern const char *const progress_choices[];
 
-/*
- * `choice`: "auto" (a live line on a terminal, otherwise a plain line per iteration), "always"
- * (even if standard output already shows the iterations), "never".
- */
+/* `choice`: "auto" (a live line on a terminal, otherwise a plain line per iteration), "always"
+ * (even if standard output already shows the iterations), "never". */
 void progress_start(const char *choice, bool quiet);
 /* Stops all progress output and erases the live line. */
 void progress_stop(void);
@@ -32,10 +28,8 @@ struct progress_shape {
 };
 void progress_shape(const struct progress_shape *shape);
 
-/*
- * Reports blocks of a pass. `mode` from 0; `iteration` from 1. Called by a worker between its
- * tiles.
- */
+/* Reports blocks of a pass. `mode` from 0; `iteration` from 1. Called by a worker between its
+ * tiles. */
 void progress_blocks(unsigned iteration, unsigned mode, uint64_t done, uint64_t blocks);
 
 /* Reports a complete iteration. Prints a plain line if there is no live line. */
@@ -47,10 +41,8 @@ void progress_phase(void *unused, const char *phase, uint64_t done, uint64_t tot
 /* Sets the log for phase and progress events; NULL: none. */
 void progress_log(struct log_json *log);
 
-/*
- * Called every second by the signal thread: redraws the live line and logs the progress, even if
- * nothing was reported.
- */
+/* Called every second by the signal thread: redraws the live line and logs the progress, even if
+ * nothing was reported. */
 void progress_tick(void);
 
 /* Prints one line with the progress. Called by the signal thread. */

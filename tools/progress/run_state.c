@@ -1,7 +1,5 @@
-/*
- * Reads members of an event. If a member is missing, has a wrong type or is out of range, the value
- * stays unchanged.
- */
+/* Reads members of an event. If a member is missing, has a wrong type or is out of range, the value
+ * stays unchanged. */
 #include "tools/progress/run_state.h"
 
 #include "base/text/plain_text.h"

@@ -1,7 +1,5 @@
-/*
- * State of a run, read from its JSON log (log_json.h) line by line, for `sluice watch`. The log is
- * untrusted input.
- */
+/* State of a run, read from its JSON log (log_json.h) line by line, for `sluice watch`. The log is
+ * untrusted input. */
 #ifndef SLC_TOOLS_RUN_STATE_H
 #define SLC_TOOLS_RUN_STATE_H
 

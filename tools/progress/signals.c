@@ -1,9 +1,7 @@
-/*
- * A handler writes each signal and its time into a pipe, which a thread reads. The signals are
+/* A handler writes each signal and its time into a pipe, which a thread reads. The signals are
  * blocked in all other threads, so their system calls are not interrupted. sigwait alone would not
  * suffice, because libraries (OpenBLAS) start threads before main, and these threads block no
- * signals.
- */
+ * signals. */
 #include "tools/progress/signals.h"
 
 #include "base/error/clock.h"
@@ -25,11 +23,9 @@
 /* Interval of progress_tick. */
 enum { TICK_MS = 1000 };
 
-/*
- * Message in the pipe, written atomically (POSIX: up to PIPE_BUF). The handler records the time,
+/* Message in the pipe, written atomically (POSIX: up to PIPE_BUF). The handler records the time,
  * because the thread may read the second signal much later: on a slow machine, or while a terminal
- * blocks the output about the first signal.
- */
+ * blocks the output about the first signal. */
 struct arrival {
     uint64_t number, at_ns;
 };
@@ -106,10 +102,8 @@ static void *signal_thread(void *unused)
     }
 }
 
-/*
- * Installs handlers for the signals that were not ignored, and blocks those signals in threads that
- * start later.
- */
+/* Installs handlers for the signals that were not ignored, and blocks those signals in threads that
+ * start later. */
 static int install_handlers(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1};

@@ -1,7 +1,5 @@
-/*
- * Reports the division of partitions between devices, the work of devices, and the memory and work
- * of a GPU.
- */
+/* Reports the division of partitions between devices, the work of devices, and the memory and work
+ * of a GPU. */
 #include "tools/report/devices_report.h"
 
 #include "base/memory/checked.h"
@@ -92,7 +90,7 @@ void devices_report_division(const struct device_shares *shares, unsigned count,
 {
     for (unsigned i = 0; i < count; i++) {
         printf("  %-12s mode %u: %" PRIu64 " partition%s on %u device%s, %" PRIu64 " to %" PRIu64
-               " nonzeros each: %.3f of an even share (lower bound: %" PRIu64 ")\n",
+               " nonzeros each: largest over mean %.3f (lower bound of the largest: %" PRIu64 ")\n",
                i == 0 ? "devices" : "", shares[i].mode + 1, shares[i].partitions,
                plural(shares[i].partitions), devices, plural(devices), shares[i].least,
                shares[i].most, imbalance(&shares[i], devices), shares[i].bound);
@@ -182,7 +180,8 @@ void devices_report_stats(const struct slc_plan *plan,
            of_time);
 }
 
-/* Prints the bytes that a pass and an iteration copy after the resident blocks have been loaded. */
+/* Prints the bytes that a pass and an iteration copy to the device once the resident blocks are
+ * there. */
 static void report_copied(const struct slc_plan *plan, unsigned order)
 {
     const struct slc_plan_gpu *gpu = &plan->gpu;
@@ -201,10 +200,10 @@ static void report_copied(const struct slc_plan *plan, unsigned order)
     }
     printf("    %-10s %10s  ", "copied", format_data(&a, (double)most));
     if (least < most) {
-        printf("per pass at most, at least %s", format_data(&b, (double)least));
+        printf("in the largest pass, %s in the smallest", format_data(&b, (double)least));
     } else {
         printf("per pass%s", plan->request.hybrid.kind != SLC_HYBRID_NONE
-                                 ? " at most, the CPU computes the rest"
+                                 ? " at most; the CPU computes the rest"
                                  : "");
     }
     if (all) {
@@ -279,7 +278,7 @@ void gpu_report_stats(const struct slc_plan *plan, const struct slc_device_stats
         return;
     }
     printf("Device (%s)\n", plan->gpu.name);
-    printf("  %-12s %s of blocks in %.3f s, %s of other data to it, %s from it\n", "copied",
+    printf("  %-12s %s of blocks in %.3f s, %s of other data to the device, %s back\n", "copied",
            format_data(&a, (double)stats->block_bytes), stats->copy_seconds,
            format_data(&b, (double)stats->bytes_to_device),
            format_data(&c, (double)stats->bytes_to_host));

@@ -1,7 +1,5 @@
-/*
- * Reports how the partitions of sorted layouts are divided between devices, and the work of the
- * devices.
- */
+/* Reports how the partitions of sorted layouts are divided between devices, and the work of the
+ * devices. */
 #ifndef SLC_TOOLS_DEVICES_REPORT_H
 #define SLC_TOOLS_DEVICES_REPORT_H
 
@@ -21,54 +19,40 @@ struct device_shares {
     uint64_t bound; /* lower bound of the largest load for any assignment */
 };
 
-/*
- * Divides the partitions of every sorted layout, largest first (engine/executor/assign.h), and sets
+/* Divides the partitions of every sorted layout, largest first (engine/executor/assign.h), and sets
  * *count to the number of these layouts. Errors: SLC_ERR_USAGE if the store has no sorted layout;
- * those of opening the layouts.
- */
+ * those of opening the layouts. */
 enum slc_status devices_divide(const struct slc_store *store,
                                unsigned devices,
                                struct device_shares shares[SLC_MAX_ORDER],
                                unsigned *count,
                                struct slc_error *err) SLC_NODISCARD;
 
-/*
- * devices_report_division prints one line per layout. devices_division_json returns a JSON array
- * with one object per layout.
- */
+/* devices_report_division prints one line per layout. devices_division_json returns a JSON array
+ * with one object per layout. */
 void devices_report_division(const struct device_shares *shares, unsigned count, unsigned devices);
 json_t *devices_division_json(const struct device_shares *shares, unsigned count, unsigned devices);
 
-/*
- * Prints "Devices": with `verbose` a line per device, and always the load balance. Prints nothing
- * without devices.
- */
+/* Prints "Devices": with `verbose` a line per device, and always the load balance. Prints nothing
+ * without devices. */
 void devices_report_stats(const struct slc_plan *plan,
                           const struct slc_member_stats *stats,
                           bool verbose);
 
-/*
- * Reports of a GPU (base/device.h): the GPU part of the plan, the work of the GPU, and the passes
- * that GPU and CPU shared (engine/hybrid/hybrid.h).
- */
+/* Reports of a GPU (base/device.h): the GPU part of the plan, the work of the GPU, and the passes
+ * that GPU and CPU shared (engine/hybrid/hybrid.h). */
 
-/*
- * Prints the GPU memory of a plan, one part per line, and the work of the GPU. Prints nothing if
- * the plan has no GPU.
- */
+/* Prints the GPU memory of a plan, one part per line, and the work of the GPU. Prints nothing if
+ * the plan has no GPU. */
 void gpu_report_plan(const struct slc_plan *plan, unsigned order);
 void gpu_report_stats(const struct slc_plan *plan, const struct slc_device_stats *stats);
 
-/*
- * Prints the properties of a described device. Prints nothing for an opened device. `no_device`:
- * why no device could be opened, unless the user asked for a described device.
- */
+/* Prints the properties of a described device. Prints nothing for an opened device. `no_device`:
+ * why no device could be opened, unless the user asked for a described device. */
 void gpu_report_described(const struct slc_plan *plan, const struct slc_error *no_device);
 
-/*
- * Prints a line for each mode whose passes CPU and GPU shared. Prints nothing if no passes were
- * shared. `shares` has an element per mode.
- */
+/* Prints a line for each mode whose passes CPU and GPU shared. Prints nothing if no passes were
+ * shared. `shares` has an element per mode. */
 void gpu_report_shares(const struct slc_hybrid *shares, unsigned order);
 
 #endif

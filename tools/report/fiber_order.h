@@ -1,7 +1,5 @@
-/*
- * Opens whole fibers of a mode for a command (engine/product/fiber_order.h), with a note if
- * nonzeros must be sorted.
- */
+/* Opens whole fibers of a mode for a command (engine/product/fiber_order.h), with a note if
+ * nonzeros must be sorted. */
 #ifndef SLC_TOOLS_FIBER_ORDER_H
 #define SLC_TOOLS_FIBER_ORDER_H
 
@@ -19,10 +17,8 @@ struct fiber_order_options {
     bool quiet;            /* print no note about sorting */
 };
 
-/*
- * Opens the layout. While a temporary store is built, a signal removes it and ends the process.
- * Owns: fiber_order_close, which accepts a zeroed struct. Errors: as slc_fiber_order_open.
- */
+/* Opens the layout. While a temporary store is built, a signal removes it and ends the process.
+ * Owns: fiber_order_close, which accepts a zeroed struct. Errors: as slc_fiber_order_open. */
 enum slc_status fiber_order_open(struct slc_fiber_order *order,
                                  const struct slc_store *store,
                                  const struct fiber_order_options *options,

@@ -1,7 +1,5 @@
-/*
- * Reports the tiles that a GPU multiplies for ttv and ttm (engine/product/products.h): the device,
- * the device memory, and the work of GPU and CPU.
- */
+/* Reports the tiles that a GPU multiplies for ttv and ttm (engine/product/products.h): the device,
+ * the device memory, and the work of GPU and CPU. */
 #ifndef SLC_TOOLS_PRODUCT_GPU_H
 #define SLC_TOOLS_PRODUCT_GPU_H
 
@@ -25,10 +23,8 @@ struct product_gpu {
     const struct slc_products_report *report; /* NULL: before the run */
 };
 
-/*
- * Prints "device", and "shares" after a run, or the reason if no device is used. Prints nothing for
- * the CPU alone.
- */
+/* Prints "device", and "shares" after a run, or the reason if no device is used. Prints nothing for
+ * the CPU alone. */
 void product_gpu_print(const struct product_gpu *product, FILE *out);
 /* Returns the data that product_gpu_print prints as an object; null if no device is used. */
 json_t *product_gpu_json(const struct product_gpu *product);

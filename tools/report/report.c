@@ -80,10 +80,8 @@ static void report_threads(const struct slc_plan *plan)
     printf("\n");
 }
 
-/*
- * Prints the strategy of a mode, and the strategy that is compared with it, or that would be
- * compared with it if there were more memory.
- */
+/* Prints the strategy of a mode, and the strategy that is compared with it, or that would be
+ * compared with it if there were more memory. */
 static void plan_conflict(const struct slc_plan *plan, unsigned mode)
 {
     const struct slc_conflict_choice *choice = &plan->choices[mode];
@@ -360,7 +358,7 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
         }
     }
     if (verbose && iteration->copies_fault != NULL) {
-        printf("     replicas, %s as planned, are not used: %s\n",
+        printf("     replicas (planned: %s) are not used: %s\n",
                format_memory(&bytes, iteration->copies_bytes), iteration->copies_fault->message);
     }
     printf("  its = %3u (%.3fs)  fit = %.5f  delta = %+.4e   read %s in %u pass%s at %s/s\n",
@@ -413,7 +411,7 @@ void report_times(const struct slc_cp_result *result,
     heading("Timing information");
     printf(KEY "%10.3fs", "total", total_seconds);
     if (seconds_before > 0) {
-        printf("  including %.3fs before it was resumed; init to checkpoint include them, too",
+        printf("  including %.3fs of earlier runs, as do the lines init to checkpoint",
                seconds_before);
     }
     printf("\n");
@@ -477,8 +475,8 @@ void report_resources(const struct slc_plan *plan,
         printf(KEY "%s of blocks that were resident on the device\n", "not read",
                format_data(&a, (double)stats->bytes_resident));
     }
-    printf(KEY "at least %.1f %% of each pass was read from the drive\n", "share",
-           reads->iterations > 0 ? 100.0 * reads->lowest_share : 0.0);
+    printf(KEY "at least %.1f %% of the bytes of each iteration were read from the drive\n",
+           "share", reads->iterations > 0 ? 100.0 * reads->lowest_share : 0.0);
     if (kernel != UINT64_MAX) {
         printf(KEY "%s read from drives, counted by the kernel\n", "kernel",
                format_data(&a, (double)kernel));

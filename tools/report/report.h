@@ -1,6 +1,5 @@
-/*
- * Prints the report of a run on standard output, in the format of SPLATT (docs/man/sluice-cpd.1).
- */
+/* Prints the report of a run on standard output, in the format of SPLATT
+ * (docs/man/sluice-cpd.1). */
 #ifndef SLC_TOOLS_REPORT_H
 #define SLC_TOOLS_REPORT_H
 
@@ -44,20 +43,16 @@ void report_copies_missed(const struct slc_plan *plan);
 /* Prints how the strategy of a mode was chosen. Prints nothing if there was no choice. */
 void report_conflict(unsigned mode, bool second, const struct slc_conflict_choice *choice);
 
-/*
- * Prints the line of an iteration. With `verbose` also prints a line per mode and, in the first
+/* Prints the line of an iteration. With `verbose` also prints a line per mode and, in the first
  * iteration, how strategies were chosen. When replicas are first used, prints a line per mode with
- * the form of the replica. Prints a line if replicas are abandoned.
- */
+ * the form of the replica. Prints a line if replicas are abandoned. */
 void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, bool verbose);
 
 /* Prints "Final fit" and the reason for stopping. */
 void report_fit(const struct slc_cp_result *result);
 
-/*
- * Prints "Timing information". `times` is NULL for an MTTKRP; `write_seconds` is below 0 if nothing
- * was written. The total includes `seconds_before`, the time before the run was resumed.
- */
+/* Prints "Timing information". `times` is NULL for an MTTKRP; `write_seconds` is below 0 if nothing
+ * was written. The total includes `seconds_before`, the time before the run was resumed. */
 void report_times(const struct slc_cp_result *result,
                   double total_seconds,
                   double seconds_before,
@@ -65,7 +60,8 @@ void report_times(const struct slc_cp_result *result,
                   const struct slc_stream_stats *stats,
                   unsigned threads);
 
-/* Prints the bytes read, the fraction of each pass that was read, peak memory and budget. */
+/* Prints the bytes read, peak memory, the budget, and the fraction of an iteration's bytes that was
+ * read from the drive, for the iteration with the smallest fraction. */
 void report_resources(const struct slc_plan *plan,
                       const struct slc_stream_stats *stats,
                       const struct report_reads *reads);

@@ -39,10 +39,8 @@ static void add_library(json_t *list, const char *name, const char *built, json_
                         "running_with", running != NULL ? running : json_null()));
 }
 
-/*
- * Returns the second word of the configuration of OpenBLAS, which is the version, as in "OpenBLAS
- * 0.3.21 DYNAMIC_ARCH .. Haswell MAX_THREADS=64".
- */
+/* Returns the second word of the configuration of OpenBLAS, which is the version, as in "OpenBLAS
+ * 0.3.21 DYNAMIC_ARCH .. Haswell MAX_THREADS=64". */
 static json_t *blas_running(void)
 {
     const char *blank = strchr(slc_dense_library(), ' ');
@@ -66,11 +64,9 @@ static json_t *archive_running(void)
     return blank != NULL ? json_string(blank + 1) : NULL;
 }
 
-/*
- * Lists for each library the version of the headers, from the pkg-config file, and the version of
+/* Lists for each library the version of the headers, from the pkg-config file, and the version of
  * the library that is loaded at run time. liburing before 2.4 does not report a version, and hwloc
- * reports only the version of its interface.
- */
+ * reports only the version of its interface. */
 static json_t *libraries(void)
 {
     const unsigned xxhash = XXH_versionNumber();
@@ -104,10 +100,8 @@ static json_t *libraries(void)
     return list;
 }
 
-/*
- * Returns the version of the CUDA toolkit, the architectures for which there is machine code, and
- * the devices or the reason why there are none.
- */
+/* Returns the version of the CUDA toolkit, the architectures for which there is machine code, and
+ * the devices or the reason why there are none. */
 static json_t *cuda(void)
 {
     const int toolkit = slc_gpu_toolkit();

@@ -1,16 +1,12 @@
-/*
- * The output of `sluice --version`: build configuration, features and library versions, as defined
- * by tools/meson.build. JSON and text are printed from the same record, so they agree.
- */
+/* The output of `sluice --version`: build configuration, features and library versions, as defined
+ * by tools/meson.build. JSON and text are printed from the same record, so they agree. */
 #ifndef SLC_TOOLS_VERSION_INFO_H
 #define SLC_TOOLS_VERSION_INFO_H
 
 #include <jansson.h>
 
-/*
- * Returns the record, "schema" "sluice-version-1". In a CUDA build it queries the devices, which
- * loads the driver. Owns: the caller releases it; json_out_complete reports missing memory.
- */
+/* Returns the record, "schema" "sluice-version-1". In a CUDA build it queries the devices, which
+ * loads the driver. Owns: the caller releases it; json_out_complete reports missing memory. */
 json_t *version_info_json(void);
 
 /* Prints the record on standard output as text. */

@@ -28,20 +28,16 @@ extern const struct command command_watch;
 /* All subcommands in the order of the help, NULL-terminated. */
 extern const struct command *const commands_all[];
 
-/*
- * Prints an error for `word`, which is not in `commands` (of a name such as "bench io", the last
+/* Prints an error for `word`, which is not in `commands` (of a name such as "bench io", the last
  * word is compared). The message suggests the nearest name, or refers to `help`. Returns the exit
- * code.
- */
+ * code. */
 int commands_unknown(const char *what,
                      const char *word,
                      const struct command *const *commands,
                      const char *help);
 
-/*
- * Parses the arguments into `values` (zeroed). Returns false if there is nothing left to do, after
- * --help or after a usage error that was printed; in that case *exit_code is set.
- */
+/* Parses the arguments into `values` (zeroed). Returns false if there is nothing left to do, after
+ * --help or after a usage error that was printed; in that case *exit_code is set. */
 bool command_begin(const struct command *command,
                    int argc,
                    char **argv,

@@ -1,7 +1,5 @@
-/*
- * Option rows that several commands share, so that an option has the same meaning and help in all
- * of them. `field` is a member of struct `type`.
- */
+/* Option rows that several commands share, so that an option has the same meaning and help in all
+ * of them. `field` is a member of struct `type`. */
 #ifndef SLC_TOOLS_COMMON_OPTIONS_H
 #define SLC_TOOLS_COMMON_OPTIONS_H
 
@@ -12,12 +10,13 @@
 #define OPTION_ROW_MEMORY(type, field)                                                             \
     OPTION_ROW("memory", OPTION_SIZE, type, field, .value = "SIZE", .fallback = "80%",             \
                .help =                                                                             \
-                   "memory budget of the whole process: 512MiB, 4G, 50% of RAM or cgroup limit")
+                   "memory budget of the whole process: 512MiB, 4G, or 50% (of the RAM or the "    \
+                   "cgroup limit)")
 
 #define OPTION_ROW_THREADS(type, field)                                                            \
     OPTION_ROW("threads", OPTION_U64, type, field, .letter = 't', .value = "N", .fallback = "0",   \
                .maximum = SLC_MAX_THREADS,                                                         \
-               .help = "number of threads; 0: one per available processor")
+               .help = "number of threads; 0 means one per available processor")
 
 #define OPTION_ROW_OVERWRITE(type, field)                                                          \
     OPTION_ROW("overwrite", OPTION_FLAG, type, field, .alias = "force", .letter = 'f',             \
@@ -37,7 +36,7 @@
 
 #define OPTION_ROW_NAMES(type, field)                                                              \
     OPTION_ROW("store", OPTION_STRING, type, field, .value = "DIR",                                \
-               .help = "store with the names of indices; the store of the run, if it still "       \
-                       "exists, if not given")
+               .help = "store with the names of indices; the default is the store of the run, if " \
+                       "it still exists")
 
 #endif

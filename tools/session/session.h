@@ -1,7 +1,5 @@
-/*
- * Common parts of the commands that stream a store: options, the open store, and its session
- * (engine/session/session.h).
- */
+/* Common parts of the commands that stream a store: options, the open store, and its session
+ * (engine/session/session.h). */
 #ifndef SLC_TOOLS_SESSION_H
 #define SLC_TOOLS_SESSION_H
 
@@ -57,8 +55,8 @@ extern const char *const session_device_choices[];
 #define SESSION_OPTION_ROW_PIN(type, field)                                                        \
     OPTION_ROW("pin", OPTION_CHOICE, type, field, .value = "WHEN", .fallback = "auto",             \
                .choices = session_pin_choices,                                                     \
-               .help = "bind each thread to a processor: auto (with several NUMA nodes and a "     \
-                       "thread per core), never or always")
+               .help = "bind each thread to a processor: auto (only with several NUMA nodes and "  \
+                       "one thread per core), never or always")
 
 #define SESSION_OPTION_ROW_IO(type, field)                                                         \
     OPTION_ROW("io", OPTION_CHOICE, type, field, .value = "METHOD", .fallback = "auto",            \
@@ -75,7 +73,7 @@ extern const char *const session_device_choices[];
                .choices = session_precision_choices,                                               \
                .help = "type of the factors: f64 or f32; sums are f64")
 
-/* Rows of an option table, for the field `session` of struct `type`. */
+/* Option rows of all streaming commands, for the field `session` of struct `type`. */
 #define SESSION_OPTION_ROWS(type)                                                                  \
     OPTION_ROW_THREADS(type, session.threads), SESSION_OPTION_ROWS_BUT_THREADS(type)
 #define SESSION_OPTION_ROWS_BUT_THREADS(type)                                                      \
@@ -89,81 +87,88 @@ extern const char *const session_device_choices[];
         OPTION_ROW(                                                                                \
             "no-cache", OPTION_FLAG, type, session.no_cache,                                       \
             .help =                                                                                \
-                "read every block in every pass, even if the budget could hold some in memory")
+                "read every block in every pass, even if the budget could hold some blocks in "    \
+                "memory")
 
-/* Row of commands that stream a store. */
+/* Option row for commands that stream a store. */
 #define SESSION_OPTION_ROW_IO_LIMIT(type)                                                          \
     OPTION_ROW("io-limit", OPTION_SIZE, type, session.io_limit, .value = "SIZE",                   \
                .help = "limit reads to SIZE bytes per second, to simulate a slower drive")
 
-/* Row of commands that can read sorted layouts. */
+/* Option row for commands that can read sorted layouts. */
 #define SESSION_OPTION_ROW_LAYOUTS(type)                                                           \
     OPTION_ROW("layouts", OPTION_CHOICE, type, session.layouts, .value = "WHICH",                  \
                .fallback = "auto", .choices = session_layout_choices,                              \
                .help = "layouts to read: blco, sorted (each mode from its sorted layout) or auto " \
                        "(sorted unless that reads more bytes)")
 
-/* Rows of commands that can compute on a device with its own memory. */
+/* Option rows for commands that can compute on a device with its own memory. */
 #define SESSION_OPTION_ROWS_DEVICE(type)                                                           \
     OPTION_ROW("device", OPTION_CHOICE, type, session.device, .value = "WHICH", .fallback = "cpu", \
                .choices = session_device_choices,                                                  \
-               .help = "where to compute: cpu, gpu or auto (the GPU if a usable one exists)"),     \
+               .help = "where to compute: cpu, gpu or auto (the GPU if a usable GPU exists)"),     \
         OPTION_ROW(                                                                                \
             "device-memory", OPTION_SIZE, type, session.device_memory, .value = "SIZE",            \
-            .help = "GPU memory budget: 512MiB, 4G; nine tenths of the free memory if not given"), \
-        OPTION_ROW(                                                                                \
-            "streams", OPTION_U64, type, session.streams, .value = "S", .fallback = "0",           \
-            .maximum = SLC_DEVICE_STREAMS,                                                         \
-            .help =                                                                                \
-                "GPU slots that are copied and computed concurrently; 0: chosen automatically")
+            .help = "GPU memory budget, such as 512MiB or 4G; the default is nine tenths of the "  \
+                    "free GPU memory"),                                                            \
+        OPTION_ROW("streams", OPTION_U64, type, session.streams, .value = "S", .fallback = "0",    \
+                   .maximum = SLC_DEVICE_STREAMS,                                                  \
+                   .help = "number of GPU slots: blocks are copied into some slots "               \
+                           "while the GPU computes from others; 0 means that the number "          \
+                           "is chosen automatically")
 
-/* Row of commands that plan, possibly for a device that is not in this machine. */
+/* Option row for commands that plan, possibly for a device that is not in this machine. */
 #define SESSION_OPTION_ROW_DEVICE_NAME(type)                                                       \
     OPTION_ROW("device-name", OPTION_CHOICE, type, session.device_name, .value = "CHIP",           \
                .choices = slc_gpu_chip_names,                                                      \
                .help =                                                                             \
                    "plan for a GPU that is not in this machine: a100, a100-80gb, h100, h200, "     \
-                   "b200 or l40s, with --device-memory or nine tenths of the chip memory; if not " \
-                   "given, an " SLC_DEVICE_CHIP                                                    \
-                   " if no GPU is usable here and --device-memory is given")
+                   "b200 or l40s, whose budget is --device-memory or nine tenths of its memory; "  \
+                   "without this option, if no GPU is usable here and --device-memory is given, "  \
+                   "the plan is for an " SLC_DEVICE_CHIP)
 
-/* Row of commands that can compute on the CPU and one GPU together, but not on several GPUs. */
+/* Option row for commands that can compute on the CPU and one GPU together, but not on several
+ * GPUs. */
 #define SESSION_OPTION_ROW_SHARE(type)                                                             \
     OPTION_ROW(                                                                                    \
         "split", OPTION_STRING, type, session.split, .value = "WHAT",                              \
         .help = "share the work between CPU and GPU: static=F (F from 0 to 1: the GPU's fraction " \
                 "of the nonzeros), adaptive or queue; if not given, the GPU computes everything")
 
-/* Rows of commands that can compute on several devices. */
+/* Option rows for commands that can compute on several devices. */
 #define SESSION_OPTION_ROWS_DEVICES(type)                                                          \
     OPTION_ROW("devices", OPTION_COUNTS, type, session.devices, .value = "D",                      \
                .maximum = SLC_MAX_DEVICES,                                                         \
-               .help = "divide the work between D CPU devices, each with -t threads and a copy "   \
-                       "of the factors; 0: none; with --device gpu: between the GPUs with these "  \
-                       "numbers, such as 0,1,2 (numbers may repeat)"),                             \
+               .help = "divide the work between D CPU devices, each with --threads "               \
+                       "threads and a copy of the factors (0 means no CPU devices), "              \
+                       "or with --device gpu between GPUs, whose numbers D lists, "                \
+                       "such as 0,1,2; a number may be repeated"),                                 \
         OPTION_ROW("split", OPTION_STRING, type, session.split, .value = "WHAT",                   \
-                   .help = "what several devices divide: partitions (of sorted layouts, largest "  \
-                           "first; the default) or nnz (equal runs of blco); or how the CPU and "  \
-                           "one GPU share the work: static=F (F from 0 to 1: the GPU's fraction "  \
-                           "of the nonzeros), adaptive or queue")
+                   .help = "what several devices divide: partitions (the default, of "             \
+                           "sorted layouts, largest first) or nnz (consecutive blocks "            \
+                           "of blco); or how the CPU and one GPU share the work: "                 \
+                           "static=F (F from 0 to 1: the GPU's fraction of the "                   \
+                           "nonzeros), adaptive or queue")
 
-/* Rows of commands that decompose. */
+/* Option rows for commands that decompose. */
 #define SESSION_OPTION_ROW_MODE_ORDER(type)                                                        \
     OPTION_ROW("mode-order", OPTION_MODES, type, session.mode_order, .value = "2,3,1",             \
-               .help = "order in which modes are updated; if not given: 1,2,.., or the order "     \
-                       "that reads fewer bytes")
+               .help =                                                                             \
+                   "order in which modes are updated; the default is 1,2,.., or an order that "    \
+                   "reads fewer bytes")
 
 #define SESSION_OPTION_ROW_PASSES(type)                                                            \
     OPTION_ROW("passes", OPTION_CHOICE, type, session.passes, .value = "WHICH",                    \
                .fallback = "auto", .choices = session_passes_choices,                              \
-               .help = "plain (one mode per pass), fused (two modes if rows complete early) or "   \
-                       "auto (fused if that reads fewer bytes)")
+               .help = "passes: plain (one mode per pass), fused (two modes per pass if rows "     \
+                       "complete early) or auto (fused if that reads fewer bytes)")
 
 #define SESSION_OPTION_ROW_COPIES(type)                                                            \
     OPTION_ROW("copies", OPTION_CHOICE, type, session.copies, .value = "WHEN", .fallback = "auto", \
                .choices = session_copies_choices,                                                  \
-               .help = "use replicas, a sorted copy of the tensor per mode, if memory allows: "    \
-                       "auto (after ten iterations), never or always (from the start)")
+               .help = "use replicas, a sorted copy of the tensor per mode, if "                   \
+                       "memory allows: auto (after ten iterations, if more than "                  \
+                       "twenty are allowed), never or always (from the start)")
 
 /* Opens the store `path`, whose index must fit into `memory_bytes`. Owns: session_close. */
 enum slc_status session_open(struct slc_session *session,
@@ -171,20 +176,16 @@ enum slc_status session_open(struct slc_session *session,
                              uint64_t memory_bytes,
                              struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Sets *wish to the devices that the options request. `several`: the command can divide work
- * between several devices.
- */
+/* Sets *wish to the devices that the options request. `several`: the command can divide work
+ * between several devices. */
 enum slc_status session_device_wish(const struct session_options *options,
                                     bool several,
                                     struct slc_device_wish *wish,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Opens the layouts that the options name and plans an operation. `mode` from 0 (MTTKRP only).
+/* Opens the layouts that the options name and plans an operation. `mode` from 0 (MTTKRP only).
  * SLC_ERR_BUDGET states the smallest sufficient budget, and session->plan also contains this
- * budget.
- */
+ * budget. */
 enum slc_status session_plan(struct slc_session *session,
                              const struct session_options *options,
                              enum slc_operation operation,

@@ -27,7 +27,7 @@ static char *with_suffix(const char *path, size_t length, const char *suffix)
     return text;
 }
 
-/* *kind: 'f', 'd', 'o', or 0 if nothing is at `path`. */
+/* Sets *kind to 'f' (file), 'd' (folder), 'o' (other), or 0 if `path` does not exist. */
 static enum slc_status
 kind_of(const struct slc_files *files, const char *path, char *kind, struct slc_error *err)
 {
@@ -44,9 +44,9 @@ kind_of(const struct slc_files *files, const char *path, char *kind, struct slc_
 }
 
 struct census {
-    char foreign[256]; /* the first name that no build writes; "": none */
-    char striped[256]; /* the first list of stripes in other folders; "": none */
-    bool store;        /* a manifest */
+    char foreign[256]; /* name of the first file that no build writes; "": none */
+    char striped[256]; /* name of the first list of stripes in other folders; "": none */
+    bool store;        /* there is a manifest */
     const struct slc_files *files;
     const char *path;
 };
@@ -61,7 +61,7 @@ static bool is_one_of(const char *name, const char *const *list, size_t count)
     return found;
 }
 
-/* True if `name` consists of the prefix, a mode from 1 and one of the suffixes. */
+/* Returns true if `name` consists of the prefix, a mode from 1, and one of the suffixes. */
 static bool
 is_numbered(const char *name, const char *prefix, const char *const *suffixes, size_t suffix_count)
 {
@@ -78,7 +78,7 @@ is_numbered(const char *name, const char *prefix, const char *const *suffixes, s
     return found;
 }
 
-/* True for files of permutations, names and additional layouts, finished or not. */
+/* Returns true for files of permutations, names and additional layouts, finished or not. */
 static bool is_of_a_mode(const char *name)
 {
     static const char *const numbers[] = {".bin", ".bin.tmp"};
@@ -92,7 +92,7 @@ static bool is_of_a_mode(const char *name)
            is_numbered(name, "fiber-", layouts, sizeof layouts / sizeof layouts[0]);
 }
 
-/* True if the folder has a list of stripes in other folders. An invalid list does not count. */
+/* Returns true if file `name` of the folder is a valid list of stripes in other folders. */
 static bool is_list_of_stripes(const struct census *census, const char *name)
 {
     struct slc_stripe_list list = {.shape = {0}};
@@ -155,8 +155,8 @@ static enum slc_status count_names(const struct slc_files *files,
     return SLC_OK;
 }
 
-/* Locks what an interrupted run left at `path`; *lock is -1 if `path` does not exist. Any other
- * content is an error. */
+/* Locks the folder that an interrupted run left at `path`. *lock is -1 if `path` does not exist. A
+ * file that no run writes is an error. */
 static enum slc_status
 lock_leftover(const struct slc_files *files, const char *path, int *lock, struct slc_error *err)
 {
@@ -175,7 +175,7 @@ lock_leftover(const struct slc_files *files, const char *path, int *lock, struct
     }
     if (kind != 'd' || census.foreign[0] != '\0') {
         return slc_fail_file(err, SLC_ERR_IO, path,
-                             "the folder is in the way and contains files that no conversion "
+                             "a folder with this name exists and contains files that no conversion "
                              "wrote: move it elsewhere");
     }
     return slc_folder_lock(files, path, another_run, lock, &taken, err);
@@ -189,8 +189,8 @@ slc_build_leftover_remove(const struct slc_files *files, const char *path, struc
 
     if (status == SLC_OK && lock >= 0) {
         slc_log(SLC_LOG_NOTE, "removing %s, the leftover of an interrupted run", path);
-        /* The other run may have just moved the folder. Sync its name, so that a power failure does
-         * not bring it back emptied. */
+        /* Another run may have just renamed the folder. Sync the new name, so that after a power
+         * failure the folder does not reappear, empty, under its old name. */
         status = slc_name_sync(files, path, err);
         SLC_THEN(status, slc_folder_remove(files, path, err));
     }
@@ -257,8 +257,8 @@ static enum slc_status make_part(struct slc_build_folder *folder, struct slc_err
     return status;
 }
 
-/* Keeps `sluice layout` out of the store to be replaced: a layout added now would be lost, or
- * listed next to files of the new store. */
+/* Locks the store that will be replaced, so that `sluice layout` does not add a layout to it: the
+ * layout would be lost, or be mixed with files of the new store. */
 static enum slc_status lock_output(struct slc_build_folder *folder, struct slc_error *err)
 {
     bool taken;
@@ -301,8 +301,8 @@ static enum slc_status check_output(const struct slc_build_folder *folder, struc
                               census.foreign);
         } else if (status == SLC_OK && census.striped[0] != '\0') {
             status = slc_fail_field(err, SLC_ERR_IO, SLC_FIELD_GATHER_LAYOUT,
-                                    "the store is not replaced, because %s is in stripes "
-                                    "elsewhere, which would remain: gather it first",
+                                    "the store is not replaced, because %s has stripes in other "
+                                    "folders, which would remain: gather it first",
                                     census.striped);
         }
     }
@@ -323,10 +323,8 @@ static int find_link(void *context, const char *name, char kind)
     return search->found;
 }
 
-/*
- * Rejects a symbolic link at OUT.slc. A folder cannot be renamed over a link, and that would fail
- * only after everything is written. A directory listing shows the link; stat would follow it.
- */
+/* Rejects a symbolic link at OUT.slc: renaming a folder over it would fail, but only after
+ * everything is written. Lists the parent folder, because stat would follow the link. */
 static enum slc_status reject_link(const struct slc_build_folder *folder, struct slc_error *err)
 {
     const char *slash = strrchr(folder->output, '/');
@@ -347,8 +345,8 @@ static enum slc_status reject_link(const struct slc_build_folder *folder, struct
     return SLC_OK;
 }
 
-/* True for a relabelled store, which is built inside the unfinished store that it may replace
- * (relabel.c). */
+/* Returns true for a relabelled store, which is built inside the unfinished store that it may
+ * replace (relabel.c). */
 static bool is_relabelled(const char *output)
 {
     static const char end[] = ".part/" SLC_RELABELLED_NAME;
@@ -444,16 +442,16 @@ enum slc_status slc_build_folder_empty(struct slc_build_folder *folder, struct s
     SLC_THEN(status, sync_folder(files, folder->part, err));
     SLC_THEN(status, slc_folder_remove(files, folder->part, err));
 
-    /* Keep the lock until the folder is removed, so that another run waiting for the lock finds it
-     * removed. */
+    /* Keep the lock until the folder is removed; a run that waits for the lock then finds no
+     * folder. */
     slc_folder_unlock(folder->files, &folder->lock);
     folder->made = folder->keep = folder->found = false;
     SLC_TRY(status);
     return make_part(folder, err);
 }
 
-/* Renames the new store to its final name and an old store to *old_path (NULL: there was none). If
- * names cannot be exchanged and the second rename fails, moves the old store back. */
+/* Renames the new store to its final name, and an old store to *old_path (NULL: there was no old
+ * store). If names cannot be exchanged and the second rename fails, moves the old store back. */
 static enum slc_status install_store(struct slc_build_folder *folder,
                                      bool replace,
                                      const char **old_path,
@@ -514,8 +512,7 @@ enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct
     if (status == SLC_OK && old_path != NULL) {
         status = slc_folder_remove(files, old_path, err);
     } else if (status == SLC_OK && folder->overwrite) {
-        /* A run that was killed between the two renames left the store to be replaced at
-         * OUT.slc.old. */
+        /* A run that was killed between the two renames left the old store at OUT.slc.old. */
         status = slc_build_leftover_remove(files, folder->old, err);
     }
     slc_free(parent);

@@ -1,4 +1,5 @@
-/* State file: magic, hash of all following bytes, size of the state, state. */
+/* Writes and reads state files. A state file has a magic number, a hash of all following bytes, the
+ * size of the state, and the state. */
 #include "convert/build/resume/state_file.h"
 
 #include "base/hash.h"
@@ -15,7 +16,7 @@ enum {
     HEAD_HASH = 8,
     HEAD_COUNT = 16,
     HEAD_BYTES = 24,
-    /* Several times the size of the state for the largest number of buckets and modes. */
+    /* Most bytes of a state: several times the bytes that the most buckets and modes need. */
     STATE_BYTES_MAX = 64 << 20
 };
 
@@ -99,7 +100,7 @@ enum slc_status slc_state_save(const struct slc_state *state,
     return status;
 }
 
-/* Extracts the state from the file's bytes if they are valid. */
+/* Extracts the state from the bytes of a file. Returns false if the bytes are invalid. */
 static bool open_whole(struct slc_state *state, uint8_t *whole, uint64_t bytes)
 {
     if (bytes < HEAD_BYTES || memcmp(whole, STATE_MAGIC, HEAD_HASH) != 0 ||

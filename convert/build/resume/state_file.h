@@ -1,8 +1,6 @@
-/*
- * Progress of a build in a small file of its part folder: 8-byte fields and byte strings, in a
- * fixed order, with a checksum. The file is replaced as a whole, so it always holds one complete
- * state.
- */
+/* Saves the progress of a build in a small file of OUT.slc.part. A state is a sequence of 8-byte
+ * fields and byte strings in a fixed order; the file adds a checksum. The file is replaced as a
+ * whole, so it always holds one complete state. */
 #ifndef SLC_CONVERT_STATE_FILE_H
 #define SLC_CONVERT_STATE_FILE_H
 
@@ -13,18 +11,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Identifies a store: two builds with the same numbers produce the same store. */
+/* Hashes of the input and of the options. Two builds with equal hashes produce the same store. */
 struct slc_build_identity {
     uint64_t input;
     uint64_t options;
 };
 
-/* All zero: empty. Owns memory: slc_state_destroy. */
+/* If all members are zero, the state is empty. Owns memory: slc_state_destroy. */
 struct slc_state {
     uint8_t *bytes;
     size_t count;
     size_t capacity;
-    size_t at; /* of the next field to be read */
+    size_t at; /* position of the next field to be read */
     bool bad;  /* out of memory for a field, or a field read was missing or out of range */
 };
 
@@ -47,7 +45,7 @@ slc_state_pass(struct slc_state *state, bool reading, uint64_t value, uint64_t m
     slc_state_put(state, value);
     return value;
 }
-/* Does the same in place, for a number without an upper bound. */
+/* Writes *number or reads it, like slc_state_pass; the number has no upper bound. */
 static inline void slc_state_pass_number(struct slc_state *state, bool reading, uint64_t *number)
 {
     *number = slc_state_pass(state, reading, *number, UINT64_MAX);
@@ -55,14 +53,16 @@ static inline void slc_state_pass_number(struct slc_state *state, bool reading, 
 
 void slc_state_destroy(struct slc_state *state);
 
-/* Replaces FOLDER/NAME. Errors: SLC_ERR_MEMORY (also if the state is bad), SLC_ERR_IO, .. */
+/* Writes the state to FOLDER/NAME and replaces an existing file. Errors: SLC_ERR_MEMORY (also if
+ * state->bad); those of file operations. */
 enum slc_status slc_state_save(const struct slc_state *state,
                                const struct slc_files *files,
                                const char *folder,
                                const char *name,
                                struct slc_error *err) SLC_NODISCARD;
 
-/* Reads FOLDER/NAME; *sound is false if it is missing or damaged. Errors: SLC_ERR_IO, .. */
+/* Reads the state from FOLDER/NAME; *sound is false if the file is missing or damaged. Errors:
+ * those of file operations. */
 enum slc_status slc_state_load(struct slc_state *state,
                                const struct slc_files *files,
                                const char *folder,
@@ -70,13 +70,13 @@ enum slc_status slc_state_load(struct slc_state *state,
                                bool *sound,
                                struct slc_error *err) SLC_NODISCARD;
 
-/* Reads the identity at the beginning of a state. Returns NULL, or the name of the part that
- * differs. */
+/* Reads the identity at the beginning of a state and compares it with `identity`. Returns NULL if
+ * they are equal, otherwise a phrase that names the difference. */
 const char *slc_identity_differs(struct slc_state *state,
                                  const struct slc_build_identity *identity);
 
-/* Checks if FOLDER/NAME exists. A NULL folder fails with SLC_ERR_MEMORY, so that callers need not
- * check the allocation of the path. */
+/* Sets *there to true if FOLDER/NAME exists. A NULL folder fails with SLC_ERR_MEMORY, so that
+ * callers need not check the allocation of the path. */
 enum slc_status slc_state_exists(const struct slc_files *files,
                                  const char *folder,
                                  const char *name,

@@ -1,8 +1,6 @@
-/*
- * Sorts columns of nonzeros. Digits have enough bits, at most ten, for about one nonzero per digit
- * value, so that the final insertion sorts move few nonzeros. The groups after the first
- * distribution of a partition fit the level-2 cache.
- */
+/* Sorts columns of nonzeros. A digit of at most ten bits has about as many values as there are
+ * nonzeros, so the final insertion sorts move few nonzeros. Each group that the first distribution
+ * of a partition forms fits the level-2 cache. */
 #include "convert/build/sort/column_sort.h"
 
 #include <stdbool.h>
@@ -10,7 +8,7 @@
 
 enum {
     DIGIT_BITS = 10,
-    /* Up to this count, insertion sort is as fast as another distribution. */
+    /* Up to this number of nonzeros, an insertion sort is as fast as another distribution. */
     INSERTION_MAX = 24
 };
 
@@ -24,7 +22,7 @@ copy_one(struct slc_key_columns to, uint64_t t, struct slc_key_columns from, uin
     }
 }
 
-/* Sorts `columns` into `sorted`; both may be the same. */
+/* Sorts `columns` and writes them to `sorted`, which may be the same columns. */
 static void
 insertion_sort(struct slc_key_columns columns, struct slc_key_columns sorted, uint64_t count)
 {
@@ -45,7 +43,7 @@ insertion_sort(struct slc_key_columns columns, struct slc_key_columns sorted, ui
     }
 }
 
-/* Position of the highest bit in which keys differ, plus one; 0 if all keys are equal. */
+/* Returns the position of the highest bit in which keys differ, plus 1; 0 if all keys are equal. */
 static unsigned differing_bits(struct slc_key_columns columns, uint64_t count)
 {
     uint64_t lo = 0, hi = 0;
@@ -69,8 +67,8 @@ static unsigned digit_width(uint64_t count)
     return bits < DIGIT_BITS ? bits : DIGIT_BITS;
 }
 
-/* Distributes nonzeros by the digit above bit `shift`. On return, starts[d] is the end of the group
- * with digit d. */
+/* Distributes nonzeros by the digit whose lowest bit is `shift`. On return, starts[d] is the end of
+ * the group with digit d. */
 static void distribute(struct slc_key_columns from,
                        struct slc_key_columns to,
                        uint64_t count,
@@ -92,7 +90,7 @@ static void distribute(struct slc_key_columns from,
     }
 }
 
-/* Sorts `from`, using `other` as scratch; the result is in `other` if `swap`. */
+/* Sorts `from`, using `other` as scratch; the result is in `other` if `swap`, else in `from`. */
 static void
 sort(struct slc_key_columns from, struct slc_key_columns other, uint64_t count, bool swap)
 {
@@ -105,7 +103,7 @@ sort(struct slc_key_columns from, struct slc_key_columns other, uint64_t count, 
     }
     unsigned bits = differing_bits(from, count);
     if (bits == 0) {
-        /* Equal keys occur only in a damaged file; the encoder reports them. */
+        /* All keys are equal. This occurs only in a damaged file, which the encoder reports. */
         insertion_sort(from, swap ? other : from, count);
         return;
     }

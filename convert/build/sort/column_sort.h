@@ -1,8 +1,6 @@
-/*
- * Sorts nonzeros stored in columns (separate arrays of key words and values) by ascending key: a
- * most-significant-digit radix sort between two sets of columns. Keys are distinct. Upper bits on
- * which all keys agree are skipped.
- */
+/* Sorts nonzeros stored in columns (separate arrays of key words and values) by ascending key. The
+ * radix sort starts at the most significant digit and moves nonzeros between two sets of columns.
+ * Keys must be distinct. Upper bits on which all keys agree are skipped. */
 #ifndef SLC_CONVERT_COLUMN_SORT_H
 #define SLC_CONVERT_COLUMN_SORT_H
 
@@ -16,13 +14,13 @@ struct slc_key_columns {
     double *values;
 };
 
-/* The key of nonzero `i`. */
+/* Returns the key of nonzero `i`. */
 static inline slc_u128 slc_key_columns_get(struct slc_key_columns columns, uint64_t i)
 {
     return slc_key_join(columns.lo[i], columns.hi == NULL ? 0 : columns.hi[i]);
 }
 
-/* The same columns, starting at nonzero `at`. */
+/* Returns the same columns, starting at nonzero `at`. */
 static inline struct slc_key_columns slc_key_columns_from(struct slc_key_columns columns,
                                                           uint64_t at)
 {

@@ -1,12 +1,12 @@
-/* Set of small hashes: open addressing with linear probing, at most half full. */
+/* Implements the counter as a hash table: open addressing, linear probing, at most half full. */
 #include "convert/build/sort/distinct.h"
 
 #include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* Mixes the number, because kept numbers are small and low bits of sums of products are poor
- * hashes. */
+/* Returns the first slot for a number. Mixes the number, because the upper bits of kept numbers are
+ * 0, and the low bits of sums of products are poor hashes. */
 static uint32_t slot_of(uint64_t number)
 {
     return (uint32_t)((number ^ number >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 51);
@@ -57,7 +57,7 @@ static void halve(struct slc_distinct *distinct)
 void slc_distinct_keep(struct slc_distinct *distinct, uint64_t number)
 {
     assert(number <= distinct->limit);
-    /* 0 marks a free slot, so number 0 is counted as 1, which has no significant effect. */
+    /* 0 marks a free slot, so number 0 is treated as 1, which changes the count by at most 1. */
     distinct->kept += insert(distinct->slots, number != 0 ? number : 1);
     while (distinct->kept > SLC_DISTINCT_KEPT_MAX) {
         halve(distinct);
@@ -78,7 +78,7 @@ void slc_distinct_join(struct slc_distinct *distinct, const struct slc_distinct 
 
 uint64_t slc_distinct_count(const struct slc_distinct *distinct)
 {
-    /* Up to this number of halvings, the numbers fit the table. */
+    /* After this number of halvings, all numbers up to the limit fit the table. */
     assert(distinct->halvings <= SLC_DISTINCT_HALVINGS_MAX);
     return (uint64_t)distinct->kept << distinct->halvings;
 }

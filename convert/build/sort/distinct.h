@@ -1,12 +1,10 @@
-/*
- * Counts distinct 64-bit numbers in a few KiB. Keeps every distinct number until the table is full,
- * then only numbers below a limit, which is halved whenever the table is full again. The kept
- * numbers depend only on the set of numbers, not on their order or on which thread counted them, so
- * joining the counters of several threads gives the same result as one counter.
+/* Counts distinct 64-bit numbers in 64 KiB of memory. Keeps every distinct number until the table
+ * is full, then only numbers up to a limit, which is halved whenever the table is full again. The
+ * kept numbers depend only on the set of numbers, not on their order or on which thread counted
+ * them. Joined counters of several threads therefore have the same result as one counter.
  *
- * Source: [BarYossef2002] section 2; pairwise independent numbers suffice. The count is exact up to
- * SLC_DISTINCT_KEPT_MAX and has a standard error of 1.6 to 2.2 % above.
- */
+ * Source: [BarYossef2002] section 2; the numbers need only be pairwise independent. Up to
+ * SLC_DISTINCT_KEPT_MAX the count is exact; above, its standard error is 1.6 to 2.2 %. */
 #ifndef SLC_CONVERT_DISTINCT_H
 #define SLC_CONVERT_DISTINCT_H
 
@@ -27,16 +25,16 @@ struct slc_distinct {
     unsigned halvings;
 };
 
-/* `slots`: SLC_DISTINCT_BYTES, zeroed here, borrowed. */
+/* Initializes an empty counter. `slots`: SLC_DISTINCT_BYTES bytes, borrowed, zeroed by the call. */
 void slc_distinct_init(struct slc_distinct *distinct, uint64_t *slots);
 
-/* Counts `number`, which must be at most distinct->limit (the caller checks it in its hot loop). */
+/* Counts `number`. The caller must have checked that `number` <= distinct->limit. */
 void slc_distinct_keep(struct slc_distinct *distinct, uint64_t number);
 
-/* Adds all numbers of `from`. */
+/* Counts all numbers that `from` kept. */
 void slc_distinct_join(struct slc_distinct *distinct, const struct slc_distinct *from);
 
-/* Returns the estimate. */
+/* Returns the estimated number of distinct numbers. */
 uint64_t slc_distinct_count(const struct slc_distinct *distinct);
 
 #endif

@@ -1,4 +1,4 @@
-/* Policies for duplicates and for the stored value type. */
+/* Defines the policies for duplicates and for the type of stored values. */
 #ifndef SLC_CONVERT_DUPLICATES_H
 #define SLC_CONVERT_DUPLICATES_H
 

@@ -1,27 +1,27 @@
-/*
- * Predicts the fiber run from a sample.
+/* Predicts the fiber run from a sample.
  *
  * A sample from the beginning of the input is treated as the whole input. In a sample that is
- * spread over the input, rows that share their piece with another row are counted. Rows of the same
- * stretch, which has no gaps, reveal pieces that are contiguous in the input, because the input is
- * sorted by these fibers or numbers were assigned in order of appearance. Of two rows in different
- * stretches, the second is in the sample only with the probability of the sampled fraction, so the
- * count of such rows is divided by this fraction. The length of a piece follows from both counts.
- */
+ * spread over the input, rows are counted whose piece (fibers.h) has another sampled row. A stretch
+ * has no gaps, so rows of the same stretch reveal pieces that are contiguous in the input. Such
+ * pieces occur if the input is sorted by these fibers, or if indices were assigned in order of
+ * appearance. Rows in different stretches reveal the other pieces. Another row of such a piece is
+ * in the sample only with a probability equal to the sampled fraction of the input, so the count of
+ * rows in different stretches is divided by this fraction. Both counts together yield the average
+ * number of nonzeros per piece. */
 #include "convert/build/sort/fiber_guess.h"
 
 #include "base/memory/memory.h"
 #include "convert/build/sort/heap_sort.h"
 
-/* Least nonzeros per piece, as required by the choice (fibers.h), if measured directly by rows of
- * one stretch. */
+/* Smallest average number of nonzeros per piece with which a mode is predicted, if the average is
+ * measured from rows of the same stretch. The final choice uses the same limit (fibers.h). */
 static const double near_nnz_min = 1.75;
-/* Least nonzeros per piece if estimated from rows of different stretches. Such rows are found more
- * often in long pieces: if the estimate is below this limit, the true mean is usually below 1.75.
- */
+/* The limit if the average is estimated from rows of different stretches. Rows of long pieces are
+ * found more often, so the estimate is too high: if it is below this limit, the true average is
+ * usually below 1.75. */
 static const double piece_nnz_min = 2;
 
-/* The piece of a sampled row. */
+/* A sampled row: the hash of its piece, and its stretch. */
 struct member {
     uint64_t number;
     uint32_t stretch;
@@ -36,18 +36,16 @@ static bool member_less(const void *context, const void *a, const void *b)
     return x->number != y->number ? x->number < y->number : x->stretch < y->stretch;
 }
 
-/* Average nonzeros per piece. */
+/* Average number of nonzeros per piece. */
 struct length {
-    double near; /* from rows of the same stretch */
-    double all;  /* including rows of other stretches */
+    double near; /* estimated from rows of the same stretch */
+    double all;  /* estimated also from rows of different stretches */
 };
 
-/*
- * Estimates lengths from the rows after the first row of each piece. A row counts once if it is in
- * the same stretch as the previous row, otherwise `far_weight` times. Adjacent stretches count as
- * one stretch, because their first rows are known only approximately, unless every row is a stretch
- * of its own (`touching` is 0).
- */
+/* Estimates the average number of nonzeros per piece. Each row of a piece except its first row
+ * counts once if it is in the same stretch as the previous row of the piece, otherwise `far_weight`
+ * times. If `touching` is 1, adjacent stretches count as one stretch, because it is known only
+ * approximately where a stretch begins. If every row is a stretch, `touching` is 0. */
 static struct length
 estimate_length(struct member *members, uint32_t count, uint32_t touching, double far_weight)
 {
@@ -82,7 +80,7 @@ static struct slc_fiber_run guess_from_mates(const struct slc_fiber_counts *coun
     unsigned order = counts->order;
     double far_weight = (double)entries_expected / count;
     struct length most = {0, 0};
-    struct length same = {0, 0}; /* entries of the same coordinate */
+    struct length same = {0, 0}; /* rows per distinct coordinate */
     unsigned mode = 0;
 
     for (unsigned n = order + 1; n-- > 0;) {

@@ -6,11 +6,11 @@
 #include <assert.h>
 #include <string.h>
 
-/* For functions that are compiled once per instruction set. */
+/* Inlines a function into callers that are compiled once per instruction set. */
 #define ALWAYS_INLINE __attribute__((always_inline))
 
-/* Any constants work, but another seed could change the choices, and thus the stores, between
- * versions. */
+/* Seed of the random constants. Any seed works, but another seed could choose other modes, and so
+ * change the stores that a later version writes. */
 static const uint64_t factor_seed = 7;
 
 uint64_t slc_fiber_counts_bytes(unsigned order)
@@ -18,14 +18,16 @@ uint64_t slc_fiber_counts_bytes(unsigned order)
     return (order + UINT64_C(1)) * SLC_DISTINCT_BYTES;
 }
 
-/* Sums per entry of a batch: over whole coordinates, and over the low bits of each mode. */
+/* Hash sums of the entries of a batch: `whole` from whole coordinates, `low` from the low bits of
+ * the index of each mode. */
 struct batch_sums {
     uint64_t whole[SLC_KEY_BATCH];
     uint64_t low[SLC_MAX_ORDER][SLC_KEY_BATCH];
 };
 
-/* Counts the sums that are within the limit; of many distinct numbers these are very few, and
- * usually none in a batch. `low`: subtracted from the sums; NULL: nothing is subtracted. */
+/* Counts the hashes that are within the limit of `distinct`. If there are many distinct hashes, the
+ * limit is so small that usually no hash of a batch is within it. `low`: subtracted from the sums
+ * `whole`; NULL: nothing is subtracted. */
 static inline ALWAYS_INLINE void keep_hashes(struct slc_distinct *distinct,
                                              const uint64_t *whole,
                                              const uint64_t *low,
@@ -46,8 +48,7 @@ static inline ALWAYS_INLINE void keep_hashes(struct slc_distinct *distinct,
     }
 }
 
-/* Adds the products of a mode. Most modes are small, so that the low bits are the whole coordinate.
- */
+/* Adds the products of a mode to the sums. In most modes, all indices fit the low bits. */
 static inline ALWAYS_INLINE void add_mode(struct batch_sums *sums,
                                           unsigned mode,
                                           const uint64_t *column,
@@ -102,7 +103,7 @@ static void add_plain(struct slc_fiber_counts *counts,
 
 #if defined(__x86_64__)
 
-/* Takes a third of the time with wide vectors; the sums are the same. */
+/* With wide vectors, the same sums take a third of the time. */
 __attribute__((target("avx2"))) static void add_avx2(struct slc_fiber_counts *counts,
                                                      const uint64_t *const *coords,
                                                      uint32_t begin,
@@ -222,7 +223,7 @@ struct slc_fiber_choice slc_fiber_counts_choose(const struct slc_fiber_counts *c
             choice.mode = n;
         }
     }
-    /* With a single mode, a fiber run has the same order as plain keys. */
+    /* With a single mode, a fiber run does not change the order of keys, so none is chosen. */
     if (counts->order > 1 && choice.nnz >= SLC_FIBER_NNZ_MIN &&
         slc_fiber_pieces_gain(choice.nnz, choice.pieces)) {
         choice.run = (struct slc_fiber_run){choice.mode, SLC_FIBER_BITS};

@@ -1,21 +1,20 @@
-/*
- * Chooses the mode whose fibers are kept together in the order of nonzeros (base/key.h): the mode
- * whose fibers form the fewest pieces of SLC_FIBER_BITS bits, because every piece costs a large gap
- * between keys and a product of factor rows. If pieces hold fewer than 1.75 nonzeros on average, no
- * mode is chosen: plain order is then as small and keeps neighbours in all modes close. Bits per
- * index in plain order and with the fiber run: 18.2 and 19.2 for wordnet30 (1.5 nonzeros per
- * piece), 23.8 and 22.0 for icews14 (1.9).
+/* Chooses the mode whose fibers are kept together in the order of nonzeros (base/key.h). A piece of
+ * a mode-n fiber consists of the nonzeros whose mode-n indices differ only in the low
+ * SLC_FIBER_BITS bits. The mode with the fewest pieces is chosen, because every piece costs a large
+ * gap between keys and a product of factor rows. If pieces hold fewer than 1.75 nonzeros on
+ * average, no mode is chosen: plain order then needs no more bits, and it keeps neighbours in all
+ * modes close. Measured index bits per nonzero, in plain order and with the fiber run: 18.2 and
+ * 19.2 for wordnet30 (1.5 nonzeros per piece), 23.8 and 22.0 for icews14 (1.9 nonzeros per piece).
  *
  * While entries are pushed, workers count distinct coordinates and, for every mode, distinct pieces
  * of its fibers. A piece is identified by the coordinates of all modes without the low bits of that
  * mode. The hash of a piece is the sum of the products of these coordinates with random odd
  * constants. Its upper bits are pairwise independent ([Dietzfelbinger1996]), as
- * convert/build/sort/distinct.h requires. The sums of all modes share their products: two
- * multiplications per mode and entry.
+ * convert/build/sort/distinct.h requires. The hashes of all modes share products, so an entry costs
+ * two multiplications per mode.
  *
  * The choice depends only on the set of coordinates, not on threads or on the order or division of
- * the input.
- */
+ * the input. */
 #ifndef SLC_CONVERT_FIBERS_H
 #define SLC_CONVERT_FIBERS_H
 
@@ -27,10 +26,10 @@
 #include <stdint.h>
 
 enum {
-    /* Low bits of the mode that form a piece. Longer pieces gain little and move neighbours in
-     * other modes farther apart. */
+    /* Number of index bits that may differ within a piece. With more bits, little is gained and
+     * neighbours in other modes move farther apart. */
     SLC_FIBER_BITS = 12,
-    /* Below this number of nonzeros no mode is chosen: they fit any cache in any order. */
+    /* With fewer nonzeros no mode is chosen, because they fit any cache in any order. */
     SLC_FIBER_NNZ_MIN = 1024
 };
 
@@ -51,19 +50,19 @@ struct slc_fiber_counts {
     struct slc_distinct pieces[SLC_MAX_ORDER];
 };
 
-/* Result of the counts: `nnz` distinct coordinates, and the number of pieces of the mode with the
- * fewest pieces. */
+/* The choice that follows from the counts. `nnz`: number of distinct coordinates. `pieces`: number
+ * of pieces of mode `mode`. */
 struct slc_fiber_choice {
-    struct slc_fiber_run run; /* all zero: none */
+    struct slc_fiber_run run; /* all zero: no mode is chosen */
     unsigned mode;            /* the mode with the fewest pieces, chosen or not */
     uint64_t nnz;
     uint64_t pieces;
 };
 
-/* Bytes of one worker's counts in addition to the struct. */
+/* Returns the bytes that one worker's counts need in addition to the struct. */
 uint64_t slc_fiber_counts_bytes(unsigned order);
 
-/* `memory`: slc_fiber_counts_bytes, 8-byte aligned, borrowed. */
+/* Initializes empty counts. `memory`: slc_fiber_counts_bytes bytes, 8-byte aligned, borrowed. */
 void slc_fiber_counts_init(struct slc_fiber_counts *counts, unsigned order, void *memory);
 
 /* Counts the entries begin .. begin + count - 1 (count at most SLC_KEY_BATCH), after subtracting
@@ -77,7 +76,8 @@ void slc_fiber_counts_add(struct slc_fiber_counts *counts,
 /* Adds the counts of `from`. */
 void slc_fiber_counts_join(struct slc_fiber_counts *counts, const struct slc_fiber_counts *from);
 
-/* Hash of one piece of a mode-`mode` fiber; of the whole coordinate if `mode` equals the order. */
+/* Returns the hash of the piece of a mode-`mode` fiber that contains the coordinate, or the hash of
+ * the whole coordinate if `mode` equals the order. */
 static inline uint64_t
 slc_fiber_number(const struct slc_fiber_counts *counts, const uint64_t *coords, unsigned mode)
 {
@@ -90,13 +90,14 @@ slc_fiber_number(const struct slc_fiber_counts *counts, const uint64_t *coords, 
     return number;
 }
 
-/* True if `nnz` nonzeros in `pieces` pieces are enough per piece for keeping fibers together. */
+/* Returns true if `nnz` nonzeros in `pieces` pieces are at least 1.75 nonzeros per piece. */
 static inline bool slc_fiber_pieces_gain(uint64_t nnz, uint64_t pieces)
 {
     return nnz / 7 >= pieces / 4;
 }
 
-/* Writes the counts to a state, and reads them into empty counts; may leave the state bad. */
+/* Writes the counts to a state; the second function reads them into empty counts. Sets state->bad
+ * on failure. */
 void slc_fiber_counts_save(const struct slc_fiber_counts *counts, struct slc_state *state);
 void slc_fiber_counts_load(struct slc_fiber_counts *counts, struct slc_state *state);
 

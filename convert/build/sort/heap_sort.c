@@ -3,12 +3,10 @@
 #include <assert.h>
 #include <string.h>
 
-/*
- * Inserts `moving` into the heap of `count` items whose root is free: moves the free place down
- * along the larger children to a leaf, and then up to the position of `moving`. Because `moving`
- * came from a leaf, the way up is short. This needs half the comparisons of searching the position
- * on the way down.
- */
+/* Inserts `moving` into the heap of `count` items whose root is free. Moves the free position from
+ * the root to a leaf, along the larger children, and then up to where `moving` belongs. Because
+ * `moving` came from a leaf, few moves up are needed. This needs half as many comparisons as a
+ * search for the position on the way down. */
 static void sift(char *items,
                  size_t root,
                  size_t count,

@@ -5,8 +5,8 @@
 #include <assert.h>
 
 enum {
-    /* Additional bits for a mode that outgrew its frame. It will probably keep growing, because the
-     * input is sorted by this mode and the sample is the beginning of the input. */
+    /* Additional bits for a mode whose indices exceeded the frame. Probably the input is sorted by
+     * this mode and the sample is its beginning, so that larger indices follow. */
     SPARE_BITS = 2
 };
 
@@ -67,7 +67,8 @@ static bool fits(const struct slc_key_frame *frame,
     return inside || (frame != NULL && frame->hopeless);
 }
 
-/* Counts bits for further coordinates; modes that outgrew `frame` get spare bits in dims[]. */
+/* Updates the index base and the bits per mode to include coordinates smallest .. largest, and sets
+ * dims[] to the mode sizes of the next frame. Modes that exceeded `frame` get spare bits. */
 static void widen(struct slc_key_frames *frames,
                   const struct slc_key_frame *frame,
                   const uint64_t *smallest,

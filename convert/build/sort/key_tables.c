@@ -15,7 +15,8 @@ enum { TABLE = 256 };
 
 #define SPREADING __attribute__((target("bmi2")))
 
-/* True if pdep is fast. The first two generations of AMD Zen need about 250 cycles per pdep. */
+/* Returns true if pdep is fast. It needs about 250 cycles on the first two generations of AMD
+ * Zen. */
 static bool spread_is_fast(void)
 {
     return __builtin_cpu_supports("bmi2") && !__builtin_cpu_is("znver1") &&
@@ -51,8 +52,8 @@ spread_column(uint64_t mask, unsigned shift, const uint64_t *coords, uint32_t co
     }
 }
 
-/* Forms the low words of keys of `order` modes; inlined for each order, so that one loop processes
- * all columns. */
+/* Forms the low words of keys of `order` modes. The function is inlined once per order, so that one
+ * loop processes all columns. */
 SPREADING static inline __attribute__((always_inline)) void
 spread_modes(const struct slc_key_tables *tables,
              unsigned order,
@@ -101,7 +102,7 @@ SPREADING static void spread_low(const struct slc_key_tables *tables,
     }
 }
 
-/* Upper words of keys longer than 64 bits. */
+/* Forms the upper words of keys of more than 64 bits. */
 static void spread_high(const struct slc_key_tables *tables,
                         const uint64_t *const *coords,
                         uint32_t begin,

@@ -1,10 +1,8 @@
-/*
- * Forms many keys at once from columns of coordinates, with the x86 instruction pdep if it is fast.
- * Otherwise one table per coordinate byte of each mode holds the key bits of that byte, and a key
- * costs one load and one OR per byte on every machine.
+/* Forms many keys at once from columns of coordinates, with the x86 instruction pdep if it is fast.
+ * Otherwise it uses tables, which are fast on every machine. One table per byte of a mode's indices
+ * holds the key bits of each byte value. A key then costs one load and one OR per byte.
  *
- * Memory: 2 KiB (4 KiB for keys above 64 bits) per byte of each mode, at most 128 KiB.
- */
+ * Memory: 2 KiB (4 KiB for keys above 64 bits) per index byte of each mode, at most 128 KiB. */
 #ifndef SLC_CONVERT_KEY_TABLES_H
 #define SLC_CONVERT_KEY_TABLES_H
 
@@ -14,18 +12,18 @@
 #include <stdint.h>
 
 enum {
-    SLC_KEY_BATCH = 256, /* coordinates per call: columns stay in the level-1 cache */
+    SLC_KEY_BATCH = 256, /* most entries per call; their columns stay in the level-1 cache */
     SLC_KEY_TABLES_BYTES_MAX = 128 << 10
 };
 
 struct slc_key_tables {
     unsigned order;
     bool wide;                          /* keys have more than 64 bits */
-    unsigned byte_count[SLC_MAX_ORDER]; /* bytes of a coordinate */
-    uint64_t *lo[SLC_MAX_ORDER];        /* byte_count tables of 256 */
+    unsigned byte_count[SLC_MAX_ORDER]; /* bytes of an index */
+    uint64_t *lo[SLC_MAX_ORDER];        /* byte_count tables of 256 words */
     uint64_t *hi[SLC_MAX_ORDER];        /* NULL unless wide */
-    bool spread;                        /* uses pdep: the tables are unused */
-    /* Number of coordinate bits that are in the low word of the key. */
+    bool spread;                        /* true: pdep is used instead of the tables */
+    /* Number of index bits of each mode that are in the low word of the key. */
     unsigned low_bits[SLC_MAX_ORDER];
     uint64_t mask_lo[SLC_MAX_ORDER], mask_hi[SLC_MAX_ORDER];
     uint64_t *memory;
@@ -37,11 +35,9 @@ enum slc_status slc_key_tables_init(struct slc_key_tables *tables,
                                     struct slc_error *err) SLC_NODISCARD;
 void slc_key_tables_destroy(struct slc_key_tables *tables);
 
-/*
- * Subtracts `index_base` from the coordinates of entries begin .. begin + count - 1 and forms their
+/* Subtracts `index_base` from the coordinates of entries begin .. begin + count - 1 and forms their
  * keys. Each coordinate must then be below its mode size. hi: written only if wide; if NULL, only
- * lo is formed.
- */
+ * lo is formed. */
 void slc_key_tables_form(const struct slc_key_tables *tables,
                          const uint64_t *const *coords,
                          uint32_t begin,
@@ -51,7 +47,7 @@ void slc_key_tables_form(const struct slc_key_tables *tables,
                          uint64_t *hi);
 
 /* ORs the key bits of `count` coordinates of `mode` into lo[] (and hi[] if wide and not NULL).
- * Coordinate bits beyond the mode's bytes are ignored; the caller must check them. */
+ * Bits above the mode's index bytes are ignored; the caller must check them. */
 void slc_key_tables_add(const struct slc_key_tables *tables,
                         unsigned mode,
                         const uint64_t *coords,

@@ -1,10 +1,8 @@
-/*
- * Converts keys of one layout and index base to keys of another, or to coordinates. Key bits move
- * as the layouts define (base/key_moves.h). If the index bases differ, keys are converted to
- * coordinates and back.
+/* Converts keys of one layout and index base to keys of another, or to coordinates. Each key bit
+ * moves to its position in the other layout (base/key_moves.h). If the index bases differ, keys are
+ * converted to coordinates and back.
  *
- * Memory: the tables of the moves; none if the layouts are equal.
- */
+ * Memory: the tables of the moves, which are not needed if the layouts are equal. */
 #ifndef SLC_CONVERT_RECODE_H
 #define SLC_CONVERT_RECODE_H
 
@@ -24,17 +22,15 @@ struct slc_recoder {
     uint64_t base_shift; /* added to coordinates, modulo 2^64 */
     struct slc_key_moves moves;
     unsigned order;
-    /* Position of each mode's bits, if the tables yield coordinates. */
+    /* If keys become coordinates: position and number of each mode's bits after the moves. */
     unsigned offset[SLC_MAX_ORDER];
     unsigned mode_bits[SLC_MAX_ORDER];
 };
 
-/*
- * Prepares conversion from keys of `from` under base `from_base` to keys of `to` under `to_base`.
+/* Prepares conversion from keys of `from` under base `from_base` to keys of `to` under `to_base`.
  * `tables`: key tables of `to`, borrowed. Bits that do not fit `to` are lost: the caller must have
  * checked the sizes. Owns: slc_recoder_destroy, which accepts an all-zero struct. Errors:
- * SLC_ERR_MEMORY.
- */
+ * SLC_ERR_MEMORY. */
 enum slc_status slc_recoder_init(struct slc_recoder *recoder,
                                  const struct slc_key_layout *from,
                                  uint64_t from_base,
@@ -53,10 +49,10 @@ enum slc_status slc_recoder_init_coords(struct slc_recoder *recoder,
 void slc_recoder_destroy(struct slc_recoder *recoder);
 
 /* Converts `count` keys (at most SLC_KEY_BATCH) in place, unless `same`. hi: read if keys of `from`
- * are wide, written if keys of `to` are; otherwise unused. */
+ * are wide; written if keys of `to` are wide; otherwise unused. */
 void slc_recode(const struct slc_recoder *recoder, uint64_t *lo, uint64_t *hi, uint32_t count);
 
-/* Coordinates of `count` keys (at most SLC_KEY_BATCH), a column per mode. */
+/* Decodes `count` keys (at most SLC_KEY_BATCH) to coordinates, one column per mode. */
 void slc_recode_coords(const struct slc_recoder *recoder,
                        const uint64_t *lo,
                        const uint64_t *hi,

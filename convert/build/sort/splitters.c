@@ -44,8 +44,7 @@ enum slc_status slc_splitters_choose(struct slc_splitters *splitters,
         const uint64_t *row = rows + (uint64_t)i * count / buckets * order;
         uint64_t *last = splitters->coords + (size_t)splitters->count * order;
 
-        /* A splitter at the smallest coordinate of the sample would only cut off smaller
-         * coordinates. */
+        /* A splitter at the smallest sampled coordinate would form a bucket without samples. */
         if (slc_coords_compare(order, splitters->run, row,
                                splitters->count > 0 ? last - order : rows) > 0) {
             memcpy(last, row, row_bytes);
@@ -61,7 +60,7 @@ void slc_splitters_destroy(struct slc_splitters *splitters)
     *splitters = (struct slc_splitters){0};
 }
 
-/* The cell of a key. Keys above the last splitter are in the cell after all others. */
+/* Returns the cell of a key. Keys above the last splitter are in the last cell. */
 static inline uint32_t
 cell_of(const struct slc_splitter_keys *keys, uint64_t lo, uint64_t hi, bool wide)
 {
@@ -74,7 +73,7 @@ cell_of(const struct slc_splitter_keys *keys, uint64_t lo, uint64_t hi, bool wid
     return lo < SLC_SPLITTER_CELLS ? (uint32_t)lo : SLC_SPLITTER_CELLS;
 }
 
-/* Counts splitters per cell, after their keys are set. */
+/* Fills the table of cells from the splitter keys. */
 static void fill_cells(struct slc_splitter_keys *keys)
 {
     uint32_t last = keys->count - 1;
@@ -102,7 +101,7 @@ enum slc_status slc_splitter_keys_init(struct slc_splitter_keys *keys,
                                        const struct slc_key_layout *layout,
                                        struct slc_error *err)
 {
-    /* A search examines as many keys, from the start of its cell, as the fullest cell has. */
+    /* Searches examine as many keys as the fullest cell has, so padding follows the last key. */
     uint32_t capacity = 2 * splitters->count + 1;
     size_t bytes = capacity * sizeof(uint64_t);
 
@@ -143,12 +142,11 @@ at_most(const struct slc_splitter_keys *keys, uint32_t at, uint64_t lo, uint64_t
     return slc_key_join(keys->lo[at], keys->hi[at]) <= slc_key_join(lo, hi);
 }
 
-/*
- * Counts, for each of `count` keys, the splitters that are at most the key. A table of cells
- * provides the start of each search. Then all searches take the same steps in parallel, so no
- * branch depends on a key and loads overlap. Searching for one key at a time would wait for every
- * load and mispredict every other step; this took a quarter of a conversion's time.
- */
+/* Counts, for each of `count` keys, the splitters that are less than or equal to the key. A table
+ * of cells provides the start of each search. Then all searches perform the same steps in parallel,
+ * so no branch depends on a key and loads overlap. Searches for one key at a time would wait for
+ * every load and mispredict every other branch; they needed a quarter of the time of a
+ * conversion. */
 static inline void upper_keys(const struct slc_splitter_keys *keys,
                               const uint64_t *lo,
                               const uint64_t *hi,
@@ -173,7 +171,7 @@ static inline void upper_keys(const struct slc_splitter_keys *keys,
     for (uint32_t i = 0; i < count; i++) {
         uint32_t found = upper[i] + at_most(keys, upper[i], lo[i], wide ? hi[i] : 0, wide);
 
-        /* A key of all ones is at least as large as the padding after the splitters. */
+        /* A key of all ones equals the padding after the splitters, which must not be counted. */
         upper[i] = found < keys->count ? found : keys->count;
     }
 }

@@ -1,11 +1,9 @@
-/*
- * Key splitters: coordinates that cut the tensor into buckets of about equal size, chosen from a
- * sample before the mode sizes are known. Bucket b holds the coordinates from splitter b - 1
- * (inclusive) to splitter b (exclusive) in key order.
+/* Chooses key splitters from a sample, before the mode sizes are known. Splitters are coordinates
+ * that cut the tensor into buckets of about equal size. Bucket b holds the coordinates from
+ * splitter b - 1 (inclusive) to splitter b (exclusive) in key order.
  *
  * Buckets are found by comparing keys (struct slc_splitter_keys). Any layout that can hold the
- * splitters works, because layouts with the same fiber run order coordinates alike.
- */
+ * splitters works, because layouts with the same fiber run order coordinates in the same way. */
 #ifndef SLC_CONVERT_SPLITTERS_H
 #define SLC_CONVERT_SPLITTERS_H
 
@@ -18,7 +16,7 @@
 enum {
     SLC_SPLITTER_SAMPLE_MAX = 1 << 16, /* larger samples hardly balance the buckets better */
     SLC_BUCKETS_MAX = 4096,
-    /* Cells of the table that starts a search: 8 KiB, a few cells per splitter. */
+    /* Number of cells of the table in which a search starts: 8 KiB, a few cells per splitter. */
     SLC_SPLITTER_CELLS = 4096
 };
 
@@ -31,12 +29,10 @@ struct slc_splitters {
     uint64_t largest[SLC_MAX_ORDER];
 };
 
-/*
- * Chooses at most buckets - 1 splitters from `rows` (count x order coordinates; sorted in place),
+/* Chooses at most buckets - 1 splitters from `rows` (count x order coordinates; sorted in place),
  * in key order under the fiber run `run`. Equal splitters are merged, so frequent coordinates
- * reduce their number. Owns: slc_splitters_destroy, which accepts an all-zero struct. Errors:
- * SLC_ERR_MEMORY.
- */
+ * reduce the number of splitters. Owns: slc_splitters_destroy, which accepts an all-zero struct.
+ * Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_splitters_choose(struct slc_splitters *splitters,
                                      unsigned order,
                                      struct slc_fiber_run run,
@@ -52,7 +48,7 @@ struct slc_splitter_keys {
     bool wide;    /* keys have more than 64 bits */
     uint64_t *lo; /* ascending, followed by `cell_most` words of all ones */
     uint64_t *hi;
-    /* The highest bits of a key, up to the highest bit of the last splitter, select a cell. */
+    /* Key bits from `cell_shift` to the highest bit of the last splitter select a cell. */
     unsigned cell_shift;
     uint32_t cell_most;                          /* most splitters in one cell */
     uint16_t cell_start[SLC_SPLITTER_CELLS + 1]; /* number of splitters below each cell */
@@ -74,7 +70,8 @@ void slc_splitter_keys_find(const struct slc_splitter_keys *keys,
                             uint32_t count,
                             uint32_t *buckets);
 
-/* Number of keys (ascending) that are <= key: a binary search without branches on the data. */
+/* Returns the number of keys, in an ascending array, that are <= the given key. The binary search
+ * has no branches that depend on the data. */
 uint32_t slc_keys_upper(
     const uint64_t *lo, const uint64_t *hi, uint32_t count, uint64_t key_lo, uint64_t key_hi);
 

@@ -20,8 +20,9 @@ static enum slc_status parse_factor(const char *text, double *factor, struct slc
 
     return slc_parse_f64(text, end, factor) == end && isfinite(*factor) && *factor != 0
                ? SLC_OK
-               : slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_TRANSFORM,
-                                "transform scale=%s: must be a finite number other than 0", text);
+               : slc_fail_field(
+                     err, SLC_ERR_USAGE, SLC_FIELD_TRANSFORM,
+                     "transform scale=%s: the factor must be a finite number other than 0", text);
 }
 
 enum slc_status

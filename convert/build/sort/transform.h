@@ -1,8 +1,6 @@
-/*
- * Functions of a value that map zero to zero, so that only nonzeros need them: log1p, binarize,
- * abs, scale. They are applied after duplicates are combined, so that a count spread over several
- * lines is transformed once, as their sum.
- */
+/* Transforms values by functions that map zero to zero, so that only nonzeros change: log1p,
+ * binarize, abs, scale. Transforms are applied after duplicates are combined. A count that is
+ * spread over several lines is therefore transformed once, as a sum. */
 #ifndef SLC_CONVERT_TRANSFORM_H
 #define SLC_CONVERT_TRANSFORM_H
 
@@ -11,17 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Limit of steps per chain. Longer chains have no known use. */
+/* Largest number of steps in a chain of transforms. Longer chains have no known use. */
 enum { SLC_TRANSFORMS_MAX = 8 };
 
 enum slc_transform_kind {
     SLC_TRANSFORM_LOG1P,    /* log(1 + x); x must be above -1 */
-    SLC_TRANSFORM_BINARIZE, /* 1 */
+    SLC_TRANSFORM_BINARIZE, /* 1 for every x */
     SLC_TRANSFORM_ABS,
-    SLC_TRANSFORM_SCALE /* times `factor`, finite and not 0 */
+    SLC_TRANSFORM_SCALE /* x times `factor`, which is finite and not 0 */
 };
 
-/* Steps, applied in order. All zero: none. */
+/* A chain of steps, applied in order. All zero: no steps. */
 struct slc_transforms {
     unsigned count;
     struct {
@@ -43,7 +41,7 @@ double slc_transforms_apply(const struct slc_transforms *transforms, double valu
  * fit are replaced by "..". */
 void slc_transforms_format(const struct slc_transforms *transforms, char *text, size_t text_bytes);
 
-/* Hash of a chain. */
+/* Returns a hash of the chain. */
 uint64_t slc_transforms_hash(const struct slc_transforms *transforms);
 
 #endif

@@ -1,10 +1,9 @@
-/*
- * Packs and opens chunks at a few cycles per coordinate. Stores and loads of whole words overlap
- * the next element, which is written afterwards or masked off.
+/* Packs and opens chunks in a few cycles per coordinate. Elements are written and read as whole
+ * words, even if they are shorter. Writing an element also overwrites the beginning of the next
+ * one, which is written later; reading masks off the bytes of the next one.
  *
  * A chunk may come from a file of another run, and a valid hash does not prove who wrote it.
- * Therefore all parts are checked against the chunk's size before they are read.
- */
+ * Therefore all parts are checked against the chunk's size before they are read. */
 #include "convert/build/spill/chunk.h"
 
 #include "base/hash.h"
@@ -70,7 +69,7 @@ static unsigned bytes_for(uint64_t value)
     return value == 0 ? 0 : (71U - (unsigned)__builtin_clzll(value)) / 8;
 }
 
-/* Rows hold values as bits. */
+/* Returns the value whose bits are in a row. */
 static inline double value_of(uint64_t bits)
 {
     double value;
@@ -79,11 +78,9 @@ static inline double value_of(uint64_t bits)
     return value;
 }
 
-/*
- * Converts an integral value by adding a number so large that a double has no fraction bits left:
- * the low bits then hold the integer. Sets bits of *other if the value is not integral, is -0, or
- * has a magnitude of 2^51 or more.
- */
+/* Converts an integral value to an integer: adds a number so large that the sum has no fraction
+ * bits, so that the low bits of the sum hold the integer. Sets bits of *other if the value is not
+ * integral, is -0, or has a magnitude of 2^51 or more. */
 static inline int64_t integer_of(uint64_t bits, uint64_t *other)
 {
     static const double large = 0x1.8p52;
@@ -96,7 +93,7 @@ static inline int64_t integer_of(uint64_t bits, uint64_t *other)
     return integer;
 }
 
-/* True if all values are integers; sets their range. */
+/* Returns true, and sets the range of the values, if all values are integers. */
 static bool find_integers(
     const uint64_t *values, size_t stride, uint32_t count, int64_t *smallest, int64_t *largest)
 {
@@ -115,8 +112,7 @@ static bool find_integers(
     return other == 0;
 }
 
-/* True if every value is exactly representable as a float. There are no NaN and no infinite values.
- */
+/* Returns true if every value, which must be finite, is exactly representable as a float. */
 static bool are_single(const uint64_t *values, size_t stride, uint32_t count)
 {
     bool single = true;
@@ -139,7 +135,7 @@ static bool are_equal(const uint64_t *values, size_t stride, uint32_t count)
     return equal;
 }
 
-/* Chooses the narrowest exact form. */
+/* Chooses the narrowest form that represents all values exactly. */
 static enum value_form
 choose_form(const uint64_t *values, size_t stride, uint32_t count, double *low, unsigned *bytes)
 {
@@ -213,8 +209,8 @@ static uint8_t *pack_runs(uint8_t *out, const struct slc_run *runs, uint32_t run
     return out;
 }
 
-/* Packs one column of rows with `words` words each, storing only the bytes that hold bits of `any`.
- */
+/* Packs one column of rows of `words` words. `any`: OR of the elements, which determines the number
+ * of bytes per element. */
 static uint8_t *pack_column(uint8_t *out,
                             const uint64_t *column,
                             uint32_t words,
@@ -241,7 +237,7 @@ static uint8_t *pack_keys(uint8_t *chunk, uint8_t *out, const struct slc_chunk_r
         slc_store_u64(chunk + AT_FIRST + 8, rows->range.first_hi);
         return pack_column(out, rows->rows, words, rows->count, rows->any, &chunk[AT_LO_BYTES]);
     }
-    /* Wide keys use all bytes of both words. */
+    /* Keys in a range that is not narrow use all bytes of both words. */
     out = pack_column(out, rows->rows, words, rows->count, UINT64_MAX, &chunk[AT_LO_BYTES]);
     return pack_column(out, rows->rows + 1, words, rows->count, UINT64_MAX, &chunk[AT_HI_BYTES]);
 }
@@ -267,7 +263,7 @@ uint32_t slc_chunk_pack(uint8_t *chunk,
     return (uint32_t)(out - chunk);
 }
 
-/* True if the values have a valid form and size. */
+/* Returns true if the values have a valid form and size. */
 static bool values_sound(const struct slc_chunk *chunk)
 {
     switch (chunk->value_form) {
@@ -300,8 +296,8 @@ static bool skip_varint(const uint8_t **cursor, const uint8_t *end)
     return true;
 }
 
-/* True if the runs fill their bytes exactly, each has at least one entry, and together they have
- * the chunk's number of entries. */
+/* Returns true if the runs fill their bytes exactly, each has at least one entry, and together they
+ * have the chunk's number of entries. */
 static bool runs_sound(const struct slc_chunk *chunk)
 {
     const uint8_t *cursor = chunk->runs;
@@ -326,7 +322,7 @@ static bool runs_sound(const struct slc_chunk *chunk)
     return left == 0 && cursor == chunk->lo;
 }
 
-/* True if the parts of a chunk with a valid hash are within its bytes and consistent. */
+/* Returns true if the parts of a chunk with a valid hash are consistent and within its bytes. */
 static bool parts_sound(const struct slc_chunk *chunk, uint32_t run_bytes, uint32_t byte_count)
 {
     const uint64_t entry_bytes = (uint64_t)chunk->lo_bytes + chunk->hi_bytes + chunk->value_bytes;

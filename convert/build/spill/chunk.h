@@ -1,5 +1,4 @@
-/*
- * Chunks: the packed form of nonzeros in memory or in the spill file until their bucket is sorted.
+/* Chunks hold entries in packed form, in memory or in the spill file, until their bucket is sorted.
  * A chunk is self-describing. Keys are stored as differences from the first key of their range, in
  * as few bytes as possible. Values are stored in the smallest lossless form: a constant, small
  * integers, f32 or f64.
@@ -9,12 +8,11 @@
  * split chunks in any order, and duplicates are still combined in input order.
  *
  * Layout (little-endian, because a later run may resume with the file):
- *     0  u64 hash of the rest        8  link to the previous chunk of the chain (3 x u32)
+ *     0  u64 hash of bytes 8 to end  8  link to the previous chunk of the chain (3 x u32)
  *    20  u32 bytes of the chunk     24  u32 entries, u32 runs, u32 bytes of runs, u32 frame
- *    40  u8 value form, u8 value bytes, u8 bytes of a key's low and of its high half, 4 zero
- *    48  f64 constant or smallest integer         56  u64 first of the range x 2
- *    72  runs (varints), low halves, high halves, values, 8 bytes of slack for whole-word loads.
- */
+ *    40  u8 value form, u8 bytes of a value, u8 bytes of a low and of a high key word, 4 zero
+ *    48  f64 constant or smallest integer         56  first key of the range (2 x u64)
+ *    72  runs (varints), low key words, high key words, values, 8 bytes of slack for word loads. */
 #ifndef SLC_CONVERT_CHUNK_H
 #define SLC_CONVERT_CHUNK_H
 
@@ -35,16 +33,16 @@ struct slc_chunk_link {
     uint32_t bytes;
 };
 
-/* Consecutive entries of a chunk from one pushed piece of input, in input order. */
+/* A run: consecutive entries of a chunk from one pushed piece of input, in input order. */
 struct slc_run {
     uint64_t sequence;
     uint32_t first;
     uint32_t count;
 };
 
-/* Rows of one frame and key range. A row has its key words, then the bits of its f64 value. In a
- * narrow range the key is one word, the difference from the first key; otherwise it is a low and a
- * high word. */
+/* Unpacked entries of one key frame and key range. A row has the words of the key, then the bits of
+ * the f64 value. In a narrow range the key is one word, the difference from the first key;
+ * otherwise it is the low and the high word. */
 struct slc_chunk_rows {
     const uint64_t *rows;
     uint32_t count; /* at least 1 */
@@ -53,14 +51,14 @@ struct slc_chunk_rows {
     uint64_t any; /* OR of the first words of all rows, if the range is narrow */
 };
 
-/* Words per row for keys of this range. */
+/* Returns the number of words per row for keys of this range. */
 static inline uint32_t slc_chunk_row_words(const struct slc_key_range *range)
 {
     return range->narrow ? 2 : 3;
 }
 
-/* Largest size of a chunk of `row_bytes` bytes of rows. The caller must limit rows and runs so that
- * the size fits 32 bits (asserted). */
+/* Returns the largest size of a chunk with `row_bytes` bytes of rows and `runs` runs. The caller
+ * must limit rows and runs so that the size fits 32 bits (asserted). */
 uint64_t slc_chunk_bytes_max(uint64_t row_bytes, uint32_t runs);
 
 /* Packs rows and their runs into `chunk` (slc_chunk_bytes_max bytes), except for link and hash,
@@ -72,7 +70,7 @@ uint32_t slc_chunk_pack(uint8_t *chunk,
 
 enum { SLC_CHUNK_AT_LINK = 8, SLC_CHUNK_AT_BYTES = 20 };
 
-/* Sets the link to the previous chunk and the hash of everything else. */
+/* Sets the link to the previous chunk, and the hash of all bytes after the hash. */
 static inline void slc_chunk_seal(uint8_t *chunk, struct slc_chunk_link previous)
 {
     slc_store_u32(chunk + SLC_CHUNK_AT_LINK, previous.segment);
@@ -81,7 +79,7 @@ static inline void slc_chunk_seal(uint8_t *chunk, struct slc_chunk_link previous
     slc_store_u64(chunk, slc_hash64(chunk + 8, slc_load_u32(chunk + SLC_CHUNK_AT_BYTES) - 8));
 }
 
-/* A chunk in memory, checked. Borrows the bytes. */
+/* An opened chunk, whose structure was checked. Borrows the bytes. */
 struct slc_chunk {
     uint32_t count;
     uint32_t run_count;
@@ -107,8 +105,8 @@ enum slc_status slc_chunk_open(struct slc_chunk *chunk,
 /* Decodes the next run from *cursor (initially chunk->runs). */
 struct slc_run slc_chunk_next_run(const uint8_t **cursor, uint64_t *sequence);
 
-/* Decodes entries begin .. begin + count - 1: keys of the chunk's frame (hi unless NULL) and values
- * (unless NULL). */
+/* Decodes entries begin .. begin + count - 1: the keys under the chunk's frame, and the values.
+ * `hi` and `values` may be NULL. */
 void slc_chunk_entries(const struct slc_chunk *chunk,
                        uint32_t begin,
                        uint32_t count,

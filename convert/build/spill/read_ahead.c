@@ -1,5 +1,5 @@
-/* Reads chunks ahead. One lock protects all states. It is released while a chunk is fetched, which
- * takes 0.1 ms or more, so the lock is rarely contended. */
+/* Reads chunks ahead. One lock protects all data. The lock is released while a chunk is fetched,
+ * which needs 0.1 ms or more, so the lock is rarely contended. */
 #include "convert/build/spill/read_ahead.h"
 
 #include "base/memory/memory.h"
@@ -42,7 +42,7 @@ struct slc_read_ahead {
     pthread_cond_t changed;
 };
 
-/* The request to serve: the oldest request that is not complete. Needs the lock. */
+/* Returns the request to serve: the oldest request that is not complete. Needs the lock. */
 static struct slc_read_request *oldest(const struct slc_read_ahead *ahead)
 {
     struct slc_read_request *found = NULL;
@@ -203,7 +203,7 @@ static void release_buffer(struct slc_read_ahead *ahead, struct slc_read_request
     }
 }
 
-/* Moves to the next fetched chunk, if any. Needs the lock. */
+/* Delivers the next fetched chunk of a request. Returns false if none is ready. Needs the lock. */
 static bool deliver_next(struct slc_read_ahead *ahead, struct slc_read_request *request)
 {
     release_buffer(ahead, request);

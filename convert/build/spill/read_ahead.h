@@ -1,13 +1,11 @@
-/*
- * Reading ahead: while buckets are sorted, a separate thread fetches the chunks of the next bucket
+/* Reads ahead: while buckets are sorted, a separate thread fetches the chunks of the next bucket
  * from the spill file. Every chunk names its predecessor, so a chain can be fetched only
  * sequentially, and a sorting thread that fetched its own bucket would wait for each chunk.
  *
- * Buckets share the buffers. The thread serves them in the order in which they were requested, so
- * it never waits for buffers that only a later bucket could release. If the thread has not reached
- * a bucket when its first chunk is needed, the caller fetches the bucket itself, so that a slow
- * disk still has several requests in flight.
- */
+ * All requests share the buffers. The thread serves requests in the order in which they were made,
+ * so it never waits for buffers that only a later request could release. If the thread has not
+ * reached a bucket when the bucket's first chunk is needed, the caller fetches the bucket itself,
+ * so that a slow disk still has several requests in flight. */
 #ifndef SLC_CONVERT_READ_AHEAD_H
 #define SLC_CONVERT_READ_AHEAD_H
 
@@ -28,7 +26,7 @@ struct slc_read_ahead_options {
 
 struct slc_read_ahead;
 
-/* The chunks of one bucket. */
+/* A request for the chunks of one bucket. */
 struct slc_read_request;
 
 /* Starts the thread. Owns: slc_read_ahead_destroy. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM. */
@@ -39,16 +37,14 @@ enum slc_status slc_read_ahead_create(const struct slc_read_ahead_options *optio
 /* Waits for the chunk being read; drops active requests. Accepts NULL. */
 void slc_read_ahead_destroy(struct slc_read_ahead *ahead);
 
-/* Requests the chain that ends with `last`. Never returns NULL if at most options.requests are
- * active. Threads: any. */
+/* Requests the chain that ends with `last`. Never returns NULL; the caller must not have more than
+ * options.requests active requests. Threads: any. */
 struct slc_read_request *slc_read_ahead_request(struct slc_read_ahead *ahead,
                                                 struct slc_chunk_link last);
 
-/*
- * Returns the next chunk of a request, valid until the next call for this request. *found is false
- * if the thread does not read this chain (any more): the caller must fetch that chunk and all its
- * predecessors. One caller per request. Errors: those of slc_spill_fetch.
- */
+/* Returns the next chunk of a request, valid until the next call for this request. *found is false
+ * if the thread does not read this chain, or has stopped reading it: the caller must then fetch the
+ * next chunk and all its predecessors. One caller per request. Errors: those of slc_spill_fetch. */
 enum slc_status slc_read_ahead_next(struct slc_read_ahead *ahead,
                                     struct slc_read_request *request,
                                     struct slc_chunk *chunk,

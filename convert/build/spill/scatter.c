@@ -9,11 +9,10 @@ enum {
     BUFFER_BYTES_MAX = 256 << 10,
     ENTRIES_MIN = 16,
     NARROW_ROW_BYTES = 16,
-    /* Prefetch distance in a buffer: two cache lines, or eight rows. Meanwhile, about a hundred
-     * other buckets get as many rows. */
+    /* Prefetch distance within a buffer: two cache lines, which hold eight rows of narrow keys.
+     * Until these rows are written, about a hundred other buffers also receive rows. */
     AHEAD_WORDS = 16,
-    /* Buffers have space for one run per this number of entries. Buffers with shorter runs are
-     * flushed early. */
+    /* A buffer has space for one run per 8 entries; with shorter runs it is flushed early. */
     ENTRIES_PER_RUN = 8
 };
 
@@ -124,7 +123,7 @@ static struct slc_run *runs_of(const struct slc_scatter *scatter, unsigned worke
     return runs;
 }
 
-/* Number of rows in a buffer. */
+/* Returns the number of rows in a buffer. */
 static uint32_t count_rows(const struct slc_scatter_fill *fill, const uint64_t *rows)
 {
     return (uint32_t)((size_t)(fill->next - rows) / fill->row_words);
@@ -142,7 +141,7 @@ static void empty_buffer(struct slc_scatter *scatter, unsigned worker, uint32_t 
     fill->runs = 0;
 }
 
-/* Converts starts of runs to counts. */
+/* Replaces `count`, in which each run holds its start, with the number of entries of the run. */
 static void count_runs(struct slc_run *runs, uint32_t run_count, uint32_t entries)
 {
     for (uint32_t r = 0; r < run_count; r++) {
@@ -150,7 +149,7 @@ static void count_runs(struct slc_run *runs, uint32_t run_count, uint32_t entrie
     }
 }
 
-/* Packs and appends a worker's buffer. */
+/* Packs the worker's buffer of a bucket into a chunk and appends the chunk to the stream. */
 static enum slc_status
 flush_buffer(struct slc_scatter *scatter, unsigned worker, uint32_t bucket, struct slc_error *err)
 {
@@ -196,7 +195,7 @@ enum slc_status slc_scatter_frame(struct slc_scatter *scatter,
     return SLC_OK;
 }
 
-/* Starts a run at `ordinal` with the next row of a buffer. */
+/* Starts a run; its first entry has this ordinal and becomes the next row of the buffer. */
 static void
 start_run(struct slc_scatter *scatter, unsigned worker, uint32_t bucket, uint32_t ordinal)
 {
@@ -225,7 +224,7 @@ enum slc_status slc_scatter_add(struct slc_scatter *scatter,
         uint64_t *row = fill->next;
         const uint64_t value = slc_bits_f64(batch->values[i]);
 
-        /* Buffers of many buckets exceed the cache; prefetching saves a seventh of the time. */
+        /* All buffers together exceed the cache; prefetching saves a seventh of the loop's time. */
         __builtin_prefetch(row + AHEAD_WORDS, 1);
         if (fill->stamp != stamp) {
             start_run(scatter, worker, batch->buckets[i], batch->ordinal + i);

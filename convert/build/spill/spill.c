@@ -1,9 +1,8 @@
-/*
- * Spill stream. Segment s is in slot s mod slots until it is written. Slots are reused in order, so
- * the newest `slots` segments are in memory, and an older segment s is in the file at s *
- * segment_bytes (the unused tail of a segment is a hole). The writer thread keeps one or two slots
- * free. It writes without holding the lock, so other threads can append concurrently.
- */
+/* Implements the spill stream. A slot is memory for one segment; segment s uses slot s mod `slots`.
+ * Slots are reused in order, so at most the newest `slots` segments are in memory. An older segment
+ * s is in the file at s * segment_bytes; the unused end of a segment is a hole in the file. The
+ * writer thread keeps one or two slots free. It writes without holding the lock, so other threads
+ * can append concurrently. */
 #include "convert/build/spill/spill.h"
 
 #include "base/error/clock.h"
@@ -26,13 +25,13 @@ struct slc_spill {
     uint32_t slots;
     struct slc_buffer memory;
     uint32_t *used;    /* bytes in use, per slot */
-    uint32_t *copying; /* chunks being copied to a slot */
+    uint32_t *copying; /* number of chunks being copied, per slot */
     uint32_t current;  /* segment being filled */
     uint32_t written;  /* segments 0 .. written - 1 are in the file */
     bool writing;      /* segment `written` is being written */
     bool frozen;       /* no appends */
-    bool has_writer;   /* the thread exists */
-    bool stop;         /* the thread must end */
+    bool has_writer;   /* the writer thread exists */
+    bool stop;         /* the writer thread must end */
     bool keep;         /* the file has a name */
     pthread_t writer;
     uint64_t file_bytes;  /* bytes written so far, without holes */
@@ -65,7 +64,7 @@ open_kept(struct slc_spill *spill, const struct slc_spill_extent *extent, struct
     }
     if (code == -ENOENT || (code >= 0 && stat.bytes < extent->end_bytes)) {
         return slc_fail_file(err, SLC_ERR_DAMAGED, spill->path,
-                             "the spill file is shorter than its last commit");
+                             "the spill file is missing or shorter than at its last commit");
     }
     SLC_TRY(slc_check_call(code, err, spill->path, "opening the spill file"));
     /* Segments are consecutive, and new segments follow the last one. */
@@ -152,8 +151,8 @@ static uint8_t *slot_of(const struct slc_spill *spill, uint32_t segment)
 static enum slc_status open_file(struct slc_spill *spill, struct slc_error *err)
 {
     const struct slc_files *files = spill->files;
-    /* A kept name may have been used by an earlier run. Before the first commit, that file is no
-     * longer needed. */
+    /* A kept file always has the same name, so an earlier run may have left one. This run did not
+     * resume from that file, so the file is truncated. */
     int known = spill->keep ? O_TRUNC : O_EXCL;
     int fd = files->open(files->self, spill->path, O_RDWR | O_CREAT | known | SLC_OPEN_OWN, 0600);
     int code = 0;
@@ -172,11 +171,9 @@ static enum slc_status open_file(struct slc_spill *spill, struct slc_error *err)
     return SLC_OK;
 }
 
-/*
- * Writes one segment, in whole pages. Called without the lock, by the only writer. With buffered
+/* Writes one segment, in whole pages. Called without the lock, by the only writer. With buffered
  * writes, the page cache is asked twice to drop the segment: the first request starts writing dirty
- * pages back, and the second request drops the pages, which are then clean.
- */
+ * pages back, and the second request drops the pages, which are then clean. */
 static enum slc_status
 write_segment(struct slc_spill *spill, uint32_t segment, uint32_t bytes, struct slc_error *err)
 {
@@ -233,7 +230,7 @@ static void write_oldest(struct slc_spill *spill)
     pthread_cond_broadcast(&spill->changed);
 }
 
-/* True if free slots run short. Needs the lock. */
+/* Returns true if too few slots are free. Needs the lock. */
 static bool must_write(const struct slc_spill *spill)
 {
     /* Keep two free slots if possible, so that a short delay of the writer blocks no append. */
@@ -299,7 +296,8 @@ static void reserve_space(struct slc_spill *spill, uint32_t bytes)
     }
 }
 
-/* Marks every mark_stride-th chunk. When the table of marks is full, drops every other mark. */
+/* Marks every mark_stride-th chunk. When the table of marks is full, drops every other mark and
+ * doubles the stride. */
 static void mark_chunk(struct slc_chain *chain)
 {
     if (chain->mark_stride == 0) {
@@ -334,8 +332,8 @@ place_chunk(struct slc_spill *spill, struct slc_chain *chain, uint32_t bytes)
     return previous;
 }
 
-/* Copies the chunk to its position. The lock is not held, because the kernel clears new pages
- * during the copy. */
+/* Copies the chunk to its position, without the lock, because the kernel may have to clear
+ * pages. */
 static void copy_chunk(struct slc_spill *spill,
                        struct slc_chunk_link place,
                        uint8_t *chunk,
@@ -381,18 +379,18 @@ enum slc_status slc_spill_append(struct slc_spill *spill,
 void slc_spill_freeze(struct slc_spill *spill, bool frozen)
 {
     pthread_mutex_lock(&spill->mutex);
-    /* A segment being written must not move from memory to the file during a fetch. */
+    /* Wait for the writer: a segment must not move from memory to the file during a fetch. */
     while (spill->writing) {
         pthread_cond_wait(&spill->changed, &spill->mutex);
     }
     spill->frozen = frozen;
     pthread_cond_broadcast(
-        &spill->changed); /* segments could not be written while the stream was frozen */
+        &spill->changed); /* wakes the writer, which does not write while the stream is frozen */
     pthread_mutex_unlock(&spill->mutex);
 }
 
-/* True if a chunk can be at `link`. Links of a kept file come from another run and may be wrong.
- * Needs the lock. */
+/* Returns true if a chunk can be at `link`. Links that another run wrote may be wrong. Needs the
+ * lock. */
 static bool is_within(const struct slc_spill *spill, struct slc_chunk_link link)
 {
     return link.segment <= spill->current && link.bytes <= spill->chunk_bytes &&
@@ -440,7 +438,7 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
     return status;
 }
 
-/* Writes everything in memory, including the segment being filled. Needs the lock. */
+/* Writes all segments in memory, including the segment being filled. Needs the lock. */
 static enum slc_status write_all(struct slc_spill *spill, struct slc_error *err)
 {
     while (spill->writing || (spill->fault.status == SLC_OK && spill->written <= spill->current)) {
@@ -522,7 +520,7 @@ uint64_t slc_spill_resident_bytes(const struct slc_spill *spill)
     uint32_t touched = spill->current < spill->slots ? spill->current + 1 : spill->slots;
     uint64_t bytes = (uint64_t)touched * spill->segment_bytes;
 
-    /* Rounded up, because the last page may be a huge page. */
+    /* Round up, because the last page may be a huge page. */
     return slc_min_u64(slc_buffer_footprint(bytes, SLC_PAGES_HUGE), spill->memory.bytes);
 }
 

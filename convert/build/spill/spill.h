@@ -1,7 +1,6 @@
-/*
- * Spill stream: holds chunks until their bucket is sorted. The stream is a sequence of equal
- * segments. The newest segments are in memory. Once memory is full, the oldest segments are written
- * to a spill file, each with one large sequential write. A small input never touches the disk.
+/* The spill stream holds chunks until their bucket is sorted. It is a sequence of segments of equal
+ * size. The newest segments are in memory. Once memory is full, the oldest segments are written to
+ * a spill file, each with one large sequential write. A small input never touches the disk.
  *
  * A bucket's chunks form a chain: every chunk names its predecessor, so the state of a bucket has a
  * fixed size regardless of its number of chunks. A few marks per chain (links to evenly spaced
@@ -9,8 +8,7 @@
  *
  * A separate thread, started when memory first runs short, writes segments while other threads
  * append. The file is unlinked as soon as it is open, so it disappears however the process ends. A
- * file that is kept for resuming is not unlinked, and another process can read its committed part.
- */
+ * file that is kept for resuming is not unlinked, and a later run can read its committed part. */
 #ifndef SLC_CONVERT_SPILL_H
 #define SLC_CONVERT_SPILL_H
 
@@ -24,7 +22,7 @@
 enum { SLC_CHAIN_MARKS = 32 };
 
 struct slc_chain {
-    struct slc_chunk_link last; /* newest chunk; bytes 0 when empty */
+    struct slc_chunk_link last; /* newest chunk; last.bytes is 0 if the chain is empty */
     unsigned mark_count;
     uint64_t chunks;
     uint64_t entries;
@@ -33,11 +31,11 @@ struct slc_chain {
     struct slc_chunk_link marks[SLC_CHAIN_MARKS];
 };
 
-/* Contents of a file at its last commit. segments 0: none. */
+/* Contents of a spill file at its last commit. If `segments` is 0, there was no commit. */
 struct slc_spill_extent {
     uint32_t segments;
     uint32_t segment_bytes;
-    uint32_t chunk_bytes; /* of the largest chunk */
+    uint32_t chunk_bytes; /* size of the largest chunk */
     uint64_t file_bytes;  /* written, without holes */
     uint64_t end_bytes;   /* end of the file */
 };
@@ -46,22 +44,20 @@ struct slc_spill_options {
     const struct slc_files *files;  /* not NULL */
     const char *path;               /* the spill file; must not exist unless kept. Copied */
     uint64_t max_bytes;             /* most bytes written to the file; 0: no limit */
-    uint32_t segment_bytes;         /* at least the largest chunk; multiple of SLC_PAGE_BYTES */
-    uint32_t segment_count;         /* in memory; at least SLC_SPILL_SEGMENTS_MIN */
+    uint32_t segment_bytes;         /* at least the size of the largest chunk; whole pages */
+    uint32_t segment_count;         /* segments in memory; at least SLC_SPILL_SEGMENTS_MIN */
     bool keep;                      /* the file stays; the caller removes it */
-    struct slc_spill_extent extent; /* of a kept file; segment_bytes must match */
+    struct slc_spill_extent extent; /* extent of a kept file, with the same segment_bytes */
 };
 
-/* One segment being filled, one being written, one waiting. */
+/* One segment is being filled, one is being written, and one is waiting. */
 enum { SLC_SPILL_SEGMENTS_MIN = 3 };
 
 struct slc_spill;
 
-/*
- * Memory: segment_count * segment_bytes, mapped here. Owns: slc_spill_destroy. If the file is kept,
- * `extent` must come from a commit of it, or have no segments. Errors: SLC_ERR_DAMAGED if a kept
- * file is missing or shorter than its extent.
- */
+/* Creates a stream. Memory: segment_count * segment_bytes, which this call maps. Owns:
+ * slc_spill_destroy. If the file is kept, `extent` must come from a commit of this file, or have no
+ * segments. Errors: SLC_ERR_DAMAGED if a kept file is missing or shorter than its extent. */
 enum slc_status slc_spill_create(const struct slc_spill_options *options,
                                  struct slc_spill **spill,
                                  struct slc_error *err) SLC_NODISCARD;
@@ -69,12 +65,10 @@ enum slc_status slc_spill_create(const struct slc_spill_options *options,
 /* Closes the file, which removes it unless it is kept. Accepts NULL. */
 void slc_spill_destroy(struct slc_spill *spill);
 
-/*
- * Appends a packed chunk (slc_chunk_pack) to `chain`: sets its link, seals it, copies it.
- * `entries`, `runs`: its contents. Threads: any. After an error every later call fails with the
- * same status. Errors: SLC_ERR_BUDGET (max_bytes), SLC_ERR_NOSPACE, SLC_ERR_IO, SLC_ERR_SYSTEM
- * (cannot create the writer thread).
- */
+/* Appends a packed chunk (slc_chunk_pack) to `chain`: sets the chunk's link and hash, and copies
+ * the chunk. `entries`, `runs`: number of entries and runs in the chunk. Threads: any. After an
+ * error every later call fails with the same status. Errors: SLC_ERR_BUDGET (max_bytes),
+ * SLC_ERR_NOSPACE, SLC_ERR_IO, SLC_ERR_SYSTEM (cannot create the writer thread). */
 enum slc_status slc_spill_append(struct slc_spill *spill,
                                  struct slc_chain *chain,
                                  uint8_t *chunk,
@@ -83,18 +77,16 @@ enum slc_status slc_spill_append(struct slc_spill *spill,
                                  uint32_t runs,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Bytes of the fetch buffer beyond the chunk: the rest of its first and last page. */
+/* A fetch buffer also holds the rest of the first and of the last page of the chunk. */
 enum { SLC_SPILL_FETCH_EXTRA_BYTES = 2 * SLC_PAGE_BYTES };
 
-/* A frozen stream accepts no appends, so fetching need not copy chunks in memory. No other call may
- * run concurrently. */
+/* Freezes or unfreezes the stream. A frozen stream accepts no appends, so slc_spill_fetch need not
+ * copy chunks that are in memory. No other call may run concurrently. */
 void slc_spill_freeze(struct slc_spill *spill, bool frozen);
 
-/*
- * Copies the chunk at `link` into `data`, which is page-aligned and has link.bytes +
- * SLC_SPILL_FETCH_EXTRA_BYTES bytes, and opens the copy. `once`: the chunk will not be read again,
- * so its pages may leave the page cache. Threads: any.
- */
+/* Opens the chunk at `link`, after copying it to `data` (page-aligned, link.bytes +
+ * SLC_SPILL_FETCH_EXTRA_BYTES bytes) unless it is in memory and the stream is frozen. `once`: the
+ * chunk will not be read again, so its pages may leave the page cache. Threads: any. */
 enum slc_status slc_spill_fetch(struct slc_spill *spill,
                                 struct slc_chunk_link link,
                                 bool once,
@@ -102,8 +94,8 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
                                 struct slc_chunk *chunk,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Writes the whole stream to the file and unmaps all but SLC_SPILL_SEGMENTS_MIN segments, which
- * later chunks use. No other call may run concurrently. */
+/* Writes the whole stream to the file, and unmaps its memory except for SLC_SPILL_SEGMENTS_MIN
+ * segments, which later chunks use. No other call may run concurrently. */
 enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err) SLC_NODISCARD;
 
 /* Writes and syncs all chunks appended so far and sets *extent, with which the file can be opened
@@ -113,13 +105,14 @@ enum slc_status slc_spill_commit(struct slc_spill *spill,
                                  struct slc_spill_extent *extent,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Bytes that a commit would write now. */
+/* Returns the bytes that a commit would write now. */
 uint64_t slc_spill_unwritten_bytes(struct slc_spill *spill);
 
-/* Bytes of the largest chunk so far. No other call may run concurrently. */
+/* Returns the size of the largest chunk so far. No other call may run concurrently. */
 uint32_t slc_spill_chunk_bytes(const struct slc_spill *spill);
 
-/* Memory in use, bytes written to the file, and time that appends waited for the file. */
+/* Return the bytes in memory, the bytes written to the file, and the seconds that appends
+ * waited. */
 uint64_t slc_spill_resident_bytes(const struct slc_spill *spill);
 uint64_t slc_spill_written_bytes(struct slc_spill *spill);
 double slc_spill_seconds(const struct slc_spill *spill);

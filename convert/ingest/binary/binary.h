@@ -1,12 +1,10 @@
-/*
- * Tensors in binary files: the layout of indices and values, and the row source that reads them.
+/* Tensors in binary files: the layout of indices and values, and the row source that reads them.
  * The formats differ only in their headers (binary_headers.c). After the header, each file consists
  * of *bands*: arrays of records of equal length, one record per nonzero. A record holds one field
- * (a band with all indices of a mode) or several fields (a band with indices and value of each
- * nonzero).
+ * (a band with all indices of a mode) or several fields (a band with the indices, or the indices
+ * and the value, of each nonzero).
  *
- * Trust: a band is read only after its size is known to fit into the file.
- */
+ * Safety: a band is read only after a check that it lies within the file. */
 #ifndef SLC_CONVERT_BINARY_H
 #define SLC_CONVERT_BINARY_H
 
@@ -18,16 +16,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bytes that can be read at any offset: a plain file, or a spooled copy. */
+/* Bytes readable at any offset: an uncompressed file, or a copy in a temporary file (spool.h). */
 struct slc_bytes_view {
     const struct slc_files *files;
     int fd;
-    const char *name; /* of the input, for messages */
+    const char *name; /* name of the input, for messages */
     uint64_t begin;   /* offset of these bytes in the file */
     uint64_t bytes;
 };
 
-/* Reads exactly `bytes` at `offset`, which must be inside the view. Errors: SLC_ERR_IO;
+/* Reads exactly `bytes` bytes at `offset`, which must be inside the view. Errors: SLC_ERR_IO;
  * SLC_ERR_INPUT if the file has become shorter. */
 enum slc_status slc_bytes_read(const struct slc_bytes_view *view,
                                void *data,
@@ -37,14 +35,15 @@ enum slc_status slc_bytes_read(const struct slc_bytes_view *view,
 
 enum slc_field_kind { SLC_FIELD_UNSIGNED, SLC_FIELD_SIGNED, SLC_FIELD_FLOAT };
 
-/* Numbers of one kind, at `offset` in every record of a band. */
+/* A field of the records of a band: the indices of one mode, or the values. The number is at byte
+ * `offset` of each record. */
 struct slc_field {
     enum slc_field_kind kind;
-    uint8_t bytes; /* 1, 2, 4 or 8; for a float 2, 4 or 8 */
+    uint8_t bytes; /* 1, 2, 4 or 8 for an integer; 2, 4 or 8 for a float */
     bool big_endian;
     uint8_t band;
     uint32_t offset;
-    uint64_t origin; /* subtracted from every index, modulo 2^64 */
+    uint64_t origin; /* number that is subtracted from every index, modulo 2^64 */
 };
 
 struct slc_band {
@@ -60,20 +59,20 @@ struct slc_binary {
     bool has_dims;
     uint64_t dims[SLC_MAX_ORDER];
     uint64_t nnz;
-    struct slc_field fields[SLC_BANDS_MAX]; /* of all modes, then of the values */
+    /* the field of each mode, then the field of the values */
+    struct slc_field fields[SLC_BANDS_MAX];
     unsigned band_count;
     struct slc_band bands[SLC_BANDS_MAX];
 };
 
-/* Bytes per nonzero, summed over all bands. */
+/* Returns the number of bytes per nonzero, summed over all bands. */
 uint32_t slc_binary_row_bytes(const struct slc_binary *binary);
 
-/*
- * Decodes `count` nonzeros of a piece, starting at nonzero `first` of its `piece_count`, and
- * appends them to `rows`. `ordinal`: number of the piece's first nonzero, from 1. Errors:
- * SLC_ERR_INPUT naming the first nonzero with a negative index or with a value that is not finite
- * or not representable as a double; `rows` then ends before it.
- */
+/* Decodes `count` nonzeros of a piece of `piece_count` nonzeros, starting at nonzero `first` of the
+ * piece, and appends them to `rows`. `ordinal` is the number of the piece's first nonzero in the
+ * file, from 1. Errors: SLC_ERR_INPUT for the first nonzero with a negative index or with a value
+ * that is not finite or not representable as a double. `rows` then ends before this nonzero, and
+ * the message states its number. */
 enum slc_status slc_binary_decode(const struct slc_binary *binary,
                                   const uint8_t *piece,
                                   uint64_t piece_count,
@@ -83,24 +82,23 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
                                   struct slc_text_rows *rows,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Reads the header of a tensor of dialect binary->dialect (SLC_DIALECT_SPLATT_BIN, _GENTEN_BIN or
- * _ALTO_BIN) from its first bytes and fills in the other members of `binary`. `view`: the whole
- * file; NULL: the file length is not known yet, and only the header is checked. Errors:
- * SLC_ERR_INPUT if the file does not have the length that its header implies; SLC_ERR_UNSUPPORTED.
- */
+/* Reads the header of a tensor of dialect binary->dialect (SLC_DIALECT_SPLATT_BIN, _GENTEN_BIN or
+ * _ALTO_BIN) from its first bytes, `head`, and fills in the other members of `binary`. `view` is
+ * the whole file, or NULL if the length of the file is not known yet; then only the header is
+ * checked. Errors: SLC_ERR_INPUT for a faulty header, or if the file does not have the length that
+ * its header implies; SLC_ERR_UNSUPPORTED. */
 enum slc_status slc_binary_header(const unsigned char *head,
                                   size_t head_bytes,
                                   const struct slc_bytes_view *view,
                                   struct slc_binary *binary,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Returns the binary format whose magic bytes `head` starts with; SLC_DIALECT_AUTO if there is
- * none. */
+/* Returns the binary format whose magic bytes are at the start of `head`; SLC_DIALECT_AUTO if no
+ * format matches. */
 enum slc_dialect slc_binary_detect(const unsigned char *head, size_t bytes);
 
-/* True if the input starts with a small 8-byte number. ALTO files have no magic bytes but start
- * with such a number; text never does. */
+/* Returns true if the input starts with a small 8-byte number. ALTO files have no magic bytes but
+ * start with such a number; text never starts with one. */
 bool slc_binary_unmarked(const unsigned char *head, size_t bytes);
 
 /* Arguments of slc_binary_open. */
@@ -108,25 +106,25 @@ struct slc_binary_request {
     struct slc_input *input;
     struct slc_input *values; /* a second input with the values, or NULL */
     enum slc_dialect dialect;
-    const struct slc_spool_options *spool; /* for inputs without random access */
-    void *buffer;                          /* copy buffer for the spool */
+    /* options of the temporary file for inputs without random access */
+    const struct slc_spool_options *spool;
+    void *buffer; /* copy buffer for the spool */
     size_t buffer_bytes;
 };
 
-/*
- * Opens a binary input of this dialect as a row source and fills in the header. Borrows the input
- * and the header. Owns: slc_row_source_close. *spooled_bytes: size of the temporary file, 0 if
- * there is none. Errors: as slc_binary_header, slc_spool_create and slc_spool_append.
- */
+/* Opens a binary input of the requested dialect as a row source and fills in the header. Borrows
+ * the input and the header. *spooled_bytes is the size of the temporary file, or 0 without such a
+ * file. Ownership: slc_row_source_close. Errors: those of slc_binary_header, slc_spool_create and
+ * slc_spool_append. */
 enum slc_status slc_binary_open(const struct slc_binary_request *request,
                                 struct slc_text_header *header,
                                 struct slc_row_source **source,
                                 uint64_t *spooled_bytes,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Creates a row source of `binary`, which it copies. Takes ownership of `spool` (may be NULL),
- * even after an error. `stored_bytes`: size of the input; bytes outside rows count as already
- * read. */
+/* Creates a row source that reads the nonzeros of `binary`, which is copied. The function owns
+ * `spool` (may be NULL) from now on, even after an error. `stored_bytes` is the size of the input;
+ * for progress, its bytes outside the rows count as already read. */
 enum slc_status slc_binary_source_open(const struct slc_binary *binary,
                                        struct slc_spool *spool,
                                        const char *name,

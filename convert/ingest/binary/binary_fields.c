@@ -1,11 +1,10 @@
-/*
- * Converts indices and values of binary records to arrays of u64 and f64.
+/* Converts indices and values of binary records to arrays of u64 and f64.
  *
- * Loops over one field know its width and byte order at compile time. They record whether any
- * number is out of range. Only in that case is the field searched for the first such number.
+ * Each loop converts one field, and its width and byte order are compile-time constants. The loop
+ * records only whether any number is out of range. If so, a second loop searches for the first such
+ * number.
  *
- * Cost: 0.5 to 2 ns per number, about the cost of moving it.
- */
+ * Cost: 0.5 to 2 ns per number, about the time to copy it. */
 #include "base/column_range.h"
 #include "base/memory/bytes.h"
 #include "convert/ingest/binary/binary.h"
@@ -16,7 +15,7 @@
 
 #define SLC_ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* Values decoded at a time, through an array on the stack. */
+/* Number of values that are decoded at a time, in an array on the stack. */
 enum { DECODE_ROWS = 512 };
 
 uint32_t slc_binary_row_bytes(const struct slc_binary *binary)
@@ -55,7 +54,7 @@ SLC_ALWAYS_INLINE void gather_of(const uint8_t *at,
     }
 }
 
-/* Gathers the raw bits of a field from `count` records. */
+/* Copies the bits of a field from `count` records to `out`. */
 static void gather_field(
     const struct slc_field *field, const uint8_t *at, size_t stride, uint32_t count, uint64_t *out)
 {
@@ -80,7 +79,7 @@ static void gather_field(
     }
 }
 
-/* Sign-extends raw numbers of `bytes` bytes to 64 bits. */
+/* Sign-extends integers of `bytes` bytes to 64 bits. */
 static void extend_sign(unsigned bytes, uint32_t count, uint64_t *bits)
 {
     uint64_t sign = UINT64_C(1) << (8 * bytes - 1);
@@ -90,7 +89,7 @@ static void extend_sign(unsigned bytes, uint32_t count, uint64_t *bits)
     }
 }
 
-/* The first of `count` numbers whose top bit is set, or `count`. */
+/* Returns the position of the first of `count` numbers whose top bit is set, or `count`. */
 static uint32_t first_negative(const uint64_t *bits, uint32_t count)
 {
     uint64_t any = 0;
@@ -108,7 +107,7 @@ static uint32_t first_negative(const uint64_t *bits, uint32_t count)
     return i;
 }
 
-/* IEEE 754 binary16; all of its numbers are doubles. */
+/* Converts an IEEE 754 binary16 number to a double, which is always exact. */
 static double half_to_double(uint64_t bits)
 {
     unsigned exponent = bits >> 10 & 0x1f;
@@ -120,15 +119,16 @@ static double half_to_double(uint64_t bits)
     return bits >> 15 ? -size : size;
 }
 
-/* True if a double represents the integer exactly, that is, its significant bits fit 53 bits. */
+/* Returns true if a double represents the integer exactly, that is, if the integer has at most 53
+ * significant bits. */
 static bool holds(uint64_t magnitude)
 {
     return magnitude < UINT64_C(1) << 53 || magnitude >> __builtin_ctzll(magnitude) < UINT64_C(1)
                                                                                           << 53;
 }
 
-/* Converts raw bits of integers to doubles; returns the first number that is not representable, or
- * `count`. */
+/* Converts the bits of integers to doubles. Returns the position of the first integer that a double
+ * cannot represent, or `count`. */
 static uint32_t integers(bool is_signed, uint32_t count, const uint64_t *bits, double *values)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -143,8 +143,8 @@ static uint32_t integers(bool is_signed, uint32_t count, const uint64_t *bits, d
     return count;
 }
 
-/* Converts raw bits of floats to doubles; returns the first number that is not finite, or `count`.
- */
+/* Converts the bits of floats to doubles. Returns the position of the first number that is not
+ * finite, or `count`. */
 static uint32_t floats(unsigned bytes, uint32_t count, const uint64_t *bits, double *values)
 {
     bool finite = true;
@@ -170,7 +170,8 @@ static uint32_t floats(unsigned bytes, uint32_t count, const uint64_t *bits, dou
     return finite ? count : i;
 }
 
-/* Reports a faulty value by its extended raw bits. */
+/* Records the fault of a value that is not finite or not representable. `bits` are the bits of the
+ * value, extended to 64 bits. */
 static enum slc_status value_fault(const struct slc_field *field,
                                    uint64_t bits,
                                    const double *value,
@@ -186,15 +187,16 @@ static enum slc_status value_fault(const struct slc_field *field,
     if (field->kind == SLC_FIELD_SIGNED) {
         return slc_fail(err, SLC_ERR_INPUT,
                         "nonzero %" PRIu64 ": value %" PRId64
-                        " has more than the 53 bits of a double",
+                        " has more than the 53 significant bits of a double",
                         ordinal, (int64_t)bits);
     }
     return slc_fail(err, SLC_ERR_INPUT,
-                    "nonzero %" PRIu64 ": value %" PRIu64 " has more than the 53 bits of a double",
+                    "nonzero %" PRIu64 ": value %" PRIu64
+                    " has more than the 53 significant bits of a double",
                     ordinal, bits);
 }
 
-/* Position of a field of nonzero `first` of the piece. */
+/* Returns the address of a field of nonzero `first` of the piece. */
 static const uint8_t *field_at(const struct slc_binary *binary,
                                const struct slc_field *field,
                                const uint8_t *piece,
@@ -238,7 +240,7 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
             status = value_fault(value, bits[sound], &values[good], first + good + ordinal, err);
         }
     }
-    /* In the faulty nonzero, indices are reported before the value. */
+    /* If both an index and the value of a nonzero are faulty, report the index. */
     most = good + (good < count);
     for (unsigned m = 0; m < binary->order; m++) {
         const struct slc_field *index = &binary->fields[m];

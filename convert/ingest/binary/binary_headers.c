@@ -1,15 +1,13 @@
-/*
- * Headers of binary tensors: SPLATT, GenTen and ALTO. All are little-endian, as written on every
- * supported machine, and count indices from 0.
+/* Parses the headers of binary tensors of SPLATT, GenTen and ALTO. Numbers are little-endian,
+ * because these programs write the byte order of the machine and run on little-endian machines.
+ * Indices start at 0.
  *
- *   SPLATT: i32 0; u64 bytes per index; u64 bytes per value; then, with the width of an index,
- *           the order, the mode sizes and the number of nonzeros; all indices, mode by mode; all
- *           values.
+ *   SPLATT: i32 0; u64 bytes per index; u64 bytes per value; the order, the mode sizes and the
+ *           number of nonzeros, each as wide as an index; all indices, mode by mode; all values.
  *   GenTen: "sptn"; u32 order; u32 bits per value; u64 mode sizes; u64 bits per index of each mode;
- *           u64 number of nonzeros; per nonzero its indices and its value.
+ *           u64 number of nonzeros; for each nonzero its indices, then its value.
  *   ALTO:   u64 order, mode sizes and number of nonzeros; u64 indices, mode by mode; values. The
- *           file length shows whether values are f64 or f32 (a compile-time choice of ALTO).
- */
+ *           file length shows whether values are f64 or f32 (a compile-time choice of ALTO). */
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
 #include "convert/ingest/binary/binary.h"
@@ -26,8 +24,8 @@ static const char zip_magic[] = "PK\x03\x04";
 struct reader {
     const unsigned char *at;
     const unsigned char *end;
-    unsigned bytes; /* of a number */
-    bool cut;       /* the header ended inside a number */
+    unsigned bytes; /* bytes per number */
+    bool cut;       /* true if the header ended inside a number */
 };
 
 static uint64_t read_number(struct reader *reader)
@@ -103,7 +101,8 @@ read_dims(struct reader *reader, struct slc_binary *binary, struct slc_error *er
     return SLC_OK;
 }
 
-/* Lays out indices of `index_bytes` mode by mode, then values, from byte `begin` of the file. */
+/* Describes bands of indices (`index_bytes` bytes each), one band per mode, then a band of values,
+ * without their offsets in the file. */
 static void lay_out_columns(struct slc_binary *binary, unsigned index_bytes, unsigned value_bytes)
 {
     binary->band_count = binary->order + 1;
@@ -125,8 +124,8 @@ splatt_header(struct reader *reader, struct slc_binary *binary, struct slc_error
 
     if (!is_splatt(head, (size_t)(reader->end - head))) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "not a binary SPLATT tensor: expected the number 0 in 4 bytes, then the "
-                        "bytes of indices and of values, each 4 or 8, in 8 bytes each");
+                        "not a binary SPLATT tensor: expected 0 in 4 bytes, then the bytes per "
+                        "index and the bytes per value, which are 4 or 8, in 8 bytes each");
     }
     unsigned index_bytes = (unsigned)slc_load_u64(head + 4);
     unsigned value_bytes = (unsigned)slc_load_u64(head + 12);
@@ -139,14 +138,14 @@ splatt_header(struct reader *reader, struct slc_binary *binary, struct slc_error
     return SLC_OK;
 }
 
-/* Converts the bits of an index or a value to bytes. */
+/* Converts a width in bits, of indices or values, to bytes. */
 static enum slc_status
 read_width(uint64_t bits, uint64_t least, uint8_t *bytes, struct slc_error *err)
 {
     if ((bits != 16 && bits != 32 && bits != 64) || bits < least) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
                         "the header declares numbers of %" PRIu64
-                        " bits: indices must have 16, 32 or 64 bits and values 32 or 64",
+                        " bits: indices must have 16, 32 or 64 bits, values 32 or 64 bits",
                         bits);
     }
     *bytes = (uint8_t)(bits / 8);
@@ -187,7 +186,8 @@ genten_header(struct reader *reader, struct slc_binary *binary, struct slc_error
     return status;
 }
 
-/* Values have 8 bytes, or 4 if the file is too short for 8 and long enough for 4. */
+/* Returns the bytes per value: 4 if the file has exactly the length for values of 4 bytes,
+ * otherwise 8. */
 static unsigned alto_value_bytes(const struct slc_binary *binary, uint64_t rows_bytes)
 {
     uint64_t row = 8 * (uint64_t)binary->order;
@@ -217,7 +217,7 @@ static enum slc_status alto_header(struct reader *reader,
     return status;
 }
 
-/* Sets the offset of every band. The bands must fill the file exactly. */
+/* Sets the offset of every band. The bands must fill the rest of the file exactly. */
 static enum slc_status place_bands(const struct slc_bytes_view *view,
                                    uint64_t header_bytes,
                                    struct slc_binary *binary,
@@ -230,7 +230,7 @@ static enum slc_status place_bands(const struct slc_bytes_view *view,
         !slc_add_u64(header_bytes, rows_bytes, &whole) || whole > INT64_MAX) {
         return slc_fail(err, SLC_ERR_INPUT,
                         "the header declares %" PRIu64 " nonzeros of %" PRIu32
-                        " bytes each, more than any file holds",
+                        " bytes each, which is more than a file can hold",
                         binary->nnz, slc_binary_row_bytes(binary));
     }
     if (!view) {
@@ -238,8 +238,8 @@ static enum slc_status place_bands(const struct slc_bytes_view *view,
     }
     if (whole != view->bytes) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "the header requires a file of %" PRIu64 " bytes, %" PRIu64
-                        " nonzeros of %" PRIu32 " bytes each after it; the file has %" PRIu64,
+                        "the header requires a file of %" PRIu64 " bytes (the header and %" PRIu64
+                        " nonzeros of %" PRIu32 " bytes each); the file has %" PRIu64 " bytes",
                         whole, binary->nnz, slc_binary_row_bytes(binary), view->bytes);
     }
     for (unsigned b = 0; b < binary->band_count; b++) {

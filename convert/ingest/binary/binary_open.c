@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-/* An input being opened. */
+/* State of slc_binary_open. */
 struct opening {
     const struct slc_binary_request *request;
-    struct slc_spool *spool; /* holds parts of the input; NULL: none so far */
+    struct slc_spool *spool; /* temporary file with parts of the input; NULL until it is needed */
     struct slc_binary binary;
 };
 
@@ -34,7 +34,8 @@ fill_spool(const struct opening *opening, struct slc_input *input, struct slc_er
     return SLC_OK;
 }
 
-/* Makes all bytes of an input readable at any offset, through the spool if necessary. */
+/* Makes a view of an input, in which all bytes can be read at any offset. If the input does not
+ * allow this, its bytes are copied to the spool. */
 static enum slc_status view_input(struct opening *opening,
                                   struct slc_input *input,
                                   struct slc_bytes_view *view,
@@ -58,7 +59,7 @@ static enum slc_status view_input(struct opening *opening,
     return SLC_OK;
 }
 
-/* Opens a format whose header is complete. */
+/* Opens a format whose header describes the whole tensor (SPLATT, GenTen, ALTO). */
 static enum slc_status open_headed(struct opening *opening, struct slc_error *err)
 {
     unsigned char head[SLC_INPUT_PEEK_BYTES];
@@ -99,7 +100,7 @@ static enum slc_status open_npz(struct opening *opening, struct slc_error *err)
 
 static void fill_header(const struct slc_binary *binary, struct slc_text_header *header)
 {
-    /* Without a nonzero, even the mode sizes are unknown. */
+    /* Order 0 means that neither the header nor a nonzero determines the mode sizes. */
     bool nothing = binary->nnz == 0 && !binary->has_dims;
 
     *header = (struct slc_text_header){.dialect = binary->dialect,

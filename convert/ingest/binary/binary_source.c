@@ -1,4 +1,5 @@
-/* Row source of a binary tensor: a piece is a range of nonzeros, band after band. */
+/* Row source of a binary tensor. The data of a piece is a range of nonzeros, copied from one band
+ * after another. */
 #include "convert/ingest/binary/binary.h"
 
 #include "base/memory/checked.h"
@@ -12,11 +13,11 @@
 struct binary_source {
     struct slc_row_source source;
     struct slc_binary binary;
-    struct slc_spool *spool; /* NULL: the bands are in a file of the caller */
+    struct slc_spool *spool; /* NULL if the bands are in a file of the caller */
     uint32_t row_bytes;
-    uint64_t row; /* the next nonzero to deliver */
+    uint64_t row; /* number of the next nonzero to deliver */
     uint64_t stored_bytes;
-    uint64_t other_bytes; /* bytes of the input outside the rows */
+    uint64_t other_bytes; /* number of bytes of the input outside the rows */
 };
 
 enum slc_status slc_bytes_read(const struct slc_bytes_view *view,
@@ -40,8 +41,9 @@ enum slc_status slc_bytes_read(const struct slc_bytes_view *view,
             return slc_fail_errno(err, (int)-got, view->name, "cannot read at byte %" PRIu64, at);
         }
         if (got == 0) {
-            return slc_fail_file(err, SLC_ERR_INPUT, view->name,
-                                 "the file ends at byte %" PRIu64 ", but was longer before", at);
+            return slc_fail_file(
+                err, SLC_ERR_INPUT, view->name,
+                "the file ends at byte %" PRIu64 ", but was longer when it was opened", at);
         }
         done += (uint64_t)got;
     }
@@ -150,7 +152,7 @@ static void binary_place(const struct slc_row_source *source,
     mark->column = 0;
 }
 
-/* A binary file has no lines: the message names the nonzero. */
+/* Adds the number of the nonzero to the message, because a binary file has no lines. */
 static void binary_locate_fault(const struct slc_row_source *source,
                                 uint64_t line,
                                 uint64_t column,

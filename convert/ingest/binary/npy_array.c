@@ -1,4 +1,5 @@
-/* NumPy arrays as lists of coordinates and values, and two such files as a tensor. */
+/* Parses .npy headers, checks arrays of coordinates and values, and combines two .npy files into a
+ * tensor. */
 #include "convert/ingest/binary/npy_array.h"
 
 #include "base/memory/checked.h"
@@ -11,7 +12,7 @@ uint64_t slc_npy_items(const struct slc_npy_array *array)
     return array->header.shape[0] * array->header.shape[1];
 }
 
-/* A shape as "(3, 4)", for messages. */
+/* Formats a shape as "(3, 4)", for messages. */
 static const char *shape_text(const struct slc_npy_header *header, char text[48])
 {
     if (header->dimensions == 0) {
@@ -70,9 +71,9 @@ enum slc_status slc_npy_check_use(const struct slc_npy_array *array,
     if (fits) {
         return SLC_OK;
     }
-    return slc_fail_file(err, SLC_ERR_INPUT, name, "items of type %c%u, expected %s", kind,
+    return slc_fail_file(err, SLC_ERR_INPUT, name, "the items have type %c%u, expected %s", kind,
                          array->header.item_bytes,
-                         use == SLC_NPY_COORDS ? "integers, because these are indices" : "numbers");
+                         use == SLC_NPY_COORDS ? "integers, because they are indices" : "numbers");
 }
 
 static struct slc_field field_of(const struct slc_npy_array *array, unsigned band)
@@ -101,8 +102,8 @@ void slc_npy_lay_out_vector(struct slc_binary *binary,
 void slc_npy_lay_out_coords(struct slc_binary *binary, const struct slc_npy_array *array, bool rows)
 {
     uint32_t item = array->header.item_bytes;
-    /* In an array of shape (nnz, N), the indices of a nonzero are adjacent, unless it has Fortran
-     * order. */
+    /* In an array of shape (nnz, N), the indices of a nonzero are adjacent unless the array has
+     * Fortran order. */
     bool records = rows != array->header.fortran_order;
 
     for (unsigned m = 0; m < binary->order; m++) {
@@ -120,7 +121,7 @@ void slc_npy_lay_out_coords(struct slc_binary *binary, const struct slc_npy_arra
     binary->band_count = records ? 1 : binary->order;
 }
 
-/* Opens an array that is a file of its own. */
+/* Opens an array that is a .npy file. */
 static enum slc_status open_array(const struct slc_bytes_view *view,
                                   enum slc_npy_use use,
                                   struct slc_npy_array *array,
@@ -191,10 +192,9 @@ enum slc_status slc_npy_pair(const struct slc_bytes_view *coords,
     SLC_TRY(open_array(values, SLC_NPY_VALUES, &numbers, err));
     if (numbers.header.dimensions == 0 || places.header.dimensions == 0 ||
         (numbers.header.shape[0] != 1 && numbers.header.shape[1] != 1)) {
-        return slc_fail_file(
-            err, SLC_ERR_INPUT, values->name,
-            "an array of values must have one dimension, this one has the shape %s",
-            shape_text(&numbers.header, text));
+        return slc_fail_file(err, SLC_ERR_INPUT, values->name,
+                             "an array of values must have one dimension, but it has the shape %s",
+                             shape_text(&numbers.header, text));
     }
     binary->nnz = slc_npy_items(&numbers);
     SLC_TRY(choose_rows(binary->dialect, &places, binary->nnz, coords->name, &rows, err));

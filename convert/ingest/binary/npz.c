@@ -1,15 +1,14 @@
-/*
- * Sparse tensors in .npz files, which are .zip files of .npy arrays:
+/* Reads sparse tensors in .npz files, which are .zip files of .npy arrays:
  *
- *   pydata/sparse, COO: coords (N, nnz), data, shape, fill_value (must be 0).
- *   scipy.sparse: format, shape, data, and row and col (coo), or indices and indptr (csr, csc).
+ *   pydata/sparse (COO): coords (N, nnz), data, shape, fill_value (must be 0). scipy.sparse:
+ *   format, shape, data, and row and col (coo), or indices and indptr (csr, csc).
  *
- * The headers of all members are read first and must be consistent; only then is anything copied.
- * Compressed members can only be read sequentially, so each is decompressed once, to the spool. If
- * rows (csr) or columns (csc) are given only by their starts, they are expanded in the spool.
+ * The headers of all members are read first and must be consistent; only then are arrays copied.
+ * Compressed members can only be read sequentially, so each member is decompressed once, to the
+ * spool. csr and csc store only the first nonzero of each row or column; the row or column of each
+ * nonzero is then also written to the spool.
  *
- * Cost: the decompressed size is written to the disk once.
- */
+ * Cost: the decompressed size is written to the disk once. */
 #include "convert/ingest/binary/npy_array.h"
 
 #include "base/memory/bytes.h"
@@ -20,7 +19,7 @@
 
 struct npz {
     struct slc_zip *zip;
-    const char *name; /* of the file */
+    const char *name; /* name of the file, for messages */
     struct slc_spool *spool;
     uint8_t *buffer;
     size_t buffer_bytes;
@@ -34,7 +33,7 @@ static enum slc_status reject_member(const struct npz *npz,
     return slc_fail_file(err, status, npz->name, "%s", reason);
 }
 
-/* Starts member NAME.npy and parses its header. The next read returns items. */
+/* Opens member NAME.npy and parses its header. The next read of the member returns items. */
 static enum slc_status open_array(const struct npz *npz,
                                   const char *name,
                                   struct slc_npy_array *array,
@@ -54,7 +53,7 @@ static enum slc_status open_array(const struct npz *npz,
     SLC_TRY(slc_zip_open_member(npz->zip, member, err));
     SLC_TRY(slc_zip_next(npz->zip, head, sizeof head, &got, err));
     SLC_TRY(slc_npy_array_parse(head, got, bytes, where, array, err));
-    /* Restart the member and skip only the header. */
+    /* Open the member again and skip only the header, because the buffer may also hold items. */
     SLC_TRY(slc_zip_open_member(npz->zip, member, err));
     return slc_zip_next(npz->zip, head, (size_t)array->header_bytes, &got, err);
 }
@@ -66,7 +65,7 @@ static bool has_member(const struct npz *npz, const char *member)
     return slc_zip_find(npz->zip, member, &bytes);
 }
 
-/* Reads all items of a small array, at most `bytes`. */
+/* Reads all items of a small array. An array of more than `bytes` bytes is an error. */
 static enum slc_status read_small(const struct npz *npz,
                                   const char *name,
                                   struct slc_npy_array *array,
@@ -78,14 +77,15 @@ static enum slc_status read_small(const struct npz *npz,
 
     SLC_TRY(open_array(npz, name, array, err));
     if (slc_npy_items(array) * array->header.item_bytes > bytes) {
-        SLC_TRY(reject_member(npz, SLC_ERR_UNSUPPORTED,
-                              "more modes than supported, or not the description of a tensor",
-                              err));
+        SLC_TRY(reject_member(
+            npz, SLC_ERR_UNSUPPORTED,
+            "the array has too many items to describe a tensor of at most 16 modes", err));
     }
     return slc_zip_next(npz->zip, items, bytes, &got, err);
 }
 
-/* Integer `i` of a small array as u64; negative integers become larger than any mode size. */
+/* Returns integer `i` of a small array as u64. Negative integers become larger than any mode
+ * size. */
 static uint64_t small_integer(const struct slc_npy_array *array, const uint8_t *items, uint64_t i)
 {
     unsigned bytes = array->header.item_bytes;
@@ -128,7 +128,7 @@ read_shape(const struct npz *npz, struct slc_binary *binary, struct slc_error *e
     return SLC_OK;
 }
 
-/* The value of all entries that are not stored must be 0. */
+/* Checks that fill_value, the value of elements that are not stored, is 0. */
 static enum slc_status check_fill(const struct npz *npz, struct slc_error *err)
 {
     struct slc_npy_array array;
@@ -147,12 +147,12 @@ static enum slc_status check_fill(const struct npz *npz, struct slc_error *err)
     }
     return status == SLC_OK && !zero ? reject_member(npz, SLC_ERR_UNSUPPORTED,
                                                      "fill_value is not 0: only tensors whose "
-                                                     "missing entries are 0 can be converted",
+                                                     "missing elements are 0 can be converted",
                                                      err)
                                      : status;
 }
 
-/* Appends the items of an array to the spool and makes its data refer to them. */
+/* Appends the items of an array to the spool and sets array->data to this copy. */
 static enum slc_status copy_array(const struct npz *npz,
                                   const struct slc_bytes_view *file,
                                   const char *name,
@@ -189,7 +189,8 @@ static enum slc_status copy_array(const struct npz *npz,
     return SLC_OK;
 }
 
-/* Checks the header of an array of `nnz` numbers; the first such array sets `nnz`. */
+/* Checks that an array is a vector of `nnz` numbers. The first vector that is checked sets
+ * `nnz`. */
 static enum slc_status check_vector(const struct npz *npz,
                                     const char *name,
                                     enum slc_npy_use use,
@@ -213,7 +214,7 @@ static enum slc_status check_vector(const struct npz *npz,
     return status;
 }
 
-/* pydata/sparse: coords, data, shape, fill_value. */
+/* Reads a tensor of pydata/sparse from the members coords, data, shape and fill_value. */
 static enum slc_status read_sparse(const struct npz *npz,
                                    const struct slc_bytes_view *file,
                                    struct slc_binary *binary,
@@ -229,7 +230,7 @@ static enum slc_status read_sparse(const struct npz *npz,
         coords.header.shape[1] != binary->nnz) {
         return slc_fail_file(err, SLC_ERR_INPUT, npz->name,
                              "coords has the shape (%" PRIu64 ", %" PRIu64
-                             "), expected (%u, %" PRIu64 "): modes, nonzeros",
+                             "), expected (%u, %" PRIu64 ") for modes and nonzeros",
                              coords.header.shape[0], coords.header.shape[1], binary->order,
                              binary->nnz);
     }
@@ -240,7 +241,7 @@ static enum slc_status read_sparse(const struct npz *npz,
     return SLC_OK;
 }
 
-/* Buffer of 8-byte numbers for the spool, in the second half of `buffer`. */
+/* Collects 8-byte numbers for the spool in the second half of `buffer`. */
 struct numbers {
     const struct npz *npz;
     uint8_t *bytes;
@@ -269,8 +270,9 @@ append_number(struct numbers *numbers, uint64_t number, uint64_t count, struct s
     return SLC_OK;
 }
 
-/* Writes the array `lines` with the row (csr) or column (csc) of each nonzero. indptr holds the
- * first nonzero of each of the `length` rows or columns, and then the number of nonzeros. */
+/* Writes the array `lines` with the row (csr) or column (csc) of each nonzero to the spool. indptr
+ * holds the first nonzero of each of the `length` rows or columns, followed by the number of
+ * nonzeros. */
 static enum slc_status expand_lines(const struct npz *npz,
                                     const struct slc_bytes_view *file,
                                     uint64_t length,
@@ -300,7 +302,7 @@ static enum slc_status expand_lines(const struct npz *npz,
 
             if (start < before || start > nnz || line > length || (line == 0 && start != 0)) {
                 return reject_member(npz, SLC_ERR_INPUT,
-                                     "the numbers in indptr do not ascend from 0", err);
+                                     "the numbers in indptr do not start at 0 and ascend", err);
             }
             if (line > 0) {
                 status = append_number(&numbers, line - 1, start - before, err);
@@ -315,7 +317,8 @@ static enum slc_status expand_lines(const struct npz *npz,
     return status == SLC_OK ? flush_numbers(&numbers, err) : status;
 }
 
-/* csr and csc: indices, indptr, data; `mode`: the mode of indptr. */
+/* Reads a csr or csc matrix from indices, indptr and data. `mode` is the mode of indptr: 0 for csr,
+ * 1 for csc. */
 static enum slc_status read_compressed(const struct npz *npz,
                                        const struct slc_bytes_view *file,
                                        unsigned mode,
@@ -356,7 +359,7 @@ static enum slc_status read_coo(const struct npz *npz,
     return SLC_OK;
 }
 
-/* scipy.sparse, by its `format`. */
+/* Reads a matrix of scipy.sparse in the format that its member `format` states. */
 static enum slc_status read_scipy(const struct npz *npz,
                                   const struct slc_bytes_view *file,
                                   struct slc_binary *binary,
@@ -377,7 +380,8 @@ static enum slc_status read_scipy(const struct npz *npz,
     }
     return reject_member(
         npz, SLC_ERR_UNSUPPORTED,
-        "a scipy.sparse matrix in a format other than coo, csr and csc: save its tocoo()", err);
+        "a scipy.sparse matrix in a format other than coo, csr and csc: convert it with tocoo()",
+        err);
 }
 
 enum slc_status slc_npz_read(const struct slc_bytes_view *file,

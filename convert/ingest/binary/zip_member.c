@@ -1,5 +1,5 @@
-/* Reads .zip members with libzip over a view of a file. Errors of the file system are recorded
- * here, because libzip only knows that a read failed. */
+/* Reads .zip members with libzip from a view of a file. The read callback records errors of the
+ * file system, because libzip reports only that a read failed. */
 #include "convert/ingest/binary/npy_array.h"
 
 #include "base/memory/bytes.h"
@@ -10,9 +10,11 @@
 #include <zip.h>
 
 enum {
-    END_BYTES = 22,   /* of the end record of a .zip file, without a comment */
-    MEMBERS_MAX = 64, /* a .npz of a sparse tensor has four or five */
-    /* Largest output of one deflated byte: [RFC1951] allows 258 bytes for 2 bits. */
+    END_BYTES = 22, /* bytes of the end record of a .zip file, without a comment */
+    /* maximum number of members; the .npz file of a sparse tensor has four or five */
+    MEMBERS_MAX = 64,
+    /* Maximum number of bytes that one deflated byte can produce: [RFC1951] allows 258 bytes per 2
+     * bits. */
     DEFLATE_RATIO_MAX = 1032,
     STORED_SLACK = 64
 };
@@ -21,10 +23,10 @@ struct slc_zip {
     struct slc_bytes_view file;
     uint64_t position;
     zip_error_t source_error;
-    struct slc_error fault; /* of reading the file */
+    struct slc_error fault; /* first error when reading the file */
     zip_t *archive;
     zip_file_t *member;
-    char member_name[32]; /* name of the last member started; "": none */
+    char member_name[32]; /* name of the last member that was opened; "" before the first */
 };
 
 static zip_int64_t read_file(struct slc_zip *zip, void *data, uint64_t bytes)
@@ -39,7 +41,7 @@ static zip_int64_t read_file(struct slc_zip *zip, void *data, uint64_t bytes)
     return (zip_int64_t)some;
 }
 
-/* Source callback of libzip. */
+/* Implements the source operations that libzip calls. */
 static zip_int64_t
 answer_source(void *context, void *data, zip_uint64_t bytes, zip_source_cmd_t command)
 {
@@ -85,8 +87,8 @@ answer_source(void *context, void *data, zip_uint64_t bytes, zip_source_cmd_t co
     }
 }
 
-/* Reports a fault found by libzip: the recorded error of the file system if there is one, otherwise
- * damage of the file. */
+/* Records a fault that libzip found: the recorded error of the file system if there is one,
+ * otherwise that the file is damaged. */
 static enum slc_status fault(struct slc_zip *zip, const char *reason, struct slc_error *err)
 {
     if (zip->fault.status != SLC_OK) {
@@ -100,7 +102,7 @@ static enum slc_status fault(struct slc_zip *zip, const char *reason, struct slc
 }
 
 /* Checks the number of members in the end record, because libzip allocates memory for each member.
- * NumPy writes no comment after the end record. */
+ * The end record is at the end of the file, because NumPy writes no comment after it. */
 static enum slc_status check_end(struct slc_zip *zip, struct slc_error *err)
 {
     unsigned char end[END_BYTES];
@@ -110,7 +112,7 @@ static enum slc_status check_end(struct slc_zip *zip, struct slc_error *err)
     }
     SLC_TRY(slc_bytes_read(&zip->file, end, END_BYTES, zip->file.bytes - END_BYTES, err));
     if (slc_load_u32(end) != 0x06054b50 || slc_load_u16(end + 20) != 0) {
-        return fault(zip, "it does not end with an end record", err);
+        return fault(zip, "the end record of a .zip file is not at the end", err);
     }
     if (slc_load_u16(end + 10) > MEMBERS_MAX) {
         return fault(zip, "it has more members than a tensor has arrays", err);
@@ -197,7 +199,7 @@ enum slc_status slc_zip_open_member(struct slc_zip *zip, const char *name, struc
     zip_stat_init(&stat);
     if (zip_stat(zip->archive, name, ZIP_FL_UNCHANGED, &stat) == 0 &&
         stat.size / DEFLATE_RATIO_MAX > stat.comp_size + STORED_SLACK) {
-        return fault(zip, "it declares more bytes than its stored bytes can produce", err);
+        return fault(zip, "the declared size is larger than the compressed bytes can produce", err);
     }
     zip->member = zip_fopen(zip->archive, name, ZIP_FL_UNCHANGED);
     return zip->member ? SLC_OK : fault(zip, zip_strerror(zip->archive), err);

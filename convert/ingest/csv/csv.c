@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Largest number of consecutive bins. Each bin gets a name. */
+/* Maximum number of bins of a mode. The number is limited because each bin has a name. */
 enum { BINS_MAX = 1 << 26 };
 
 /* State while the table is read. */
@@ -29,7 +29,7 @@ static bool is_consecutive(const struct slc_csv_item *item)
            (item->rule == SLC_CSV_TIME && slc_time_cycle(item->unit) == 0);
 }
 
-/* Finds the column by its name in the header or, without a header, by its number; sets `nearest` to
+/* Finds a column by its name in the header or, without a header, by its number. Sets `nearest` to
  * the most similar name. */
 static unsigned find_column(const struct slc_csv_spec *spec,
                             const struct slc_csv_field *fields,
@@ -68,7 +68,8 @@ static bool has_byte(const struct slc_csv_field *field, char byte)
     return memchr(field->text, byte, field->bytes) != NULL;
 }
 
-/* Adds advice about a first line that lacks a column, or lists the columns of the first line. */
+/* Adds advice to the message that the first line lacks a column: a probable cause, or the list of
+ * its columns. */
 static enum slc_error_field advise_columns(const struct slc_csv_spec *spec,
                                            const struct slc_csv_field *fields,
                                            unsigned count,
@@ -121,7 +122,7 @@ static enum slc_error_field advise_columns(const struct slc_csv_spec *spec,
     return SLC_FIELD_NONE;
 }
 
-/* Reports that no column, or more than one column, has the name of an item. */
+/* Records the fault that no column, or more than one column, has the name of an item. */
 static enum slc_status no_column(const struct slc_csv_spec *spec,
                                  unsigned m,
                                  const struct slc_csv_field *fields,
@@ -139,19 +140,21 @@ static enum slc_status no_column(const struct slc_csv_spec *spec,
 
     if (twice) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "more than one column '%s' among the %u of the first line", name, count);
+                        "more than one column '%s' among the %u columns of the first line", name,
+                        count);
     }
     if (rule != NULL) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "no column '%s' among the %u of the first line, and no rule '%.*s': the "
-                        "most similar rule is %s(NAME)",
-                        name, count, (int)letters, name, rule);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "no column '%s' among the %u columns of the first line, and no rule '%.*s': "
+            "the most similar rule is %s(NAME)",
+            name, count, (int)letters, name, rule);
     }
     enum slc_error_field field =
         advise_columns(spec, fields, count, nearest, advice, sizeof advice);
     return slc_fail_fields(
         err, SLC_ERR_USAGE, field, m == spec->order ? SLC_FIELD_VALUE_COLUMN : SLC_FIELD_NONE,
-        "no column '%s' among the %u of the first line%s%s", name, count, advice,
+        "no column '%s' among the %u columns of the first line%s%s", name, count, advice,
         m == spec->order ? "; without a column of values, rows are counted" : "");
 }
 
@@ -184,7 +187,8 @@ enum slc_status slc_csv_bind_columns(struct slc_csv_table *table,
     return SLC_OK;
 }
 
-/* True if a file name has this suffix, optionally followed by the suffix of a compression. */
+/* Returns true if a file name has this suffix, optionally followed by the suffix of a compression
+ * format. */
 static bool has_suffix(const char *name, const char *suffix)
 {
     static const char *const packed[] = {"", ".gz", ".bz2", ".xz", ".zst", ".lz4"};
@@ -228,7 +232,7 @@ void slc_csv_describe(const struct slc_csv *csv, char text[SLC_TABLE_BYTES])
     slc_csv_remember(csv->spec, csv->lowest, text);
 }
 
-/* Adds the strings of a mode of the old store to its dictionary. */
+/* Adds the strings of a mode of the old store to the dictionary of the mode. */
 static enum slc_status recall_strings(struct opening *opening, unsigned m, struct slc_error *err)
 {
     const struct slc_csv_old *old = opening->request->old;
@@ -240,7 +244,7 @@ static enum slc_status recall_strings(struct opening *opening, unsigned m, struc
     if (count != old->manifest->dims[m]) {
         return slc_fail_file(err, SLC_ERR_INPUT, old->store,
                              "mode %u has %" PRIu64 " indices, but only %" PRIu64
-                             " have a name: the strings of the others are unknown",
+                             " have a name: the strings of the other indices are unknown",
                              m + 1, old->manifest->dims[m], count);
     }
     status = slc_names_open(opening->csv->files, old->store, listed, &names, err);
@@ -263,7 +267,7 @@ static enum slc_status recall_strings(struct opening *opening, unsigned m, struc
     return status;
 }
 
-/* Adds the contents of the old store. */
+/* Adds the strings and bins of the old store to the table. */
 static enum slc_status recall_modes(struct opening *opening, struct slc_error *err)
 {
     const struct slc_csv_old *old = opening->request->old;
@@ -278,7 +282,8 @@ static enum slc_status recall_modes(struct opening *opening, struct slc_error *e
     return SLC_OK;
 }
 
-/* Keeps all bins of the old store, whether or not they were read. */
+/* Extends the ranges of bins to all bins of the old store, because the new table may not contain
+ * them. */
 static void add_old_bins(struct opening *opening)
 {
     const struct slc_csv_old *old = opening->request->old;
@@ -292,7 +297,7 @@ static void add_old_bins(struct opening *opening)
     }
 }
 
-/* Sets sizes and offsets of the modes. */
+/* Sets the sizes of the modes, and the offsets by which bin numbers become indices. */
 static enum slc_status set_modes(struct opening *opening, struct slc_error *err)
 {
     struct slc_csv *csv = opening->csv;
@@ -300,7 +305,8 @@ static enum slc_status set_modes(struct opening *opening, struct slc_error *err)
     uint64_t named = 0;
 
     if (opening->report->rows == opening->report->skipped) {
-        return slc_fail_file(err, SLC_ERR_INPUT, opening->reading.table.name, "no rows%s",
+        return slc_fail_file(err, SLC_ERR_INPUT, opening->reading.table.name,
+                             "the table has no rows%s",
                              opening->report->rows > 0 ? " without empty fields" : "");
     }
     for (unsigned m = 0; m < csv->spec->order && status == SLC_OK; m++) {
@@ -335,7 +341,7 @@ static enum slc_status set_modes(struct opening *opening, struct slc_error *err)
     return status;
 }
 
-/* Opens the temporary file of rows as a binary tensor. Takes ownership of the spool. */
+/* Opens the temporary file of rows as a binary tensor. The function owns the spool from now on. */
 static enum slc_status open_rows(struct opening *opening,
                                  struct slc_text_header *header,
                                  struct slc_row_source **source,
@@ -390,7 +396,7 @@ void slc_csv_divide(const struct slc_csv_request *request,
     *left_bytes = memory_bytes / 4 * 3;
 }
 
-/* Allocates files and memory for the reading. */
+/* Creates the temporary file and allocates the memory for reading the table. */
 static enum slc_status prepare_reading(struct opening *opening, struct slc_error *err)
 {
     const struct slc_csv_spec *spec = opening->request->spec;

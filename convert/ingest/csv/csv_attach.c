@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Destination of the names of a dictionary. */
+/* Context of a walk over a dictionary: the writer that receives the names. */
 struct naming {
     const struct slc_stop *stop;
     struct slc_names_writer *writer;

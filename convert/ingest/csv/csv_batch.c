@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* The numbers 0 to 255. */
+/* ALL_RECORDS lists the numbers 0 to 255. */
 #define FOUR(n)       (n), (n) + 1, (n) + 2, (n) + 3
 #define SIXTEEN(n)    FOUR(n), FOUR((n) + 4), FOUR((n) + 8), FOUR((n) + 12)
 #define SIXTY_FOUR(n) SIXTEEN(n), SIXTEEN((n) + 16), SIXTEEN((n) + 32), SIXTEEN((n) + 48)
@@ -17,27 +17,30 @@ _Static_assert(SLC_CSV_BATCH == 256, "ALL_RECORDS must have this many");
 struct batch {
     struct slc_csv_part *part;
     const struct slc_csv_table *table;
-    unsigned found;               /* number of records */
-    unsigned count;               /* valid rows; if fewer than found, the next row is faulty */
-    unsigned marks;               /* SLC_CSV_QUOTED .. */
+    unsigned found; /* number of records */
+    /* number of rows; if it is less than the number of chosen records, the next chosen record must
+     * be translated individually */
+    unsigned count;
+    /* contents that the records may have: SLC_CSV_QUOTED and others */
+    unsigned marks;
     const uint16_t *records;      /* record of each row */
-    uint16_t kept[SLC_CSV_BATCH]; /* the records kept if not all become rows */
+    uint16_t kept[SLC_CSV_BATCH]; /* the chosen records, if not all records become rows */
 };
 
-struct span { /* of a field */
+struct span { /* text of a field */
     const char *text;
     size_t bytes;
     bool quoted;
 };
 
-/* A column of a batch, with copies of all members that the compiler would otherwise reload after
- * each store in a loop. */
+/* A column of a batch. It copies members of other structs, because the compiler would otherwise
+ * load them again after each store in a loop. */
 struct column {
     const char *text;
     const uint32_t *starts;
     const uint16_t *records;
     unsigned columns;
-    bool ends; /* the last column */
+    bool ends; /* true for the last column */
     bool quoted;
 };
 
@@ -53,7 +56,7 @@ static struct column column_of(const struct batch *batch, unsigned m)
                            .quoted = (batch->marks & SLC_CSV_QUOTED) != 0};
 }
 
-/* The text of a record's field without quotes. */
+/* Returns the text of a field of the column, without enclosing quotes. */
 static inline struct span field_of(const struct column *column, unsigned record)
 {
     const uint32_t *starts = column->starts + record * column->columns;
@@ -74,16 +77,16 @@ static inline struct span field_at(const struct column *column, unsigned row)
     return field_of(column, column->records[row]);
 }
 
-/* The cell of a mode in the first row. */
+/* Returns the address of the index of mode m in the first row. */
 static uint8_t *first_cell(const struct batch *batch, unsigned m)
 {
     return batch->part->rows + batch->table->row_bytes * batch->part->row_count +
            batch->table->offsets[m];
 }
 
-/* Chooses the records that become rows: all records, or only records without missing fields if
- * records with missing fields are skipped. If missing fields are an error, they are found when
- * their column is read. */
+/* Chooses the records that become rows: all records, or only records without missing fields if the
+ * others are to be skipped. If a missing field is an error, the error is found when its column is
+ * read. */
 static void choose_records(struct batch *batch)
 {
     static const uint16_t all[SLC_CSV_BATCH] = {ALL_RECORDS};
@@ -110,7 +113,7 @@ static void choose_records(struct batch *batch)
     }
 }
 
-/* True if an earlier mode uses the same column and rule. */
+/* Returns true if an earlier mode uses the same column and rule. */
 static bool is_repeated(const struct slc_csv_table *table, unsigned m)
 {
     for (unsigned i = 0; i < m; i++) {
@@ -122,7 +125,7 @@ static bool is_repeated(const struct slc_csv_table *table, unsigned m)
     return false;
 }
 
-/* Writes the bins of a mode to their rows. */
+/* Writes the bin numbers of a mode to the rows. */
 static void write_bins(struct batch *batch, unsigned m, const int64_t *bins, unsigned count)
 {
     struct slc_csv_part *part = batch->part;
@@ -146,7 +149,8 @@ static void write_bins(struct batch *batch, unsigned m, const int64_t *bins, uns
     batch->count = count;
 }
 
-/* Translates all modes derived from the times of one column; `m` is the first of these modes. */
+/* Translates all modes whose bins derive from the times of one column; `m` is the first of these
+ * modes. */
 static void translate_times(struct batch *batch, unsigned m)
 {
     const struct slc_csv_table *table = batch->table;
@@ -247,13 +251,14 @@ static uint32_t count_lines(const char *text, size_t bytes)
     return count;
 }
 
-/* A place in the text, and the number of lines of the part before it. */
+/* A position in the text, and the number of lines of the part before this position. */
 struct place {
     size_t at;
     uint32_t line;
 };
 
-/* Records a string that has no number yet. `last`: place of the previous such string. */
+/* Records a string that has no number yet: appends it to the keys of the part. `last` is the place
+ * of the previous key. */
 static void record_unknown(struct batch *batch, unsigned m, unsigned row, struct place *last)
 {
     struct slc_csv_part *part = batch->part;
@@ -268,7 +273,7 @@ static void record_unknown(struct batch *batch, unsigned m, unsigned row, struct
         const char *before = memrchr(line, '\n', at - begin);
 
         line = before != NULL ? before + 1 : line;
-        /* Modes may use columns in any order. */
+        /* The string may be before the previous key, because modes may use columns in any order. */
         last->line += at >= last->at ? count_lines(part->text + last->at, at - last->at)
                                      : 0 - count_lines(part->text + at, last->at - at);
         last->at = at;
@@ -281,7 +286,8 @@ static void record_unknown(struct batch *batch, unsigned m, unsigned row, struct
                              .mode = m};
 }
 
-/* Unquotes a string with doubled quotes into the spare space; false if it does not fit. */
+/* Copies a string with doubled quotes to the spare space and unquotes it. Returns false if it does
+ * not fit. */
 static bool unquote(struct slc_csv_part *part, struct span *field)
 {
     const struct slc_csv_field quoted = {
@@ -296,8 +302,8 @@ static bool unquote(struct slc_csv_part *part, struct span *field)
     return true;
 }
 
-/* Finds the strings of a mode. Stops at a missing field that is an error, or at a string whose
- * unquoted copy does not fit. */
+/* Finds the strings of a mode in all records. Stops at a missing field that is an error, or at a
+ * string whose unquoted copy does not fit. */
 static void find_strings(struct batch *batch, unsigned m)
 {
     const bool needed = batch->table->spec->missing == SLC_CSV_MISSING_ERROR;
@@ -321,7 +327,7 @@ static void find_strings(struct batch *batch, unsigned m)
     }
 }
 
-/* Looks up all strings, and records unknown strings in row order. */
+/* Looks up all strings, and appends the unknown strings to the keys in row order. */
 static void translate_strings(struct batch *batch)
 {
     const struct slc_csv_table *table = batch->table;
@@ -329,7 +335,7 @@ static void translate_strings(struct batch *batch)
     const size_t row_bytes = table->row_bytes;
     struct place last = {batch->part->position, (uint32_t)batch->part->lines};
     uint64_t numbers[SLC_CSV_BATCH];
-    uint32_t unknown[SLC_CSV_BATCH] = {0}; /* one bit per mode for each row */
+    uint32_t unknown[SLC_CSV_BATCH] = {0}; /* per row, one bit per mode */
 
     for (unsigned m = 0; m < table->spec->order; m++) {
         const unsigned width = table->widths[m];
@@ -393,8 +399,8 @@ bool slc_csv_translate_batch(struct slc_csv_part *part, unsigned most)
     part->row_count += batch.count;
     part->records += done;
     part->skipped += done - batch.count;
-    /* If only the space for positions ran out, the next record need not be translated individually.
-     */
+    /* If this batch ended only because it was full (`most` records, or no space for more
+     * positions), the next record can be translated in a batch. */
     return batch.count == chosen &&
            (batch.found == most ||
             (batch.found > 0 && (batch.found + 1) * table->columns > SLC_CSV_STARTS / 2));

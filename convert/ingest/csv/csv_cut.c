@@ -20,7 +20,7 @@ static const char *closed(const char *at, const char *end)
     }
 }
 
-/* Finds the last record end by following quotes from the start of a record. */
+/* Finds the end of the last whole record. Follows all quotes from the start of a record. */
 static size_t cut_slowly(const char *text, size_t bytes, char delimiter)
 {
     const char *at = text, *end = text + bytes, *whole = text;
@@ -34,7 +34,7 @@ static size_t cut_slowly(const char *text, size_t bytes, char delimiter)
         if (quote == NULL) {
             break;
         }
-        /* A quote opens a field only at its start. */
+        /* A quote that is not at the start of a field is an ordinary character. */
         at = quote == text || quote[-1] == delimiter || quote[-1] == '\n' ? closed(quote + 1, end)
                                                                           : quote + 1;
     }
@@ -51,7 +51,7 @@ size_t slc_csv_cut(const char *text, size_t bytes, char delimiter)
     if (quote != NULL) {
         whole += slc_csv_last_by(NULL)(text + whole, bytes - whole, delimiter, &regular);
     }
-    /* The rest is faulty. A cut may follow the fault, because the fault is reported when the record
-     * is read. */
+    /* If the text after `whole` is irregular, search it slowly. If it is faulty, the cut may be
+     * anywhere after the fault, because the fault is reported when its record is read. */
     return regular ? whole : whole + cut_slowly(text + whole, bytes - whole, delimiter);
 }

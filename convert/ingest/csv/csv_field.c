@@ -4,9 +4,10 @@
 
 #include <math.h>
 
-enum { NUMBER_BYTES = 64 /* longest field that can be a number or a time */ };
+enum { NUMBER_BYTES = 64 /* maximum length of a number or a time, without blanks */ };
 
-/* Strips blanks; false if nothing is left or the text is too long for a number. */
+/* Removes blanks at both ends. Returns false if nothing is left or the text is too long for a
+ * number. */
 static bool without_blanks(const char **text, const char **end)
 {
     const bool is_short = *end - *text <= NUMBER_BYTES;

@@ -1,8 +1,7 @@
-/*
- * Estimates the cost of reading a table. Dictionaries grow while the table is read and are freed
- * afterwards. When the hash table of a dictionary doubles, the old and the new table briefly
- * coexist, so memory peaks at the end or when a dictionary grows for the last time.
- */
+/* Estimates the cost of reading a table. Dictionaries grow while the table is read and are freed
+ * afterwards. When the hash table of a dictionary doubles, the old and the new table exist at the
+ * same time for a moment. Memory is therefore largest either at the end or when a dictionary grows
+ * for the last time. */
 #include "convert/ingest/csv/csv_sample.h"
 
 #include "base/memory/checked.h"
@@ -10,29 +9,33 @@
 #include "convert/ingest/input/row_source.h"
 #include "storage/manifest/names.h"
 
-/* Fraction of a worker's memory that is touched: text and rows of a piece, new strings. */
+/* Expected fraction of the memory of a worker that is touched (text and rows of a piece, new
+ * strings). */
 #define WORKER_FILLED 0.35
-/* Seconds of one thread per known and per new string, for one or two cache misses. */
+/* Seconds of one thread to look up a known string (one cache miss) and to add a new string (two
+ * cache misses). */
 #define LOOK_UP_SECONDS 30e-9
 #define ADD_SECONDS     250e-9
-/* Pages of the program and heap that are touched, without the pieces of rows. */
+/* Memory of the program and heap that is touched while the table is read, without the pieces of
+ * rows. */
 static const uint64_t touched_bytes = UINT64_C(1) << 20;
-/* Bytes of the file of rows that the builder samples before reading it (convert_sample.c). */
+/* Bytes of the file of rows that are read for the sample of the builder (convert_sample.c). */
 static const uint64_t row_sample_bytes = UINT64_C(2) << 20;
 
-/* A dictionary with all strings of its column. */
+/* A column of strings whose dictionary has all strings of the column. */
 struct column {
-    double count, text; /* number of strings, and bytes of all their records */
+    double count, text; /* number of strings, and bytes of their records in the file */
     uint64_t table;
 };
 
 struct columns {
     unsigned count;
     struct column list[SLC_MAX_ORDER];
-    uint64_t text_bytes; /* most bytes that each dictionary keeps in memory */
+    /* maximum number of bytes of strings that each dictionary keeps in memory */
+    uint64_t text_bytes;
 };
 
-/* Lists the columns of strings, with the expected or the largest number of strings. */
+/* Returns the columns of strings, with the expected or the maximum number of strings. */
 static struct columns collect_columns(const struct slc_csv_request *request,
                                       const struct slc_csv_sample *sample,
                                       bool most,
@@ -55,8 +58,8 @@ static struct columns collect_columns(const struct slc_csv_request *request,
     return columns;
 }
 
-/* Computes the memory of the tables, and in total, after a fraction `share` of the strings has been
- * added. */
+/* Computes the memory of the hash tables, and the memory of hash tables and strings, when a
+ * fraction `share` of the strings has been added. */
 static void held_bytes(const struct columns *columns, double share, uint64_t *tables, uint64_t *all)
 {
     *tables = *all = 0;
@@ -70,7 +73,7 @@ static void held_bytes(const struct columns *columns, double share, uint64_t *ta
     *all += *tables;
 }
 
-/* Peak memory. */
+/* Computes the maximum of each result of held_bytes while the table is read. */
 static void peak(const struct columns *columns, uint64_t *tables, uint64_t *all)
 {
     held_bytes(columns, 1, tables, all);
@@ -80,7 +83,8 @@ static void peak(const struct columns *columns, uint64_t *tables, uint64_t *all)
         uint64_t now_tables, now;
 
         if (grows_at > 0) {
-            /* One string less, because with grows_at strings the table has already grown. */
+            /* One string less than grows_at, because with grows_at strings the table has already
+             * grown. */
             held_bytes(columns, (grows_at - 1) / column->count, &now_tables, &now);
             now_tables += column->table;
             *tables = slc_max_u64(*tables, now_tables);
@@ -89,7 +93,7 @@ static void peak(const struct columns *columns, uint64_t *tables, uint64_t *all)
     }
 }
 
-/* Estimates the files of names. */
+/* Estimates the sizes of the files of names. */
 static void estimate_names(const struct slc_csv_request *request,
                            const struct slc_csv_sample *sample,
                            struct slc_csv_forecast *forecast)
@@ -115,7 +119,8 @@ static void estimate_names(const struct slc_csv_request *request,
                              slc_names_memory_bytes(longest);
 }
 
-/* Estimates temporary files: rows, read back once, and strings, read back to write names. */
+/* Estimates the temporary files: rows are read back once, and strings are read back to write
+ * names. */
 static void estimate_spools(const struct slc_csv_request *request,
                             const struct slc_csv_sample *sample,
                             const struct columns *columns,
@@ -135,7 +140,7 @@ static void estimate_spools(const struct slc_csv_request *request,
     }
     forecast->spool_bytes = rows + (uint64_t)text;
     forecast->spool_most_bytes = rows + (uint64_t)text_most;
-    /* A few rows are read twice, because they are the whole sample of the builder. */
+    /* The rows in the sample of the builder are read twice, unless they are all rows. */
     forecast->read_bytes = forecast->spool_bytes + (rows > SLC_PIECE_BYTES ? row_sample_bytes : 0);
 }
 
@@ -166,7 +171,7 @@ void slc_csv_forecast(const struct slc_csv_request *request,
         looked_up += (double)sample->rows;
         added += columns.list[k].count;
     }
-    /* Strings are added in table order, by one thread at a time. */
+    /* Only one thread at a time adds strings, because they are added in the order of the table. */
     forecast->seconds =
         (sample->seconds_each * (double)sample->text_bytes + LOOK_UP_SECONDS * looked_up) /
             workers +

@@ -11,31 +11,34 @@
 #endif
 
 enum {
-    FLATTENED_MAX = 64 /* positions written per word of bits, including overwritten positions */
+    /* maximum number of positions written per word of bits, including positions that are
+     * overwritten later */
+    FLATTENED_MAX = 64
 };
 
-/* Functions compiled for an instruction set. */
+/* The functions that are compiled for one instruction set. */
 struct set {
     const char *name;
     slc_csv_index_fn *index;
     slc_csv_last_fn *last;
 };
 
-/* Classes of 64 bytes as bit masks; the lowest bit is the first byte. */
+/* Bit masks of 64 bytes, one mask per class of characters. The lowest bit stands for the first
+ * byte. */
 struct classes {
     uint64_t delimiters, lines, quotes;
 };
 
-/* State of the preceding bytes. */
+/* State after the bytes examined so far. */
 struct quotes {
     uint64_t inside;    /* all ones within quotes, otherwise 0 */
-    uint64_t separated; /* 1: the previous byte was a separator */
-    uint64_t closed;    /* 1: the previous byte closed a field */
-    bool irregular;     /* a fault was found; later records are not examined */
+    uint64_t separated; /* 1 if the previous byte was a separator, otherwise 0 */
+    uint64_t closed;    /* 1 if the previous byte closed a quoted field, otherwise 0 */
+    bool irregular;     /* true after a fault; later records are not examined */
     unsigned marks;
 };
 
-/* For every bit, the parity of the bits up to it. */
+/* Returns, for every bit, the parity of this bit and the bits below it. */
 static inline uint64_t parities(uint64_t bits)
 {
     for (unsigned shift = 1; shift < 64; shift *= 2) {
@@ -44,8 +47,8 @@ static inline uint64_t parities(uint64_t bits)
     return bits;
 }
 
-/* The first of the bytes after closing quotes that are neither separators nor quotes, except the CR
- * of a line end; 0: none. */
+/* Returns a mask of the first byte in `after_quotes` that is not the CR of a line end, or 0.
+ * `after_quotes` has the bytes after closing quotes that are neither separators nor quotes. */
 static inline uint64_t
 first_irregular(uint64_t after_quotes, const char *text, size_t at, size_t end)
 {
@@ -59,11 +62,10 @@ first_irregular(uint64_t after_quotes, const char *text, size_t at, size_t end)
     return after_quotes & -after_quotes;
 }
 
-/*
- * Returns the separators outside of quotes, up to the first irregularity, that is, closing quotes
- * that do not end a field. In a field that does not begin with a quote, a quote is an ordinary
- * byte: it is removed from the mask, and the parity after it is inverted.
- */
+/* Returns the separators outside of quotes, up to the first irregularity. An irregularity is a
+ * closing quote that does not end a field. In a field that does not begin with a quote, a quote is
+ * an ordinary byte; the function removes it from the mask of quotes and inverts the parity after
+ * it. */
 static inline uint64_t outside_quotes(
     struct quotes *quotes, const struct classes *classes, const char *text, size_t at, size_t end)
 {
@@ -77,7 +79,7 @@ static inline uint64_t outside_quotes(
         closing = marks & ~inside;
         closed = closing << 1 | quotes->closed;
         bare = opening & ~(separators << 1 | quotes->separated | closed);
-        /* Only the first irregularity is certain to be classified correctly. */
+        /* Only the first irregularity is used, because bytes after it may be classified wrongly. */
         wrong =
             first_irregular(closed & ~(separators | opening) & ((bare & -bare) - 1), text, at, end);
         if (bare == 0 || wrong != 0) {
@@ -97,7 +99,7 @@ static inline uint64_t outside_quotes(
     return separators;
 }
 
-/* Returns the separators of 64 bytes, none of them after the end of the text. */
+/* Does the same as outside_quotes, but faster if no quote affects these 64 bytes. */
 static inline uint64_t separators_of(
     struct quotes *quotes, const struct classes *classes, const char *text, size_t at, size_t end)
 {
@@ -110,7 +112,7 @@ static inline uint64_t separators_of(
     return separators;
 }
 
-/* Clears the classes after the first `bytes`, if fewer than 64. */
+/* Clears the bits after the first `bytes` bytes in all masks, if `bytes` is less than 64. */
 static inline void clear_after(struct classes *classes, size_t bytes)
 {
     const uint64_t there = bytes < 64 ? (UINT64_C(1) << bytes) - 1 : ~UINT64_C(0);
@@ -120,7 +122,7 @@ static inline void clear_after(struct classes *classes, size_t bytes)
     classes->quotes &= there;
 }
 
-/* An empty line is not a record. */
+/* Returns true for an empty line, which is not a record. */
 static inline bool is_empty_line(const char *line)
 {
     return line[0] == '\n' || (line[0] == '\r' && line[1] == '\n');
@@ -137,7 +139,7 @@ static inline uint64_t zero_bytes(uint64_t word)
 static inline struct classes plain_classify(const char *text, char delimiter)
 {
     const uint64_t each = UINT64_C(0x0101010101010101);
-    /* Gathers the lowest bits of eight bytes in the top byte. */
+    /* Multiplication by this constant gathers the lowest bits of eight bytes in the top byte. */
     const uint64_t gather = UINT64_C(0x0102040810204080);
     const uint64_t delimiters = each * (unsigned char)delimiter;
     struct classes classes = {0, 0, 0};
@@ -170,8 +172,9 @@ static inline unsigned plain_flatten(uint64_t bits, uint32_t base, uint32_t *pla
 
 #if defined(__x86_64__)
 
-/* Most words have at most eight bits set, so eight positions are always written: a branch for each
- * would be mispredicted once per word. */
+/* Writes the positions of the set bits of a word. Most words have at most eight set bits, so eight
+ * positions are always written. With a branch per bit, one branch per word would be
+ * mispredicted. */
 #define FLATTEN                                                                                    \
     const unsigned count = (unsigned)__builtin_popcountll(bits);                                   \
                                                                                                    \
@@ -233,7 +236,7 @@ TARGET inline unsigned avx512_flatten(uint64_t bits, uint32_t base, uint32_t *pl
 #undef NAME
 #undef TARGET
 
-/* The widest instruction set of this machine. */
+/* Returns the number of the widest instruction set that this machine supports. */
 static unsigned widest_set(void)
 {
     __builtin_cpu_init();
@@ -258,7 +261,7 @@ static const struct set sets[] = {{"plain", plain_index, plain_last}};
 
 #endif
 
-/* NULL: this machine lacks it. */
+/* Returns the functions for an instruction set; NULL if this machine does not support it. */
 static const struct set *set_of(const char *name)
 {
     const unsigned widest = widest_set();

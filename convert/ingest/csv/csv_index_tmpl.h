@@ -1,8 +1,7 @@
-/*
- * Finds fields and record ends. csv_index.c includes this file once per instruction set and defines
- * NAME(x), TARGET (the function attribute) and, under NAME, classify (character classes of 64 bytes
- * as bit masks) and flatten (positions of the set bits of a word).
- */
+/* Template of the functions that find fields and record ends. csv_index.c includes this file once
+ * per instruction set. Before that, it defines NAME(x), TARGET (the function attribute),
+ * NAME(classify), which computes the bit masks of 64 bytes, and NAME(flatten), which stores the
+ * positions of the set bits of a word. */
 
 TARGET unsigned NAME(index)(const char *text,
                             size_t begin,
@@ -15,7 +14,8 @@ TARGET unsigned NAME(index)(const char *text,
 {
     const size_t limit = SLC_CSV_STARTS - FLATTENED_MAX;
     struct quotes quotes = {.separated = 1};
-    size_t found = 1, record = 0; /* positions; the last whole record ends at starts[record] */
+    /* number of positions; the last whole record ends at starts[record] */
+    size_t found = 1, record = 0;
     unsigned count = 0;
     bool more = true;
 

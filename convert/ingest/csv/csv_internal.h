@@ -1,4 +1,4 @@
-/* State of a table and of its readers, shared by csv.c (reading), csv_attach.c (names),
+/* State of a table and of its readers. It is shared by csv.c (reading), csv_attach.c (names),
  * csv_sample.c and csv_forecast.c (estimates). */
 #ifndef SLC_CONVERT_CSV_INTERNAL_H
 #define SLC_CONVERT_CSV_INTERNAL_H
@@ -7,10 +7,11 @@
 #include "convert/ingest/csv/csv_names.h"
 #include "convert/ingest/csv/csv_rows.h"
 
-/* Largest mode of an integer column that gets names. Integers keep their values as indices. */
+/* Maximum size of a mode of integers whose indices get names. Larger modes get none, because the
+ * integer itself is the index. */
 enum { SLC_CSV_NAMED_INTEGERS_MAX = 1 << 20 };
 
-/* True if the indices of a mode of this size get names. */
+/* Returns true if the indices of a mode of this size get names. */
 static inline bool slc_csv_is_named(const struct slc_csv_item *item, uint64_t length)
 {
     return item->rule != SLC_CSV_INTEGER || length <= SLC_CSV_NAMED_INTEGERS_MAX;
@@ -22,55 +23,56 @@ struct slc_csv {
     const struct slc_stop *stop;
     struct slc_dictionary *dictionaries[SLC_MAX_ORDER];
     uint64_t dims[SLC_MAX_ORDER];
-    int64_t lowest[SLC_MAX_ORDER]; /* for modes of consecutive bins: the bin with index 0 */
+    /* for modes of consecutive bins: number of the bin that has index 0 */
+    int64_t lowest[SLC_MAX_ORDER];
 };
 
-/* Initializes a table with this name and delimiter, without columns. Borrows both. */
+/* Initializes a table without columns. Borrows its name and its specification. */
 void slc_csv_table_init(struct slc_csv_table *table,
                         const struct slc_csv_spec *spec,
                         const char *name);
 
 /* Finds the columns by the names in the first record, which is on line `line`. Errors:
- * SLC_ERR_USAGE, located. */
+ * SLC_ERR_USAGE with the position. */
 enum slc_status slc_csv_bind_columns(struct slc_csv_table *table,
                                      const struct slc_csv_field *fields,
                                      unsigned count,
                                      uint64_t line,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Number of reading threads: the number requested, reduced until all threads except the first need
- * at most a quarter of the memory. */
+/* Returns the number of reading threads: the requested number, reduced until all threads except the
+ * first need at most a quarter of the memory. */
 unsigned slc_csv_workers(const struct slc_csv_request *request);
 
-/* Divides the memory into a part per dictionary for its strings and one part for the hash tables of
- * all dictionaries. */
+/* Divides the memory. Each dictionary gets memory for its strings, and all dictionaries share the
+ * memory for their hash tables. */
 void slc_csv_divide(const struct slc_csv_request *request,
                     unsigned workers,
                     uint64_t *text_bytes,
                     uint64_t *left_bytes);
 
-/*
- * Threads that read a table. A thread cuts the next piece of text at a record end (csv_index.h)
- * while no other thread cuts, translates the piece concurrently with other threads, and then waits
- * for its turn to commit the piece. Only short work is done in order: searching for quotes, adding
- * new strings, and reserving space in the temporary file. Rows are written concurrently.
- */
+/* State of the threads that read a table. One thread at a time reads text and cuts the next piece
+ * at a record end (csv_index.h). Threads translate pieces concurrently, and each thread then waits
+ * for the turn of its piece to commit it. Only short tasks are done in order: searching for quotes,
+ * adding new strings, and reserving space in the temporary file. Rows are written concurrently. */
 struct slc_csv_reading {
     const struct slc_csv_request *request;
-    struct slc_csv_table table; /* initialized except for its columns */
+    struct slc_csv_table table; /* initialized, but without columns */
     struct slc_spool *spool;    /* receives the rows */
-    uint64_t stored_bytes;      /* of the input, for progress */
+    uint64_t stored_bytes;      /* size of the input, for progress */
     unsigned workers;
     /* Results. */
     uint64_t rows, skipped, text_bytes;
     int64_t lowest[SLC_MAX_ORDER], highest[SLC_MAX_ORDER];
 };
 
-/* Memory per worker, except for the first worker, whose text uses the request's buffer. */
+/* Returns the memory per worker. The first worker needs less, because its text is in the buffer of
+ * the request. */
 uint64_t slc_csv_worker_bytes(void);
 
-/* Reads the whole input. `header` is called once, with the fields of the first record, and sets the
- * columns. Errors: those of `header`; the first fault of the input, for any number of workers. */
+/* Reads the whole input. Calls `header` once, with the fields of the first record; `header` sets
+ * the columns. Errors: those of `header`; the first fault of the input, for any number of
+ * workers. */
 enum slc_status slc_csv_read(struct slc_csv_reading *reading,
                              enum slc_status (*header)(struct slc_csv_table *table,
                                                        const struct slc_csv_field *fields,

@@ -1,5 +1,5 @@
-/* Dictionary of the strings of a column. A string is recorded in the file as number (8 bytes),
- * length (2 bytes) and text. */
+/* Implements the dictionary of a column. The record of a string in the file is its number (8
+ * bytes), its length (2 bytes) and its text. */
 #include "convert/ingest/csv/csv_names.h"
 
 #include "base/memory/bytes.h"
@@ -16,16 +16,17 @@
 enum {
     HEAD_BYTES = 10,
     RECORD_BYTES_MAX = HEAD_BYTES + SLC_NAME_BYTES_MAX,
-    TAIL_BYTES = 64 << 10, /* bytes per write, so that one system call writes many strings */
+    TAIL_BYTES = 64 << 10, /* bytes per write; one system call writes many strings */
     FIRST_SLOTS = 4096,
-    /* Strings looked up together: enough to overlap memory latency, few enough to stay in the
-     * level-1 cache. */
+    /* Number of strings that are looked up together. The number is large enough to overlap memory
+     * latency, and small enough for the first-level cache. */
     SIDE_BY_SIDE = 64
 };
 
 struct slot {
     uint64_t hash;
-    _Atomic uint64_t place; /* position of the string in the file, plus 1; 0: free; written last */
+    /* position of the record in the file, plus 1; 0 for a free slot; written last */
+    _Atomic uint64_t place;
 };
 
 _Static_assert(sizeof(struct slot) >= SLC_DICTIONARY_STRING_BYTES, "a string has a slot");
@@ -35,18 +36,18 @@ struct slc_dictionary {
     struct slc_spool *spool;
     uint64_t *left_bytes;
     uint64_t count;
-    uint64_t bytes;          /* bytes of the file, including bytes not yet written */
-    pthread_rwlock_t resize; /* held for reading during look-ups */
+    uint64_t bytes;          /* bytes of the file, including bytes that are still in `tail` */
+    pthread_rwlock_t resize; /* lock of `table`; look-ups lock it for reading */
     struct slc_buffer table;
-    uint64_t slots;         /* a power of two */
-    struct slc_buffer text; /* the first bytes of the file */
+    uint64_t slots;         /* number of slots, a power of two */
+    struct slc_buffer text; /* copy of the first bytes of the file */
     uint64_t text_bytes;
     _Atomic uint64_t written;
-    uint8_t tail[TAIL_BYTES]; /* follows `written` */
+    uint8_t tail[TAIL_BYTES]; /* last bytes of the file, which are not written yet */
     uint8_t record[RECORD_BYTES_MAX];
 };
 
-/* Allocates `bytes` from the shared memory for tables. */
+/* Allocates `bytes` bytes for a hash table and subtracts them from *left_bytes. */
 static enum slc_status allocate_table(const struct slc_dictionary *self,
                                       struct slc_buffer *buffer,
                                       uint64_t bytes,
@@ -56,8 +57,9 @@ static enum slc_status allocate_table(const struct slc_dictionary *self,
 
     if (footprint > *self->left_bytes) {
         return slc_fail_field(err, SLC_ERR_BUDGET, SLC_FIELD_MEMORY,
-                              "after %" PRIu64 " different strings of a column, a table of %" PRIu64
-                              " MiB is needed for more, but only %" PRIu64
+                              "after %" PRIu64
+                              " different strings of a column, the next string needs a hash "
+                              "table of %" PRIu64 " MiB, but only %" PRIu64
                               " MiB of memory are left: give %" PRIu64 " MiB more",
                               self->count, footprint >> 20, *self->left_bytes >> 20,
                               ((footprint - *self->left_bytes) >> 20) + 1);
@@ -124,7 +126,7 @@ static bool is_string(const uint8_t *record, const char *text, uint32_t bytes)
     return slc_load_u16(record + 8) == bytes && memcmp(record + HEAD_BYTES, text, bytes) == 0;
 }
 
-/* Reads the bytes of the record at `place` that are needed to compare `bytes` bytes. */
+/* Reads as many bytes of the record at `place` as a comparison with `bytes` bytes of text needs. */
 static enum slc_status record_at(struct slc_dictionary *self,
                                  uint64_t place,
                                  size_t bytes,
@@ -172,7 +174,7 @@ static enum slc_status grow_table(struct slc_dictionary *self, struct slc_error 
     return SLC_OK;
 }
 
-/* Writes a new string and records it in a slot. */
+/* Appends a new string to the file and stores its position in a slot. */
 static enum slc_status add_string(struct slc_dictionary *self,
                                   const char *text,
                                   size_t bytes,
@@ -199,7 +201,7 @@ static enum slc_status add_string(struct slc_dictionary *self,
     return SLC_OK;
 }
 
-/* Checks that a string is a valid name; fails like slc_dictionary_add. */
+/* Checks that a string is a valid name. Errors: those of slc_dictionary_add. */
 static enum slc_status
 check_string(const char *text, const struct slc_dictionary_key *key, struct slc_error *err)
 {
@@ -207,7 +209,8 @@ check_string(const char *text, const struct slc_dictionary_key *key, struct slc_
         return slc_fail(err, SLC_ERR_INPUT,
                         key->bytes > SLC_NAME_BYTES_MAX
                             ? "a string of %" PRIu32 " bytes: names have at most %d"
-                            : "a zero byte within %" PRIu32 ": names must not contain it",
+                            : "a string of %" PRIu32
+                              " bytes with a zero byte: names must not contain it",
                         key->bytes, (int)SLC_NAME_BYTES_MAX);
     }
     return SLC_OK;
@@ -273,7 +276,7 @@ enum slc_status slc_dictionary_find(struct slc_dictionary *self,
     return slc_dictionary_add(self, text, &key, number, err);
 }
 
-/* The record at `place` in memory; NULL if it is not completely in memory. */
+/* Returns the record at `place` if it is completely in memory, otherwise NULL. */
 static const uint8_t *in_memory(const struct slc_dictionary *self, uint64_t place)
 {
     return place < self->text_bytes && self->text_bytes - place >= RECORD_BYTES_MAX
@@ -286,11 +289,9 @@ static uint64_t place_of(const struct slot *slot)
     return atomic_load_explicit(&slot->place, memory_order_acquire);
 }
 
-/*
- * Like is_string, for a record in memory. Most strings are short, so comparing words is faster than
- * calling memcmp; the last word may overlap the previous word. Reads nothing after the record,
- * where another thread may be writing.
- */
+/* Does the same as is_string for a record in memory. Most strings are short, so comparing words is
+ * faster than calling memcmp. The last word may overlap the previous word. The function reads
+ * nothing after the record, where another thread may be writing. */
 static bool is_string_here(const uint8_t *record, const char *text, uint32_t bytes)
 {
     const uint8_t *own = record + HEAD_BYTES;
@@ -299,7 +300,7 @@ static bool is_string_here(const uint8_t *record, const char *text, uint32_t byt
         return false;
     }
     if (bytes < 8) {
-        /* A shift by 64 is undefined: shift twice by half. */
+        /* Shift twice by half the distance, because a shift by 64 would be undefined. */
         const unsigned half = 4 * (8 - bytes);
 
         return slc_load_u64(own + bytes - 8) >> half >> half ==
@@ -312,8 +313,8 @@ static bool is_string_here(const uint8_t *record, const char *text, uint32_t byt
     return memcmp(own, text, bytes) == 0;
 }
 
-/* Checks if the record at `place`, which is no longer in memory, is this string. *number: number of
- * the record. */
+/* Returns true if the record at `place`, which is only in the file, is this string, and stores its
+ * number in *number. */
 static bool read_string(const struct slc_dictionary *self,
                         uint64_t place,
                         const char *text,
@@ -335,8 +336,8 @@ static bool read_string(const struct slc_dictionary *self,
     return true;
 }
 
-/* The number of a key; UINT64_MAX if the dictionary does not have it, or if its record is in the
- * tail, which is being written. */
+/* Returns the number of a key; UINT64_MAX if the dictionary does not have the key, or if its record
+ * is in `tail`, which another thread may be writing. */
 static uint64_t
 number_of(const struct slc_dictionary *self, const char *text, const struct slc_dictionary_key *key)
 {

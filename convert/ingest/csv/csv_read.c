@@ -10,13 +10,13 @@
 #include <string.h>
 
 enum {
-    /* Most new text per piece, without the rest of the previous piece. It fits the level-2 cache
-     * together with its rows. */
+    /* Maximum size of the text that is read for a piece, without the incomplete record at the end
+     * of the previous piece. The text and its rows fit in the second-level cache. */
     TEXT_BYTES_MAX = 512 << 10,
     TEXT_BYTES_MIN = 16 << 10,
     TEXT_BYTES_FIRST = 64 << 10,
-    /* Space for the text of a piece, which may begin with an incomplete record of the maximum
-     * length. */
+    /* Size of the buffer for the text of a piece, which may begin with an incomplete record of the
+     * maximum length. */
     ROOM_BYTES = SLC_CSV_RECORD_BYTES_MAX + 2 * TEXT_BYTES_MAX
 };
 
@@ -33,18 +33,18 @@ struct crew {
     struct slc_csv_part *parts; /* one per worker */
     /* Lock for reading, and the members that it protects. */
     pthread_mutex_t input_lock;
-    uint64_t pieces;  /* number of pieces read so far */
+    uint64_t pieces;  /* number of pieces that were read */
     bool ended;       /* the input has ended or there was a fault */
-    const char *left; /* text after the last cut, in the part filled last */
+    const char *left; /* text after the last cut, in the part that was filled last */
     size_t left_bytes;
     size_t target_bytes; /* target size of a piece; protected by order_lock */
     /* Lock for committing, and the members that it protects. */
     pthread_mutex_t order_lock;
     pthread_cond_t order_changed;
-    uint64_t committed; /* number of pieces committed so far */
+    uint64_t committed; /* number of pieces that were committed */
     uint64_t line;      /* line of the first uncommitted record */
     uint64_t committed_bytes;
-    uint64_t fault_piece; /* piece with the first fault; UINT64_MAX: none */
+    uint64_t fault_piece; /* number of the piece with the first fault; UINT64_MAX without a fault */
     struct slc_error fault;
     uint64_t shown_ns;
 };
@@ -53,13 +53,13 @@ struct crew {
 struct piece {
     struct slc_csv_part *part;
     uint64_t number;
-    uint64_t consumed;      /* bytes of input consumed when the piece was filled */
-    struct slc_error fault; /* fault in reading the text after the piece */
+    uint64_t consumed;      /* bytes of input read when the piece was filled */
+    struct slc_error fault; /* fault that occurred while the text after the piece was read */
 };
 
 uint64_t slc_csv_worker_bytes(void)
 {
-    /* Includes the first pages of the thread's stack. */
+    /* 256 KiB are for the first pages of the thread's stack. */
     return slc_csv_part_bytes(ROOM_BYTES) + (UINT64_C(256) << 10);
 }
 
@@ -74,15 +74,15 @@ static void record_fault(struct crew *crew, uint64_t number, const struct slc_er
     pthread_mutex_unlock(&crew->order_lock);
 }
 
-/* Fills a part with whole records, or with the start of a record that is too long. The part is
- * empty at the end of the input. Needs the input's lock. */
+/* Fills a part with whole records, or with the start of a record that is too long. At the end of
+ * the input the part is empty. Needs: input_lock is held. */
 static void fill_piece(struct crew *crew, struct piece *piece, size_t needed)
 {
     struct slc_input *input = crew->reading->request->input;
     struct slc_csv_part *part = piece->part;
     const char delimiter = part->table->delimiter;
     size_t filled = crew->left_bytes, got = 1, cut = 0, begin = 0;
-    bool whole; /* nothing is left for the next piece */
+    bool whole; /* true if no text is left for the next piece */
 
     memmove(part->text, crew->left, filled);
     needed += filled;
@@ -115,7 +115,7 @@ static void fill_piece(struct crew *crew, struct piece *piece, size_t needed)
     piece->number = crew->pieces++;
 }
 
-/* Reads the next piece; false at the end. */
+/* Reads the next piece. Returns false at the end of the input. */
 static bool read_piece(struct crew *crew, struct piece *piece)
 {
     piece->fault = (struct slc_error)SLC_ERROR_INIT;
@@ -131,7 +131,7 @@ static bool read_piece(struct crew *crew, struct piece *piece)
     return there;
 }
 
-/* Waits for the piece's turn. Returns false if there is an earlier fault. */
+/* Waits until all earlier pieces are committed. Returns false if an earlier piece has a fault. */
 static bool wait_turn(struct crew *crew, uint64_t number)
 {
     pthread_mutex_lock(&crew->order_lock);
@@ -151,7 +151,7 @@ static void end_turn(struct crew *crew, const struct slc_csv_part *part)
     crew->committed++;
     crew->line += part->lines;
     crew->committed_bytes += part->position;
-    /* Aim slightly below the number of records for which there is space for rows. */
+    /* Aim slightly below the number of records for whose rows a part has space. */
     uint64_t needed = crew->committed_bytes / slc_max_u64(reading->rows, 1) *
                       (SLC_CSV_ROWS_BYTES / part->table->row_bytes * 7 / 8);
     crew->target_bytes = slc_max_u64(slc_min_u64(needed, TEXT_BYTES_MAX), TEXT_BYTES_MIN);
@@ -159,7 +159,8 @@ static void end_turn(struct crew *crew, const struct slc_csv_part *part)
     pthread_mutex_unlock(&crew->order_lock);
 }
 
-/* Counts the committed rows and reserves space for them in the spool. Needs the piece's turn. */
+/* Counts the committed rows and reserves space for them in the spool. Needs: it is the turn of the
+ * piece. */
 static enum slc_status place_rows(struct slc_csv_reading *reading,
                                   struct slc_csv_part *part,
                                   uint64_t *at,
@@ -176,7 +177,7 @@ static enum slc_status place_rows(struct slc_csv_reading *reading,
     return slc_spool_reserve(reading->spool, part->row_count * part->table->row_bytes, at, err);
 }
 
-/* Translates a piece and commits it in its turn. */
+/* Translates a piece and commits it when its turn comes. */
 static enum slc_status
 translate_piece(struct crew *crew, struct piece *piece, struct slc_error *err)
 {
@@ -200,7 +201,8 @@ translate_piece(struct crew *crew, struct piece *piece, struct slc_error *err)
             *err = piece->fault;
             status = err->status;
         }
-        /* A piece whose rows do not fit at once keeps its turn until it is complete. */
+        /* If the rows of a piece exceed the space of the part, the piece keeps its turn until all
+         * its rows are committed. */
         if (status == SLC_OK && through) {
             end_turn(crew, part);
         }
@@ -237,7 +239,7 @@ static void run_worker(void *context, unsigned worker, unsigned workers)
     }
 }
 
-/* Finds the columns by the first record, and translates the rest of its piece. */
+/* Finds the columns by the first record, then translates the rest of the first piece. */
 static enum slc_status read_first(struct crew *crew,
                                   enum slc_status (*header)(struct slc_csv_table *table,
                                                             const struct slc_csv_field *fields,
@@ -303,7 +305,7 @@ enum slc_status slc_csv_read(struct slc_csv_reading *reading,
         reading->lowest[m] = INT64_MAX;
         reading->highest[m] = INT64_MIN;
     }
-    /* With default attributes, these calls cannot fail on Linux. */
+    /* These calls cannot fail on Linux with default attributes. */
     pthread_mutex_init(&crew.input_lock, NULL);
     pthread_mutex_init(&crew.order_lock, NULL);
     pthread_cond_init(&crew.order_changed, NULL);

@@ -80,7 +80,8 @@ enum slc_csv_scan slc_csv_scan(const char *text,
             if (fault != SLC_CSV_RECORD) {
                 return fault;
             }
-            /* Drop the CR of a line end, also of a single CR at the end of the input. */
+            /* Remove the CR of a line end. A single CR at the end of the input is also a line
+             * end. */
             if (scan.at < scan.end && *scan.at == '\r' &&
                 (scan.at + 1 < scan.end ? scan.at[1] == '\n' : last)) {
                 scan.at++;

@@ -1,4 +1,5 @@
-/* Records how a table was read: MISSING HEADER DELIMITER LOWEST,.. "VALUE" COLUMNS. */
+/* Writes and parses the record of a table in a manifest. Its text is: MISSING HEADER DELIMITER
+ * LOWEST,.. "VALUE" COLUMNS. */
 #include "convert/ingest/csv/csv_remember.h"
 
 #include <inttypes.h>
@@ -28,8 +29,8 @@ append_text(struct text *to, const char *format, ...)
     to->bytes += to->full ? 0 : (size_t)bytes;
 }
 
-/* True if reading the text back yields the same specification. It does not if an item is longer
- * than its buffer. */
+/* Returns true if parsing the text yields the same specification. This is not the case if an item
+ * was longer than its buffer. */
 static bool is_recalled(const char *text, const struct slc_csv_spec *spec)
 {
     struct slc_csv_spec again = {.order = 0};
@@ -68,8 +69,8 @@ void slc_csv_remember(const struct slc_csv_spec *spec,
     }
 }
 
-/* Advances past a word and the following blank; returns false if the text does not start with them.
- */
+/* Advances past a word and the blank after it. Returns false if the text does not start with
+ * both. */
 static bool skip_word(const char **at, const char *word)
 {
     const size_t bytes = strlen(word);

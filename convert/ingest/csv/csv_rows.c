@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-    /* Number of keys between prefetching a slot of the dictionary and using it. Memory latency is
-     * about 100 ns, the work per key about 10 ns. */
+    /* The slot of a key is prefetched this number of keys before it is used. Memory latency is
+     * about 100 ns, and a key needs about 10 ns. */
     AHEAD = 12
 };
 
@@ -29,7 +29,7 @@ static enum slc_status located(const struct slc_csv_part *part,
     return status;
 }
 
-/* Reports a field with unexpected content. */
+/* Records the fault of a field with unexpected content. */
 static enum slc_status wrong_field(const struct slc_csv_part *part,
                                    unsigned m,
                                    const struct slc_csv_field *field,
@@ -55,7 +55,7 @@ static bool parse_value(const struct slc_csv_field *field, double *value)
     return !field->doubled && slc_csv_value(field->text, field->bytes, value);
 }
 
-/* Parses the index of a mode; for consecutive bins, returns the bin number in two's complement. */
+/* Parses the index of a mode. For consecutive bins, stores the bin number in two's complement. */
 static enum slc_status read_index(struct slc_csv_part *part,
                                   unsigned m,
                                   const struct slc_csv_field *field,
@@ -95,10 +95,11 @@ static enum slc_status read_index(struct slc_csv_part *part,
         }
     }
     if (bin < part->table->floor[m]) {
-        return wrong_field(part, m, field,
-                           "no value below the first bin of the store, whose indices keep their "
-                           "numbers: convert all tables together",
-                           err);
+        return wrong_field(
+            part, m, field,
+            "no value below the first bin of the store, because its indices keep their "
+            "numbers: convert all tables together",
+            err);
     }
     *index = (uint64_t)bin;
     part->lowest[m] = bin < part->lowest[m] ? bin : part->lowest[m];
@@ -106,7 +107,7 @@ static enum slc_status read_index(struct slc_csv_part *part,
     return SLC_OK;
 }
 
-/* Writes the number of a string to its row. */
+/* Writes the number of a string to the row of the string. */
 static void
 write_number(const struct slc_csv_part *part, const struct slc_csv_key *key, uint64_t number)
 {
@@ -116,7 +117,7 @@ write_number(const struct slc_csv_part *part, const struct slc_csv_key *key, uin
                         table->widths[key->mode], number);
 }
 
-/* Looks up a string, and records it if it has no number yet. */
+/* Looks up a string, and appends it to the keys if it has no number yet. */
 static void look_up(struct slc_csv_part *part, unsigned m, struct slc_csv_field *field)
 {
     struct slc_csv_key key = {.row = part->row_count,
@@ -126,8 +127,8 @@ static void look_up(struct slc_csv_part *part, unsigned m, struct slc_csv_field 
     uint64_t number;
 
     if (field->doubled) {
-        /* Unquotes in place, because the result is shorter. Afterwards the field has no doubled
-         * quotes. */
+        /* The field is unquoted in place, because the result is shorter. Afterwards it has no
+         * doubled quotes. */
         field->bytes =
             slc_csv_unquote(field, part->text + (field->text - part->text), field->bytes);
         field->doubled = false;
@@ -143,7 +144,8 @@ static void look_up(struct slc_csv_part *part, unsigned m, struct slc_csv_field 
     }
 }
 
-/* If the record has a missing field, sets *skip or, if missing fields are an error, fails. */
+/* Checks for missing fields. If the record has one, sets *skip, or fails if missing fields are an
+ * error. */
 static enum slc_status
 check_missing(const struct slc_csv_part *part, bool *skip, struct slc_error *err)
 {
@@ -161,7 +163,7 @@ check_missing(const struct slc_csv_part *part, bool *skip, struct slc_error *err
         if (spec->missing == SLC_CSV_MISSING_ERROR) {
             (void)wrong_field(
                 part, m, field,
-                "a nonempty field; skip leaves such rows out, name makes the empty string a name",
+                "a nonempty field; skip omits such rows, name accepts the empty string as a name",
                 err);
             slc_error_set_field(err, SLC_FIELD_MISSING);
             return SLC_ERR_INPUT;
@@ -170,7 +172,7 @@ check_missing(const struct slc_csv_part *part, bool *skip, struct slc_error *err
     return SLC_OK;
 }
 
-/* Translates the scanned record. */
+/* Translates the record that was scanned last. */
 static enum slc_status
 translate_record(struct slc_csv_part *part, unsigned count, struct slc_error *err)
 {
@@ -182,8 +184,9 @@ translate_record(struct slc_csv_part *part, unsigned count, struct slc_error *er
     enum slc_status status;
 
     if (count != table->columns) {
-        status = slc_fail(err, SLC_ERR_INPUT, "%u fields, expected %u as in the first line", count,
-                          table->columns);
+        status =
+            slc_fail(err, SLC_ERR_INPUT, "the row has %u fields, expected %u as in the first line",
+                     count, table->columns);
         slc_error_locate_text(err, table->name, part->lines, 1);
         return status;
     }
@@ -223,7 +226,8 @@ static enum slc_status scan_fault(const struct slc_csv_part *part,
 
     switch (scan) {
     case SLC_CSV_WIDE:
-        status = slc_fail(err, SLC_ERR_INPUT, "more than %d fields", (int)SLC_CSV_COLUMNS_MAX);
+        status = slc_fail(err, SLC_ERR_INPUT, "the row has more than %d fields",
+                          (int)SLC_CSV_COLUMNS_MAX);
         break;
     case SLC_CSV_AFTER_QUOTE:
         status = slc_fail(err, SLC_ERR_INPUT,
@@ -237,7 +241,7 @@ static enum slc_status scan_fault(const struct slc_csv_part *part,
         break;
     default:
         status = slc_fail(err, SLC_ERR_INPUT,
-                          "a record of more than %d bytes: a quote in it may not be closed",
+                          "a record of more than %d bytes: perhaps a quote in it is not closed",
                           (int)SLC_CSV_RECORD_BYTES_MAX);
     }
     return located(part, status, field, err);
@@ -246,8 +250,8 @@ static enum slc_status scan_fault(const struct slc_csv_part *part,
 bool slc_csv_next_record(struct slc_csv_part *part, unsigned *count, size_t *end)
 {
     const size_t begin = part->position;
-    /* Limit the search to the maximum record length, so that a fault does not depend on where the
-     * text was cut. */
+    /* Limit the search to the maximum length of a record, so that the reported fault does not
+     * depend on where the text was cut. */
     const size_t most = slc_min_u64(begin + SLC_CSV_RECORD_BYTES_MAX + 1, part->bytes);
     uint32_t lines;
 
@@ -288,7 +292,7 @@ void slc_csv_translate(struct slc_csv_part *part)
         if (slc_csv_translate_batch(part, (unsigned)capacity)) {
             continue;
         }
-        /* The batch may have used up the space. */
+        /* The last batch may have used the remaining space. */
         if (part->row_count == row_limit || part->key_count + order > SLC_CSV_KEYS) {
             break;
         }

@@ -1,8 +1,7 @@
-/*
- * Samples a table. A piece begins after a line end, which may be inside quotes. In that case, the
- * text most likely does not form a record with the right number of fields. Lines are skipped until
- * the text forms such a record. Strings are represented by their hashes.
- */
+/* Samples a table. A piece begins after a line end, which may be within quotes. In that case the
+ * text after it most likely does not form a record with the right number of fields. Lines are
+ * therefore skipped until the text forms such a record. In the sample, the hash of a string
+ * replaces its number. */
 #include "convert/ingest/csv/csv_sample.h"
 
 #include "base/error/clock.h"
@@ -18,10 +17,10 @@
 #include <string.h>
 
 enum {
-    PIECES = 64, /* enough to distinguish degrees of rarity of strings */
+    PIECES = 64, /* number of pieces, enough to estimate how often strings recur */
     PIECE_BYTES_MAX = 256 << 10,
     PIECE_BYTES_MIN = 16 << 10,
-    ROWS_MAX = 1 << 16, /* rows of a tile */
+    ROWS_MAX = 1 << 16, /* maximum number of rows, those of a tile */
     NUMBER_SLOTS = 2 * ROWS_MAX
 };
 
@@ -34,12 +33,12 @@ struct sampling {
     struct slc_species strings[SLC_MAX_ORDER], cells;
     int64_t lowest[SLC_MAX_ORDER], highest[SLC_MAX_ORDER];
     size_t piece_bytes;
-    bool ranges;   /* pieces are read at any offset; otherwise sequentially */
-    bool ended;    /* a sequential input has ended */
-    uint64_t text; /* bytes of rows, and of text skipped between them */
+    bool ranges;   /* true if pieces are read at random offsets; false if sequentially */
+    bool ended;    /* true if a sequential input has ended */
+    uint64_t text; /* bytes of rows and of the text that was skipped between them */
     uint64_t rows, skipped;
     uint64_t ns;
-    uint32_t piece_rows;           /* most rows kept per piece */
+    uint32_t piece_rows;           /* maximum number of rows kept per piece */
     uint32_t piece_begins[PIECES]; /* first kept row of each piece */
     struct slc_error fault;        /* the first fault */
 };
@@ -54,7 +53,8 @@ static bool is_strings(const struct sampling *s, unsigned m)
     return s->table.spec->items[m].rule == SLC_CSV_STRINGS;
 }
 
-/* All indices use 8 bytes, because strings are represented by their hashes. */
+/* Sets the layout of rows. All indices have 8 bytes, because hashes replace the numbers of
+ * strings. */
 static void lay_out_rows(struct slc_csv_table *table)
 {
     for (unsigned m = 0; m <= table->spec->order; m++) {
@@ -64,7 +64,7 @@ static void lay_out_rows(struct slc_csv_table *table)
     table->row_bytes = 8 * ((size_t)table->spec->order + 1);
 }
 
-/* Counts the strings of the rows in the part, and writes their hashes in place of their numbers. */
+/* Counts the strings of the rows in the part, and writes their hashes to the rows. */
 static void count_strings(struct sampling *s)
 {
     const struct slc_csv_part *part = &s->part;
@@ -80,7 +80,8 @@ static void count_strings(struct sampling *s)
     }
 }
 
-/* Keeps rows of the part as long as the piece has space, and counts all rows. */
+/* Copies rows of the part to the sample until the maximum per piece is reached, and counts all
+ * rows. */
 static void keep_rows(struct sampling *s, uint32_t rows_end)
 {
     const unsigned order = s->table.spec->order;
@@ -114,7 +115,7 @@ static void skip_line(struct slc_csv_part *part)
     part->position = end != NULL ? (size_t)(end - part->text) + 1 : part->bytes;
 }
 
-/* Translates the piece in the part and adds its rows to the sample. */
+/* Translates the text in the part and adds its rows to the sample. */
 static void translate_piece(struct sampling *s, unsigned piece, bool whole)
 {
     const uint64_t start_ns = slc_clock_thread_ns();
@@ -148,7 +149,8 @@ static void translate_piece(struct sampling *s, unsigned piece, bool whole)
     s->ns += slc_clock_thread_ns() - start_ns;
 }
 
-/* Reads more of a sequential input, after `kept` bytes of the part. */
+/* Reads more of a sequential input into the part, after the `kept` bytes that the part already
+ * has. */
 static enum slc_status
 read_on(struct sampling *s, size_t kept, size_t *filled, struct slc_error *err)
 {
@@ -198,7 +200,7 @@ static enum slc_status read_header(struct sampling *s, struct slc_error *err)
     if (status == SLC_OK && s->table.columns == 0) {
         status = part->fault.status != SLC_OK
                      ? part->fault.status
-                     : slc_fail(err, SLC_ERR_INPUT, "no rows among the first bytes");
+                     : slc_fail(err, SLC_ERR_INPUT, "the beginning of the table has no valid rows");
         if (part->fault.status != SLC_OK && err != NULL) {
             *err = part->fault;
             err->line += 1;
@@ -208,7 +210,7 @@ static enum slc_status read_header(struct sampling *s, struct slc_error *err)
     return status;
 }
 
-/* Reads pieces sequentially: the whole input or its beginning. */
+/* Reads pieces sequentially, up to the end of the input or of the sample. */
 static enum slc_status read_pieces(struct sampling *s, struct slc_error *err)
 {
     size_t filled = 0;
@@ -232,7 +234,7 @@ static enum slc_status read_pieces(struct sampling *s, struct slc_error *err)
     return status;
 }
 
-/* Reads pieces spread over a file. */
+/* Reads pieces at positions spread over a file. */
 static enum slc_status read_ranges(struct sampling *s, struct slc_error *err)
 {
     const uint64_t last = s->info.stored_bytes - s->piece_bytes;
@@ -254,8 +256,8 @@ static enum slc_status read_ranges(struct sampling *s, struct slc_error *err)
     return status;
 }
 
-/* Replaces the hashes in the coordinates of a mode with numbers in order of first appearance among
- * the kept rows, spread over the expected range. */
+/* Replaces the hashes in the coordinates of a mode with numbers. The numbers are in order of first
+ * appearance in the kept rows and are spread over the expected mode size. */
 static enum slc_status number_strings(struct sampling *s, unsigned m, struct slc_error *err)
 {
     struct number {
@@ -266,8 +268,8 @@ static enum slc_status number_strings(struct sampling *s, unsigned m, struct slc
     double each = 1;
 
     SLC_TRY(slc_check_memory(table != NULL, err, "to number the strings of a sample"));
-    /* Two rounds: the count from the first round determines the distance between numbers of
-     * different pieces. */
+    /* The first round counts the strings. Their number determines the distance between the numbers
+     * of different pieces in the second round. */
     for (unsigned turn = 0; turn < 2; turn++) {
         unsigned piece = 0;
 
@@ -297,7 +299,7 @@ static enum slc_status number_strings(struct sampling *s, unsigned m, struct slc
     return SLC_OK;
 }
 
-/* Length of names of bins. The longest name is at one end of the range. */
+/* Returns the maximum length of the names of bins, which is reached at one end of the range. */
 static double bin_name_bytes(const struct slc_csv_item *item, int64_t lowest, int64_t highest)
 {
     char name[64];
@@ -317,7 +319,7 @@ static double bin_name_bytes(const struct slc_csv_item *item, int64_t lowest, in
     return (double)slc_max_u64(low, high);
 }
 
-/* Estimates a mode of bins: its range is the range of the sample. */
+/* Estimates the size of a mode of bins: the range of bins in the sample. */
 static void estimate_bins(struct sampling *s, unsigned m)
 {
     const struct slc_csv_item *item = &s->table.spec->items[m];
@@ -338,7 +340,7 @@ static void estimate_bins(struct sampling *s, unsigned m)
     }
 }
 
-/* Estimates a mode of strings, at most the number of rows. */
+/* Estimates the size of a mode of strings, which is at most the number of rows. */
 static void estimate_strings(struct sampling *s, unsigned m, double times, double rows)
 {
     struct slc_csv_mode *mode = &s->sample->modes[m];
@@ -369,7 +371,7 @@ static enum slc_status estimate_columns(struct sampling *s, struct slc_error *er
             slc_error_locate_file(err, s->table.name);
             return s->fault.status;
         }
-        return slc_fail(err, SLC_ERR_INPUT, "no rows%s",
+        return slc_fail(err, SLC_ERR_INPUT, "the table has no rows%s",
                         s->rows > 0 ? " without empty fields" : "");
     }
     sample->seconds_each = 1e-9 * (double)s->ns / (double)slc_max_u64(s->text, 1);

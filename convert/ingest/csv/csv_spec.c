@@ -33,7 +33,8 @@ static const char *skip_blanks(const char *at)
     return at;
 }
 
-/* The rule at `at`, if a parenthesis follows; NULL: the item is a column name. */
+/* Parses a rule and the parenthesis after it. Returns the text after them, or NULL if the item is a
+ * column name. */
 static const char *read_rule(const char *at, struct slc_csv_item *item)
 {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
@@ -61,7 +62,7 @@ const char *slc_csv_nearest_rule(const char *item, unsigned *letters)
         word[i] = item[i] >= 'A' && item[i] <= 'Z' ? (char)(item[i] - 'A' + 'a') : item[i];
     }
     word[*letters] = '\0';
-    /* At least one letter of the word must match. */
+    /* Only rules that have at least one letter in common with the word are considered. */
     unsigned least = *letters > 1 ? *letters + 1 : 0;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const unsigned distance = slc_csv_distance(word, rules[i].name);
@@ -74,7 +75,8 @@ const char *slc_csv_nearest_rule(const char *item, unsigned *letters)
     return nearest;
 }
 
-/* Parses a name in quotes or up to one of `stops`; NULL if empty, too long or unterminated. */
+/* Parses a name, which is in quotes or ends before one of `stops`. Returns the text after it; NULL
+ * if the name is empty, too long or unterminated. */
 static const char *read_name(const char *at, const char *stops, char name[SLC_CSV_NAME_BYTES])
 {
     const bool quoted = *at == '"';
@@ -99,7 +101,7 @@ static const char *read_name(const char *at, const char *stops, char name[SLC_CS
     return bytes > 0 && closed && (strchr(stops, *at) != NULL || *at == '\0') ? at : NULL;
 }
 
-/* Parses ", NUMBER"; returns NULL if the text is different. */
+/* Parses ", NUMBER". Returns the text after it, or NULL if the text is different. */
 static const char *read_number(const char *at, double *value)
 {
     at = skip_blanks(at + 1);
@@ -113,7 +115,8 @@ static bool bin_is_sound(const struct slc_csv_item *item)
                                      : item->width > 0 || item->rule != SLC_CSV_BIN;
 }
 
-/* Parses an item; returns its end, at a comma or the end of the text, or NULL if it is invalid. */
+/* Parses an item. Returns its end, which is a comma or the end of the text, or NULL if the item is
+ * invalid. */
 static const char *read_item(const char *at, struct slc_csv_item *item)
 {
     *item = (struct slc_csv_item){.rule = SLC_CSV_STRINGS};
@@ -217,7 +220,7 @@ uint64_t slc_csv_spec_hash(const struct slc_csv_spec *spec)
     return hash;
 }
 
-/* Returns base^power, computed in the same way for bins and for their names. */
+/* Returns base^power. Bins and their names use this function, so that their bounds agree. */
 static double log_bound(double base, int64_t power)
 {
     return pow(base, (double)power);
@@ -230,7 +233,7 @@ bool slc_csv_bin(const struct slc_csv_item *item, double value, int64_t *bin)
     }
     if (item->rule == SLC_CSV_LOG) {
         *bin = (int64_t)floor(log(value) / log(item->width));
-        /* The logarithm is rounded, so compare with the exact bounds. */
+        /* Compare with the bounds of the bin, because the logarithm is rounded. */
         *bin -= log_bound(item->width, *bin) > value;
         *bin += log_bound(item->width, *bin + 1) <= value;
         return true;

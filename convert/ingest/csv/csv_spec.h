@@ -1,8 +1,7 @@
-/*
- * Parses --columns "hour(pickup_time),origin,int(user),bin(fare,5)". Each item is a mode: a column
- * name (its strings), or a rule with a column name in parentheses. Names with commas or parentheses
- * are written in double quotes, with inner double quotes doubled.
- */
+/* Parses --columns "hour(pickup_time),origin,int(user),bin(fare,5)". Each item defines a mode. An
+ * item is a column name, whose strings become indices, or a rule with a column name in parentheses.
+ * Names with commas or parentheses must be in double quotes, and double quotes within them must be
+ * doubled. */
 #ifndef SLC_CONVERT_CSV_SPEC_H
 #define SLC_CONVERT_CSV_SPEC_H
 
@@ -28,7 +27,7 @@ struct slc_csv_item {
     enum slc_time_unit unit;
     double width, origin;
     char column[SLC_CSV_NAME_BYTES];
-    char title[SLC_CSV_NAME_BYTES]; /* the item as written */
+    char title[SLC_CSV_NAME_BYTES]; /* the item as the user wrote it */
 };
 
 enum slc_csv_missing { SLC_CSV_MISSING_ERROR, SLC_CSV_MISSING_SKIP, SLC_CSV_MISSING_NAME };
@@ -36,27 +35,27 @@ enum slc_csv_missing { SLC_CSV_MISSING_ERROR, SLC_CSV_MISSING_SKIP, SLC_CSV_MISS
 struct slc_csv_spec {
     unsigned order;
     struct slc_csv_item items[SLC_MAX_ORDER];
-    char value[SLC_CSV_NAME_BYTES]; /* column of the values; "": every row has the value 1 */
-    char delimiter;                 /* 0: a tab for .tsv and .tab files, otherwise a comma */
-    bool no_header;                 /* columns are called 1, 2, .. */
-    enum slc_csv_missing missing;   /* treatment of rows with an empty required field */
+    char value[SLC_CSV_NAME_BYTES]; /* column of the values; "" if every row has the value 1 */
+    /* 0 means a tab for .tsv and .tab files, a comma for other files */
+    char delimiter;
+    /* true if the first line is not a header; columns are then called 1, 2, .. */
+    bool no_header;
+    enum slc_csv_missing missing; /* treatment of rows with an empty required field */
 };
 
-/* Errors: SLC_ERR_USAGE naming the item. */
+/* Parses the items of `columns`. Errors: SLC_ERR_USAGE; the message names the item. */
 enum slc_status slc_csv_spec_parse(const char *columns,
                                    struct slc_csv_spec *spec,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* The rule most similar to the unknown rule of an item: for "hr(when)", returns "hour" and sets
- * *letters to 2. NULL if the item does not begin with a word and a parenthesis, or no rule is
- * similar. */
+/* Returns the rule that is most similar to the unknown rule of an item. For "hr(when)" it returns
+ * "hour" and sets *letters to 2, the length of "hr". Returns NULL if the item does not begin with a
+ * word and a parenthesis, or if no rule is similar. */
 const char *slc_csv_nearest_rule(const char *item, unsigned *letters);
 
-/*
- * Like slc_csv_spec_parse, with all options of a table: the column of the values (NULL or "": count
- * rows), the delimiter (NULL: chosen by the file name; one character, or "tab") and the treatment
- * of rows with missing fields. Errors: SLC_ERR_USAGE.
- */
+/* Does the same as slc_csv_spec_parse and sets the other options of a table. `value` is the column
+ * of the values; NULL or "" counts rows. `delimiter` is one character or "tab"; NULL chooses by the
+ * file name. `missing` is the treatment of rows with missing fields. Errors: SLC_ERR_USAGE. */
 enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
                                  const char *columns,
                                  const char *value,
@@ -65,7 +64,7 @@ enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
                                  enum slc_csv_missing missing,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Hash of a specification. */
+/* Returns a hash of a specification. */
 uint64_t slc_csv_spec_hash(const struct slc_csv_spec *spec);
 
 /* Computes the bin number of a value. Returns false if the value has no bin (not finite, out of
@@ -75,7 +74,8 @@ bool slc_csv_bin(const struct slc_csv_item *item, double value, int64_t *bin);
 /* Writes the name of a bin of BIN or LOG, such as "[10, 15)". Returns its length. */
 size_t slc_csv_bin_name(const struct slc_csv_item *item, int64_t bin, char name[64]);
 
-/* Edit distance of the first 255 bytes: number of letters to change, add or remove. */
+/* Returns the edit distance of the first 255 bytes of two strings: the minimum number of letters to
+ * change, add or remove. */
 unsigned slc_csv_distance(const char *a, const char *b);
 
 #endif

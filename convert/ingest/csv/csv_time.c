@@ -1,11 +1,9 @@
-/*
- * Parses and names points in time. Days are counted with years that begin in March, so that a leap
- * day is the last day of its year.
+/* Parses and names points in time. For counting days, years begin in March, so that a leap day is
+ * the last day of its year.
  *
- * The most frequent forms, 2023-04-01 and 2023-04-01 13:45:30, are read eight bytes at a time: one
- * comparison checks all digits and separators of a word, and one multiplication converts all pairs
- * of digits. Other forms are read byte by byte, with the same result.
- */
+ * The most frequent notations, 2023-04-01 and 2023-04-01 13:45:30, are read eight bytes at a time:
+ * one comparison checks all digits and separators of a word, and one multiplication converts all
+ * pairs of digits. Other notations are read byte by byte. */
 #include "convert/ingest/csv/csv_time.h"
 
 #include "base/memory/bytes.h"
@@ -18,7 +16,7 @@ static const int64_t era_days = 146097; /* days in 400 years */
 
 struct date {
     int64_t year;
-    unsigned month, day; /* from 1 */
+    unsigned month, day; /* both start at 1 */
 };
 
 static int64_t floor_div(int64_t a, int64_t b)
@@ -26,7 +24,7 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Days from 1970-01-01. */
+/* Returns the number of days from 1970-01-01 to a date. */
 static int64_t days_of(const struct date *date)
 {
     const int64_t year = date->year - (date->month <= 2);
@@ -58,7 +56,7 @@ static unsigned month_days(const struct date *date)
     return date->month == 2 && leap ? 29 : days[date->month - 1];
 }
 
-/* Parses exactly `count` digits; false if there are fewer. */
+/* Parses exactly `count` digits. Returns false if there are fewer. */
 static bool digits(const char **at, const char *end, unsigned count, unsigned *value)
 {
     *value = 0;
@@ -79,7 +77,8 @@ static bool skip_char(const char **at, const char *end, char c)
     return there;
 }
 
-/* Parses [.,]digits, whose values do not matter. *any is set if a digit is not 0. */
+/* Parses a fraction of a second: '.' or ',' and digits. Sets *any if a digit is not 0; the fraction
+ * itself is ignored. */
 static bool fraction(const char **at, const char *end, bool *any)
 {
     const char *begin;
@@ -93,7 +92,7 @@ static bool fraction(const char **at, const char *end, bool *any)
     return *at > begin;
 }
 
-/* Parses Z, +HH, +HH:MM, +HHMM, or nothing. */
+/* Parses a zone offset: Z, +HH, +HH:MM or +HHMM (also with -), or nothing. */
 static bool zone(const char *at, const char *end)
 {
     unsigned hours, minutes = 0;
@@ -126,7 +125,7 @@ static bool parse_clock(const char *at, const char *end, int64_t *seconds)
     if (skip_char(&at, end, ':') && (!digits(&at, end, 2, &second) || !fraction(&at, end, &any))) {
         return false;
     }
-    /* A leap second belongs to the minute that it ends. */
+    /* Second 60 is a leap second, which belongs to the minute that it ends. */
     if (hour > 23 || minute > 59 || second > 60) {
         return false;
     }
@@ -157,7 +156,7 @@ static bool parse_epoch(const char *at, const char *end, int64_t *seconds)
     return true;
 }
 
-/* Parses points in time in any of the accepted forms. */
+/* Parses a point in time in any of the accepted notations with a date. */
 static bool parse_calendar(const char *at, const char *end, struct slc_time *time)
 {
     const char *begin = at, dash = at[4];
@@ -187,8 +186,8 @@ static bool parse_calendar(const char *at, const char *end, struct slc_time *tim
     return true;
 }
 
-/* True if a word has digits where `pattern` has 0x30, and the bytes of `pattern` elsewhere. Each
- * byte of *pairs is ten times its digit plus the next digit. */
+/* Returns true if a word has digits where `pattern` has 0x30, and the bytes of `pattern` elsewhere.
+ * Stores ten times each digit plus the next digit in the bytes of *pairs. */
 static bool read_pairs(uint64_t word, uint64_t pattern, uint64_t others, uint64_t *pairs)
 {
     const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f), value = word ^ pattern;
@@ -222,7 +221,7 @@ static bool read_date(const char *text, struct slc_time *time)
         day > lengths[month] + (leap & (month == 2))) {
         return false;
     }
-    /* 719,162 days from 0001-01-01 to 1970-01-01. */
+    /* There are 719,162 days from 0001-01-01 to 1970-01-01. */
     unsigned past = year - 1;
     time->days = (int32_t)(365 * past + past / 4 - past / 100 + past / 400 + before[month] +
                            (leap & (month > 2)) + day - 1) -
@@ -245,14 +244,14 @@ static bool read_clock(const char *text, struct slc_time *time)
     if (hour > 23 || minute > 59 || second > 60) {
         return false;
     }
-    /* A leap second belongs to the minute that it ends. */
+    /* Second 60 is a leap second, which belongs to the minute that it ends. */
     time->second = (int32_t)(3600 * hour + 60 * minute + (second > 59 ? 59 : second));
     return true;
 }
 
 bool slc_time_parse(const char *text, size_t bytes, struct slc_time *time)
 {
-    /* Years 1 to 9999, which have four digits in names. */
+    /* Only years 1 to 9999 are accepted, which have four digits in names. */
     static const int64_t least = INT64_C(-62135596800), most = INT64_C(253402300799);
     int64_t seconds, days;
 
@@ -285,7 +284,7 @@ int64_t slc_time_bin(enum slc_time_unit unit, const struct slc_time *time)
         return minute - 60 * hour;
     case SLC_TIME_HOUR:
         return hour;
-    case SLC_TIME_WEEKDAY: /* 1970 began with a Thursday */
+    case SLC_TIME_WEEKDAY: /* 1970-01-01 was a Thursday */
         return days + 3 - 7 * floor_div(days + 3, 7);
     case SLC_TIME_DATE:
         return days;

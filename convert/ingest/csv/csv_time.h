@@ -1,9 +1,8 @@
-/*
- * Points in time in tables: 2023-04-01, 2023-04-01T13:45:30.25+02:00 (a blank instead of the T,
- * slashes instead of the dashes), or seconds since 1970 with any sign and fraction. A zone offset
- * is checked but not applied, so hours are local hours. The Gregorian calendar applies throughout,
- * years 1 to 9999.
- */
+/* Parses points in time in tables. The accepted notations are 2023-04-01,
+ * 2023-04-01T13:45:30.25+02:00 (a blank may replace the T, and slashes may replace the dashes), and
+ * seconds since 1970, which may be negative and have a fraction. The syntax of a zone offset is
+ * checked, but the offset is ignored, so hours are local hours. All dates are in the Gregorian
+ * calendar, years 1 to 9999. */
 #ifndef SLC_CONVERT_CSV_TIME_H
 #define SLC_CONVERT_CSV_TIME_H
 
@@ -12,13 +11,13 @@
 #include <stdint.h>
 
 enum slc_time_unit {
-    /* Cyclic units: position on the clock or in the calendar. */
-    SLC_TIME_MINUTE,  /* of the hour */
-    SLC_TIME_HOUR,    /* of the day */
+    /* Cyclic units, which are positions on the clock or in the calendar. */
+    SLC_TIME_MINUTE,  /* minute of the hour */
+    SLC_TIME_HOUR,    /* hour of the day */
     SLC_TIME_WEEKDAY, /* Monday is 0 */
-    SLC_TIME_DAY,     /* of the month, the first is 0 */
+    SLC_TIME_DAY,     /* day of the month; the first day is 0 */
     SLC_TIME_MONTH,   /* January is 0 */
-    /* Consecutive units: number of units since an origin. */
+    /* Consecutive units, which count from an origin. */
     SLC_TIME_YEAR,
     SLC_TIME_YEARMONTH,
     SLC_TIME_DATE,
@@ -31,17 +30,18 @@ enum { SLC_TIME_NAME_BYTES = 32 };
 /* A point in time, rounded down to seconds. */
 struct slc_time {
     int32_t days;   /* since 1970-01-01 */
-    int32_t second; /* of the day */
+    int32_t second; /* second of the day */
 };
 
-/* Parses a point in time; false for any other text. Cost: about 17 ns for a date, or a date and a
- * time to the second, with dashes and without a zone; otherwise about 30 ns. */
+/* Parses a point in time. Returns false for any other text. Cost: about 17 ns for 2023-04-01 and
+ * 2023-04-01 13:45:30, about 30 ns for other notations. */
 bool slc_time_parse(const char *text, size_t bytes, struct slc_time *time);
 
-/* The number of the unit that contains `time`; below slc_time_cycle for cyclic units. */
+/* Returns the number of the unit that contains `time`; for cyclic units it is below
+ * slc_time_cycle. */
 int64_t slc_time_bin(enum slc_time_unit unit, const struct slc_time *time);
 
-/* Number of values of a cyclic unit; 0 for a consecutive unit. */
+/* Returns the number of values of a cyclic unit; 0 for a consecutive unit. */
 unsigned slc_time_cycle(enum slc_time_unit unit);
 
 /* Writes the name of a bin, such as "Monday", "April", "2023-04" or "2023-04-01 13:00". Returns its

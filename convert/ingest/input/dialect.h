@@ -4,36 +4,36 @@
 
 #include <stdbool.h>
 
-/* Text dialects (docs/FORMATS-TEXT.md) and binary formats (docs/FORMATS-BINARY.md). AUTO detects
- * the format from the first bytes and lines. */
+/* Text dialects (docs/FORMATS-TEXT.md) and binary formats (docs/FORMATS-BINARY.md).
+ * SLC_DIALECT_AUTO means that the format is detected from the first bytes and lines. */
 enum slc_dialect {
     SLC_DIALECT_AUTO,
-    SLC_DIALECT_TNS,           /* FROSTT and SPLATT: rows only */
-    SLC_DIALECT_PARTI,         /* N, dims, then 1-based rows (ParTI, HiParTI, MM-CSF) */
-    SLC_DIALECT_FROSTT_EXT,    /* "# extended FROSTT format", N nnz, dims, 1-based rows */
-    SLC_DIALECT_GENTEN,        /* [sptensor [indices-start-at-..]], N, dims, nnz; 0-based default */
+    SLC_DIALECT_TNS,        /* FROSTT and SPLATT: rows without a header */
+    SLC_DIALECT_PARTI,      /* ParTI, HiParTI, MM-CSF: N, dims, then 1-based rows */
+    SLC_DIALECT_FROSTT_EXT, /* "# extended FROSTT format", N nnz, dims, 1-based rows */
+    /* [sptensor [indices-start-at-..]], N, dims, nnz; 0-based by default */
+    SLC_DIALECT_GENTEN,
     SLC_DIALECT_TENSORTOOLBOX, /* sptensor, N, dims, nnz; 1-based */
     SLC_DIALECT_TACO,          /* %%MatrixMarket tensor coordinate .. */
     SLC_DIALECT_MATRIXMARKET,  /* %%MatrixMarket matrix coordinate .. */
     SLC_DIALECT_SPLATT_BIN,    /* first binary format */
     SLC_DIALECT_GENTEN_BIN,
-    SLC_DIALECT_ALTO_BIN, /* never detected: such a file cannot be distinguished from other numbers
-                           */
+    SLC_DIALECT_ALTO_BIN, /* never detected, because the file starts with ordinary numbers */
     SLC_DIALECT_NPZ,      /* written by pydata/sparse or scipy.sparse */
-    SLC_DIALECT_NPY,      /* coordinates; `values` names the file of values */
+    SLC_DIALECT_NPY,      /* coordinates; another file has the values */
     /* Coordinates with one row (NPY_ROWS) or one column (NPY_COLUMNS) per nonzero. */
     SLC_DIALECT_NPY_ROWS,
     SLC_DIALECT_NPY_COLUMNS,
-    SLC_DIALECT_CSV, /* table: never detected, because `csv` must specify its columns */
+    SLC_DIALECT_CSV, /* a table; never detected, because the user must specify its columns */
     SLC_DIALECT_LAST = SLC_DIALECT_CSV
 };
 const char *slc_dialect_name(enum slc_dialect dialect);
 bool slc_dialect_parse(const char *name, enum slc_dialect *dialect);
-/* True if the dialect is a binary format. */
+/* Returns true if the dialect is a binary format. */
 bool slc_dialect_is_binary(enum slc_dialect dialect);
 
-/* The index base that applies if neither the header nor the indices determine it: 0 for GenTen and
- * binary formats, otherwise 1. */
+/* Returns the index base to assume if neither the header nor the indices determine it: 0 for GenTen
+ * and binary formats, otherwise 1. */
 unsigned slc_dialect_base(enum slc_dialect dialect);
 
 #endif

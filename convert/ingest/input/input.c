@@ -1,12 +1,10 @@
-/*
- * Delivers input text in pieces of whole lines.
+/* Delivers input text in pieces of whole lines.
  *
- * A piece is filled from the source (or its decoder) to its capacity and cut after its last line
- * end. The rest, less than a line, is kept for the next piece. A fault found while a piece is
- * filled (a damaged stream, a line that is too long) is kept until the whole lines before it have
- * been delivered. Faults in these lines are therefore reported first, regardless of where pieces
- * are cut.
- */
+ * A piece is filled to its capacity from the source or from its decoder, and cut after its last
+ * line end. The incomplete line after the cut is kept for the next piece. If a fault occurs while a
+ * piece is filled (a damaged stream, a line that is too long), the whole lines before the fault are
+ * delivered first. Faults in these lines are therefore reported first, regardless of where pieces
+ * are cut. */
 #include "convert/ingest/input/input.h"
 
 #include "base/hash.h"
@@ -23,32 +21,34 @@
 #include <unistd.h>
 
 enum {
-    /* Ranges, and bytes per range, hashed for the identity of a file. Ranges are spread over the
-     * file; reading them takes milliseconds. */
+    /* Number of ranges, and bytes per range, whose hash identifies a file. The ranges are spread
+     * over the file, and reading them needs a few milliseconds. */
     IDENTITY_RANGES = 16,
     IDENTITY_RANGE_BYTES = 4096
 };
 
-/* Largest accepted ratio between the recorded length and the extrapolated length. It is below two,
- * so that the recorded length of only one of two parts is rejected. */
+/* Maximum factor between the recorded and the extrapolated length at which the recorded length is
+ * accepted. The maximum is below 2, because a file of two equal parts may record the length of only
+ * one part. */
 #define LENGTH_OFF 1.7
 
 struct slc_input {
     struct slc_input_source source;
     enum slc_compression compression;
-    struct slc_input_decoder *decoder; /* NULL: plain text */
-    uint64_t stored_bytes;             /* 0: unknown */
-    int64_t modified_ns;               /* time of last change when the file was opened */
+    struct slc_input_decoder *decoder; /* NULL for plain input */
+    uint64_t stored_bytes;             /* 0 means unknown */
+    int64_t modified_ns;               /* time of the last change, read when the file was opened */
     bool owns_fd;
     bool at_end;
-    uint64_t lines;          /* line ends delivered so far */
-    uint64_t delivered;      /* bytes */
-    struct slc_buffer carry; /* the start of a line whose end was not in the last piece */
+    uint64_t lines;     /* number of line ends delivered so far */
+    uint64_t delivered; /* bytes */
+    /* text after the last piece: the start of a line whose end was not read yet */
+    struct slc_buffer carry;
     size_t carry_bytes;
-    struct slc_error pending; /* a fault after the delivered text */
+    struct slc_error pending; /* a fault in the text after the delivered lines */
 };
 
-/* Opens the path and sets the fields that are known without reading. */
+/* Opens the path and sets the members that are known without reading. */
 static enum slc_status open_source(struct slc_input *input, const char *path, struct slc_error *err)
 {
     struct slc_input_source *source = &input->source;
@@ -78,7 +78,7 @@ static enum slc_status open_source(struct slc_input *input, const char *path, st
     if (source->by_offset) {
         input->stored_bytes = stat.bytes;
         input->modified_ns = stat.modified_ns;
-        /* Only advice: the result is ignored. */
+        /* The result is ignored, because the call only gives advice to the system. */
         (void)files->advise_file(files->self, source->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
     return SLC_OK;
@@ -172,8 +172,8 @@ bool slc_input_at_end(const struct slc_input *input)
     return input->at_end && input->carry_bytes == 0;
 }
 
-/* Text bytes per bzip2 block. A block is decoded as a whole, after its last stored byte was read.
- */
+/* Returns the text bytes per bzip2 block. A block is decoded only after its last stored byte was
+ * read. */
 static uint64_t block_bytes(const struct slc_input *input)
 {
     return input->compression == SLC_COMPRESSION_BZIP2
@@ -205,7 +205,8 @@ uint64_t slc_input_text_bytes(const struct slc_input *input)
     if (input->compression == SLC_COMPRESSION_GZIP) {
         const double lengths = floor(expected / 0x1p32);
 
-        /* Choose the number with these low bits that is nearest to the extrapolation. */
+        /* gzip records only the low 32 bits of the length. Choose the length with these bits that
+         * is nearest to the extrapolation. */
         for (double more = fmax(lengths - 1, 0); more <= lengths + 1 && recorded > 0; more++) {
             const double length = (double)recorded + more * 0x1p32;
 
@@ -221,7 +222,7 @@ uint64_t slc_input_text_bytes(const struct slc_input *input)
     return (uint64_t)fmax(expected, (double)text);
 }
 
-/* A plain sum, which compilers vectorize to several bytes per cycle. */
+/* Counts the line ends. Compilers vectorize this loop to several bytes per cycle. */
 static uint64_t count_line_ends(const char *text, size_t bytes)
 {
     uint64_t count = 0;
@@ -232,7 +233,7 @@ static uint64_t count_line_ends(const char *text, size_t bytes)
     return count;
 }
 
-/* Reads until `text` is full or the input ends. Keeps a fault in input->pending. */
+/* Reads until `text` is full or the input ends. Stores a fault in input->pending. */
 static size_t fill_text(struct slc_input *input, char *text, size_t filled, size_t capacity)
 {
     while (filled < capacity && !input->at_end) {
@@ -252,8 +253,8 @@ static size_t fill_text(struct slc_input *input, char *text, size_t filled, size
     return filled;
 }
 
-/* Fails if the first decompressed bytes are themselves compressed, because they are not lines of
- * text. */
+/* Records a fault if the first decompressed bytes are compressed data, because these are not lines
+ * of text. */
 static size_t once_compressed(struct slc_input *input, const char *text, size_t filled)
 {
     const enum slc_compression inner =
@@ -267,7 +268,7 @@ static size_t once_compressed(struct slc_input *input, const char *text, size_t 
     slc_error_clear(&input->pending);
     (void)slc_fail(
         &input->pending, SLC_ERR_INPUT,
-        "compressed more than once, with %s and inside it with %s: decompress it until it is text",
+        "the input is compressed twice, with %s and inside it with %s: decompress it to text first",
         slc_compression_name(input->compression), slc_compression_name(inner));
     slc_error_locate_file(&input->pending, input->source.name);
     return 0;
@@ -340,7 +341,8 @@ enum slc_status slc_input_next(
     }
     if (input->pending.status == SLC_OK && filled - whole > SLC_LINE_BYTES_MAX) {
         (void)slc_fail(&input->pending, SLC_ERR_INPUT,
-                       "line of more than %d bytes: no row is that long", (int)SLC_LINE_BYTES_MAX);
+                       "a line of more than %d bytes is too long for a row",
+                       (int)SLC_LINE_BYTES_MAX);
         slc_error_locate_text(&input->pending, input->source.name, input->lines + 1,
                               (uint64_t)SLC_LINE_BYTES_MAX + 1);
     }

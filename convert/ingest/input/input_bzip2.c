@@ -1,5 +1,5 @@
-/* bzip2 through libbz2, which verifies the checksum of every block and stream. A file may hold
- * several consecutive streams; anything else after a stream is rejected. */
+/* Decodes bzip2 with libbz2, which verifies the checksum of every block and stream. A file may
+ * consist of several streams; other bytes after a stream are rejected. */
 #include "convert/ingest/input/input_source.h"
 
 #include "base/memory/memory.h"
@@ -8,12 +8,13 @@
 #include <limits.h>
 
 struct bzip2_decoder {
-    struct slc_input_decoder decoder; /* first, for casts */
+    struct slc_input_decoder decoder; /* must be the first member, because pointers are cast */
     bz_stream stream;
-    bool open;  /* the stream is initialized and owns memory */
-    bool begun; /* bytes of the stream were read, but not its end */
+    bool open;  /* true if the stream is initialized and owns memory */
+    bool begun; /* true if bytes of the stream were read, but not its end */
     bool at_end;
-    int code; /* last result; output before a fault is delivered first */
+    /* last result of libbz2; output before a fault is delivered before the fault is reported */
+    int code;
 };
 
 static void *allocate(void *context, int items, int bytes)
@@ -35,7 +36,7 @@ static void close_stream(struct bzip2_decoder *in)
     }
 }
 
-/* Opens a stream; bytes already read from the source are kept. */
+/* Opens a stream. Bytes that were already read from the source are kept. */
 static void open_stream(struct bzip2_decoder *in)
 {
     enum { QUIET = 0, FAST = 0 };
@@ -78,7 +79,7 @@ static enum slc_status read_bzip2(
     stream->avail_out = capacity;
     while (stream->avail_out == capacity && !in->at_end && in->code == BZ_OK) {
         const unsigned stored = stream->avail_in;
-        /* Deliver pending text before reading more. */
+        /* Deliver decoded text before more bytes are read. */
         enum slc_status status = SLC_OK;
 
         if (stored > 0 || in->begun) {

@@ -1,8 +1,6 @@
-/*
- * gzip through zlib, which verifies the checksum and the length of every member (libarchive's
- * filter skips both, and most single-bit errors of a compressed text yield another valid text). A
- * file may hold several consecutive members; anything else after a member is rejected.
- */
+/* Decodes gzip with zlib, which verifies the checksum and the length of every member. libarchive's
+ * filter verifies neither, and most single-bit errors in compressed text yield another valid text.
+ * A file may consist of several members; other bytes after a member are rejected. */
 #include "convert/ingest/input/input_source.h"
 
 #include "base/memory/memory.h"
@@ -11,15 +9,17 @@
 #include <zlib.h>
 
 enum {
-    /* Argument of zlib: the largest window; adding 16 accepts only the gzip format. */
+    /* windowBits argument of zlib: 15 is the maximum window, and 16 more means that only the gzip
+     * format is accepted. */
     GZIP_WINDOW = 15 + 16
 };
 
 struct gzip_decoder {
-    struct slc_input_decoder decoder; /* first, for casts */
-    z_stream stream;                  /* total_in is 0 exactly between members */
+    struct slc_input_decoder decoder; /* must be the first member, because pointers are cast */
+    z_stream stream;                  /* total_in is 0 only between members */
     bool at_end;
-    int code; /* last result of inflate; output before a fault is delivered first */
+    /* last result of inflate; output before a fault is delivered before the fault is reported */
+    int code;
 };
 
 static voidpf allocate(voidpf context, uInt items, uInt bytes)
@@ -38,12 +38,12 @@ static void close_gzip(struct slc_input_decoder *decoder)
 {
     struct gzip_decoder *in = (struct gzip_decoder *)decoder;
 
-    /* This fails only if nothing was opened, and then there is nothing to free. */
+    /* inflateEnd fails only if no stream is open, and then there is nothing to free. */
     (void)inflateEnd(&in->stream);
     slc_free(in);
 }
 
-/* Z_BUF_ERROR only means that more input is needed. */
+/* Returns true if a result is not a fault. Z_BUF_ERROR only means that more input is needed. */
 static bool is_sound(int code)
 {
     return code == Z_OK || code == Z_BUF_ERROR;

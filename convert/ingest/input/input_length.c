@@ -1,8 +1,6 @@
-/*
- * Text length recorded in a compressed file: xz in the index at the end (The .xz File Format 1.1.0,
- * sections 2.1.2 and 4), gzip in its last member ([RFC1952] section 2.3.1), zstd in its first frame
- * ([RFC8878] section 3.1.1.1.4). bzip2 and lz4 files usually do not record it.
- */
+/* Reads the length of the text that a compressed file records: xz in the index at the end ([XZ]
+ * sections 2.1.2 and 4), gzip in the last member ([RFC1952] section 2.3.1), zstd in the first frame
+ * ([RFC8878] section 3.1.1.1.4). bzip2 and lz4 files usually do not record the length. */
 #include "convert/ingest/input/input_source.h"
 
 #include "base/memory/bytes.h"
@@ -13,13 +11,13 @@
 
 enum {
     GZIP_LENGTH_BYTES = 4,
-    /* Largest index that is read. An index has a few bytes per block, and blocks have several MiB.
-     */
+    /* Maximum size of an index that is read. An index has a few bytes per block, and blocks have
+     * several MiB. */
     INDEX_BYTES_MAX = 16 << 20,
     STREAMS_MAX = 4096
 };
 
-/* Reads bytes `end - bytes` to `end` of the file; false on failure. */
+/* Reads the `bytes` bytes of the file before offset `end`. Returns false on failure. */
 static bool
 read_before(const struct slc_input_source *source, uint64_t end, void *data, uint64_t bytes)
 {
@@ -57,7 +55,7 @@ xz_index(const struct slc_input_source *source, uint64_t end, uint64_t *stored, 
     return sound;
 }
 
-/* Sums all streams, from the last to the first. */
+/* Returns the sum of the lengths of all streams, which are found from the last to the first. */
 static uint64_t xz_length(const struct slc_input_source *source, uint64_t stored_bytes)
 {
     uint64_t end = stored_bytes, total = 0;
@@ -66,7 +64,7 @@ static uint64_t xz_length(const struct slc_input_source *source, uint64_t stored
         uint64_t stored, text;
         uint8_t padding[4];
 
-        /* There may be zeros between streams. */
+        /* Skip zeros, which are allowed between streams. */
         while (read_before(source, end, padding, sizeof padding) && slc_load_u32(padding) == 0) {
             end -= sizeof padding;
         }

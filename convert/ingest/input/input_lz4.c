@@ -1,15 +1,14 @@
-/*
- * lz4 through libarchive's filter and its `raw` format: one stream of bytes. Only this filter is
- * enabled, so no other format is guessed and no external program is ever started.
+/* Decodes lz4 with libarchive's filter and its `raw` format, which is one stream of bytes. Only
+ * this filter is enabled, so that libarchive guesses no other format and starts no external
+ * program.
  *
- * libarchive is lenient in two cases in which silence would lose data: a stream with a damaged or
- * truncated header is passed through as if it were plain, and bytes after the last stream are
- * ignored (for example, a second stream with a damaged first byte). Therefore the filter must be in
- * use, and the end is accepted only after all stored bytes were consumed.
+ * libarchive reports no error in two cases in which data would be lost. First, it returns a stream
+ * with a damaged or truncated header as if the stream were plain. Second, it ignores bytes after
+ * the last stream, for example a second stream with a damaged first byte. Therefore this decoder
+ * checks that the filter is in use, and accepts the end only after all stored bytes were consumed.
  *
- * Text is read block by block: when a block fails, archive_read_data would lose the earlier blocks
- * of the same call.
- */
+ * Text is read one block at a time, because archive_read_data would lose earlier blocks of the same
+ * call when a block fails. */
 #include "convert/ingest/input/input_source.h"
 
 #include "base/memory/memory.h"
@@ -19,21 +18,21 @@
 #include <string.h>
 
 enum {
-    /* The compression and the source itself. */
+    /* Number of filters of a stream: lz4 and the source itself. */
     FILTER_COUNT = 2
 };
 
 struct lz4_decoder {
-    struct slc_input_decoder decoder; /* first, for casts */
+    struct slc_input_decoder decoder; /* must be the first member, because pointers are cast */
     struct archive *archive;
-    bool empty; /* a stream of no bytes */
+    bool empty; /* true for a stream without bytes */
     bool at_end;
     const unsigned char *block;  /* the decompressed block; owned by libarchive */
     size_t block_bytes;          /* bytes of the block not yet delivered */
     struct slc_error read_error; /* error of the source that occurred inside a libarchive call */
 };
 
-/* libarchive's callback for more stored bytes. */
+/* Callback of libarchive that delivers more stored bytes. */
 static la_ssize_t read_source(struct archive *archive, void *context, const void **data)
 {
     struct lz4_decoder *in = context;
@@ -44,15 +43,14 @@ static la_ssize_t read_source(struct archive *archive, void *context, const void
         return -1;
     }
     size_t got = in->decoder.held;
-    /* The library does not report the number of bytes that it holds; assume half of its last read.
-     */
+    /* libarchive does not report how many of these bytes it still holds; assume half of them. */
     in->decoder.held =
         in->decoder.source->consumed > SLC_INPUT_READ_BYTES ? SLC_INPUT_READ_BYTES / 2 : 0;
     return (la_ssize_t)got;
 }
 
-/* Reports the error of the source if there was one, otherwise libarchive's message about the
- * stream. */
+/* Records the error of the source if there was one, otherwise a damaged stream with the message of
+ * libarchive. */
 static enum slc_status stream_fault(struct lz4_decoder *in, struct slc_error *err)
 {
     if (in->read_error.status != SLC_OK) {
@@ -74,7 +72,7 @@ static void close_lz4(struct slc_input_decoder *decoder)
     slc_free(in);
 }
 
-/* Called at the end of the decompressed bytes: checks that nothing follows in the source. */
+/* Checks that the source has no more bytes. Called at the end of the decompressed bytes. */
 static enum slc_status check_end(struct lz4_decoder *in, struct slc_error *err)
 {
     enum slc_status status;
@@ -91,7 +89,7 @@ static enum slc_status check_end(struct lz4_decoder *in, struct slc_error *err)
                              err);
 }
 
-/* Gets the next block when the last block has been delivered. */
+/* Reads the next block. Called when the last block has been delivered. */
 static enum slc_status next_block(struct lz4_decoder *in, struct slc_error *err)
 {
     while (in->block_bytes == 0 && !in->at_end) {
@@ -132,7 +130,7 @@ static enum slc_status read_lz4(
     return SLC_OK;
 }
 
-/* Starts the stream: libarchive reads the first bytes here. */
+/* Opens the stream; libarchive then reads its first bytes. */
 static enum slc_status start_stream(struct lz4_decoder *in, struct slc_error *err)
 {
     struct archive_entry *entry;
@@ -154,11 +152,11 @@ static enum slc_status start_stream(struct lz4_decoder *in, struct slc_error *er
     if (archive_filter_code(in->archive, 0) != ARCHIVE_FILTER_LZ4) {
         return slc_input_damaged(in->decoder.source, "its header cannot be read", err);
     }
-    /* libarchive would also decode inner compressions, and check_end would only see the end of the
-     * outer one. */
+    /* libarchive would also decode a compressed stream inside the stream, and check_end would only
+     * see the end of the outer stream. */
     if (archive_filter_count(in->archive) != FILTER_COUNT) {
         return slc_fail_file(err, SLC_ERR_INPUT, in->decoder.source->name,
-                             "compressed more than once with lz4: decompress it until it is text");
+                             "the input is compressed twice with lz4: decompress it to text first");
     }
     in->empty = result == ARCHIVE_EOF;
     return SLC_OK;

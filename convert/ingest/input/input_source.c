@@ -60,7 +60,8 @@ static const struct {
     const char *name;
     const char *magic;
     size_t magic_bytes;
-    uint64_t memory_bytes; /* memory in addition to the window, if the header states the window */
+    /* memory of the decoder, in addition to the window if the header states a window */
+    uint64_t memory_bytes;
 } compressions[] = {
     [SLC_COMPRESSION_NONE] = {"none", "", 0, 0},
     [SLC_COMPRESSION_GZIP] = {"gzip", "\x1f\x8b\x08", 3, 512 << 10},
@@ -73,14 +74,14 @@ static const struct {
     [SLC_COMPRESSION_LZ4] = {"lz4", "\x04\x22\x4d\x18", 4, 10 << 20},
 };
 
-/* Largest accepted windows. Each zstd frame has its own window, and every decoder must accept 8 MiB
- * ([RFC8878] section 3.1.1.1.2). */
+/* Limits of the result of slc_compression_window. Each zstd frame has its own window, and every
+ * decoder must accept 8 MiB ([RFC8878] section 3.1.1.1.2). */
 static const uint64_t zstd_window_max = UINT64_C(128) << 20;
 static const uint64_t zstd_window_min = UINT64_C(8) << 20;
 static const uint64_t xz_window_max = UINT64_C(1) << 30;
 
-/* Assumed size of an unknown window: the default of `xz -9`, which is at least as large as all
- * other defaults. */
+/* Assumed size of a window that the header does not state: that of `xz -9`, which is the largest
+ * among the presets. */
 static const uint64_t unknown_window_bytes = UINT64_C(64) << 20;
 
 const char *slc_compression_name(enum slc_compression compression)
@@ -96,7 +97,7 @@ enum slc_compression slc_compression_detect(const unsigned char *head, size_t by
         if (bytes < magic_bytes || memcmp(head, compressions[i].magic, magic_bytes) != 0) {
             continue;
         }
-        /* The three letters could also start a comment of a text, but bzip2 has a level digit after
+        /* A text could also start with the letters "BZh", but in bzip2 a level digit follows
          * them. */
         if (i == SLC_COMPRESSION_BZIP2 && (bytes < 4 || head[3] < '1' || head[3] > '9')) {
             continue;
@@ -106,7 +107,8 @@ enum slc_compression slc_compression_detect(const unsigned char *head, size_t by
     return SLC_COMPRESSION_NONE;
 }
 
-/* [RFC8878] section 3.1.1.1: the window descriptor, or the content size of a single segment. */
+/* Returns the window of a zstd frame: its window descriptor, or the content size of a single
+ * segment ([RFC8878] section 3.1.1.1). */
 static uint64_t zstd_window(const unsigned char *head, size_t bytes)
 {
     static const unsigned dictionary_id_bytes[] = {0, 1, 2, 4};
@@ -133,12 +135,14 @@ static uint64_t zstd_window(const unsigned char *head, size_t bytes)
     return base + base / 8 * (head[5] & 7);
 }
 
-/* [XZ] section 3.1: the dictionary of the first block's LZMA2 filter. */
+/* Returns the size of the dictionary of the LZMA2 filter in the first block ([XZ] section 3.1). */
 static uint64_t xz_window(const unsigned char *head, size_t bytes)
 {
-    size_t at = 14; /* stream header 12, block size, flags */
+    /* position after the stream header (12 bytes) and the size and flags of the block header */
+    size_t at = 14;
     unsigned flags = bytes > at ? head[13] : 0;
-    unsigned sizes = (flags >> 6 & 1) + (flags >> 7); /* optional, each of 7-bit groups */
+    /* number of optional sizes, each a sequence of 7-bit groups */
+    unsigned sizes = (flags >> 6 & 1) + (flags >> 7);
 
     for (; sizes > 0 && at < bytes; at++) {
         sizes -= head[at] < 0x80;
@@ -191,8 +195,8 @@ enum slc_status slc_input_too_wide(const struct slc_input_source *source,
 {
     return slc_fail_file(
         err, SLC_ERR_INPUT, source->name,
-        "a part within the first %" PRIu64
-        " bytes needs more memory to decompress than the beginning declares and the budget allows: "
+        "data within the first %" PRIu64
+        " bytes need more memory to decompress than planned from the first header: "
         "use an external decompressor (%s -dc FILE | sluice convert - OUT.slc)",
         source->consumed, slc_compression_name(compression));
 }

@@ -1,8 +1,6 @@
-/*
- * xz through liblzma, which verifies every block, rejects anything but a stream after a stream, and
- * limits its memory: each block may need a dictionary of up to 4 GiB, independently of the first
- * block.
- */
+/* Decodes xz with liblzma. liblzma verifies every block, and accepts only another stream after a
+ * stream. The memory of liblzma is limited, because each block may need a dictionary of up to 4
+ * GiB, independently of the first block. */
 #include "convert/ingest/input/input_source.h"
 
 #include "base/memory/memory.h"
@@ -10,11 +8,12 @@
 #include <lzma.h>
 
 struct xz_decoder {
-    struct slc_input_decoder decoder; /* first, for casts */
+    struct slc_input_decoder decoder; /* must be the first member, because pointers are cast */
     lzma_allocator allocator;
     lzma_stream stream;
-    lzma_action action; /* LZMA_FINISH once the source has ended */
-    lzma_ret code;      /* last result; output before a fault is delivered first */
+    lzma_action action; /* LZMA_FINISH after the end of the source */
+    /* last result of liblzma; output before a fault is delivered before the fault is reported */
+    lzma_ret code;
 };
 
 static void *allocate(void *context, size_t items, size_t bytes)
@@ -47,8 +46,8 @@ static enum slc_status fault(struct xz_decoder *in, struct slc_error *err)
     case LZMA_FORMAT_ERROR:
         return slc_input_damaged(in->decoder.source, "an xz stream is expected here", err);
     case LZMA_OPTIONS_ERROR:
-        return slc_input_damaged(in->decoder.source, "it needs a feature that this liblzma lacks",
-                                 err);
+        return slc_input_damaged(in->decoder.source,
+                                 "it needs a feature that this liblzma does not have", err);
     case LZMA_BUF_ERROR:
         return slc_input_damaged(in->decoder.source, "it ends inside an xz stream", err);
     default:

@@ -1,11 +1,9 @@
-/*
- * zstd through libzstd, with a limit of the window, because a later frame may need a larger window
- * than the first. A file consists of consecutive frames, including skippable frames; anything else
- * after a frame is rejected.
+/* Decodes zstd with libzstd. The size of windows is limited, because a later frame may need a
+ * larger window than the first frame. A file consists of consecutive frames, including skippable
+ * frames; other bytes after a frame are rejected.
  *
- * libzstd does not report the output of a call that fails. Therefore each call gets only one block,
- * so that the output of earlier blocks has already been delivered.
- */
+ * libzstd does not report the output of a call that fails. Therefore each call gets only one block.
+ * When a call fails, the output of earlier blocks has then been delivered already. */
 #include "convert/ingest/input/input_source.h"
 
 #include "base/memory/checked.h"
@@ -15,18 +13,18 @@
 #include <zstd_errors.h>
 
 enum {
-    /* [RFC8878] section 3.1.1.2. The input requested by libzstd ends after the header of the next
-     * block. */
+    /* Size of a block header ([RFC8878] section 3.1.1.2). The input that libzstd requests ends
+     * after the header of the next block. */
     BLOCK_HEADER_BYTES = 3
 };
 
 struct zstd_decoder {
-    struct slc_input_decoder decoder; /* first, for casts */
+    struct slc_input_decoder decoder; /* must be the first member, because pointers are cast */
     ZSTD_DStream *stream;
     ZSTD_inBuffer stored;
-    size_t needed; /* input bytes for the next step */
-    bool between;  /* between frames */
-    bool holds;    /* libzstd may hold output that did not fit */
+    size_t needed; /* number of input bytes that libzstd needs for its next step */
+    bool between;  /* true between two frames */
+    bool holds;    /* true if libzstd may hold output for which there was no space */
     bool at_end;
 };
 
@@ -88,7 +86,7 @@ static enum slc_status read_zstd(
     return SLC_OK;
 }
 
-/* Exponent of the smallest power of two that is at least `bytes`. */
+/* Returns the exponent of the smallest power of two that is at least `bytes`. */
 static int window_log(uint64_t bytes)
 {
     int log = 0;

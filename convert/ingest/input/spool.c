@@ -1,4 +1,4 @@
-/* A temporary file that is unlinked after it is opened. */
+/* Implements a temporary file that is unlinked after it is opened. */
 #include "convert/ingest/input/spool.h"
 
 #include "base/memory/checked.h"
@@ -11,13 +11,13 @@
 
 struct slc_spool {
     const struct slc_files *files;
-    char *path; /* its former name, for messages */
+    char *path; /* path of the file before it was unlinked, for messages */
     int fd;
     uint64_t bytes;
     uint64_t max_bytes;
 };
 
-/* "FOLDER/NAME.spool" for an output called NAME; NULL if out of memory. */
+/* Returns "FOLDER/NAME.spool" for an output called NAME; NULL if there is no memory. */
 static char *spool_path(const struct slc_spool_options *options)
 {
     const char *output = options->output ? options->output : "sluice";
@@ -46,8 +46,8 @@ static char *spool_path(const struct slc_spool_options *options)
     return path;
 }
 
-/* Creates the file. An existing file with this name was left by a killed run and is removed, so two
- * attempts suffice. */
+/* Creates the file. If a file with this name exists, a killed run left it; it is removed, and a
+ * second attempt succeeds. */
 static int open_new(const struct slc_files *files, const char *path)
 {
     int fd = -EEXIST;
@@ -99,7 +99,7 @@ void slc_spool_destroy(struct slc_spool *spool)
         return;
     }
     if (spool->fd >= 0) {
-        /* Closing removes the file. */
+        /* Closing the file also deletes it, because it was unlinked. */
         (void)spool->files->close(spool->files->self, spool->fd);
     }
     slc_free(spool->path);

@@ -1,5 +1,5 @@
-/* Temporary file for an input that is compressed or comes from a pipe and must be read out of
- * order. The file is unlinked on creation, so nothing remains however the process ends. */
+/* Temporary file for data that must be read out of order, such as a compressed input or a pipe. The
+ * file is unlinked when it is created, so the system deletes it however the process ends. */
 #ifndef SLC_CONVERT_SPOOL_H
 #define SLC_CONVERT_SPOOL_H
 
@@ -10,27 +10,30 @@
 
 struct slc_spool_options {
     const struct slc_files *files;
-    const char *folder; /* NULL: the folder of `output` */
-    const char *output; /* NULL: the current folder */
-    uint64_t max_bytes; /* 0: no limit */
+    const char *folder; /* NULL means the folder of `output` */
+    const char *output; /* NULL means the current folder */
+    uint64_t max_bytes; /* 0 means no limit */
 };
 
 struct slc_spool;
 
-/* Owns: slc_spool_destroy; accepts NULL. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */
+/* Creates an empty file. Ownership: slc_spool_destroy, which accepts NULL. Errors: SLC_ERR_IO,
+ * SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */
 enum slc_status slc_spool_create(const struct slc_spool_options *options,
                                  struct slc_spool **spool,
                                  struct slc_error *err) SLC_NODISCARD;
 void slc_spool_destroy(struct slc_spool *spool);
 
-/* Appends. Errors: SLC_ERR_BUDGET beyond max_bytes, SLC_ERR_NOSPACE, SLC_ERR_IO. */
+/* Appends bytes to the file. Errors: SLC_ERR_BUDGET if the file would exceed max_bytes,
+ * SLC_ERR_NOSPACE, SLC_ERR_IO. */
 enum slc_status slc_spool_append(struct slc_spool *spool,
                                  const void *data,
                                  uint64_t bytes,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Append in two steps: the first reserves `bytes` bytes at *at, the second writes them. Threads:
- * one at a time reserves; any number write concurrently. */
+/* These functions append in two steps: slc_spool_reserve reserves `bytes` bytes at offset *at, and
+ * slc_spool_write writes them. Threads: one at a time may reserve; any number may write at the same
+ * time. */
 enum slc_status slc_spool_reserve(struct slc_spool *spool,
                                   uint64_t bytes,
                                   uint64_t *at,
@@ -42,7 +45,7 @@ enum slc_status slc_spool_write(const struct slc_spool *spool,
                                 struct slc_error *err) SLC_NODISCARD;
 
 uint64_t slc_spool_bytes(const struct slc_spool *spool);
-/* The open file. Borrowed. */
+/* Returns the file descriptor. Borrowed. */
 int slc_spool_fd(const struct slc_spool *spool);
 
 #endif

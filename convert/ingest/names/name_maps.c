@@ -12,8 +12,8 @@
 
 enum { PIECE_BYTES = 2 * SLC_LINE_BYTES_MAX };
 
-/* Parses the mode, from 1, at the beginning of `text`; *rest is the text after it. Returns 0 if
- * there is no valid mode. */
+/* Parses a mode number (from 1) at the beginning of `text` and sets *rest to the text after it.
+ * Returns 0 if there is no valid mode number. */
 static unsigned read_mode(const char *text, const char **rest)
 {
     unsigned long mode = 0;
@@ -25,8 +25,8 @@ static unsigned read_mode(const char *text, const char **rest)
     return mode <= SLC_MAX_ORDER ? (unsigned)mode : 0;
 }
 
-/* If NAME is mode-K-TITLE.map or mode-K.map, optionally followed by the suffix of a compression,
- * returns mode K, from 1, and the position of the title; otherwise returns 0. */
+/* If `name` is mode-K-TITLE.map or mode-K.map, optionally followed by the suffix of a compression
+ * format, returns K (from 1) and stores the position of the title. Otherwise returns 0. */
 static unsigned is_map(const char *name, const char **title, size_t *title_bytes)
 {
     const char *end = strstr(name, ".map");
@@ -47,7 +47,7 @@ static unsigned is_map(const char *name, const char **title, size_t *title_bytes
     return mode;
 }
 
-/* Determines memory and identity of a map. */
+/* Determines the memory for reading a map, and its identity. */
 static enum slc_status look_at(struct slc_name_maps *maps, unsigned mode, struct slc_error *err)
 {
     struct slc_input_info info;
@@ -56,7 +56,7 @@ static enum slc_status look_at(struct slc_name_maps *maps, unsigned mode, struct
 
     SLC_TRY(slc_input_open(maps->files, maps->path[mode], &input, err));
     slc_input_info(input, &info);
-    /* Each byte may be a name, and a compressed byte may be a dozen names. */
+    /* Upper bound of the number of names: one per byte, or 16 per compressed byte. */
     uint64_t names_most = (info.seekable ? 1 : 16) * info.stored_bytes;
     maps->memory_bytes = slc_max_u64(
         maps->memory_bytes, info.memory_bytes + slc_buffer_footprint(PIECE_BYTES, SLC_PAGES_SMALL) +
@@ -68,7 +68,7 @@ static enum slc_status look_at(struct slc_name_maps *maps, unsigned mode, struct
     return status;
 }
 
-/* Takes ownership of `path`. */
+/* Adds the map at `path` and owns `path` from now on, even after an error. */
 static enum slc_status add_map(struct slc_name_maps *maps,
                                unsigned mode,
                                char *path,
@@ -119,7 +119,7 @@ add_folder(struct slc_name_maps *maps, const char *folder, struct slc_error *err
     struct search search = {maps, folder, 0, SLC_OK, err};
     const int code = maps->files->list_folder(maps->files->self, folder, add_found, &search);
 
-    SLC_TRY(slc_check_call(code, err, folder, "looking for files of names"));
+    SLC_TRY(slc_check_call(code, err, folder, "cannot search for files of names"));
     if (search.status == SLC_OK && search.found == 0) {
         return slc_fail(
             err, SLC_ERR_USAGE,
@@ -175,34 +175,33 @@ slc_name_maps_check_order(const struct slc_name_maps *maps, unsigned order, stru
     return SLC_OK;
 }
 
-/* A map being read. */
+/* State while a map is read. */
 struct reading {
     const char *path;
-    uint64_t line;  /* line of the last name, from 1 */
+    uint64_t line;  /* line number of the last name, from 1 */
     uint64_t count; /* expected number of names */
     unsigned mode;
-    struct slc_names *old; /* names of the store; NULL: none */
+    struct slc_names *old; /* names in the old store; NULL if there are none */
     struct slc_names_writer *writer;
 };
 
 static enum slc_status wrong_count(const struct reading *reading, bool more, struct slc_error *err)
 {
-    enum slc_status status =
-        more ? slc_fail_field(
-                   err, SLC_ERR_INPUT, SLC_FIELD_DIMS,
-                   "more lines than the %" PRIu64
-                   " indices of mode %u: each line names one; the mode can be made larger",
-                   reading->count, reading->mode + 1)
-             : slc_fail(err, SLC_ERR_INPUT,
-                        "%" PRIu64 " names end here, but mode %u has %" PRIu64
-                        " indices: each needs a line, which may be empty",
-                        reading->line, reading->mode + 1, reading->count);
+    enum slc_status status = more ? slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_DIMS,
+                                                   "more lines than the %" PRIu64
+                                                   " indices of mode %u: each line is the name of "
+                                                   "one index; a larger mode size can be given",
+                                                   reading->count, reading->mode + 1)
+                                  : slc_fail(err, SLC_ERR_INPUT,
+                                             "%" PRIu64 " names end here, but mode %u has %" PRIu64
+                                             " indices: each needs a line, which may be empty",
+                                             reading->line, reading->mode + 1, reading->count);
 
     slc_error_locate_text(err, reading->path, more ? reading->line + 1 : reading->line, 1);
     return status;
 }
 
-/* Checks that an index with a name in the store has the same name here. */
+/* Checks that an index with a name in the store has the same name in the map. */
 static enum slc_status check_old(const struct reading *reading,
                                  uint64_t index,
                                  const char *name,
@@ -225,7 +224,7 @@ static enum slc_status check_old(const struct reading *reading,
     return SLC_OK;
 }
 
-/* Adds the names of whole lines. */
+/* Adds the names in the whole lines of a piece of text. */
 static enum slc_status
 add_lines(struct reading *reading, const char *text, size_t bytes, struct slc_error *err)
 {

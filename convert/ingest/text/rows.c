@@ -1,13 +1,11 @@
-/*
- * Parses rows of a text tensor to arrays of coordinates and values.
+/* Parses rows of a text tensor to arrays of coordinates and values.
  *
- * There are two readers of the same grammar: parse_row() handles valid rows and only distinguishes
- * valid from invalid; diagnose() reads an invalid line again and names its first fault. The loop
- * over nonzeros therefore has no messages, columns or field counts.
+ * Two functions parse the same grammar. parse_row() parses valid rows and only detects that a row
+ * is invalid; diagnose() reads an invalid line again and reports its first fault. The loop over
+ * nonzeros therefore needs no messages, columns or field counts.
  *
- * Cost: about 2 ns per number, plus a pass over the coordinates, while they are in the cache, to
- * update their ranges.
- */
+ * Cost: about 2 ns per number, plus a pass over the coordinates in the cache that updates their
+ * ranges. */
 #include "convert/ingest/text/text_scan.h"
 
 #include "base/column_range.h"
@@ -19,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The start of the next line if the rest of this line is blank, otherwise NULL. */
+/* Returns the start of the next line if the rest of this line is blank, otherwise NULL. */
 static inline const char *end_line(const char *p, const char *end)
 {
     p = slc_skip_blanks(p, end);
@@ -36,7 +34,8 @@ static inline const char *end_line(const char *p, const char *end)
     return *p == '\n' ? p + 1 : NULL;
 }
 
-/* Parses a value. Counts are by far the most frequent, so up to seven digits have a fast path. */
+/* Parses a value. Most values are small integers, so values of up to seven digits have a fast
+ * path. */
 static inline const char *parse_value(const char *p, const char *end, double *value)
 {
     if (end - p >= 8) {
@@ -52,7 +51,8 @@ static inline const char *parse_value(const char *p, const char *end, double *va
     return p && fabs(*value) <= DBL_MAX ? p : NULL;
 }
 
-/* Parses a row that starts with a digit at `p` into entry `row`. Returns the next line or NULL. */
+/* Parses a row that starts with a digit at `p` and stores it as row number `row`. Returns the start
+ * of the next line, or NULL if the row is invalid. */
 static inline const char *parse_row(const struct slc_text_header *header,
                                     const char *p,
                                     const char *end,
@@ -78,8 +78,8 @@ static inline const char *parse_row(const struct slc_text_header *header,
     return p ? end_line(p, end) : NULL;
 }
 
-/* If the line at `p` (blanks skipped) is empty or a comment, returns the start of the next line,
- * otherwise NULL. */
+/* Returns the start of the next line if the line at `p`, whose leading blanks were skipped, is
+ * empty or a comment; otherwise NULL. */
 static const char *
 skip_line_without_row(const struct slc_text_header *header, const char *p, const char *end)
 {
@@ -89,7 +89,7 @@ skip_line_without_row(const struct slc_text_header *header, const char *p, const
     return end_line(p, end);
 }
 
-/* Reports why `field` is not an index, with its column; SLC_OK if it is an index. */
+/* Records why `field` is not an index; returns SLC_OK if it is an index. */
 static enum slc_status
 diagnose_index(const struct slc_text_field *field, unsigned mode, struct slc_error *err)
 {
@@ -105,7 +105,7 @@ diagnose_index(const struct slc_text_field *field, unsigned mode, struct slc_err
             return SLC_OK;
         }
         return slc_fail(err, SLC_ERR_INPUT,
-                        "index %s of mode %u is too large: at most %" PRIu64 " is supported",
+                        "index %s of mode %u is too large: the maximum is %" PRIu64,
                         slc_text_quote(quoted, field), mode + 1, SLC_MAX_MODE_LENGTH);
     }
     slc_text_quote(quoted, field);
@@ -117,13 +117,13 @@ diagnose_index(const struct slc_text_field *field, unsigned mode, struct slc_err
     if (*p == '.' || (p > field->begin && (*p == 'e' || *p == 'E'))) {
         return slc_fail(err, SLC_ERR_INPUT,
                         "expected a whole number as index of mode %u, found %s (is the number of "
-                        "modes right?)",
+                        "modes correct?)",
                         mode + 1, quoted);
     }
     return slc_fail(err, SLC_ERR_INPUT, "expected an index of mode %u, found %s", mode + 1, quoted);
 }
 
-/* Reports why `field` is not a value; SLC_OK if it is a value. */
+/* Records why `field` is not a value; returns SLC_OK if it is a value. */
 static enum slc_status diagnose_value(const struct slc_text_field *field, struct slc_error *err)
 {
     char quoted[SLC_QUOTE_BYTES];
@@ -149,13 +149,13 @@ static enum slc_status diagnose_value(const struct slc_text_field *field, struct
     }
     if (word.end - word.begin >= 2 && word.begin[0] == '0' &&
         (word.begin[1] == 'x' || word.begin[1] == 'X')) {
-        return slc_fail(err, SLC_ERR_INPUT, "hexadecimal value %s: only decimal numbers are read",
-                        quoted);
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "hexadecimal value %s: only decimal numbers are supported", quoted);
     }
     return slc_fail(err, SLC_ERR_INPUT, "expected a number as value, found %s", quoted);
 }
 
-/* Reads a line rejected by parse_row again and names the first fault and its column. */
+/* Reads again a line that parse_row rejected, and records its first fault with its column. */
 static enum slc_status diagnose(const struct slc_text_header *header,
                                 const char *text,
                                 const char *end,
@@ -171,7 +171,7 @@ static enum slc_status diagnose(const struct slc_text_header *header,
     enum slc_status status = SLC_OK;
 
     if (line.next - line.begin > SLC_LINE_BYTES_MAX) {
-        status = slc_fail(err, SLC_ERR_INPUT, "line of more than %d bytes: no row is that long",
+        status = slc_fail(err, SLC_ERR_INPUT, "a line of more than %d bytes is too long for a row",
                           (int)SLC_LINE_BYTES_MAX);
         slc_error_locate_text(err, NULL, line_number, (uint64_t)SLC_LINE_BYTES_MAX + 1);
         return status;
@@ -199,7 +199,7 @@ static enum slc_status diagnose(const struct slc_text_header *header,
     return status;
 }
 
-/* Extends the ranges to include entries first .. count-1. */
+/* Extends the ranges to include rows `first` to rows->count - 1. */
 static void update_ranges(struct slc_text_rows *rows, unsigned order, uint32_t first)
 {
     for (unsigned m = 0; m < order; m++) {

@@ -1,5 +1,5 @@
-/* Text tensors: dialect recognition from the first lines, and row parsing. Only the row source
- * reads files; convert/ingest/input/input.h delivers the bytes. */
+/* Reads text tensors: recognizes the dialect from the first lines, and parses rows. Only
+ * slc_text_source_open uses a file; convert/ingest/input/input.h delivers its bytes. */
 #ifndef SLC_CONVERT_TEXT_H
 #define SLC_CONVERT_TEXT_H
 
@@ -10,11 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Recognizes the dialect and reads the header from the first `bytes` bytes of the input.
- * `complete`: these bytes are the whole input. `forced`: the user's choice, or SLC_DIALECT_AUTO.
- * Errors: SLC_ERR_INPUT with line and column (the caller adds the file).
- */
+/* Recognizes the dialect and reads the header from the first `bytes` bytes of the input. `complete`
+ * is true if these bytes are the whole input. `forced` is the dialect that the user chose, or
+ * SLC_DIALECT_AUTO. Errors: SLC_ERR_INPUT with line and column; the caller adds the file. */
 enum slc_status slc_text_sniff(const char *text,
                                size_t bytes,
                                bool complete,
@@ -22,15 +20,13 @@ enum slc_status slc_text_sniff(const char *text,
                                struct slc_text_header *header,
                                struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Parses rows from [*position, bytes) of `text` until the piece ends or `rows` is full, and
- * advances *position to the next unparsed line. The piece starts at a line start and ends at a line
- * end (or at the end of the input, where the final newline may be missing). CRLF, blanks and tabs
- * are accepted. Errors: SLC_ERR_INPUT; err->line counts from 1 within the lines counted by
- * `rows->lines`, err->column from 1. A wrong number of fields, letters, a sign on an index, index
- * or value overflow, NaN, infinity and a zero byte each have a message that names the text found
- * and the text expected.
- */
+/* Parses the rows in [*position, bytes) of `text` until the text ends or `rows` is full, and
+ * advances *position to the next unparsed line. The text starts with a whole line and ends with a
+ * line end, or at the end of the input, where the last newline may be missing. CRLF, blanks and
+ * tabs are accepted. Errors: SLC_ERR_INPUT; err->line counts from 1, starting with the first line
+ * that rows->lines counts; err->column counts from 1. There are messages for a wrong number of
+ * fields, letters, the sign of an index, overflow of an index or value, NaN, infinity and a zero
+ * byte. Each message states the text found and the text expected. */
 enum slc_status slc_text_parse_rows(const struct slc_text_header *header,
                                     const char *text,
                                     size_t bytes,
@@ -38,11 +34,13 @@ enum slc_status slc_text_parse_rows(const struct slc_text_header *header,
                                     struct slc_text_rows *rows,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* The column (from 1) of field `field_index` (from 0) of the line that starts at `line_start`. */
+/* Returns the column (from 1) of field `field_index` (from 0) of the line that starts at
+ * `line_start`. */
 uint64_t
 slc_text_field_column(const char *text, size_t bytes, size_t line_start, unsigned field_index);
 
-/* Creates a row source of the text of `input`. Borrows both. Owns: slc_row_source_close. */
+/* Creates a row source of the text of `input`. Borrows the input and the header. Ownership:
+ * slc_row_source_close. */
 enum slc_status slc_text_source_open(struct slc_input *input,
                                      const struct slc_text_header *header,
                                      struct slc_row_source **source,

@@ -1,18 +1,18 @@
-/*
- * Detects the dialect of a text and parses its header. docs/FORMATS-TEXT.md states the grammars.
+/* Detects the dialect of a text and parses its header. docs/FORMATS-TEXT.md states the grammars.
  *
- * The decision needs at most the first three lines with content: a Matrix Market banner, the magic
- * comment of extended FROSTT and the word `sptensor` name their dialect; a first line of one number
- * is the order of a ParTI or a bare GenTen header, which differ in their third line; anything else
- * starts the rows. Only recognized text is consumed; convert/ingest/text/rows.c parses the rows.
- */
+ * At most the first three lines that are not empty determine the dialect. A Matrix Market banner,
+ * the magic comment of extended FROSTT and the word `sptensor` each identify their dialect. A first
+ * line of one number is the order in a header of ParTI, or of GenTen without `sptensor`; the third
+ * line distinguishes the two. If the first line is none of these, it is a row. Only the header is
+ * consumed; convert/ingest/text/rows.c parses the rows. */
 #include "convert/ingest/text/text_scan.h"
 #include "convert/number/number.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* Comments outside Matrix Market: '#' as in FROSTT, '//' as in GenTen. */
+/* Characters that start a comment in all dialects except Matrix Market: '#' as in FROSTT, '//' as
+ * in GenTen. */
 static const char hash_comments[] = "#/";
 static const char percent_comments[] = "%";
 static const char extended_frostt_magic[] = "extended FROSTT format";
@@ -22,12 +22,12 @@ static const char byte_order_mark[] = "\xef\xbb\xbf";
 struct cursor {
     const char *text;
     const char *end;
-    bool complete;        /* the text is the whole input */
-    const char *comment;  /* characters that start a comment */
+    bool complete;        /* true if the text is the whole input */
+    const char *comment;  /* characters that start a comment line */
     const char *next;     /* next unread line */
     uint64_t line_number; /* number of `line` */
     struct slc_text_line line;
-    bool extended_frostt; /* a comment with its magic words was found */
+    bool extended_frostt; /* true if the magic comment of extended FROSTT was found */
 };
 
 static enum slc_status
@@ -42,7 +42,8 @@ static bool contains(const struct slc_text_line *line, const char *words)
     return memmem(line->begin, (size_t)(line->end - line->begin), words, strlen(words)) != NULL;
 }
 
-/* Moves to the next line with content; false at the end. */
+/* Moves to the next line with content, which is neither empty nor a comment. Returns false at the
+ * end. */
 static bool next_content(struct cursor *c)
 {
     while (c->next < c->end) {
@@ -61,7 +62,8 @@ static bool next_content(struct cursor *c)
     return false;
 }
 
-/* Moves to the next line with content, which the header requires. */
+/* Moves to the next line with content; records a fault if there is none, because the header
+ * requires `what`. */
 static enum slc_status need_content(struct cursor *c, const char *what, struct slc_error *err)
 {
     if (next_content(c)) {
@@ -73,7 +75,7 @@ static enum slc_status need_content(struct cursor *c, const char *what, struct s
     return SLC_ERR_INPUT;
 }
 
-/* Parses a whole number of a header, starting at *p. */
+/* Parses a whole number of a header at *p, and advances *p past it. */
 static enum slc_status header_number(struct cursor *c,
                                      const char **p,
                                      const char *what,
@@ -140,7 +142,7 @@ read_nnz(struct cursor *c, const char **p, struct slc_text_header *h, struct slc
     return header_number(c, p, "the number of entries", 0, &h->nnz, err);
 }
 
-/* Reads the lines "N" (the current line) and "dims". */
+/* Reads the current line, "N", and the next line, "dims". */
 static enum slc_status
 read_order_and_dims(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 {
@@ -162,7 +164,7 @@ static void rows_start_at(struct slc_text_header *h, const struct cursor *c, con
     h->header_lines = where > c->text ? c->line_number : 0;
 }
 
-/* Reads a line with only the number of entries, which ends the header. */
+/* Reads the last line of a header, which has only the number of entries. */
 static enum slc_status
 read_nnz_line(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 {
@@ -174,7 +176,8 @@ read_nnz_line(struct cursor *c, struct slc_text_header *h, struct slc_error *err
     return status;
 }
 
-/* `sptensor [indices-start-at-zero|indices-start-at-one]`, N, dims, nnz. */
+/* Reads a header with lines `sptensor [indices-start-at-zero|indices-start-at-one]`, N, dims and
+ * nnz. */
 static enum slc_status read_sptensor(struct cursor *c,
                                      enum slc_dialect forced,
                                      struct slc_text_header *h,
@@ -209,7 +212,8 @@ static enum slc_status read_sptensor(struct cursor *c,
     return read_nnz_line(c, h, err);
 }
 
-/* N and dims, then rows (ParTI) or the number of entries (GenTen without its first line). */
+/* Reads a header with lines N and dims. Then rows follow (ParTI), or a line with the number of
+ * entries (GenTen without its first line). */
 static enum slc_status read_numbers_first(struct cursor *c,
                                           enum slc_dialect forced,
                                           struct slc_text_header *h,
@@ -232,7 +236,7 @@ static enum slc_status read_numbers_first(struct cursor *c,
     return read_nnz_line(c, h, err);
 }
 
-/* "N nnz", then dims. */
+/* Reads a header with lines "N nnz" and dims. */
 static enum slc_status
 read_extended_frostt(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 {
@@ -255,7 +259,7 @@ read_extended_frostt(struct cursor *c, struct slc_text_header *h, struct slc_err
     return status;
 }
 
-/* Rows without a header: the first row determines the order. */
+/* Determines the order of a text without a header from its first row. */
 static enum slc_status
 read_rows_only(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 {
@@ -266,7 +270,7 @@ read_rows_only(struct cursor *c, struct slc_text_header *h, struct slc_error *er
 
     h->dialect = SLC_DIALECT_TNS;
     (void)slc_text_field_next(&p, c->line.end, &field);
-    /* The row parser reports faulty numbers. */
+    /* Check only the first character, because the row parser reports faulty numbers. */
     if (!strchr("0123456789+-.", *field.begin) || *field.begin == '\0') {
         const bool table =
             memchr(c->line.begin, ',', (size_t)(c->line.end - c->line.begin)) != NULL;
@@ -287,7 +291,7 @@ read_rows_only(struct cursor *c, struct slc_text_header *h, struct slc_error *er
     return set_order(c, h, fields - 1, err);
 }
 
-/* Reads one word of a Matrix Market banner; sets its index in `words`. */
+/* Reads one word of a Matrix Market banner and stores its index in `words`. */
 static enum slc_status banner_word(struct cursor *c,
                                    const char **p,
                                    const char *what,
@@ -315,16 +319,17 @@ static enum slc_status banner_word(struct cursor *c,
         return fault_at(err, c, field.begin, SLC_ERR_INPUT);
     }
     if (i >= supported) {
-        (void)slc_fail(err, SLC_ERR_UNSUPPORTED,
-                       "Matrix Market %s '%s' is not supported: only sparse, real data are read",
-                       what, words[i]);
+        (void)slc_fail(
+            err, SLC_ERR_UNSUPPORTED,
+            "Matrix Market %s '%s' is not supported: only sparse, real data are supported", what,
+            words[i]);
         return fault_at(err, c, field.begin, SLC_ERR_UNSUPPORTED);
     }
     *found = i;
     return SLC_OK;
 }
 
-/* Reads the words of the banner; each list has the supported words first. */
+/* Reads the words of the banner. In each list the supported words come first. */
 static enum slc_status
 read_banner(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 {
@@ -340,8 +345,8 @@ read_banner(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
     SLC_TRY(banner_word(c, &p, "object", objects, 2, &object, err));
     SLC_TRY(banner_word(c, &p, "format", formats, 1, &format, err));
     SLC_TRY(banner_word(c, &p, "field", fields, 3, &field, err));
-    /* For tensors, only "general" is supported, because symmetry has several meanings there. Files
-     * of taco are always general. */
+    /* For tensors, only "general" is supported, because symmetry of a tensor has several meanings.
+     * TACO writes only general files. */
     SLC_TRY(banner_word(c, &p, "symmetry", symmetries, object == 0 ? 3 : 1, &symmetry, err));
     SLC_TRY(end_of_header_line(c, p, err));
     h->dialect = object == 0 ? SLC_DIALECT_MATRIXMARKET : SLC_DIALECT_TACO;
@@ -350,7 +355,7 @@ read_banner(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Reads banner, comments, then "dims.. nnz" on one line. */
+/* Reads a Matrix Market header: the banner, comments, and a line "dims.. nnz". */
 static enum slc_status
 read_matrix_market(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 {
@@ -385,7 +390,7 @@ read_matrix_market(struct cursor *c, struct slc_text_header *h, struct slc_error
     return status;
 }
 
-/* Detects the dialect of a text; the cursor is at the first line with content. */
+/* Detects the dialect of a text without a banner. The cursor is at the first line with content. */
 static enum slc_status read_without_banner(struct cursor *c,
                                            enum slc_dialect forced,
                                            struct slc_text_header *h,
@@ -460,7 +465,7 @@ enum slc_status slc_text_sniff(const char *text,
         status = SLC_OK;
     } else {
         status = slc_fail(err, SLC_ERR_INPUT,
-                          "the first %zu bytes hold only comments and empty lines", bytes);
+                          "the first %zu bytes contain only comments and empty lines", bytes);
     }
     SLC_TRY(status);
     *header = h;

@@ -1,5 +1,5 @@
-/* Lines and fields of a text tensor. Not performance-critical: the row parser has its own loop over
- * valid rows. */
+/* Finds lines and fields of a text tensor. Speed is not important here, because the row parser has
+ * its own loop over valid rows. */
 #include "convert/ingest/text/text_scan.h"
 
 #include <string.h>

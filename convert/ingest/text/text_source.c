@@ -1,4 +1,4 @@
-/* Row source of text: pieces that end at line ends, parsed by convert/ingest/text/rows.c. */
+/* Row source of a text tensor. Pieces end at line ends; convert/ingest/text/rows.c parses them. */
 #include "convert/ingest/text/text.h"
 
 #include <string.h>
@@ -66,7 +66,8 @@ static void text_place(const struct slc_row_source *source,
 {
     const char *text = piece->buffer.data;
     size_t line_end = text[end - 1] == '\n' ? end - 1 : end;
-    /* Do not search before `begin`: a byte order mark is not part of the first line. */
+    /* Search from `begin` on, because a byte order mark before `begin` is not part of the first
+     * line. */
     const char *newline = memrchr(text + begin, '\n', line_end - begin);
     size_t line_start = newline ? (size_t)(newline - text) + 1 : begin;
 

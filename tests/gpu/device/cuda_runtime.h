@@ -1,8 +1,6 @@
-/*
- * For running the tests of gpu/ on a real device: CUDA's own header, and no-op versions of the
+/* For running the tests of gpu/ on a real device: CUDA's own header, and no-op versions of the
  * functions that control the emulation (tests/gpu/emulation/cuda_runtime.h). SLC_EMULATED excludes
- * cases that need an emulated device.
- */
+ * cases that need an emulated device. */
 #ifndef SLC_DEVICE_CUDA_RUNTIME_H
 #define SLC_DEVICE_CUDA_RUNTIME_H
 

@@ -1,7 +1,5 @@
-/*
- * Linked into every test for a real device: without a device, the program says so before its first
- * test and skips all of them.
- */
+/* Linked into every test for a real device: without a device, the program says so before its first
+ * test and skips all of them. */
 #include <cuda_runtime.h>
 
 #include <cstdio>

@@ -1,8 +1,6 @@
-/*
- * A race that racecheck of compute-sanitizer must find; otherwise its silence about kernels means
+/* A race that racecheck of compute-sanitizer must find; otherwise its silence about kernels means
  * nothing: threads read values that their neighbours write to shared memory, without a barrier in
- * between.
- */
+ * between. */
 #include <cuda_runtime.h>
 
 #include <cstdio>

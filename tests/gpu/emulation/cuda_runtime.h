@@ -1,5 +1,4 @@
-/*
- * Replaces the header of the CUDA toolkit when gpu/ is compiled for tests: the part of the runtime
+/* Replaces the header of the CUDA toolkit when gpu/ is compiled for tests: the part of the runtime
  * API that gpu/ uses, kernels that run as fibers on one processor, and streams whose work runs late
  * and in an order constrained only by events.
  *
@@ -13,8 +12,7 @@
  * - Nothing runs on a stream before somebody waits for it or asks, and then in random order of all
  *   streams. Host memory of asynchronous copies must be registered.
  *
- * Not emulated: speed, coalescing, occupancy, inline PTX.
- */
+ * Not emulated: speed, coalescing, occupancy, inline PTX. */
 #ifndef SLC_EMULATION_CUDA_RUNTIME_H
 #define SLC_EMULATION_CUDA_RUNTIME_H
 
@@ -170,10 +168,8 @@ void slc_emulation_set(const struct slc_emulation *emulation);
 /* Ends the test program if memory, streams or events of devices leak. */
 void slc_emulation_reset(void);
 
-/*
- * Makes the k-th following fallible call of the runtime (k from 1) fail without any effect; 0:
- * none. Calls that release something never fail.
- */
+/* Makes the k-th following fallible call of the runtime (k from 1) fail without any effect; 0:
+ * none. Calls that release something never fail. */
 void slc_emulation_refuse(unsigned long long k);
 /* Fallible calls since then. */
 unsigned long long slc_emulation_refusable(void);

@@ -1,7 +1,5 @@
-/*
- * The language of CUDA kernels for a C++ compiler: qualifiers, vector types, built-in variables,
- * and warp and block functions as calls of the scheduler (scheduler.h).
- */
+/* The language of CUDA kernels for a C++ compiler: qualifiers, vector types, built-in variables,
+ * and warp and block functions as calls of the scheduler (scheduler.h). */
 #ifndef SLC_EMULATION_DEVICE_CODE_H
 #define SLC_EMULATION_DEVICE_CODE_H
 

@@ -57,11 +57,9 @@ struct slc_fiber {
 static thread_local slc_fiber *running;
 
 #if defined(__x86_64__)
-/*
- * void slc_fiber_swap(void **from, void *to): saves the callee-saved registers on the current stack
+/* void slc_fiber_swap(void **from, void *to): saves the callee-saved registers on the current stack
  * and its stack pointer in *from, and resumes at `to`. swapcontext needs two system calls for it,
- * which take twenty times as long as the rest.
- */
+ * which take twenty times as long as the rest. */
 extern "C" void slc_fiber_swap(void **from, void *to);
 asm(".text\n"
     ".p2align 4\n"
@@ -189,11 +187,9 @@ void slc_fiber_begin(slc_fiber *fiber, slc_fiber_fn *function, void *argument)
     makecontext(&fiber->here.context, enter, 0);
 #endif
 #if defined(SLC_EMULATION_TSAN)
-    /*
-     * Created once because it takes a millisecond. For ThreadSanitizer, later work on a fiber is
+    /* Created once because it takes a millisecond. For ThreadSanitizer, later work on a fiber is
      * ordered after earlier work on it, which hides one pair of threads of two blocks in many
-     * thousands.
-     */
+     * thousands. */
     if (fiber->tsan == nullptr) {
         fiber->tsan = __tsan_create_fiber(0);
     }

@@ -1,7 +1,5 @@
-/*
- * The runtime API except streams and events: devices, memory with exact bounds, copies, and
- * kernels, which the scheduler runs.
- */
+/* The runtime API except streams and events: devices, memory with exact bounds, copies, and
+ * kernels, which the scheduler runs. */
 #include "cuda_runtime.h"
 
 #include "scheduler.h"

@@ -11,10 +11,8 @@
 #include <vector>
 
 enum { WARP = 32, BLOCK_THREADS_MAX = 1024 };
-/*
- * Blocks that run simultaneously: enough for each to get a share of the work that a grid divides.
- * In ThreadSanitizer the cost of every barrier of a thread grows with the number of threads.
- */
+/* Blocks that run simultaneously: enough for each to get a share of the work that a grid divides.
+ * In ThreadSanitizer the cost of every barrier of a thread grows with the number of threads. */
 #if defined(SLC_EMULATION_TSAN)
 enum { LIVE_BLOCKS = 2 };
 #else
@@ -39,11 +37,9 @@ struct grid_thread {
     slc_warp_call call;
     unsigned mask, parameter, width;
     uint64_t value, result;
-    /*
-     * Addresses for ThreadSanitizer: of the current __syncwarp; in the first thread of a warp,
+    /* Addresses for ThreadSanitizer: of the current __syncwarp; in the first thread of a warp,
      * those of __syncwarp used in rotation. Threads may leave one when others have already reached
-     * the next.
-     */
+     * the next. */
     const void *sync;
     char phase[WARP_PHASES];
     unsigned syncs;

@@ -1,11 +1,9 @@
-/*
- * Runs a grid of emulated CUDA threads: each is a fiber, resumed in a random order by seed, until
+/* Runs a grid of emulated CUDA threads: each is a fiber, resumed in a random order by seed, until
  * it waits at a barrier or a collective call of its warp. Some blocks run simultaneously, as on a
  * device, so that blocks of a grid that share work each get some.
  *
  * A fault of a kernel (threads of a warp that disagree, threads that wait forever) ends the program
- * with a line that names the thread and the call at which it waits.
- */
+ * with a line that names the thread and the call at which it waits. */
 #ifndef SLC_EMULATION_SCHEDULER_H
 #define SLC_EMULATION_SCHEDULER_H
 

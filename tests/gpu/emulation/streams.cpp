@@ -1,8 +1,6 @@
-/*
- * Streams whose work is deferred until a caller waits or queries, and then runs in random order,
+/* Streams whose work is deferred until a caller waits or queries, and then runs in random order,
  * constrained only by events. Each stream is a fiber; actions of a host thread are ordered before
- * the work it enqueues, and that work before code after a wait for it.
- */
+ * the work it enqueues, and that work before code after a wait for it. */
 #include "streams.h"
 
 #include "fiber.h"

@@ -1,7 +1,5 @@
-/*
- * Shared by the two halves of the emulated runtime: memory and kernels (runtime.cpp), streams and
- * events (streams.cpp).
- */
+/* Shared by the two halves of the emulated runtime: memory and kernels (runtime.cpp), streams and
+ * events (streams.cpp). */
 #ifndef SLC_EMULATION_STREAMS_H
 #define SLC_EMULATION_STREAMS_H
 
@@ -9,10 +7,8 @@
 
 #include <functional>
 
-/*
- * One lock for all calls, hidden from ThreadSanitizer: its ordering would hide the order that the
- * runtime lacks.
- */
+/* One lock for all calls, hidden from ThreadSanitizer: its ordering would hide the order that the
+ * runtime lacks. */
 struct slc_emulation_guard {
     slc_emulation_guard();
     ~slc_emulation_guard();
@@ -26,10 +22,8 @@ void slc_emulation_sow(unsigned seed);
 void slc_stream_put(cudaStream_t stream, std::function<void()> run);
 /* Runs one piece of work of any stream that can proceed. Returns false if none can. */
 bool slc_stream_run_any(void);
-/*
- * Runs all work of the streams of a device; later actions are ordered after it. The error message
- * names `call` if that would take forever.
- */
+/* Runs all work of the streams of a device; later actions are ordered after it. The error message
+ * names `call` if that would take forever. */
 void slc_streams_drain(int device, const char *call);
 /* Number of existing streams and events. */
 size_t slc_streams_left(void);

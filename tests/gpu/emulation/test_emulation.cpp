@@ -1,8 +1,6 @@
-/*
- * Tests the emulation itself: guarantees for kernels hold in every order, and violations are found.
+/* Tests the emulation itself: guarantees for kernels hold in every order, and violations are found.
  * With the name of a planted fault as argument, the program commits it;
- * tests/gpu/emulation/test_planted.py checks that it was reported.
- */
+ * tests/gpu/emulation/test_planted.py checks that it was reported. */
 #include "cuda_runtime.h"
 
 #include <cstdio>

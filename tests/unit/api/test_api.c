@@ -1,7 +1,5 @@
-/*
- * The public API through sluice/sluice.h and the shared library only: from text to factors, every
- * accessor, versioned structs, and errors without side effects.
- */
+/* The public API through sluice/sluice.h and the shared library only: from text to factors, every
+ * accessor, versioned structs, and errors without side effects. */
 #include "api_test.h"
 
 #include <math.h>
@@ -280,7 +278,7 @@ static void factorizes(void)
     CU_ASSERT_EQUAL(info.dims[2], TUBES);
     API_OK(sluice_model_get_weights(model, lambda, RANK, &err), &err);
     API_REFUSED(sluice_model_get_weights(model, lambda, RANK - 1, &err), SLUICE_ERR_USAGE, &err,
-                "1 numbers for 2 weights");
+                "1 numbers is too small for 2 weights");
     for (unsigned n = 0; n < 3; n++) {
         copies[n] = calloc(info.dims[n] * RANK, sizeof(double));
         api_factor(model, n, copies[n], info.dims[n] * RANK);

@@ -415,7 +415,7 @@ static void slices_and_permutes(void)
     API_REFUSED(sluice_permute(path, turned, ORDER, wrong, &options, NULL, &err), SLUICE_ERR_USAGE,
                 &err, "each of the modes 0 to 2 once");
     API_REFUSED(sluice_permute(path, turned, 0, wrong, &options, NULL, &err), SLUICE_ERR_USAGE,
-                &err, "order");
+                &err, "modes has 0 numbers");
     API_REFUSED(sluice_slice(path, cut, 1, &bad, &options, NULL, &err), SLUICE_ERR_USAGE, &err,
                 "range 0");
     bad = (struct sluice_range){.mode = 3, .first = 0, .last = 0};

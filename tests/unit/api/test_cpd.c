@@ -1,7 +1,5 @@
-/*
- * Decompositions through the public API: stopped by callbacks, saved in checkpoints, resumed, saved
- * and loaded.
- */
+/* Decompositions through the public API: stopped by callbacks, saved in checkpoints, resumed, saved
+ * and loaded. */
 #include "api_test.h"
 
 #include <math.h>
@@ -283,10 +281,8 @@ static void check_text(const char *path, const char *const *wanted)
     free(text);
 }
 
-/*
- * A run that was stopped and resumed has the record of all its iterations, like the command's; the
- * record is saved and loaded with the factors, and pages are made from it.
- */
+/* A run that was stopped and resumed has the record of all its iterations, like the command's; the
+ * record is saved and loaded with the factors, and pages are made from it. */
 static void records_runs(void)
 {
     static const char *const page[] = {"<!DOCTYPE html>", "id=\"fit\"", "id=\"components\"",

@@ -1,7 +1,5 @@
-/*
- * Devices through the public API, against the CPU: only sluice/sluice.h and a shared library, with
- * an emulated GPU (SLC_EMULATED) or none.
- */
+/* Devices through the public API, against the CPU: only sluice/sluice.h and a shared library, with
+ * an emulated GPU (SLC_EMULATED) or none. */
 #include "api_test.h"
 
 #include <math.h>
@@ -180,7 +178,7 @@ static void divides_between_cpus(void)
     API_OK(mttkrp(store, &options, alone, &err), &err);
     options.count = 2;
     threads = 1;
-    REFUSED(mttkrp(store, &options, divided, &err), SLUICE_ERR_USAGE, "none sorted by mode 1");
+    REFUSED(mttkrp(store, &options, divided, &err), SLUICE_ERR_USAGE, "no layout sorted by mode 1");
     options.split = SLUICE_SPLIT_NNZ;
     API_OK(mttkrp_plan(store, &options, &gpu, &err), &err);
     CU_ASSERT(gpu.count == 2 && gpu.name[0] == '\0');
@@ -207,7 +205,7 @@ static void rejects_conflicting_options(void)
     REFUSED(mttkrp(store, &options, output, &err), SLUICE_ERR_USAGE, "a limit of device memory");
     options = on(SLUICE_DEVICE_GPU, SLUICE_SPLIT_DEFAULT);
     options.count = SLUICE_MAX_DEVICES + 1;
-    REFUSED(mttkrp(store, &options, output, &err), SLUICE_ERR_USAGE, "(17)");
+    REFUSED(mttkrp(store, &options, output, &err), SLUICE_ERR_USAGE, "count is 17");
     options.count = 2;
     REFUSED(ttv(store, &options, &report, &err), SLUICE_ERR_USAGE, "count is 2");
     sluice_store_close(store);

@@ -1,7 +1,5 @@
-/*
- * Products with vectors and with a matrix through the public API: only sluice/sluice.h and the
- * shared library, against sums over a list of nonzeros.
- */
+/* Products with vectors and with a matrix through the public API: only sluice/sluice.h and the
+ * shared library, against sums over a list of nonzeros. */
 #include "api_test.h"
 
 #include <math.h>
@@ -291,7 +289,7 @@ static void refuses_a_matrix(void)
             "is inside the folder of a store");
     options.compute.precision = SLUICE_F32;
     REFUSED(sluice_ttm(store, 1, 1, beyond, folder, &options, NULL, &err), SLUICE_ERR_INPUT,
-            "number 2 of the vector, counting from 1, is 1e+39, beyond f32");
+            "number 2 of the vector, counting from 1, is 1e+39, beyond the range of f32");
     options.compute.precision = SLUICE_F64;
     REFUSED(sluice_ttm(store, 1, 2, wide, folder, &options, NULL, &err), SLUICE_ERR_INPUT,
             "row 3, column 1, counting from 1, is nan");

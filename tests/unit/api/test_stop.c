@@ -1,7 +1,5 @@
-/*
- * Long calls are stopped before they begin and midway: they report it, leave earlier files
- * unchanged and no others, and succeed when called again.
- */
+/* Long calls are stopped before they begin and midway: they report it, leave earlier files
+ * unchanged and no others, and succeed when called again. */
 #include "api_test.h"
 
 #include <dirent.h>

@@ -153,13 +153,13 @@ static void stops_and_resumes(void)
     snprintf(folder, sizeof folder, "%s/sweep", slc_test_folder());
     set_options(&options, &cpd, &told);
     API_FAILS(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err),
-              SLUICE_ERR_INTERRUPTED, &err, "continues it");
+              SLUICE_ERR_INTERRUPTED, &err, "continues the sweep");
     CU_ASSERT_PTR_NULL(sweep);
     api_clear(&err);
     told = (struct told){0};
     options.max_seconds = 1e-9;
     API_FAILS(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err),
-              SLUICE_ERR_TIME_LIMIT, &err, "continues it");
+              SLUICE_ERR_TIME_LIMIT, &err, "continues the sweep");
     CU_ASSERT_EQUAL(told.count, 4); /* the finished ones */
     api_clear(&err);
     told = (struct told){0};
@@ -209,7 +209,7 @@ static void refuses(void)
     cpd.run.memory_bytes = 0;
     cpd.holdout = 2;
     API_REFUSED(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err),
-                SLUICE_ERR_USAGE, &err, "holdout 2");
+                SLUICE_ERR_USAGE, &err, "holdout is 2");
     cpd.holdout = 0;
     snprintf(folder, sizeof folder, "%s/made.slc/sweep", base);
     API_FAILS(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err), SLUICE_ERR_USAGE,

@@ -1,6 +1,5 @@
-/*
- * CSV, and names of indices, through the public API: only sluice/sluice.h and the shared library.
- */
+/* CSV, and names of indices, through the public API: only sluice/sluice.h and the shared
+ * library. */
 #include "api_test.h"
 
 #include <signal.h>
@@ -267,7 +266,7 @@ static void appends_tables(void)
     append.label_count = 1;
     (void)written(folder, "mode-1.map", "x\n");
     REFUSED(sluice_append(output, more, &append, NULL, &err), SLUICE_ERR_USAGE,
-            "its columns have them");
+            "its columns contain the names");
     append.label_count = 0;
     API_OK(sluice_append(output, more, &append, &report, &err), &err);
     CU_ASSERT_EQUAL(report.entries, 1);

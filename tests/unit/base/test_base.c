@@ -246,7 +246,7 @@ static void matrices_from_numbers(void)
     CU_ASSERT_EQUAL(slc_matrix_row_f64(&m, 1)[3], 0);
     slc_matrix_destroy(&m);
     SLC_ASSERT_FAILS(slc_matrix_create_from(&m, SLC_F32, 2, 3, numbers, &err), SLC_ERR_INPUT, &err,
-                     "row 2, column 3, counting from 1, is 1e+39, beyond f32");
+                     "row 2, column 3, counting from 1, is 1e+39, beyond the range of f32");
     CU_ASSERT_EQUAL(m.buffer.bytes, 0);
     slc_error_clear(&err);
     numbers[4] = -INFINITY;

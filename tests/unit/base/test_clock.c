@@ -1,7 +1,5 @@
-/*
- * The clock, with a system clock that jumps (-Wl,--wrap=clock_gettime): time never runs backwards,
- * and continues from its last value.
- */
+/* The clock, with a system clock that jumps (-Wl,--wrap=clock_gettime): time never runs backwards,
+ * and continues from its last value. */
 #include "slc_test.h"
 
 #include "base/error/clock.h"

@@ -1,9 +1,7 @@
-/*
- * Placement of workers and memory on real and imagined machines, and binding that fails.
+/* Placement of workers and memory on real and imagined machines, and binding that fails.
  *
  * Placements are computed for topologies defined here, so that they are tested on any machine and
- * without hwloc. Binding is tested on the processors of this process.
- */
+ * without hwloc. Binding is tested on the processors of this process. */
 #include "slc_test.h"
 
 #include "base/error/log.h"

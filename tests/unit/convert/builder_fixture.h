@@ -1,7 +1,5 @@
-/*
- * Shared by the tests of the builder: random input, a naive executable specification of the store
- * to be built from it, and a comparison of a store with the specification.
- */
+/* Shared by the tests of the builder: random input, a naive executable specification of the store
+ * to be built from it, and a comparison of a store with the specification. */
 #ifndef SLC_BUILDER_FIXTURE_H
 #define SLC_BUILDER_FIXTURE_H
 

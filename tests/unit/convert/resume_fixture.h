@@ -29,10 +29,8 @@ void create_trial(struct trial *trial, uint64_t count, enum shape shape);
 void want(struct trial *trial);
 struct slc_builder_options options_of(const struct trial *trial, const struct slc_files *files);
 
-/*
- * Builds with these options, resuming an earlier build, up to piece `stop`, where it ends as after
- * a fault that may be temporary. *begun: the first piece that it pushed.
- */
+/* Builds with these options, resuming an earlier build, up to piece `stop`, where it ends as after
+ * a fault that may be temporary. *begun: the first piece that it pushed. */
 enum slc_status build_with(const struct trial *trial,
                            const struct slc_builder_options *options,
                            uint64_t stop,

@@ -38,10 +38,8 @@ struct made {
     void *area;
 };
 
-/*
- * A random coordinate: anywhere in the tensor, in a corner of it, or (NEAR) with a key within 2^39
- * of a key that ends in 64 zeros.
- */
+/* A random coordinate: anywhere in the tensor, in a corner of it, or (NEAR) with a key within 2^39
+ * of a key that ends in 64 zeros. */
 static void draw(const struct slc_key_layout *layout,
                  uint64_t seed,
                  uint64_t i,

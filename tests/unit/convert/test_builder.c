@@ -1,7 +1,5 @@
-/*
- * The builder against its specification, and the property that the store has the same bytes for any
- * threads, memory, sample, pieces and order of pushing.
- */
+/* The builder against its specification, and the property that the store has the same bytes for any
+ * threads, memory, sample, pieces and order of pushing. */
 #include "base/random.h"
 #include "builder_fixture.h"
 #include "convert/build/sort/fibers.h"
@@ -91,10 +89,8 @@ static void test_overflow_recurses(void)
     }
 }
 
-/*
- * The smallest budget for a large block: nearly all of it is free while nonzeros are pushed, and
- * nearly nothing once the block is allocated.
- */
+/* The smallest budget for a large block: nearly all of it is free while nonzeros are pushed, and
+ * nearly nothing once the block is allocated. */
 static void test_large_blocks_in_the_least_memory(void)
 {
     static const uint64_t wide[] = {UINT64_C(1) << 40, UINT64_C(1) << 30, 1};
@@ -172,11 +168,9 @@ static void test_extents_cut_tiles(void)
     input_destroy(&input);
 }
 
-/*
- * Sorted by fibers of mode 3, as the beginning shows, with more and longer fibers of mode 1 across
+/* Sorted by fibers of mode 3, as the beginning shows, with more and longer fibers of mode 1 across
  * the input. Whatever the sample suggests, the right mode is found, and the store is the same as
- * with an explicit mode.
- */
+ * with an explicit mode. */
 static void test_fibers_found_by_any_way(void)
 {
     static const uint64_t dims[] = {600, 50, 6, 3};

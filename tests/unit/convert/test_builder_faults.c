@@ -1,7 +1,5 @@
-/*
- * Errors of the builder, and its leftovers after a failure of anything below it: none, with an
- * older store untouched.
- */
+/* Errors of the builder, and its leftovers after a failure of anything below it: none, with an
+ * older store untouched. */
 #include "base/error/fault.h"
 #include "builder_fixture.h"
 #include "convert/publish/build_complete.h"
@@ -144,10 +142,8 @@ static void test_two_runs(void)
     slc_builder_abandon(second);
 }
 
-/*
- * A store whose layouts another run is changing is not replaced, whether it existed at the start or
- * appeared later; and a store that is being replaced is not changed.
- */
+/* A store whose layouts another run is changing is not replaced, whether it existed at the start or
+ * appeared later; and a store that is being replaced is not changed. */
 static void test_locked_output(void)
 {
     const char *path = store_in_folder("locked.slc");

@@ -1,7 +1,5 @@
-/*
- * Chunks planted in the leftovers of an interrupted build, with valid hashes and cyclic links: they
- * are rejected instead of followed forever.
- */
+/* Chunks planted in the leftovers of an interrupted build, with valid hashes and cyclic links: they
+ * are rejected instead of followed forever. */
 #include "base/memory/bytes.h"
 #include "builder_fixture.h"
 #include "convert/build/resume/build_folder.h"
@@ -104,7 +102,7 @@ static void circles(void)
         SLC_ASSERT_OK(build(&input, assumed_base, true, &err), &err);
         CU_ASSERT(link_in_circles(path_in(part, SLC_SPILL_NAME)) > 0);
         SLC_ASSERT_FAILS(build(&input, assumed_base, false, &err), SLC_ERR_DAMAGED, &err,
-                         "counted");
+                         "recorded");
         CU_ASSERT_FALSE(exists(part));
     }
     input_destroy(&input);

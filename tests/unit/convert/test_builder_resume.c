@@ -1,7 +1,5 @@
-/*
- * Interrupted builds: for any stop, fault, or change to the leftovers, the store equals that of an
- * uninterrupted build, or the leftovers are discarded.
- */
+/* Interrupted builds: for any stop, fault, or change to the leftovers, the store equals that of an
+ * uninterrupted build, or the leftovers are discarded. */
 #include "base/error/fault.h"
 #include "base/random.h"
 #include "convert/build/build_memory.h"
@@ -92,10 +90,8 @@ static void test_many_stops(void)
     input_destroy(&trial.input);
 }
 
-/*
- * From the k-th file operation on, nothing works, as if the process had been killed there; then the
- * build is run again. The same for each kind alone, while other operations still work.
- */
+/* From the k-th file operation on, nothing works, as if the process had been killed there; then the
+ * build is run again. The same for each kind alone, while other operations still work. */
 static void test_faults(void)
 {
     static const enum slc_faulty_kind kinds[] = {

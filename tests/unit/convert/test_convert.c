@@ -1,7 +1,5 @@
-/*
- * Conversion from end to end: decisions, errors and their positions, and a content sum from an
- * independent reader that proves that the store holds exactly the nonzeros of the text.
- */
+/* Conversion from end to end: decisions, errors and their positions, and a content sum from an
+ * independent reader that proves that the store holds exactly the nonzeros of the text. */
 #include "base/error/fault.h"
 #include "base/hash.h"
 #include "base/key.h"

@@ -1,9 +1,7 @@
-/*
- * Conversion, random tensors and text through every crash: the output is missing, or the store to
+/* Conversion, random tensors and text through every crash: the output is missing, or the store to
  * be replaced, or the complete new store; a rerun ends with exactly the files of an uninterrupted
  * run, or reports that the output exists if it does. Once the store is marked complete, no crash
- * loses it: a rerun only renames it.
- */
+ * loses it: a rerun only renames it. */
 #include "crash_try.h"
 #include "slc_test.h"
 
@@ -226,11 +224,9 @@ static bool is_named(const struct slc_tree_place *place, const char *name)
     return place->name != NULL && strcmp(place->name, name) == 0;
 }
 
-/*
- * Whether the whole store is written, and either removal of the resumable files or the move of the
+/* Whether the whole store is written, and either removal of the resumable files or the move of the
  * store has begun; or the mark of completeness is durable, with its name and the name of the
- * folder.
- */
+ * folder. */
 static uint64_t demand(void *context, const struct slc_change *changes, uint64_t count)
 {
     uint32_t written = SLC_TREE_NONE; /* the folder of a complete store */

@@ -1,8 +1,6 @@
-/*
- * Layouts of a store, added, dropped, moved into stripes elsewhere and back, through every crash:
+/* Layouts of a store, added, dropped, moved into stripes elsewhere and back, through every crash:
  * the store is always valid, with the layouts that its manifest lists; a rerun ends with exactly
- * the files of an uninterrupted run. A finished file is never built again.
- */
+ * the files of an uninterrupted run. A finished file is never built again. */
 #include "crash_try.h"
 #include "make_store.h"
 #include "slc_test.h"
@@ -201,10 +199,8 @@ static void sweep(const char *name, enum slc_layout_kind kind, enum task task, u
 
 static void test_sorted(void)
 {
-    /*
-     * The folder of the store is synced for leftovers of an earlier run (1), and the file before
-     * its header (4), although it has a temporary name until it is complete.
-     */
+    /* The folder of the store is synced for leftovers of an earlier run (1), and the file before
+     * its header (4), although it has a temporary name until it is complete. */
     sweep("layout sorted", SLC_LAYOUT_SORTED, ADD, 0x9);
 }
 

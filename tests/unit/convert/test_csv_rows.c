@@ -1,11 +1,9 @@
-/*
- * The CSV reader, which reads many records at a time, against a reference that reads byte by byte,
+/* The CSV reader, which reads many records at a time, against a reference that reads byte by byte,
  * record by record and field by field, written from [RFC4180] and the rules of --columns alone:
  * random CSV, mostly regular or mostly hostile (quotes in and around fields, line ends in them, CR
  * LF and lone CR, missing and surplus fields, zero bytes, no final line end), split anywhere, with
  * every instruction set. Rows, numbers of strings, and the line, column and kind of faults must be
- * the same.
- */
+ * the same. */
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "base/memory/memory.h"

@@ -1,7 +1,5 @@
-/*
- * Inputs that are damaged or truncated: they are rejected after the text before the damage is
- * delivered.
- */
+/* Inputs that are damaged or truncated: they are rejected after the text before the damage is
+ * delivered. */
 #include "input_fixture.h"
 #include "slc_test.h"
 
@@ -110,11 +108,9 @@ before_fault(const void *packed, size_t packed_bytes, const char *text, size_t k
     return total;
 }
 
-/*
- * Whole lines decoded before a fault are delivered, whichever decoder call detected it, so that
+/* Whole lines decoded before a fault are delivered, whichever decoder call detected it, so that
  * their own faults are reported first: all of a stream before the faulty one and, in a stream of
- * several blocks, the text before the damage.
- */
+ * several blocks, the text before the damage. */
 static void text_before_damage(void)
 {
     const size_t bytes = UNLIKE_BYTES / 2;

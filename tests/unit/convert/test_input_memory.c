@@ -1,7 +1,5 @@
-/*
- * Memory of decoders: the requirements in the first bytes of an input are planned; a later part
- * that needs more is rejected, and so is doubly compressed input.
- */
+/* Memory of decoders: the requirements in the first bytes of an input are planned; a later part
+ * that needs more is rejected, and so is doubly compressed input. */
 #include "base/memory/bytes.h"
 #include "convert/ingest/input/input.h"
 #include "convert/ingest/text/text.h"

@@ -1,7 +1,5 @@
-/*
- * Numbers in text tensors, compared with the C library: every double must have the same bits, in
- * every form that programs print.
- */
+/* Numbers in text tensors, compared with the C library: every double must have the same bits, in
+ * every form that programs print. */
 #include "base/memory/bytes.h"
 #include "base/random.h"
 #include "convert/ingest/text/text.h"

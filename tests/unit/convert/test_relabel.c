@@ -1,9 +1,7 @@
-/*
- * Relabelling by frequency: permutations agree with a naive sort; relabelled stores have the same
+/* Relabelling by frequency: permutations agree with a naive sort; relabelled stores have the same
  * nonzeros after undoing the permutations, are never larger than plain ones, and do not depend on
  * threads or memory; errors name the missing resource; faults leave no files and an old store
- * intact.
- */
+ * intact. */
 #include "base/error/fault.h"
 #include "base/random.h"
 #include "builder_fixture.h"
@@ -132,10 +130,8 @@ static int compare_nonzeros(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/*
- * Undoes the permutations and compares every nonzero, bit for bit. They are read from a store that
- * was moved after it was opened, like a replaced store.
- */
+/* Undoes the permutations and compares every nonzero, bit for bit. They are read from a store that
+ * was moved after it was opened, like a replaced store. */
 static void check_undone(const char *path, const struct expected *e)
 {
     struct collected c = {.expected = e};
@@ -363,10 +359,8 @@ static void test_limits(void)
     input_destroy(&input);
 }
 
-/*
- * Small enough for hundreds of builds, and large enough for each to spill, to split its bucket and
- * to be smaller when relabelled; few sampled coordinates mean few buckets and few chunks.
- */
+/* Small enough for hundreds of builds, and large enough for each to spill, to split its bucket and
+ * to be smaller when relabelled; few sampled coordinates mean few buckets and few chunks. */
 static const struct build hundreds = {
     .workers = 2, .cut = 3000, .memory = 100 << 20, .sample = 40, .block_bytes = 64 << 10};
 

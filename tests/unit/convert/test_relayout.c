@@ -1,8 +1,6 @@
-/*
- * Adding and dropping layouts of a store: the manifest lists exactly the existing layouts, in an
+/* Adding and dropping layouts of a store: the manifest lists exactly the existing layouts, in an
  * order independent of the order of adding; for any fault the store stays valid, and the next run
- * succeeds; one run at a time.
- */
+ * succeeds; one run at a time. */
 #include "base/error/fault.h"
 #include "convert/layout/relayout.h"
 #include "faulty_files.h"

@@ -1,7 +1,5 @@
-/*
- * Slices, permutations and transforms: parsing, and stores whose nonzeros equal those selected by a
- * loop over the generated ones; after any fault no files are left, and the next run succeeds.
- */
+/* Slices, permutations and transforms: parsing, and stores whose nonzeros equal those selected by a
+ * loop over the generated ones; after any fault no files are left, and the next run succeeds. */
 #include "base/error/fault.h"
 #include "convert/ingest/convert.h"
 #include "convert/reshape/reshape.h"

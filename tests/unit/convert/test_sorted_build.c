@@ -1,8 +1,6 @@
-/*
- * Builds of sorted layouts: the same bytes as an independent writer's, for any number of threads
+/* Builds of sorted layouts: the same bytes as an independent writer's, for any number of threads
  * and any memory; large modes, keys above 64 bits and tiles limited by extent; interrupted and
- * failing builds resume to the same bytes; damage is found.
- */
+ * failing builds resume to the same bytes; damage is found. */
 #include "base/error/fault.h"
 #include "convert/layout/sorted_build.h"
 #include "faulty_files.h"
@@ -307,10 +305,8 @@ static void test_fiber_stops(void)
     stop_everywhere(SLC_LAYOUT_FIBER);
 }
 
-/*
- * A file operation fails, and all later ones of its kind, as if the process or the disk were gone:
- * the next build resumes, to the same bytes.
- */
+/* A file operation fails, and all later ones of its kind, as if the process or the disk were gone:
+ * the next build resumes, to the same bytes. */
 static void fail_everywhere(enum slc_layout_kind layout)
 {
     static const enum slc_faulty_kind kinds[] = {SLC_FAULTY_WRITE, SLC_FAULTY_READ, SLC_FAULTY_OPEN,

@@ -1,8 +1,6 @@
-/*
- * Counting rows and splitting them into partitions: counts agree with a naive histogram and have
+/* Counting rows and splitting them into partitions: counts agree with a naive histogram and have
  * the required resolution; partitions are full, whole rows or pieces of one row, the same for any
- * number of threads; modes of size 1 and 2^62, hot rows, one nonzero and none.
- */
+ * number of threads; modes of size 1 and 2^62, hot rows, one nonzero and none. */
 #include "base/error/fault.h"
 #include "base/memory/memory.h"
 #include "base/random.h"

@@ -1,8 +1,6 @@
-/*
- * The parts of a ZIP archive, byte by byte: members and offsets below 4 GiB use the plain fields,
+/* The parts of a ZIP archive, byte by byte: members and offsets below 4 GiB use the plain fields,
  * larger ones ZIP64 fields, each only where necessary. Python's zipfile reads whole archives in
- * tests/oracle.
- */
+ * tests/oracle. */
 #include "convert/export/zip_form.h"
 
 #include "base/memory/bytes.h"

@@ -30,10 +30,8 @@ double relative_error(const double *got, const double *want, uint64_t count);
 void regular_gram(uint32_t rank, double *gram);
 /* V = Q^T diag(1 .. 10^-digits) Q with Q a product of rotations. */
 void conditioned_gram(uint32_t rank, double digits, double *v);
-/*
- * The largest residual |X E^-1 V - M D| of a row over ||X E^-1|| ||V|| (1-norms), in extended
- * precision.
- */
+/* The largest residual |X E^-1 V - M D| of a row over ||X E^-1|| ||V|| (1-norms), in extended
+ * precision. */
 double backward_error(const double *v,
                       const double *left,
                       const double *right,

@@ -32,25 +32,19 @@ struct fake_tensor {
     uint64_t fail_tile; /* the second chunk of this tile is damaged; UINT64_MAX: none */
 };
 
-/*
- * Random coordinates (with repeats) and values: integers -3 .. 3, or reals in [-1, 1) that are
- * exactly floats. About half of the nonzeros repeat the output row of the previous one.
- */
+/* Random coordinates (with repeats) and values: integers -3 .. 3, or reals in [-1, 1) that are
+ * exactly floats. About half of the nonzeros repeat the output row of the previous one. */
 void fake_tensor_random(struct fake_tensor *tensor,
                         unsigned order,
                         const uint64_t *dims,
                         uint64_t nnz,
                         bool integers,
                         uint64_t stream);
-/*
- * Also serves the tensor in runs of `mode`: each nonzero gets the coordinates of the previous one
- * in all other modes, except for one in `mean`.
- */
+/* Also serves the tensor in runs of `mode`: each nonzero gets the coordinates of the previous one
+ * in all other modes, except for one in `mean`. */
 void fake_tensor_runs(struct fake_tensor *tensor, unsigned mode, unsigned mean, uint64_t stream);
-/*
- * Sorts the tensor by `mode` into partitions of whole rows with up to `nnz` nonzeros; larger rows
- * are split into several partitions. Call it after tile_nnz was set.
- */
+/* Sorts the tensor by `mode` into partitions of whole rows with up to `nnz` nonzeros; larger rows
+ * are split into several partitions. Call it after tile_nnz was set. */
 void fake_tensor_partition(struct fake_tensor *tensor, unsigned mode, uint64_t nnz);
 void fake_tensor_free(struct fake_tensor *tensor);
 

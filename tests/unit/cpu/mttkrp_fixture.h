@@ -1,7 +1,5 @@
-/*
- * Shared by the tests of MTTKRP: a random problem with the oracle's result, an output between rows
- * of canaries, and a pass as the engine makes it.
- */
+/* Shared by the tests of MTTKRP: a random problem with the oracle's result, an output between rows
+ * of canaries, and a pass as the engine makes it. */
 #ifndef SLC_MTTKRP_FIXTURE_H
 #define SLC_MTTKRP_FIXTURE_H
 
@@ -64,20 +62,16 @@ void problem_partition(struct problem *problem, uint64_t nnz);
 void problem_destroy(struct problem *problem);
 void problem_job(struct problem *problem, unsigned workers, struct slc_mttkrp_job *job);
 
-/*
- * Begins the job, processes all tiles in ascending order with job->workers threads (with COLUMNS
+/* Begins the job, processes all tiles in ascending order with job->workers threads (with COLUMNS
  * each tile by every worker, all tiles of a partition by one worker) and ends it.
- * problem->backwards determines the order of partitions.
- */
+ * problem->backwards determines the order of partitions. */
 enum slc_status run_pass(struct slc_backend *backend,
                          struct problem *problem,
                          const struct slc_mttkrp_job *job,
                          struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Only the tiles [first, end), or the tiles of these partitions, of a job that has begun. Errors:
- * the first error of a tile; the job is then aborted.
- */
+/* Only the tiles [first, end), or the tiles of these partitions, of a job that has begun. Errors:
+ * the first error of a tile; the job is then aborted. */
 enum slc_status run_part(struct slc_backend *backend,
                          struct problem *problem,
                          const struct slc_mttkrp_job *job,
@@ -85,11 +79,9 @@ enum slc_status run_part(struct slc_backend *backend,
                          uint64_t end,
                          struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Creates a backend and runs a pass while the k-th allocation fails; asserts that it fails with
+/* Creates a backend and runs a pass while the k-th allocation fails; asserts that it fails with
  * SLC_ERR_MEMORY. Returns false if there are fewer allocations; the pass then succeeds. *backend is
- * NULL if it was not created; otherwise the caller destroys it.
- */
+ * NULL if it was not created; otherwise the caller destroys it. */
 bool run_pass_without_memory(uint64_t k,
                              struct problem *problem,
                              const struct slc_mttkrp_job *job,

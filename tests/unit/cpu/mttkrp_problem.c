@@ -1,7 +1,5 @@
-/*
- * A random MTTKRP, its result, and a comparison of an output with it. Runs on one thread; excluded
- * from ThreadSanitizer.
- */
+/* A random MTTKRP, its result, and a comparison of an output with it. Runs on one thread; excluded
+ * from ThreadSanitizer. */
 #include "mttkrp_fixture.h"
 
 #include "base/random.h"

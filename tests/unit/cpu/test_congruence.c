@@ -1,7 +1,5 @@
-/*
- * Comparison of models: assignments against all permutations, and the factor match score of models
- * that are equal except for order, signs and scales, and of different ones.
- */
+/* Comparison of models: assignments against all permutations, and the factor match score of models
+ * that are equal except for order, signs and scales, and of different ones. */
 #include "cpu/dense/congruence.h"
 
 #include "base/error/fault.h"

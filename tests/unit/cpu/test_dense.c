@@ -1,8 +1,6 @@
-/*
- * Dense algebra against plain loops, and its guarantees: the same bits for any number of workers,
+/* Dense algebra against plain loops, and its guarantees: the same bits for any number of workers,
  * and SLC_ERR_MEMORY as the only error of failing allocations. test_dense_solve.c tests the update
- * of a factor.
- */
+ * of a factor. */
 #include "base/error/fault.h"
 #include "base/memory/limits.h"
 #include "base/random.h"

@@ -1,9 +1,7 @@
-/*
- * The update of a factor whose rows have several owners: solving the rows range by range, in any
+/* The update of a factor whose rows have several owners: solving the rows range by range, in any
  * order and by several threads, and computing the Gram matrix afterwards, gives the result of the
  * update of the whole: the same bits up to rank 64, within rounding beyond it, and always the same
- * bits for the same ranges.
- */
+ * bits for the same ranges. */
 #include "base/random.h"
 #include "base/thread/team.h"
 #include "dense_fixture.h"

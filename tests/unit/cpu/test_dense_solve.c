@@ -1,7 +1,5 @@
-/*
- * Solving and the update of a factor: the residual of every row for any condition of V, the sums
- * computed along the way, singular V, scales. On every instruction set of this machine.
- */
+/* Solving and the update of a factor: the residual of every row for any condition of V, the sums
+ * computed along the way, singular V, scales. On every instruction set of this machine. */
 #include "base/error/fault.h"
 #include "base/random.h"
 #include "cpu/cpu.h"

@@ -1,11 +1,9 @@
-/*
- * MTTKRP kernels and strategies against the oracle.
+/* MTTKRP kernels and strategies against the oracle.
  *
  * Identities: with small integers every sum is exact, so every strategy, number of workers, element
  * type and instruction set must yield the oracle's bits. With reals the error is bounded relative
  * to the same sum of magnitudes. ORDERED yields the same bits for any number of workers, any chunk
- * size and any instruction set.
- */
+ * size and any instruction set. */
 #include "base/random.h"
 #include "mttkrp_fixture.h"
 #include "slc_test.h"

@@ -1,7 +1,5 @@
-/*
- * Choosing a strategy: the forecast of the cost model, the assignment of tiles in a trial, and the
- * winner, with times invented by the test.
- */
+/* Choosing a strategy: the forecast of the cost model, the assignment of tiles in a trial, and the
+ * winner, with times invented by the test. */
 #include "cpu/cpu.h"
 #include "cpu/mttkrp/mttkrp_trial.h"
 #include "slc_test.h"

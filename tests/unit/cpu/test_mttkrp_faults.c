@@ -1,7 +1,5 @@
-/*
- * MTTKRP jobs that fail: stopped, damaged, rejected, out of memory; and the memory that a job may
- * use.
- */
+/* MTTKRP jobs that fail: stopped, damaged, rejected, out of memory; and the memory that a job may
+ * use. */
 #include "base/error/fault.h"
 #include "cpu/mttkrp/mttkrp.h"
 #include "mttkrp_fixture.h"

@@ -1,8 +1,6 @@
-/*
- * MTTKRPs whose state is saved between two tiles and resumed by another backend: the oracle's
+/* MTTKRPs whose state is saved between two tiles and resumed by another backend: the oracle's
  * numbers by every strategy and, for strategies that guarantee bits, those of an uninterrupted job,
- * for any number of interruptions.
- */
+ * for any number of interruptions. */
 #include "kept_state.h"
 #include "mttkrp_fixture.h"
 #include "slc_test.h"
@@ -220,7 +218,7 @@ static void refusals(void)
     SLC_ASSERT_OK(backend->ops->mttkrp_state(backend, &state, &err), &err);
     ((uint64_t *)state.region[1].data)[3] = dims[0];
     SLC_ASSERT_FAILS(backend->ops->mttkrp_resume(backend, &err), SLC_ERR_DAMAGED, &err,
-                     "partition 3 claims to continue row 7 of 7");
+                     "partition 3 continues row 7, but the output has 7 rows");
     backend->ops->destroy(backend);
     problem_destroy(&problem);
 }

@@ -1,12 +1,10 @@
-/*
- * MTTKRP from a layout sorted by its mode: partitions whose rows have one owner
+/* MTTKRP from a layout sorted by its mode: partitions whose rows have one owner
  * (SLC_CONFLICT_ROWS).
  *
  * Identities: with small integers every sum is exact, so the result has the oracle's bits. With
  * reals the bits are the same for any number of workers, any order of partitions, and every
  * instruction set: sums within a row are in layout order, and a row split over partitions is summed
- * in partition order.
- */
+ * in partition order. */
 #include "base/random.h"
 #include "mttkrp_fixture.h"
 #include "slc_test.h"
@@ -244,10 +242,8 @@ static void add_tiles_of(struct slc_backend *backend,
     fake_tile_destroy(&tile);
 }
 
-/*
- * Partitions of one row with two owners: its sums, collected in order and passed to the owner of
- * the first partition, yield the bits of a single owner.
- */
+/* Partitions of one row with two owners: its sums, collected in order and passed to the owner of
+ * the first partition, yield the bits of a single owner. */
 static void check_two_owners(enum slc_value_type type)
 {
     const uint64_t dims[] = {3, 50, 60};

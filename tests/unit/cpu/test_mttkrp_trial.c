@@ -1,8 +1,6 @@
-/*
- * Passes with a trial: whichever candidate begins or wins, every nonzero counts once.
+/* Passes with a trial: whichever candidate begins or wins, every nonzero counts once.
  *
- * Small integers make sums exact, so any mixture of strategies must yield the oracle's bits.
- */
+ * Small integers make sums exact, so any mixture of strategies must yield the oracle's bits. */
 #include "base/random.h"
 #include "cpu/mttkrp/mttkrp.h"
 #include "mttkrp_fixture.h"

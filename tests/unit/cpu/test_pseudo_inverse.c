@@ -1,7 +1,5 @@
-/*
- * Pseudo-inverses, checked by the four Penrose conditions, which only one matrix satisfies: tall,
- * wide, with dependent columns, ill-conditioned; and the core of a tile against its definition.
- */
+/* Pseudo-inverses, checked by the four Penrose conditions, which only one matrix satisfies: tall,
+ * wide, with dependent columns, ill-conditioned; and the core of a tile against its definition. */
 #include "cpu/dense/pseudo_inverse.h"
 
 #include "base/error/fault.h"

@@ -84,10 +84,8 @@ static void test_gram(void)
     slc_matrix_destroy(&a);
 }
 
-/*
- * x(1,0,2) = 2, x(0,1,0) = 3, x(1,0,0) = -5, x(0,1,2) = 7, x(1,1,1) = 11: three fibers of mode 2,
- * (0,1), (1,0) and (1,1), out of order in the list.
- */
+/* x(1,0,2) = 2, x(0,1,0) = 3, x(1,0,0) = -5, x(0,1,2) = 7, x(1,1,1) = 11: three fibers of mode 2,
+ * (0,1), (1,0) and (1,1), out of order in the list. */
 static void test_fibers_order_3(void)
 {
     static const uint64_t i[] = {1, 0, 1, 0, 1};

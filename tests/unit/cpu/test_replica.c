@@ -121,11 +121,9 @@ check_tried(struct slc_backend *backend, const struct problem *problem, unsigned
     CU_ASSERT(tried > 0);
 }
 
-/*
- * Forms chosen by trials: for any choice the sums are right, also when replicas are made again.
+/* Forms chosen by trials: for any choice the sums are right, also when replicas are made again.
  * Four modes whose best form is uncertain, and enough nonzeros for a trial; three modes under
- * ThreadSanitizer, with half as many forms.
- */
+ * ThreadSanitizer, with half as many forms. */
 static void test_trial(void)
 {
     static const uint64_t dims[] = {900, 30, 600, 40};
@@ -235,10 +233,8 @@ static void test_repeatable(void)
     backend->ops->destroy(backend);
 }
 
-/*
- * Every instruction set, from chunks with runs, long runs and none. Sets with fused multiply-add
- * round less often; integers are exact in all.
- */
+/* Every instruction set, from chunks with runs, long runs and none. Sets with fused multiply-add
+ * round less often; integers are exact in all. */
 static void check_sets(struct slc_backend *backend, struct problem *problem, double tolerance)
 {
     static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};

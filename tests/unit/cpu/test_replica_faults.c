@@ -1,7 +1,5 @@
-/*
- * Replicas whose construction ends early: by a stop, and by a fault at every point. Nothing is held
- * then, and the same backend can make them again.
- */
+/* Replicas whose construction ends early: by a stop, and by a fault at every point. Nothing is held
+ * then, and the same backend can make them again. */
 #include "base/error/fault.h"
 #include "replica_fixture.h"
 #include "slc_test.h"
@@ -123,7 +121,7 @@ static void test_trial_faults(void)
     SLC_ASSERT_OK(backend->ops->replica_begin(backend, &shape, SLC_F64, 1, &err), &err);
     problem.factors[1] = problem.factors[0];
     SLC_ASSERT_FAILS(backend->ops->replica_end(backend, problem.factors, NULL, &err), SLC_ERR_USAGE,
-                     &err, "factor 2 does not match the tensor");
+                     &err, "factor of mode 2 does not match the tensor");
     replica_check_dropped(backend);
     problem.factors[1] = (struct slc_matrix){0};
     backend->ops->destroy(backend);

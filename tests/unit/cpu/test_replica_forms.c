@@ -1,7 +1,5 @@
-/*
- * Replicas in every possible form, independent of the cost model: kernels of every instruction set,
- * for each number of modes that vary within a run.
- */
+/* Replicas in every possible form, independent of the cost model: kernels of every instruction set,
+ * for each number of modes that vary within a run. */
 #include "cpu/replica/replica_build.h"
 #include "replica_fixture.h"
 #include "slc_test.h"

@@ -50,10 +50,8 @@ static uint64_t trial_bytes(const struct slc_backend *backend, unsigned mode)
            cpu->replica->workers * sizeof(uint64_t);
 }
 
-/*
- * Adds up the bytes mapped while replicas are built and used: never more than the plan counts.
- * `run` consecutive nonzeros share a row of mode 0, and such rows are `step` apart.
- */
+/* Adds up the bytes mapped while replicas are built and used: never more than the plan counts.
+ * `run` consecutive nonzeros share a row of mode 0, and such rows are `step` apart. */
 static void check_memory(const uint64_t *dims,
                          unsigned workers,
                          uint32_t rank,

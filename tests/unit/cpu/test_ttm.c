@@ -1,11 +1,9 @@
-/*
- * SpTV and TTM by tiles against the oracle.
+/* SpTV and TTM by tiles against the oracle.
  *
  * Identities: fibers delivered in several runs add up to the oracle's; with small integers every
  * sum is exact, so both forms, both element types and all instruction sets must yield the oracle's
  * bits. With reals the error is bounded relative to the same sum of magnitudes. Neither the number
- * of times the output is drained nor the instruction set changes a bit.
- */
+ * of times the output is drained nor the instruction set changes a bit. */
 #include "base/random.h"
 #include "cpu/cpu.h"
 #include "cpu/fiber/ttm.h"
@@ -392,7 +390,7 @@ static void test_refused(void)
 
     job.order = 2;
     SLC_ASSERT_FAILS(slc_ttm_next(&job, &tile.view, &output, &nnz, &err), SLC_ERR_USAGE, &err,
-                     "a tile of 3 modes does not match a product of mode 2 of 2");
+                     "a tile of 3 modes does not match a product in mode 2 of 2");
     job.order = 3;
     tile.view.value_type = SLC_F32;
     slc_error_clear(&err);

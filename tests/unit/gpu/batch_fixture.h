@@ -1,12 +1,10 @@
-/*
- * Blocks of random tensors on an emulated device, for tests of kernels: encoded and described by
+/* Blocks of random tensors on an emulated device, for tests of kernels: encoded and described by
  * storage/, uploaded byte for byte, together with a list of their nonzeros for the oracle.
  *
  *     batch_encode -> (the test may alter blocks[b].bytes or tiles) -> batch_upload -> kernels on
  *     fixture.batch -> batch_fault, batch_download -> batch_release
  *
- * The test sets the emulation up before batch_upload. Errors end the program.
- */
+ * The test sets the emulation up before batch_upload. Errors end the program. */
 #ifndef SLC_BATCH_FIXTURE_H
 #define SLC_BATCH_FIXTURE_H
 
@@ -67,11 +65,9 @@ void batch_encode_tensor(struct batch_fixture *fixture,
                          const struct slc_made_tensor *tensor,
                          const struct batch_shape *shape);
 
-/*
- * Uploads all blocks as one batch in chunks of `chunk_runs` runs. Each block has memory of its
+/* Uploads all blocks as one batch in chunks of `chunk_runs` runs. Each block has memory of its
  * exact size, so that a load beyond it is detected. `expanded`: their LZ4 sections, which must be
- * valid, are expanded on the host; otherwise only the memory for them is allocated.
- */
+ * valid, are expanded on the host; otherwise only the memory for them is allocated. */
 void batch_upload(struct batch_fixture *fixture, uint32_t chunk_runs, bool expanded);
 
 /* Device memory until batch_release: a copy of `bytes` bytes, or uninitialized (NULL). */

@@ -1,9 +1,7 @@
-/*
- * A substitute for cuSPARSE on an emulated device: implements the calls of
+/* A substitute for cuSPARSE on an emulated device: implements the calls of
  * tools/bench/rivals/gpu/cusparse.cu, computed at once on the host, which may read emulated memory
  * (it is built without sanitizers, which would forbid that). A call named in
- * SLC_CUSPARSE_STAND_IN_FAILS returns 7.
- */
+ * SLC_CUSPARSE_STAND_IN_FAILS returns 7. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

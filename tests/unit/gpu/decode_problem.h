@@ -1,7 +1,5 @@
-/*
- * Batches decoded on the emulated device to coordinates and values, run by run, each into memory of
- * the minimal size; and tensors with clustered keys and integers. For tests of decoding.
- */
+/* Batches decoded on the emulated device to coordinates and values, run by run, each into memory of
+ * the minimal size; and tensors with clustered keys and integers. For tests of decoding. */
 #ifndef SLC_DECODE_PROBLEM_H
 #define SLC_DECODE_PROBLEM_H
 
@@ -130,10 +128,8 @@ static inline uint64_t draw(uint64_t *index)
     return slc_random_u64(slc_test_seed(), 91, (*index)++);
 }
 
-/*
- * Clustered keys, so that groups of short gaps have exceptions of up to `far` bits, and integers,
- * some of any length.
- */
+/* Clustered keys, so that groups of short gaps have exceptions of up to `far` bits, and integers,
+ * some of any length. */
 static inline void
 cluster(struct slc_made_tensor *tensor, unsigned far, unsigned often, uint64_t *index)
 {

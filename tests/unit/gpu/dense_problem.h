@@ -1,7 +1,5 @@
-/*
- * Linear systems with their MTTKRPs, and factors on the emulated device between canaries, for tests
- * of dense algebra on the device.
- */
+/* Linear systems with their MTTKRPs, and factors on the emulated device between canaries, for tests
+ * of dense algebra on the device. */
 #ifndef SLC_DENSE_PROBLEM_H
 #define SLC_DENSE_PROBLEM_H
 

@@ -1,10 +1,8 @@
-/*
- * A tensor in blocks and a device of gpu/ that computes from them, accessed only through
+/* A tensor in blocks and a device of gpu/ that computes from them, accessed only through
  * base/device.h, as the engine does: blocks arrive in random order through a small ring of
  * registered memory, which is overwritten as soon as the device reports a copy as made.
  *
- * The test sets the emulation up first, and resets it after the device is destroyed.
- */
+ * The test sets the emulation up first, and resets it after the device is destroyed. */
 #ifndef SLC_DEVICE_FIXTURE_H
 #define SLC_DEVICE_FIXTURE_H
 

@@ -1,7 +1,5 @@
-/*
- * Random tensors as lists of coordinates, on the host and on the emulated device, for tests that
- * compare kernels over lists with the oracle.
- */
+/* Random tensors as lists of coordinates, on the host and on the emulated device, for tests that
+ * compare kernels over lists with the oracle. */
 #ifndef SLC_LIST_FIXTURE_H
 #define SLC_LIST_FIXTURE_H
 

@@ -1,7 +1,5 @@
-/*
- * Problems for tests of MTTKRP on the emulated device: encoded blocks, factors, the oracle's
- * result, and many ways to run them.
- */
+/* Problems for tests of MTTKRP on the emulated device: encoded blocks, factors, the oracle's
+ * result, and many ways to run them. */
 #ifndef SLC_MTTKRP_PROBLEM_H
 #define SLC_MTTKRP_PROBLEM_H
 
@@ -56,10 +54,8 @@ void mttkrp_problem_ask(struct mttkrp_problem *problem);
 struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
                                         const struct mttkrp_way *way);
 
-/*
- * Number of elements that differ from the oracle's by more than `tolerance` times the sum of
- * magnitudes; 0: by any bit.
- */
+/* Number of elements that differ from the oracle's by more than `tolerance` times the sum of
+ * magnitudes; 0: by any bit. */
 uint64_t mttkrp_wrong(const struct mttkrp_problem *problem,
                       const struct mttkrp_result *result,
                       double tolerance);

@@ -1,9 +1,7 @@
-/*
- * Tiles of random tensors, a device that multiplies them, accessed only through base/device.h, and
+/* Tiles of random tensors, a device that multiplies them, accessed only through base/device.h, and
  * the expected fibers and sums.
  *
- * The test sets the emulation up before it makes a run of an emulated device.
- */
+ * The test sets the emulation up before it makes a run of an emulated device. */
 #ifndef SLC_PRODUCT_FIXTURE_H
 #define SLC_PRODUCT_FIXTURE_H
 

@@ -1,7 +1,5 @@
-/*
- * The kernels of other programs against the oracle: sums of integers are exact, so all agree bit
- * for bit.
- */
+/* The kernels of other programs against the oracle: sums of integers are exact, so all agree bit
+ * for bit. */
 #include "list_fixture.h"
 #include "tools/bench/rivals/gpu/baselines.h"
 
@@ -139,10 +137,8 @@ static void test_shapes(void)
     }
 }
 
-/*
- * Options, and lists sorted so that fibers and rows are long. One mode has many small blocks, the
- * others have blocks of which a warp computes several tiles.
- */
+/* Options, and lists sorted so that fibers and rows are long. One mode has many small blocks, the
+ * others have blocks of which a warp computes several tiles. */
 static void test_options(void)
 {
     for (unsigned mode = 0; mode < 3; mode++) {

@@ -1,7 +1,5 @@
-/*
- * The fixture of kernel tests itself: the uploaded blocks, decoded on the device by the naive
- * decoder, equal the list for the oracle.
- */
+/* The fixture of kernel tests itself: the uploaded blocks, decoded on the device by the naive
+ * decoder, equal the list for the oracle. */
 #include "batch_fixture.h"
 
 extern "C" {

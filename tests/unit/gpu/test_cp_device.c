@@ -1,9 +1,7 @@
-/*
- * CP-ALS from disk through the emulated device, as the command runs it: the CPU's fit, no factor
+/* CP-ALS from disk through the emulated device, as the command runs it: the CPU's fit, no factor
  * copied to the host before the end, resident blocks copied once, and the same bits for any order
  * of events if requested. Failing calls of the runtime end the run, and nothing is left on the
- * device.
- */
+ * device. */
 #include "cp_fixture.h"
 #include "emulate.h"
 #include "slc_test.h"
@@ -365,10 +363,8 @@ static void test_deterministic(void)
     slc_cp_result_destroy(&first);
 }
 
-/*
- * A store whose stated sum of squares is too small: fixed-point sums could wrap. A slight
- * difference is rounding.
- */
+/* A store whose stated sum of squares is too small: fixed-point sums could wrap. A slight
+ * difference is rounding. */
 static void test_false_squares(void)
 {
     static const double lies[] = {0x1p-40, 1 - 1e-9};

@@ -1,7 +1,5 @@
-/*
- * Decoding on the device, compared with the encoded tensor: every codec, value form, order and
- * length of keys.
- */
+/* Decoding on the device, compared with the encoded tensor: every codec, value form, order and
+ * length of keys. */
 #include "decode_problem.h"
 
 #include <cstring>
@@ -161,10 +159,8 @@ static void clusters(void)
     CU_ASSERT(seen.key_words[1] > 0 && seen.key_words[2] > 0 && seen.key_words[4] > 0);
 }
 
-/*
- * A tile around a multiple of 2^32 of a large mode: its coordinates are distinguished from those
- * 2^32 away, up to the largest possible corner.
- */
+/* A tile around a multiple of 2^32 of a large mode: its coordinates are distinguished from those
+ * 2^32 away, up to the largest possible corner. */
 static void long_modes(void)
 {
     const uint64_t dims[2] = {(uint64_t)1 << 40, 1 << 6};

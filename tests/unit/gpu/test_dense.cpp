@@ -1,9 +1,7 @@
-/*
- * Dense algebra on the emulated device against that of the CPU: residuals of solutions for any
+/* Dense algebra on the emulated device against that of the CPU: residuals of solutions for any
  * condition of V, the sums computed along the way, Gram matrices, scaling. Memory around the
  * written rows is unchanged, scratch has exactly the stated size, and another order of threads
- * yields the same bits.
- */
+ * yields the same bits. */
 #include "dense_problem.h"
 #include "naive_products.h"
 
@@ -130,10 +128,8 @@ static void test_rows(void)
     }
 }
 
-/*
- * More panels than groups, and more groups than scratch has panels. Rows repeat, so that the
- * results for a few rows determine those for all.
- */
+/* More panels than groups, and more groups than scratch has panels. Rows repeat, so that the
+ * results for a few rows determine those for all. */
 static void check_many_rows(enum slc_value_type precision, uint64_t repeats, uint32_t rank)
 {
     enum { PERIOD = 77 };

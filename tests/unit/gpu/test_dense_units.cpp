@@ -1,8 +1,6 @@
-/*
- * Solving for rows unit by unit on the emulated device: rows have the same bits as when solving for
+/* Solving for rows unit by unit on the emulated device: rows have the same bits as when solving for
  * all at once, rows outside of units are unchanged, and the sums of a unit do not depend on the
- * other units.
- */
+ * other units. */
 #include "dense_problem.h"
 
 #include <cmath>

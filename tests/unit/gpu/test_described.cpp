@@ -1,7 +1,5 @@
-/*
- * Devices described by the name of a chip: their memory forecast equals that of an existing device,
- * which uses exactly that, and they are never opened.
- */
+/* Devices described by the name of a chip: their memory forecast equals that of an existing device,
+ * which uses exactly that, and they are never opened. */
 #include "product_fixture.h"
 
 #include <cstring>

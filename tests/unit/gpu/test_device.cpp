@@ -1,7 +1,5 @@
-/*
- * The device of gpu/ through base/device.h on the emulation: MTTKRP of blocks in any order against
- * the oracle, resident blocks, and resident factors.
- */
+/* The device of gpu/ through base/device.h on the emulation: MTTKRP of blocks in any order against
+ * the oracle, resident blocks, and resident factors. */
 #include "device_fixture.h"
 #include "naive_products.h"
 
@@ -216,10 +214,8 @@ static void resident_launches(void)
     }
 }
 
-/*
- * Streams run in any order, so that kernels overlap with each other and with copies: no time
- * exceeds the pass, and neither copies nor kernels exceed their union.
- */
+/* Streams run in any order, so that kernels overlap with each other and with copies: no time
+ * exceeds the pass, and neither copies nor kernels exceed their union. */
 static void times(void)
 {
     const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 2000, 90);

@@ -1,7 +1,5 @@
-/*
- * Errors of the device of gpu/, and its state after a failure of any call of the runtime or any
- * allocation: nothing is left.
- */
+/* Errors of the device of gpu/, and its state after a failure of any call of the runtime or any
+ * allocation: nothing is left. */
 #include "device_fixture.h"
 
 extern "C" {
@@ -43,7 +41,8 @@ static void which_device(void)
 
     SLC_ASSERT_OK(slc_gpu_count(&count, &err), &err);
     CU_ASSERT_EQUAL(count, 2);
-    SLC_ASSERT_FAILS(slc_gpu_create(&options, &device, &err), SLC_ERR_USAGE, &err, "no device 2");
+    SLC_ASSERT_FAILS(slc_gpu_create(&options, &device, &err), SLC_ERR_USAGE, &err,
+                     "device 2 does not exist");
     slc_error_clear(&err);
     options = {1, 12345};
     SLC_ASSERT_OK(slc_gpu_create(&options, &device, &err), &err);

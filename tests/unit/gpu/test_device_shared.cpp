@@ -1,7 +1,5 @@
-/*
- * A device that shares an MTTKRP with the host: it reports its progress without waiting, and adds
- * the host's sums to its output.
- */
+/* A device that shares an MTTKRP with the host: it reports its progress without waiting, and adds
+ * the host's sums to its output. */
 #include "device_fixture.h"
 
 #include <cstring>
@@ -163,7 +161,7 @@ static void misuse(void)
 
         SLC_ASSERT_FAILS(
             refusing->device->ops->job.add_host(refusing->device, &sums.matrix, &refusing->err),
-            SLC_ERR_USAGE, &refusing->err, "was not opened to");
+            SLC_ERR_USAGE, &refusing->err, "was not opened with");
     }
     assert_ok(&run, run.open());
     SLC_ASSERT_FAILS(run.device->ops->job.poll(run.device, nullptr, &progress, &run.err),

@@ -1,7 +1,5 @@
-/*
- * Order-independent sums against sums in 128-bit integers, for any order of threads and any split
- * between devices; and values that are not finite.
- */
+/* Order-independent sums against sums in 128-bit integers, for any order of threads and any split
+ * between devices; and values that are not finite. */
 extern "C" {
 #include "base/random.h"
 #include "slc_test.h"
@@ -103,10 +101,8 @@ struct summed {
     std::vector<double> values;
 };
 
-/*
- * Row 0 of the sum of addends in rows of `rank`, for a bound of magnitude * largest[r]; two other
- * rows stay 0. Every `parts`-th addend is another device's.
- */
+/* Row 0 of the sum of addends in rows of `rank`, for a bound of magnitude * largest[r]; two other
+ * rows stay 0. Every `parts`-th addend is another device's. */
 static summed sum_up(const std::vector<double> &addends,
                      const std::vector<double> &largest,
                      double magnitude,

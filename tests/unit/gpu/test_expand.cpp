@@ -1,7 +1,5 @@
-/*
- * LZ4 sections expanded on the device: output of liblz4, sections written by hand, and invalid
- * bytes. Input and output have their exact sizes, so that a sanitizer detects overruns.
- */
+/* LZ4 sections expanded on the device: output of liblz4, sections written by hand, and invalid
+ * bytes. Input and output have their exact sizes, so that a sanitizer detects overruns. */
 #include "batch_fixture.h"
 #include "gpu/decode/expand.h"
 

@@ -1,7 +1,5 @@
-/*
- * SpTV and TTM from fibers on the emulated device against the oracle: sums of integers are exact,
- * so all agree bit for bit.
- */
+/* SpTV and TTM from fibers on the emulated device against the oracle: sums of integers are exact,
+ * so all agree bit for bit. */
 #include "list_fixture.h"
 #include "tools/bench/rivals/gpu/products.h"
 

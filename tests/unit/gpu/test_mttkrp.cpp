@@ -1,7 +1,5 @@
-/*
- * MTTKRP on the emulated device against the oracle: orders, ranks, codecs, precisions, and memory
- * of the sums. Sums of integers must agree bit for bit.
- */
+/* MTTKRP on the emulated device against the oracle: orders, ranks, codecs, precisions, and memory
+ * of the sums. Sums of integers must agree bit for bit. */
 #include "mttkrp_problem.h"
 
 extern "C" {
@@ -61,10 +59,8 @@ static void encode_order(struct batch_fixture *batch, unsigned order, uint64_t n
                  slc_test_seed(), &shape);
 }
 
-/*
- * Every order with every rank. A real device computes each in both precisions, with exact and
- * ordinary sums; the slow emulation alternates them.
- */
+/* Every order with every rank. A real device computes each in both precisions, with exact and
+ * ordinary sums; the slow emulation alternates them. */
 static void every_rank(void)
 {
     static const uint32_t ranks[] = {1,  3,  7,  8,   16,  24,  32,  33,
@@ -162,10 +158,8 @@ static void shapes(void)
     check(&problem, &way, 0, nullptr);
 }
 
-/*
- * Sums in shared memory, in global memory, and with a stash for hot rows: chunks, in key order, use
- * different ones of 64 rows, so that rows evict each other from the stash.
- */
+/* Sums in shared memory, in global memory, and with a stash for hot rows: chunks, in key order, use
+ * different ones of 64 rows, so that rows evict each other from the stash. */
 static void regimes(void)
 {
     const uint64_t dims[3] = {64, 60, 50};
@@ -366,10 +360,8 @@ static uint64_t chunks_of(const struct mttkrp_problem *problem,
     return chunks;
 }
 
-/*
- * One launch that fills the machine: every thread block of every multiprocessor has several chunks.
- * A small mode, whose sums are in shared memory, and two larger ones.
- */
+/* One launch that fills the machine: every thread block of every multiprocessor has several chunks.
+ * A small mode, whose sums are in shared memory, and two larger ones. */
 static void every_multiprocessor(void)
 {
     enum { CHUNKS_EACH = 4, BLOCKS_EACH = 2 };

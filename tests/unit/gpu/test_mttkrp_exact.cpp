@@ -1,8 +1,6 @@
-/*
- * MTTKRP with exact sums on the emulated device: the same bits for any split, order and sharing of
+/* MTTKRP with exact sums on the emulated device: the same bits for any split, order and sharing of
  * the work; columns without a value; and forged bytes, which must not lead kernels outside their
- * memory.
- */
+ * memory. */
 #include "mttkrp_problem.h"
 
 extern "C" {

@@ -1,8 +1,6 @@
-/*
- * Several devices of gpu/ with one problem, on one emulated device or on several: each multiplies
+/* Several devices of gpu/ with one problem, on one emulated device or on several: each multiplies
  * some of the blocks, and rows are summed by their owners, solved for and passed on. The result
- * equals that of one device, bitwise if deterministic.
- */
+ * equals that of one device, bitwise if deterministic. */
 #include "device_fixture.h"
 
 extern "C" {
@@ -291,18 +289,18 @@ static void misuse(void)
     };
 
     refused(ops->algebra.factor_copy(run.device, 0, run.device, rows, 1, &run.err),
-            "does not share a problem");
+            "opened for different problems");
     refused(ops->algebra.factor_copy(run.device, 0, low.device, rows, 1, &run.err),
-            "does not share a problem");
+            "opened for different problems");
     refused(ops->algebra.factor_copy(single.device, 0, run.device, rows, 1, &run.err),
-            "does not share a problem");
+            "opened for different problems");
     refused(ops->algebra.factor_copy(run.device, 3, other.device, rows, 1, &run.err), "mode 3");
     refused(ops->algebra.output_add(run.device, other.device, rows, 1, &run.err),
-            "no unused outputs");
+            "outputs of the same mode");
     assert_ok(&run, run.mttkrp(0));
     assert_ok(&other, other.mttkrp(1));
     refused(ops->algebra.output_add(run.device, other.device, rows, 1, &run.err),
-            "no unused outputs");
+            "outputs of the same mode");
     refused(ops->algebra.update_units(run.device, 0, &solver, &units, columns, &run.err),
             "3 units");
     refused(ops->algebra.update_units(run.device, 1, &solver, &units, columns, &run.err),
@@ -314,7 +312,7 @@ static void misuse(void)
     assert_ok(&other, other.mttkrp(0));
     assert_ok(&other, other.output(0, &seen));
     refused(ops->algebra.output_add(run.device, other.device, rows, 1, &run.err),
-            "no unused outputs");
+            "must not have been read yet");
     slc_solver_destroy(&solver);
 }
 

@@ -1,7 +1,5 @@
-/*
- * Tiles multiplied fiber by fiber, from their encoded bytes on: integers against the oracle bit for
- * bit, and any numbers compared between lanes and amounts of memory.
- */
+/* Tiles multiplied fiber by fiber, from their encoded bytes on: integers against the oracle bit for
+ * bit, and any numbers compared between lanes and amounts of memory. */
 #include "product_fixture.h"
 
 #include <algorithm>

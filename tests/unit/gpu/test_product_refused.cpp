@@ -1,7 +1,5 @@
-/*
- * Errors of a device that multiplies tiles, and its state after a failure: nothing of the tile is
- * left, and the lane can process the next one.
- */
+/* Errors of a device that multiplies tiles, and its state after a failure: nothing of the tile is
+ * left, and the lane can process the next one. */
 #include "product_fixture.h"
 
 extern "C" {

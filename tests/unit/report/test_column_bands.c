@@ -1,7 +1,5 @@
-/*
- * The bands of a factor's columns against plain minima and maxima: fewer, as many and more rows
- * than bands, factors of several pieces, selected columns, and errors.
- */
+/* The bands of a factor's columns against plain minima and maxima: fewer, as many and more rows
+ * than bands, factors of several pieces, selected columns, and errors. */
 #include "report/factors/factor_rows.h"
 
 #include "base/memory/memory.h"

@@ -1,7 +1,5 @@
-/*
- * The top rows of a factor equal those of a full sort: any shape, any number of rows, ties, signs,
- * both storage orders, and factors of several pieces.
- */
+/* The top rows of a factor equal those of a full sort: any shape, any number of rows, ties, signs,
+ * both storage orders, and factors of several pieces. */
 #include "report/factors/factor_rows.h"
 
 #include "base/error/fault.h"

@@ -1,7 +1,5 @@
-/*
- * The baselines over a list of coordinates (tools/bench/rivals/cpu/coo.h) against the oracle: every
- * kernel on random shapes, in every instruction set, and rows shared by many threads.
- */
+/* The baselines over a list of coordinates (tools/bench/rivals/cpu/coo.h) against the oracle: every
+ * kernel on random shapes, in every instruction set, and rows shared by many threads. */
 #include "coo_fixture.h"
 #include "slc_test.h"
 

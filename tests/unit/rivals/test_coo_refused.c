@@ -1,7 +1,5 @@
-/*
- * Lists of coordinates that are rejected: shapes beyond 32 bits, tiles of another tensor, jobs that
- * do not fit, and a fault at every allocation and thread.
- */
+/* Lists of coordinates that are rejected: shapes beyond 32 bits, tiles of another tensor, jobs that
+ * do not fit, and a fault at every allocation and thread. */
 #include "base/error/fault.h"
 #include "coo_fixture.h"
 #include "slc_test.h"
@@ -20,10 +18,10 @@ static void test_shapes(void)
         {{.order = 1, .nnz = 1, .dims = {1}}, SLC_ERR_USAGE, "tiles of 0"},
         {{.order = 2, .tile_nnz = 1, .dims = {5, (UINT64_C(1) << 32) + 1}},
          SLC_ERR_UNSUPPORTED,
-         "mode 2 has size 4294967297, but the coordinates of a list have 32 bits"},
+         "mode 2 has size 4294967297, but a list of coordinates is limited to mode size 2^32"},
         {{.order = 1, .tile_nnz = 1, .nnz = UINT64_C(1) << 32, .dims = {5}},
          SLC_ERR_UNSUPPORTED,
-         "4294967296 nonzeros, but positions in a list have 32 bits"},
+         "4294967296 nonzeros, but a list of coordinates is limited to 2^32 - 1 nonzeros"},
     };
 
     for (size_t c = 0; c < SLC_COUNT(cases); c++) {
@@ -63,7 +61,7 @@ static void test_tiles(void)
     fake_tile_open(&tile, 0);
     tile.view.extent[1] = 20;
     SLC_ASSERT_FAILS(slc_coo_add_tile(&coo, &tile.view, &err), SLC_ERR_USAGE, &err,
-                     "does not belong to the list's tensor of 5000");
+                     "is of another tensor than the list, which has 5000");
     slc_error_clear(&err);
     fake_tile_open(&tile, 0);
     tile.view.ordinal = 7;
@@ -115,17 +113,17 @@ static void test_jobs(void)
     problem_job(&problem, 2, &job);
     job.order = 2;
     SLC_ASSERT_FAILS(slc_coo_mttkrp(&coo, SLC_COO_EACH, &job, &err), SLC_ERR_USAGE, &err,
-                     "has 2 modes in f64, the list 3 modes in f64");
+                     "has 2 modes in f64, but the list has 3 modes in f64");
     slc_error_clear(&err);
     coo.type = SLC_F32;
     problem_job(&problem, 2, &job);
     SLC_ASSERT_FAILS(slc_coo_mttkrp(&coo, SLC_COO_EACH, &job, &err), SLC_ERR_USAGE, &err,
-                     "the list 3 modes in f32");
+                     "the list has 3 modes in f32");
     coo.type = SLC_F64;
     slc_error_clear(&err);
     coo.shape.dims[2] = 29;
     SLC_ASSERT_FAILS(slc_coo_mttkrp(&coo, SLC_COO_EACH, &job, &err), SLC_ERR_USAGE, &err,
-                     "the matrix of mode 3 has 30 rows, the list's mode 29");
+                     "the matrix of mode 3 has 30 rows, but the list has mode size 29");
     slc_coo_destroy(&coo);
     problem_destroy(&problem);
 }

@@ -1,8 +1,6 @@
-/*
- * The baselines over tiles of fibers (tools/bench/rivals/cpu/fiber_forms.h) against the oracle:
+/* The baselines over tiles of fibers (tools/bench/rivals/cpu/fiber_forms.h) against the oracle:
  * both forms, outputs of the fibers' mode and of the others, in every instruction set, and rows
- * shared by many threads.
- */
+ * shared by many threads. */
 #include "base/error/fault.h"
 #include "base/thread/team.h"
 #include "mttkrp_fixture.h"
@@ -224,7 +222,7 @@ static void test_refused(void)
     fake_tile_open(&tile, 0);
     tile.view.extent[2] = 30;
     SLC_ASSERT_FAILS(slc_fiber_mttkrp_tile(&run, &tile.view, &err), SLC_ERR_USAGE, &err,
-                     "the matrix there has 30 rows");
+                     "the matrix of this mode has 30 rows");
     slc_error_clear(&err);
     tile.view.value_type = SLC_F32;
     SLC_ASSERT_FAILS(slc_fiber_mttkrp_tile(&run, &tile.view, &err), SLC_ERR_USAGE, &err,

@@ -1,11 +1,9 @@
-/*
- * SpTV in memory, and sums over fiber runs, against the oracle.
+/* SpTV in memory, and sums over fiber runs, against the oracle.
  *
  * Identities: fibers of at most SLC_SPTV_SHORT_NNZ nonzeros are summed in order, so they have the
  * oracle's bits; longer ones agree within rounding, and with small integers in all bits. Number of
  * threads, schedule, dropping unused indices and empty fibers change no bit; for sums over runs,
- * neither does the instruction set.
- */
+ * neither does the instruction set. */
 #include "base/error/fault.h"
 #include "base/random.h"
 #include "cpu/cpu.h"

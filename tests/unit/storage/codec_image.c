@@ -269,10 +269,8 @@ static bool chunk_equal(const struct slc_tile_view *view,
     return equal;
 }
 
-/*
- * Whether the keys of a chunk ascend, starting with the tile's first key in the first chunk; *last
- * is the previous key. Codec blco guarantees this of whole tiles only to the verifier.
- */
+/* Whether the keys of a chunk ascend, starting with the tile's first key in the first chunk; *last
+ * is the previous key. Codec blco guarantees this of whole tiles only to the verifier. */
 static bool chunk_ascends(const struct slc_layout_info *info,
                           const struct slc_tile_entry *entry,
                           const struct slc_tile_view *view,
@@ -303,10 +301,8 @@ struct expanded {
     uint32_t offset[SLC_MAX_ORDER][2048]; /* the longest chunk */
 };
 
-/*
- * Decodes the next chunk by `next`, or by `next_fibers` if available and `fibers` is set, and then
- * checks that runs begin exactly where a coordinate outside the bits of the run changes.
- */
+/* Decodes the next chunk by `next`, or by `next_fibers` if available and `fibers` is set, and then
+ * checks that runs begin exactly where a coordinate outside the bits of the run changes. */
 static enum slc_status next_either(struct slc_tile_view *view,
                                    const struct slc_fiber_run *run,
                                    bool by_fibers,

@@ -1,7 +1,5 @@
-/*
- * Shared by the tests of codecs: random tiles, and a block image of exactly its payload bytes with
- * one tile, so that a sanitizer detects every load past the slack.
- */
+/* Shared by the tests of codecs: random tiles, and a block image of exactly its payload bytes with
+ * one tile, so that a sanitizer detects every load past the slack. */
 #ifndef SLC_TESTS_CODEC_IMAGE_H
 #define SLC_TESTS_CODEC_IMAGE_H
 
@@ -41,10 +39,8 @@ struct tile_case {
     double *values;
 };
 
-/*
- * Up to `nnz` nonzeros whose keys vary only in the low `varying` bits; fewer if there are not
- * enough such keys. Modes have at most 31 bits, so that any tile is valid.
- */
+/* Up to `nnz` nonzeros whose keys vary only in the low `varying` bits; fewer if there are not
+ * enough such keys. Modes have at most 31 bits, so that any tile is valid. */
 void tile_case_make(struct tile_case *tile,
                     struct random_stream *random,
                     unsigned order,
@@ -60,10 +56,8 @@ void tile_case_from_keys(struct tile_case *tile,
                          const slc_u128 *keys,
                          uint32_t nnz,
                          enum value_kind kind);
-/*
- * `nnz` nonzeros, at most 20,000, in runs of `bits` key bits, 1 to 8, which AVX-512 decodes without
- * keys.
- */
+/* `nnz` nonzeros, at most 20,000, in runs of `bits` key bits, 1 to 8, which AVX-512 decodes without
+ * keys. */
 void tile_case_make_runs(struct tile_case *tile,
                          struct random_stream *random,
                          unsigned bits,
@@ -82,10 +76,8 @@ void block_image_make(struct block_image *image,
                       enum slc_codec codec);
 void block_image_free(struct block_image *image);
 
-/*
- * Decodes the whole tile as `type`, checks the guarantees of every chunk (offsets within the
- * extent, valid values) and, unless `tile` is NULL, that it equals this tile.
- */
+/* Decodes the whole tile as `type`, checks the guarantees of every chunk (offsets within the
+ * extent, valid values) and, unless `tile` is NULL, that it equals this tile. */
 enum slc_status block_image_decode(const struct block_image *image,
                                    const struct slc_layout_info *info,
                                    enum slc_value_type type,

@@ -16,10 +16,8 @@ enum slc_status follow_describe(struct followed *followed,
                                 const struct slc_layout_info *info,
                                 const struct slc_block_view *view,
                                 struct slc_error *err) SLC_NODISCARD;
-/*
- * Expands all tiles, and asserts that sections have disjoint places, in order, in the expanded
- * bytes. Returns whether all could be expanded.
- */
+/* Expands all tiles, and asserts that sections have disjoint places, in order, in the expanded
+ * bytes. Returns whether all could be expanded. */
 bool follow_expand(struct followed *followed);
 void follow_end(struct followed *followed);
 

@@ -1,7 +1,5 @@
-/*
- * Shared by the tests of block readers: files whose contents are a function of the offset, so that
- * any block can be checked alone, and a function that reads whole files in random order.
- */
+/* Shared by the tests of block readers: files whose contents are a function of the offset, so that
+ * any block can be checked alone, and a function that reads whole files in random order. */
 #ifndef SLC_IO_FIXTURE_H
 #define SLC_IO_FIXTURE_H
 

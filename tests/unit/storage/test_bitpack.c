@@ -1,7 +1,6 @@
-/*
- * Packed bits and patched groups: round trips at every width, costs against a brute-force search,
- * each check of the reader, and the unpacking loops of all instruction sets against bit arithmetic.
- */
+/* Packed bits and patched groups: round trips at every width, costs against a brute-force search,
+ * each check of the reader, and the unpacking loops of all instruction sets against bit
+ * arithmetic. */
 #include "base/random.h"
 #include "slc_test.h"
 #include "storage/codec/bitpack.h"

@@ -1,8 +1,6 @@
-/*
- * Block files: data is read back bit for bit; the split into blocks follows the rule; forged
+/* Block files: data is read back bit for bit; the split into blocks follows the rule; forged
  * headers, indexes and directories are rejected with the documented status; faults of memory and
- * disk leave no files.
- */
+ * disk leave no files. */
 #include "faulty_files.h"
 #include "make_store.h"
 #include "slc_test.h"

@@ -1,8 +1,6 @@
-/*
- * Forged block files: every field of header, index, closing page and block is overwritten, sealed
+/* Forged block files: every field of header, index, closing page and block is overwritten, sealed
  * with valid checksums, and must be rejected with the documented status, file and offset; so must
- * files of any other length.
- */
+ * files of any other length. */
 #include "forge_file.h"
 #include "make_store.h"
 #include "slc_test.h"
@@ -404,11 +402,9 @@ static void verified_blocks(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/*
- * A header that is consistent with a sparse file: the index that it claims needs memory, which a
+/* A header that is consistent with a sparse file: the index that it claims needs memory, which a
  * budget rejects before reading it; and reading it ends with the first piece, in which no block has
- * a valid position.
- */
+ * a valid position. */
 static void huge_index(void)
 {
     const uint64_t blocks = 100000, entry_bytes = slc_index_entry_bytes(3);

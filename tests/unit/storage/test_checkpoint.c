@@ -1,7 +1,5 @@
-/*
- * Checkpoints: stored data is read back; every byte is covered by a checksum; whatever a crash, a
- * fault or a forger does to one generation, the other one is found, or none is accepted.
- */
+/* Checkpoints: stored data is read back; every byte is covered by a checksum; whatever a crash, a
+ * fault or a forger does to one generation, the other one is found, or none is accepted. */
 #include "storage/checkpoint/checkpoint.h"
 
 #include "base/error/fault.h"
@@ -363,10 +361,9 @@ static void cut_files(void)
     slc_forged_release(&file);
 }
 
-/*
- * Generation 3 is written over generation 1 and interrupted after any of its pages, in this order,
- * the reverse one, or with the header first: then generation 2 is found, and 3 once it is complete.
- */
+/* Generation 3 is written over generation 1 and interrupted after any of its pages, in this order,
+ * the reverse one, or with the header first: then generation 2 is found, and 3 once it is
+ * complete. */
 static void torn_writes(void)
 {
     const char *folder = fresh_folder("torn");
@@ -406,10 +403,8 @@ static void torn_writes(void)
     slc_forged_release(&mixed);
 }
 
-/*
- * Opens, reads, reserves, writes two generations. *reported: the last generation reported as
- * written.
- */
+/* Opens, reads, reserves, writes two generations. *reported: the last generation reported as
+ * written. */
 static enum slc_status
 whole_use(const struct slc_files *files, const char *folder, uint64_t *reported)
 {
@@ -512,7 +507,7 @@ static void reserving(void)
     SLC_ASSERT_OK(slc_checkpoint_open(&faulty.table, folder, false, &checkpoint, &err), &err);
     slc_faulty_limit_room(&faulty, reserve_bytes() - 1);
     SLC_ASSERT_FAILS(slc_checkpoint_reserve(checkpoint, reserve_bytes(), &err), SLC_ERR_NOSPACE,
-                     &err, "name another folder");
+                     &err, "choose another checkpoint folder");
     slc_checkpoint_close(checkpoint);
     CU_ASSERT_EQUAL(slc_quick_files()->stat_path(NULL, folder, &stat), -ENOENT);
 

@@ -1,7 +1,5 @@
-/*
- * Codecs in both directions: encoded data decodes to the same bits, for every codec, value form,
- * key length, instruction set and element type; sizes stay within their bounds.
- */
+/* Codecs in both directions: encoded data decodes to the same bits, for every codec, value form,
+ * key length, instruction set and element type; sizes stay within their bounds. */
 #include "base/encoded.h"
 #include "base/error/fault.h"
 #include "codec_image.h"
@@ -262,10 +260,8 @@ static double value_of(unsigned kind, uint32_t i)
     return kind == 0 ? equal : kind == 1 ? 1 + i % 5 : 1 / (1.0 + i);
 }
 
-/*
- * One decoder for tiles of short or long keys, with equal values in every other tile: equal values
- * are filled once per tile, other values and keys chunk by chunk.
- */
+/* One decoder for tiles of short or long keys, with equal values in every other tile: equal values
+ * are filled once per tile, other values and keys chunk by chunk. */
 static void test_one_decoder(void)
 {
     struct random_stream random = stream_of(12);

@@ -1,9 +1,7 @@
-/*
- * Decoding of damaged data: every bit of small tiles flipped, larger ones overwritten at random,
+/* Decoding of damaged data: every bit of small tiles flipped, larger ones overwritten at random,
  * wrong directory entries. Each must yield SLC_ERR_DAMAGED with file, block and offset, or chunks
  * that keep their guarantees; nothing outside the block may be read (the images have the exact
- * size, so a sanitizer detects it).
- */
+ * size, so a sanitizer detects it). */
 #include "base/memory/bytes.h"
 #include "codec_image.h"
 #include "slc_test.h"

@@ -1,7 +1,5 @@
-/*
- * Fields extracted from keys: every table of decoding loops agrees with the definition of each
- * field, for any disjoint masks and any bit matrices that they need.
- */
+/* Fields extracted from keys: every table of decoding loops agrees with the definition of each
+ * field, for any disjoint masks and any bit matrices that they need. */
 #include "codec_image.h"
 #include "slc_test.h"
 #include "storage/codec/decode_ops.h"

@@ -1,8 +1,6 @@
-/*
- * A run that keeps checkpoints, writes its result and removes them, through every crash: the last
+/* A run that keeps checkpoints, writes its result and removes them, through every crash: the last
  * generation reported as written is found unchanged until the result exists; resuming from it ends
- * with only the result.
- */
+ * with only the result. */
 #include "crash_try.h"
 #include "slc_test.h"
 
@@ -191,11 +189,9 @@ static void test_checkpoints(void)
     slc_crash_report_print(&report, operation.name, &bounds);
     slc_recorded_destroy(disk);
     CU_ASSERT_EQUAL(report.bad, 0);
-    /*
-     * Of the syncs of a generation (1, 6, 9, 12 of its bytes, 4, 7, 10, 13 of its header) the
+    /* Of the syncs of a generation (1, 6, 9, 12 of its bytes, 4, 7, 10, 13 of its header) the
      * second includes the first, and hashes reveal a header without its bytes. 2 and 3 are of
-     * names, 5, 8, 11 and 14 of nothing.
-     */
+     * names, 5, 8, 11 and 14 of nothing. */
     CU_ASSERT_EQUAL(slc_crash_needless(&operation, &bounds), 0x2db1);
 }
 

@@ -1,8 +1,6 @@
-/*
- * Atomic replacement of files through every crash: the complete old file exists before, the new one
+/* Atomic replacement of files through every crash: the complete old file exists before, the new one
  * after success; a rerun leaves only the new one. First, the crash model itself loses exactly what
- * a power cut can lose; last, it detects each omitted sync.
- */
+ * a power cut can lose; last, it detects each omitted sync. */
 #include "crash_try.h"
 #include "slc_test.h"
 

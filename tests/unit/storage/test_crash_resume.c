@@ -1,8 +1,6 @@
-/*
- * A block file built with a journal, through every crash: only a complete file passes as complete;
+/* A block file built with a journal, through every crash: only a complete file passes as complete;
  * resuming leaves the file of an uninterrupted build and no others, and keeps the blocks that were
- * synced with their journal.
- */
+ * synced with their journal. */
 #include "crash_try.h"
 #include "make_sorted.h"
 #include "slc_test.h"
@@ -93,10 +91,8 @@ static enum slc_status build(void *context, const struct slc_files *files, struc
     return status == SLC_OK && files->sync_folder(files->self, "/store") < 0 ? SLC_ERR_IO : status;
 }
 
-/*
- * The blocks that must survive a crash: those named by the journal except those written between two
- * syncs; none after the removal of the journal.
- */
+/* The blocks that must survive a crash: those named by the journal except those written between two
+ * syncs; none after the removal of the journal. */
 static uint64_t demand(void *context, const struct slc_change *changes, uint64_t count)
 {
     const struct build *made = context;

@@ -1,8 +1,6 @@
-/*
- * Loops that decode whole groups at once (decode_ops.h: keys, integers, lookup, byte_runs), of
+/* Loops that decode whole groups at once (decode_ops.h: keys, integers, lookup, byte_runs), of
  * every instruction set, against groups unpacked one by one by slc_patched_group and plain
- * arithmetic, also with every byte of the groups changed.
- */
+ * arithmetic, also with every byte of the groups changed. */
 #include "base/random.h"
 #include "slc_test.h"
 #include "storage/codec/bitpack.h"

@@ -1,7 +1,5 @@
-/*
- * Descriptions of blocks (storage/codec/describe.h): a decoder that uses only them finds the
- * encoded nonzeros, the same as storage's own decoder.
- */
+/* Descriptions of blocks (storage/codec/describe.h): a decoder that uses only them finds the
+ * encoded nonzeros, the same as storage's own decoder. */
 #include "codec_image.h"
 #include "describe_fixture.h"
 #include "forge_file.h"

@@ -1,8 +1,6 @@
-/*
- * Descriptions of damaged data: rejected with the same message and position as when opening the
+/* Descriptions of damaged data: rejected with the same message and position as when opening the
  * tile; an accepted description never leads outside the block (images have the exact size, so a
- * sanitizer detects it).
- */
+ * sanitizer detects it). */
 #include "codec_image.h"
 #include "describe_fixture.h"
 #include "naive_decode.h"

@@ -1,7 +1,5 @@
-/*
- * Encoding loops of every instruction set against their definitions, and packing several values at
- * a time against packing one by one.
- */
+/* Encoding loops of every instruction set against their definitions, and packing several values at
+ * a time against packing one by one. */
 #include "base/hash.h"
 #include "base/random.h"
 #include "slc_test.h"

@@ -1,7 +1,5 @@
-/*
- * The table of file operations and the helpers on top: whole transfers, atomic replacement,
- * loading, removal; every operation fails once, and nothing is left open or on disk.
- */
+/* The table of file operations and the helpers on top: whole transfers, atomic replacement,
+ * loading, removal; every operation fails once, and nothing is left open or on disk. */
 #include "slc_test.h"
 
 #include "base/error/fault.h"

@@ -1,7 +1,5 @@
-/*
- * Block readers: every kind, through the page cache and past it, delivers the same bytes, and the
- * same errors for files that are too short.
- */
+/* Block readers: every kind, through the page cache and past it, delivers the same bytes, and the
+ * same errors for files that are too short. */
 #include "io_fixture.h"
 
 #include "slc_test.h"

@@ -1,7 +1,5 @@
-/*
- * Block readers under faults: short, failing and interrupted reads, refused maps and advice, and
- * every fault while opening. One request fails, no other is affected, nothing leaks.
- */
+/* Block readers under faults: short, failing and interrupted reads, refused maps and advice, and
+ * every fault while opening. One request fails, no other is affected, nothing leaks. */
 #include "io_fixture.h"
 
 #include "slc_test.h"

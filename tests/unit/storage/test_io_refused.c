@@ -1,8 +1,6 @@
-/*
- * Block readers on systems that refuse features: no io_uring (container profiles), no statx (old
+/* Block readers on systems that refuse features: no io_uring (container profiles), no statx (old
  * kernels), little lockable memory. Each case runs in a child process that first disables the
- * feature, by a seccomp filter or by dropping a capability.
- */
+ * feature, by a seccomp filter or by dropping a capability. */
 #include "slc_test.h"
 
 #include "base/memory/limits.h"

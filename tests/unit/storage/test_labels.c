@@ -1,8 +1,6 @@
-/*
- * Permutations of relabelled modes: every mode size around the unit of packing is read back,
+/* Permutations of relabelled modes: every mode size around the unit of packing is read back,
  * inverting twice is the identity, every flipped bit is found with its file name, a non-permutation
- * is rejected even with a valid checksum, and faults leave no files.
- */
+ * is rejected even with a valid checksum, and faults leave no files. */
 #include "faulty_files.h"
 #include "slc_test.h"
 

@@ -1,7 +1,5 @@
-/*
- * Invalid manifests: every flipped bit is found, forged members get the documented status, and
- * folders that are no stores are distinguished.
- */
+/* Invalid manifests: every flipped bit is found, forged members get the documented status, and
+ * folders that are no stores are distinguished. */
 #include "faulty_files.h"
 #include "forge_file.h"
 #include "manifest_fixture.h"

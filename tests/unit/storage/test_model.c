@@ -1,7 +1,6 @@
-/*
- * Models on disk: folders of .npy are read back, text forms keep every bit in any locale and have
- * the form that SPLATT and the Tensor Toolbox read, wrong folders are rejected with the file name.
- */
+/* Models on disk: folders of .npy are read back, text forms keep every bit in any locale and have
+ * the form that SPLATT and the Tensor Toolbox read, wrong folders are rejected with the file
+ * name. */
 #include "faulty_files.h"
 #include "forge_file.h"
 #include "slc_test.h"

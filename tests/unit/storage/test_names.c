@@ -1,8 +1,6 @@
-/*
- * Names of indices: any number of any lengths are read back, one at a time and in any order; every
+/* Names of indices: any number of any lengths are read back, one at a time and in any order; every
  * changed byte is found with its file name, forged files are rejected despite valid checksums, and
- * faults leave no files.
- */
+ * faults leave no files. */
 #include "faulty_files.h"
 #include "slc_test.h"
 

@@ -1,7 +1,5 @@
-/*
- * .npy files: every shape and type is read back, headers of other writers are accepted, hostile
- * ones are rejected before memory is allocated, faults keep the old file or leave none.
- */
+/* .npy files: every shape and type is read back, headers of other writers are accepted, hostile
+ * ones are rejected before memory is allocated, faults keep the old file or leave none. */
 #include "faulty_files.h"
 #include "forge_file.h"
 #include "slc_test.h"

@@ -1,8 +1,6 @@
-/*
- * The output ring: the file has the bytes that were filled, for any filling threads and order, with
+/* The output ring: the file has the bytes that were filled, for any filling threads and order, with
  * the smallest ring and with a large one; after any fault the earlier file still exists, no other
- * does, and no thread waits forever.
- */
+ * does, and no thread waits forever. */
 #include "base/error/fault.h"
 #include "base/memory/limits.h"
 #include "base/random.h"

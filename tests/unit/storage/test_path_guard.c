@@ -1,7 +1,5 @@
-/*
- * The path guard rejects outputs in stores: the folder itself, paths below it, through links and
- * "..", whether they exist or not; every file system query fails once.
- */
+/* The path guard rejects outputs in stores: the folder itself, paths below it, through links and
+ * "..", whether they exist or not; every file system query fails once. */
 #include "faulty_files.h"
 #include "slc_test.h"
 

@@ -1,8 +1,6 @@
-/*
- * Resuming an interrupted block file: for any stop, and any truncation or change of its file and
+/* Resuming an interrupted block file: for any stop, and any truncation or change of its file and
  * journal, the finished file equals that of an uninterrupted build; faults of memory and disk on
- * the way lose nothing complete.
- */
+ * the way lose nothing complete. */
 #include "faulty_files.h"
 #include "forge_file.h"
 #include "make_sorted.h"

@@ -1,7 +1,6 @@
-/*
- * Block files of layout sorted-n: partitions are read back as written, every nonzero in the
- * partition of its row; forged partitions are rejected; faults of memory and disk leave no files.
- */
+/* Block files of layout sorted-n: partitions are read back as written, every nonzero in the
+ * partition of its row; forged partitions are rejected; faults of memory and disk leave no
+ * files. */
 #include "faulty_files.h"
 #include "forge_file.h"
 #include "make_sorted.h"
@@ -218,10 +217,10 @@ static void content_runs(void)
     } cases[] = {
         {SLC_CONTENT_RUN_BIT, 1, 3, SLC_OK, ""},
         {SLC_CONTENT_RUN_BIT, 0, 0, SLC_OK, ""}, /* no nonzero reveals that it differs */
-        {SLC_CONTENT_RUN_BIT, 2, 2, SLC_ERR_FORMAT, "the file's own"},
+        {SLC_CONTENT_RUN_BIT, 2, 2, SLC_ERR_FORMAT, "the fiber run of the file"},
         {SLC_CONTENT_RUN_BIT, 1, 0, SLC_ERR_FORMAT, "run of 0 bits in mode 2"},
         {SLC_CONTENT_RUN_BIT, 3, 1, SLC_ERR_FORMAT, "run of 1 bits in mode 4 of 3"},
-        {SLC_CONTENT_RUN_BIT, 1, 6, SLC_ERR_FORMAT, "at most 5 bits fit"},
+        {SLC_CONTENT_RUN_BIT, 1, 6, SLC_ERR_FORMAT, "at most 5 bits are possible"},
         {0, 1, 3, SLC_ERR_FORMAT, "reserved bit"},
         {0, 0, 1, SLC_ERR_FORMAT, "reserved bit"},
         {0, 0, 0, SLC_OK, ""},
@@ -285,11 +284,9 @@ static void shapes(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/*
- * A tensor of 9 rows of about 330 nonzeros each, wide enough that tiles hold 3 to 10 of them and a
+/* A tensor of 9 rows of about 330 nonzeros each, wide enough that tiles hold 3 to 10 of them and a
  * partition has several blocks. With a target of 200 every row becomes two pieces; with a target of
- * 800 a partition holds two rows.
- */
+ * 800 a partition holds two rows. */
 static void write_sample(struct slc_made_sorted *sorted, uint64_t target_nnz)
 {
     const uint64_t dims[2] = {9, UINT64_C(1) << 38};
@@ -393,10 +390,8 @@ static void forged_partitions(void)
     }
 }
 
-/*
- * The entry of a block claims that the next block begins before its last key: rejected within a
- * partition and between the pieces of a row. (Otherwise the next partition may begin anywhere.)
- */
+/* The entry of a block claims that the next block begins before its last key: rejected within a
+ * partition and between the pieces of a row. (Otherwise the next partition may begin anywhere.) */
 static void forged_next_keys(void)
 {
     for (uint64_t within = 0; within < 2; within++) {

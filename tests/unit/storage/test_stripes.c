@@ -1,8 +1,6 @@
-/*
- * Stripes: every byte of a file has one place, modified or forged lists and headers are rejected, a
+/* Stripes: every byte of a file has one place, modified or forged lists and headers are rejected, a
  * stripe is identified by its header and found in any listed folder, and every kind of reader reads
- * striped files like contiguous ones.
- */
+ * striped files like contiguous ones. */
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "base/memory/memory.h"

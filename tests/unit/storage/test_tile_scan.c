@@ -1,7 +1,5 @@
-/*
- * Scans of tiles: every requested tile is decoded once, turns are in file order for any number of
- * threads, and every early end of a scan (a step, a fault, a stop) ends all of its threads.
- */
+/* Scans of tiles: every requested tile is decoded once, turns are in file order for any number of
+ * threads, and every early end of a scan (a step, a fault, a stop) ends all of its threads. */
 #include "base/error/fault.h"
 #include "faulty_files.h"
 #include "make_store.h"

@@ -1,8 +1,6 @@
-/*
- * The verifier: valid stores of any shape and codec pass; every flipped bit, other length, stray
+/* The verifier: valid stores of any shape and codec pass; every flipped bit, other length, stray
  * file and forged claim is a finding with its place; failures of memory, budget and disk are
- * distinguished from findings.
- */
+ * distinguished from findings. */
 #include "faulty_files.h"
 #include "forge_file.h"
 #include "make_store.h"
@@ -163,10 +161,8 @@ static bool flip_is_found(const char *path, const struct slc_forged *bytes, uint
     return findings.count == 1 && strcmp(findings.last.file, path) == 0;
 }
 
-/*
- * Every bit with SLC_TEST_FULL; otherwise one seeded bit of every byte, or of every fourth byte for
- * the codecs after the first.
- */
+/* Every bit with SLC_TEST_FULL; otherwise one seeded bit of every byte, or of every fourth byte for
+ * the codecs after the first. */
 static void flips_in_a_tiny_store(void)
 {
     bool full = slc_test_full();

@@ -1,7 +1,5 @@
-/*
- * The verifier on stores with sorted layouts: all layouts are checked, each by its own rules, and
- * they must match.
- */
+/* The verifier on stores with sorted layouts: all layouts are checked, each by its own rules, and
+ * they must match. */
 #include "forge_file.h"
 #include "make_sorted.h"
 #include "slc_test.h"
@@ -18,10 +16,8 @@
 static char folder[256];
 static char sorted_path[300];
 
-/*
- * Partitions of several rows, and of pieces of rows; wide enough for several blocks in each. One
- * layout has the keys of blco, one has others.
- */
+/* Partitions of several rows, and of pieces of rows; wide enough for several blocks in each. One
+ * layout has the keys of blco, one has others. */
 static void write_store(struct slc_made_tensor *tensor, uint64_t nnz)
 {
     const uint64_t dims[3] = {9, UINT64_C(1) << 38, 40};

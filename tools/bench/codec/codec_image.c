@@ -1,4 +1,4 @@
-/* Loads samples of a store and encodes and decodes them with each codec. */
+/* Loads a sample of a store, and encodes and decodes it with each codec. */
 #include "tools/bench/codec/codec_image.h"
 
 #include "base/memory/checked.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* State shared by the loops over blocks and tiles. */
+/* State of loading a sample, for the loops over blocks and tiles. */
 struct loading {
     const struct slc_store *store;
     struct bench_sample *sample;
@@ -20,7 +20,7 @@ struct loading {
     int file;
 };
 
-/* Appends decoded nonzeros to the sample. */
+/* Appends the decoded nonzeros of a chunk to the sample. */
 static void add_chunk(struct bench_sample *sample,
                       const struct slc_tile_view *tile,
                       struct slc_chunk_view *chunk)
@@ -60,7 +60,7 @@ add_tile(struct bench_sample *sample, struct slc_tile_view *tile, struct slc_err
     return SLC_OK;
 }
 
-/* True if any tile of the block is kept. Other blocks need not be read. */
+/* Returns true if a tile of the block is kept, so that the block must be read. */
 static bool keeps_block(const struct loading *loading, const struct slc_block_entry *entry)
 {
     const uint64_t count = slc_reader_info(loading->store->reader)->tile_count;
@@ -164,7 +164,7 @@ void bench_sample_destroy(struct bench_sample *sample)
 
 /* ---- encoded images */
 
-/* Encodes every tile, and appends it to `writer` unless `writer` is NULL. */
+/* Encodes every tile of the sample. Appends the encoded tiles to `writer` unless it is NULL. */
 static enum slc_status encode_tiles(struct bench_image *image,
                                     const struct bench_sample *sample,
                                     struct slc_writer *writer,
@@ -206,7 +206,7 @@ static enum slc_status write_file(struct bench_image *image,
     return slc_writer_finish(writer, &summary, err);
 }
 
-/* Reads all blocks of the file into consecutive memory. */
+/* Reads all blocks of the file into one array. */
 static enum slc_status
 read_blocks(struct bench_image *image, const char *path, struct slc_error *err)
 {
@@ -294,7 +294,7 @@ enum slc_status bench_image_decode(struct bench_image *image, struct slc_error *
     for (uint64_t b = 0; b < blocks; b++) {
         struct slc_block_view view;
 
-        /* Open it like a cached block: the checksum was verified when the block was read. */
+        /* The block is opened like a cached block, without a checksum: reading has verified it. */
         SLC_TRY(slc_block_open(image->reader, b, at, true, &view, err));
         for (uint32_t i = 0; i < view.entry.tile_count; i++) {
             SLC_TRY(decode_tile(image, &view, i, err));

@@ -1,4 +1,4 @@
-/* AMPED's MTTKRP on several devices: divides the list, computes, and exchanges rows. */
+/* Measures AMPED's MTTKRP on several devices: divides the list, computes, and exchanges rows. */
 #include "tools/bench/device/device.h"
 
 #include "base/error/clock.h"
@@ -15,11 +15,9 @@
 #include <math.h>
 #include <string.h>
 
-/*
- * Largest number of partitions per device. In the paper, the number of rows in a partition equals
- * the number of devices. Here partitions of large modes have more rows, because the exchange copies
- * each partition separately.
- */
+/* Largest number of partitions per device. In the paper, a partition has one row per device. Here
+ * partitions of large modes have more rows, because the exchange copies each partition
+ * separately. */
 enum { PARTITIONS_EACH = 256 };
 
 /* The part of the current mode that a device computes. */
@@ -41,7 +39,8 @@ struct amped {
     struct slc_session session;
     unsigned count, kernel;
     struct slc_dense *dense;
-    struct slc_solver solver; /* solver of the identity: the update sets the factor to the output */
+    struct slc_solver solver; /* solver for the identity matrix, with which an update copies the
+                                 output to the factor */
     struct slc_buffer sums;
     struct share share[SLC_DEVICE_NUMBERS_MAX];
     unsigned mode;
@@ -90,7 +89,7 @@ static enum slc_status open_devices(struct amped *amped, struct slc_error *err)
     struct session_options options = request->session;
 
     SLC_TRY(session_open(&amped->session, request->path, options.memory, err));
-    /* This split uses the layout that every store has, and no blocks are kept in memory. */
+    /* Split "nnz" only needs layout `blco`, which every store has. No blocks are kept in memory. */
     options.split = "nnz";
     options.no_cache = true;
     options.devices = request->devices;
@@ -116,7 +115,8 @@ static void drop_shares(struct amped *amped)
 
 /* ---- dividing */
 
-/* Partitions of the rows of a mode: the number of nonzeros and the owner of each. */
+/* The partitions of the rows of a mode, with the number of nonzeros and the owner of each
+ * partition. */
 struct division {
     uint64_t rows, rows_each, count;
     struct slc_buffer weights, owners;
@@ -163,7 +163,7 @@ static enum slc_status create_share(const struct amped *amped,
                              SLC_PAGES_SMALL, err);
 }
 
-/* Copies the nonzeros of each device to its share, in the order of the list. */
+/* Copies the nonzeros of each device to the share of the device, in the order of the list. */
 static void divide_nonzeros(struct amped *amped, const struct division *division)
 {
     const uint32_t *coords = amped->list->coords.data, *owners = division->owners.data;
@@ -183,7 +183,7 @@ static void divide_nonzeros(struct amped *amped, const struct division *division
     }
 }
 
-/* Sets the rows of each device. Adjacent partitions of one device form one span. */
+/* Sets the spans of rows of each device. Adjacent partitions of a device form one span. */
 static void divide_rows(struct amped *amped, const struct division *division)
 {
     const uint32_t *owners = division->owners.data;
@@ -247,7 +247,7 @@ static void compute_device(void *context, unsigned d, unsigned count)
         slc_gpu_lists_mttkrp(share->lists, amped->kernel, amped->mode, &share->run, &share->fault);
 }
 
-/* Stores the device's rows of the output in the factor of the mode. */
+/* Copies the rows of the output that a device has computed to its factor of the mode. */
 static void keep_output(void *context, unsigned d, unsigned count)
 {
     struct amped *amped = context;
@@ -262,7 +262,7 @@ static void keep_output(void *context, unsigned d, unsigned count)
         device->ops->algebra.update(device, amped->mode, &amped->solver, &sums, &share->fault);
 }
 
-/* Runs a phase with one thread per device. Returns the first error. */
+/* Runs the function `phase` with one thread per device. Returns the first error. */
 static enum slc_status run_phase(struct amped *amped, slc_team_fn *phase, struct slc_error *err)
 {
     for (unsigned d = 0; d < amped->count; d++) {
@@ -313,7 +313,7 @@ static enum slc_status exchange(struct amped *amped, double *seconds, struct slc
     return status;
 }
 
-/* Measures all devices at the same time, and the ring. */
+/* Measures all devices at the same time, and the exchange over the ring. */
 static enum slc_status
 measure_together(struct amped *amped, double *whole, double *exchanged, struct slc_error *err)
 {
@@ -327,8 +327,7 @@ measure_together(struct amped *amped, double *whole, double *exchanged, struct s
     return SLC_OK;
 }
 
-/* Compares the factor of every device after the exchange with `wanted`, then restores the
- * factor. */
+/* After the exchange, compares the factor on every device with `wanted`, then restores it. */
 static enum slc_status compare_factors(struct amped *amped,
                                        const struct slc_matrix *wanted,
                                        double *differs,
@@ -367,7 +366,7 @@ static void set_devices(const struct amped *amped, double divide_seconds, json_t
     device_mttkrp_set_form(row, "amped", amped->mode, build, &amped->share[0].run);
 }
 
-/* Measures a mode and sets its row. */
+/* Measures a mode and sets the figures of its row. */
 static enum slc_status measure_mode(struct amped *amped,
                                     unsigned mode,
                                     const struct slc_matrix *wanted,

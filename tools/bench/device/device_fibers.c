@@ -1,11 +1,9 @@
-/*
- * Products from fibers on a device.
+/* Measures TTV and TTM from fibers on a device.
  *
- * A row has the time of one product with everything in device memory, by the device's clock, and
- * the rate of the bytes that the product has to move. That rate can be compared with the read rate
- * of the device (`read` in the same benchmark). The result of every product is compared with sums
- * that one CPU thread adds up in the order of the list.
- */
+ * A row has the time of one product with all data in device memory, by the clock of the device, and
+ * the rate of the bytes that the product must move. The rate can be compared with the read rate of
+ * the device (ceiling `read` of the benchmark). The result of every product is compared with sums
+ * that one CPU thread computes in the order of the list. */
 #include "tools/bench/device/device.h"
 
 #include "base/random.h"
@@ -19,15 +17,15 @@
 #include <string.h>
 
 enum {
-    MATRIX_SEED = 11, /* seed of the random matrices; any number would do */
+    MATRIX_SEED = 11, /* seed of the random matrices, an arbitrary number */
     /* Largest number of fibers per nonzero, including empty fibers, for which products over all
-     * fibers are measured. With more, such a product reads little but empty fibers, and would take
-     * most of the memory and the time. */
+       fibers are measured. With more fibers, such a product would mostly read empty fibers, and
+       need most of the memory and time of the benchmark. */
     EMPTY_MOST = 16
 };
 
-/* Copies the nonzeros, in the order of the mode's permutation, to new buffers that replace those of
- * the list. */
+/* Copies the nonzeros of a list, in the order of the permutation of a mode, to new buffers, which
+ * replace the buffers of the list. */
 static enum slc_status reorder(struct slc_coo *coo, unsigned mode, struct slc_error *err)
 {
     const uint64_t nnz = coo->shape.nnz, order = coo->shape.order;
@@ -56,15 +54,16 @@ static enum slc_status reorder(struct slc_coo *coo, unsigned mode, struct slc_er
     return SLC_OK;
 }
 
-/* Sorts by one coordinate after the other, the least significant first. Each sort is stable, so the
- * order of fibers results. */
+/* Sorts a list in the order of the fibers of a mode: stable sorts by one coordinate after the
+ * other, the least significant coordinate first. */
 static enum slc_status
 sort_list(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc_error *err)
 {
     const unsigned order = coo->shape.order;
 
     for (unsigned k = 0; k < order; k++) {
-        /* Sort by the mode itself, then by the others from last to first. */
+        /* The least significant coordinate is of `mode` itself; the other modes follow from last to
+         * first. */
         const unsigned m = k == 0 ? mode : order - k - (order - k <= mode ? 1 : 0);
 
         SLC_TRY(slc_coo_permute(coo, m, workers, err));
@@ -73,7 +72,7 @@ sort_list(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc_error
     return SLC_OK;
 }
 
-/* The sorted list of a mode, and its factors. */
+/* The list sorted for a mode, on the host and on the device, and the matrices of a product. */
 struct sorted {
     const struct device_fibers *request;
     const struct slc_coo *coo;
@@ -103,8 +102,8 @@ static double value_at(const struct slc_coo *coo, uint64_t i)
                                 : ((const double *)coo->values.data)[i];
 }
 
-/* Returns the number of nonzero i's fiber among all fibers, including empty fibers, in the order of
- * tools/bench/rivals/gpu/fibers.h. */
+/* Returns the number of the fiber of nonzero i among all fibers, including empty fibers, as
+ * tools/bench/rivals/gpu/fibers.h numbers them. */
 static uint64_t dense_number(const struct sorted *sorted, uint64_t i)
 {
     const struct slc_tensor_shape *shape = &sorted->coo->shape;
@@ -123,7 +122,7 @@ static double square(double x)
     return x * x;
 }
 
-/* Squared norms of the difference of the rows, and of the rows computed by the CPU. */
+/* Squared norms of the difference between device and CPU, and of the result of the CPU. */
 struct distance {
     double apart, norm;
 };
@@ -138,11 +137,9 @@ compare_row(struct distance *distance, const struct sorted *sorted, uint64_t row
     }
 }
 
-/*
- * Returns the norm of the difference between the device's result and the CPU's, relative to the
- * norm of the CPU's. Rows of empty fibers must be 0: they are checked by the difference between the
- * sum of squares over all rows and that over the rows of nonempty fibers.
- */
+/* Returns the norm of the difference between the results of the device and of the CPU, relative to
+ * the norm of the result of the CPU. Rows of empty fibers must be 0; their sum of squares is the
+ * sum of squares of all rows minus that of the rows of nonempty fibers. */
 static double difference(const struct sorted *sorted, double *sums)
 {
     const struct slc_coo *coo = sorted->coo;
@@ -203,8 +200,8 @@ static json_t *add_row(const struct sorted *sorted, const char *name)
     return row;
 }
 
-/* Measures one product and adds its row. If the product is not available, the row has the
- * reason. */
+/* Measures one product and adds its row. If the product is not available, the row has the reason
+ * instead of figures. */
 static enum slc_status measure_product(struct sorted *sorted,
                                        enum slc_gpu_fiber_product product,
                                        const char *name,
@@ -241,7 +238,7 @@ static enum slc_status measure_product(struct sorted *sorted,
     return status;
 }
 
-/* Measures the products with one matrix. Their results have a row per fiber. */
+/* Measures the products with one matrix or vector. Their results have a row per fiber. */
 static enum slc_status measure_products(struct sorted *sorted,
                                         enum slc_value_type type,
                                         uint32_t cols,
@@ -284,7 +281,7 @@ static enum slc_status make_list(struct sorted *sorted, bool keep_empty, struct 
     return slc_gpu_fiber_list_create(&source, &sorted->list, err);
 }
 
-/* Creates the list with empty fibers. SLC_ERR_UNSUPPORTED if there are too many empty fibers. */
+/* Creates the device list with empty fibers. Returns SLC_ERR_UNSUPPORTED if there are too many. */
 static enum slc_status make_empty_list(struct sorted *sorted, struct slc_error *err)
 {
     const struct slc_tensor_shape *shape = &sorted->coo->shape;
@@ -295,13 +292,13 @@ static enum slc_status make_empty_list(struct sorted *sorted, struct slc_error *
     }
     if (fibers > EMPTY_MOST * (double)shape->nnz) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "%.3g fibers, including empty ones, are more than %d per nonzero", fibers,
-                        EMPTY_MOST);
+                        "%.3g fibers, including empty ones, exceed the limit of %d per nonzero",
+                        fibers, EMPTY_MOST);
     }
     return make_list(sorted, true, err);
 }
 
-/* Measures sluice's product with a vector over all fibers, including empty ones. */
+/* Measures sluice's TTV over all fibers, including empty fibers. */
 static enum slc_status measure_empty(struct sorted *sorted, struct slc_error *err)
 {
     struct slc_error refused = SLC_ERROR_INIT;

@@ -1,7 +1,5 @@
-/*
- * sluice's MTTKRP on several devices. Each device has its own copy of the factors and its own
- * slots. Logical devices on one GPU divide the memory of that GPU.
- */
+/* Measures sluice's MTTKRP on several devices. Each device has its own copy of the factors and its
+ * own slots. Logical devices of one GPU divide the memory of that GPU. */
 #include "tools/bench/device/device.h"
 
 #include "base/error/clock.h"
@@ -12,14 +10,14 @@
 
 #include <math.h>
 
-/* One group of devices with one division of the work. */
+/* A group of devices and its division of the work. */
 struct group {
     const struct device_mttkrp *request;
     unsigned count;
     const char *split;
     struct slc_session session;
     struct bench_factors factors;
-    struct bench_samples *each; /* compute seconds, per device */
+    struct bench_samples *each; /* compute seconds; one element per device */
     json_t *rows;
 };
 
@@ -68,8 +66,7 @@ static double compute_seconds(const struct group *group, unsigned device)
     return stats.compute_seconds;
 }
 
-/* Computes one MTTKRP. Adds a sample of the time of each device and of the longest of these
- * times. */
+/* Computes one MTTKRP. Sets the time of each device, and the longest of these times. */
 static enum slc_status run_once(struct group *group,
                                 unsigned mode,
                                 double seconds[SLC_MAX_DEVICES],

@@ -10,14 +10,14 @@
 
 enum { SUM_BYTES = 8 };
 
-/* The rows of one kernel on one tensor, at most one row per mode. */
+/* A group: the rows of one kernel on one tensor, at most one row per mode. */
 struct group {
     const json_t *row[SLC_MAX_ORDER];
     unsigned count;
-    unsigned order; /* order of the tensor; 0: the rows have no dimensions */
+    unsigned order; /* order of the tensor; 0 if the rows have no dimensions */
 };
 
-/* The keys in which the rows of a group agree. */
+/* The keys whose values are equal in all rows of a group. */
 static const char *const group_keys[] = {"tensor",  "precision", "rank",   "kernel",
                                          "variant", "split",     "devices"};
 enum { GROUP_KEYS = sizeof group_keys / sizeof group_keys[0] };
@@ -69,7 +69,7 @@ double device_model_flop(unsigned order, uint32_t rank)
     return (double)order * rank;
 }
 
-/* Returns a number of the object; NAN if the member is missing or null. */
+/* Returns the number in a member of the object, NAN if the member is missing or null. */
 static double number_of(const json_t *object, const char *name)
 {
     const json_t *member = json_object_get(object, name);
@@ -84,7 +84,7 @@ static bool is_text(const json_t *object, const char *name, const char *text)
     return there != NULL && strcmp(there, text) == 0;
 }
 
-/* Returns the measured row size that is nearest to `row_bytes`, by ratio. */
+/* Returns the measured row size whose ratio to `row_bytes` is closest to 1. */
 static double nearest_row_bytes(const json_t *ceilings, double row_bytes)
 {
     double nearest = NAN;
@@ -131,7 +131,7 @@ double device_rows_ceiling(const json_t *ceilings, double row_bytes, double work
     return below_rate + (above_rate - below_rate) * log(working_bytes / below) / log(above / below);
 }
 
-/* True if two rows agree in all keys of groups except the key `but`; NULL: in all keys. */
+/* Returns true if two rows agree in all group keys. Ignores the key `but` unless it is NULL. */
 static bool agree(const json_t *a, const json_t *b, const char *but)
 {
     for (unsigned k = 0; k < GROUP_KEYS; k++) {
@@ -146,13 +146,13 @@ static bool agree(const json_t *a, const json_t *b, const char *but)
     return true;
 }
 
-/* True if a row is an MTTKRP with a time. (Products from fibers have no dimensions.) */
+/* Returns true if a row is an MTTKRP with a time. Rows of TTV and TTM have no dimensions. */
 static bool counts(const json_t *row)
 {
     return json_is_array(json_object_get(row, "dims")) && number_of(row, "median_ms") > 0;
 }
 
-/* Returns the rows of the group of `like`. If a mode has several rows, the first of them counts. */
+/* Returns the rows of the group of row `like`. Of several rows of a mode, the first counts. */
 static struct group find_group(const json_t *rows, const json_t *like)
 {
     struct group group = {.order = (unsigned)json_array_size(json_object_get(like, "dims"))};
@@ -174,7 +174,7 @@ static struct group find_group(const json_t *rows, const json_t *like)
     return group;
 }
 
-/* True if `row` is the first row of its group. */
+/* Returns true if `row` is the first row of its group. */
 static bool begins_group(const json_t *rows, const json_t *row)
 {
     size_t i;
@@ -193,7 +193,7 @@ static bool begins_group(const json_t *rows, const json_t *row)
 }
 
 /* Sum, smallest and largest value of a member over the rows of a group. If a row lacks the member,
- * the sum is NAN, and the smallest and largest values ignore the row. */
+ * the sum is NAN; the smallest and the largest value ignore the row. */
 struct range {
     double sum, least, most;
 };
@@ -217,13 +217,13 @@ static double sum_of(const struct group *group, const char *name)
     return range_of(group, name).sum;
 }
 
-/* Returns the time over all modes; NAN unless all modes were measured. */
+/* Returns the sum of the times of all modes, NAN unless all modes were measured. */
 static double all_modes_ms(const struct group *group)
 {
     return group->count == group->order ? sum_of(group, "median_ms") : NAN;
 }
 
-/* Returns the group of `kernel` on one device that has the tensor, rank and precision of `like`. */
+/* Returns the group of `kernel` with the tensor, rank and precision of `like`, on one device. */
 static struct group find_alone(const json_t *rows, const json_t *like, const char *kernel)
 {
     const json_t *found = NULL;
@@ -267,10 +267,8 @@ static double value_bytes(const json_t *row)
     return is_text(row, "precision", "f32") ? 4 : 8;
 }
 
-/*
- * The ceiling if each nonzero reads one row of each factor at a random place. The working set of a
- * mode is as large as its factor.
- */
+/* Returns the rate in GB/s of reads of rows at random places, if each nonzero reads one row of each
+ * factor. The working set of a mode has all rows of its factor, but at most one per nonzero. */
 static double rows_ceiling(const struct group *group, const json_t *ceilings)
 {
     const json_t *row = group->row[0];
@@ -292,7 +290,7 @@ static void set_rates(json_t *object, const struct group *group, const json_t *c
 {
     const json_t *row = group->row[0];
     const uint32_t rank = (uint32_t)number_of(row, "rank");
-    /* In 1e9 nonzeros per second, which is nonzeros per ms times 1e-6. */
+    /* The unit is 1e9 nonzeros per second, which is nonzeros per millisecond times 1e-6. */
     const double rate = number_of(row, "nnz") * group->count / sum_of(group, "median_ms") * 1e-6;
     const double form = range_of(group, "form_bytes_per_nnz").most;
     const double model = rate * device_model_bytes(group->order, rank, value_bytes(row), form);
@@ -305,7 +303,7 @@ static void set_rates(json_t *object, const struct group *group, const json_t *c
     bench_set_real(object, "ceiling_share", model / ceiling);
 }
 
-/* Returns the overlap of copies and kernels, relative to the shorter of the two. */
+/* Returns the time in which copies and kernels overlap, relative to the shorter of their times. */
 static double overlap_share(const struct group *group)
 {
     const double copy = sum_of(group, "copy_ms"), kernel = sum_of(group, "kernel_ms");
@@ -317,7 +315,7 @@ static double overlap_share(const struct group *group)
     return isnan(overlap) || shorter <= 0 ? NAN : fmax(overlap, 0) / shorter;
 }
 
-/* Sets the rate including copies, and its ratio to the rate of the kernels alone. Sets nothing if
+/* Sets the rate including copies, and its ratio to the rate of the kernels alone. Does nothing if
  * no block was copied. */
 static void set_streaming(json_t *object, const struct group *group)
 {
@@ -332,8 +330,7 @@ static void set_streaming(json_t *object, const struct group *group)
     bench_set_real(object, "overlap_share", overlap_share(group));
 }
 
-/* Returns the time to build the forms. A form that several modes share was built once and counts
- * once. */
+/* Returns the time to build the forms of all modes. A form that modes share counts once. */
 static double build_ms(const struct group *group)
 {
     double sum = NAN;
@@ -362,8 +359,8 @@ static void set_form(json_t *object, const struct group *group)
     bench_set_real(object, "form_bytes_per_nnz", range_of(group, "form_bytes_per_nnz").most);
 }
 
-/* Returns AMPED's imbalance: the spread of the devices' times over all modes, relative to the sum
- * of these times. */
+/* Returns the imbalance as the paper of AMPED defines it: the largest minus the smallest time of a
+ * device over all modes, relative to the sum of these times. */
 static double device_spread(const struct group *group)
 {
     const size_t devices = json_array_size(json_object_get(group->row[0], "device_ms"));
@@ -383,8 +380,8 @@ static double device_spread(const struct group *group)
     return (most - least) / total;
 }
 
-/* Sets the scaling and the spread of several devices. `alone`: the same kernel on one device. The
- * time includes the exchange of rows if that was measured. */
+/* Sets the scaling and the spread of several devices. `alone` is the group of the same kernel on
+ * one device. The time includes the exchange of rows if it was measured. */
 static void set_devices(json_t *object, const struct group *group, const struct group *alone)
 {
     const double exchange = sum_of(group, "exchange_ms");
@@ -394,7 +391,7 @@ static void set_devices(json_t *object, const struct group *group, const struct 
     bench_set_real(object, "device_spread", device_spread(group));
 }
 
-/* Adds an object with the members of `like` that identify its group, except the member `but`. */
+/* Appends an object to `list` with the group keys of row `like` and their values, except `but`. */
 static json_t *add_group(json_t *list, const json_t *like, const char *but)
 {
     json_t *object = bench_add_row(list);
@@ -436,8 +433,8 @@ static void summarize_group(json_t *summary,
     }
 }
 
-/* Adds the geometric means over the summary rows of all tensors that otherwise agree with `like`,
- * ignoring missing numbers, and the lowest ratio among these rows. */
+/* Adds the geometric means over the summary rows that agree with `like` except in the tensor, and
+ * the lowest ratio of these rows. The means ignore missing numbers. */
 static void add_means(json_t *means, const json_t *summary, const json_t *like)
 {
     json_t *object = add_group(means, like, "tensor");

@@ -1,14 +1,13 @@
-/*
- * The loops of every instruction set of this build. This file is compiled separately: unlike the
- * rest of the command, it allows the compiler to fuse products and sums.
- */
+/* Compiles the loops for every instruction set of this build. This file has its own compiler
+ * options: unlike the rest of the command, it allows the compiler to fuse multiplications and
+ * additions. */
 #include "tools/bench/measure/bandwidth.h"
 
 #include <stddef.h>
 #include <string.h>
 
-/* Gathers rows shorter than a cache line word by word, because wider loads would read past their
- * end. */
+/* Gathers rows that are shorter than a cache line word by word, because a wider load would read
+ * past the end of a row. */
 static uint64_t gather_words(
     const void *rows, uint64_t row_bytes, const uint32_t *index, uint64_t count, bool prefetch)
 {
@@ -27,7 +26,7 @@ static uint64_t gather_words(
     return mixed;
 }
 
-/* Unrolls fully so that all sums stay in registers. */
+/* Unrolls a loop fully, so that all sums stay in registers. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define UNROLL _Pragma("GCC unroll 16")
 #else

@@ -1,14 +1,12 @@
-/*
- * The loops of one instruction set. The including file defines, once per set, SET_NAME,
- * VECTOR_BYTES, SUMS, and the function attributes TARGET (for loops that transfer) and PEAK_TARGET
- * (for loops that compute). The loops use the vector types of gcc and clang, so the same text
- * serves every architecture.
+/* The loops of one instruction set. For each instruction set, the including file defines SET_NAME,
+ * VECTOR_BYTES, SUMS, and the function attributes TARGET (for loops that transfer data) and
+ * PEAK_TARGET (for loops that compute). The loops use the vector types of gcc and clang, so the
+ * same source serves every architecture.
  *
- * SUMS is the number of independent vectors of a peak. A fused multiply-add lasts four cycles, and
- * up to four start in each cycle, so there must be enough vectors; but all of them and the two
- * constants must fit in registers. The vectors start with different numbers, so that no compiler
- * merges them.
- */
+ * SUMS is the number of independent vectors of a peak loop. A fused multiply-add lasts four cycles,
+ * and up to four start in each cycle, so a loop needs up to 16 independent vectors. But all vectors
+ * and the two constants must fit in registers. The vectors start with different numbers, so that no
+ * compiler merges them. */
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b)  PASTE_(a, b)
 #define NAMED(a)     PASTE(a, SET_NAME)
@@ -18,7 +16,7 @@
 typedef uint64_t NAMED(word_vector) __attribute__((vector_size(VECTOR_BYTES), may_alias));
 typedef double NAMED(real_vector) __attribute__((vector_size(VECTOR_BYTES), may_alias));
 
-/* Reads eight vectors at a time: enough independent loads to hide their latency. */
+/* Reads eight vectors at a time, so that independent loads hide the latency. */
 TARGET static uint64_t NAMED(read_bytes)(const void *from, uint64_t bytes)
 {
     const NAMED(word_vector) *at = from;
@@ -39,8 +37,8 @@ TARGET static uint64_t NAMED(read_bytes)(const void *from, uint64_t bytes)
     return mixed;
 }
 
-/* The barrier keeps compilers from replacing the loop with memcpy, which treats large copies
- * differently. */
+/* The barrier keeps compilers from replacing the loop with memcpy, whose large copies use other
+ * instructions. */
 TARGET static void NAMED(copy_bytes)(void *to, const void *from, uint64_t bytes)
 {
     const NAMED(word_vector) *in = from;
@@ -93,7 +91,7 @@ TARGET static inline __attribute__((always_inline)) uint64_t NAMED(gather_vector
     return mixed;
 }
 
-/* For common widths the row size is a constant, so that there is no loop over a row. */
+/* Passes common row sizes as constants, so that the compiler unrolls the loop over a row. */
 TARGET static uint64_t NAMED(gather_rows)(
     const void *rows, uint64_t row_bytes, const uint32_t *index, uint64_t count, bool prefetch)
 {

@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "base/thread/team.h"
 
-/* Rows that a thread fills at a time. */
+/* Number of rows that a thread fills at a time. */
 enum { FILL_ROWS = 4096 };
 
 struct fill {

@@ -1,8 +1,6 @@
-/*
- * Raw reads. Each read in flight has its own thread and buffer. A thread reads the next block of
- * the file until none is left. The buffers come from the library, in huge pages like the slots of a
- * ring; nothing else of the measured library is used.
- */
+/* Reads a file without the library. Each read in flight has its own thread and buffer. A thread
+ * reads the next block of the file until there are no more blocks. Only the buffers come from the
+ * library, because they must be in huge pages like the slots of a ring. */
 #include "tools/bench/measure/raw_read.h"
 
 #include "base/memory/checked.h"
@@ -25,7 +23,7 @@ struct bench_raw {
     struct slc_buffer memory;  /* one block per read in flight */
     atomic_uint_fast64_t next; /* offset of the next block */
     atomic_int failed;         /* errno of a failed read, or 0 */
-    bool load_lines;           /* load every cache line of the data read */
+    bool load_lines;           /* true: load every cache line of the data after reading it */
 };
 
 static enum slc_status open_file(struct bench_raw *raw, struct slc_error *err)
@@ -70,7 +68,7 @@ enum slc_status bench_raw_open(const char *path,
     return SLC_OK;
 }
 
-/* Loads a byte of every cache line. */
+/* Loads a byte of every cache line of the buffer. */
 static void load_cache_lines(const char *memory, uint64_t bytes)
 {
     for (uint64_t at = 0; at < bytes; at += 64) {
@@ -78,7 +76,7 @@ static void load_cache_lines(const char *memory, uint64_t bytes)
     }
 }
 
-/* Reads one block; the last block may be shorter. Returns false at the end of the sweep. */
+/* Reads the next block; the last block may be shorter. Returns false if there is no block left. */
 static bool read_block(struct bench_raw *raw, char *memory)
 {
     const uint64_t at = atomic_fetch_add(&raw->next, raw->block_bytes);
@@ -123,13 +121,13 @@ enum slc_status bench_raw_sweep(struct bench_raw *raw, bool load_lines, struct s
     atomic_store(&raw->failed, 0);
     enum slc_status status = slc_team_run(raw->depth, read_blocks, raw, err);
     if (!raw->direct) {
-        /* Without this call, the next sweep would measure the page cache. The system may ignore the
-         * advice; the rate then shows it. */
+        /* Without this call, the next sweep would measure the page cache. The system may ignore
+         * this advice, but then the rate is obviously too high. */
         (void)posix_fadvise(raw->fd, 0, 0, POSIX_FADV_DONTNEED);
     }
     SLC_TRY(status);
     if (atomic_load(&raw->failed) != 0) {
-        return slc_fail_errno(err, atomic_load(&raw->failed), raw->path, "reading the file raw");
+        return slc_fail_errno(err, atomic_load(&raw->failed), raw->path, "reading the file");
     }
     return SLC_OK;
 }

@@ -1,4 +1,4 @@
-/* Passes that only read or decode, and stores held in memory. */
+/* Makes passes that only read or decode, and holds stores in memory. */
 #include "tools/bench/measure/resident.h"
 
 #include "base/memory/checked.h"
@@ -90,14 +90,14 @@ enum slc_status bench_list_pass(const struct slc_session *session,
 
 /* ---- stores in memory */
 
-/* Requests that are planned together. */
+/* One or two requests that are planned within one budget. */
 struct requests {
     const struct slc_layouts *layouts;
     const struct slc_plan_request *request;
-    const struct slc_plan_request *extra; /* or NULL */
+    const struct slc_plan_request *extra; /* second request, or NULL */
 };
 
-/* Plans with this budget. Errors: SLC_ERR_BUDGET, also if some blocks cannot be kept. */
+/* Plans the requests with a budget. Returns SLC_ERR_BUDGET also if some blocks cannot be kept. */
 static enum slc_status try_budget(const struct requests *requests,
                                   uint64_t budget_bytes,
                                   struct slc_plan *plan,
@@ -120,8 +120,8 @@ static enum slc_status try_budget(const struct requests *requests,
     return SLC_OK;
 }
 
-/* Returns the smallest sufficient budget, in whole MiB as in messages; UINT64_MAX if no budget
- * suffices. */
+/* Returns the smallest sufficient budget in bytes, a whole number of MiB because messages print
+ * MiB. UINT64_MAX means that no budget suffices. */
 static uint64_t least_budget(const struct requests *requests, uint64_t refused_bytes)
 {
     const uint64_t mib = UINT64_C(1) << 20;

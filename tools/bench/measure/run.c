@@ -1,4 +1,4 @@
-/* Runs a benchmark: its record, its tables and its temporary folder. */
+/* Runs a benchmark: makes its record, its tables and its temporary folder. */
 #include "tools/bench/measure/run.h"
 
 #include "base/device.h"
@@ -61,7 +61,7 @@ void bench_set_device(json_t *record, const struct slc_device_info *info)
     slc_json_set_count(device, "multiprocessors", info->multiprocessors);
 }
 
-/* Returns the last word of the command's name: "stream" for "bench stream". */
+/* Returns the last word of the name of a command, such as "stream" of "bench stream". */
 static const char *short_name(const struct command *command)
 {
     const char *space = strrchr(command->name, ' ');
@@ -69,10 +69,8 @@ static const char *short_name(const struct command *command)
     return space != NULL ? space + 1 : command->name;
 }
 
-/*
- * Creates a record with "schema" ("sluice-bench-1"), "bench" (the name of the subcommand),
- * "options", "versions" and "machine". Owns: release with json_decref. Errors: SLC_ERR_MEMORY.
- */
+/* Creates a record with "schema" ("sluice-bench-1"), "bench" (the name of the subcommand),
+ * "options", "versions" and "machine". The caller must call json_decref. Errors: SLC_ERR_MEMORY. */
 static enum slc_status start_record(const struct command *command,
                                     const void *values,
                                     json_t **record,
@@ -101,16 +99,16 @@ static enum slc_status print_record(const json_t *record, struct slc_error *err)
 
 /* ---- temporary folders */
 
-/* A copy of the folder's path, because a signal may arrive while the caller frees its path. */
+/* Copy of the path of the folder: a signal may arrive while the caller frees the path. */
 static char watched[4096];
 
 static void remove_folder(const char *path)
 {
     struct slc_error err = SLC_ERROR_INIT;
 
-    /* The figures are valid even if the folder remains. */
+    /* The figures are valid even if the folder cannot be removed, so this is not an error. */
     if (slc_folder_remove(slc_files_system(), path, &err) != SLC_OK) {
-        console_note("%s was not removed: %s", path, err.message);
+        console_note("cannot remove %s: %s", path, err.message);
     }
 }
 
@@ -194,7 +192,7 @@ static void format_cell(const json_t *row, const struct bench_column *column, ch
     }
 }
 
-/* Shape of a printed column. A column of width 0 is omitted. */
+/* Width and alignment of a printed column. A column of width 0 is omitted. */
 struct column_shape {
     size_t width;
     bool left; /* aligned left, because at least one cell is a text */
@@ -257,7 +255,7 @@ void bench_table_print(const json_t *rows, const struct bench_column *columns)
     }
 }
 
-/* ---- the frame */
+/* ---- the steps of a benchmark */
 
 static void print_tables(const json_t *record, const struct bench_table *table)
 {

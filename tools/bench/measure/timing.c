@@ -1,4 +1,4 @@
-/* Summaries of repeated timings. */
+/* Summarizes repeated timings. */
 #include "tools/bench/measure/timing.h"
 
 #include "base/memory/checked.h"
@@ -16,7 +16,7 @@ void bench_samples_add(struct bench_samples *samples, double seconds)
 
 uint64_t bench_sample_growth(uint64_t elapsed_ns)
 {
-    /* For a short time, a clock with coarse steps may report zero. */
+    /* Limits the growth, because a coarse clock may report 0 ns for a short sample. */
     const uint64_t most = 64;
 
     return slc_min_u64(BENCH_SAMPLE_NS / slc_max_u64(elapsed_ns, 1) + 1, most);

@@ -1,8 +1,6 @@
-/*
- * Repeated timing: warm-up runs that are not recorded, then samples, whose smallest, median and
- * largest value are reported. The median is the result; the other two show the noise of the
- * machine.
- */
+/* Repeated timing: after warm-up runs, the times of further runs are recorded as samples. The
+ * smallest, the median and the largest sample are reported. The median is the result, the smallest
+ * and the largest show the noise of the machine. */
 #ifndef SLC_TOOLS_BENCH_TIMING_H
 #define SLC_TOOLS_BENCH_TIMING_H
 
@@ -13,14 +11,13 @@
 
 enum { BENCH_REPEATS_MAX = 1000 };
 
-/*
- * Minimum time of a sample of a ceiling: starting a team and reading the clock take less than a
- * hundredth of this time. The shorter a sample is, the less likely a disturbance affects every
- * sample.
- */
+/* Minimum duration of a sample of a ceiling. It is long enough that starting a team and reading the
+ * clock take less than a hundredth of it. It is short because a disturbance then affects few
+ * samples. */
 #define BENCH_SAMPLE_NS UINT64_C(4000000)
 
-/* Returns the factor by which to increase the work of a sample that took only `elapsed_ns`. */
+/* Returns the factor by which to increase the work of a sample that took only `elapsed_ns`, to
+ * reach BENCH_SAMPLE_NS. */
 uint64_t bench_sample_growth(uint64_t elapsed_ns);
 
 /* Wall times of repeated runs. */
@@ -34,14 +31,15 @@ struct bench_times {
     double min, median, max; /* seconds; 0 without samples */
 };
 
-/* Adds a sample. Samples beyond BENCH_REPEATS_MAX, which option tables do not allow, are
- * dropped. */
+/* Adds a sample. Drops the sample if there are already BENCH_REPEATS_MAX samples, which option
+ * tables prevent. */
 void bench_samples_add(struct bench_samples *samples, double seconds);
 
-/* The median of an even number of samples is the mean of the middle two. */
+/* Returns the smallest, median and largest sample. The median of an even number of samples is the
+ * mean of the middle two. */
 struct bench_times bench_samples_summary(const struct bench_samples *samples);
 
-/* Sets "median_ms", "min_ms", "max_ms" and "samples" of `object`. */
+/* Sets members "median_ms", "min_ms", "max_ms" and "samples" of `object`. */
 void bench_times_to_json(json_t *object, const struct bench_times *times);
 
 #endif

@@ -12,8 +12,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Selects the decoders and kernels of one instruction set. If the set has no decoders, the portable
- * ones are used. */
+/* Selects the decoders and kernels of one instruction set, or the portable decoders if the
+ * instruction set has no decoders. */
 static enum slc_status force_instruction_set(const char *name, struct slc_error *err)
 {
     if (!slc_cpu_force_instruction_set(name)) {
@@ -24,7 +24,7 @@ static enum slc_status force_instruction_set(const char *name, struct slc_error 
     return SLC_OK;
 }
 
-/* The stream and the layout that a variant of sluice's own kernels reads. */
+/* The tile stream from which a variant of the kernels of sluice reads, and its plan. */
 struct source {
     struct slc_stream *stream;
     const struct slc_plan *plan;
@@ -39,7 +39,8 @@ static struct source source_of(const struct mttkrp_held *run,
     return (struct source){run->session->stream, &run->session->plan};
 }
 
-/* True if the scratch of this job fits the budget that the plan and other held data leave. */
+/* Returns true if the scratch of this job fits in the budget together with the plan and all data in
+ * memory. */
 static bool scratch_fits(const struct mttkrp_held *run,
                          const struct slc_plan *plan,
                          const struct slc_mttkrp_job *job,
@@ -51,8 +52,8 @@ static bool scratch_fits(const struct mttkrp_held *run,
     return *needed_bytes <= plan->scratch_bytes + left;
 }
 
-/* Sets the strategy of a job: that of the variant or, as in a decomposition, that of the plan,
- * which is then tried once. */
+/* Sets the conflict strategy of a job to the strategy of the variant. With `auto`, uses the choice
+ * of the plan, which a trial decides once, as in a decomposition. */
 static void set_strategy(const struct slc_plan *plan,
                          const struct bench_mttkrp_variant *variant,
                          struct slc_mttkrp_job *job,
@@ -69,7 +70,7 @@ static void set_strategy(const struct slc_plan *plan,
     job->rival = cell->choice.rival;
 }
 
-/* Adds a sample: its time, and the part of it spent on decoding. */
+/* Adds the time of a sample and the decoding time of its threads. */
 static void add_sample(double seconds, double decode_seconds, struct bench_mttkrp_cell *cell)
 {
     bench_samples_add(&cell->samples, seconds);
@@ -86,7 +87,7 @@ static double decoded_seconds(const struct slc_stream *stream)
     return stats.decode_seconds;
 }
 
-/* Runs one MTTKRP with a baseline over a list, which does not decode. */
+/* Runs one MTTKRP with a baseline over a list of coordinates, which decodes nothing. */
 static enum slc_status measure_listed(const struct mttkrp_held *run,
                                       const struct bench_mttkrp_variant *variant,
                                       struct slc_mttkrp_job *job,
@@ -135,7 +136,7 @@ static enum slc_status measure_fibers(const struct mttkrp_held *run,
     return SLC_OK;
 }
 
-/* Runs one MTTKRP with sluice's own kernels. Records its time if `counts`. */
+/* Runs one MTTKRP with the kernels of sluice. Keeps its time if `counts`. */
 static enum slc_status measure_own(const struct mttkrp_held *run,
                                    const struct bench_mttkrp_variant *variant,
                                    struct slc_mttkrp_job *job,
@@ -154,8 +155,8 @@ static enum slc_status measure_own(const struct mttkrp_held *run,
     if (cell->left_out) {
         return variant->optional ? SLC_OK
                                  : slc_fail(err, SLC_ERR_BUDGET,
-                                            "mode %u: the strategy %s needs %" PRIu64
-                                            " MiB of scratch, more than the budget leaves",
+                                            "mode %u: strategy %s needs %" PRIu64
+                                            " MiB of scratch, more than the rest of the budget",
                                             job->mode + 1, slc_conflict_name(variant->conflict),
                                             needed_bytes >> 20);
     }
@@ -173,7 +174,7 @@ static enum slc_status measure_own(const struct mttkrp_held *run,
     return SLC_OK;
 }
 
-/* Runs one MTTKRP of one variant. Records its time unless this is a warm-up round. */
+/* Runs one MTTKRP of one variant. Keeps its time if `counts`. */
 static enum slc_status measure_once(const struct mttkrp_held *run,
                                     const struct bench_mttkrp_variant *variant,
                                     unsigned mode,
@@ -219,7 +220,7 @@ static enum slc_status measure_rounds(struct mttkrp_held *run,
     return SLC_OK;
 }
 
-/* Strategies that commit in tile order need the blocks in file order. */
+/* Returns true if a variant adds in tile order, for which blocks must arrive in file order. */
 static bool needs_file_order(const struct bench_mttkrp_group *group)
 {
     for (unsigned v = 0; v < group->variant_count; v++) {
@@ -230,7 +231,7 @@ static bool needs_file_order(const struct bench_mttkrp_group *group)
     return false;
 }
 
-/* Returns whether the plan includes replicas for the variants. */
+/* Returns ALWAYS if a variant needs replicas, AUTO if one can use replicas, otherwise NEVER. */
 static enum slc_copies choose_copies(const struct bench_mttkrp_group *group)
 {
     enum slc_copies copies = SLC_COPIES_NEVER;
@@ -248,7 +249,8 @@ static enum slc_copies choose_copies(const struct bench_mttkrp_group *group)
     return copies;
 }
 
-/* Builds the replicas that the plan includes, and resolves the variants that depend on them. */
+/* Builds the replicas if the plan includes them. Sets the strategy of variants with `best`, and
+ * removes optional variants that have no replicas. */
 static enum slc_status make_copies(struct slc_session *session,
                                    struct bench_mttkrp_group *group,
                                    const struct slc_matrix *factors,
@@ -282,7 +284,7 @@ static enum slc_status make_copies(struct slc_session *session,
     return SLC_OK;
 }
 
-/* Measures with a started session. */
+/* Measures a group with a session whose stream is open. */
 static enum slc_status measure_held(struct mttkrp_held *held,
                                     struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
                                     struct slc_error *err)
@@ -304,8 +306,7 @@ enum slc_status bench_mttkrp_measure(struct slc_session *session,
                                      struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
                                      struct slc_error *err)
 {
-    /* Plan as for a CP-ALS, so that the memory of a decomposition is counted in addition to the
-     * store. */
+    /* The plan is of a CP-ALS, so that the memory of a decomposition counts too. */
     const struct slc_plan_request request = {
         .operation = SLC_OP_CPD,
         .rank = group->rank,

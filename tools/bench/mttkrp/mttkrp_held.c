@@ -1,4 +1,4 @@
-/* Loads the inputs of MTTKRPs and their reference results. */
+/* Loads the inputs of MTTKRPs and computes their reference results. */
 #include "tools/bench/mttkrp/mttkrp_held.h"
 
 #include "base/error/clock.h"
@@ -12,13 +12,12 @@
 #include <math.h>
 #include <stdio.h>
 
-/*
- * Budget of plans that only determine how much memory is needed. The sum over all plans is then
- * compared with the session's budget.
- */
+/* Budget of plans that only find out how much memory they need. The sum over all plans is then
+ * compared with the budget of the session. */
 #define ANY_BYTES (UINT64_MAX / 2)
 
-/* Counts `bytes` for `what` in addition to the store, or fails if they exceed the budget. */
+/* Adds `bytes` to the used part of the budget. Fails if the budget is exceeded; the message names
+ * `what`. */
 static enum slc_status
 hold(struct mttkrp_held *held, uint64_t bytes, const char *what, struct slc_error *err)
 {
@@ -46,14 +45,14 @@ bool mttkrp_has_fibers(const struct slc_store *store, unsigned mode)
 {
     const struct slc_key_layout *keys = &slc_reader_info(store->reader)->keys;
 
-    /* If the mode has only one index, every order of nonzeros keeps its fibers, but tiles then have
-     * runs of another mode. */
+    /* If the mode has only one index, any order of nonzeros keeps its fibers whole, but the runs of
+     * tiles may be of another mode; so their mode is compared too. */
     return mttkrp_fiber_layout(store, mode) == SLC_LAYOUT_FIBER ||
            (keys->run.bits > 0 && keys->run.mode == mode && slc_key_layout_fibers(keys, mode));
 }
 
-/* Returns the memory of a side that the session's plan has not counted: its own layouts, and
- * additional scratch. */
+/* Returns the bytes of memory of a side that the plan of the session has not counted: the layouts
+ * of the side, and scratch beyond the scratch of the session. */
 static uint64_t side_bytes(const struct slc_plan *plan, const struct slc_plan *session_plan)
 {
     const uint64_t scratch =
@@ -65,7 +64,7 @@ static uint64_t side_bytes(const struct slc_plan *plan, const struct slc_plan *s
            plan->cache_bytes + scratch;
 }
 
-/* Plans a side whose layouts are open, opens its stream and reads all blocks of its layouts. */
+/* Plans a side whose layouts are open, opens its tile stream and reads all blocks into memory. */
 static enum slc_status start_side(struct mttkrp_held *held,
                                   struct mttkrp_side *side,
                                   const struct slc_plan_request *request,
@@ -106,7 +105,7 @@ static enum slc_status open_sorted(struct mttkrp_held *held, struct slc_error *e
 
 static enum slc_status open_fibers(struct mttkrp_held *held, unsigned mode, struct slc_error *err)
 {
-    /* The list needs only decoding: plan at rank 1, so that everything else stays small. */
+    /* Baselines over fibers only need decoded tiles. A plan at rank 1 keeps other buffers small. */
     const struct slc_plan_request request = {.operation = SLC_OP_MTTKRP,
                                              .rank = 1,
                                              .precision = held->group->precision,
@@ -150,8 +149,7 @@ static enum slc_status load_list(struct mttkrp_held *held, bool permuted, struct
 
     slc_replica_shape(slc_reader_info(held->session->store.reader), &shape);
     (void)snprintf(what, sizeof what,
-                   "the list of %" PRIu64 " nonzeros that the kernels of --kernel compute from",
-                   shape.nnz);
+                   "the list of %" PRIu64 " nonzeros for the baselines of --kernel", shape.nnz);
     SLC_TRY(
         hold(held, slc_coo_bytes(&shape, type, permuted, held->session->plan.threads), what, err));
     SLC_TRY(bench_list_pass(held->session, type, &held->list, err));
@@ -160,8 +158,8 @@ static enum slc_status load_list(struct mttkrp_held *held, bool permuted, struct
 
 /* ---- reference results */
 
-/* Counts the doubles of the products and magnitudes of the group's modes. Returns false on
- * overflow. */
+/* Counts the elements of the reference results: a product and a magnitude per element of the
+ * outputs. Returns false on overflow. */
 static bool count_elements(const struct slc_manifest *manifest,
                            const struct bench_mttkrp_group *group,
                            uint64_t *elements)
@@ -191,7 +189,7 @@ hold_reference(struct mttkrp_held *held, uint64_t *elements, struct slc_error *e
     return hold(held, bytes, "the reference results of --check", err);
 }
 
-/* Computes the reference results with naive loops. */
+/* Computes the reference results with the simple loops of cpu/reference/reference.h. */
 static enum slc_status compute_reference(struct mttkrp_held *held, struct slc_error *err)
 {
     const struct bench_mttkrp_group *group = held->group;

@@ -1,4 +1,4 @@
-/* Selects the variants to measure from the options, and names them. */
+/* Selects the variants that the options ask for, and names them. */
 #include "tools/bench/mttkrp/mttkrp_group.h"
 
 #include "cpu/cpu.h"
@@ -42,13 +42,13 @@ static void add_variant(struct bench_mttkrp_group *group, struct bench_mttkrp_va
     group->variants[group->variant_count++] = variant;
 }
 
-/* True if an option's value is `name` or "all". */
+/* Returns true if the value of an option is `name` or "all". */
 static bool selects(const char *option, const char *name)
 {
     return strcmp(option, name) == 0 || strcmp(option, "all") == 0;
 }
 
-/* Adds the baselines over a list that --kernel selects, for one instruction set. */
+/* Adds the baselines over a list of coordinates that --kernel selects, for one instruction set. */
 static void add_listed(const struct bench_mttkrp_selection *selection,
                        const char *instruction_set,
                        struct bench_mttkrp_group *group)
@@ -63,7 +63,8 @@ static void add_listed(const struct bench_mttkrp_selection *selection,
     }
 }
 
-/* Adds the baselines over whole fibers, for each mode whose fibers the store keeps whole. */
+/* Adds the baselines over fibers that --kernel selects, for each mode whose fibers a layout keeps
+ * whole. */
 static enum slc_status add_fibers(const struct bench_mttkrp_selection *selection,
                                   const struct slc_store *store,
                                   const char *instruction_set,
@@ -89,14 +90,14 @@ static enum slc_status add_fibers(const struct bench_mttkrp_selection *selection
     }
     if (!any && strncmp(selection->kernel, "atomic", strlen("atomic")) == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--kernel %s: the store keeps no mode's fibers whole: add such layouts "
+                        "--kernel %s: the store keeps no mode's fibers whole: add layouts that do "
                         "(sluice layout %s --fiber all)",
                         selection->kernel, store->path);
     }
     return SLC_OK;
 }
 
-/* Adds the strategies that --conflict selects, over `blco`, for one instruction set. */
+/* Adds the strategies that --conflict selects, with layout `blco`, for one instruction set. */
 static enum slc_status add_strategies(const struct bench_mttkrp_selection *selection,
                                       const char *instruction_set,
                                       struct bench_mttkrp_group *group,
@@ -113,12 +114,14 @@ static enum slc_status add_strategies(const struct bench_mttkrp_selection *selec
     for (enum slc_conflict c = SLC_CONFLICT_AUTO; c <= SLC_CONFLICT_REPLICA; c++) {
         const struct bench_mttkrp_variant variant = {
             .instruction_set = instruction_set, .conflict = c, .optional = all};
-        /* One thread adds directly; private copies and divided columns need several threads. */
+        /* Strategy `direct` needs one thread; `private` and `columns` help only with several
+         * threads. */
         const bool sensible = group->threads == 1
                                   ? c != SLC_CONFLICT_PRIVATE && c != SLC_CONFLICT_COLUMNS
                                   : c != SLC_CONFLICT_DIRECT;
 
-        /* Rows with one owner follow from a layout; --conflict does not select them. */
+        /* Strategy `rows` (each row has one owner) follows from a layout; --conflict does not
+         * select it. */
         if (c == SLC_CONFLICT_ROWS ||
             !selects(selection->conflict, bench_mttkrp_conflict_name(&variant))) {
             continue;
@@ -170,7 +173,7 @@ enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_selection *selec
                             group, err);
     }
     for (unsigned i = 0; i < available; i++) {
-        /* A compiler may support the bandwidth loops of a set but not its kernels. */
+        /* This build may have the bandwidth loops of an instruction set, but not its kernels. */
         if (slc_cpu_force_instruction_set(sets[i]->name)) {
             (void)slc_cpu_force_instruction_set(NULL);
             SLC_TRY(add_variants(selection, store, sets[i]->name, group, err));

@@ -1,4 +1,4 @@
-/* Holds the blocks of a mode in memory and multiplies them by matrices. */
+/* Holds the blocks of the layout of a mode in memory and multiplies them by matrices. */
 #include "tools/bench/product/ttm_mode.h"
 
 #include "base/memory/memory.h"
@@ -51,7 +51,7 @@ static enum slc_status make_matrix(struct ttm_mode *mode, uint32_t cols, struct 
     return SLC_OK;
 }
 
-/* Makes a plan that keeps all blocks in the cache, or fails. */
+/* Plans the products so that all blocks stay in memory. Fails if they exceed the budget. */
 static enum slc_status make_plan(struct ttm_mode *mode, uint32_t cols, struct slc_error *err)
 {
     const struct slc_layouts layouts = slc_layouts_one(mode->order.reader);

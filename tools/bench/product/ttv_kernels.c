@@ -1,7 +1,5 @@
-/*
- * The kernels of `bench ttv`. The baselines come first. All of them are given the number of each
- * nonzero's fiber, so that none has to search for the position of a sum.
- */
+/* Runs the kernels of `bench ttv`. The baselines come first in this file. A baseline is given the
+ * number of the fiber of each nonzero, so that it need not search for the position of a sum. */
 #include "tools/bench/product/ttv_kernels.h"
 
 #include "base/error/clock.h"
@@ -15,7 +13,7 @@
 #include <string.h>
 
 enum {
-    /* Number of nonzeros that a thread processes at a time. */
+    /* numbers of nonzeros and of fibers that a thread processes at a time */
     PIECE_NNZ = 32768,
     PIECE_ROWS = 8192
 };
@@ -49,10 +47,8 @@ static void atomic_piece(void *context, uint64_t begin, uint64_t end, unsigned w
     }
 }
 
-/*
- * COO: processes nonzero by nonzero in the order of the store, from one list for all modes. With
- * several threads, additions are atomic. Errors: SLC_ERR_SYSTEM.
- */
+/* Baseline COO: processes each nonzero alone, in the order of the store, for every mode. With
+ * several threads, additions are atomic. Errors: SLC_ERR_SYSTEM. */
 static enum slc_status multiply_coo(const struct ttv_fibers *fibers,
                                     const double *vector,
                                     double *sums,
@@ -71,7 +67,7 @@ static enum slc_status multiply_coo(const struct ttv_fibers *fibers,
     return SLC_OK;
 }
 
-/* Multiplies a piece that starts and ends at fiber boundaries. */
+/* Multiplies the fibers whose first nonzero is one of `begin` to `end` - 1. */
 static void sorted_piece(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     const struct product *product = context;
@@ -91,7 +87,7 @@ static void sorted_piece(void *context, uint64_t begin, uint64_t end, unsigned w
     }
 }
 
-/* COO sorted by fibers: each thread processes pieces of whole fibers, so threads share no sum. */
+/* Baseline COO sorted by fibers: each thread processes whole fibers, so threads share no sum. */
 static enum slc_status multiply_sorted(const struct ttv_fibers *fibers,
                                        const double *vector,
                                        double *sums,
@@ -143,7 +139,7 @@ static void convert(struct ttv_csr *csr, const struct ttv_fibers *fibers)
         csr->index[to] = fibers->index[i];
         csr->values[to] = fibers->values[i];
     }
-    /* Each element now has the start of the next row. */
+    /* Element f now has the start of row f + 1. */
     memmove(csr->begin + 1, csr->begin, fibers->count * sizeof *csr->begin);
     csr->begin[0] = 0;
 }
@@ -164,10 +160,8 @@ static void csr_rows(void *context, uint64_t begin, uint64_t end, unsigned worke
     }
 }
 
-/*
- * CSR: converts the list with one thread, by counting, and multiplies with all threads. Sets
- * *convert_seconds to the time of the conversion. Errors: SLC_ERR_SYSTEM.
- */
+/* Baseline CSR: converts the list with one thread, by a counting sort, and multiplies with all
+ * threads. Sets *convert_seconds to the time of the conversion. Errors: SLC_ERR_SYSTEM. */
 static enum slc_status multiply_csr(struct ttv_csr *csr,
                                     const struct ttv_fibers *fibers,
                                     const double *vector,
@@ -202,7 +196,7 @@ static bool is_form(enum ttv_kernel kernel)
     return kernel <= TTV_FILE_ORDER;
 }
 
-/* Returns the switches of a kernel: those given by the options, with one of them changed. */
+/* Returns the switches of a kernel: those of the options, with one of them changed. */
 static struct ttv_switches switches_of(enum ttv_kernel kernel, const struct ttv_switches *given)
 {
     struct ttv_switches switches = *given;
@@ -218,7 +212,8 @@ static struct ttv_switches switches_of(enum ttv_kernel kernel, const struct ttv_
     return switches;
 }
 
-/* Builds the fibers including empty ones, for the kernels that keep them, if memory allows. */
+/* Builds the list of all fibers, including empty fibers, for kernels that store empty fibers. Omits
+ * the list if it exceeds the budget, unless the options demand empty fibers. */
 static enum slc_status make_dense(struct ttv_job *job,
                                   const bool wanted[TTV_KERNELS],
                                   const struct ttv_switches *given,
@@ -329,7 +324,8 @@ void ttv_job_destroy(struct ttv_job *job)
     memset(job, 0, sizeof *job);
 }
 
-/* Computes the dot products of a tile's runs and discards them, which favours this kernel. */
+/* Computes the dot products of the fiber runs of a tile, but discards them, which favours this
+ * kernel. */
 static enum slc_status
 dot_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {

@@ -1,4 +1,4 @@
-/* The kernels of `bench ttv` on the fibers of one mode. */
+/* Runs the kernels of `bench ttv` on the fibers of one mode. */
 #ifndef SLC_TOOLS_BENCH_TTV_KERNELS_H
 #define SLC_TOOLS_BENCH_TTV_KERNELS_H
 
@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* A matrix in CSR form, with one row per fiber. */
+/* A matrix in the CSR format, with one row per fiber. */
 struct ttv_csr {
     uint64_t *begin; /* fibers + 1 elements */
     uint32_t *index;
@@ -16,13 +16,13 @@ struct ttv_csr {
 };
 
 enum ttv_kernel {
-    TTV_SLUICE,      /* tools/bench/rivals/cpu/sptv.h, with the switches of the options */
-    TTV_EMPTY,       /* .. with empty fibers */
-    TTV_KEEP_UNUSED, /* .. with the whole vector */
-    TTV_DROP_UNUSED, /* .. with a vector of the indices that occur */
-    TTV_LARGEST,     /* .. with all blocks largest first */
-    TTV_FILE_ORDER,  /* .. with blocks in the order of the file */
-    TTV_TILES,       /* runs directly from encoded tiles, only for the mode of the runs */
+    TTV_SLUICE,      /* kernel of rivals/cpu/sptv.h; the variants below change one switch */
+    TTV_EMPTY,       /* with empty fibers */
+    TTV_KEEP_UNUSED, /* with the whole vector */
+    TTV_DROP_UNUSED, /* with a vector of only the indices that occur */
+    TTV_LARGEST,     /* with blocks processed by decreasing size */
+    TTV_FILE_ORDER,  /* with blocks processed in the order of the file */
+    TTV_TILES,       /* fiber runs of encoded tiles, only in the mode of these runs */
     TTV_COO,
     TTV_COO_SORTED,
     TTV_CSR,
@@ -39,27 +39,26 @@ struct ttv_switches {
 /* One mode, prepared for multiplication. */
 struct ttv_job {
     struct ttv_fibers fibers;
-    double *vector; /* random */
+    double *vector; /* random vector */
     double *sums;   /* one sum per fiber */
     double *want, *magnitude;
-    struct slc_buffer memory; /* memory of these four arrays */
+    struct slc_buffer memory; /* memory of the four arrays above */
     bool has[TTV_KERNELS];
     struct slc_sptv form[TTV_FILE_ORDER + 1];
-    /* the form computes the sums of all fibers, including empty ones */
+    /* true if the kernel computes the sums of all fibers, including empty fibers */
     bool dense_form[TTV_FILE_ORDER + 1];
     double build_seconds[TTV_FILE_ORDER + 1];
     struct slc_buffer dense; /* memory of dense_source */
     struct slc_sptv_source dense_source;
-    bool dense_left_out; /* empty fibers exceed the budget */
+    bool dense_left_out; /* true if the list with empty fibers exceeds the budget */
     struct ttv_csr csr;
-    struct slc_session *session; /* TTV_TILES: all blocks are in memory */
+    struct slc_session *session; /* for TTV_TILES: a session with all blocks in memory */
 };
 
-/*
- * Finds the fibers and builds the inputs of the wanted kernels. Leaves out kernels whose empty
- * fibers would exceed memory_bytes. Owns: release with ttv_job_destroy, which accepts an all-zero
- * struct. Errors: those of allocating memory.
- */
+/* Finds the fibers of mode `mode` and builds the inputs of the wanted kernels. If empty fibers
+ * would exceed memory_bytes, omits the kernel that stores them, or with switches->keep_empty fails.
+ * The caller must call ttv_job_destroy, which accepts an all-zero struct. Errors: those of
+ * allocating memory; SLC_ERR_BUDGET with switches->keep_empty. */
 enum slc_status ttv_job_create(struct ttv_job *job,
                                const struct ttv_tensor *tensor,
                                unsigned mode,
@@ -76,16 +75,14 @@ enum slc_status ttv_job_run(struct ttv_job *job,
                             double *convert_seconds,
                             struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Returns the largest error of the last run's sums, relative to the sums of magnitudes; 0 for
- * TTV_TILES, which keeps no sums.
- */
+/* Returns the largest error of a sum of the last product, relative to the sum of magnitudes of the
+ * terms. Returns 0 for TTV_TILES, which keeps no sums. */
 double ttv_job_error(const struct ttv_job *job, enum ttv_kernel kernel);
 
-/* Returns the bytes that a product must move, each counted once; 0 if unknown. */
+/* Returns the bytes that a product must move, each counted once, or 0 if the number is unknown. */
 uint64_t ttv_job_moved_bytes(const struct ttv_job *job, enum ttv_kernel kernel);
 
-/* Returns the form that a kernel of tools/bench/rivals/cpu/sptv.h uses, or NULL. */
+/* Returns the fibers as a kernel of tools/bench/rivals/cpu/sptv.h stores them, or NULL. */
 const struct slc_sptv *ttv_job_form(const struct ttv_job *job, enum ttv_kernel kernel);
 
 #endif

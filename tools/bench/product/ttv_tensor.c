@@ -1,4 +1,5 @@
-/* Loads a tensor and finds its fibers by sorting nonzeros by the keys of their other modes. */
+/* Loads a tensor. Finds the fibers of a mode by sorting the nonzeros by their coordinates in the
+ * other modes. */
 #include "tools/bench/product/ttv_tensor.h"
 
 #include "base/key.h"
@@ -9,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A nonzero and the key of its fiber. */
+/* A nonzero and the key of its fiber, for sorting. */
 struct item {
     uint64_t hi, lo;
     uint64_t at;
 };
 
-/* A fiber and its number among all fibers, including empty ones. */
+/* A fiber and its number among all fibers, including empty fibers, for sorting. */
 struct dense_item {
     uint64_t at;
     uint64_t fiber;
@@ -23,9 +24,10 @@ struct dense_item {
 
 uint64_t ttv_tensor_bytes(const struct slc_manifest *manifest)
 {
-    /* Per nonzero: coordinates and value; an item while sorting; the list, the sorted list and its
-     * fibers; sums. The forms, which are all held at once, are covered by the factor below: 1.3
-     * times this size was measured when nearly every fiber has one nonzero. */
+    /* Bytes per nonzero of: coordinates and value; an item while sorting; the list, the sorted list
+     * and its fibers; sums. The factor 5/2 also covers the fibers as stored for each kernel, which
+     * are in memory at the same time: they took 1.3 times `each` in a measurement in which nearly
+     * every fiber had one nonzero. */
     const uint64_t each = manifest->order * 8 + 8 + sizeof(struct item) + 8 + 16 + 16;
     uint64_t bytes;
 
@@ -62,7 +64,7 @@ ttv_tensor_load(struct ttv_tensor *tensor, const struct slc_store *store, struct
         tensor->coords[m] = at;
     }
     tensor->values = (double *)(void *)at;
-    /* A single worker delivers the rows in the order of the store. */
+    /* One worker delivers the nonzeros in the order of the store. */
     return slc_store_scan(store, 1, NULL, add_rows, tensor, err);
 }
 
@@ -94,8 +96,8 @@ static int compare_dense(const void *a, const void *b)
     return x->at < y->at ? -1 : 1;
 }
 
-/* Sorts nonzeros by fiber. The nonzeros of one fiber stay in the order of the store, which is that
- * of their indices. */
+/* Sorts nonzeros by fiber. The nonzeros of a fiber stay in the order of the store, which sorts them
+ * by index. */
 static enum slc_status sort_nonzeros(const struct ttv_tensor *tensor,
                                      unsigned mode,
                                      struct item *items,
@@ -130,7 +132,8 @@ static enum slc_status sort_nonzeros(const struct ttv_tensor *tensor,
     return SLC_OK;
 }
 
-/* Returns the number of nonzero i's fiber among all fibers of the mode, including empty ones. */
+/* Returns the number of the fiber of nonzero i among all fibers of the mode, including empty
+ * fibers. */
 static uint64_t dense_number(const struct ttv_tensor *tensor, unsigned mode, uint64_t i)
 {
     uint64_t number = 0;
@@ -197,8 +200,8 @@ enum slc_status ttv_fibers_create(struct ttv_fibers *fibers,
                                   .values = tensor->values};
     if (tensor->nnz > UINT32_MAX || fibers->length > UINT64_C(1) << 31) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "%" PRIu64 " nonzeros with a mode of %" PRIu64
-                        ": the limits in memory are 2^32 - 1 and 2^31",
+                        "%" PRIu64 " nonzeros with a mode of size %" PRIu64
+                        ": in memory, the limits are 2^32 - 1 nonzeros and mode size 2^31",
                         tensor->nnz, fibers->length);
     }
     for (unsigned m = 0; m < tensor->order; m++) {
@@ -221,7 +224,7 @@ void ttv_fibers_destroy(struct ttv_fibers *fibers)
     memset(fibers, 0, sizeof *fibers);
 }
 
-/* Sorts fibers by their numbers among all fibers, including empty ones. */
+/* Makes a list of the fibers, sorted by their numbers among all fibers, including empty fibers. */
 static enum slc_status
 sort_dense(const struct ttv_fibers *fibers, struct dense_item **items, struct slc_error *err)
 {
@@ -240,18 +243,19 @@ enum slc_status ttv_fibers_dense(const struct ttv_fibers *fibers,
                                  struct slc_sptv_source *source,
                                  struct slc_error *err)
 {
-    /* Per fiber: its start, its sum and its position in the form. Per nonzero: index and value, in
-     * the source and in the form. */
+    /* Bytes per fiber: its start, its sum and the position that the kernel stores. Bytes per
+     * nonzero: index and value, in the source and as the kernel stores them. */
     const double need = fibers->dense_count * (8 + 8 + 2) + (double)fibers->nnz * (12 + 12);
     const uint64_t count = fibers->dense_count < 0x1p60 ? (uint64_t)fibers->dense_count : 0;
     struct dense_item *items = NULL;
     uint64_t at = 0, next = 0;
 
     if (!(need <= (double)memory_bytes)) {
-        return slc_fail(err, SLC_ERR_BUDGET,
-                        "%.3g fibers, including empty ones, need %.3g MiB, and the budget leaves "
-                        "%" PRIu64 " MiB",
-                        fibers->dense_count, need / (1 << 20), memory_bytes >> 20);
+        return slc_fail(
+            err, SLC_ERR_BUDGET,
+            "%.3g fibers, including empty ones, need %.3g MiB, but the rest of the budget is "
+            "%" PRIu64 " MiB",
+            fibers->dense_count, need / (1 << 20), memory_bytes >> 20);
     }
     enum slc_status status = sort_dense(fibers, &items, err);
     SLC_THEN(status, slc_buffer_create(memory,

@@ -1,4 +1,4 @@
-/* A tensor in memory for `bench ttv`, and the fibers of one mode in the forms of its kernels. */
+/* Loads a tensor into memory for `bench ttv`, and finds the fibers of one mode. */
 #ifndef SLC_TOOLS_BENCH_TTV_TENSOR_H
 #define SLC_TOOLS_BENCH_TTV_TENSOR_H
 
@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* All nonzeros, in the order of the store. */
+/* All nonzeros of a tensor, in the order of the store. */
 struct ttv_tensor {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
@@ -19,11 +19,12 @@ struct ttv_tensor {
     struct slc_buffer memory;
 };
 
-/* Returns the memory that a tensor, its fibers of one mode and all measured forms need. */
+/* Returns the bytes of memory that a tensor needs, with the fibers of one mode as stored for every
+ * kernel. */
 uint64_t ttv_tensor_bytes(const struct slc_manifest *manifest);
 
-/* Loads a store. Owns: release with ttv_tensor_destroy, which accepts an all-zero struct. Errors:
- * those of reading. */
+/* Loads the nonzeros of a store. The caller must call ttv_tensor_destroy, which accepts an all-zero
+ * struct. Errors: those of reading. */
 enum slc_status ttv_tensor_load(struct ttv_tensor *tensor,
                                 const struct slc_store *store,
                                 struct slc_error *err) SLC_NODISCARD;
@@ -32,25 +33,25 @@ void ttv_tensor_destroy(struct ttv_tensor *tensor);
 /* The nonempty fibers of a mode, numbered in the order of their keys. */
 struct ttv_fibers {
     unsigned mode;
-    uint64_t length; /* mode size */
+    uint64_t length; /* size of the mode */
     uint64_t nnz, count;
-    double dense_count; /* number of all fibers, including empty ones */
+    double dense_count; /* number of all fibers, including empty fibers */
 
-    /* Per nonzero, in the order of the store: number of its fiber, and index in the mode. */
+    /* per nonzero, in the order of the store: the number of its fiber, and its index in the mode */
     uint32_t *row, *index;
-    const double *values; /* values of the tensor */
+    const double *values; /* values of the tensor, in the order of the store */
 
-    /* In the order of the fibers. */
+    /* starts of fibers; indices and values in the order of fibers */
     uint64_t *begin; /* count + 1 elements */
     uint32_t *sorted_row, *sorted_index;
     double *sorted_values;
-    /* per fiber: its number among all fibers, including empty ones, in lexicographic order */
+    /* per fiber: its number among all fibers, including empty fibers, in lexicographic order */
     uint64_t *dense_at;
 
     struct slc_buffer memory;
 };
 
-/* Finds the fibers of a mode. Owns: release with ttv_fibers_destroy, which accepts an all-zero
+/* Finds the fibers of a mode. The caller must call ttv_fibers_destroy, which accepts an all-zero
  * struct. Errors: SLC_ERR_MEMORY; SLC_ERR_UNSUPPORTED for 2^32 nonzeros or more, and for a mode
  * size above 2^31. */
 enum slc_status ttv_fibers_create(struct ttv_fibers *fibers,
@@ -59,11 +60,9 @@ enum slc_status ttv_fibers_create(struct ttv_fibers *fibers,
                                   struct slc_error *err) SLC_NODISCARD;
 void ttv_fibers_destroy(struct ttv_fibers *fibers);
 
-/*
- * The same nonzeros with all fibers, including empty ones, in lexicographic order: the input of
- * tools/bench/rivals/cpu/sptv.h. Owns: release `memory` with slc_buffer_destroy. Errors:
- * SLC_ERR_BUDGET if more than memory_bytes are needed; SLC_ERR_MEMORY.
- */
+/* Makes *source, an input of tools/bench/rivals/cpu/sptv.h, from all fibers of the mode, including
+ * empty fibers, in lexicographic order. The caller must call slc_buffer_destroy with `memory`.
+ * Errors: SLC_ERR_BUDGET if more than memory_bytes are needed; SLC_ERR_MEMORY. */
 enum slc_status ttv_fibers_dense(const struct ttv_fibers *fibers,
                                  uint64_t memory_bytes,
                                  struct slc_buffer *memory,

@@ -13,14 +13,12 @@
 #include <stdint.h>
 #include <string.h>
 
-/*
- * Samples of a ceiling, of which the fastest counts: two per repeat of the benchmark, at most four.
- * That is enough, because a disturbance affects only one or two samples.
- */
+/* Number of samples of a ceiling per repeat of the benchmark, and the maximum number. The fastest
+ * sample counts. Four samples suffice, because a disturbance affects only one or two of them. */
 enum { CEILING_SAMPLES = 2, CEILING_SAMPLES_MAX = 4 };
 
-/* Smallest set for memory. Smaller sets fit in the first cache levels, which are measured
- * separately. */
+/* Smallest working set for memory in bytes. A smaller set fits in the first cache levels, which
+ * have their own measurements. */
 #define MEMORY_SET_MIN (UINT64_C(1) << 20)
 
 /* State shared by the threads of one measurement. */
@@ -29,10 +27,10 @@ struct sweep {
     bool prefetch;
     char *set;
     uint32_t *index;
-    uint64_t rows;                  /* GATHER: elements of `index` per thread */
-    uint64_t part;                  /* other kinds: bytes of one thread's part */
-    uint64_t rounds;                /* sweeps per sample */
-    uint64_t sink[SLC_MAX_THREADS]; /* results of reads, which must be used */
+    uint64_t rows;                  /* for GATHER: elements of `index` per thread */
+    uint64_t part;                  /* for other accesses: bytes of the part of one thread */
+    uint64_t rounds;                /* number of sweeps per sample */
+    uint64_t sink[SLC_MAX_THREADS]; /* results, stored so that the compiler keeps the reads */
 };
 
 uint64_t bench_memory_set_bytes(uint64_t asked)
@@ -55,7 +53,7 @@ const char *bench_level_name(unsigned level)
 
 uint64_t bench_level_bytes(unsigned level, unsigned threads, uint64_t memory_set_bytes)
 {
-    /* The three arrays of a triad. */
+    /* A triad needs three arrays per thread. */
     const uint64_t least = UINT64_C(3) * BENCH_SWEEP_BYTES * threads;
     uint64_t bytes = slc_cache_bytes(level) / 2;
 
@@ -68,7 +66,7 @@ uint64_t bench_level_bytes(unsigned level, unsigned threads, uint64_t memory_set
     return bytes == 0 ? 0 : slc_max_u64(bytes, least);
 }
 
-/* Returns the bytes that one round of all threads moves. */
+/* Returns the bytes that all threads together move in one sweep. */
 static uint64_t round_bytes(const struct sweep *sweep)
 {
     const uint64_t threads = sweep->traffic.threads;
@@ -87,7 +85,7 @@ static uint64_t round_bytes(const struct sweep *sweep)
     return threads * sweep->rows * sweep->traffic.row_bytes;
 }
 
-/* One thread of a sample. */
+/* Makes the sweeps of one thread in a sample. */
 static void run_rounds(void *context, unsigned worker, unsigned workers)
 {
     struct sweep *sweep = context;
@@ -115,13 +113,13 @@ static void run_rounds(void *context, unsigned worker, unsigned workers)
                                    sweep->rows, sweep->prefetch);
             break;
         }
-        /* Forces each round to read the data again. */
+        /* This makes the compiler read the data again in each sweep. */
         __asm__ volatile("" ::: "memory");
     }
     sweep->sink[worker] = mixed;
 }
 
-/* Each thread writes its own part first, so that the pages are allocated near its processor. */
+/* Writes the part of one thread, so that its pages are allocated near the thread's processor. */
 static void touch(void *context, unsigned worker, unsigned workers)
 {
     struct sweep *sweep = context;
@@ -130,7 +128,7 @@ static void touch(void *context, unsigned worker, unsigned workers)
     memset(sweep->set + worker * sweep->part, 0, sweep->part);
 }
 
-/* Shuffles the rows of each thread (Fisher and Yates). */
+/* Shuffles the row numbers of one thread (Fisher and Yates). */
 static void shuffle(void *context, unsigned worker, unsigned workers)
 {
     struct sweep *sweep = context;
@@ -178,8 +176,7 @@ static enum slc_status time_sample(struct sweep *sweep, uint64_t *elapsed_ns, st
     return SLC_OK;
 }
 
-/* Finds the number of rounds per sample, which also serves as warm-up, and then measures the
- * samples. */
+/* Finds the number of sweeps per sample, which also warms up, and then measures the samples. */
 static enum slc_status measure(struct sweep *sweep,
                                unsigned warm_up,
                                unsigned repeats,
@@ -254,7 +251,7 @@ enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
                               double *bytes_per_second,
                               struct slc_error *err)
 {
-    /* At least three pages per thread: the arrays of a triad. */
+    /* A thread needs at least 16 KiB, for the three arrays of a triad. */
     uint64_t rounded = slc_max_u64(UINT64_C(16384) * threads, row_bytes);
     const uint64_t memory_set = bench_memory_set_bytes(ceilings->memory_set_bytes);
     struct bench_traffic traffic = {.access = access, .row_bytes = row_bytes, .threads = threads};

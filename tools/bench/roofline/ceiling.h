@@ -1,7 +1,6 @@
-/*
- * Ceilings: the bandwidth of this machine for a working set of a given size, measured on demand and
- * cached, so that every figure is reported with a ceiling of the same run.
- */
+/* Measures ceilings: the bandwidth of this machine for a working set of a given size. Ceilings are
+ * measured on demand and cached, so that every figure is reported with a ceiling of the same
+ * run. */
 #ifndef SLC_TOOLS_BENCH_CEILING_H
 #define SLC_TOOLS_BENCH_CEILING_H
 
@@ -12,28 +11,26 @@
 #include <stdint.h>
 
 enum bench_access {
-    BENCH_READ,  /* each thread reads its own part */
-    BENCH_COPY,  /* copies one half to the other; bytes read and bytes written count */
-    BENCH_TRIAD, /* computes the last third from the other two; bytes count as for a copy */
+    BENCH_READ,  /* each thread reads its own part of the set */
+    BENCH_COPY,  /* each thread copies half of its part to the rest; bytes read and written count */
+    BENCH_TRIAD, /* each thread computes a third of its part from the rest; bytes as for COPY */
     BENCH_GATHER /* each thread reads rows of the whole set in random order */
 };
 enum { BENCH_ACCESSES = 4 };
 
 struct bench_traffic {
     enum bench_access access;
-    uint64_t set_bytes; /* size of the set, which all threads share */
-    uint64_t row_bytes; /* GATHER: 8, 16, 32, or a multiple of 64 */
+    uint64_t set_bytes; /* size of the working set, the sum over all threads */
+    uint64_t row_bytes; /* for GATHER: size of a row: 8, 16, 32 or a multiple of 64 */
     unsigned threads;
-    const struct bench_bandwidth_set *loops; /* NULL: the best set of this machine */
+    const struct bench_bandwidth_set *loops; /* NULL means the best of this machine */
 };
 
-/*
- * Measures one kind of traffic: `repeats` samples of at least BENCH_SAMPLE_NS each, after `warm_up`
- * runs and one run that determines the work of a sample. `median` is the rate of the median sample,
- * `best` that of the fastest sample. A gather is measured with and without prefetching, and the
- * faster variant counts. Memory: the set, plus 4 bytes per row for a gather. Errors:
- * SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
- */
+/* Measures the rate of one access: `repeats` samples of at least BENCH_SAMPLE_NS each, after runs
+ * that determine the number of sweeps per sample, and `warm_up` runs. `median` and `best` are the
+ * rates of the median and of the fastest sample. A gather is measured with and without prefetching,
+ * and the faster variant counts. Memory: the working set, plus 4 bytes per row for a gather.
+ * Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM. */
 struct bench_rate {
     double median, best; /* bytes per second */
 };
@@ -43,10 +40,10 @@ enum slc_status bench_traffic_measure(const struct bench_traffic *traffic,
                                       struct bench_rate *rate,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* A cache of ceilings. Initially all-zero; owns nothing. */
+/* The ceilings measured so far. The struct is initially all-zero and needs no release. */
 enum { BENCH_CEILINGS_MAX = 64 };
 struct bench_ceilings {
-    /* repeats of the benchmark, which limit the number of samples of a ceiling; 0: no limit */
+    /* --repeat of the benchmark; a ceiling has two samples per repeat, up to four; 0 means four */
     unsigned repeats;
     uint64_t memory_set_bytes; /* argument of bench_memory_set_bytes */
     unsigned count;
@@ -56,11 +53,10 @@ struct bench_ceilings {
     } known[BENCH_CEILINGS_MAX];
 };
 
-/*
- * Returns the ceiling of a working set of `set_bytes` bytes for `threads` threads: the fastest of a
- * few samples with the best loops. The size is rounded up to a power of two, and limited to
- * bench_memory_set_bytes, because larger sets are all in memory.
- */
+/* Sets *ceiling to the bytes per second at which `threads` threads access a working set of
+ * `set_bytes` bytes: the rate of the fastest of up to four samples with the best instruction set.
+ * The size is rounded up to a power of two, and limited to bench_memory_set_bytes, because larger
+ * sets have the same rate. */
 enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
                               enum bench_access access,
                               uint64_t set_bytes,
@@ -69,16 +65,15 @@ enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
                               double *bytes_per_second,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* Returns the size of the set for memory: `asked`, or if that is 0, four times the last-level cache
- * but at most a quarter of the memory. */
+/* Returns the size of the working set for memory: `asked`, or if `asked` is 0, four times the
+ * last-level cache, at least 256 MiB and at most a quarter of the memory. */
 uint64_t bench_memory_set_bytes(uint64_t asked);
 
-/*
- * The levels are cache levels 1 to SLC_CACHE_LEVELS, followed by memory. These functions return the
- * name of a level, and the bytes of a set that all threads read together; 0 if the level does not
- * exist. A set fills half of its cache, so that other data does not evict it; all threads share the
- * last-level cache. The set for memory is bench_memory_set_bytes(memory_set_bytes).
- */
+/* The levels are cache levels 1 to SLC_CACHE_LEVELS, followed by memory. bench_level_name returns
+ * the name of a level. bench_level_bytes returns the size of its working set, over all threads, or
+ * 0 if there is no such level. The working set fills half of a cache, so that other data does not
+ * evict it; all threads share the last-level cache. The working set for memory has
+ * bench_memory_set_bytes(memory_set_bytes) bytes. */
 const char *bench_level_name(unsigned level);
 uint64_t bench_level_bytes(unsigned level, unsigned threads, uint64_t memory_set_bytes);
 

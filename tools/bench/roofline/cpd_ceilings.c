@@ -17,7 +17,7 @@
 /* Number of samples of a ceiling, of which the fastest counts. */
 enum { REPEATS = 3 };
 
-/* Returns the time of plain direct reads of `bytes`, derived from sweeps over the whole file. */
+/* Measures the seconds that plain direct reads of `bytes` take, from reads of the whole file. */
 static enum slc_status
 read_floor(const struct slc_session *session, double bytes, double *seconds, struct slc_error *err)
 {
@@ -40,7 +40,7 @@ read_floor(const struct slc_session *session, double bytes, double *seconds, str
     return status;
 }
 
-/* Returns the time of one pass by the decoder alone, without waiting for reads. */
+/* Measures the seconds that the decoder needs for one pass, without waiting for reads. */
 static enum slc_status
 decode_floor(const struct slc_session *session, double *seconds, struct slc_error *err)
 {
@@ -57,7 +57,7 @@ decode_floor(const struct slc_session *session, double *seconds, struct slc_erro
     return SLC_OK;
 }
 
-/* Returns the time of the MTTKRPs of all modes at the rate of a gather of the factors' rows. */
+/* Sets the seconds that the MTTKRPs of all modes take at the rate of a gather of factor rows. */
 static enum slc_status gather_floor(const struct slc_session *session,
                                     struct bench_ceilings *known,
                                     double *seconds,
@@ -78,7 +78,7 @@ static enum slc_status gather_floor(const struct slc_session *session,
     return status;
 }
 
-/* Returns the time of copying the output of every mode to its factor. */
+/* Sets the seconds that a copy of the output of every mode to its factor takes. */
 static enum slc_status copy_floor(const struct slc_session *session,
                                   struct bench_ceilings *known,
                                   double *seconds,
@@ -103,7 +103,7 @@ static enum slc_status copy_floor(const struct slc_session *session,
 
 enum { PAGE_BYTES = 4096, LEAST_ROW_BYTES = 16, LARGEST_ROW_BYTES = 512 };
 
-/* Largest number of bytes of a run, so that a run lasts only a few milliseconds. */
+/* Maximum number of bytes that a run moves, so that it lasts only a few milliseconds. */
 #define MOST_BYTES (UINT64_C(8) << 30)
 
 void cpd_device_stats(const struct slc_session *session, struct slc_device_stats *stats)
@@ -118,7 +118,7 @@ void cpd_device_stats(const struct slc_session *session, struct slc_device_stats
     stats->busy_seconds /= session->set.count;
 }
 
-/* Returns the seconds to move `bytes`; NAN if memory does not suffice for the measurement. */
+/* Sets the seconds to move `bytes`, or NAN if too little device memory is free. */
 static enum slc_status measure_seconds(const struct slc_session *session,
                                        enum slc_gpu_ceiling ceiling,
                                        double set_bytes,
@@ -146,12 +146,10 @@ static enum slc_status measure_seconds(const struct slc_session *session,
     return status == SLC_ERR_MEMORY ? SLC_OK : status;
 }
 
-/*
- * Measures the ceilings of iterations on one open GPU. `multiply` is the time to read as many rows
- * at random places as the MTTKRPs of all modes use; `update` is the time to copy all outputs to the
- * factors. Both are NAN if too little device memory is left, or with several devices. Errors:
- * SLC_ERR_SYSTEM.
- */
+/* Measures the ceilings of iterations on one open GPU. `multiply` is the seconds to move the bytes
+ * of MTTKRPs of all modes (device_summary.h) at the rate of reads of rows at random places.
+ * `update` is the seconds to copy all outputs to the factors. Both are NAN with several devices,
+ * and if too little device memory is free. Errors: SLC_ERR_SYSTEM. */
 static enum slc_status measure_device(const struct slc_session *session,
                                       struct bench_cpd_ceilings *ceilings,
                                       struct slc_error *err)
@@ -172,7 +170,7 @@ static enum slc_status measure_device(const struct slc_session *session,
     while (row_bytes < LARGEST_ROW_BYTES && row_bytes < row) {
         row_bytes *= 2;
     }
-    /* An MTTKRP of each mode. */
+    /* The bytes are those of an MTTKRP of each mode. */
     SLC_TRY(measure_seconds(
         session, SLC_GPU_CEILING_ROWS, (double)bench_model_set_bytes(manifest, (uint64_t)row),
         row_bytes, manifest->order * (double)manifest->nnz * model, &ceilings->multiply, err));

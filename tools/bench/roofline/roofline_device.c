@@ -1,16 +1,16 @@
-/*
- * Kernels of a GPU for its roofline. The counts below have N modes, rank R and elements of v bytes.
+/* Measures the kernels of `bench roofline` on a GPU. Their operations and bytes, with N modes, rank
+ * R and elements of v bytes:
  *
- *   mttkrp        N R operations per nonzero; bytes by the model of device_summary.h
- *   sptv          2 operations per nonzero; v + 4 + 8 bytes: value, index, number of the vector;
- *                 per fiber 8 + 4: its sum and its end
- *   ttm-fibers    2 R operations per nonzero; v + 4 + R v bytes: value, index, row of the matrix;
- *                 per fiber 8 R + 4: its row of the result, which is f64, and its end
- *   ttm-nonzeros  the same per nonzero, and 8 R + 4 for its row of the result
+ *   mttkrp        N R operations per nonzero; bytes as in the model of device_summary.h
+ *   sptv          2 operations and v + 4 + 8 bytes per nonzero: value, index, element of vector;
+ *                 8 + 4 bytes per fiber: sum and end of the fiber
+ *   ttm-fibers    2 R operations and v + 4 + R v bytes per nonzero: value, index, matrix row;
+ *                 8 R + 4 bytes per fiber: row of the result in f64, end of the fiber
+ *   ttm-nonzeros  as ttm-fibers per nonzero, and 8 R + 4 more bytes per nonzero: row of the
+ *                 result and its number
  *
- * Times are measured by the device's clock. Bytes do not include copies: blocks that do not stay in
- * device memory are copied during the MTTKRP and slow it down.
- */
+ * The clock of the device measures the times. Bytes do not include copies, but blocks that do not
+ * stay in device memory are copied during the MTTKRP and slow it down. */
 #include "tools/bench/roofline/roofline.h"
 
 #include "tools/bench/device/device.h"
@@ -39,7 +39,7 @@ static double number_of(const json_t *row, const char *name)
     return json_number_value(json_object_get(row, name));
 }
 
-/* Sets mode, times and nonzeros of a point from a row of the record. Returns the point. */
+/* Copies the times of a row of the record to the point of its mode. Returns the point. */
 static struct roofline_point *set_times(const json_t *row, struct roofline_point *points)
 {
     const unsigned mode = (unsigned)number_of(row, "mode") - 1;
@@ -92,7 +92,7 @@ enum slc_status roofline_device_mttkrp(const struct roofline_job *job,
     return status;
 }
 
-/* Returns the size in bytes of one product, by the model above. */
+/* Returns the bytes that one product moves, as counted above. */
 static double product_bytes(const struct roofline_job *job, double fibers)
 {
     const double nnz = (double)job->session->store.manifest.nnz;

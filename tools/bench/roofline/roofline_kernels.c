@@ -1,4 +1,4 @@
-/* The roofline kernels of the CPU, and the tables of all kernels. */
+/* Measures the kernels of `bench roofline` on the CPU. Has the tables of all kernels. */
 #include "tools/bench/roofline/roofline.h"
 
 #include "base/error/clock.h"
@@ -75,26 +75,24 @@ enum slc_status roofline_leave_out(const struct roofline_job *job,
     return SLC_OK;
 }
 
-/*
- * MTTKRP under the roofs. With N modes, rank R, elements of v bytes and sums of 8 bytes; V is the
- * set of modes that vary within a run of nonzeros:
+/* Operations and bytes of an MTTKRP, with N modes, rank R, elements of v bytes and sums of 8 bytes.
+ * V is the set of modes that vary within a run of nonzeros.
  *
  *   operations         N R per nonzero
- *   row(m)             R v bytes, read; for the output 2 R 8, read and written
+ *   row(m)             R v bytes, read; for the output mode 2 R 8 bytes, read and written
  *   bytes per nonzero  v + sum over m in V of (4 + row(m))
  *   bytes per run      4 + sum over the other modes of (4 + row(m))
  *
- * Without runs, V is the set of all modes, and there are no bytes per run. The model does not
- * detect neighbouring nonzeros whose output row stays in registers, which overestimates the bytes
- * by up to two rows per nonzero.
- */
-/* Runs of nonzeros. */
+ * Without runs, V is the set of all modes, and there are no bytes per run. The model ignores that
+ * an output row stays in registers if neighbouring nonzeros use it; it overestimates the bytes by
+ * up to two rows per nonzero. */
+/* How nonzeros form runs. */
 struct runs {
-    uint32_t varying; /* bit m is set if mode m varies within a run; 0: no runs */
+    uint32_t varying; /* bit m is set if mode m varies within a run; 0 without runs */
     double nnz_per_run;
 };
 
-/* Returns the size in bytes of one execution of an MTTKRP in `mode`. */
+/* Returns the bytes that one MTTKRP of `mode` moves, by the model above. */
 static double moved_bytes(const struct roofline_job *job, unsigned mode, const struct runs *runs)
 {
     const struct slc_manifest *manifest = &job->session->store.manifest;
@@ -134,7 +132,7 @@ static void set_mttkrp(const struct roofline_job *job,
     }
 }
 
-/* Counters of the runs in tiles, one per worker. */
+/* Counter of the runs in the tiles of one worker. */
 struct counting {
     uint64_t runs[SLC_MAX_THREADS];
     uint64_t nnz[SLC_MAX_THREADS];
@@ -159,7 +157,7 @@ count_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct sl
     return SLC_OK;
 }
 
-/* Counts the runs of the store's own order, as its tiles deliver them. */
+/* Counts the runs of the nonzeros in the order of the store, as its tiles deliver them. */
 static enum slc_status
 count_runs(const struct roofline_job *job, struct runs *runs, struct slc_error *err)
 {
@@ -189,7 +187,7 @@ count_runs(const struct roofline_job *job, struct runs *runs, struct slc_error *
     return SLC_OK;
 }
 
-/* Measures one variant in all modes. */
+/* Measures one variant of the MTTKRP in all modes. */
 static enum slc_status measure_variant(const struct roofline_job *job,
                                        struct bench_mttkrp_variant variant,
                                        struct bench_mttkrp_group *group,
@@ -219,8 +217,8 @@ static enum slc_status
 measure_copies(const struct roofline_job *job, struct roofline_point *points, struct slc_error *err)
 {
     const struct slc_plan *plan = &job->session->plan;
-    /* Optional: left out for tensors of one mode, which have no replicas, and left out with a note
-     * if the replicas exceed the budget. */
+    /* The variant is optional. A tensor of one mode has no replicas, so the variant is omitted. If
+     * the replicas exceed the budget, it is omitted with a note. */
     const struct bench_mttkrp_variant variant = {.instruction_set = job->instruction_set,
                                                  .conflict = SLC_CONFLICT_REPLICA,
                                                  .optional = true};
@@ -236,8 +234,8 @@ measure_copies(const struct roofline_job *job, struct roofline_point *points, st
     }
     if (status == SLC_OK && plan->copies_wanted_bytes > 0) {
         status = slc_fail(err, SLC_ERR_BUDGET,
-                          "replicas need %" PRIu64 " MiB, and the budget leaves %" PRIu64
-                          "; raise --memory",
+                          "replicas need %" PRIu64 " MiB, but the rest of the budget is %" PRIu64
+                          " MiB: raise --memory",
                           plan->copies_wanted_bytes >> 20, plan->copies_room_bytes >> 20);
     }
     slc_free(cells);
@@ -263,17 +261,16 @@ measure_stream(const struct roofline_job *job, struct roofline_point *points, st
     return status;
 }
 
-/*
- * TTM under the roofs: two kernels compute from blocks as stored, fiber by fiber, and decode them
- * each time. With rank R, N modes and elements of v bytes:
+/* Operations and bytes of TTM, with rank R, N modes and elements of v bytes. The two kernels
+ * compute fiber by fiber from blocks as stored, which they decode each time.
  *
  *   operations       2 R per nonzero
- *   row(U)           R v bytes, read; for the output 2 R 8, read and written
- *   by fiber         v + 4 + row(U) per nonzero, 4 (N - 1) + 2 R 8 per fiber
- *   by nonzero       v + 8 + row(U) + 2 R 8 per nonzero, including the number of its row
+ *   row(U)           R v bytes of a row of the matrix U, read; a row of the output has 2 R 8 bytes,
+ *                    read and written
+ *   ttm-fiber        v + 4 + row(U) bytes per nonzero, 4 (N - 1) + 2 R 8 per fiber
+ *   ttm-nonzero      v + 8 + row(U) + 2 R 8 bytes per nonzero, with the number of its row
  *
- * The rows of U are reused; those of the output are not.
- */
+ * The rows of U are reused, rows of the output are not. */
 static void set_ttm(const struct roofline_job *job,
                     const struct ttm_mode *mode,
                     enum slc_ttm_form form,
@@ -374,18 +371,16 @@ static enum slc_status measure_ttm_nonzero(const struct roofline_job *job,
     return measure_form(job, SLC_TTM_ELEMENTS, points, err);
 }
 
-/*
- * SpTV from fibers in memory (tools/bench/rivals/cpu/sptv.h) under the roofs, at rank 1 and in f64
- * only. With v bytes of a stored value and i of an index:
+/* Measures SpTV from fibers in memory (tools/bench/rivals/cpu/sptv.h), only at rank 1 and in f64.
+ * Operations and bytes, with v bytes per stored value and i bytes per index:
  *
  *   operations         2 per nonzero
- *   bytes per nonzero  v + i + 8, the number of the vector
- *   bytes per fiber    2 + 8, its position and its sum
+ *   bytes per nonzero  v + i + 8: value, index, element of the vector
+ *   bytes per fiber    2 + 8: position of the sum, sum
  *
- * A list of few nonzeros (tools/bench/rivals/cpu/sptv_block.h) has no positions, but 4 bytes for
- * the fiber of each nonzero that is not the first of its own. Neither padding nor the copying of a
- * shortened vector is counted.
- */
+ * A list of few nonzeros (tools/bench/rivals/cpu/sptv_block.h) has no positions. Instead it has 4
+ * bytes for each nonzero that is not the first of its fiber: the number of the fiber. The model
+ * counts neither padding nor the copy of a shortened vector. */
 static enum slc_status measure_sptv_mode(const struct roofline_job *job,
                                          struct ttv_job *ttv,
                                          struct roofline_point *point,
@@ -431,7 +426,7 @@ measure_sptv(const struct roofline_job *job, struct roofline_point *points, stru
     }
     if (ttv_tensor_bytes(manifest) > job->memory_bytes) {
         return slc_fail(err, SLC_ERR_BUDGET,
-                        "nonzeros in memory need %" PRIu64 " MiB; raise --memory",
+                        "nonzeros in memory need %" PRIu64 " MiB: raise --memory",
                         ttv_tensor_bytes(manifest) >> 20);
     }
     enum slc_status status = ttv_tensor_load(&tensor, &job->session->store, err);

@@ -1,9 +1,7 @@
-/*
- * Draws a roofline as SVG. Two logarithmic axes define all positions. Styles are classes, so that a
- * second set of colours serves dark viewers. The shape of a marker identifies the kernel, its
- * colour the tensor, and the number in it the mode. Markers of best and worst cases are hollow.
- * Hovering over a marker shows its figures.
- */
+/* Draws a roofline as SVG. Two logarithmic axes define all positions. Styles are CSS classes, so
+ * that viewers with a dark background can use other colours. The shape of a marker identifies the
+ * kernel, its colour the tensor and the rank, and the number in it the mode. Markers of best and
+ * worst cases are hollow. A pointer over a marker shows its figures. */
 #include "tools/bench/roofline/roofline.h"
 
 #include "storage/file/files.h"
@@ -25,25 +23,25 @@ enum {
     LINE_HEIGHT = 20,
     TICK_LENGTH = 5,
     MARKER_RADIUS = 8,
-    /* largest number of series, which are lines of the legend: 8 tensors at 8 ranks */
+    /* maximum number of series, each with a line in the legend: 8 tensors at 8 ranks */
     SERIES_MAX = 64,
     SHAPES_MAX = 16,
     COLOURS = 8
 };
 
-/* Colours for a white and for a black background. They also differ in lightness. */
+/* Colours of tensors for a white and for a black background. They also differ in lightness. */
 static const char *const light_colours[COLOURS] = {"#1d4ed8", "#c2410c", "#15803d", "#7e22ce",
                                                    "#be185d", "#0f766e", "#854d0e", "#475569"};
 static const char *const dark_colours[COLOURS] = {"#8ab4ff", "#ff9d6b", "#6fdc8c", "#cf9bff",
                                                   "#ff8ab8", "#5fd9cb", "#e8b44d", "#b6c2d1"};
 
-/* A logarithmic axis from `low` to `high`, `pixels` long. */
+/* A logarithmic axis from `low` to `high` with a length of `pixels`. */
 struct axis {
     double low, high;
     double pixels;
 };
 
-/* A series of equal markers. */
+/* The measurements of one tensor at one rank, which have one colour. */
 struct series {
     const char *tensor;
     json_int_t rank;
@@ -88,8 +86,8 @@ static const char *text_of(const json_t *object, const char *name)
     return text != NULL ? text : "";
 }
 
-/* Writes a text from the user, such as a file name, which may contain characters that XML reserves
- * or forbids. */
+/* Writes a text from the user, such as a file name. Escapes characters that XML reserves and
+ * replaces characters that XML forbids. */
 static void write_text(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -109,7 +107,8 @@ static void write_text(FILE *out, const char *text)
     }
 }
 
-/* True if a row can be drawn: logarithms need positive numbers. */
+/* Returns true if a row can be drawn: its figures must be positive, because the axes are
+ * logarithmic. */
 static bool has_place(const json_t *row)
 {
     return real_of(row, "flop_per_byte") > 0 && real_of(row, "gflop_per_s") > 0;
@@ -244,7 +243,8 @@ static void write_head(struct picture *picture)
     (void)fprintf(out, ", %s</text>\n", text_of(picture->record, "precision"));
 }
 
-/* Draws a tick of the lower or the left axis at `value`, with its grid line and number. */
+/* Draws a tick at `value` of the horizontal axis (if `lower`) or of the vertical axis, with grid
+ * line and number. */
 static void draw_tick(const struct picture *picture, bool lower, double value)
 {
     FILE *out = picture->out;
@@ -268,7 +268,7 @@ static void draw_tick(const struct picture *picture, bool lower, double value)
     }
 }
 
-/* Draws ticks at 1, 2 and 5 times powers of ten. */
+/* Draws the ticks of an axis: 1, 2 and 5 times powers of ten. */
 static void draw_ticks(const struct picture *picture, bool lower)
 {
     static const double steps[] = {1, 2, 5};
@@ -299,7 +299,7 @@ static void draw_axes(const struct picture *picture)
                   PLOT_TOP + PLOT_HEIGHT + 44, PLOT_TOP + PLOT_HEIGHT / 2);
 }
 
-/* Draws a level's roof, up to the highest peak. */
+/* Draws the roof of a level, up to the highest peak. */
 static void draw_level(const struct picture *picture, const json_t *level)
 {
     const double rate = real_of(level, "gb_per_s");
@@ -310,13 +310,12 @@ static void draw_level(const struct picture *picture, const json_t *level)
                   place_x(picture, picture->peak / rate), place_y(picture, picture->peak));
 }
 
-/*
- * Writes the names of levels along their roofs, ending below the lowest peak. A name is above its
- * line, or below it if the next higher roof is too close.
- */
+/* Writes the name of each level along its roof, ending below the lowest peak. The name is above the
+ * roof, or below the roof if the next higher roof is too close. */
 static void write_level_names(const struct picture *picture)
 {
-    /* Pixels by which a roof of slope 1 rises and runs per unit of a logarithm. */
+    /* Pixels per unit of the natural logarithm, vertically and horizontally; they give the angle of
+     * a roof. */
     const double rise = picture->y.pixels / log(picture->y.high / picture->y.low);
     const double run = picture->x.pixels / log(picture->x.high / picture->x.low);
     double above = INFINITY;
@@ -368,13 +367,12 @@ static void draw_roofs(const struct picture *picture)
     }
 }
 
-/* Draws a shape around a point: a circle, or a polygon of several corners that rests on a side or
- * on a corner. */
+/* Draws a shape around a point: a circle, or a polygon that rests on a side or on a corner. */
 static void draw_shape(FILE *out, unsigned shape, const char *class, double x, double y)
 {
     static const struct {
         unsigned corners;
-        /* turn of the first corner from the top, in units of the angle between corners */
+        /* angle of the first corner from the top, in units of the angle between two corners */
         double turn;
         double radius;
     } forms[] = {{4, 0.5, 1.3}, {3, 0, 1.5},  {4, 0, 1.35},
@@ -398,7 +396,7 @@ static void draw_shape(FILE *out, unsigned shape, const char *class, double x, d
     (void)fputs("\"/>", out);
 }
 
-/* Draws a shape and the number within it. */
+/* Draws a shape and the number of a mode within it. */
 static void draw_symbol(FILE *out,
                         unsigned shape,
                         unsigned colour,
@@ -435,7 +433,8 @@ static void draw_marker(struct picture *picture, const json_t *row)
     (void)fputs("</g>\n", out);
 }
 
-/* Draws the bounds first, below the markers of the tensors. */
+/* Draws all markers. The markers of best and worst cases are drawn first, below those of the
+ * tensors. */
 static void draw_markers(struct picture *picture)
 {
     static const char *const arrays[] = {"bounds", "rows"};

@@ -11,21 +11,21 @@
 
 #include <math.h>
 
-/*
- * Samples of a roof per repeat of a kernel, and the most samples of a roof. The fastest sample
- * counts. There are many samples because nothing else would reveal a roof that a disturbance has
- * lowered.
- */
+/* Number of samples of a roof per repeat of a kernel, and the maximum number of samples. The
+ * fastest sample counts. There are many samples, because a roof that is too low after a disturbance
+ * would not be noticed. */
 enum { ROOF_SAMPLES = 2, ROOF_SAMPLES_MAX = 10 };
 
-/* State shared by the threads of one sample. */
+/* State of one sample, which its threads share. */
 struct computing {
     bench_peak_fn *loop;
     uint64_t steps;
-    double sink[SLC_MAX_THREADS]; /* results of the loops, which must be used */
+    double sink[SLC_MAX_THREADS]; /* results of the loops, stored so that the compiler keeps the
+                                     loops */
 };
 
-/* Computes numbers that converge to 2, so that none overflows or becomes denormal. */
+/* Runs the peak loop of one thread. Its numbers converge to 2, so that they never overflow or
+ * become denormal. */
 static void compute(void *context, unsigned worker, unsigned workers)
 {
     struct computing *computing = context;

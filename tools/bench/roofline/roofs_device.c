@@ -1,9 +1,7 @@
-/*
- * Roofs of a GPU (roofs.h): reads of a working set that fits in the last cache, reads of a set that
- * exceeds every cache, reads of rows at random places in the larger set, and peaks. Which sets fit
- * in the cache is measured: a set fits if the ratio of its read rate to the rate of the cache is
- * closer to 1 than its ratio to the rate of memory.
- */
+/* Measures the roofs of a GPU (roofs.h): reads of a working set that fits in the last cache, reads
+ * of a working set that exceeds every cache, reads of rows at random places of the larger set, and
+ * peaks. A measurement decides which sets fit in the cache: a set fits if the ratio of its read
+ * rate to the rate of the cache is closer to 1 than the ratio to the rate of memory. */
 #include "tools/bench/roofline/roofs.h"
 
 #include "base/memory/checked.h"
@@ -17,15 +15,15 @@ _Static_assert((int)LEVELS <= (int)BENCH_LEVELS_MAX, "BENCH_LEVELS_MAX is too sm
 
 #define PAGE_BYTES   UINT64_C(4096)
 #define LEAST_BYTES  (UINT64_C(1) << 20)
-#define MEMORY_BYTES (UINT64_C(4) << 30) /* read by default */
+#define MEMORY_BYTES (UINT64_C(4) << 30) /* default size of the working set for memory */
 #define SWEEPS       UINT64_C(2)         /* sweeps over the set for memory, per run */
-/* Operations in a run of a peak, per byte in a run of another ceiling, so that both runs take about
- * the same time. */
+/* A run of a peak computes this number of operations per byte that a run of another ceiling moves,
+ * so that the runs take about the same time. */
 #define FLOP_PER_BYTE UINT64_C(16)
-/* The measured device. */
+/* Number of the measured GPU. */
 #define ORDINAL 0U
 
-/* Candidate sets, each of which fits in the last cache of some device. */
+/* Sizes of working sets that fit in the last cache of some GPUs. */
 static const uint64_t cache_sets[] = {UINT64_C(256) << 10, UINT64_C(1) << 20,  UINT64_C(4) << 20,
                                       UINT64_C(16) << 20,  UINT64_C(32) << 20, UINT64_C(64) << 20};
 
@@ -54,8 +52,8 @@ static enum slc_status measure_ceiling(const struct bench_roofs *roofs,
     return slc_gpu_measure(ORDINAL, &measurement, rate, err);
 }
 
-/* Needs: the rate of memory has been measured, because it decides which sets fit in the cache. */
-
+/* Measures the roof of the last cache. Needs: the rate of memory, which decides which sets fit in
+ * the cache. */
 static enum slc_status measure_cache(struct bench_roofs *roofs, struct slc_error *err)
 {
     struct bench_level *cache = &roofs->levels[LEVEL_CACHE];

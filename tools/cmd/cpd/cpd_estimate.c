@@ -3,7 +3,7 @@
 #include "base/memory/memory.h"
 #include "tools/forecast/probe.h"
 
-/* Maximum length of the measurements in seconds: users expect an estimate by this time. */
+/* Maximum duration of the measurements in seconds, because users expect an early estimate. */
 #define ESTIMATE_SECONDS 1.5
 enum { ESTIMATE_ITERATIONS = 5 };
 

@@ -156,10 +156,8 @@ static void name_results(struct cpd_output *output,
     }
 }
 
-/*
- * Sets the folder that belongs to results in the form of files. The folder contains the checkpoint
- * and is locked.
- */
+/* Sets the folder that accompanies results that are single files: it contains the checkpoint and is
+ * locked. */
 static void set_own_folder(bool stem, const char *name, char *folder, size_t bytes)
 {
     (void)snprintf(folder, bytes, stem ? "%scheckpoint" : "%s.checkpoint", name);
@@ -280,8 +278,8 @@ cpd_output_lock(struct cpd_output *output, const char *checkpoint, struct slc_er
 
 void cpd_output_note_replaced(const struct cpd_output *output)
 {
-    /* Maximum size of a record that is read, which limits the memory. Larger records, with about a
-     * thousand iterations, are reported without details. */
+    /* Maximum size of a run.json that is read, to limit memory. A larger file, of about a thousand
+     * iterations or more, is reported without details. */
     enum { RECORD_BYTES_MAX = 256 << 10 };
     const struct slc_files *files = slc_files_system();
     struct slc_file_stat stat;
@@ -318,10 +316,8 @@ void cpd_output_unlock(struct cpd_output *output)
     for (unsigned i = 0; i < CPD_OUTPUT_PLACES; i++) {
         struct cpd_output_place *place = &output->places[i];
 
-        /*
-         * The system refuses to remove a folder that is not empty. The folder is still locked, so
-         * no other run can have started to use it.
-         */
+        /* The system refuses to remove a folder that is not empty. The folder is still locked, so
+         * no other run can have started to use it. */
         if (place->made) {
             (void)files->remove_folder(files->self, place->folder);
         }

@@ -1,4 +1,4 @@
-/* One factorization of `sluice cpd`, either the only one or a run of a sweep. */
+/* One factorization of `sluice cpd`: a single run or a run of a sweep. */
 #ifndef SLC_TOOLS_CPD_RUN_H
 #define SLC_TOOLS_CPD_RUN_H
 
@@ -19,30 +19,26 @@
 struct cpd_checkpoint {
     struct slc_checkpoint *file; /* NULL: no checkpoints */
     const char *folder;
-    bool own_folder; /* the folder contains only the checkpoint and is named after the results */
+    bool own_folder; /* true if it contains only the checkpoint and is named after the results */
     double seconds_before; /* total time of the earlier runs that this run resumes */
-    /* iteration at which the last checkpoint resumes, from 1; 0: there is no checkpoint */
+    /* iteration (from 1) at which a run resumes from the last checkpoint; 0: no checkpoint */
     unsigned iteration;
-    unsigned mode; /* mode at which the last checkpoint resumes, from 0 */
+    unsigned mode; /* mode (from 0) at which a run resumes from the last checkpoint */
 };
 
-/* Parses "auto" (-1) or seconds. Errors: SLC_ERR_USAGE. */
+/* Parses --checkpoint-interval: "auto" (stored as -1) or seconds. Errors: SLC_ERR_USAGE. */
 enum slc_status
 cpd_checkpoint_interval(const char *text, double *seconds, struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Opens the checkpoint in `folder` (NULL or "" for none), with a warning if one of its generations
- * is damaged. Owns: cpd_checkpoint_close. Errors: those of slc_checkpoint_open.
- */
+/* Opens the checkpoint in `folder` (NULL or "" for none), with a warning if one of its generations
+ * is damaged. Owns: cpd_checkpoint_close. Errors: those of slc_checkpoint_open. */
 enum slc_status cpd_checkpoint_open(struct cpd_checkpoint *checkpoint,
                                     const char *folder,
                                     bool own_folder,
                                     bool restart,
                                     struct slc_error *err) SLC_NODISCARD;
-/*
- * Stores the order in which the checkpointed run updates the `order` modes. Returns false if there
- * is no checkpoint.
- */
+/* Stores the order in which the checkpointed run updates the `order` modes. Returns false if there
+ * is no checkpoint. */
 bool cpd_checkpoint_order(const struct cpd_checkpoint *checkpoint, unsigned order, unsigned *modes);
 void cpd_checkpoint_close(struct cpd_checkpoint *checkpoint);
 
@@ -50,7 +46,8 @@ void cpd_checkpoint_close(struct cpd_checkpoint *checkpoint);
 enum slc_status cpd_checkpoint_remove(struct cpd_checkpoint *checkpoint,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Callbacks of the solver. Earlier iterations are added to `iterations`. */
+/* Callbacks of the solver. cpd_checkpoint_resumed adds the iterations of earlier runs to
+ * `iterations`. */
 void cpd_checkpoint_resumed(struct cpd_checkpoint *checkpoint,
                             const struct slc_cp_resume *resume,
                             unsigned order,
@@ -64,11 +61,12 @@ void cpd_checkpoint_written(struct cpd_checkpoint *checkpoint,
 /* After a run that did not complete, prints where the same command line resumes. */
 void cpd_checkpoint_report(const struct cpd_checkpoint *checkpoint);
 
-/* Estimate of `sluice cpd`: by a trial run for a dry run, by the first iterations for a run. */
+/* Estimate of `sluice cpd`: a dry run measures a trial run, and a run measures its first
+ * iterations. */
 struct cpd_estimate {
     struct estimator estimator; /* updated until `complete` */
     bool complete;
-    bool estimated; /* the following members are set */
+    bool estimated; /* true if the following members are set */
     struct estimate estimate;
     struct estimate_actual actual;
 };
@@ -80,18 +78,14 @@ void cpd_estimate_iteration(struct cpd_estimate *of,
                             const struct slc_stream *stream,
                             const struct slc_cp_iteration *iteration);
 
-/*
- * Computes the estimate for this number of iterations, and the actual values. Makes no estimate for
- * a run that resumed, or that followed another run in the same process.
- */
+/* Computes the estimate for this number of iterations, and the actual values. Makes no estimate for
+ * a run that resumed, or that followed another run in the same process. */
 void cpd_estimate_end(struct cpd_estimate *of,
                       const struct slc_session *session,
                       unsigned iterations);
 
-/*
- * Makes a trial run and prints the estimate, or a note if there is none. Errors: those of
- * probe_run.
- */
+/* Makes a trial run and prints the estimate, or a note if there is none. Errors: those of
+ * probe_run. */
 enum slc_status cpd_estimate_dry_run(struct cpd_estimate *of,
                                      struct slc_session *session,
                                      unsigned iterations,
@@ -101,18 +95,16 @@ enum slc_status cpd_estimate_dry_run(struct cpd_estimate *of,
 /* Data of run.json (report/run_record.h) for a command line. */
 struct run_record {
     struct slc_run_facts
-        facts; /* command, options and estimate are set from the following members */
+        facts; /* its command, options and estimate are set from the following members */
     const struct command *command;
     int argc;
     char **argv;
-    const void *values; /* of the option table */
+    const void *values; /* values of the option table */
     json_t *estimate;   /* estimate and actual values, borrowed; NULL: none */
 };
 
-/*
- * Results of a factorization: a folder of .npy files (the default), SPLATT text, a ktensor file, or
- * several of these, and one run.json.
- */
+/* Results of a factorization: a folder of .npy files (the default), SPLATT text, a ktensor file, or
+ * several of these, and one run.json. */
 enum { CPD_OUTPUT_PLACES = 3 };
 
 struct cpd_output {
@@ -121,14 +113,14 @@ struct cpd_output {
     const char *ktensor;        /* file; NULL: none */
     char run_path[1024 + 16];   /* path of run.json; "": nothing is written */
     char checkpoint[1024 + 16]; /* folder; "": none */
-    bool own_checkpoint;        /* the folder contains only the checkpoint and is named after the
-                                 * results */
+    bool own_checkpoint;        /* true if `checkpoint` contains only the checkpoint */
 
-    /* Set by cpd_output_lock: a folder per kind of result. */
+    /* Locked folders, set by cpd_output_lock: one folder each for .npy files, SPLATT text
+     * and the ktensor. */
     struct cpd_output_place {
         char folder[1024 + 16];
         int fd;    /* -1: not locked */
-        bool made; /* created by this run */
+        bool made; /* true if this run created it */
     } places[CPD_OUTPUT_PLACES];
 };
 
@@ -139,41 +131,33 @@ struct cpd_output_names {
     const char *checkpoint; /* "auto": with the results; "none"; or a folder */
 };
 
-/*
- * Returns the name of the store without its path and ".slc", `length` bytes, at most 512; borrowed.
- */
+/* Returns the name of the store without its path, borrowed. Sets *length to the number of bytes
+ * before ".slc", at most 512. */
 const char *cpd_output_store_name(const char *store_path, int *length);
 
-/*
- * Checks that a folder of results can be created or used at `path`. Errors: as cpd_output_choose.
- */
+/* Checks that a folder of results can be created or used at `path`. Errors: as
+ * cpd_output_choose. */
 enum slc_status cpd_output_check_folder(const char *path, struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Chooses the outputs from the options (default: the folder NAME.rR in the current folder, where
+/* Chooses the outputs from the options (default: the folder NAME.rR in the current folder, where
  * NAME is the name of the store), and checks that they can be written, so that a long run does not
- * fail at its end. Errors: SLC_ERR_IO, SLC_ERR_USAGE.
- */
+ * fail at its end. Errors: SLC_ERR_IO, SLC_ERR_USAGE. */
 enum slc_status cpd_output_choose(struct cpd_output *output,
                                   const char *store_path,
                                   unsigned rank,
                                   const struct cpd_output_names *names,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Keeps other runs from writing the same results until cpd_output_unlock: locks the folder of the
+/* Keeps other runs from writing the same results until cpd_output_unlock: locks the folder of the
  * factors, STEMcheckpoint and KTENSOR.checkpoint, and creates these folders if they are missing.
- * The folder `checkpoint` (or NULL) is already locked and is skipped. Errors: SLC_ERR_IO.
- */
+ * The folder `checkpoint` (or NULL) is already locked and is skipped. Errors: SLC_ERR_IO. */
 enum slc_status cpd_output_lock(struct cpd_output *output,
                                 const char *checkpoint,
                                 struct slc_error *err) SLC_NODISCARD;
 /* Prints a note if results of an earlier run exist that will be replaced at the end. */
 void cpd_output_note_replaced(const struct cpd_output *output);
-/*
- * Unlocks the folders. Accepts a struct that cpd_output_choose filled in, locked or not, and a
- * zeroed struct.
- */
+/* Unlocks the folders. Accepts a struct that cpd_output_choose filled in, locked or not, and a
+ * zeroed struct. */
 void cpd_output_unlock(struct cpd_output *output);
 
 /* Writes the model in every chosen format, and run.json. Logs each result to `log`. */
@@ -182,7 +166,7 @@ enum slc_status cpd_output_write(const struct cpd_output *output,
                                  struct log_json *log,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Prints the names of the files. */
+/* Prints the names of the result files. */
 void cpd_output_report(const struct cpd_output *output);
 
 /* Filled by the option table. */
@@ -229,19 +213,17 @@ struct cpd {
     struct cpd_output output;
     struct cpd_checkpoint checkpoint;
     struct log_json *log;
-    bool started;       /* the start was logged */
+    bool started;       /* true once the start was logged */
     json_t *iterations; /* for run.json */
     struct report_reads reads;
     struct cpd_estimate estimate;
     uint64_t start_ns;
-    double write_seconds;        /* below 0 until results are written */
+    double write_seconds;        /* time to write results; negative until results are written */
     struct slc_sweep_job *sweep; /* job of the sweep that this run belongs to; NULL: no sweep */
 };
 
-/*
- * Makes one factorization, from the store to the results, and returns an exit code. `cpd` contains
- * the command line, the log and the start time; everything else is created and released here.
- */
+/* Makes one factorization, from the store to the results, and returns an exit code. `cpd` contains
+ * the command line, the log and the start time; everything else is created and released here. */
 int cpd_run_one(struct cpd *cpd, const struct operands *operands);
 
 /* Makes a sweep according to the options and returns an exit code. */

@@ -1,6 +1,5 @@
-/*
- * A sweep of `sluice cpd`: makes its runs from the options of the command and prints the results.
- */
+/* A sweep of `sluice cpd`: makes its runs from the options of the command and prints the
+ * results. */
 #include "base/error/clock.h"
 #include "sweep/sweep.h"
 #include "sweep/sweep_compare.h"

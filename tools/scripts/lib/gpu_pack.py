@@ -8,23 +8,24 @@ import subprocess
 import tarfile
 
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
-# Not packed: the C library must match the loader of the system on which programs run.
+# Libraries that are not packed, because the C library must match the loader of the system on which
+# programs run.
 SYSTEM = re.compile(r"^(ld-linux|libc\.|libm\.|libpthread|libdl|librt)")
 ARCHIVE = ".tar.xz"
-# Programs and libraries find the packed libraries in their own folder. This needs DT_RPATH:
-# DT_RUNPATH would apply to the program only.
+# With this option, programs and libraries find the packed libraries in their own folder. It sets
+# DT_RPATH, because DT_RUNPATH would apply only to the program.
 OWN_FOLDER = "-Wl,--disable-new-dtags,-rpath,$ORIGIN"
-# All programs contain the same kernels: a dictionary of the size of several programs finds the
-# copies.
+# All programs contain the same kernels. The dictionary of this preset is larger than several
+# programs and so finds the copies.
 XZ_PRESET = 9
 
 
 class CannotBuild(Exception):
-    """The reason, and a remedy."""
+    """sluice cannot be built. The message has the reason and a remedy."""
 
 
 class NotPacked(Exception):
-    """The reason why a folder or an archive cannot be run."""
+    """A folder or an archive cannot be run. The message has the reason."""
 
 
 def run(*command):
@@ -61,15 +62,15 @@ def libraries(program):
 
 
 def commit():
-    """The commit that is built, marked dirty if there are uncommitted changes."""
+    """Returns the commit that is built, marked "dirty" if there are uncommitted changes."""
     done = subprocess.run(["git", "-C", SOURCE, "describe", "--always", "--dirty", "--abbrev=12"], capture_output=True, text=True,
                           check=False)
     return done.stdout.strip() if done.returncode == 0 else "unknown"
 
 
 def pack(programs, folder):
-    """Copies stripped programs, their libraries and this script: everything that a run needs
-    except Python."""
+    """Copies stripped programs, their libraries and tools/gpu-acceptance to a folder: all that a
+    run needs except Python."""
     os.makedirs(os.path.join(folder, "tools", "scripts", "lib"), exist_ok=True)
     for program in programs:
         target = os.path.join(folder, os.path.basename(program))
@@ -87,14 +88,14 @@ def pack(programs, folder):
 
 
 def archive(folder, path):
-    """Archives the folder under the name of the archive."""
+    """Archives a folder. The folder in the archive has the name of the archive."""
     with tarfile.open(path, "w:xz", preset=XZ_PRESET) as file:
         file.add(folder, os.path.basename(path)[:-len(ARCHIVE)])
 
 
 def safe_members(file):
-    """Yields files and folders inside the archive's folder, for a Python whose tarfile does not
-    check them."""
+    """Yields the members of an archive. Fails if a member is not a file or folder inside the folder
+    of the archive, because older versions of tarfile do not check this."""
     for member in file.getmembers():
         if not (member.isfile() or member.isdir()) or member.name.startswith("/") or ".." in member.name.split("/"):
             raise tarfile.TarError(f"{file.name}: {member.name} is not a file or folder inside this archive")
@@ -102,7 +103,7 @@ def safe_members(file):
 
 
 def unpack(path, folder):
-    """Unpacks an archive into a new folder. Returns the folder inside."""
+    """Unpacks an archive into a new folder. Returns the folder that was in the archive."""
     try:
         with tarfile.open(path) as file:
             if hasattr(tarfile, "data_filter"):
@@ -118,7 +119,7 @@ def unpack(path, folder):
 
 
 def packed_programs(path, work):
-    """The folder of packed programs; an archive is unpacked in `work` first."""
+    """Returns the folder of packed programs. Unpacks an archive in `work` first."""
     folder = path
     if path.endswith(ARCHIVE):
         folder = os.path.join(work, "packed")

@@ -13,7 +13,7 @@ VARIANT_TENSORS = ("skewed", "long")
 
 
 def ceilings(runner):
-    """1: records the ceilings, with which all other rows are compared."""
+    """Row 1: measures the ceilings, with which the other rows are compared."""
     device = runner.ceilings() and runner.record["ceilings"]["device"]
     best = {}
     for row in runner.ceilings():
@@ -26,8 +26,8 @@ def ceilings(runner):
 
 
 def kernels(runner):
-    """2: the tests of gpu/, compiled for the device, several programs at a time. Sizes do not
-    depend on the scale."""
+    """Row 2: runs the tests of gpu/, compiled for the device, several programs at a time. The sizes
+    of their tensors do not depend on --scale."""
     programs, passed = runner.programs(), 0
     if not programs:
         raise Skip("no device tests were built")
@@ -53,7 +53,8 @@ def kernels(runner):
 
 
 def deterministic(runner):
-    """3: the same bits for any number of streams, with and without resident blocks."""
+    """Row 3: checks that results have the same bits for any number of streams, with and without
+    resident blocks."""
     store, first, runs = runner.tensors.get("skewed", 0.1), None, 0
     for streams, more in ((1, []), *[(2, [])] * 5, (4, []), (1, ["--no-cache"]), (4, ["--no-cache"])):
         result = runner.cpd(store, "-i", 3, "--device", "gpu", "--deterministic", "--streams", streams, *more)
@@ -78,7 +79,8 @@ def find_sanitizer():
 
 
 def sanitizer(runner):
-    """4: no error is found in the kernels that decode and compute, and a planted race is found."""
+    """Row 4: checks that compute-sanitizer finds no error in the kernels that decode and compute,
+    and finds a planted race."""
     tool = find_sanitizer()
     planted = os.path.join(runner.folder, "planted_race")
     programs = [name for name in ("device_expand", "device_decode", "device_product", "device_mttkrp")
@@ -87,7 +89,7 @@ def sanitizer(runner):
         raise Skip("no device tests were built")
 
     def run_under(kind, program):
-        # The program finds its libraries without LD_LIBRARY_PATH, which would also affect the tool.
+        # The program needs no LD_LIBRARY_PATH to find its libraries; it would also affect the tool.
         done = runner.run(tool, "--tool", kind, "--error-exitcode", "9", program, check=False, limit=SANITIZED_SECONDS,
                           environment={"SLC_TEST_QUICK": "2"})
         text = done.stdout + done.stderr
@@ -120,7 +122,7 @@ def sanitizer(runner):
 
 
 def by_case(rows):
-    """Rows of one call by tensor, precision, rank and mode, then by kernel."""
+    """Returns the rows of a call by tensor, precision, rank and mode, then by kernel."""
     cases = {}
     for row in (row for row in rows if "median_ms" in row):
         cases.setdefault((row["tensor"], row["precision"], row["rank"], row["mode"]), {})[row["kernel"]] = row
@@ -128,14 +130,14 @@ def by_case(rows):
 
 
 class InMemory:
-    """Measurements of row 5: rows of each call of `sluice bench device`, and its summaries."""
+    """The measurements of row 5: the rows and the summary of each call of `sluice bench device`."""
 
     def __init__(self, runner):
         self.runner, self.calls, self.summaries, self.late = runner, [], [], None
 
     def measure(self, name, *options):
-        """Measures all ranks of a tensor in one process. Returns its record; without rows, if it
-        failed."""
+        """Measures all ranks of a tensor in one process. Returns the record, which has no rows if
+        the process failed."""
         try:
             result = self.runner.bench(self.runner.tensors.get(name), *options, "-n", self.runner.repeats, limit=120)
         except (Late, Failed) as reason:
@@ -167,8 +169,8 @@ class InMemory:
 
 
 def mark_blco(runner, measured):
-    """The targets: f64, rank 32, compared with BLCO's kernel. Means over six tensors; lowest
-    ratio of all tensors."""
+    """Checks the targets, in f64 at rank 32, compared with BLCO's kernel: the mean over six
+    tensors, and the lowest ratio of all tensors."""
     of = {key: times for rows in measured.calls for key, times in by_case(rows).items() if {"blco", "sluice"} <= set(times)}
     if not of:
         raise Late(measured.late or "nothing was measured")
@@ -189,7 +191,8 @@ def mark_blco(runner, measured):
 
 
 def measure_variants(runner, measured):
-    """Variants of the kernel, if any, compared with the default in the same call."""
+    """Compares variants of the kernel, if this sluice has any, with the default in the same
+    call."""
     if not runner.offers("bench device", "--variant"):
         return
     rows = []
@@ -200,8 +203,8 @@ def measure_variants(runner, measured):
 
 
 def in_memory(runner):
-    """5: all modes of seven tensors. The targets come first and the other kernels last, in case
-    time runs out."""
+    """Row 5: measures all modes of seven tensors. Measures what targets need first and the other
+    kernels last, in case time runs out."""
     measured, tensors = InMemory(runner), (*SIX, "wide")
     for name in tensors:
         measured.add(name, "32", "f64", "blco", *runner.ceiling_sizes(8))
@@ -222,8 +225,8 @@ def in_memory(runner):
 
 
 def agrees_with_cpu(runner):
-    """8: CP-ALS compared with the CPU's; only small matrices are copied from the device within
-    the loop."""
+    """Row 8: compares CP-ALS on the GPU with CP-ALS on the CPU. Checks that iterations copy only
+    small matrices from the device."""
     store, result = runner.tensors.get("skewed", 0.2), {}
     for device in ("gpu", "cpu"):
         result[device] = runner.cpd(store, "-i", 10, "--device", device)

@@ -9,7 +9,7 @@ import shutil
 from gpu_runner import Failed, npy_write
 from gpu_tensors import geometric_mean, name_of
 
-RANK = 16  # of streamed tensors: the smallest of the field, so that copies dominate
+RANK = 16  # rank for streamed tensors, the smallest one in use in the papers, so that copies dominate
 
 
 def mega(size):
@@ -17,13 +17,13 @@ def mega(size):
 
 
 def slot_ms(row, rate):
-    """Time of one slot: nothing overlaps the first copy."""
+    """Returns the ms to copy one slot. No kernel overlaps the first copy."""
     return row["device"]["slot_bytes"] / rate * 1e-6
 
 
 def stream_once(runner, store, memory, *more):
-    """The row of mode 1 with `memory` of the device's memory, or with the minimum if that is
-    larger."""
+    """Returns the row of mode 1 with `memory` bytes of device memory, or with the minimum if that
+    is larger."""
     try:
         return runner.bench(store, "--rank", RANK, "--mode", 1, "--device-memory", memory, "-n", runner.repeats, *more)["rows"][0]
     except Failed as reason:
@@ -36,7 +36,7 @@ def stream_once(runner, store, memory, *more):
 
 def through(runner, codec, result):
     """Streams a store of one codec through a part of device memory: first with an eighth of the
-    store resident, then with a half."""
+    store resident, then with half of it."""
     store = runner.tensors.get("streamed", codec=codec)
     copy = runner.ceiling("to-device", 4 * 2**20)
     whole = runner.bench(store, "--rank", RANK, "--mode", 1, "-n", runner.repeats)["rows"][0]
@@ -44,8 +44,8 @@ def through(runner, codec, result):
     runner.keep("streaming", result)
     result[codec] = {"store_bytes": size, "kernel": whole, "through": []}
     for share in (8, 2):
-        # The plan uses a quarter of the memory beyond the factors for four whole slots, the rest
-        # for resident blocks.
+        # The plan uses a quarter of the memory that factors leave for four whole slots, and the
+        # rest for resident blocks.
         slots = 16 * min(whole["device"]["slot_bytes"], size // 64)
         row = stream_once(runner, store, mega(whole["device"]["factor_bytes"] + slots + size / share))
         copies = row["copied_bytes"] / copy * 1e-6
@@ -65,8 +65,8 @@ def through(runner, codec, result):
 
 
 def streaming(runner):
-    """6: streaming from host memory through a part of device memory, compared with the same
-    nonzeros in BLCO's codec."""
+    """Row 6: measures streaming from host memory through a part of device memory, compared with the
+    same nonzeros in BLCO's codec."""
     result = {}
     packed = through(runner, "packed", result)
     blco = through(runner, "blco", result)
@@ -75,10 +75,11 @@ def streaming(runner):
 
 
 def from_disk(runner):
-    """7: every block read from the drive in every pass, compared with the slower of the drive
-    and the bus."""
+    """Row 7: reads every block from the drive in every pass. Compares the rate with the slower of
+    the drive and the bus."""
     store = runner.tensors.get("streamed")
-    # The same number of reads of one block in flight as the stream, both past the page cache.
+    # Like the tile stream, this bypasses the page cache and has the same number of reads in flight,
+    # one block each.
     io = json.loads(runner.sluice("bench", "io", store, "--io", "pread", "-n", 2, "--json").stdout)
     runner.keep("drive", io)
     drive = max(row["gb_per_s"] for row in io["rows"] if row["method"].startswith("raw") and row.get("gb_per_s"))
@@ -95,7 +96,8 @@ def from_disk(runner):
 # ---- several devices, CPU with GPU
 
 def median_iteration(result):
-    """Median iteration without the first, which reads and copies the resident blocks."""
+    """Returns the median time of iterations, except the first, which reads and copies the resident
+    blocks."""
     seconds = sorted(i["seconds"] for i in result["iterations"][1:])
     return seconds[len(seconds) // 2]
 
@@ -119,8 +121,8 @@ def logical_devices(runner, kept):
 
 
 def divided(runner):
-    """MTTKRP alone on logical devices, if this sluice measures it; scaling and spread as defined
-    by AMPED."""
+    """Measures the MTTKRP alone on logical devices, if this sluice can: scaling and spread as the
+    paper of AMPED defines them."""
     if not runner.offers("bench device", "--logical"):
         return
     store = runner.tensors.get("skewed", 0.3, layouts=("--sorted", "all"))
@@ -132,8 +134,8 @@ def divided(runner):
 
 
 def shared(runner, kept):
-    """CPU and GPU on one decomposition, compared with the faster of the two alone. All of them
-    read `blco`."""
+    """Computes a decomposition with CPU and GPU together. Compares it with the faster of the two
+    alone. All runs read `blco`."""
     store = runner.tensors.get("skewed", 0.3)
     alone = {}
     for device in ("cpu", "gpu"):
@@ -146,7 +148,7 @@ def shared(runner, kept):
         runner.keep("cpu_with_gpu", {**kept, "run": result.get("share")})
         apart = abs(result["fit"] - alone["gpu"]["fit"])
         modes = result["share"]["modes"]
-        # An adaptive split may leave out the CPU if that is faster.
+        # An adaptive split may not use the CPU if that is faster.
         idle = [mode["mode"] for mode in modes
                 if (mode["nnz"]["device"] if split == "adaptive" else min(mode["nnz"].values())) == 0]
         runner.mark(not idle, f"{split}: both compute" if not idle else f"{split}: one side computes nothing of modes {idle}")
@@ -158,7 +160,7 @@ def shared(runner, kept):
 
 
 def together(runner):
-    """9: one device used as two and as four devices; CPU with GPU."""
+    """Row 9: uses one device as two and as four devices, and the CPU together with the GPU."""
     logical_devices(runner, [])
     divided(runner)
     if not runner.offers("cpd", "adaptive", "queue"):
@@ -218,7 +220,8 @@ def in_memory(runner):
 
 
 def streamed_cases(runner, command):
-    """Variants of a product, by name: the features measured by SPTV, and with the CPU."""
+    """Returns the options of each variant of a product, by name: the optimizations that [SPTV]
+    measures, and the CPU."""
     gpu = ["--device", "gpu"]
     cases = {"cpu": [], "gpu": gpu, "1 stream": [*gpu, "--streams", 1], "4 streams": [*gpu, "--streams", 4]}
     if runner.offers(command, "--schedule"):
@@ -229,9 +232,9 @@ def streamed_cases(runner, command):
 
 
 def streamed_product(runner, store, command, cols, content):
-    """All variants of a product, compared with the CPU's. The operands are integers: sums are
-    exact, so the order of additions does not matter. `content(runner, path)` is the part of a
-    result that must agree."""
+    """Compares all variants of a product with the product of the CPU. The operands are integers, so
+    that sums are exact and the order of additions does not matter. `content(runner, path)` returns
+    the part of a result that must agree."""
     operand, length = os.path.join(runner.work, command + ".npy"), runner.tensors.info(store)["dims"][2]
     npy_write(operand, length, cols, lambda i: 1 + i % 3)
     result, found = {}, {}
@@ -253,7 +256,7 @@ def sums_of(runner, out):
 
 
 def digest_of(_runner, out):
-    """Digest of the numbers in the files, which have a fixed order of rows."""
+    """Returns a digest of the numbers in the files, whose rows have a fixed order."""
     digest = hashlib.sha256()
     for name in ("coords.npy", "rows.npy"):
         with open(os.path.join(out, name), "rb") as file:
@@ -263,9 +266,9 @@ def digest_of(_runner, out):
 
 
 def products(runner):
-    """10: in memory, then streamed."""
+    """Row 10: measures SpTV and TTM in memory, then checks the streamed products."""
     in_memory(runner)
-    # TTM writes 16 numbers per fiber: use a part of the tensor, so that the rows fit the disk.
+    # TTM writes 16 numbers per fiber. With a part of the tensor, these rows fit the disk.
     store = runner.tensors.get("fibers", 0.3, layouts=("--fiber", "3"))
     for command, cols, content in (("ttv", None, sums_of), ("ttm", RANK, digest_of)):
         if runner.offers(command, "--device"):

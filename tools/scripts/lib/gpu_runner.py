@@ -15,31 +15,31 @@ import sys
 import threading
 import time
 
-# Characters kept from the start and from the end of a failed command's output; and the maximum
-# number of such files.
+# Numbers of characters to keep from the start and from the end of the output of a failed command,
+# and maximum number of files with such output.
 KEPT_CHARACTERS, KEPT_FILES = 50_000, 60
 NAME = "gpu-acceptance"
 
 
 class Skip(Exception):
-    """A row is not possible on this machine. Contains the reason."""
+    """A row is not possible on this machine. The message has the reason."""
 
 
 class Late(Exception):
-    """The time limit of a row has passed. Names the command."""
+    """The time limit of a row has passed. The message names the command."""
 
 
 class Failed(Exception):
-    """A command failed. Contains the message of the command."""
+    """A command failed. The message has the message of the command."""
 
 
 class Stopped(BaseException):
-    """A signal ended the run. Contains the number of the signal."""
+    """A signal ended the run. The argument is the number of the signal."""
 
 
 def cuda_folders():
-    """Folders with libraries of the CUDA toolkit outside the loader's path: the toolkit's own,
-    and those of Python packages."""
+    """Returns folders with libraries of the CUDA toolkit that the loader does not search: those of
+    the toolkit, and those of Python packages."""
     found = glob.glob("/usr/local/cuda*/lib64") + glob.glob("/usr/local/cuda*/targets/*/lib")
     for place in {os.path.dirname(os.path.dirname(sys.executable)), sys.prefix, "/usr/local", "/opt/torch/.venv"}:
         found += glob.glob(os.path.join(place, "lib/python3*/*-packages/nvidia/*/lib"))
@@ -47,7 +47,8 @@ def cuda_folders():
 
 
 def npy_write(path, rows, cols, number):
-    """Writes an .npy file of f64, row-major, element i = number(i); a vector if cols is None."""
+    """Writes an .npy file of f64, row by row, in which element i is number(i). If cols is None, it
+    is a vector."""
     count = rows * (cols or 1)
     shape = f"({rows},)" if cols is None else f"({rows}, {cols})"
     header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"
@@ -67,7 +68,8 @@ def replace(path, text):
 
 
 def json_text(record):
-    """JSON with one line per member and per array element; it is written after every command."""
+    """Returns JSON with a line per member and per array element. A short text matters, because it is
+    written after every command."""
     members = []
     for name, value in record.items():
         elements = [json.dumps(element) for element in value] if isinstance(value, list) else []
@@ -88,12 +90,12 @@ def shortened(text):
 
 
 class Runner:
-    """Runs the programs of `folder` and keeps figures in `out`. One row at a time; commands may
-    run in several threads."""
+    """Runs the programs of `folder` and writes figures to `out`. There is one current row; its
+    commands may run in several threads."""
 
     def __init__(self, folder, work, out, scale, total_seconds):
         self.folder, self.work, self.out = os.path.abspath(folder), work, out
-        self.scale = scale  # of sizes; 1: the sizes in TENSORS
+        self.scale = scale  # factor of tensor sizes; 1 means the sizes in TENSORS
         self.repeats = 5 if scale >= 0.5 else 3
         self.end = self.row_end = time.monotonic() + total_seconds
         self.lock = threading.RLock()
@@ -120,7 +122,7 @@ class Runner:
                               "disk_free_bytes": shutil.disk_usage(self.work).free})
 
     def commit(self):
-        """The commit of the programs, as recorded by gpu_pack.py."""
+        """Returns the commit of the programs, which gpu_pack.py recorded."""
         try:
             with open(os.path.join(self.folder, "commit"), encoding="utf-8") as file:
                 return file.read().strip()
@@ -128,14 +130,13 @@ class Runner:
             return None
 
     def keep(self, name, value):
-        """Adds a member to the record and writes the record to the disk."""
+        """Adds a member to the record and writes the record to disk."""
         with self.lock:
             self.record[name] = value
         self.write()
 
     def write(self):
-        """Writes the record and the table in their current state, so that a killed run leaves
-        its figures."""
+        """Writes the current record and table, so that the figures remain if the run is killed."""
         with self.lock:
             rows = sorted(self.record["rows"], key=lambda row: row["row"])
             self.replace(NAME + ".json", json_text({**self.record, "rows": rows}))
@@ -146,14 +147,13 @@ class Runner:
             self.replace(NAME + ".txt", "".join(line + "\n" for line in lines + self.summary(self.record)))
 
     def replace(self, name, text):
-        """Writes a file of the results. After a failure, the file is unchanged and the run
-        continues."""
+        """Writes a file of results. If this fails, the file is unchanged and the run continues."""
         path = os.path.join(self.out, name)
         try:
             replace(path, text)
         except OSError as reason:
             if not self.unwritten:
-                print(f"gpu-acceptance: {path}: {reason.strerror}: further figures may be on standard output only",
+                print(f"gpu-acceptance: {path}: {reason.strerror}: figures measured from now on may only be on standard output",
                       file=sys.stderr)
             self.unwritten = True
             try:
@@ -181,7 +181,7 @@ class Runner:
         self.write()
 
     def mark(self, reached, text):
-        """Records a target. If the target is missed, the row falls short but continues."""
+        """Records whether a target was reached. If not, the row falls short but continues."""
         if not reached:
             self.row["short"].append(text)
         self.add_figure(text)
@@ -192,13 +192,13 @@ class Runner:
         return min(self.end, self.row_end) - time.monotonic()
 
     def run(self, *command, check=True, limit=None, environment=None, end=None, started=None):
-        """Runs a command until the row's end, or `end`, or for `limit` seconds; then kills it
-        with its children."""
+        """Runs a command. Kills it with its children at the end of the time of the row, at the time
+        `end`, or after `limit` seconds."""
         command = [str(word) for word in command]
         seconds = min(end - time.monotonic() if end else self.left(), limit or math.inf)
         if seconds <= 0 or self.stopped:
             raise Late("no time left for " + " ".join(command[:3]))
-        # The packed libraries are for the packed programs only, not for those of the system.
+        # Only the packed programs may use the packed libraries, not programs of the system.
         own = self.environment if command[0].startswith(self.folder + os.sep) else os.environ
         begin, late = time.monotonic(), False
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
@@ -232,7 +232,7 @@ class Runner:
             pass
 
     def stop(self):
-        """Kills all commands and starts no others."""
+        """Kills all commands and prevents further ones."""
         self.stopped = True
         for process in list(self.processes):
             self.kill(process)
@@ -265,13 +265,13 @@ class Runner:
         return self.run(os.path.join(self.folder, "sluice"), *arguments, **kw)
 
     def bench(self, *arguments, **kw):
-        """The record of `sluice bench device`, without ceilings unless requested."""
+        """Returns the record of `sluice bench device`, without ceilings unless requested."""
         least = [] if "--moved" in arguments else ["--largest", "4KiB", "--moved", "4KiB"]
         return json.loads(self.sluice("bench", "device", *arguments, *least, "--json", **kw).stdout)
 
     def cpd(self, store, *arguments):
-        """run.json of a decomposition of 16 components, with the seconds of the whole command,
-        and its folder."""
+        """Decomposes a tensor at rank 16. Returns run.json, with the seconds of the whole command
+        added, and the folder of the run."""
         out = os.path.join(self.work, "out")
         shutil.rmtree(out, ignore_errors=True)
         begin = time.monotonic()
@@ -281,7 +281,7 @@ class Runner:
             return {**json.load(file), "command_seconds": seconds, "folder": out}
 
     def offers(self, command, *words):
-        """Whether the command's help contains all of the words."""
+        """Returns True if the help of a command contains all of the words."""
         text = self.sluice(*command.split(), "--help").stdout
         return all(re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text) for word in words)
 
@@ -293,21 +293,22 @@ class Runner:
     # ---- ceilings
 
     def ceiling_sizes(self, part):
-        """Options that measure ceilings, each run with 1/part of the bytes; only the smallest
-        sets on an emulated device."""
+        """Returns the options for measuring ceilings with 1/part of the bytes per run. On an
+        emulated device, only the smallest sets are measured."""
         return ["--largest", "4GiB" if self.scale >= 0.01 else "256KiB", "--moved",
                 f"{max(64, int(8 * 2**20 * self.scale / part)) * 1024}"]
 
     def ceilings(self):
-        """The ceilings of the device, measured once; rows of `sluice bench device`."""
+        """Returns the ceilings of the device, rows of `sluice bench device`. They are measured
+        once."""
         if "ceilings" not in self.record:
             self.keep("ceilings", self.bench(*self.ceiling_sizes(1), "-n", self.repeats))
         return self.record["ceilings"]["ceilings"]
 
     def ceiling(self, name, working_bytes=math.inf, row_bytes=None):
         """
-        GB/s of a working set, interpolated between the measured sets in the logarithm of their
-        sizes, and constant outside them.
+        Returns the GB/s of a ceiling for a working set. Interpolates between the measured sets,
+        linearly in the logarithm of their sizes; outside the measured sizes, the rate is constant.
         """
         rates = {r["working_bytes"]: r["gb_per_s"] for r in self.ceilings()
                  if r["ceiling"] == name and row_bytes in (None, r.get("row_bytes"))}

@@ -1,11 +1,12 @@
-"""The figures of tools/gpu-acceptance in the terms of the papers, as lines of text, from its
-record so far."""
+"""Makes tables of the figures of tools/gpu-acceptance, in the terms of the papers, from the record
+so far."""
 
 from gpu_tensors import SIX, geometric_mean, name_of
 
 
 def table(title, columns, rows):
-    """Lines with columns of the necessary width, the first aligned left."""
+    """Returns a table as lines. Columns are as wide as necessary, and the first column is aligned
+    left."""
     if not rows:
         return []
     cells = [columns, *rows]
@@ -15,14 +16,15 @@ def table(title, columns, rows):
 
 
 def printed_summaries(record):
-    """Entries of the summaries of `sluice bench device`, by call, tensor, precision, rank and
-    kernel."""
+    """Returns the entries of the summaries of `sluice bench device`, by call, tensor, precision,
+    rank and kernel."""
     return {(of["call"], name_of(entry["tensor"]), entry["precision"], entry["rank"], entry["kernel"]): entry
             for of in record.get("in_memory_summaries", []) for entry in of["summary"] if not entry.get("devices")}
 
 
 def by_tensor(record, precision, rank):
-    """By tensor: the first entry of sluice, and the ratio of each other kernel within its call."""
+    """Returns by tensor: the first entry of sluice, and the ratio of each other kernel within the
+    same call."""
     own, ratios = {}, {}
     for (_, name, *of, kernel), entry in printed_summaries(record).items():
         if of != [precision, rank]:
@@ -35,7 +37,8 @@ def by_tensor(record, precision, rank):
 
 
 def mean_of_six(numbers):
-    """Mean of the numbers of the six tensors of the targets."""
+    """Returns the geometric mean of the numbers of the six tensors that the targets use, as
+    text."""
     six = [number for name, number in numbers.items() if name in SIX]
     return f"{geometric_mean(six):.2f}" if six else "-"
 
@@ -57,35 +60,36 @@ def in_memory(record):
         rows.append(["mean of six", "", "", "", "", mean_of_six(shares),
                      *(mean_of_six({name: of[kernel] for name, of in ratios.items() if kernel in of}) for kernel in others)])
     return table("MTTKRP in memory, f64, rank 32: ms of all modes, slowest over fastest mode, GB/s by the byte model, share of "
-                 "the ceiling of random rows; time of other kernels over sluice's",
+                 "the ceiling of random rows; time of other kernels divided by time of sluice",
                  ["tensor", "ms", "slowest/fastest", "GFLOP/s", "GB/s", "ceiling", *others], rows)
 
 
 def other_ranks(record):
-    """The time of BLCO divided by the time of sluice, by tensor."""
+    """Makes a table of the time of BLCO divided by the time of sluice, by tensor."""
     cases = sorted({(row["precision"], row["rank"]) for row in record.get("in_memory", [])} - {("f64", 32)})
     names = list(dict.fromkeys(name_of(row["tensor"]) for row in record.get("in_memory", [])))
     rows = []
     for precision, rank in cases:
         ratios = {name: of["blco"] for name, of in by_tensor(record, precision, rank)[1].items() if "blco" in of}
         rows.append([f"{precision} {rank}", mean_of_six(ratios), *(f"{ratios[name]:.2f}" if name in ratios else "-" for name in names)])
-    return table("The same at other ranks: time of BLCO's kernel over sluice's", ["rank", "mean of six", *names], rows)
+    return table("MTTKRP in memory at other ranks: time of BLCO's kernel divided by time of sluice", ["rank", "mean of six", *names], rows)
 
 
 def forms(record):
-    """Time to build the form of each kernel, and its size; means over tensors."""
+    """Makes a table of the time to build the form of each kernel, and of the size of the form, as
+    means over tensors."""
     found = {}
     for case, entry in printed_summaries(record).items():
         if case[2:4] == ("f64", 32) and entry.get("build_ms") and case[1] in SIX:
             found.setdefault(case[4], {})[case[1]] = entry
     rows = [[kernel, *(mean_of_six({name: entry[field] for name, entry in of.items() if entry.get(field)})
                        for field in ("build_ms", "build_iterations", "form_bytes_per_nnz"))] for kernel, of in found.items()]
-    return table("Forms of the tensors, means of six: ms to build, the same in MTTKRPs of all modes, bytes per nonzero",
+    return table("Forms of the tensors, means of six: ms to build, time to build in MTTKRPs of all modes, bytes per nonzero",
                  ["kernel", "ms", "all modes", "B/nnz"], rows)
 
 
 def variants(record):
-    """Times of each variant of the kernel, by tensor."""
+    """Makes a table of the times of each variant of the kernel, by tensor."""
     times = {}
     for row in record.get("variants", []):
         if row.get("variant") is not None and "median_ms" in row:
@@ -96,8 +100,8 @@ def variants(record):
 
 
 def streaming(record):
-    """Overlap: of the shorter of the copy time and the kernel time, the fraction that the longer
-    one hides."""
+    """Makes a table of streamed MTTKRPs. The overlap is the time in which copies and kernels
+    overlap, relative to the shorter of their times."""
     rows = []
     for codec, measured in record.get("streaming", {}).items():
         for row in measured["through"]:

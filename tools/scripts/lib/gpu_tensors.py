@@ -1,5 +1,5 @@
-"""The tensors of tools/gpu-acceptance: generated at their first use or earlier in the
-background, deleted after the last."""
+"""Generates the tensors of tools/gpu-acceptance at their first use, or earlier in the background.
+Deletes them after their last use."""
 
 import json
 import math
@@ -12,9 +12,10 @@ import time
 
 from gpu_runner import Failed, Late
 
-# Six shapes: a small mode, skew, many modes, large modes beyond the cache, hypersparse, fibers. One
-# with indices of more than 64 bits. One for streaming, whose factors fit a cache, so that copies
-# dominate; one with several nonzeros per fiber; and one with mostly empty fibers.
+# There are six shapes for the targets: a small mode, skew, many modes, large modes beyond the
+# cache, hypersparse, fibers. The other tensors are: one with indices of more than 64 bits; one for
+# streaming, whose factors fit a cache, so that copies dominate; one with several nonzeros per
+# fiber; and one whose fibers are mostly empty.
 TENSORS = {
     "short": ("24x60000x80000", 30e6, "uniform"),
     "skewed": ("200000x200000x5000", 30e6, "zipf:1.1"),
@@ -29,20 +30,20 @@ TENSORS = {
 }
 SIX = ("short", "skewed", "four", "long", "shuffled", "five")
 MOST_NNZ = 120e6
-# Minimum rate of `sluice generate`, in nonzeros per second, for the sizes above. On a slower
-# machine tensors are proportionally smaller, because generating them would take all the time.
+# Rate of `sluice generate`, in nonzeros per second, that the sizes above need. On a slower machine,
+# tensors are proportionally smaller, because generating them would take all the time.
 GENERATED_PER_SECOND = 8e6
 BACKGROUND_NICENESS = 10
 
 
 def key(name, share=1.0, codec="packed", layouts=()):
-    """Key of a tensor: its name, the share of its nonzeros, the codec, and the layouts added by
-    `sluice layout`."""
+    """Returns the key of a tensor: its name, the share of its nonzeros, the codec, and the options
+    of `sluice layout`, which adds layouts."""
     return name, share, codec, layouts
 
 
 def name_of(path):
-    """The name in TENSORS of a store returned by get()."""
+    """Returns the name in TENSORS of a store that get() returned."""
     return os.path.basename(path).split("-")[0]
 
 
@@ -52,7 +53,8 @@ def geometric_mean(numbers):
 
 
 def machine_memory():
-    """Memory available to this process: that of the machine, or the limit of its cgroup."""
+    """Returns the memory available to this process: the memory of the machine, or the limit of its
+    cgroup."""
     with open("/proc/meminfo", encoding="ascii") as file:
         total = int(re.search(r"MemTotal:\s+(\d+)", file.read()).group(1)) * 1024
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
@@ -67,15 +69,15 @@ def machine_memory():
 
 
 class Tensors:
-    """Stores by their keys. Rows call get(); a thread generates those of plan() while
-    background(True)."""
+    """Stores by key. Rows call get() for a store. A thread generates the stores of plan() while
+    background(True) is in effect."""
 
     def __init__(self, runner):
         self.runner = runner
         self.generated_per_second = None
         self.changed = threading.Condition()
         self.made, self.planned = {}, []
-        self.current = self.process = None  # the key and the command of the background
+        self.current = self.process = None  # key and command of the store that the background generates
         self.allowed = self.awaited = self.closed = False
         self.thread = threading.Thread(target=self.make_planned, daemon=True)
         self.thread.start()
@@ -83,20 +85,21 @@ class Tensors:
     # ---- sizes
 
     def available_bytes(self):
-        """Bytes for stores: a third of the free disk space, at most a quarter of memory."""
+        """Returns the bytes that stores may use: a third of the free disk space, but at most a
+        quarter of the memory."""
         return min(shutil.disk_usage(self.runner.work).free // 3, machine_memory() // 4)
 
     def shape(self, name):
-        # Tiny tensors, for an emulated device, also have smaller modes: otherwise factors would
-        # dominate.
+        # Tiny tensors, for an emulated device, also have smaller modes, because otherwise factors
+        # would dominate.
         shorter = min(1.0, self.runner.scale * 20)
         return "x".join(str(max(2, int(int(d) * shorter))) for d in TENSORS[name][0].split("x"))
 
     def nonzeros(self, name, share):
         slower = min(1.0, self.generated_per_second / GENERATED_PER_SECOND)
         nnz = min(TENSORS[name][1] * share * self.runner.scale * slower, MOST_NNZ)
-        # A codec needs at most 16 bytes per nonzero; half of the space is for other stores. At most
-        # a quarter of the cells are occupied.
+        # A codec needs at most 16 bytes per nonzero, and half of the space is for other stores. At
+        # most a quarter of the cells have a nonzero.
         places = math.prod(int(d) for d in self.shape(name).split("x"))
         return min(max(1000, min(nnz, self.available_bytes() / 2 / 16)), places // 4)
 
@@ -104,13 +107,13 @@ class Tensors:
 
     def generate(self, path, dims, nnz, dist, *more, **kw):
         begin = time.monotonic()
-        # Tiny tensors also have several blocks.
+        # With small blocks, tiny tensors also have several blocks.
         blocks = ["--block-bytes", "16KiB"] if self.runner.scale < 0.01 else []
         self.runner.sluice("generate", path, "--dims", dims, "--nnz", int(nnz), "--dist", dist, *blocks, *more, "-f", "-q", **kw)
         return nnz / (time.monotonic() - begin)
 
     def probe(self):
-        """Measures the rate of generating, which determines the sizes of all tensors."""
+        """Measures the rate of `sluice generate`, which determines the sizes of all tensors."""
         path = os.path.join(self.runner.work, "probe.slc")
         self.generated_per_second = (self.generate(path, "1000000x1000000x1000000", 4e6, "uniform")
                                      if self.runner.scale >= 0.01 else math.inf)
@@ -125,7 +128,8 @@ class Tensors:
         return path
 
     def get(self, *which, **options):
-        """The path of a tensor's store. Waits if the background is generating it."""
+        """Returns the path of the store of a tensor. Generates the store, or waits if the
+        background is generating it."""
         wanted = key(*which, **options)
         with self.changed:
             if wanted in self.planned:
@@ -153,8 +157,8 @@ class Tensors:
             self.changed.notify_all()
 
     def background(self, allowed):
-        """Whether tensors may be generated while a row runs. If not, a running command is
-        suspended."""
+        """Sets whether the background may generate tensors while a row runs. If not, suspends its
+        running command."""
         with self.changed:
             self.allowed = allowed
             self.signal(signal.SIGCONT if allowed else signal.SIGSTOP)
@@ -173,7 +177,7 @@ class Tensors:
             try:
                 os.setpriority(os.PRIO_PROCESS, process.pid, BACKGROUND_NICENESS)
             except OSError:
-                pass  # it has ended, or this system has no priorities
+                pass  # the command has ended, or this system has no priorities
             if not self.allowed and not self.awaited:
                 self.signal(signal.SIGSTOP)
 
@@ -190,7 +194,7 @@ class Tensors:
             try:
                 path = self.make(self.current, "-t", threads, end=self.runner.end, started=self.started)
             except (Failed, Late, OSError):
-                pass  # the row that needs it generates it again, and reports the error
+                pass  # the row that needs the tensor generates it again, and reports the error
             with self.changed:
                 if path is not None:
                     self.made[self.current] = path

@@ -1,13 +1,13 @@
-# Shell functions for tools/check, tools/demo and others: installing packages of Debian 12 and
-# configuring a build folder. Only missing packages are installed, so a complete machine needs
-# neither root nor a network.
+# Shell functions of tools/check, tools/demo and other scripts, which install packages of Debian 12
+# and configure a build folder. They install only missing packages, so a machine that has all
+# packages needs neither root nor a network.
 
-# Building.
+# packages for building
 slc_packages=(
     meson ninja-build gcc g++ libc6-dev pkg-config libxxhash-dev liblz4-dev libjansson-dev
     libarchive-dev libzip-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev libopenblas-dev liblapacke-dev liburing-dev libhwloc-dev
 )
-# Tests, man pages, reference implementations, static analysis.
+# packages for tests, man pages, reference implementations and static analysis
 slc_test_packages=(libcunit1-dev scdoc python3-numpy python3-scipy python3-sparse python3-lz4 python3-xxhash xz-utils tmux clang-tidy cppcheck)
 
 # slc_install PACKAGE..: installs missing packages.
@@ -15,7 +15,7 @@ slc_install() {
     local missing=() package as=()
 
     if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
-        echo "Not a Debian system: these packages (or their equivalents) must be installed:" >&2
+        echo "This is not a Debian system. Install these packages or their equivalents:" >&2
         echo "  $*" >&2
         return 0
     fi
@@ -27,7 +27,7 @@ slc_install() {
     [ ${#missing[@]} -eq 0 ] && return 0
     if [ "$(id -u)" -ne 0 ]; then
         if ! command -v sudo > /dev/null; then
-            echo "Missing packages, which need root or sudo to install: ${missing[*]}" >&2
+            echo "These packages are missing, and installing them needs root or sudo: ${missing[*]}" >&2
             return 1
         fi
         as=(sudo)
@@ -38,9 +38,10 @@ slc_install() {
             --no-install-recommends "${missing[@]}" > /dev/null
 }
 
-# slc_configure FOLDER MESON-ARGUMENT..: configures a build folder. A folder whose arguments start
-# with these is kept up to date, a folder that lacks the last of them is reconfigured, and any other
-# (another compiler, other arguments) is configured from scratch.
+# slc_configure FOLDER MESON-ARGUMENT..: configures a build folder. If FOLDER is configured with
+# these arguments, possibly followed by others, it is only updated. If it lacks the last of these
+# arguments, it is reconfigured. Otherwise (another compiler, other arguments) it is configured from
+# scratch.
 slc_configure() {
     local folder=$1 wanted have stamp again=()
     shift
@@ -49,7 +50,7 @@ slc_configure() {
     if [ -f "$folder/build.ninja" ]; then
         have=$(cat "$stamp" 2> /dev/null)
         if [ "${have#"$wanted"}" != "$have" ]; then
-            # Updates the targets if a meson.build has changed.
+            # This updates the targets if a meson.build has changed.
             ninja -C "$folder" build.ninja > "$folder.log" 2>&1 || {
                 cat "$folder.log"
                 return 1

@@ -1,5 +1,5 @@
-"""The sources that tools/scripts/lint analyses: those of a compile database, each once, alone or
-in bundles."""
+"""Finds the sources that tools/scripts/lint analyses: those of a compile database, each once, alone
+or in bundles."""
 
 import collections
 import functools
@@ -11,25 +11,24 @@ import shlex
 SOURCE = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 PLANTED = os.path.join(SOURCE, "tools", "scripts", "lib", "lint_planted.c.in")
 MODEL = os.path.join(SOURCE, "tools", "scripts", "lib", "lint_model.h.in")
-# Compiler arguments in which sources differ. All other arguments are the same for all, do not
-# affect findings, or are specific to gcc.
+# Compiler arguments that can differ between sources. All other arguments are the same for all
+# sources, do not affect findings, or are specific to gcc.
 MATTERS = re.compile(r"-(D|U|std=|m)")
-# Warnings of clang in addition to gcc's, which are errors in the build.
+# Warnings of clang. The warnings of gcc are already errors in the build.
 WARNINGS = ("-Wall", "-Wextra", "-Wimplicit-fallthrough", "-Wloop-analysis", "-Wcomma", "-Wunreachable-code-aggressive",
             "-Wshift-sign-overflow", "-Wformat=2", "-Wno-format-nonliteral", "-Wno-unused-function")
-# Search path of the project's headers, in addition to the folder of the including file. A bundle
-# has sources of several folders: with all of these in the path, the system's <limits.h> would be
-# found in base/.
+# Search path of the headers of the project, in addition to the folder of the including file. It
+# does not have the folders of all sources of a bundle, because base/ would then supply <limits.h>.
 INCLUDED_FROM = [os.path.join(SOURCE, folder).rstrip(os.sep)
                  for folder in ("", "include", "tests/lib", "tests/gpu/emulation")]
-# Limit of a bundle: larger bundles cost more than they save, and idle processors wait for the last
-# bundle.
+# Largest size of a bundle. Larger bundles cost more time than they save, because processors are
+# idle while the last bundle is analysed.
 BUNDLE_BYTES = 600_000
-# Names that many sources define independently: a bundle appends a number to them.
+# Names that many sources define independently. A bundle appends a number to each.
 NUMBERED = (("main", re.compile(r"^int main\(", re.M)),
             ("tests", re.compile(r"^static const struct slc_test tests\[", re.M)),
             ("LLVMFuzzerTestOneInput", re.compile(r"^int LLVMFuzzerTestOneInput\(", re.M)))
-# Names at file scope: macros; tags; types; functions; initialised objects; other objects.
+# Matches names at file scope: macros, tags, types, functions, initialised objects, other objects.
 OWN_NAMES = re.compile(
     r"^#\s*define\s+(\w+)|^(?:struct|enum|union|class) (\w+) \{|^\} (\w+)[;[]"
     r"|^[A-Za-z_][\w \t*]*?[ *\n](?:(?:__\w+|SLC_\w+)\(.*\)\s*)?(\w+)\([^;{}]*\)[\w\s]*[{;]"
@@ -39,7 +38,7 @@ CONSTANTS = re.compile(r"^enum(?: \w+)? \{([^}]*)\}", re.M)
 
 
 class CannotLint(Exception):
-    """The reason, and a remedy."""
+    """The sources cannot be analysed. The message has the reason and a remedy."""
 
 
 def is_ours(folder):
@@ -47,8 +46,8 @@ def is_ours(folder):
 
 
 class Source:
-    """The file `path` of the repository, compiled as `given` with `arguments` and `folders` to
-    include from."""
+    """The file `path` of the repository, which is compiled as file `given`, with `arguments` and
+    the include path `folders`."""
 
     def __init__(self, path, given, arguments, folders):
         self.path, self.given, self.arguments, self.folders = path, given, arguments, folders
@@ -61,8 +60,8 @@ class Source:
 
     @property
     def is_product(self):
-        """Whether it is a C source outside tests/; sources of gpu/ are C++ here, for the
-        emulated device."""
+        """True for a C source outside tests/. Sources of gpu/ are C++ here, for the emulated
+        device."""
         return self.is_c and not self.path.startswith("tests" + os.sep)
 
     def includes(self):
@@ -70,11 +69,11 @@ class Source:
 
     @property
     def model(self):
-        """Arguments for a tool that analyses one source at a time."""
+        """Returns the arguments for a tool that analyses one source at a time."""
         return ["-include", MODEL] if self.is_product and self.path != "base/error/error.c" else []
 
     def entry(self, alone=False):
-        """Its entry in a compile database."""
+        """Returns the entry of the source in a compile database."""
         return {"directory": SOURCE, "file": self.given,
                 "arguments": ["cc" if self.is_c else "c++", *self.arguments, *(f"-I{f}" for f in INCLUDED_FROM),
                               *(f"{'-iquote' if is_ours(f) else '-isystem'}{f}" for f in self.folders), *WARNINGS,
@@ -83,14 +82,14 @@ class Source:
 
 @functools.lru_cache(maxsize=None)
 def own_names(path):
-    """{name: its owner} of a file, the names that are numbered, and the project's files that it
-    includes."""
+    """Returns {name: owner} of a file, its names that are numbered, and the files of the project
+    that it includes."""
     with open(path, encoding="utf-8") as file:
         text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
     names = {name: path for names in OWN_NAMES.findall(text) for name in names if name}
     for constants in CONSTANTS.findall(text):
         names.update((name, path) for name in re.findall(r"(?:^|,)\s*(\w+)", constants))
-    # A structure may be declared in many files, and be no enumeration in another.
+    # Many files may declare the same structure, but no file may use its tag for an enumeration.
     names.update((f"tag {name}", kind) for kind, name in TAGS.findall(text))
     numbered = [name for name, defined in NUMBERED if defined.search(text)]
     for name in numbered:
@@ -103,7 +102,7 @@ def own_names(path):
 
 
 def all_names(path):
-    """{name: its owners} of a source and of all project files that it includes."""
+    """Returns {name: owners} of a source and of all files of the project that it includes."""
     found, todo, done = collections.defaultdict(set), [path], set()
     while todo:
         path = todo.pop()
@@ -117,7 +116,8 @@ def all_names(path):
 
 
 def compiled(path, build):
-    """The source of a file in the compile database: itself, or the only file that it includes."""
+    """Returns the source of a file of the compile database: the file itself, or the only file that
+    it includes."""
     if not path.startswith(build + os.sep):
         return path
     with open(path, encoding="utf-8") as file:
@@ -126,8 +126,8 @@ def compiled(path, build):
 
 
 def sources(build, parts):
-    """The sources of the build folder whose paths contain one of `parts`, if any, each with the
-    arguments of its first entry."""
+    """Returns the sources of the build folder whose paths contain one of `parts` (all sources if
+    there are no parts), each with the arguments of its first entry."""
     build = os.path.realpath(build)
     listed = os.path.join(build, "compile_commands.json")
     try:
@@ -153,7 +153,7 @@ def sources(build, parts):
 
 
 class Bundle(Source):
-    """Sources that are analysed as one file that includes them, so that their headers are read
+    """Sources that are analysed as one file, which includes them, so that their headers are read
     once."""
 
     def __init__(self, first):
@@ -187,7 +187,8 @@ class Bundle(Source):
 
 
 def bundles(wanted, folder):
-    """All of `wanted` in as few bundles as possible, written to `folder`."""
+    """Returns the sources `wanted` in as few bundles as possible. Writes the bundles to
+    `folder`."""
     groups = collections.defaultdict(list)
     for source in wanted:
         names, size = all_names(source.real), os.path.getsize(source.real)
@@ -204,7 +205,7 @@ def bundles(wanted, folder):
 
 
 class Planted(Source):
-    """lint_planted.c.in, written to `folder` as a source; its comments name the tool and check
+    """lint_planted.c.in, written to `folder` as a source. Its comments name the tool and the check
     that find each fault."""
 
     def __init__(self, folder):

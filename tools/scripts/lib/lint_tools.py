@@ -1,4 +1,4 @@
-"""The tools that tools/scripts/lint runs, and their findings."""
+"""Runs the tools of tools/scripts/lint and reads their findings."""
 
 import concurrent.futures
 import dataclasses
@@ -11,11 +11,11 @@ import subprocess
 from lint_sources import SOURCE, CannotLint, bundles
 
 TIDY = os.path.join(SOURCE, ".clang-tidy")
-# Checks of .clang-tidy that the short form leaves out; for tests the long form, too, because the
-# analyzer does not know that CUnit's assertions end a test.
+# Checks of .clang-tidy that the short form omits. For tests, the long form omits them too, because
+# the analyzer does not know that assertions of CUnit end a test.
 DEAREST = "-clang-analyzer-*"
-# The same for C++, the language of the tests of gpu/, because each check also analyses the C++
-# library.
+# Checks that are omitted for C++, the language of the tests of gpu/. Checks cost more in C++,
+# because each check also analyses the C++ library.
 DEAREST_OF_TESTS = DEAREST + ",-bugprone-infinite-loop,-bugprone-use-after-move"
 FINDING = re.compile(r"(/[^:]+):(\d+):(\d+): (?:warning|error|performance|portability|information): (.*) \[([^\]]+)\]")
 
@@ -34,8 +34,8 @@ class Finding:
 
 
 def read_findings(text):
-    """The findings that a tool printed as PATH:LINE:COLUMN: SEVERITY: MESSAGE [CHECK], each with
-    the lines that follow it."""
+    """Returns the findings that a tool printed as PATH:LINE:COLUMN: SEVERITY: MESSAGE [CHECK], each
+    with the lines that follow it."""
     found = []
     for line in text.splitlines():
         begin = FINDING.fullmatch(line)
@@ -49,10 +49,10 @@ def read_findings(text):
 
 
 class Tool:
-    """A program that analyses a source, or several in a bundle."""
+    """A program that analyses a source, or several sources in a bundle."""
 
     name = None
-    # Checks that report a source that the tool cannot parse.
+    # names of checks that report a source that the tool cannot parse
     failures = ()
 
     def program(self):
@@ -62,11 +62,11 @@ class Tool:
         return found
 
     def choose(self, wanted, full):
-        """The sources that it analyses."""
+        """Returns the sources that the tool analyses."""
         return wanted
 
     def prepare(self, units, folder, full):
-        """Called before `command`."""
+        """Prepares `folder` for the commands; called before `command`."""
 
     def command(self, unit, folder, full):
         raise NotImplementedError
@@ -87,12 +87,13 @@ class Tool:
             yield from pool.map(look_at, units)
 
     def run(self, planted, wanted, folder, full):
-        """The findings, each once. The long form analyses every source alone, like a compiler."""
+        """Returns the findings, each once. The long form analyses every source alone, like a
+        compiler."""
         first = [planted, *(wanted if full else bundles(wanted, folder))]
         results, alone = set(), []
         for unit, found in zip(first, self.look(first, folder, full)):
-            # Clashing names are only estimated, so the sources of a bundle may have to be analysed
-            # one by one.
+            # The search for clashing names is not exact. If a bundle does not parse, its sources
+            # are analysed one by one.
             if len(unit.members) > 1 and any(finding.check in self.failures for finding in found):
                 alone += unit.members
             else:
@@ -119,7 +120,8 @@ class Cppcheck(Tool):
     failures = ("syntaxError", "internalAstError", "internalError", "preprocessorErrorDirective", "unknownMacro")
 
     def choose(self, wanted, full):
-        # Findings in tests are not worth running the tool for twice as long every day.
+        # The short form omits tests: they would double the run time, and their findings are less
+        # important.
         return [source for source in wanted if full or source.is_product]
 
     def command(self, unit, folder, full):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""tap_total.py BROKEN LOG..: adds up the TAP points of meson's test logs, prints the output of
-failed tests, and a last line `N passed, N failed, N skipped`. Exit status 0 only if nothing failed
-and something passed.
+"""tap_total.py BROKEN LOG..: adds up the TAP points of the test logs of meson. Prints the output of
+failed tests, and last the line `N passed, N failed, N skipped`. The exit status is 0 only if
+nothing failed and something passed.
 
 A program that fails without a failing point (a crash, a timeout, too few points) counts as one
-failure, and so does each of the BROKEN builds that did not reach their tests.
+failure. BROKEN is the number of builds that did not reach their tests; each of them also counts as
+one failure.
 """
 
 import json
@@ -16,7 +17,7 @@ PLAN = re.compile(r"^1\.\.(\d+)")
 
 
 def points(text):
-    """(passed, failed, skipped, planned) of one program's TAP."""
+    """Returns (passed, failed, skipped, planned) of the TAP of a program."""
     passed = failed = skipped = 0
     planned = None
     for line in text.splitlines():

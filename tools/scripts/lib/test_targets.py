@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Prints the ninja targets that some tests of a build folder need, one per line.
+"""Prints the ninja targets that the named tests of a build folder need, one per line.
 
     test_targets.py FOLDER [--alone] < NAMES
 
-NAMES are names of `meson test --list`, without the project. Prints the programs and modules that
-these tests depend on and, without --alone, all default targets outside tests/. Test programs of
-other tests are left out.
+NAMES are test names as `meson test --list` prints them, without the project. Prints the programs
+and modules that these tests depend on. Without --alone, also prints all default targets outside
+tests/.
 """
 
 import json

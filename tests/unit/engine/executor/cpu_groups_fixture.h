@@ -1,7 +1,5 @@
-/*
- * Shared by the tests of several devices: stores with all sorted layouts, and decompositions of
- * them on any number of devices.
- */
+/* Shared by the tests of several devices: stores with all sorted layouts, and decompositions of
+ * them on any number of devices. */
 #ifndef SLC_TEST_CPU_GROUPS_FIXTURE_H
 #define SLC_TEST_CPU_GROUPS_FIXTURE_H
 

@@ -1,7 +1,5 @@
-/*
- * A store whose blocks go to a fake device (fake_device.h): opened, planned and streamed as by the
- * engine's callers.
- */
+/* A store whose blocks go to a fake device (fake_device.h): opened, planned and streamed as by the
+ * engine's callers. */
 #ifndef SLC_TEST_DEVICE_RUN_H
 #define SLC_TEST_DEVICE_RUN_H
 
@@ -35,10 +33,8 @@ enum slc_status device_run_start(struct device_run *run,
 void device_run_stop(struct device_run *run);
 void device_run_close(struct device_run *run);
 
-/*
- * The smallest sufficient memory of a device, and the memory in which all blocks are resident if
- * their values do not expand.
- */
+/* The smallest sufficient memory of a device, and the memory in which all blocks are resident if
+ * their values do not expand. */
 void device_run_limits(const char *path,
                        const struct slc_plan_request *request,
                        uint64_t *least,

@@ -1,9 +1,7 @@
-/*
- * A device with its own memory (base/device.h) for the engine's tests, implemented on the CPU in
+/* A device with its own memory (base/device.h) for the engine's tests, implemented on the CPU in
  * the simplest way: its thread copies blocks late, one after the other, decodes them with storage/
  * and multiplies. It counts calls and violations of the contract by the host: blocks must be in
- * registered memory and must not change until their copies are reported.
- */
+ * registered memory and must not change until their copies are reported. */
 #ifndef SLC_TEST_FAKE_DEVICE_H
 #define SLC_TEST_FAKE_DEVICE_H
 
@@ -45,10 +43,8 @@ void fake_delay_add(struct slc_device *device, unsigned add_us);
 /* Only while no job runs. */
 const struct fake_counts *fake_counts(const struct slc_device *device);
 
-/*
- * The k-th of the following fallible calls fails with SLC_ERR_SYSTEM and "refused"; 0: none.
- * Returns the number of fallible calls since the last call of this function.
- */
+/* The k-th of the following fallible calls fails with SLC_ERR_SYSTEM and "refused"; 0: none.
+ * Returns the number of fallible calls since the last call of this function. */
 uint64_t fake_refuse(struct slc_device *device, uint64_t k);
 
 /* The next job reports this block as damaged. */

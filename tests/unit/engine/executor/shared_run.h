@@ -1,7 +1,5 @@
-/*
- * MTTKRPs shared by the CPU and a fake device, with integer factors and values, so that sums are
- * exact in any order.
- */
+/* MTTKRPs shared by the CPU and a fake device, with integer factors and values, so that sums are
+ * exact in any order. */
 #ifndef SLC_TEST_SHARED_RUN_H
 #define SLC_TEST_SHARED_RUN_H
 

@@ -1,7 +1,5 @@
-/*
- * Largest-first assignment against an exact solver: within 4/3 - 1/(3 D) of the optimum on random
- * small instances, and exactly at that bound on an instance known to reach it.
- */
+/* Largest-first assignment against an exact solver: within 4/3 - 1/(3 D) of the optimum on random
+ * small instances, and exactly at that bound on an instance known to reach it. */
 #include "engine/executor/assign.h"
 
 #include "base/error/fault.h"

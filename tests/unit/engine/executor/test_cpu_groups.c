@@ -1,8 +1,6 @@
-/*
- * Decompositions on several devices equal those on one: with divided partitions bitwise for any
+/* Decompositions on several devices equal those on one: with divided partitions bitwise for any
  * number of devices and threads, with equal shares of nonzeros within rounding. A failure of one
- * device ends all.
- */
+ * device ends all. */
 #include "cpu_groups_fixture.h"
 #include "engine/executor/cpu_groups.h"
 
@@ -486,7 +484,7 @@ static void plans_count_every_device(void)
     options.parts.groups = NULL;
     SLC_ASSERT_FAILS(
         slc_cp_als(&four.store, four.stream, NULL, &four.plan, &options, &result, &err),
-        SLC_ERR_USAGE, &err, "none are given");
+        SLC_ERR_USAGE, &err, "none were passed");
     devices_run_close(&one);
     devices_run_close(&four);
 

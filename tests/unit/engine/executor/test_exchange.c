@@ -1,8 +1,6 @@
-/*
- * The ring exchange: all copies are equal afterwards wherever rows have owners, for any number of
+/* The ring exchange: all copies are equal afterwards wherever rows have owners, for any number of
  * devices, ownership and shape of the matrix; a failing device ends it for all. Under
- * ThreadSanitizer: no row is accessed by two threads at once.
- */
+ * ThreadSanitizer: no row is accessed by two threads at once. */
 #include "engine/executor/exchange.h"
 
 #include "base/error/fault.h"
@@ -320,7 +318,7 @@ static void refuses_and_runs_out(void)
     ring_create(&ring, 2, SLC_F64, 2, 40000, 1, false);
     SLC_ASSERT_OK(slc_exchange_create(2, 128, &exchange, &err), &err);
     SLC_ASSERT_FAILS(slc_exchange_run(exchange, &ring.job, ring.stats, &err), SLC_ERR_USAGE, &err,
-                     "longer");
+                     "exceed the row size");
     slc_exchange_destroy(exchange);
     ring_destroy(&ring);
     CU_ASSERT(slc_exchange_memory_bytes(4, 128) > 3 * slc_exchange_memory_bytes(1, 128));

@@ -1,9 +1,7 @@
-/*
- * Several devices that process whole blocks (engine/executor/gpu_group.h), here fake ones: the
+/* Several devices that process whole blocks (engine/executor/gpu_group.h), here fake ones: the
  * factors of one device, blocks and rows divided as between CPU devices, and faults of any device
  * that end all. Sums are in order of arrival; each contribution counted exactly once shows in the
- * result, within rounding.
- */
+ * result, within rounding. */
 #include "cpu_groups_fixture.h"
 #include "fake_device.h"
 

@@ -1,7 +1,5 @@
-/*
- * Division of work between devices: every block and every row once, blocks in an order that keeps
- * all devices busy, units of rows that do not depend on the number of devices.
- */
+/* Division of work between devices: every block and every row once, blocks in an order that keeps
+ * all devices busy, units of rows that do not depend on the number of devices. */
 #include "cpu_groups_fixture.h"
 #include "engine/executor/group_division.h"
 

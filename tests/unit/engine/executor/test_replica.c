@@ -1,7 +1,6 @@
-/*
- * Replicas loaded from a stream: bitwise the streamed MTTKRP for exact sums; after a stop, a
- * failing read or a damaged block nothing is held, and the same stream and device can load again.
- */
+/* Replicas loaded from a stream: bitwise the streamed MTTKRP for exact sums; after a stop, a
+ * failing read or a damaged block nothing is held, and the same stream and device can load
+ * again. */
 #include "engine/executor/replica.h"
 
 #include "base/error/fault.h"
@@ -43,10 +42,8 @@ static void take_answers(struct problem *problem)
     }
 }
 
-/*
- * The store of nearly all tests: replicas need full tiles, which are slow to make. Five, or four
- * under ThreadSanitizer: one more than two workers may have begun when the second is stopped.
- */
+/* The store of nearly all tests: replicas need full tiles, which are slow to make. Five, or four
+ * under ThreadSanitizer: one more than two workers may have begun when the second is stopped. */
 static struct problem tiled;
 static unsigned tile_count;
 
@@ -191,10 +188,8 @@ static void yields_the_streamed_bits(void)
     }
 }
 
-/*
- * A device that sets `stop` in its second tile; later tiles wait for that, so that no worker
- * processes the rest while the worker with the second tile is descheduled.
- */
+/* A device that sets `stop` in its second tile; later tiles wait for that, so that no worker
+ * processes the rest while the worker with the second tile is descheduled. */
 static volatile int stop_raised;
 static atomic_uint tiles_seen;
 static const struct slc_backend_ops *ops_below;

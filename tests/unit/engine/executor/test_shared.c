@@ -1,7 +1,5 @@
-/*
- * MTTKRPs and CP-ALS shared by the CPU and a device: every block is computed once by one of them,
- * from cache, device or drive and with any number of slots; the sums of both; and their plans.
- */
+/* MTTKRPs and CP-ALS shared by the CPU and a device: every block is computed once by one of them,
+ * from cache, device or drive and with any number of slots; the sums of both; and their plans. */
 #include "engine/planning/planning.h"
 #include "shared_run.h"
 #include "slc_test.h"
@@ -221,7 +219,7 @@ static void test_misuse(void)
     SLC_ASSERT_OK(shared_open(&shared, &many, NULL, &request, least, 0, &err), &err);
     slc_stream_detach(shared.run.stream);
     SLC_ASSERT_FAILS(slc_stream_pass(shared.run.stream, &pass, &err), SLC_ERR_USAGE, &err,
-                     "number of devices of the stream, 0");
+                     "number of devices than the stream has, 0");
     shared_close(&shared);
 }
 

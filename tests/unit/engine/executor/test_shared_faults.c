@@ -1,7 +1,5 @@
-/*
- * Faults on either side of MTTKRPs shared by the CPU and a device: drive, blocks, device, memory
- * and signals. Each ends the pass and both jobs, and the next pass succeeds.
- */
+/* Faults on either side of MTTKRPs shared by the CPU and a device: drive, blocks, device, memory
+ * and signals. Each ends the pass and both jobs, and the next pass succeeds. */
 #include "faulty_files.h"
 #include "forge_file.h"
 #include "shared_run.h"

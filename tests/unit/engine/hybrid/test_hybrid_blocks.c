@@ -1,7 +1,5 @@
-/*
- * Distribution of blocks: passes are simulated step by step with two sides of given rates and slots
- * and with the test's own clock, so that the result can be compared with the ideal one.
- */
+/* Distribution of blocks: passes are simulated step by step with two sides of given rates and slots
+ * and with the test's own clock, so that the result can be compared with the ideal one. */
 #include "engine/hybrid/hybrid_blocks.h"
 #include "slc_test.h"
 

@@ -1,7 +1,5 @@
-/*
- * Shared by the tests of tensor times vectors: a random store, vectors for some of its modes, and a
- * naive specification of their product.
- */
+/* Shared by the tests of tensor times vectors: a random store, vectors for some of its modes, and a
+ * naive specification of their product. */
 #ifndef SLC_CONTRACT_FIXTURE_H
 #define SLC_CONTRACT_FIXTURE_H
 
@@ -35,10 +33,8 @@ void problem_destroy(struct problem *problem);
 /* The product of a nonzero with the elements of the vectors. */
 double product_of(const struct problem *problem, uint64_t i);
 
-/*
- * Contracts with the options and compares with the naive product, bit for bit; removes the result.
- * Returns true if sums were in the order of the result.
- */
+/* Contracts with the options and compares with the naive product, bit for bit; removes the result.
+ * Returns true if sums were in the order of the result. */
 bool check_exact(struct problem *problem);
 
 /* The smallest budget, as named by the error of a smaller one. */

@@ -1,7 +1,5 @@
-/*
- * Products of tiles (engine/product/tile_products.h) for the tests of contraction, on the CPU in
- * the simplest way. Counts violations of the contract by the caller.
- */
+/* Products of tiles (engine/product/tile_products.h) for the tests of contraction, on the CPU in
+ * the simplest way. Counts violations of the contract by the caller. */
 #ifndef SLC_FAKE_PRODUCTS_H
 #define SLC_FAKE_PRODUCTS_H
 

@@ -1,11 +1,9 @@
-/*
- * Tensor times vectors against a naive specification.
+/* Tensor times vectors against a naive specification.
  *
  * Identity: the result is the store built from the input with each value multiplied by the vector
  * elements and the contracted modes removed. With small integers all sums are exact in any order,
  * so the stores agree bit for bit. With reals the bits are the same for any number of threads and
- * any memory. Errors name the cause; faults leave no files.
- */
+ * any memory. Errors name the cause; faults leave no files. */
 #include "base/error/fault.h"
 #include "contract_fixture.h"
 #include "faulty_files.h"

@@ -1,9 +1,7 @@
-/*
- * Tensor times vectors with sums in the order of the result.
+/* Tensor times vectors with sums in the order of the result.
  *
  * Identities: with small integers the result equals a naive specification, bit for bit; with reals
- * it equals the file made by sorting, for any number of threads and the smallest memory.
- */
+ * it equals the file made by sorting, for any number of threads and the smallest memory. */
 #include "contract_fixture.h"
 #include "convert/layout/relayout.h"
 #include "faulty_files.h"

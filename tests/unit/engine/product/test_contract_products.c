@@ -1,10 +1,8 @@
-/*
- * Tensor times vectors with an external multiplier for all or some of the tiles.
+/* Tensor times vectors with an external multiplier for all or some of the tiles.
  *
  * Identities: with small integers the store equals a naive specification, bit for bit, for any
  * division of tiles and any delivered pieces of sums; with reals and all tiles on one side, the
- * bytes do not depend on the number of lanes and threads. After any fault, no files are left.
- */
+ * bytes do not depend on the number of lanes and threads. After any fault, no files are left. */
 #include "base/error/fault.h"
 #include "contract_fixture.h"
 #include "convert/layout/relayout.h"

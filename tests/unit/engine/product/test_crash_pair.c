@@ -1,7 +1,5 @@
-/*
- * The two files of a product through every crash: never files of two results together, never a
- * partial file; both exist after success, without other files.
- */
+/* The two files of a product through every crash: never files of two results together, never a
+ * partial file; both exist after success, without other files. */
 #include "crash_try.h"
 #include "slc_test.h"
 

@@ -1,8 +1,6 @@
-/*
- * The table of a device's products, used like by an operation that knows no device: every tile is
+/* The table of a device's products, used like by an operation that knows no device: every tile is
  * multiplied once on the right side, and without a usable device everything is done on the CPU, if
- * allowed.
- */
+ * allowed. */
 #include "engine/product/device_products.h"
 #include "engine/stream/tile_stream.h"
 #include "product_device.h"

@@ -1,7 +1,5 @@
-/*
- * Whole fibers of a mode: from the store if it has them, otherwise from a temporary store, which is
- * always removed, also after faults.
- */
+/* Whole fibers of a mode: from the store if it has them, otherwise from a temporary store, which is
+ * always removed, also after faults. */
 #include "contract_fixture.h"
 
 #include "base/error/fault.h"

@@ -1,7 +1,5 @@
-/*
- * TTM over a stream against the oracle: every fiber once with the right row, for any shape, kernel,
- * number of threads and memory, and the same bytes for all of these.
- */
+/* TTM over a stream against the oracle: every fiber once with the right row, for any shape, kernel,
+ * number of threads and memory, and the same bytes for all of these. */
 #include "slc_test.h"
 #include "ttm_fixture.h"
 
@@ -31,10 +29,8 @@ run_once(const struct ttm_problem *problem, struct ttm_shape shape, struct ttm_r
     CU_ASSERT_EQUAL(ttm_folder_names(problem->folder), 2);
 }
 
-/*
- * Both kernels, several threads, little and much memory: the oracle's numbers, and the same bytes.
- * `step`: runs every N-th of the six variants.
- */
+/* Both kernels, several threads, little and much memory: the oracle's numbers, and the same bytes.
+ * `step`: runs every N-th of the six variants. */
 static void check_problem(const struct ttm_problem *problem, double tolerance, unsigned step)
 {
     static const unsigned threads[] = {1, 2, 5};

@@ -1,7 +1,5 @@
-/*
- * TTM on a device, and on CPU and device together: the oracle's rows for any division of the tiles,
- * and the same bytes where guaranteed.
- */
+/* TTM on a device, and on CPU and device together: the oracle's rows for any division of the tiles,
+ * and the same bytes where guaranteed. */
 #include "product_device.h"
 #include "slc_test.h"
 #include "ttm_fixture.h"

@@ -1,7 +1,5 @@
-/*
- * TTM on CPU and device together with faults: the first fault is reported, waiting threads are
- * woken, the device is closed, and an earlier result is unchanged.
- */
+/* TTM on CPU and device together with faults: the first fault is reported, waiting threads are
+ * woken, the device is closed, and an earlier result is unchanged. */
 #include "faulty_files.h"
 #include "product_device.h"
 #include "slc_test.h"

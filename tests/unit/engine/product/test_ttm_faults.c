@@ -1,7 +1,5 @@
-/*
- * TTM over a stream with faults: no files of the new result are left, the earlier one is unchanged,
- * and no thread waits forever.
- */
+/* TTM over a stream with faults: no files of the new result are left, the earlier one is unchanged,
+ * and no thread waits forever. */
 #include "faulty_files.h"
 #include "slc_test.h"
 #include "ttm_fixture.h"

@@ -39,10 +39,8 @@ struct ttm_result {
     uint64_t hash;   /* of all their bytes */
 };
 
-/*
- * Tiles of up to `tile_nnz` nonzeros (0: full), so that there are many borders. A matrix of small
- * integers also makes the tensor's values integers, so that all sums are exact.
- */
+/* Tiles of up to `tile_nnz` nonzeros (0: full), so that there are many borders. A matrix of small
+ * integers also makes the tensor's values integers, so that all sums are exact. */
 void ttm_problem_create(struct ttm_problem *problem,
                         unsigned order,
                         const uint64_t *dims,

@@ -1,6 +1,4 @@
-/*
- * Random tensors and stores for the solver's tests.
- */
+/* Random tensors and stores for the solver's tests. */
 #include "cp_fixture.h"
 
 #include "base/random.h"

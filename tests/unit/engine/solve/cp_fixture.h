@@ -1,7 +1,5 @@
-/*
- * Small random tensors for the solver's tests: as coordinate lists for the oracle and as stores for
- * the engine, and the setup of a decomposition over a store.
- */
+/* Small random tensors for the solver's tests: as coordinate lists for the oracle and as stores for
+ * the engine, and the setup of a decomposition over a store. */
 #ifndef SLC_TEST_CP_FIXTURE_H
 #define SLC_TEST_CP_FIXTURE_H
 
@@ -65,10 +63,8 @@ enum slc_status fixture_open(struct fixture_run *run,
                              const struct slc_plan_request *request,
                              struct slc_error *err);
 
-/*
- * Plans for `extra` bytes beyond the smallest budget, which it sets, for the resident size of the
- * process at the first such plan.
- */
+/* Plans for `extra` bytes beyond the smallest budget, which it sets, for the resident size of the
+ * process at the first such plan. */
 enum slc_status fixture_plan_beyond(struct slc_reader *reader,
                                     struct slc_plan_request *request,
                                     int64_t extra,

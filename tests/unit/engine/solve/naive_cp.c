@@ -1,6 +1,4 @@
-/*
- * Naive CP-ALS for small tensors: Gaussian elimination, explicit residuals.
- */
+/* Naive CP-ALS for small tensors: Gaussian elimination, explicit residuals. */
 #include "naive_cp.h"
 
 #include "base/random.h"

@@ -1,7 +1,5 @@
-/*
- * A naive CP-ALS on a dense array, written for readability: the reference for engine/solve. Shares
- * with the engine only the random numbers of the start and the oracle's MTTKRP.
- */
+/* A naive CP-ALS on a dense array, written for readability: the reference for engine/solve. Shares
+ * with the engine only the random numbers of the start and the oracle's MTTKRP. */
 #ifndef SLC_TEST_NAIVE_CP_H
 #define SLC_TEST_NAIVE_CP_H
 

@@ -1,8 +1,6 @@
-/*
- * Core consistency of a store: for the model that the tensor was made from, for others against a
+/* Core consistency of a store: for the model that the tensor was made from, for others against a
  * core computed independently, the same bits for any number of threads, and the state after a
- * fault.
- */
+ * fault. */
 #include "engine/solve/core_consistency.h"
 
 #include "base/error/fault.h"
@@ -115,9 +113,8 @@ static void of_the_tensors_own_model_is_100(void)
     fixture_destroy(&tensor);
 }
 
-/*
- * The least-squares core by conjugate gradients on ||X - G x_1 A1 .. ||, without pseudo-inverses.
- */
+/* The least-squares core by conjugate gradients on ||X - G x_1 A1 .. ||, without
+ * pseudo-inverses. */
 struct normal {
     const struct fixture_tensor *tensor;
     const struct slc_matrix *factors;

@@ -1,8 +1,6 @@
-/*
- * CP-ALS: the same iterates as a naive implementation, the conventions of its result, every reason
+/* CP-ALS: the same iterates as a naive implementation, the conventions of its result, every reason
  * to stop, degenerate tensors, and the failure of every allocation. test_cp_repeat.c tests that no
- * bit depends on threads, I/O or storage.
- */
+ * bit depends on threads, I/O or storage. */
 #include "base/error/fault.h"
 #include "naive_cp.h"
 #include "one_layout.h"

@@ -1,7 +1,5 @@
-/*
- * Replicas per mode in a decomposition: it reports when they are first used, continues without them
- * if memory is refused, and ends at its time limit even while they are created.
- */
+/* Replicas per mode in a decomposition: it reports when they are first used, continues without them
+ * if memory is refused, and ends at its time limit even while they are created. */
 #include "base/error/fault.h"
 #include "cp_fixture.h"
 #include "slc_test.h"

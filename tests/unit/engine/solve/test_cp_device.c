@@ -1,7 +1,5 @@
-/*
- * CP-ALS on a device that processes whole blocks, and its plans: the CPU's fit, factors that leave
- * the device only when the run ends, for any reason, and memory of both kinds that adds up.
- */
+/* CP-ALS on a device that processes whole blocks, and its plans: the CPU's fit, factors that leave
+ * the device only when the run ends, for any reason, and memory of both kinds that adds up. */
 #include "device_run.h"
 #include "make_sorted.h"
 #include "slc_test.h"

@@ -1,7 +1,5 @@
-/*
- * The budget holds: a decomposition planned with the smallest budget never exceeds it in resident
- * size, including libraries and BLAS. One test per process, so that the peak is this test's own.
- */
+/* The budget holds: a decomposition planned with the smallest budget never exceeds it in resident
+ * size, including libraries and BLAS. One test per process, so that the peak is this test's own. */
 #include "base/memory/memory.h"
 #include "cp_fixture.h"
 #include "slc_test.h"

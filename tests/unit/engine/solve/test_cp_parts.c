@@ -1,8 +1,6 @@
-/*
- * Decompositions interrupted within passes: at every part by a stop, or by a failing read, and
+/* Decompositions interrupted within passes: at every part by a stop, or by a failing read, and
  * resumed from the checkpoint with other threads and another I/O method. The factors are bitwise
- * those of an uninterrupted run, and no computed part is read twice.
- */
+ * those of an uninterrupted run, and no computed part is read twice. */
 #include "sorted_fixture.h"
 
 #include "engine/solve/cp_checkpoint.h"

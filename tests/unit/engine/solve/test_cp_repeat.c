@@ -1,7 +1,5 @@
-/*
- * With `deterministic` a decomposition has the same bits for any threads, I/O method, codec, block
- * size and budget, in f64 and f32; without it the results agree within rounding.
- */
+/* With `deterministic` a decomposition has the same bits for any threads, I/O method, codec, block
+ * size and budget, in f64 and f32; without it the results agree within rounding. */
 #include "cp_fixture.h"
 #include "slc_test.h"
 
@@ -83,11 +81,9 @@ static void compare_all(enum slc_value_type precision)
             struct slc_plan_request request = fixture_request(RANK);
             struct slc_cp_result result;
 
-            /*
-             * A third of the variants of each store: every method with every number of threads over
+            /* A third of the variants of each store: every method with every number of threads over
              * all stores. Under ThreadSanitizer one variant of each store: each method and each
-             * number of threads.
-             */
+             * number of threads. */
             if (slc_test_threads_only() ? (v + 4 * s) % 9 != 0
                                         : slc_test_quick() && (v + s) % 3 != 0) {
                 continue;

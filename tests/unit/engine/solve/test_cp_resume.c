@@ -1,8 +1,6 @@
-/*
- * A deterministic run that was stopped after any update, or killed at any write of a checkpoint,
+/* A deterministic run that was stopped after any update, or killed at any write of a checkpoint,
  * resumes to the bits of an uninterrupted run, for any number of threads; and a checkpoint of
- * another run is rejected.
- */
+ * another run is rejected. */
 #include "base/error/fault.h"
 #include "cp_fixture.h"
 #include "cpu_groups_fixture.h"
@@ -280,10 +278,8 @@ static void stops_in_passes(void)
     devices_store_destroy(&made);
 }
 
-/*
- * A pass for two modes that would far exceed the wait of a stop is abandoned: its factor is
- * incomplete, so the previous checkpoint is kept, and the run resumes from that.
- */
+/* A pass for two modes that would far exceed the wait of a stop is abandoned: its factor is
+ * incomplete, so the previous checkpoint is kept, and the run resumes from that. */
 static void stops_in_a_slow_pass(void)
 {
     struct part like = part_of(fresh_folder("slow"), SLC_LAYOUTS_SORTED, SLC_PASSES_FUSED);

@@ -1,7 +1,5 @@
-/*
- * Held-out nonzeros: about the requested fraction, independent of tiles, for either value type;
- * masked in a copy; and the error of a model on them.
- */
+/* Held-out nonzeros: about the requested fraction, independent of tiles, for either value type;
+ * masked in a copy; and the error of a model on them. */
 #include "engine/solve/held.h"
 
 #include "base/error/fault.h"

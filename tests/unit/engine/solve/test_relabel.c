@@ -1,7 +1,5 @@
-/*
- * Rows of relabelled modes: each moves to its permuted place, in both directions, in f32 and f64
- * with padding unchanged; other modes are unchanged; a fault moves no row.
- */
+/* Rows of relabelled modes: each moves to its permuted place, in both directions, in f32 and f64
+ * with padding unchanged; other modes are unchanged; a fault moves no row. */
 #include "slc_test.h"
 
 #include "base/error/fault.h"

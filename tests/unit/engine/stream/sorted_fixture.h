@@ -1,7 +1,5 @@
-/*
- * Shared by the tests of sorted layouts: stores that have some, the variants of streams, and runs
- * over the layouts of a plan.
- */
+/* Shared by the tests of sorted layouts: stores that have some, the variants of streams, and runs
+ * over the layouts of a plan. */
 #ifndef SLC_TEST_SORTED_FIXTURE_H
 #define SLC_TEST_SORTED_FIXTURE_H
 
@@ -51,10 +49,8 @@ enum slc_status plan_run(struct sorted_run *run,
 bool start_run(struct sorted_run *run, const struct slc_files *files);
 void close_run(struct sorted_run *run);
 
-/*
- * Stream options of an MTTKRP, by number below VARIANTS: every kind, schedule and number of
- * threads, few slots and many, with and without cached blocks.
- */
+/* Stream options of an MTTKRP, by number below VARIANTS: every kind, schedule and number of
+ * threads, few slots and many, with and without cached blocks. */
 struct slc_plan_request variant_request(unsigned variant, unsigned mode);
 
 /* Caches every second block of one layout, so that a pass finds some in memory and reads others. */

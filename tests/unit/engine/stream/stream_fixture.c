@@ -169,10 +169,8 @@ static bool commit(struct consumer *consumer, uint64_t ordinal)
     return turn;
 }
 
-/*
- * Sets `stop` in the tile begun as number `stop_at`; later tiles wait for that, so that the pass
- * cannot end first with any thread schedule.
- */
+/* Sets `stop` in the tile begun as number `stop_at`; later tiles wait for that, so that the pass
+ * cannot end first with any thread schedule. */
 static void raise_stop(struct consumer *consumer)
 {
     const uint64_t number = atomic_fetch_add(&consumer->begun, 1);

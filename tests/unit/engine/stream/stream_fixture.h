@@ -1,7 +1,5 @@
-/*
- * Shared by the tests of streams: two block files of one random tensor, plans made by hand, and a
- * consumer that checks its input.
- */
+/* Shared by the tests of streams: two block files of one random tensor, plans made by hand, and a
+ * consumer that checks its input. */
 #ifndef SLC_STREAM_FIXTURE_H
 #define SLC_STREAM_FIXTURE_H
 

@@ -1,7 +1,5 @@
-/*
- * Strategies from plan to result: choices that a plan reuses, trials in the first passes of a
- * decomposition, and reports of the choices.
- */
+/* Strategies from plan to result: choices that a plan reuses, trials in the first passes of a
+ * decomposition, and reports of the choices. */
 #include "base/error/fault.h"
 #include "cp_fixture.h"
 #include "one_layout.h"

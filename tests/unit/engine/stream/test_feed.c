@@ -1,8 +1,6 @@
-/*
- * Passes that feed whole blocks to a device, and its MTTKRPs: every block once, in any order and
+/* Passes that feed whole blocks to a device, and its MTTKRPs: every block once, in any order and
  * from any location, slots unchanged until their copies are made, and faults of drive, blocks and
- * device.
- */
+ * device. */
 #include "device_run.h"
 #include "faulty_files.h"
 #include "forge_file.h"
@@ -203,10 +201,8 @@ static void test_both_sets(void)
     device_run_close(&run);
 }
 
-/*
- * Three passes over a store whose values expand, on a device with this much memory: the number of
- * blocks copied once, and of those copied in each pass.
- */
+/* Three passes over a store whose values expand, on a device with this much memory: the number of
+ * blocks copied once, and of those copied in each pass. */
 static void count_copies(const char *store,
                          uint64_t device_bytes,
                          unsigned *stayed,
@@ -238,10 +234,8 @@ static void count_copies(const char *store,
     device_run_close(&run);
 }
 
-/*
- * The index does not show which values expand. With enough memory every planned block is resident;
- * otherwise the device keeps fewer, and the result is right.
- */
+/* The index does not show which values expand. With enough memory every planned block is resident;
+ * otherwise the device keeps fewer, and the result is right. */
 static void test_values_that_expand(void)
 {
     const struct slc_plan_request request = request_of(SLC_IO_PREAD, SLC_SCHEDULE_FILE, 2, true);
@@ -423,10 +417,8 @@ static void test_damage(void)
     device_run_close(&run);
 }
 
-/*
- * A device that changes the file during a pass: a byte of the next block, once it has arrived and a
- * worker waits for a copy, which it must do before it can copy the block.
- */
+/* A device that changes the file during a pass: a byte of the next block, once it has arrived and a
+ * worker waits for a copy, which it must do before it can copy the block. */
 static struct {
     const struct slc_device_ops *inner;
     const struct slc_reader *reader;
@@ -551,7 +543,7 @@ static void test_misuse(void)
     pass.layout = 0;
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_stream_pass(run.stream, &pass, &err), SLC_ERR_USAGE, &err,
-                     "number of devices of the stream, 0");
+                     "number of devices than the stream has, 0");
     slc_stream_detach(run.stream);
     device_run_close(&run);
 }

@@ -1,9 +1,7 @@
-/*
- * Decompositions whose passes update two modes: the factors of plain passes in the same order of
+/* Decompositions whose passes update two modes: the factors of plain passes in the same order of
  * modes, for 3 to 5 modes, from sorted layouts and from blco alone; as many passes and bytes as
  * pairs of modes need; bitwise repeatable for any number of threads if requested; a model that fits
- * when a pass is stopped; and the plans that choose such passes.
- */
+ * when a pass is stopped; and the plans that choose such passes. */
 #include "sorted_fixture.h"
 
 #include "base/error/fault.h"
@@ -352,10 +350,8 @@ static double fit_of(const struct low_rank *made, const struct slc_cp_result *re
     return 1.0 - sqrt(fmax(norm + model - 2.0 * inner, 0.0) / norm);
 }
 
-/*
- * Stopped at any read, a run leaves a model: that of its last iteration, or one with at least its
- * fit, with some rows updated and others not.
- */
+/* Stopped at any read, a run leaves a model: that of its last iteration, or one with at least its
+ * fit, with some rows updated and others not. */
 static void stops_leave_a_model(void)
 {
     struct slc_plan_request request = request_of(SLC_PASSES_FUSED);
@@ -531,7 +527,7 @@ static void names_and_refusals(void)
     request.copies = SLC_COPIES_ALWAYS;
     request.cache = true;
     SLC_ASSERT_FAILS(plan_run(&run, made.path, &request, &err), SLC_ERR_USAGE, &err,
-                     "make no passes");
+                     "there are no passes");
     close_run(&run);
     slc_error_clear(&err);
 
@@ -552,7 +548,7 @@ static void names_and_refusals(void)
     }
     SLC_ASSERT_FAILS(
         slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err),
-        SLC_ERR_USAGE, &err, "another order");
+        SLC_ERR_USAGE, &err, "a different order");
     close_run(&run);
     slc_made_tensor_destroy(&made.tensor);
 }

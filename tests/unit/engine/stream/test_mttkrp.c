@@ -1,7 +1,5 @@
-/*
- * MTTKRP over a stream: the oracle's numbers for every mode, strategy and schedule; after a damaged
- * block, a stop or a thread that fails to start, the same stream and device can be used again.
- */
+/* MTTKRP over a stream: the oracle's numbers for every mode, strategy and schedule; after a damaged
+ * block, a stop or a thread that fails to start, the same stream and device can be used again. */
 #include "engine/stream/mttkrp.h"
 
 #include "base/error/fault.h"

@@ -1,9 +1,7 @@
-/*
- * MTTKRPs over passes in parts: one by one, and two in a pass. A pass interrupted between two parts
+/* MTTKRPs over passes in parts: one by one, and two in a pass. A pass interrupted between two parts
  * and resumed by another stream and device, with other threads and another I/O method, yields the
  * bits of an uninterrupted pass with strategies that guarantee bits, otherwise the same within
- * rounding, for any split into parts.
- */
+ * rounding, for any split into parts. */
 #include "sorted_fixture.h"
 
 #include "base/random.h"
@@ -564,7 +562,7 @@ static void refusals(void)
     slc_error_clear(&err);
     cutter.cuts.first = 100000;
     SLC_ASSERT_FAILS(compute(&run, &way, factors, &cutter, &output, &err), SLC_ERR_USAGE, &err,
-                     "cannot resume at 100000");
+                     "cannot resume at position 100000");
     slc_error_clear(&err);
     /* The stream and the device can compute the rest of the interrupted pass. */
     cutter.cuts.first = cutter.left_at;

@@ -1,7 +1,5 @@
-/*
- * The length of parts, by simulating whole runs: parts come close to their target time, for any
- * speed of passes and its changes; short passes are not split; clock jumps do no harm.
- */
+/* The length of parts, by simulating whole runs: parts come close to their target time, for any
+ * speed of passes and its changes; short passes are not split; clock jumps do no harm. */
 #include "base/random.h"
 #include "engine/stream/pass_pace.h"
 #include "slc_test.h"

@@ -1,8 +1,6 @@
-/*
- * Passes in two phases: every range of rows is computed twice by one worker, with its turn in
+/* Passes in two phases: every range of rows is computed twice by one worker, with its turn in
  * between, for any number of slots, any cache contents, and workers that wait for earlier ranges; a
- * fault or a stop in either phase ends the pass, and the stream can be used again.
- */
+ * fault or a stop in either phase ends the pass, and the stream can be used again. */
 #include "sorted_fixture.h"
 
 #include "base/error/fault.h"
@@ -254,11 +252,9 @@ static void check_pass(struct sorted_run *run,
     check_parts(run, layout, ranges, in_order, ranges->count);
 }
 
-/*
- * Ranges of one layout of a store. Over `blco`: of mode 0, whose rows its scan completes early;
+/* Ranges of one layout of a store. Over `blco`: of mode 0, whose rows its scan completes early;
  * blocks have several tiles, so that ranges split blocks and tiles. Sorted by mode 0, whose
- * partitions have several blocks, and by mode 1, each of whose rows is split over partitions.
- */
+ * partitions have several blocks, and by mode 1, each of whose rows is split over partitions. */
 struct ranged {
     struct sorted_run run;
     struct slc_row_ranges ranges;

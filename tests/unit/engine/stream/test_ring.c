@@ -1,8 +1,6 @@
-/*
- * The ring alone, with a reader that answers in random order after random delays and workers with
+/* The ring alone, with a reader that answers in random order after random delays and workers with
  * random delays: every block is delivered once, in order if requested, and no thread waits forever.
- * Also intended for ThreadSanitizer.
- */
+ * Also intended for ThreadSanitizer. */
 #include "slc_test.h"
 
 #include "base/error/clock.h"

@@ -1,8 +1,7 @@
-/*
- * Layouts sorted by a mode, from the plan to the numbers: the blocks of a partition arrive one
+/* Layouts sorted by a mode, from the plan to the numbers: the blocks of a partition arrive one
  * after the other at any worker; MTTKRP yields the oracle's numbers, and the same bits for any
- * threads, schedule, I/O method, slots and cache; a plan uses them if an iteration reads no more.
- */
+ * threads, schedule, I/O method, slots and cache; a plan uses them if an iteration reads no
+ * more. */
 #include "sorted_fixture.h"
 
 #include "engine/stream/mttkrp.h"
@@ -291,10 +290,8 @@ static void plans_prefer_less_reading(void)
     destroy_sorted_store(&made);
 }
 
-/*
- * Plans with one byte less than the smallest budget of one choice of layouts, in which the other
- * may fit.
- */
+/* Plans with one byte less than the smallest budget of one choice of layouts, in which the other
+ * may fit. */
 static enum slc_status plan_below_smallest(struct sorted_run *run,
                                            const char *path,
                                            struct slc_plan_request *request,
@@ -370,7 +367,7 @@ static void rejects_missing_layouts(void)
     slc_error_clear(&err);
     pass.layout = 1;
     SLC_ASSERT_FAILS(slc_stream_pass(run.stream, &pass, &err), SLC_ERR_USAGE, &err,
-                     "layout 1 of 1");
+                     "layout 1 is out of range");
     close_run(&run);
     destroy_sorted_store(&made);
 }

@@ -1,7 +1,5 @@
-/*
- * Streams over real block files: every tile arrives once for any I/O method, schedule, number of
- * workers, slots and cached blocks; a pass can be stopped.
- */
+/* Streams over real block files: every tile arrives once for any I/O method, schedule, number of
+ * workers, slots and cached blocks; a pass can be stopped. */
 #include "stream_fixture.h"
 
 #include "slc_test.h"

@@ -1,7 +1,5 @@
-/*
- * Streams under faults of reads, blocks, consumers, threads and memory. A pass ends with one error
- * that has the position, and the stream can be used again.
- */
+/* Streams under faults of reads, blocks, consumers, threads and memory. A pass ends with one error
+ * that has the position, and the stream can be used again. */
 #include "stream_fixture.h"
 
 #include "forge_file.h"

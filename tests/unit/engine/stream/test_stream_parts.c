@@ -1,8 +1,6 @@
-/*
- * Passes in parts: every tile arrives once, in order if the schedule guarantees it, for any split
+/* Passes in parts: every tile arrives once, in order if the schedule guarantees it, for any split
  * of the pass; a part reads only its own blocks; a part that is stopped or fails leaves the stream
- * usable.
- */
+ * usable. */
 #include "stream_fixture.h"
 
 #include "base/random.h"
@@ -166,7 +164,8 @@ static void parts_that_are_none(void)
 
         consumer_init(&consumer, &shape);
         consumer.part = none[i];
-        SLC_ASSERT_FAILS(run_pass(stream, &consumer, &err), SLC_ERR_USAGE, &err, "is not part");
+        SLC_ASSERT_FAILS(run_pass(stream, &consumer, &err), SLC_ERR_USAGE, &err,
+                         "are not part of a pass");
     }
     slc_stream_close(stream);
 }

@@ -1,7 +1,5 @@
-/*
- * Streams of tiles for operations without their own stream: every tile passes through its steps
- * once with any I/O method, with turns in file order, and within the stated memory.
- */
+/* Streams of tiles for operations without their own stream: every tile passes through its steps
+ * once with any I/O method, with turns in file order, and within the stated memory. */
 #include "stream_fixture.h"
 
 #include "slc_test.h"

@@ -1,17 +1,15 @@
-/*
- * Lists of coordinates: allocates them, fills them from tiles, and builds permutations, which sort
- * the nonzeros by one mode.
+/* Allocates lists of coordinates, fills them from tiles, and builds the permutations that sort
+ * their nonzeros by one mode.
  *
- * The sort is a radix sort that begins with the lowest digit, 11 bits per sweep. Every worker
- * counts the digits of its share of the list. Prefix sums of the counts yield where each worker's
- * nonzeros of a digit begin, and every worker moves its share there. The first sweep reads
- * coordinates, sweeps in between move pairs of coordinate and position, and the last sweep writes
- * only positions. A mode of up to 2,048 rows therefore needs one sweep, and no scratch except
- * counts. The sort is stable, and its result is the same for any number of workers.
+ * The sort is a radix sort that begins with the lowest digit of 11 bits, one digit per sweep. Every
+ * worker counts the digits in its share of the list. Prefix sums of the counts are the positions to
+ * which each worker moves its nonzeros of each digit. The first sweep reads coordinates, the next
+ * sweeps move pairs of coordinate and position, and the last sweep writes only positions. A mode of
+ * up to 2,048 rows needs one sweep, which is the first and the last, and no scratch except counts.
+ * The sort is stable, and its result is the same for any number of workers.
  *
  * Cost: 8 to 10 ns per nonzero and sweep with one worker, including the first touch of pages
- * (flights-4d and wordnet30-srs).
- */
+ * (flights-4d and wordnet30-srs). */
 #include "tools/bench/rivals/cpu/coo.h"
 
 #include "base/memory/checked.h"
@@ -31,14 +29,14 @@ enum {
 struct sweep {
     const struct slc_coo *coo;
     unsigned mode;
-    unsigned shift;       /* position of the digit within the coordinate */
-    const uint64_t *from; /* pairs: coordinate in the high half, position below; NULL: the list */
-    uint64_t *to;         /* destination of pairs; NULL: positions are written */
-    uint32_t *order;      /* destination of positions, in the last sweep */
-    uint32_t *start;      /* RADIX_BUCKETS per worker */
+    unsigned shift;       /* first bit of the digit within the coordinate */
+    const uint64_t *from; /* pairs (coordinate << 32 | position); NULL in the first sweep */
+    uint64_t *to;         /* destination of pairs; NULL in the last sweep */
+    uint32_t *order;      /* destination of positions in the last sweep */
+    uint32_t *start;      /* RADIX_BUCKETS elements per worker */
 };
 
-/* Number of sweeps to sort coordinates below `length`: 1 to 3 for coordinates of 32 bits. */
+/* Returns the number of sweeps that sort coordinates below `length`: 1 to 3. */
 static unsigned sweeps_of(uint64_t length)
 {
     const unsigned bits = length > 1 ? 64U - (unsigned)__builtin_clzll(length - 1) : 1;
@@ -51,7 +49,7 @@ static uint64_t count_bytes(unsigned workers)
     return (uint64_t)workers * RADIX_BUCKETS * sizeof(uint32_t);
 }
 
-/* Scratch to sort by the mode that needs the most scratch; UINT64_MAX on overflow. */
+/* Returns the bytes of scratch for the mode that needs the most, UINT64_MAX on overflow. */
 static uint64_t sort_bytes(const struct slc_tensor_shape *shape, unsigned workers)
 {
     unsigned sweeps = 1;
@@ -60,7 +58,7 @@ static uint64_t sort_bytes(const struct slc_tensor_shape *shape, unsigned worker
     for (unsigned m = 0; m < shape->order; m++) {
         sweeps = sweeps_of(shape->dims[m]) > sweeps ? sweeps_of(shape->dims[m]) : sweeps;
     }
-    /* Pairs move between two arrays. The first sweep only writes pairs, and the last only reads
+    /* Pairs move between two arrays. The first sweep only writes pairs, the last sweep only reads
      * them. */
     return slc_mul_u64(shape->nnz, (sweeps - 1) * sizeof(uint64_t), &bytes) &&
                    slc_add_u64(bytes, count_bytes(workers), &bytes)
@@ -75,7 +73,8 @@ const char *slc_coo_kernel_name(enum slc_coo_kernel kernel)
     return (unsigned)kernel < SLC_COO_KERNELS ? names[kernel] : "?";
 }
 
-/* Adds the mapped bytes of a buffer of `count` elements to *total. Returns false on overflow. */
+/* Adds the bytes of a buffer of `count` elements, in whole pages, to *total. Returns false on
+ * overflow. */
 static bool add_buffer(uint64_t count, uint64_t element_bytes, uint64_t *total)
 {
     uint64_t bytes;
@@ -109,22 +108,22 @@ static enum slc_status check_shape(const struct slc_tensor_shape *shape, struct 
     if (shape->order < 1 || shape->order > SLC_MAX_ORDER ||
         (shape->nnz > 0 && shape->tile_nnz == 0)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a list of coordinates needs 1 to %d modes and tiles of nonzeros, not %u "
-                        "modes in tiles of %u",
+                        "a list of coordinates needs 1 to %d modes and tiles with nonzeros, not %u "
+                        "modes and tiles of %u nonzeros",
                         SLC_MAX_ORDER, shape->order, shape->tile_nnz);
     }
     for (unsigned m = 0; m < shape->order; m++) {
         if (shape->dims[m] > most) {
             return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                            "mode %u has size %" PRIu64 ", but the coordinates of a list have 32 "
-                            "bits: at most 2^32",
+                            "mode %u has size %" PRIu64
+                            ", but a list of coordinates is limited to mode size 2^32",
                             m + 1, shape->dims[m]);
         }
     }
     if (shape->nnz >= most) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "there are %" PRIu64 " nonzeros, but positions in a list have 32 bits: "
-                        "fewer than 2^32",
+                        "there are %" PRIu64
+                        " nonzeros, but a list of coordinates is limited to 2^32 - 1 nonzeros",
                         shape->nnz);
     }
     return SLC_OK;
@@ -172,10 +171,12 @@ slc_coo_add_tile(struct slc_coo *coo, struct slc_tile_view *tile, struct slc_err
     uint64_t at;
 
     if (!slc_tile_place(&coo->shape, coo->type, tile, &at)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "tile %" PRIu64 " (order %u, %u nonzeros) does not belong to the list's "
-                        "tensor of %" PRIu64 " nonzeros",
-                        tile->ordinal, tile->order, tile->nnz, coo->shape.nnz);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "tile %" PRIu64
+            " (order %u, %u nonzeros) is of another tensor than the list, which has %" PRIu64
+            " nonzeros",
+            tile->ordinal, tile->order, tile->nnz, coo->shape.nnz);
     }
     do {
         const enum slc_status status = slc_tile_next(tile, &left, &chunk, err);
@@ -214,7 +215,7 @@ void slc_coo_destroy(struct slc_coo *coo)
 
 /* ---- permutations */
 
-/* Returns the pair of coordinate and position of element `i`. */
+/* Returns element `i` of the input of a sweep as a pair of coordinate and position. */
 static inline uint64_t pair_at(const struct sweep *sweep, uint64_t i)
 {
     if (sweep->from != NULL) {
@@ -231,11 +232,11 @@ static inline uint32_t digit_of(const struct sweep *sweep, uint64_t pair)
     return (uint32_t)(pair >> (32 + sweep->shift)) & (RADIX_BUCKETS - 1);
 }
 
-/* Returns where a worker's share begins. For the worker after the last, returns the end of the
+/* Returns the first position of the share of a worker. For worker `workers`, this is the end of the
  * list. */
 static uint64_t share_begin(const struct sweep *sweep, unsigned worker, unsigned workers)
 {
-    return sweep->coo->shape.nnz * worker / workers; /* both below 2^32 */
+    return sweep->coo->shape.nnz * worker / workers; /* no overflow: both are below 2^32 */
 }
 
 static void count_share(void *context, unsigned worker, unsigned workers)
@@ -252,8 +253,8 @@ static void count_share(void *context, unsigned worker, unsigned workers)
     }
 }
 
-/* Turns the counts into the position of the first nonzero for each digit and worker. Positions are
- * ordered by digit, then by worker. */
+/* Replaces each count with the position of the first nonzero of this digit and worker. Positions
+ * are ordered by digit, then by worker. */
 static void add_up(const struct sweep *sweep, unsigned workers)
 {
     uint32_t sum = 0;
@@ -322,7 +323,7 @@ slc_coo_permute(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc
     SLC_TRY(slc_coo_check_complete(coo, err));
     if (mode >= coo->shape.order || workers < 1 || workers > SLC_MAX_THREADS) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "cannot sort mode %u of %u with %u threads: modes count from 1, threads 1 "
+                        "cannot sort mode %u of %u with %u threads: modes start at 1, threads 1 "
                         "to %d",
                         mode + 1, coo->shape.order, workers, SLC_MAX_THREADS);
     }

@@ -1,11 +1,10 @@
-/*
- * The kernel atomic-fiber of fiber_forms.h over one panel of columns. Included by coo_panel_tmpl.h,
- * whose functions it uses.
- */
+/* The kernel atomic-fiber of fiber_forms.h for one panel of columns. coo_panel_tmpl.h includes this
+ * file and supplies the functions that it uses. */
 #include "cpu/kernel/panel_share_tmpl.h"
 
-/* The output's mode is not the mode of the fibers: a run adds up rows of the fibers' factor, and
- * adds the result to one row of the output. */
+/* Computes a run if the output mode is not the mode of the fibers: adds up scaled rows of the
+ * factor of the fibers' mode, multiplies the sum by the shared rows, and adds it to one row of the
+ * output. */
 static inline __attribute__((always_inline)) void
 PANEL(coo_gather_runs)(const struct slc_coo_fiber_span *span, uint64_t column)
 {
@@ -35,8 +34,8 @@ PANEL(coo_gather_runs)(const struct slc_coo_fiber_span *span, uint64_t column)
     }
 }
 
-/* The output's mode is the mode of the fibers: a run forms one product, and every nonzero adds a
- * multiple of it to its own row. */
+/* Computes a run if the output mode is the mode of the fibers: forms the product of the shared rows
+ * once, and adds a multiple of the product to the output row of every nonzero. */
 static inline __attribute__((always_inline)) void
 PANEL(coo_scatter_runs)(const struct slc_coo_fiber_span *span, uint64_t column)
 {

@@ -1,23 +1,21 @@
-/*
- * Inner loops of the baselines of coo.h and fiber_forms.h, with one table per instruction set. They
- * are compiled like the loops of group_kernels.h: multiplications and additions are fused if the
- * instruction set supports it, as a compiler would do with GenTen's loops.
- */
+/* Inner loops of the baselines of coo.h and fiber_forms.h, in one table per instruction set. They
+ * are compiled like the loops of group_kernels.h: the compiler fuses multiplications and additions
+ * if the instruction set supports it, as it would in the loops of GenTen. */
 #ifndef SLC_CPU_COO_KERNELS_H
 #define SLC_CPU_COO_KERNELS_H
 
 #include "cpu/kernel/kernels.h"
 
 enum {
-    SLC_COO_TILE_NNZ = 128,    /* GenTen's tile, processed by one thread at a time */
-    SLC_COO_BLOCK_COLUMNS = 32 /* largest block of columns in GenTen's first kernel */
+    SLC_COO_TILE_NNZ = 128,    /* nonzeros of a tile of GenTen, which one thread processes */
+    SLC_COO_BLOCK_COLUMNS = 32 /* maximum columns that genten-a processes at a time */
 };
 
-/* Nonzeros gathered in the order in which they are traversed; for GenTen's kernels, a tile. */
+/* Nonzeros that a kernel processes, in this order. For GenTen's kernels they are a tile. */
 struct slc_coo_span {
     uint32_t nnz;          /* 1 or more */
-    unsigned factor_count; /* >= 1 */
-    uint32_t columns;      /* columns of the output; the rest of a row is padding */
+    unsigned factor_count; /* 1 or more */
+    uint32_t columns;      /* number of columns of the output; the rest of a row is padding */
     uint64_t stride;       /* bytes between rows of every factor and of the output */
     const void *values;
     const uint32_t *rows;                  /* output row of each nonzero */
@@ -26,20 +24,18 @@ struct slc_coo_span {
     unsigned char *output; /* has the type of the factors */
 };
 
-/*
- * Adds the products to the output, for the panel of columns that starts at `column_bytes` in each
- * row. The kernel `each` computes all columns and ignores `column_bytes`. Threads: any number may
- * add to one output at once.
- */
+/* Adds the products of a span to the output, for the panel of columns that starts at `column_bytes`
+ * in each row. The kernel `each` computes all columns and ignores `column_bytes`. Threads: several
+ * threads may add to the same output at the same time. */
 typedef void slc_coo_fn(const struct slc_coo_span *span, uint64_t column_bytes);
 
-/* Runs of nonzeros of fibers. If run_factor is NULL, there is at least one shared factor. */
+/* Fiber runs that a kernel processes. If run_factor is NULL, there is a shared factor. */
 struct slc_coo_fiber_span {
-    struct slc_fiber_span fibers; /* its output has the factors' type and `stride` bytes per row */
-    uint32_t columns;             /* columns of the output, as in slc_coo_span */
+    struct slc_fiber_span fibers; /* output has the factors' type and `stride` bytes per row */
+    uint32_t columns;             /* number of columns of the output, as in slc_coo_span */
 };
 
-/* The same for runs of fibers. */
+/* Adds the products of fiber runs to the output, as slc_coo_fn does. */
 typedef void slc_coo_fiber_fn(const struct slc_coo_fiber_span *span, uint64_t column_bytes);
 
 struct slc_coo_kernels {

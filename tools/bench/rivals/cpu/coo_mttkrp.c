@@ -1,19 +1,17 @@
-/*
- * MTTKRP by the baselines: those of coo.h over a list of coordinates, and those of fiber_forms.h
- * over tiles of whole fibers.
+/* Computes MTTKRPs with the baselines: those of coo.h over a list of coordinates, and those of
+ * fiber_forms.h over tiles of whole fibers.
  *
- * Threads process neighbouring tiles. The indices of a tile are first gathered in traversal
- * order, one mode at a time. The permutation is thus applied once, not once per panel of columns.
- * The kernels (coo_kernels.h) do not access the list.
+ * A thread processes neighbouring tiles. It first gathers the indices of a tile in the order of
+ * processing, one mode at a time, so that a permutation is applied once and not once per panel of
+ * columns. The kernels (coo_kernels.h) read only the gathered indices, not the list.
  *
  * Cost: genten-a and genten-b perform R atomic additions per nonzero. An atomic addition is a read
- * and an exchange that depends on it: 8 ns with one thread, up to 15 ns if two threads take cache
- * lines from each other (flights-4d, R = 16). genten-c performs 2 R atomic additions per tile, and
- * R plain additions for each further row of the tile.
+ * and a dependent compare-and-exchange. It takes 8 ns with one thread, and up to 15 ns if two
+ * threads use the same cache lines (flights-4d, R = 16). genten-c performs 2 R atomic additions per
+ * tile, and R plain additions for each other row of the tile.
  *
- * atomic-nonzero performs R atomic additions per nonzero. atomic-fiber does so only if the output's
- * mode is the mode of the fibers; otherwise it performs R atomic additions per fiber.
- */
+ * atomic-nonzero performs R atomic additions per nonzero. atomic-fiber performs R atomic additions
+ * per nonzero if the output mode is the mode of the fibers, otherwise R per fiber. */
 #include "tools/bench/rivals/cpu/coo.h"
 #include "tools/bench/rivals/cpu/coo_kernels.h"
 #include "tools/bench/rivals/cpu/fiber_forms.h"
@@ -26,7 +24,7 @@
 
 enum { ZERO_BYTES = 2 << 20 /* bytes of the output that a thread clears at a time */ };
 
-/* Row offsets for the single row of ones that replaces a factor: always 0. */
+/* Offsets into the matrix of ones, which has one row and replaces a factor: always 0. */
 static const uint32_t zero_offsets[SLC_CHUNK_NNZ];
 
 static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned worker)
@@ -45,12 +43,10 @@ create_ones(const struct slc_mttkrp_job *job, struct slc_matrix *ones, struct sl
     return SLC_OK;
 }
 
-/*
- * Clears the output of a checked job with job->workers threads. For order 1, which has no factors,
- * sets *ones to a row of ones, with zeros in the padding; for other orders, *ones has no memory.
- * Needs: *ones is all-zero. Owns: release *ones with slc_matrix_destroy, also after an error.
- * Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
- */
+/* Clears the output of a checked job with job->workers threads. For order 1, which has no factors,
+ * sets *ones to a row of ones, with zeros in the padding. For other orders, *ones stays all-zero.
+ * Needs: *ones is all-zero. The caller must call slc_matrix_destroy with `ones`, also after
+ * an error. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM. */
 static enum slc_status
 begin_job(const struct slc_mttkrp_job *job, struct slc_matrix *ones, struct slc_error *err)
 {
@@ -65,8 +61,8 @@ begin_job(const struct slc_mttkrp_job *job, struct slc_matrix *ones, struct slc_
                      : SLC_OK;
 }
 
-/* Returns the kernels of the baselines for the instruction set of `set`, one of sluice's kernel
- * sets. */
+/* Returns the kernels of the baselines for the instruction set of `set`, which is a kernel set of
+ * sluice. */
 static const struct slc_coo_kernels *kernels_of(const struct slc_kernel_set *set)
 {
 #ifdef SLC_HAVE_AVX512
@@ -88,7 +84,7 @@ static const struct slc_coo_kernels *kernels_of(const struct slc_kernel_set *set
     return &slc_coo_kernels_portable;
 }
 
-/* Adds the products of the span to the output, one panel of columns after the other. */
+/* Adds the products of a span to the output, one panel of columns after the other. */
 static void add_panels(const struct slc_kernel_set *set,
                        enum slc_value_type type,
                        slc_coo_fn *const *widths,
@@ -105,8 +101,8 @@ static void add_panels(const struct slc_kernel_set *set,
 /* ---- lists */
 
 enum {
-    /* Number of nonzeros that a thread processes at a time: at least 50 us of work, and small
-     * enough that small tensors still have tens of pieces. */
+    /* Number of nonzeros that a thread processes at a time. They are at least 50 us of work, but
+       few enough that small tensors have tens of pieces. */
     PIECE_NNZ = 32 * SLC_COO_TILE_NNZ
 };
 
@@ -116,11 +112,11 @@ struct run {
     const struct slc_mttkrp_job *job;
     const struct slc_kernel_set *set;
     enum slc_coo_kernel kernel;
-    const uint32_t *order; /* permutation; NULL: the order of the list */
+    const uint32_t *order; /* permutation; NULL means the order of the list */
     const unsigned char *ones;
 };
 
-/* The gathered nonzeros of a tile. */
+/* The gathered indices and values of the nonzeros of a tile. */
 struct staged {
     uint32_t coords[SLC_MAX_ORDER][SLC_COO_TILE_NNZ];
     _Alignas(64) unsigned char values[SLC_COO_TILE_NNZ * sizeof(double)];
@@ -143,7 +139,7 @@ static void stage(const struct run *run, uint64_t begin, uint32_t nnz, struct st
     }
 }
 
-/* Sets the fields that are the same for all tiles. */
+/* Sets the members that are the same for all tiles. */
 static void init_span(const struct run *run, const struct staged *staged, struct slc_coo_span *span)
 {
     const struct slc_mttkrp_job *job = run->job;
@@ -208,8 +204,8 @@ check_job(const struct slc_coo *coo, const struct slc_mttkrp_job *job, struct sl
     SLC_TRY(slc_mttkrp_check_job(job, err));
     if (job->order != coo->shape.order || job->output->type != coo->type) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the MTTKRP has %u modes in %s, the list %u modes in %s", job->order,
-                        job->output->type == SLC_F32 ? "f32" : "f64", coo->shape.order,
+                        "the MTTKRP has %u modes in %s, but the list has %u modes in %s",
+                        job->order, job->output->type == SLC_F32 ? "f32" : "f64", coo->shape.order,
                         coo->type == SLC_F32 ? "f32" : "f64");
     }
     for (unsigned m = 0; m < job->order; m++) {
@@ -217,7 +213,8 @@ check_job(const struct slc_coo *coo, const struct slc_mttkrp_job *job, struct sl
 
         if (matrix->rows != coo->shape.dims[m]) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "the matrix of mode %u has %" PRIu64 " rows, the list's mode %" PRIu64,
+                            "the matrix of mode %u has %" PRIu64
+                            " rows, but the list has mode size %" PRIu64,
                             m + 1, matrix->rows, coo->shape.dims[m]);
         }
     }
@@ -281,7 +278,7 @@ static uint64_t stride_of(const struct slc_fiber_mttkrp *run)
     return slc_matrix_row_bytes(run->job.output);
 }
 
-/* Returns the row of a mode's matrix at the tile's corner. */
+/* Returns the row at the corner of a tile, in the matrix of a mode. */
 static unsigned char *
 corner_row(const struct slc_fiber_mttkrp *run, const struct slc_tile_view *tile, unsigned mode)
 {
@@ -291,7 +288,7 @@ corner_row(const struct slc_fiber_mttkrp *run, const struct slc_tile_view *tile,
     return (unsigned char *)matrix->buffer.data + tile->corner[mode] * stride_of(run);
 }
 
-/* Adds the chunk's nonzeros one by one. */
+/* Adds the nonzeros of a chunk one by one. */
 static void add_elements(const struct slc_fiber_mttkrp *run,
                          const struct slc_tile_view *tile,
                          const struct slc_chunk_view *chunk)
@@ -321,7 +318,7 @@ static void add_elements(const struct slc_fiber_mttkrp *run,
     add_panels(run->set, type, widths, &span);
 }
 
-/* Adds the runs of a chunk, each as a whole. */
+/* Adds the fiber runs of a chunk, each run with one kernel step. */
 static void add_runs(const struct slc_fiber_mttkrp *run,
                      const struct slc_tile_view *tile,
                      const struct slc_fiber_view *view)
@@ -364,7 +361,7 @@ static void add_runs(const struct slc_fiber_mttkrp *run,
     }
 }
 
-/* Checks that a tile fits the job: all rows to which it refers must exist. */
+/* Checks that a tile matches the job: the matrices must have all rows that the tile refers to. */
 static enum slc_status check_tile(const struct slc_fiber_mttkrp *run,
                                   const struct slc_tile_view *tile,
                                   struct slc_error *err)

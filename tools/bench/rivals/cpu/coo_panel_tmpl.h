@@ -1,7 +1,6 @@
-/*
- * Kernels over one panel of columns (panel_tmpl.h): tiles of nonzeros for genten-b and genten-c of
- * coo.h, and runs of fibers for fiber_forms.h. Included by coo_tmpl.h once per panel width.
- */
+/* Kernels for one panel of columns (panel_tmpl.h): genten-b and genten-c of coo.h over tiles of
+ * nonzeros, and the kernels of fiber_forms.h over fiber runs. coo_tmpl.h includes this file once
+ * per panel width. */
 #include "cpu/kernel/panel_product_tmpl.h"
 
 /* Sets sum to the product of nonzero i, or adds the product to sum. */
@@ -35,8 +34,8 @@ PANEL(coo_target)(unsigned char *output, uint64_t stride, uint64_t column, uint3
     return (ELEMENT *)(void *)(output + column + (uint64_t)row * stride);
 }
 
-/* Adds the panel of sums that starts at `column` to the output, element by element. Columns from
- * `columns` on do not exist and are skipped. */
+/* Adds a panel of sums, which starts at `column`, to the output, element by element. Skips columns
+ * of the padding (`columns` and higher). */
 static inline __attribute__((always_inline)) void
 PANEL(coo_add_atomic)(ELEMENT *target, uint32_t columns, uint64_t column, const PANEL(sum) * sum)
 {
@@ -69,10 +68,8 @@ PANEL(coo_tiles)(const struct slc_coo_span *span, uint64_t column, unsigned fact
     }
 }
 
-/*
- * Adds up nonzeros of equal rows, which are neighbours. Other tiles can share only the first and
- * the last row of this tile; this thread owns all rows in between.
- */
+/* Adds up the nonzeros of each output row, which are neighbours. Other tiles can share only the
+ * first and the last row of this tile. No other thread uses the rows in between. */
 static inline __attribute__((always_inline)) void
 PANEL(coo_runs)(const struct slc_coo_span *span, uint64_t column, unsigned factors)
 {
@@ -106,7 +103,8 @@ PANEL(coo_runs)(const struct slc_coo_span *span, uint64_t column, unsigned facto
     }
 }
 
-/* Calls `loop` with the number of factors as a constant; 0 means any other number. */
+/* Calls `loop` with the number of factors as a constant, or with 0 if there is no loop for this
+ * number. */
 #define PANEL_BY_FACTORS(loop)                                                                     \
     switch (span->factor_count) {                                                                  \
     case 1:                                                                                        \
@@ -126,13 +124,13 @@ PANEL(coo_runs)(const struct slc_coo_span *span, uint64_t column, unsigned facto
         break;                                                                                     \
     }
 
-/* genten-b. */
+/* The kernel genten-b. */
 static void PANEL(coo_tile)(const struct slc_coo_span *span, uint64_t column)
 {
     PANEL_BY_FACTORS(PANEL(coo_tiles))
 }
 
-/* genten-c. */
+/* The kernel genten-c. */
 static void PANEL(coo_permuted)(const struct slc_coo_span *span, uint64_t column)
 {
     PANEL_BY_FACTORS(PANEL(coo_runs))

@@ -1,8 +1,6 @@
-/*
- * The kernels of coo_kernels.h for one instruction set. This file is compiled once per set: SLC_SET
- * is the name of the set, and compiler flags enable its instructions. Nothing here may run unless
- * cpu_supports allows the set.
- */
+/* The kernels of coo_kernels.h for one instruction set. This file is compiled once per instruction
+ * set: SLC_SET is its name, and compiler flags enable its instructions. Nothing in this file may
+ * run unless cpu_supports returns true for the instruction set. */
 #include "cpu/kernel/panel_widths.h"
 #include "cpu/kernel/set_names.h"
 #include "tools/bench/rivals/cpu/coo_kernels.h"

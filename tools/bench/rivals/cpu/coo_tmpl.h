@@ -1,16 +1,12 @@
-/*
- * The kernels of coo.h and fiber_forms.h for one element type. Included by coo_set.c, which defines
- * ELEMENT, ELEMENT_LOG2, TYPE and PANEL_TEMPLATE.
- */
+/* The kernels of coo.h and fiber_forms.h for one element type. coo_set.c includes this file and
+ * defines ELEMENT, ELEMENT_LOG2, TYPE and PANEL_TEMPLATE. */
 #define COO_PASTE(name, type)  name##_##type
 #define COO_EXPAND(name, type) COO_PASTE(name, type)
 #define COO(name)              COO_EXPAND(coo_##name, TYPE)
 
-/*
- * Adds `value` to *at while other threads may do the same, by a compare-and-exchange. It compares
- * bits, because a NaN would differ from itself. Sums are read only after the team of threads has
- * ended, so no memory order is needed.
- */
+/* Adds `value` to *at with a compare-and-exchange, because other threads may add at the same time.
+ * Compares bits, because a NaN differs from itself. No memory order is needed, because sums are
+ * read only after the team of threads has ended. */
 static inline __attribute__((always_inline)) void COO(add)(ELEMENT *at, ELEMENT value)
 {
     ELEMENT old, sum;
@@ -21,7 +17,7 @@ static inline __attribute__((always_inline)) void COO(add)(ELEMENT *at, ELEMENT 
     } while (!__atomic_compare_exchange(at, &old, &sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
-/* Adds one nonzero in the `width` columns that start at `column`, with its product in an array. */
+/* Adds one nonzero in `width` columns from `column` on, with its product in an array. */
 static inline __attribute__((always_inline)) void
 COO(block)(const struct slc_coo_span *span, uint32_t i, uint32_t column, uint32_t width)
 {
@@ -48,7 +44,7 @@ COO(block)(const struct slc_coo_span *span, uint32_t i, uint32_t column, uint32_
     }
 }
 
-/* genten-a: computes each nonzero alone, in all columns. */
+/* The kernel genten-a: computes each nonzero alone, in all columns. */
 static void COO(each)(const struct slc_coo_span *span, uint64_t column_bytes)
 {
     (void)column_bytes;
@@ -64,7 +60,7 @@ static void COO(each)(const struct slc_coo_span *span, uint64_t column_bytes)
     }
 }
 
-#define PANEL_LOG2 ELEMENT_LOG2 /* rows of one column, which panels_tmpl.h leaves out */
+#define PANEL_LOG2 ELEMENT_LOG2 /* panels of one column, which panels_tmpl.h does not have */
 #include "cpu/kernel/panel_tmpl.h"
 #include "cpu/kernel/panels_tmpl.h"
 

@@ -1,8 +1,7 @@
-/*
- * SpTV from blocks of fibers. The form is built in two sweeps over the blocks: the first counts
- * steps and classes, the second fills them in. Both sweeps sort the fibers of a block by length,
- * with a counting sort. Cost: about one random access per nonzero in each sweep.
- */
+/* Builds blocks of fibers and computes SpTV from them. Two sweeps over the source build the blocks:
+ * the first sweep counts steps and classes, the second sweep fills them in. Each sweep sorts the
+ * fibers of a block by length with a counting sort. Cost: about one random access per nonzero and
+ * sweep. */
 #include "tools/bench/rivals/cpu/sptv.h"
 
 #include "base/memory/checked.h"
@@ -16,38 +15,38 @@
 #include <string.h>
 
 enum {
-    /* Nonzeros of a block: few enough that its sums stay in the cache and that the last blocks end
-     * at about the same time, and enough that fetching the next block costs almost nothing. */
+    /* Number of nonzeros of a block: small, so that the sums of a block stay in the cache and
+     * threads finish together, but large compared with the cost to start a block. */
     BLOCK_NNZ = 8192,
     /* Largest number of fibers in a block, because positions have 16 bits. */
     BLOCK_FIBERS = 65536,
-    /* Numbers of a shortened vector that a thread copies at a time: about 50 microseconds of
-     * work. */
+    /* Elements of a shortened vector that a thread copies at a time: about 50 us of work. */
     SHORTEN_GRAIN = 32768,
     WORD_BITS = 64
 };
 
-/* Length of the largest vector: a gather reads signed indices of 32 bits. */
+/* Largest length of a vector, because a gather reads signed indices of 32 bits. */
 #define LENGTH_MAX (UINT64_C(1) << 31)
 
 struct slc_sptv_block {
     uint64_t first_fiber, first_step, first_class;
     uint64_t nnz;
     uint32_t fibers;
-    uint32_t class_count, last_lanes, alone_count; /* as in struct slc_sptv_span */
+    uint32_t class_count, last_lanes, alone_count; /* as in slc_sptv_span */
 };
 
-/* The indices that occur. The rank of an index among them is its index in the short vector. */
+/* The used indices: those that occur in the source. The number of used indices below a used index
+ * is its index in the short vector. */
 struct used {
-    struct slc_buffer bits;  /* u64 words */
-    struct slc_buffer ranks; /* u32 per word: number of used indices before the word */
+    struct slc_buffer bits;  /* words of 64 bits, one bit per index */
+    struct slc_buffer ranks; /* 32 bits per word: number of used indices before the word */
 };
 
 struct making {
     struct slc_sptv *sptv;
     const struct slc_sptv_source *source;
     struct used used;
-    uint16_t *order; /* fibers of a block, sorted by length: BLOCK_FIBERS elements */
+    uint16_t *order; /* fibers of the current block, sorted by length; BLOCK_FIBERS elements */
 };
 
 static uint64_t length_of(const struct slc_sptv_source *source, uint64_t fiber)
@@ -87,8 +86,8 @@ static uint32_t short_index(const struct used *used, uint32_t index)
            (uint32_t)__builtin_popcountll(below);
 }
 
-/* Shortening is worthwhile if the whole vector exceeds half of the cache and at most half of its
- * numbers are used. */
+/* Returns true if shortening saves time: the whole vector exceeds half of the cache, and at most
+ * half of its indices are used. */
 static bool shortening_pays(const struct slc_sptv *sptv)
 {
     return sptv->length * sizeof(double) > slc_cpu_cache_bytes() / 2 &&
@@ -115,7 +114,8 @@ static enum slc_status make_short_vector(struct making *making, struct slc_error
     return status;
 }
 
-/* Cuts consecutive fibers into blocks. Only counts the blocks if `blocks` is NULL. */
+/* Cuts the fibers into blocks of consecutive fibers. Returns the number of blocks. If `blocks` is
+ * NULL, only counts them. */
 static uint64_t cut_blocks(const struct slc_sptv_source *source, struct slc_sptv_block *blocks)
 {
     uint64_t count = 0;
@@ -163,7 +163,7 @@ static uint32_t sort_fibers(const struct making *making, const struct slc_sptv_b
     return at;
 }
 
-/* Returns the number of nonzeros in the i-th of the sorted fibers. */
+/* Returns the number of nonzeros of the i-th sorted fiber. */
 static uint64_t
 sorted_length(const struct making *making, const struct slc_sptv_block *block, uint32_t i)
 {
@@ -176,7 +176,7 @@ static uint64_t alone_steps(uint64_t length)
     return slc_div_up_u64(length, SLC_SPTV_LANES);
 }
 
-/* Counts the classes and steps of a block, and writes the classes unless `classes` is NULL. */
+/* Counts the classes and steps of a block. Writes the classes unless `classes` is NULL. */
 static void count_block(const struct making *making,
                         struct slc_sptv_block *block,
                         struct slc_sptv_class *classes)
@@ -214,7 +214,7 @@ static void count_block(const struct making *making,
     making->sptv->steps = steps;
 }
 
-/* Copies nonzero `from` of the source to position `to` of the form. */
+/* Copies nonzero `from` of the source to position `to` of the stored fibers. */
 static void copy_nonzero(const struct making *making, uint64_t to, uint64_t from)
 {
     struct slc_sptv *sptv = making->sptv;
@@ -234,7 +234,7 @@ static void copy_nonzero(const struct making *making, uint64_t to, uint64_t from
     }
 }
 
-/* Fills a sorted and counted block. Padding stays zero because the memory has been zeroed. */
+/* Fills a sorted and counted block. Padding is 0, because allocation zeroes the memory. */
 static void fill_block(const struct making *making, const struct slc_sptv_block *block)
 {
     const uint64_t *begin = making->source->begin + block->first_fiber;
@@ -268,7 +268,7 @@ static void fill_block(const struct making *making, const struct slc_sptv_block 
 }
 
 struct heavy {
-    /* 0: the block follows the blocks that are moved forward, in the order of the file */
+    /* size of a block that is moved forward; 0 for a block that stays in file order after these */
     uint64_t weight;
     uint32_t block;
 };
@@ -284,11 +284,9 @@ static int compare_heavy(const void *a, const void *b)
     return x->block < y->block ? -1 : 1;
 }
 
-/*
- * Returns the smallest weight of blocks that are moved forward. Reordering blocks of equal size
- * gains nothing and loses the order of memory, which costs 4 to 15 % with two threads if everything
- * fits the cache.
- */
+/* Returns the smallest size of a block that is moved forward. Reordering blocks of equal size gains
+ * nothing, but loses the sequential order of memory, which costs 4 to 15 % of the time with two
+ * threads if all data fits in the cache. */
 static uint64_t least_moved(const struct slc_sptv *sptv, enum slc_sptv_schedule schedule)
 {
     const uint64_t mean =
@@ -313,7 +311,7 @@ make_schedule(struct slc_sptv *sptv, enum slc_sptv_schedule schedule, struct slc
                         sptv->block_count);
     }
     for (uint32_t b = 0; b < sptv->block_count; b++) {
-        /* Count the fibers in addition to the steps, because each fiber writes a sum. */
+        /* The size counts fibers in addition to nonzeros, because each fiber writes a sum. */
         const uint64_t weight = sptv->blocks[b].nnz + sptv->blocks[b].fibers;
 
         heavy[b] = (struct heavy){weight >= least ? weight : 0, b};
@@ -336,7 +334,7 @@ static bool all_f32(const struct slc_sptv_source *source)
     return true;
 }
 
-/* Counts everything, then allocates the memory. */
+/* Counts blocks, steps, classes and used indices, then allocates the memory for them. */
 static enum slc_status take_memory(struct making *making, struct slc_error *err)
 {
     struct slc_sptv *sptv = making->sptv;
@@ -357,7 +355,7 @@ static enum slc_status take_memory(struct making *making, struct slc_error *err)
         block->first_class = classes;
         classes += block->class_count + (uint64_t)block->alone_count + (block->last_lanes > 0);
     }
-    /* One extra step, so that no size is zero. */
+    /* One additional step, so that no buffer has size 0. */
     uint64_t elements = (sptv->steps + 1) * SLC_SPTV_LANES;
     SLC_TRY(slc_buffer_create(&sptv->index, elements * sptv->index_bytes, SLC_PAGES_HUGE, err));
     SLC_TRY(slc_buffer_create(&sptv->values, elements * slc_value_bytes(sptv->value_type),
@@ -409,7 +407,7 @@ enum slc_status slc_sptv_create(struct slc_sptv *sptv,
         .fibers = source->fibers, .nnz = source->begin[source->fibers], .length = source->length};
     if (source->length > LENGTH_MAX) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "a vector of %" PRIu64 " numbers: the limit in memory is 2^31",
+                        "a vector of %" PRIu64 " numbers: the limit is 2^31 numbers",
                         source->length);
     }
     enum slc_status status = make(&making, options, err);
@@ -436,12 +434,12 @@ void slc_sptv_destroy(struct slc_sptv *sptv)
     memset(sptv, 0, sizeof *sptv);
 }
 
-/* The current product. */
+/* State of the current product. */
 struct product {
     const struct slc_sptv *sptv;
     const double *vector;
     double *sums;
-    atomic_uint_fast64_t next; /* position of the next block in the schedule */
+    atomic_uint_fast64_t next; /* position in the schedule of the next block to process */
 };
 
 static void multiply_block(const struct product *product, const struct slc_sptv_block *block)
@@ -479,7 +477,7 @@ static void multiply_blocks(void *context, unsigned worker, unsigned workers)
     }
 }
 
-/* Copies numbers begin .. end - 1 of the short vector. */
+/* Copies elements begin .. end - 1 of the short vector from the vector. */
 static void shorten(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     const struct product *product = context;

@@ -1,9 +1,7 @@
-/*
- * Inner loops of SpTV. Compiled once, for all processors of an architecture: the loops wait for
- * single numbers of the vector, so wider registers gained nothing. With AVX-512 (Xeon at 2.8 GHz,
- * fibers of 1 to 200 nonzeros), the time stayed within 10 % of 0.8 ns per nonzero, and gathers took
- * twice as long.
- */
+/* Inner loops of SpTV. They are compiled once per architecture, without special instruction sets.
+ * The loops wait for single elements of the vector, so wider registers do not help: with AVX-512
+ * (Xeon at 2.8 GHz, fibers of 1 to 200 nonzeros), the time stayed within 10 % of 0.8 ns per
+ * nonzero, and with gather instructions it doubled. */
 #include "tools/bench/rivals/cpu/sptv_block.h"
 
 #define SPTV_PASTE(name, type)  sptv_##name##_##type
@@ -55,9 +53,9 @@ void slc_sptv_block(enum slc_value_type value_type,
 
 /* ---- few nonzeros */
 
-/* Largest number of nonzeros for which the list is used. Compared with the list, blocks take 0.5 to
- * 1.0 times as long from 1024 nonzeros on, and 1.2 to 2 times as long up to 128 nonzeros (Xeon at
- * 2.8 GHz, fibers of 1 to 10 nonzeros, one thread). */
+/* Largest number of nonzeros for which the list is used. The ratio of the time of blocks to the
+ * time of the list is 1.2 to 2 up to 128 nonzeros, and 0.5 to 1.0 from 1024 nonzeros on (Xeon
+ * at 2.8 GHz, fibers of 1 to 10 nonzeros, one thread). */
 enum { FEW_NNZ = 256 };
 
 static uint64_t length_of(const struct slc_sptv_source *source, uint64_t fiber)
@@ -65,8 +63,8 @@ static uint64_t length_of(const struct slc_sptv_source *source, uint64_t fiber)
     return source->begin[fiber + 1] - source->begin[fiber];
 }
 
-/* Excludes long fibers, which blocks process faster, and empty fibers, whose sums the list would
- * not set. */
+/* The list is not used for long fibers, which blocks process faster, nor for empty fibers, whose
+ * sums it would not set. */
 bool slc_sptv_few_pays(const struct slc_sptv_source *source)
 {
     if (source->begin[source->fibers] > FEW_NNZ) {
@@ -80,7 +78,7 @@ bool slc_sptv_few_pays(const struct slc_sptv_source *source)
     return source->fibers > 0;
 }
 
-/* Cost: one visit of every fiber for each nonzero of the longest fiber. */
+/* Cost: a sweep over all fibers for each nonzero of the longest fiber. */
 enum slc_status slc_sptv_few_create(struct slc_sptv_few *few,
                                     const struct slc_sptv_source *source,
                                     struct slc_error *err)
@@ -129,7 +127,7 @@ void slc_sptv_few_multiply(const struct slc_sptv_few *few, const double *vector,
     const uint32_t *index = few->index + fibers;
 
     for (uint64_t f = 0; f < fibers; f++) {
-        /* Add to zero, as blocks do: it turns -0 into +0. */
+        /* Like blocks, this adds to 0, which turns -0 into +0. */
         sums[f] = 0.0 + few->values[f] * vector[few->index[f]];
     }
     for (uint64_t i = 0; i < few->more; i++) {

@@ -1,12 +1,11 @@
-/*
- * A kernel of sptv_block.h. Included by sptv_block.c, which defines ELEMENT, INDEX and SPTV(name);
- * the latter makes names from the two.
+/* A kernel of sptv_block.h. sptv_block.c includes this file and defines ELEMENT, INDEX and
+ * SPTV(name), which makes a name from `name` and the two types.
  *
- * Eight fibers, padded to one length, are processed in parallel, so that no branch depends on the
- * length of a single fiber. Many fibers have only one or two nonzeros.
- */
+ * Eight fibers, padded to the same length, are processed in parallel, so that no branch depends on
+ * the length of a single fiber. This helps because many fibers have only one or two nonzeros. */
 
-/* Computes one step: adds value k times its number of the vector to sums[k], for all k. */
+/* Computes one step: multiplies value k by the vector element at index k and adds the product to
+ * sums[k], for all k. */
 static inline __attribute__((always_inline)) void SPTV(step)(const ELEMENT *values,
                                                              const INDEX *index,
                                                              const double *vector,

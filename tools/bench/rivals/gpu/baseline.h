@@ -1,16 +1,14 @@
-/*
- * Code shared by the baselines of baselines.h: a job in the form of their kernels, and the product
- * of one nonzero. Factors are f32 or f64 (Element); products, sums and the output are f64. Device
- * code, included by kernels.
- */
+/* Device code that the kernels of baselines.h have in common: the job as their kernels read it, and
+ * the product of one nonzero. Factors are f32 or f64 (Element); products, sums and the output are
+ * f64. */
 #ifndef SLC_GPU_BASELINE_H
 #define SLC_GPU_BASELINE_H
 
 #include "tools/bench/rivals/gpu/baselines.h"
 
-/* A job without the factor of the output mode, which is not read. */
+/* The job of a kernel, without the factor of the output mode, which no kernel reads. */
 struct slc_baseline_job {
-    unsigned mode, others; /* others: number of the other modes */
+    unsigned mode, others; /* output mode, and number of the other modes */
     uint32_t rank, pitch;  /* rank of the factors; pitch of the output */
     void *output;
     uint8_t mode_of[SLC_MAX_ORDER]; /* mode of each factor */
@@ -36,7 +34,7 @@ static inline struct slc_baseline_job slc_baseline_job_of(const struct slc_gpu_m
     return made;
 }
 
-/* Returns the value of nonzero i, of either type. All threads take the same branch. */
+/* Returns the value of nonzero i, of type `type`. All threads of a warp take the same branch. */
 __device__ static inline double
 slc_baseline_value(enum slc_value_type type, const void *values, uint64_t i)
 {
@@ -44,7 +42,7 @@ slc_baseline_value(enum slc_value_type type, const void *values, uint64_t i)
                            : static_cast<double>(static_cast<const double *>(values)[i]);
 }
 
-/* Returns element `column` of the row of factor f at the coordinates. */
+/* Returns element `column` of the row of factor f that the coordinates select. */
 template <typename Element>
 __device__ static inline Element slc_baseline_element(const struct slc_baseline_job *job,
                                                       unsigned f,
@@ -56,11 +54,9 @@ __device__ static inline Element slc_baseline_element(const struct slc_baseline_
     return factor[static_cast<uint64_t>(coords[job->mode_of[f]]) * job->factor_pitch[f] + column];
 }
 
-/*
- * Returns `value` times the elements of `column` in the factor rows at the coordinates. With a
- * constant number of `factors`, all elements are loaded before the first multiplication; 0: any
- * number of factors.
- */
+/* Returns `value` times element `column` of each factor row that the coordinates select. If the
+ * number of factors is the constant `factors`, all elements are loaded before the first
+ * multiplication; 0 means any number of factors. */
 template <typename Element, unsigned factors = 0>
 __device__ static inline double slc_baseline_product(const struct slc_baseline_job *job,
                                                      const uint32_t *coords,
@@ -81,8 +77,8 @@ __device__ static inline double *slc_baseline_row(const struct slc_baseline_job 
 /* Threads per block for kernels whose paper does not specify it. */
 enum { SLC_BASELINE_THREADS = 256 };
 
-/* Returns a block of vectors of threads. A vector has one thread per column, rounded up to a power
- * of two, at most a warp. */
+/* Returns the shape of a thread block that consists of vectors of threads. A vector has a power of
+ * two of threads, at least one per column but at most a warp. */
 static inline dim3 slc_baseline_block(uint32_t rank)
 {
     uint32_t vector = 1;
@@ -108,35 +104,34 @@ static inline cudaError_t slc_baseline_launch_vectors(Kernel kernel,
                       slc_baseline_job_of(job));
 }
 
-/* Calls function<F>(arguments), where F is the type of the factors by the job's precision. */
+/* Calls function<F>(arguments), where F is the type of the factors of the job. */
 #define SLC_BASELINE_BY_PRECISION(job, function, ...)                                              \
     ((job)->precision == SLC_F64 ? function<double>(__VA_ARGS__) : function<float>(__VA_ARGS__))
 
-/* `count` full copies of an output, each of `elements` numbers. */
+/* `count` copies of an output, each with `elements` numbers. */
 struct slc_baseline_copies {
     void *data;
     uint32_t count;
     uint64_t elements;
 };
 
-/* Returns the shared memory of a BLCO work-group without a stash: the upper bits of its block, and
- * one tile per warp. */
+/* Returns the bytes of shared memory of a BLCO work-group without a stash: the upper bits of its
+ * block, and one tile per warp. */
 static inline size_t slc_baseline_blco_shared_bytes(unsigned order, uint32_t threads)
 {
     return threads * (sizeof(double) + order * sizeof(uint32_t)) + order * sizeof(uint32_t);
 }
 
-/* A run of one of BLCO's kernels. All options are set. */
+/* Arguments of one of BLCO's kernels. All options are set (none is 0). */
 struct slc_baseline_blco_run {
     enum slc_gpu_kernel chosen;
     const struct slc_gpu_mttkrp *job;
     const struct slc_gpu_lists_options *options;
-    struct slc_baseline_copies
-        copies; /* kernels with a stash add to these copies, which are merged afterwards */
+    struct slc_baseline_copies copies; /* for kernels with a stash; merged afterwards */
 };
 
-/* Kernels of baselines.h, for at least one nonzero. For BLCO's kernels, `context` is a struct
- * slc_baseline_blco_run. */
+/* Launch the kernels of baselines.h, for at least one nonzero. For BLCO's kernels, `context` is a
+ * struct slc_baseline_blco_run. */
 slc_gpu_blco_launch slc_baseline_blco;
 /* Adds all copies to the output. */
 cudaError_t slc_baseline_blco_merge(const struct slc_gpu_mttkrp *job,

@@ -1,11 +1,9 @@
-/* AMPED's kernel (baselines.h). */
+/* Implements AMPED's kernel (baselines.h). */
 #include "tools/bench/rivals/gpu/baseline.h"
 
-/*
- * Threads per block, and largest number of columns that have their own threads. By default the
- * paper has R = 32 and 32 nonzeros at a time (section 5.1.5); the product of R and nonzeros is
- * constant (section 4.5).
- */
+/* Threads per block, and largest number of columns that have their own threads. The default of the
+ * paper is R = 32 and 32 nonzeros at a time (section 5.1.5); for other R, the product of R and this
+ * number of nonzeros stays the same (section 4.5). */
 static const uint32_t block_threads = 1024, block_columns_max = 32;
 
 template <typename Element>

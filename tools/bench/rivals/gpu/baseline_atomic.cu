@@ -1,9 +1,9 @@
-/* Kernels over fibers with atomic additions (baselines.h): atomic-fiber, which multiplies the rows
- * that a fiber's nonzeros share once per fiber, and atomic-nonzero. */
+/* Implements kernels over fibers with atomic additions (baselines.h): atomic-fiber, which
+ * multiplies the common rows of a fiber's nonzeros only once, and atomic-nonzero. */
 #include "tools/bench/rivals/gpu/baseline.h"
 
-/* Returns the product of the rows that all nonzeros of a fiber share: those of all modes except the
- * fiber's own mode. */
+/* Returns the product of the rows that all nonzeros of a fiber share: rows of all modes except the
+ * output mode and the mode of the fibers. */
 template <typename Element>
 __device__ static inline double shared_product(const struct slc_baseline_job *job,
                                                unsigned fiber_mode,
@@ -19,7 +19,7 @@ __device__ static inline double shared_product(const struct slc_baseline_job *jo
     return product;
 }
 
-/* One vector of threads computes a fiber. */
+/* The kernel atomic-fiber: each vector of threads computes a fiber. */
 template <typename Element>
 __global__ void __launch_bounds__(SLC_BASELINE_THREADS)
     slc_atomic_fiber(const struct slc_gpu_fibers fibers, const struct slc_baseline_job job)
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(SLC_BASELINE_THREADS)
                           h * slc_baseline_value(fibers.type, fibers.values, i));
             }
         } else {
-            /* Factors are in the order of their modes, without the mode of the output. */
+            /* Factors are in the order of modes, without the output mode. */
             const unsigned f = fibers.mode - (fibers.mode > job.mode);
             const Element *factor = static_cast<const Element *>(job.factor[f]) + c;
             double sum = 0;
@@ -68,7 +68,7 @@ cudaError_t slc_baseline_atomic_fiber(const struct slc_gpu_fibers *fibers,
                                              stream);
 }
 
-/* One vector of threads computes a nonzero. */
+/* The kernel atomic-nonzero: each vector of threads computes a nonzero. */
 template <typename Element>
 __global__ void __launch_bounds__(SLC_BASELINE_THREADS)
     slc_atomic_nonzero(const struct slc_gpu_fibers fibers, const struct slc_baseline_job job)

@@ -1,17 +1,15 @@
-/*
- * BLCO's kernels (baselines.h). A warp loads a tile of 32 nonzeros into shared memory, sorted by
- * output row.
- */
+/* Implements BLCO's kernels (baselines.h). A warp loads a tile of 32 nonzeros into shared memory,
+ * sorted by output row. */
 #include "tools/bench/rivals/gpu/baseline.h"
 
-/* Number of work-groups of the largest size per multiprocessor for which registers are allocated.
- * Without this bound, nvcc 13 allocates registers for more work-groups and spills. */
+/* The compiler must leave enough registers for this number of work-groups of the largest size per
+ * multiprocessor. Without this bound, nvcc 13 assumes more work-groups and spills registers. */
 enum { SLC_BLCO_GROUPS = 2 };
 
-/* A warp's nonzeros, in shared memory. */
+/* The nonzeros of a warp, in shared memory. */
 struct slc_blco_tile {
-    double *values;   /* SLC_WARP */
-    uint32_t *coords; /* coordinate of nonzero k in mode m, at k * order + m */
+    double *values;   /* SLC_WARP elements */
+    uint32_t *coords; /* element k * order + m is the coordinate of nonzero k in mode m */
     uint32_t count;
     uint32_t heads; /* bit k is set if nonzero k and nonzero k - 1 have different rows */
 };
@@ -38,11 +36,9 @@ __device__ static inline uint32_t slc_blco_coordinate(const struct slc_gpu_blco_
     return upper[mode] | static_cast<uint32_t>(index >> part->shift[mode] & mask);
 }
 
-/*
- * Returns the place of each warp lane of `active` in an order with equal rows adjacent, by a
- * counting sort in which the first warp lane with a row represents the row. Sets the bits of *heads
- * at whose places a row begins.
- */
+/* Returns the place of this warp lane if the warp lanes of `active` are sorted so that equal rows
+ * are adjacent. This is a counting sort, in which the first warp lane with a row represents the
+ * row. Sets bit p of *heads if a row begins at place p. */
 __device__ static inline unsigned
 slc_blco_place(unsigned active, unsigned lane, uint32_t row, uint32_t *heads)
 {
@@ -62,11 +58,9 @@ slc_blco_place(unsigned active, unsigned lane, uint32_t row, uint32_t *heads)
     return begin + static_cast<unsigned>(__popc(same & ((1U << lane) - 1U)));
 }
 
-/*
- * Loads `count` nonzeros, at least one, starting at `first` in the part's arrays. All warp lanes
- * call it together and can then read the tile. `upper` has the upper bits of the nonzeros' block,
- * in shared memory.
- */
+/* Loads `count` nonzeros, at least one, from position `first` of the arrays of the part into the
+ * tile. All warp lanes call this together and can then read the tile. `upper` has the upper bits of
+ * the block of the nonzeros, in shared memory. */
 __device__ static inline void slc_blco_stage(const struct slc_gpu_blco_part *part,
                                              const uint32_t *upper,
                                              unsigned mode,
@@ -94,7 +88,7 @@ __device__ static inline void slc_blco_stage(const struct slc_gpu_blco_part *par
     SLC_PLANT(blco_tile_not_there, __syncwarp());
 }
 
-/* True if nonzero k is the last of its row in the tile. */
+/* Returns true if nonzero k is the last nonzero of its row in the tile. */
 __device__ static inline bool slc_blco_ends_row(const struct slc_blco_tile *tile, uint32_t k)
 {
     return k + 1 == tile->count || (tile->heads >> (k + 1) & 1U) != 0;
@@ -111,7 +105,7 @@ __device__ static inline uint32_t slc_blco_row_end(const struct slc_blco_tile *t
     return end;
 }
 
-/* A launch of one of the kernels. */
+/* Arguments of a launch. */
 struct blco_launch {
     struct slc_baseline_job job;
     const struct slc_gpu_blco_part *part;
@@ -119,9 +113,10 @@ struct blco_launch {
     cudaStream_t stream;
 };
 
-/* ---- from registers */
+/* ---- the kernel with sums in registers */
 
-/* Each thread block is a work-group. Each of its warps computes `coarsening` tiles. */
+/* The kernel blco-registers. Each thread block is a work-group. Each of its warps computes
+ * `coarsening` tiles. */
 template <typename Element, unsigned factors>
 __global__ void __launch_bounds__(SLC_BLCO_GROUP_MAX, SLC_BLCO_GROUPS)
     slc_blco_registers(const __grid_constant__ struct slc_gpu_blco_part part,
@@ -175,21 +170,19 @@ static cudaError_t launch_registers(const struct blco_launch *with)
         with->stream, *with->part, with->job, with->run->options->coarsening);
 }
 
-/* ---- hierarchical, with one stash for a work-group */
+/* ---- the hierarchical kernel, with one stash per work-group */
 
-/*
- * Sums of some rows in shared memory, to which all warps of the work-group add. The place of a row
- * is its number modulo `rows`. The first row that needs a place keeps it until the end; other rows
- * with that place are added to the output directly.
- */
+/* The stash: sums of some output rows in shared memory, to which all warps of the work-group add.
+ * The place of a row is its number modulo `rows`. The first row that needs a place keeps it until
+ * the end. Other rows with the same place are added to the output directly. */
 struct stash {
     double *sums;   /* rows x rank */
-    uint32_t *tags; /* per place: row + 1; 0: empty */
+    uint32_t *tags; /* per place: its row + 1, or 0 if it is empty */
     uint32_t rows;
 };
 
-/* Returns true if `row` has its place in the stash; occupies the place if it is empty. Called by
- * all warp lanes together. */
+/* Returns true if `row` has its place in the stash. Occupies the place if it is empty. All warp
+ * lanes call this together. */
 __device__ static inline bool hold_place(const struct stash *stash, uint32_t row)
 {
     unsigned before = 0;
@@ -201,7 +194,7 @@ __device__ static inline bool hold_place(const struct stash *stash, uint32_t row
     return before == 0 || before == row + 1;
 }
 
-/* Adds a tile, row by row. */
+/* Adds a tile to the stash or to the output, row by row. */
 template <typename Element, unsigned factors>
 __device__ static inline void add_tile(const struct slc_baseline_job *job,
                                        double *output,
@@ -242,7 +235,7 @@ __device__ static inline void clear(const struct stash *stash, uint32_t rank)
     }
 }
 
-/* Adds the stash to the output, one place per warp. */
+/* Adds the stash to the output. Each warp adds one place at a time. */
 __device__ static inline void
 flush(const struct slc_baseline_job *job, double *output, const struct stash *stash)
 {
@@ -256,7 +249,8 @@ flush(const struct slc_baseline_job *job, double *output, const struct stash *st
     }
 }
 
-/* Each thread block is a work-group. Block b adds to copy b modulo `copies` of the output. */
+/* The kernel blco-stash. Each thread block is a work-group. Block b adds to copy b modulo `copies`
+ * of the output. */
 template <typename Element, unsigned factors>
 __global__ void __launch_bounds__(SLC_BLCO_GROUP_MAX, SLC_BLCO_GROUPS)
     slc_blco_stash(const __grid_constant__ struct slc_gpu_blco_part part,
@@ -345,16 +339,16 @@ cudaError_t slc_baseline_blco_merge(const struct slc_gpu_mttkrp *job,
                       static_cast<const double *>(copies->data), copies->count, copies->elements);
 }
 
-/* ---- hierarchical, as in the authors' program: one warp per work-group */
+/* ---- the hierarchical kernel of the authors' program, with one warp per work-group */
 
-/* Sums of a few rows; the place of a row is its number modulo `rows`. */
+/* The stash: sums of a few output rows. The place of a row is its number modulo `rows`. */
 struct warp_stash {
-    double *sums;   /* rows x rank; only one warp lane uses a column */
-    uint32_t *tags; /* row + 1, per place and warp lane, so that no warp lane waits for another */
+    double *sums;   /* rows x rank; each column is used by only one warp lane */
+    uint32_t *tags; /* row + 1 per place; each warp lane has a copy, so that none waits */
     uint32_t rows;
 };
 
-/* Adds the sums of a place to the output and empties the place. */
+/* Adds the sums of a place of the stash to the output and empties the place. */
 __device__ static inline void flush_place(const struct slc_baseline_job *job,
                                           double *output,
                                           const struct warp_stash *stash,
@@ -402,7 +396,8 @@ __device__ static inline void add_row(const struct slc_baseline_job *job,
     }
 }
 
-/* A thread block consists of one warp. Block b adds to copy b modulo `copies` of the output. */
+/* The kernel blco-code-stash. A thread block is one warp. Block b adds to copy b modulo `copies` of
+ * the output. */
 template <typename Element, unsigned factors>
 __global__ void __launch_bounds__(SLC_WARP)
     slc_blco_code_stash(const __grid_constant__ struct slc_gpu_blco_part part,
@@ -463,8 +458,9 @@ static cudaError_t launch_code_stash(const struct blco_launch *with)
                       with->run->copies, with->run->options->coarsening, rows);
 }
 
-/* Calls function<Element, factors>(with) for the type of the factors and their number; 0: any
- * number. NOLINTBEGIN(bugprone-macro-parentheses): `function` is a template. */
+/* Calls function<Element, factors>(with), where `factors` is the number of factors, or 0 if no
+ * kernel is compiled for this number. NOLINTBEGIN(bugprone-macro-parentheses): `function` is a
+ * template. */
 #define BY_FACTORS(function, Element, with)                                                        \
     ((with)->job.others == 2   ? function<Element, 2>(with)                                        \
      : (with)->job.others == 3 ? function<Element, 3>(with)                                        \

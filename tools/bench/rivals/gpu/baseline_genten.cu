@@ -1,7 +1,6 @@
-/*
- * GenTen's kernels (baselines.h): their grid, GenTen's TinyVec (a block of columns in the registers
- * of a vector of threads), the kernel that iterates over blocks of columns, and the three methods.
- */
+/* Implements GenTen's kernels (baselines.h): the shape of their grid, GenTen's TinyVec (a block of
+ * columns in the registers of a vector of threads), the kernel that iterates over blocks of
+ * columns, and the three methods of GenTen. */
 #include "tools/bench/rivals/gpu/baseline.h"
 
 enum {
@@ -9,16 +8,15 @@ enum {
     SLC_GENTEN_TILE = 128  /* consecutive nonzeros per team member: NZPTM in the paper's figure 1 */
 };
 
-/*
- * Thread blocks per multiprocessor for which registers are allocated, by columns per thread.
- * Without this bound, nvcc 13 allocates registers for more blocks and spills.
- */
+/* Returns the number of thread blocks per multiprocessor for which the compiler must leave enough
+ * registers, by the columns per thread. Without this bound, nvcc 13 assumes more blocks and spills
+ * registers. */
 constexpr unsigned slc_genten_teams(int panel)
 {
     return panel < 4 ? 8 : 7;
 }
 
-/* The launch of a kernel: a team has SLC_GENTEN_TEAM / vector members. */
+/* Arguments of a launch. A team has SLC_GENTEN_TEAM / vector members. */
 struct slc_genten_launch {
     const struct slc_gpu_coo *coo;
     struct slc_baseline_job job;
@@ -44,7 +42,7 @@ static inline struct slc_genten_launch slc_genten_launch_of(enum slc_gpu_kernel 
             stream};
 }
 
-/* The nonzeros of this thread's team member; none if begin >= end. */
+/* The nonzeros of the team member that this thread belongs to; there are none if begin >= end. */
 struct slc_genten_range {
     uint64_t begin, end;
 };
@@ -57,11 +55,9 @@ __device__ static inline struct slc_genten_range slc_genten_range_of(uint64_t nn
     return {begin, begin + SLC_GENTEN_TILE < nnz ? begin + SLC_GENTEN_TILE : nnz};
 }
 
-/*
- * A thread's columns of a block of panel * vector columns: first + k * vector for k below `panel`,
- * one register each. As in TinyVec, the sizes are constants. Columns are compared with the rank
- * only in the last block (`whole` is false).
- */
+/* The columns of a thread in a block of panel * vector columns: first + k * vector for k below
+ * `panel`, with one register each. As in TinyVec, the sizes are constants. Only in the last block
+ * of columns (`whole` is false) are columns compared with the rank. */
 template <int vector, int panel, bool whole> struct slc_genten_vec {
     uint32_t first, rank;
     double v[panel];
@@ -108,7 +104,7 @@ template <int vector, int panel, bool whole> struct slc_genten_vec {
     }
 };
 
-/* Sets product to value times the rows of the factors at the coordinates. */
+/* Sets product to value times the factor rows that the coordinates select. */
 template <typename Element, typename Vec>
 __device__ static inline void slc_genten_product(const struct slc_baseline_job *job,
                                                  const uint32_t *coords,
@@ -122,10 +118,8 @@ __device__ static inline void slc_genten_product(const struct slc_baseline_job *
     }
 }
 
-/*
- * Iterates over all blocks of columns. Method::add_columns<vector, panel, whole>(coo, job, first)
- * adds the nonzeros of a team member in the columns that start at `first`.
- */
+/* Iterates over all blocks of columns. Method::add_columns<vector, panel, whole>(coo, job, first)
+ * adds the nonzeros of a team member in the columns that start at `first`. */
 template <typename Method, int vector, int panel>
 __global__ void __launch_bounds__(SLC_GENTEN_TEAM, slc_genten_teams(panel))
     slc_genten_blocks(const struct slc_gpu_coo coo, const struct slc_baseline_job job)
@@ -148,7 +142,7 @@ static cudaError_t slc_genten_launch_blocks(const struct slc_genten_launch *with
                       with->stream, *with->coo, with->job);
 }
 
-/* Launches the kernel with the sizes in one column of GenTen's table 4. */
+/* Launches the kernel with the sizes of one column of table 4 of the paper. */
 template <typename Method>
 static cudaError_t slc_genten_dispatch(const struct slc_genten_launch *with)
 {
@@ -176,7 +170,7 @@ static cudaError_t slc_genten_dispatch(const struct slc_genten_launch *with)
     return cudaErrorInvalidValue;
 }
 
-/* Computes the job with a method for its type of factors. */
+/* Computes the job with a method, for the type of the factors. */
 template <template <typename Element> class Method>
 static cudaError_t slc_genten_run(enum slc_gpu_kernel kernel,
                                   const struct slc_gpu_coo *coo,
@@ -189,7 +183,7 @@ static cudaError_t slc_genten_run(enum slc_gpu_kernel kernel,
                                      : slc_genten_dispatch<Method<float>>(&with);
 }
 
-/* ---- genten-a, the portable loop: MTTKRP-A of its figure 1 */
+/* ---- genten-a, the portable loop: MTTKRP-A of figure 1 of the paper */
 
 template <typename Element>
 __global__ void __launch_bounds__(SLC_GENTEN_TEAM)
@@ -244,7 +238,7 @@ cudaError_t slc_baseline_genten_each(const struct slc_gpu_coo *coo,
     return SLC_BASELINE_BY_PRECISION(job, launch_each, coo, job, stream);
 }
 
-/* ---- genten-b, products in registers: MTTKRP-B of its figure 3 */
+/* ---- genten-b, products in registers: MTTKRP-B of figure 3 */
 
 template <typename Element> struct slc_genten_tiles {
     template <int vector, int panel, bool whole>
@@ -273,12 +267,11 @@ cudaError_t slc_baseline_genten_tiles(const struct slc_gpu_coo *coo,
     return slc_genten_run<slc_genten_tiles>(SLC_GPU_GENTEN_TILES, coo, job, stream);
 }
 
-/* ---- genten-c, permuted traversal: MTTKRP-C of its figure 4 */
+/* ---- genten-c, permuted traversal: MTTKRP-C of figure 4 */
 
-/*
- * The nonzeros of a team member, in the order of their rows. Other members can share only the first
- * and the last of these rows; the rows in between are updated without atomics.
- */
+/* The method genten-c. A team member has nonzeros in the order of output rows. Only the first and
+ * the last of its rows can be shared with other members; the rows in between are updated without
+ * atomics. */
 template <typename Element> struct slc_genten_permuted {
     template <int vector, int panel, bool whole>
     __device__ static inline void

@@ -1,4 +1,5 @@
-/* The baselines by their names, the forms of a tensor that they need, and their launches. */
+/* Finds baselines by name, chooses their options, builds the forms of a tensor that they need, and
+ * launches them. */
 #include "tools/bench/rivals/gpu/baseline.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@ extern "C" {
 #include "base/error/clock.h"
 }
 
-/* Shared memory that a block may use without cudaFuncSetAttribute. */
+/* Bytes of shared memory that a thread block may use without cudaFuncSetAttribute. */
 static const uint32_t shared_bytes_usual = 48 << 10;
 
 static const char *const names[] = {
@@ -57,8 +58,8 @@ struct slc_gpu_genten_blocking slc_gpu_genten_blocking(enum slc_gpu_kernel kerne
 
 uint32_t slc_gpu_clusters(const struct slc_gpu_machine *machine)
 {
-    /* Multiprocessors per complete cluster, from each architecture on: GA100, GA102, AD102, GH100,
-     * GB100, GB202. */
+    /* Multiprocessors per complete cluster, for the architecture of the row and later ones: GA100,
+     * GA102, AD102, GH100, GB100, GB202. */
     static const struct {
         unsigned architecture, multiprocessors;
     } chips[] = {{80, 16}, {86, 12}, {89, 12}, {90, 18}, {100, 20}, {120, 16}};
@@ -74,7 +75,7 @@ enum slc_gpu_kernel slc_gpu_baseline_chosen(enum slc_gpu_kernel kernel,
                                             const struct slc_gpu_mttkrp *job,
                                             const struct slc_gpu_machine *machine)
 {
-    /* BLCO, section 5.3. */
+    /* BLCO uses the stash if this holds (section 5.3). */
     const bool stash = job->output.rows < machine->multiprocessors;
 
     switch (kernel) {
@@ -95,7 +96,7 @@ static bool is_code(enum slc_gpu_kernel chosen)
     return chosen == SLC_GPU_BLCO_CODE_REGISTERS || chosen == SLC_GPU_BLCO_CODE_STASH;
 }
 
-/* True if a kernel adds to copies of the output. */
+/* Returns true if a kernel has a stash and so adds to copies of the output. */
 static bool has_stash(enum slc_gpu_kernel chosen)
 {
     return chosen == SLC_GPU_BLCO_STASH || chosen == SLC_GPU_BLCO_CODE_STASH;
@@ -113,14 +114,14 @@ static uint32_t work_group_of(const struct slc_gpu_lists_options *options,
     return is_code(chosen) ? +SLC_WARP : options->work_group > 0 ? options->work_group : 256;
 }
 
-/* Returns the nonzeros per work-group of one of BLCO's kernels. */
+/* Returns the number of nonzeros per work-group of one of BLCO's kernels. */
 static uint32_t group_nnz(const struct slc_gpu_lists_options *options, enum slc_gpu_kernel chosen)
 {
     return work_group_of(options, chosen) * coarsening_of(options, chosen);
 }
 
-/* Returns the rows of a stash: the requested number, but at most the number that fits in its shared
- * memory. */
+/* Returns the number of rows of a stash: the requested number, but at most the number that fits in
+ * the shared memory of a stash. */
 static uint32_t stash_rows_of(const struct slc_gpu_lists_options *all,
                               bool code,
                               const struct slc_gpu_mttkrp *job,
@@ -138,7 +139,7 @@ static uint32_t stash_rows_of(const struct slc_gpu_lists_options *all,
     return rows > 0 ? static_cast<uint32_t>(rows) : 1;
 }
 
-/* Returns the options, with the defaults of the chosen kernel for members that are 0. */
+/* Returns the options. Replaces members that are 0 with the defaults of the chosen kernel. */
 static struct slc_gpu_lists_options options_of(const struct slc_gpu_forms *forms,
                                                enum slc_gpu_kernel chosen,
                                                const struct slc_gpu_mttkrp *job)
@@ -174,8 +175,8 @@ static uint64_t copies_bytes_of(const struct slc_baseline_copies *copies)
 
 /* ---- building forms */
 
-/* Builds a form unless it exists, and measures the time. After a failure, `drop` releases what has
- * been built. */
+/* Builds a form with `make` unless it exists, and measures the time. After an error, `drop`
+ * releases the incomplete form. */
 template <typename Make, typename Drop>
 static cudaError_t make_form(bool there, double *seconds, Make make, Drop drop)
 {
@@ -216,8 +217,8 @@ static cudaError_t make_permutation(struct slc_gpu_forms *forms, unsigned mode)
                      make, [] {});
 }
 
-/* Builds AMPED's copy for one mode, and keeps only that copy; AMPED itself keeps the copies of all
- * modes in host memory. */
+/* Builds AMPED's copy of the tensor for one mode, replacing the copy for another mode. AMPED itself
+ * keeps the copies for all modes in host memory. */
 static cudaError_t
 make_partitions(struct slc_gpu_forms *forms, unsigned mode, const struct slc_gpu_lists_options *all)
 {
@@ -271,7 +272,7 @@ static cudaError_t make_fibers(struct slc_gpu_forms *forms, unsigned mode)
                      [&] { slc_gpu_fibers_destroy(&forms->fibers); });
 }
 
-/* Reserves memory for the copies of this job's output. */
+/* Reserves device memory for the copies of the output of a job. */
 static cudaError_t reserve_copies(struct slc_gpu_forms *forms, uint64_t bytes)
 {
     cudaError_t error;
@@ -299,7 +300,8 @@ static bool has_fibers(enum slc_gpu_kernel kernel)
     return kernel == SLC_GPU_ATOMIC_FIBER || kernel == SLC_GPU_ATOMIC_NONZERO;
 }
 
-/* The kernels from which `kernel` chooses; if there is no choice, both are `kernel` itself. */
+/* The two kernels between which `kernel` chooses by the mode. For a kernel without a choice, both
+ * are the kernel itself. */
 struct choices {
     enum slc_gpu_kernel kernel[2];
 };
@@ -317,8 +319,8 @@ static struct choices choices_of(enum slc_gpu_kernel kernel)
     }
 }
 
-/* Builds the form together with the maps for both choices, so that no map has to be built later,
- * for the first mode that needs it. */
+/* Builds BLCO's form with the maps of both kernels, so that no map is built during a later
+ * measurement of a mode. */
 static cudaError_t prepare_blco(struct slc_gpu_forms *forms,
                                 enum slc_gpu_kernel kernel,
                                 const struct slc_gpu_lists_options *all)
@@ -360,12 +362,12 @@ cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
     return has_fibers(kernel) ? make_fibers(forms, all.fiber_mode) : cudaSuccess;
 }
 
-/* True if the list, permutation, partitions or fibers that a kernel needs exist. */
+/* Returns true if the list, permutation, partitions or fibers that a kernel needs exist. */
 static bool
 is_prepared(const struct slc_gpu_forms *forms, enum slc_gpu_kernel kernel, unsigned mode)
 {
     if (is_blco(kernel)) {
-        return true; /* run_blco checks its forms */
+        return true; /* run_blco checks the forms of BLCO */
     }
     if (kernel == SLC_GPU_AMPED) {
         return forms->partitioned.values != nullptr && forms->partitioned_mode == mode;
@@ -398,7 +400,7 @@ static struct slc_gpu_form_cost blco_cost(const struct slc_gpu_blco *blco,
 
 static double fibers_bytes(const struct slc_gpu_fibers *fibers)
 {
-    /* Per fiber: begin and coords. Per nonzero: index, fiber_of and the value. */
+    /* A fiber has `begin` and `coords`; a nonzero has `index`, `fiber_of` and a value. */
     const double per_fiber = (1 + fibers->order) * sizeof(uint32_t);
     const double per_nonzero =
         static_cast<double>(2 * sizeof(uint32_t) + slc_value_bytes(fibers->type));

@@ -1,4 +1,4 @@
-/* BLCO's form of a list, built on the host, and streamed over queues. */
+/* Builds BLCO's form of a list on the host, copies it to the device, or streams it over queues. */
 #include "tools/bench/rivals/gpu/blco.h"
 
 #include "gpu/cuda/staged_copy.h"
@@ -11,10 +11,9 @@ extern "C" {
 #include "base/spans.h"
 }
 
-/*
- * Chooses the bits of each mode in an index: the lowest `index_bits` bits of keys in ALTO order,
- * which has the bits level by level, with the last mode lowest.
- */
+/* Chooses the bits of each mode that an index has: the lowest `index_bits` bits of keys in ALTO
+ * order. From its lowest bit up, such a key has bit 0 of every coordinate, then bit 1 of every
+ * coordinate, and so on, each time from the last mode to the first. */
 static void divide_bits(struct slc_gpu_blco *blco, const uint64_t *dims, unsigned index_bits)
 {
     unsigned left = index_bits, shift = 0;
@@ -38,7 +37,7 @@ static uint32_t lower_mask(const struct slc_gpu_blco *blco, unsigned mode)
     return blco->bits[mode] == 32 ? ~0U : (1U << blco->bits[mode]) - 1U;
 }
 
-/* True if nonzero i differs from its predecessor in bits that are not in the index. */
+/* Returns true if nonzero i differs from nonzero i - 1 in bits that are not in the index. */
 static bool leaves_block(const struct slc_gpu_blco *blco, const uint32_t *coords, uint64_t i)
 {
     for (unsigned m = 0; m < blco->order; m++) {
@@ -61,7 +60,7 @@ static uint64_t index_of(const struct slc_gpu_blco *blco, const uint32_t *coords
     return index;
 }
 
-/* Counts the blocks and, if `blocks` is not NULL, describes each. */
+/* Returns the number of blocks. Describes each block in `blocks` unless it is NULL. */
 static uint64_t find_blocks(const struct slc_gpu_blco *blco,
                             const uint32_t *coords,
                             uint64_t block_nnz,
@@ -141,7 +140,7 @@ cudaError_t slc_gpu_blco_upload(struct slc_gpu_blco *blco, cudaStream_t stream)
 
 /* ---- maps */
 
-/* Counts the work-groups and, if `groups` is not NULL, describes each. */
+/* Returns the number of work-groups. Describes each work-group in `groups` unless it is NULL. */
 static uint64_t
 find_groups(const struct slc_gpu_blco *blco, uint32_t elements, struct slc_gpu_blco_group *groups)
 {
@@ -259,9 +258,9 @@ void slc_gpu_blco_destroy(struct slc_gpu_blco *blco)
 
 /* ---- queues */
 
-/* Tenths of the free memory that queues may use; the rest is for the runtime. */
+/* Tenths of the free device memory that queues may use; the rest is for the CUDA runtime. */
 static const uint64_t free_tenths = 9;
-/* A queue has memory for at least this number of nonzeros. */
+/* Least number of nonzeros for which a queue has memory. */
 static const uint64_t nnz_least = 1024;
 
 cudaError_t slc_gpu_blco_queue_nnz(const struct slc_gpu_host_list *list,
@@ -290,7 +289,8 @@ static struct slc_gpu_blco_batch *batch_of(const struct slc_gpu_blco_queues *que
     return static_cast<struct slc_gpu_blco_batch *>(queues->batches.data) + b;
 }
 
-/* Counts the batches and, if `batches` is not NULL, describes each: blocks that fit together. */
+/* Returns the number of batches, which consist of consecutive blocks that fit in a queue together.
+ * Describes each batch in `batches` unless it is NULL. */
 static uint64_t find_batches(const struct slc_gpu_blco_queues *queues,
                              struct slc_gpu_blco_batch *batches)
 {
@@ -324,7 +324,7 @@ static cudaError_t create_batches(struct slc_gpu_blco_queues *queues)
         queues->batch_count = 0;
         return cudaErrorMemoryAllocation;
     }
-    /* The buffer is all-zero, as are events that were not created. */
+    /* The buffer is all-zero, and 0 means that an event was not created. */
     (void)find_batches(queues, batch_of(queues, 0));
     for (uint64_t b = 0; b < queues->batch_count; b++) {
         for (cudaEvent_t &event : batch_of(queues, b)->events) {
@@ -336,7 +336,7 @@ static cudaError_t create_batches(struct slc_gpu_blco_queues *queues)
 
 /* ---- memory */
 
-/* Registers memory, unless it is registered already. */
+/* Registers memory unless it is already registered. */
 static cudaError_t register_memory(void **registered, const void *memory, uint64_t bytes)
 {
     void *pages = const_cast<void *>(memory);
@@ -369,7 +369,8 @@ slc_gpu_blco_queues_create(struct slc_gpu_blco_queues *queues, unsigned count, c
     struct slc_gpu_blco *blco = &queues->blco;
     const cudaError_t error = create_batches(queues);
 
-    /* At least one queue, because a count of 0 means "not created", and at most one per batch. */
+    /* There is at most one queue per batch, but at least one, because a count of 0 means "not
+     * created". */
     queues->count =
         queues->batch_count < count ? static_cast<unsigned>(queues->batch_count) : count;
     queues->count = queues->count > 0 ? queues->count : 1;
@@ -388,7 +389,7 @@ slc_gpu_blco_queues_create(struct slc_gpu_blco_queues *queues, unsigned count, c
 
 /* ---- runs */
 
-/* The first work-group of a map at or after nonzero `first`. */
+/* Returns the number of the first work-group of a map that starts at or after nonzero `first`. */
 static uint32_t group_from(const struct slc_gpu_blco_map *map, uint64_t first)
 {
     const struct slc_gpu_blco_group *groups =
@@ -445,8 +446,7 @@ static cudaError_t run_batch(const struct slc_gpu_blco_queues *queues,
     return cudaEventRecord(batch->events[SLC_BLCO_COMPUTED], queue->stream);
 }
 
-/* With `begin`, makes all queues wait for `stream`; otherwise makes `stream` wait for all
- * queues. */
+/* If `begin`, makes all queues wait for `stream`; otherwise makes `stream` wait for all queues. */
 static cudaError_t meet(const struct slc_gpu_blco_queues *queues, bool begin, cudaStream_t stream)
 {
     if (begin) {
@@ -494,7 +494,7 @@ cudaError_t slc_gpu_blco_queues_times(const struct slc_gpu_blco_queues *queues,
     struct slc_spans copies = {}, kernels = {};
 
     for (uint64_t b = 0; b < queues->batch_count; b++) {
-        double at[SLC_BLCO_EVENTS]; /* seconds since the start of the run */
+        double at[SLC_BLCO_EVENTS]; /* time of each event in seconds since the start of the run */
 
         for (unsigned k = 0; k < SLC_BLCO_EVENTS; k++) {
             float milliseconds = 0;

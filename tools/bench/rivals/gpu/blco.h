@@ -1,18 +1,16 @@
-/*
- * A tensor in BLCO's form. Private to gpu/.
+/* A tensor in BLCO's form. Only files of this folder and tests include this header.
  *
- * BLCO is [Nguyen2022] section 4: the coordinates of a nonzero are one index of at most 64 bits,
- * re-encoded from ALTO order so that each mode has one field, which a shift and a mask extract.
- * Consecutive nonzeros that agree in all bits beyond 64 form a block, which stores these bits once.
- * With f64 values the form needs 16 bytes per nonzero.
+ * BLCO is [Nguyen2022] section 4: the coordinates of a nonzero are one index of at most 64 bits.
+ * The index is re-encoded from ALTO order, so that each mode has one field, which a shift and a
+ * mask extract. Consecutive nonzeros that agree in all coordinate bits that do not fit in the index
+ * form a block, which stores these bits once. With f64 values, the form needs 16 bytes per nonzero.
  *
- * A block has at most 2^27 nonzeros; streamed blocks have fewer if a queue's memory is smaller
- * (section 4.2). One launch computes many small blocks: a map has, for each work-group (thread
- * block), the block and the first of its nonzeros. Maps are built with the form, one map for each
- * number of nonzeros per work-group.
+ * A block has at most 2^27 nonzeros; streamed blocks have fewer if the memory of a queue is smaller
+ * (section 4.2). One launch can compute many small blocks: for each work-group (thread block), a
+ * map has the number of the block and the first nonzero of the work-group. There is a map for each
+ * number of nonzeros per work-group that is in use.
  *
- *     encode -> upload, or upload_blocks if nonzeros are streamed -> map .. -> destroy
- */
+ *     encode -> upload (or upload_blocks if nonzeros are streamed) -> map .. -> destroy */
 #ifndef SLC_GPU_BLCO_H
 #define SLC_GPU_BLCO_H
 
@@ -24,39 +22,39 @@ enum {
     SLC_BLCO_MAPS = 8             /* largest number of maps of a form */
 };
 
-/* A block: the nonzeros from `first` up to `first` of the next block. */
+/* A block: the nonzeros from `first` to the `first` of the next block. */
 struct slc_gpu_blco_block {
     uint64_t first;
     /* bits of each coordinate that are not in the index, at their positions */
     uint32_t upper[SLC_MAX_ORDER];
 };
 
-/* The nonzeros of a work-group: `count` nonzeros of block `block` from `first`. */
+/* The nonzeros of a work-group: `count` nonzeros of block `block` from nonzero `first` on. */
 struct slc_gpu_blco_group {
     uint64_t first;
     uint32_t count, block;
 };
 
 struct slc_gpu_blco_map {
-    uint32_t elements; /* largest number of nonzeros per work-group; 0: no map */
+    uint32_t elements; /* largest number of nonzeros per work-group; 0 if there is no map */
     uint64_t count;
     double seconds;                    /* seconds to build the map */
-    struct slc_buffer host;            /* the groups in host memory */
-    struct slc_gpu_blco_group *groups; /* the groups in device memory */
+    struct slc_buffer host;            /* the work-groups in host memory */
+    struct slc_gpu_blco_group *groups; /* the work-groups in device memory */
 };
 
 struct slc_gpu_blco {
     unsigned order;
     enum slc_value_type type;
     uint64_t nnz, block_count;
-    uint8_t shift[SLC_MAX_ORDER]; /* position of each mode's field */
-    uint8_t bits[SLC_MAX_ORDER];  /* bits of each mode's field: up to 32 */
+    uint8_t shift[SLC_MAX_ORDER]; /* lowest bit of the field of each mode */
+    uint8_t bits[SLC_MAX_ORDER];  /* number of bits of the field of each mode, up to 32 */
 
-    struct slc_buffer host_indices; /* empty after slc_gpu_blco_upload */
+    struct slc_buffer host_indices; /* indices; empty after slc_gpu_blco_upload */
     struct slc_buffer host_blocks;
     const void *host_values; /* values of the list */
 
-    /* In device memory; NULL: not uploaded. */
+    /* arrays in device memory; NULL if they are not uploaded */
     uint64_t *indices;
     void *values;
     struct slc_gpu_blco_block *blocks;
@@ -70,73 +68,70 @@ struct slc_gpu_blco_part {
     uint8_t shift[SLC_MAX_ORDER], bits[SLC_MAX_ORDER];
     const uint64_t *indices;
     const void *values;
-    uint64_t base; /* ordinal of the nonzero at indices[0] and values[0] */
+    uint64_t base; /* number of the nonzero at indices[0] and values[0] */
     const struct slc_gpu_blco_block *blocks;
-    /* groups, starting at the first work-group of the launch */
+    /* work-groups of the map, starting with the first work-group of the launch */
     const struct slc_gpu_blco_group *groups;
     uint32_t group_count;
 };
 
-/*
- * Encodes a list on the host. `dims`: mode sizes; `index_bits`: bits of an index, 1 to 64;
- * `block_nnz`: largest number of nonzeros per block, at least 1. Any order of the list is correct;
- * ALTO order (base/key.h) yields the fewest blocks. The values of the list stay borrowed. Needs:
- * *blco is all-zero. Owns: release with slc_gpu_blco_destroy, also after an error. Errors:
- * cudaErrorInvalidValue for mode sizes of 2^32 or more, and for 2^32 blocks or more;
- * cudaErrorMemoryAllocation if host memory is short.
- */
+/* Encodes a list on the host. `dims` are the mode sizes; `index_bits` is the number of bits of an
+ * index, 1 to 64; `block_nnz` is the largest number of nonzeros per block, at least 1. The list may
+ * have any order; ALTO order (base/key.h) yields the fewest blocks. The values of the list stay
+ * borrowed. Needs: *blco is all-zero. The caller must call slc_gpu_blco_destroy, also after an
+ * error. Errors: cudaErrorInvalidValue for mode sizes of 2^32 or more, and for 2^32 blocks or more;
+ * cudaErrorMemoryAllocation if there is not enough host memory. */
 cudaError_t slc_gpu_blco_encode(struct slc_gpu_blco *blco,
                                 const struct slc_gpu_host_list *list,
                                 const uint64_t *dims,
                                 unsigned index_bits,
                                 uint64_t block_nnz);
 
-/* Copies the form to the device. Waits for the stream. Errors: cudaErrorMemoryAllocation. */
+/* Copies indices, values and blocks to the device. Waits for the stream. Errors:
+ * cudaErrorMemoryAllocation. */
 cudaError_t slc_gpu_blco_upload(struct slc_gpu_blco *blco, cudaStream_t stream);
-/* Copies only the blocks to the device. */
+/* Copies only the descriptions of blocks to the device. */
 cudaError_t slc_gpu_blco_upload_blocks(struct slc_gpu_blco *blco, cudaStream_t stream);
 
-/*
- * Sets *map to the map for work-groups of `elements` nonzeros, which the first call builds. Waits
- * for the stream. *map belongs to the form. Errors: cudaErrorInvalidValue for more than
- * SLC_BLCO_MAPS maps, and for 2^31 work-groups or more; cudaErrorMemoryAllocation.
- */
+/* Sets *map to the map for work-groups of `elements` nonzeros. The first call for `elements` builds
+ * the map and waits for the stream. The map is released with the form. Errors:
+ * cudaErrorInvalidValue for more than SLC_BLCO_MAPS maps, and for 2^31 work-groups or more;
+ * cudaErrorMemoryAllocation. */
 cudaError_t slc_gpu_blco_map(struct slc_gpu_blco *blco,
                              uint32_t elements,
                              cudaStream_t stream,
                              const struct slc_gpu_blco_map **map);
-/* Returns the map if it was built, otherwise NULL. */
+/* Returns the map for work-groups of `elements` nonzeros, NULL if it was not built. */
 const struct slc_gpu_blco_map *slc_gpu_blco_find_map(const struct slc_gpu_blco *blco,
                                                      uint32_t elements);
 
-/* Returns all work-groups of a map. Needs: the form has been uploaded. */
+/* Returns all work-groups of a map as the input of a launch. Needs: the form was uploaded. */
 struct slc_gpu_blco_part slc_gpu_blco_whole(const struct slc_gpu_blco *blco,
                                             const struct slc_gpu_blco_map *map);
 
-/* Accepts an all-zero struct. */
+/* Releases the memory of the form. *blco may be all-zero. */
 void slc_gpu_blco_destroy(struct slc_gpu_blco *blco);
 
-/*
- * BLCO for tensors that exceed device memory: the form stays in registered host memory and is
+/* BLCO for tensors that exceed device memory: the form stays in registered host memory and is
  * streamed to the device over several queues (section 4.2 of the paper).
  *
- * A queue is a stream, and device memory for one block of the largest size, which the batches of
- * the queue use in turn. A batch is one block, or several consecutive blocks that fit together.
- * Batches are distributed to the queues in turn. Each batch is copied, and then computed by one
- * launch. Copies of one queue overlap with the kernels of other queues.
+ * A queue consists of a stream, and of device memory for one block of the largest size, which the
+ * batches of the queue use one after the other. A batch is one block, or several consecutive blocks
+ * that fit in this memory together. Batches are distributed to the queues in turn. Each batch is
+ * copied, and then computed by one launch. Copies of a queue overlap with the kernels of other
+ * queues.
  *
- *     create -> { run -> times } .. -> destroy
- */
+ *     create -> { run -> times } .. -> destroy */
 enum { SLC_BLCO_QUEUES_MIN = 2, SLC_BLCO_QUEUES_MAX = 8 };
 
 struct slc_gpu_blco_queue {
     cudaStream_t stream;
     uint64_t *indices;
     void *values;
-    cudaEvent_t ended; /* recorded after all work that a run has enqueued */
+    cudaEvent_t ended; /* event after all work that a run has enqueued */
 };
 
-/* Events recorded for a batch, in this order. */
+/* The events of a batch, in the order in which they are recorded. */
 enum { SLC_BLCO_BEGUN, SLC_BLCO_COPIED, SLC_BLCO_COMPUTED, SLC_BLCO_EVENTS };
 
 struct slc_gpu_blco_batch {
@@ -145,60 +140,55 @@ struct slc_gpu_blco_batch {
 };
 
 struct slc_gpu_blco_queues {
-    struct slc_gpu_blco blco; /* indices and values are not uploaded */
+    struct slc_gpu_blco blco; /* the form, with indices and values only in host memory */
     unsigned count;
-    uint64_t nnz_each; /* nonzeros that fit in the memory of a queue */
+    uint64_t nnz_each; /* number of nonzeros that fit in the memory of a queue */
     struct slc_gpu_blco_queue queue[SLC_BLCO_QUEUES_MAX];
     cudaEvent_t begun;
-    struct slc_buffer batches; /* struct slc_gpu_blco_batch, batch_count of them */
+    struct slc_buffer batches; /* batch_count elements of struct slc_gpu_blco_batch */
     uint64_t batch_count;
-    void *registered[2]; /* indices and values; NULL: not registered by these queues */
+    void *registered[2]; /* indices and values, NULL if these queues have not registered them */
 };
 
-/* Times of a run, by the device's clock, in which at least one copy, or at least one kernel,
- * ran. */
+/* Times of a run by the clock of the device: while at least one copy ran, and while at least one
+ * kernel ran. */
 struct slc_gpu_blco_times {
     double copy_seconds, kernel_seconds;
 };
 
-/*
- * Sets the number of nonzeros for which a queue has memory: `block_nnz`, or fewer if free device
- * memory is too small for all queues, but at least 1024 and at most the number in the list.
- */
+/* Sets *nnz to the number of nonzeros for which a queue is to have memory: `block_nnz`, or fewer if
+ * the free device memory is too small for all queues, but at least 1024 and at most the nonzeros of
+ * the list. */
 cudaError_t slc_gpu_blco_queue_nnz(const struct slc_gpu_host_list *list,
                                    unsigned queues,
                                    uint64_t block_nnz,
                                    uint64_t *nnz);
 
-/*
- * Forms batches, allocates the memory of `count` queues (at most one queue per batch), and
- * registers host memory. Needs: `count` is from SLC_BLCO_QUEUES_MIN to SLC_BLCO_QUEUES_MAX;
- * queues->blco is encoded, in blocks of at most nnz_each nonzeros; all other members are zero.
- * Owns: release with slc_gpu_blco_queues_destroy, also after an error. Errors:
- * cudaErrorMemoryAllocation.
- */
+/* Divides the blocks into batches, allocates the memory of `count` queues (but at most one queue
+ * per batch), and registers the host memory of the form. Needs: `count` is from SLC_BLCO_QUEUES_MIN
+ * to SLC_BLCO_QUEUES_MAX; queues->blco is encoded, in blocks of at most nnz_each nonzeros; all
+ * other members are zero. The caller must call slc_gpu_blco_queues_destroy, also after an error.
+ * Errors: cudaErrorMemoryAllocation. */
 cudaError_t
 slc_gpu_blco_queues_create(struct slc_gpu_blco_queues *queues, unsigned count, cudaStream_t stream);
 
-/* Enqueues the kernel for a part on a stream. */
+/* Enqueues the kernel for one launch, whose input is `part`, on a stream. */
 typedef cudaError_t
 slc_gpu_blco_launch(const void *context, const struct slc_gpu_blco_part *part, cudaStream_t stream);
 
-/*
- * Copies and computes all batches, after the work that is already on `stream`; `stream` then waits
- * for all batches. After an error the queues are idle.
- */
+/* Enqueues the copies and kernels of all batches after the work that is already on `stream`. Later
+ * work on `stream` waits for all batches. After an error, the queues are idle. */
 cudaError_t slc_gpu_blco_queues_run(const struct slc_gpu_blco_queues *queues,
                                     const struct slc_gpu_blco_map *map,
                                     slc_gpu_blco_launch *launch,
                                     const void *context,
                                     cudaStream_t stream);
 
-/* Times of the last run, which must have ended. */
+/* Sets the times of the last run, which must have ended. */
 cudaError_t slc_gpu_blco_queues_times(const struct slc_gpu_blco_queues *queues,
                                       struct slc_gpu_blco_times *times);
 
-/* Accepts an all-zero struct. */
+/* Releases the queues. *queues may be all-zero. */
 void slc_gpu_blco_queues_destroy(struct slc_gpu_blco_queues *queues);
 
 #endif

@@ -1,4 +1,4 @@
-/* Lists of coordinates: the host allocates, fills and sorts them. */
+/* Allocates, fills and sorts lists of coordinates in device memory. The host sorts. */
 #include "tools/bench/rivals/gpu/coo.h"
 
 #include "gpu/cuda/staged_copy.h"
@@ -64,18 +64,17 @@ cudaError_t slc_gpu_coo_read_coords(const struct slc_gpu_coo *coo,
 
 /* ---- sorting by a mode */
 
-/*
- * A counting sort of a list by row / each. There are `runs` runs of `each` rows.
- */
+/* A counting sort of a list by row / each, where a row is a coordinate in `mode`. Nonzeros with the
+ * same quotient are a run; `runs` is the number of possible quotients. */
 struct sorting {
     unsigned order, mode;
     uint64_t nnz, length, each, runs;
     const uint32_t *coords;
-    struct slc_buffer begin;  /* u32 per run */
-    struct slc_buffer sorted; /* u32 per position: ordinal of the nonzero at that position */
+    struct slc_buffer begin;  /* 32 bits per run: its first position */
+    struct slc_buffer sorted; /* 32 bits per position: number of the nonzero at this position */
 };
 
-/* Finds the first position of each run. Returns false if a row is not below the mode size. */
+/* Sets the first position of each run. Returns false if a row is not below the mode size. */
 static bool count_runs(const struct sorting *sorting)
 {
     uint32_t *begin = static_cast<uint32_t *>(sorting->begin.data);
@@ -104,7 +103,7 @@ static void sorting_destroy(struct sorting *sorting)
     slc_buffer_destroy(&sorting->sorted);
 }
 
-/* Fills sorting->sorted from the other members. Owns: release with sorting_destroy, also after an
+/* Fills sorting->sorted from the other members. The caller must call sorting_destroy, also after an
  * error. */
 static cudaError_t sort_rows(struct sorting *sorting)
 {
@@ -158,7 +157,7 @@ cudaError_t slc_gpu_coo_permute(struct slc_gpu_coo *coo,
     return error;
 }
 
-/* Copies the list in the new order to `coords` and `values`. */
+/* Copies the nonzeros of the list, in the order `sorted`, to `coords` and `values`. */
 static cudaError_t gather(const struct slc_gpu_host_list *list,
                           const uint32_t *sorted,
                           struct slc_buffer *coords,

@@ -1,19 +1,18 @@
-/*
- * A tensor as a list of coordinates in device memory: the input of the kernels of other programs
- * (baselines.h). Private to gpu/.
+/* A tensor as a list of coordinates in device memory: the input of baselines (baselines.h). Only
+ * files of this folder and tests include this header.
  *
- * As in tools/bench/rivals/cpu/coo.h, the coordinates of a nonzero are adjacent. So visiting a
- * nonzero through a permutation costs one memory sector for its coordinates and one for its value,
- * and neighbouring threads that visit nonzeros in the order of the list still read whole lines.
+ * As in tools/bench/rivals/cpu/coo.h, the coordinates of a nonzero are adjacent. So a nonzero that
+ * is read through a permutation costs one memory sector for its coordinates and one for its value.
+ * Neighbouring threads that read nonzeros in the order of the list still read whole cache lines.
  *
- *     create -> (slc_gpu_coo_write, or a kernel that decodes into it) -> permute .. -> destroy
- */
+ *     create -> (slc_gpu_coo_write, or a kernel that decodes to the list) -> permute .. ->
+ * destroy */
 #ifndef SLC_GPU_COO_H
 #define SLC_GPU_COO_H
 
 #include "gpu/cuda/cuda.h"
 
-/* Returns the error of a failed call from the calling function. */
+/* Makes a CUDA call. If it fails, returns its error from the calling function. */
 #define SLC_CUDA_TRY(...)                                                                          \
     do {                                                                                           \
         const cudaError_t slc_try_error = (__VA_ARGS__);                                           \
@@ -23,7 +22,7 @@
         }                                                                                          \
     } while (0)
 
-/* Accepts NULL. */
+/* Destroys an event, which may be NULL. */
 static inline void slc_event_destroy(cudaEvent_t event)
 {
     if (event != nullptr) {
@@ -38,12 +37,12 @@ static inline void slc_stream_destroy(cudaStream_t stream)
     }
 }
 
-/* A list in host memory. Borrowed. */
+/* A list of coordinates in host memory. The arrays are borrowed. */
 struct slc_gpu_host_list {
     unsigned order;
     enum slc_value_type type;
     uint64_t nnz;
-    const uint32_t *coords; /* nonzero i, mode m: at i * order + m */
+    const uint32_t *coords; /* nonzero i, mode m: element i * order + m */
     const void *values;     /* values, of type `type` */
 };
 
@@ -51,55 +50,47 @@ struct slc_gpu_coo {
     unsigned order;
     enum slc_value_type type;
     uint64_t nnz;
-    /* coordinate of nonzero i in mode m, at i * order + m; mode sizes are below 2^32 */
+    /* element i * order + m is the coordinate of nonzero i in mode m; mode sizes are below 2^32 */
     uint32_t *coords;
     void *values; /* values, of type `type` */
-    /* Ordinals of the nonzeros, stably sorted by their coordinate in the mode; NULL: not built. */
+    /* per mode: numbers of the nonzeros, stably sorted by their coordinate in the mode; NULL if not
+     * built */
     uint32_t *permutation[SLC_MAX_ORDER];
 };
 
-/*
- * Allocates a list of `nnz` nonzeros with undefined contents. Needs: *coo is all-zero. Owns:
- * release with slc_gpu_coo_destroy, also after an error. Errors: cudaErrorInvalidValue for an order
- * of 0 or above SLC_MAX_ORDER; cudaErrorMemoryAllocation.
- */
+/* Allocates a list of `nnz` nonzeros with undefined contents. Needs: *coo is all-zero. The caller
+ * must call slc_gpu_coo_destroy, also after an error. Errors: cudaErrorInvalidValue for an order of
+ * 0 or above SLC_MAX_ORDER; cudaErrorMemoryAllocation. */
 cudaError_t
 slc_gpu_coo_create(struct slc_gpu_coo *coo, unsigned order, uint64_t nnz, enum slc_value_type type);
 
-/*
- * Fills a list from host memory, registered or not. The coordinates of a nonzero are adjacent, and
- * values have the type of the list. Waits for the stream.
- */
+/* Copies coordinates and values from host memory, registered or not, to a list. The coordinates of
+ * a nonzero are adjacent, and values have the type of the list. Waits for the stream. */
 cudaError_t slc_gpu_coo_write(const struct slc_gpu_coo *coo,
                               const uint32_t *coords,
                               const void *values,
                               cudaStream_t stream);
 
-/*
- * Copies the coordinates to a new host buffer, which the caller owns. Waits for the stream. Errors:
- * cudaErrorMemoryAllocation; the buffer is then empty.
- */
+/* Copies the coordinates to a new host buffer, which the caller owns. Waits for the stream. Errors:
+ * cudaErrorMemoryAllocation; the buffer is then empty. */
 cudaError_t slc_gpu_coo_read_coords(const struct slc_gpu_coo *coo,
                                     struct slc_buffer *coords,
                                     cudaStream_t stream);
 
-/*
- * Builds the permutation of a mode of `length` rows on the host, from the coordinates of the list
- * in host memory. Waits for the stream. Errors: cudaErrorInvalidValue for a missing mode, for a
- * coordinate of `length` or more, and for 2^32 nonzeros or more; cudaErrorMemoryAllocation, also if
- * host memory is short.
- */
+/* Builds the permutation of a mode of `length` rows. `coords` are the coordinates of the list in
+ * host memory, which the host sorts. Waits for the stream. Errors: cudaErrorInvalidValue for a
+ * missing mode, for a coordinate of `length` or more, and for 2^32 nonzeros or more;
+ * cudaErrorMemoryAllocation, also if there is not enough host memory. */
 cudaError_t slc_gpu_coo_permute(struct slc_gpu_coo *coo,
                                 const uint32_t *coords,
                                 unsigned mode,
                                 uint64_t length,
                                 cudaStream_t stream);
 
-/*
- * Creates a copy of a list, sorted by row / rows_each in a mode of `length` rows: the nonzeros of
- * each run of `rows_each` rows are consecutive, in the order of the list. The host sorts. Needs,
- * Owns: as for slc_gpu_coo_create. Errors: as for slc_gpu_coo_permute.
- */
+/* Creates a copy of a list in which the nonzeros of each `rows_each` consecutive rows of a mode
+ * with `length` rows are adjacent, in the order of the list. The host sorts. Needs: *coo is
+ * all-zero. The caller must call slc_gpu_coo_destroy, also after an error. Errors: as for
+ * slc_gpu_coo_permute. */
 cudaError_t slc_gpu_coo_create_sorted(struct slc_gpu_coo *coo,
                                       const struct slc_gpu_host_list *list,
                                       unsigned mode,
@@ -107,7 +98,7 @@ cudaError_t slc_gpu_coo_create_sorted(struct slc_gpu_coo *coo,
                                       uint64_t rows_each,
                                       cudaStream_t stream);
 
-/* Accepts an all-zero list. */
+/* Releases the memory of a list. *coo may be all-zero. */
 void slc_gpu_coo_destroy(struct slc_gpu_coo *coo);
 
 #endif

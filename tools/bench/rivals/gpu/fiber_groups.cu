@@ -5,14 +5,16 @@
 
 enum {
     THREADS = 256,
-    FEW = 16 /* largest number of carries that a thread adds up alone */
+    FEW = 16 /* largest number of carries that a vector of threads adds up alone */
 };
-/* Least number of items of a group: the start and end of a warp cost as much as a hundred items. */
+/* Least number of items per group. The start and end of a warp cost as much as 100 items. */
 static const uint64_t items_min = 512;
-/* Groups per multiprocessor, if there is enough work: four times its resident warps. */
+/* Groups per multiprocessor if there is enough work: four times the resident warps of a
+ * multiprocessor. */
 static const uint64_t groups_per_multiprocessor = 256;
 
-/* Each thread finds one cut, by a search along a diagonal of fiber ends and nonzeros. */
+/* Finds one cut per thread, by a binary search along a diagonal of the merge of fiber ends and
+ * nonzeros. */
 __global__ static void slc_fiber_cut_groups(const uint32_t *begin,
                                             uint64_t fibers,
                                             uint64_t nnz,
@@ -42,7 +44,7 @@ __global__ static void slc_fiber_cut_groups(const uint32_t *begin,
     cuts[cut].nonzero = static_cast<uint32_t>(at - first);
 }
 
-/* Returns the number of items per group if there are `all` nonzeros and ends. */
+/* Returns the number of items per group if there are `all` items (nonzeros and fiber ends). */
 static uint64_t items_of(const struct slc_fiber_groups *groups, uint64_t all)
 {
     const uint64_t each = (all + groups->wanted - 1) / groups->wanted;
@@ -67,8 +69,8 @@ cudaError_t slc_fiber_groups_reserve(struct slc_fiber_groups *groups,
 {
     groups->wanted = groups_per_multiprocessor * machine->multiprocessors;
     groups->items = items;
-    /* An upper bound for all lists: fewer nonzeros and ends may yield more groups, because the
-     * groups are then shorter. */
+    /* An upper bound for every list within the capacity: a list with fewer items may have more
+     * groups, because its groups are shorter. */
     const uint64_t most = (fibers->room + items_min - 1) / items_min;
 
     groups->room = static_cast<uint32_t>(items > 0               ? count_of(groups, fibers->room)
@@ -99,7 +101,7 @@ void slc_fiber_groups_destroy(struct slc_fiber_groups *groups)
     memset(groups, 0, sizeof *groups);
 }
 
-/* The carries and the rows to which they are added. */
+/* The carries of groups and the rows to which they are added. */
 struct carry_view {
     const uint32_t *begin; /* start of each fiber */
     uint64_t fibers;
@@ -109,7 +111,7 @@ struct carry_view {
     struct slc_gpu_matrix rows;
 };
 
-/* True if the fiber in which the group ends also begins in the group and continues in the next
+/* Returns true if the fiber in which the group ends begins in this group and continues in the next
  * group. */
 __device__ static inline bool begins_carry(const struct carry_view *view, uint32_t group)
 {
@@ -120,7 +122,7 @@ __device__ static inline bool begins_carry(const struct carry_view *view, uint32
            cuts[1].nonzero > view->begin[fiber];
 }
 
-/* True if group `g` exists and also ends in the fiber. */
+/* Returns true if group `g` exists and ends in the fiber. */
 __device__ static inline bool carries_to(const struct carry_view *view, uint32_t g, uint32_t fiber)
 {
     return g < view->groups.count && view->groups.cuts[g + 1].fiber == fiber;
@@ -139,8 +141,9 @@ add_to_row(const struct carry_view *view, uint32_t fiber, uint32_t column, doubl
         view->rows.data)[static_cast<uint64_t>(fiber) * view->rows.pitch + column] += sum;
 }
 
-/* Adds up the carries of group `group` and of the following groups of its fiber, with a whole
- * block. The carries are divided among the threads in y, whose sums are then added in order. */
+/* Adds up the carries of group `group` and of the following groups that end in the same fiber, with
+ * a whole thread block. The carries are divided among the threads in y, whose sums are then added
+ * in order. */
 __device__ static inline void
 add_many(const struct carry_view *view, uint32_t group, double *shared)
 {
@@ -166,17 +169,16 @@ add_many(const struct carry_view *view, uint32_t group, double *shared)
     }
 }
 
-/*
- * Each vector of threads (x) processes one group. If a fiber begins in the group and continues in
- * the next, its carries are added up: by the vector if they are few, which is nearly always the
- * case, and otherwise by the whole block, one fiber after the other.
- */
+/* Each vector of threads (x) processes one group. If a fiber begins in the group and continues in
+ * the next group, the carries of the fiber are added up. If they are few, as nearly always, the
+ * vector adds them up; otherwise the whole thread block does, one fiber after the other. */
 __global__ static void __launch_bounds__(THREADS)
     slc_fiber_add_carries(const struct carry_view view)
 {
     SLC_DYNAMIC_SHARED(double, shared);
     uint32_t *many_count = reinterpret_cast<uint32_t *>(shared + THREADS);
-    uint32_t *many = many_count + 1; /* groups with many carries: at most one of FEW groups */
+    uint32_t *many =
+        many_count + 1; /* groups with many carries; they are at most one in FEW groups */
     const uint32_t group = blockIdx.x * blockDim.y + threadIdx.y;
 
     if (threadIdx.x == 0 && threadIdx.y == 0) {

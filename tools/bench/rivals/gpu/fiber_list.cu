@@ -1,4 +1,4 @@
-/* Timed products of fibers in memory. */
+/* Computes and times TTV and TTM from fibers in device memory, also by cuSPARSE. */
 #include "gpu/cuda/check.h"
 #include "gpu/cuda/staged_copy.h"
 #include "tools/bench/rivals/gpu/lists.h"
@@ -8,16 +8,16 @@
 #include <cstring>
 #include <dlfcn.h>
 
-/* ---- cuSPARSE's product of a CSR matrix and a vector, in f64. The library is opened on demand.
- * The declarations follow the library's manual, because its header may be missing. */
+/* ---- the product of a CSR matrix and a vector by cuSPARSE, in f64. The library is opened on
+ * demand. The declarations follow the manual of the library, because its header may be missing. */
 
-/* From cusparse.h and library_types.h. */
+/* Constants of cusparse.h and library_types.h. */
 enum {
     NON_TRANSPOSE = 0,
     INDEX_32I = 2,
     BASE_ZERO = 0,
     REAL_64F = 1,     /* CUDA_R_64F */
-    SPMV_CSR_ALG1 = 2 /* ALG2 is the next value */
+    SPMV_CSR_ALG1 = 2 /* SPMV_CSR_ALG2 is the next value */
 };
 
 typedef int spmv_buffer_size(void *handle,
@@ -60,7 +60,7 @@ struct cusparse_functions {
     int (*destroy_matrix)(void *matrix);
     int (*destroy_vector)(void *vector);
     spmv_buffer_size *buffer_size;
-    /* NULL: the library is older than 12.4 and its products need no preprocessing */
+    /* NULL if the library is older than 12.4; its products then need no preprocessing */
     spmv *preprocess;
     spmv *multiply;
 };
@@ -75,7 +75,7 @@ struct slc_cusparse {
 static void *open_library(void)
 {
 #ifdef SLC_EMULATED
-    /* The real library cannot access emulated memory. */
+    /* This opens a stand-in: the real library cannot access the memory of an emulated device. */
     static const char *const names[] = {"libslc_cusparse_stand_in.so"};
 #else
     static const char *const names[] = {"libcusparse.so.13", "libcusparse.so.12",
@@ -95,7 +95,7 @@ static enum slc_status open_functions(struct slc_cusparse *cusparse, struct slc_
     struct cusparse_functions *of = &cusparse->of;
     const struct {
         const char *name;
-        void *function; /* receives the address of the function */
+        void *function; /* address of a pointer, which receives the function */
     } wanted[] = {{"cusparseCreate", &of->create},
                   {"cusparseDestroy", &of->destroy},
                   {"cusparseSetStream", &of->set_stream},
@@ -152,7 +152,7 @@ static enum slc_status make_operands(struct slc_cusparse *cusparse,
         "cusparseCreateDnVec", err);
 }
 
-/* Allocates the scratch of the library, and lets the library analyse the matrix in advance. */
+/* Allocates the scratch of the library and lets the library analyse the matrix before products. */
 static enum slc_status prepare_spmv(struct slc_cusparse *cusparse, struct slc_error *err)
 {
     const struct cusparse_functions *of = &cusparse->of;
@@ -197,13 +197,11 @@ static void cusparse_destroy(struct slc_cusparse *cusparse)
     slc_free(cusparse);
 }
 
-/*
- * Prepares products of a CSR matrix and `vector`, stored in `sums`, by algorithm 1 or 2 of the
- * library. The fibers are the rows of the matrix, which has `length` columns. Borrows fibers,
- * vector and sums. Owns: release with slc_cusparse_destroy, which accepts NULL. Errors:
+/* Prepares products of a CSR matrix and `vector` by algorithm 1 or 2 of the library, with the
+ * result in `sums`. The rows of the matrix are the fibers, and it has `length` columns. Borrows
+ * fibers, vector and sums. The caller must call slc_cusparse_destroy, which accepts NULL. Errors:
  * SLC_ERR_UNSUPPORTED without the library or for f32 values; SLC_ERR_MEMORY; SLC_ERR_SYSTEM if the
- * library fails.
- */
+ * library fails. */
 static enum slc_status cusparse_create(const struct slc_gpu_fibers *fibers,
                                        uint64_t length,
                                        double *vector,
@@ -217,11 +215,11 @@ static enum slc_status cusparse_create(const struct slc_gpu_fibers *fibers,
     enum slc_status status;
 
     if (fibers->type != SLC_F64) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED, "products by cuSPARSE need f64 values");
+        return slc_fail(err, SLC_ERR_UNSUPPORTED, "cuSPARSE products need values in f64");
     }
     cusparse = static_cast<struct slc_cusparse *>(slc_calloc(1, sizeof *cusparse));
     if (cusparse == nullptr) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a product with cuSPARSE");
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a cuSPARSE product");
     }
     cusparse->algorithm = SPMV_CSR_ALG1 + static_cast<int>(algorithm) - 1;
     status = open_functions(cusparse, err);
@@ -246,7 +244,7 @@ static enum slc_status cusparse_create(const struct slc_gpu_fibers *fibers,
     return SLC_OK;
 }
 
-/* Enqueues one product on the stream. */
+/* Enqueues one product by cuSPARSE on the stream. */
 static enum slc_status cusparse_multiply(struct slc_cusparse *cusparse, struct slc_error *err)
 {
     const double one = 1, zero = 0;
@@ -264,12 +262,12 @@ struct slc_gpu_fiber_list {
     struct slc_gpu_machine machine;
     struct slc_gpu_coo coo;
     struct slc_gpu_fibers fibers;
-    uint64_t length; /* size of the fibers' mode */
+    uint64_t length; /* size of the mode of the fibers */
     cudaStream_t stream;
     cudaEvent_t begin, end;
 };
 
-/* Memory of one product in addition to the fibers. */
+/* Arrays of one product, in addition to the fibers. */
 struct product {
     enum slc_gpu_fiber_product kind;
     struct slc_gpu_matrix matrix, rows; /* in device memory */
@@ -311,8 +309,8 @@ static enum slc_status find_fibers(struct slc_gpu_fiber_list *list,
     }
     if (error == cudaErrorInvalidValue) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "%" PRIu64 " nonzeros do not fit the fibers of mode %u%s: nonzeros and "
-                        "fibers must be fewer than 2^32 - 1, and in order",
+                        "%" PRIu64 " nonzeros cannot form fibers of mode %u%s: there must be fewer "
+                        "than 2^32 - 1 of each, and the nonzeros must be sorted by fiber",
                         source->nnz, source->mode + 1,
                         source->keep_empty ? ", including empty ones" : "");
     }
@@ -381,7 +379,8 @@ extern "C" uint64_t slc_gpu_fiber_list_count(const struct slc_gpu_fiber_list *li
 
 /* ---- a product */
 
-/* Allocates a matrix. Its rows start at multiples of 16 bytes unless it is a vector. */
+/* Allocates a device matrix with the size of `of`. Unless it is a vector, its rows start at
+ * multiples of 16 bytes. */
 static cudaError_t reserve(struct slc_gpu_matrix *matrix, const struct slc_matrix *of, bool vector)
 {
     const uint32_t element = slc_value_bytes(of->type), each = 16 / element;
@@ -392,7 +391,7 @@ static cudaError_t reserve(struct slc_gpu_matrix *matrix, const struct slc_matri
     return cudaMalloc(&matrix->data, (of->rows * matrix->pitch + 1) * element);
 }
 
-/* Copies between rows of different pitches. */
+/* Copies rows between matrices with different pitches. */
 static void repack(void *to,
                    uint32_t to_pitch,
                    const void *from,
@@ -406,7 +405,7 @@ static void repack(void *to,
     }
 }
 
-/* Copies a matrix from the host to the device, or back. */
+/* Copies a matrix from the host to the device, or from the device to the host. */
 static enum slc_status move(const struct slc_gpu_matrix *device,
                             struct slc_matrix *host,
                             bool to_device,
@@ -537,8 +536,8 @@ static enum slc_status check(const struct slc_gpu_fiber_list *list,
         return SLC_OK;
     }
     return slc_fail(err, SLC_ERR_USAGE,
-                    "product %s of %" PRIu64 " fibers of length %" PRIu64
-                    " cannot multiply %" PRIu64 " x %u numbers into %" PRIu64 " x %u",
+                    "product %s of %" PRIu64 " fibers in a mode of size %" PRIu64
+                    " cannot multiply a %" PRIu64 " x %u matrix into a %" PRIu64 " x %u matrix",
                     slc_gpu_product_name(run->product), list->fibers.count, list->length,
                     matrix->rows, matrix->cols, rows->rows, rows->cols);
 }
@@ -589,7 +588,7 @@ extern "C" enum slc_status slc_gpu_fiber_list_multiply(struct slc_gpu_fiber_list
     if (status == SLC_OK) {
         *bytes = bytes_of(list, &product);
     } else {
-        /* Work in progress may still use the memory that is released next. */
+        /* Work on the stream may still use the memory that is released below. */
         (void)cudaStreamSynchronize(list->stream);
     }
     release(&product);

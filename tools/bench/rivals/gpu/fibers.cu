@@ -1,10 +1,8 @@
-/*
- * Finds the fibers of a list (fibers.h).
+/* Finds the fibers of a list (fibers.h).
  *
- * A warp processes 256 neighbouring nonzeros. First, every warp counts the fibers that begin among
- * its nonzeros. Then one block computes prefix sums of these counts. Then every warp knows the
- * number of its first fiber, and writes its fibers.
- */
+ * A warp processes 256 neighbouring nonzeros. First, each warp counts the fibers that begin among
+ * its nonzeros. Then one thread block computes the prefix sums of these counts; each sum is the
+ * number of the first fiber of a warp. Last, each warp writes its fibers. */
 #include "tools/bench/rivals/gpu/fibers.h"
 
 #include "gpu/cuda/staged_copy.h"
@@ -14,16 +12,16 @@
 enum {
     THREADS = 256,
     WARP_NNZ = 256,    /* neighbouring nonzeros that a warp processes */
-    SCAN_THREADS = 256 /* threads of the block that computes prefix sums */
+    SCAN_THREADS = 256 /* threads of the thread block that computes prefix sums */
 };
 
-/* A list in the form of kernels. */
+/* A list as the kernels read it. */
 struct list_view {
     const uint32_t *coords;
     uint32_t nnz, order, mode;
 };
 
-/* True if nonzero i is the first of a fiber; false after the end of the list. */
+/* Returns true if nonzero i is the first of a fiber, false also after the end of the list. */
 __device__ static inline bool begins_fiber(const struct list_view *list, uint64_t i)
 {
     const uint32_t *here = list->coords + i * list->order;
@@ -55,12 +53,12 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* Sets counts[i] to the sum of the counts before it, and counts[count] to the sum of all counts.
- * Runs as one block. */
+/* Replaces counts[i] with the sum of the counts before it, and sets counts[count] to the sum of all
+ * counts. Runs as one thread block. */
 __global__ static void __launch_bounds__(SCAN_THREADS)
     slc_fibers_add_up(uint32_t *counts, uint32_t count)
 {
-    SLC_DYNAMIC_SHARED(uint32_t, sums); /* sum of each warp, then of the warps before it */
+    SLC_DYNAMIC_SHARED(uint32_t, sums); /* sum of each warp, later the sum of all previous warps */
     const uint32_t lane = threadIdx.x % SLC_WARP, warp = threadIdx.x / SLC_WARP;
     uint32_t before = 0;
 
@@ -105,7 +103,7 @@ __global__ static void __launch_bounds__(THREADS) slc_fibers_write(const struct 
     if (warp * WARP_NNZ >= list.nnz) {
         return;
     }
-    uint32_t before = counts[warp]; /* fibers */
+    uint32_t before = counts[warp]; /* number of fibers before those of the warp */
 
     for (uint32_t at = 0; at < WARP_NNZ; at += SLC_WARP) {
         const uint64_t i = warp * WARP_NNZ + at + lane;
@@ -134,7 +132,7 @@ __global__ static void __launch_bounds__(THREADS) slc_fibers_write(const struct 
     }
 }
 
-/* Allocates memory for `count` numbers of 32 bits, and for at least one number. */
+/* Allocates memory for `count` numbers of 32 bits, but for at least one number. */
 static cudaError_t allocate(uint32_t **memory, uint64_t count)
 {
     return cudaMalloc(reinterpret_cast<void **>(memory), (count + 1) * sizeof(uint32_t));
@@ -145,7 +143,7 @@ static uint32_t warps_of(uint64_t nnz)
     return static_cast<uint32_t>((nnz + WARP_NNZ - 1) / WARP_NNZ);
 }
 
-/* Allocates the arrays for lists of up to `nnz` nonzeros in up to `count` fibers. */
+/* Allocates the arrays of `fibers` for lists of up to `nnz` nonzeros in up to `count` fibers. */
 static cudaError_t
 make_room(struct slc_gpu_fibers *fibers, unsigned order, uint64_t nnz, uint64_t count)
 {
@@ -204,14 +202,14 @@ cudaError_t slc_gpu_fibers_find(struct slc_gpu_fibers *fibers,
     return cudaSuccess;
 }
 
-/* ---- with empty fibers, on the host */
+/* ---- lists with empty fibers, built on the host */
 
-/* Arrays on the host, in one buffer. */
+/* The arrays of all fibers on the host, in one buffer. */
 struct host_fibers {
     uint32_t *begin, *coords, *index, *fiber_of;
 };
 
-/* Returns the number of a fiber among all possible fibers. */
+/* Returns the number of the fiber of a nonzero among all possible fibers. */
 static uint64_t
 number_of(const uint32_t *coords, unsigned order, unsigned mode, const uint64_t *dims)
 {
@@ -237,7 +235,8 @@ static uint64_t count_all(unsigned order, unsigned mode, const uint64_t *dims)
     return count;
 }
 
-/* Returns false if fibers do not ascend, or if a coordinate exceeds its mode size. */
+/* Fills the host arrays. Returns false if fibers do not ascend, or if a coordinate is not below its
+ * mode size. */
 static bool find_all(const struct slc_gpu_fibers *fibers,
                      const uint32_t *coords,
                      const uint64_t *dims,
@@ -287,7 +286,7 @@ copy(const struct slc_gpu_fibers *fibers, const struct host_fibers *found, cudaS
     return cudaSuccess;
 }
 
-/* Builds all fibers, including empty ones, on the host from the coordinates of the list. */
+/* Builds all fibers, including empty fibers, on the host from the coordinates of the list. */
 static cudaError_t make_all(const struct slc_gpu_fibers *fibers,
                             const uint32_t *coords,
                             const uint64_t *dims,

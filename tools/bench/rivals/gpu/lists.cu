@@ -1,4 +1,4 @@
-/* Runs baselines on the factors of an open device. */
+/* Runs and times baselines with the factors of an open device. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 #include "tools/bench/rivals/gpu/baselines.h"
@@ -25,16 +25,17 @@ static enum slc_status check_options(const struct slc_gpu_lists_options *options
 {
     if (options->work_group % SLC_WARP != 0 || options->work_group > SLC_BLCO_GROUP_MAX) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a work-group of %u threads: must be a multiple of %d, up to %d",
+                        "a work-group of %u threads: the number must be a multiple of %d, up to %d",
                         options->work_group, +SLC_WARP, +SLC_BLCO_GROUP_MAX);
     }
     if (options->index_bits > 64) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u index bits: at most 64", options->index_bits);
+        return slc_fail(err, SLC_ERR_USAGE, "%u index bits: the number must be at most 64",
+                        options->index_bits);
     }
     if (options->queues != 0 &&
         (options->queues < SLC_BLCO_QUEUES_MIN || options->queues > SLC_BLCO_QUEUES_MAX)) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u queues: must be %d to %d", options->queues,
-                        +SLC_BLCO_QUEUES_MIN, +SLC_BLCO_QUEUES_MAX);
+        return slc_fail(err, SLC_ERR_USAGE, "%u queues: the number must be %d to %d",
+                        options->queues, +SLC_BLCO_QUEUES_MIN, +SLC_BLCO_QUEUES_MAX);
     }
     return SLC_OK;
 }
@@ -45,10 +46,10 @@ static enum slc_status create_events(struct slc_gpu_lists *lists, struct slc_err
 
     SLC_TRY(slc_gpu_enter(gpu, err));
     if (gpu->problem.deterministic) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "kernels over lists add in any order, but device %d was opened to be "
-                        "deterministic",
-                        gpu->ordinal);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "baselines add in any order, but device %d was opened with deterministic sums",
+            gpu->ordinal);
     }
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lists->begin, cudaEventDefault), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lists->end, cudaEventDefault), err);
@@ -69,7 +70,7 @@ extern "C" enum slc_status slc_gpu_lists_create(struct slc_device *device,
     SLC_TRY(check_options(options, err));
     lists = static_cast<struct slc_gpu_lists *>(slc_calloc(1, sizeof *lists));
     if (lists == nullptr) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for lists of coordinates");
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the list of coordinates");
     }
     lists->gpu = gpu;
     lists->forms.options = *options;
@@ -98,8 +99,8 @@ extern "C" void slc_gpu_lists_destroy(struct slc_gpu_lists *lists)
     slc_free(lists);
 }
 
-/* Runs a kernel between mttkrp_begin and mttkrp_end, while the device is idle, so that the job
- * survives a failure. */
+/* Builds the forms that a kernel needs, while the device is idle. The job of the device remains
+ * valid after an error. */
 static enum slc_status
 prepare(struct slc_gpu_lists *lists, enum slc_gpu_kernel kernel, struct slc_error *err)
 {
@@ -107,14 +108,13 @@ prepare(struct slc_gpu_lists *lists, enum slc_gpu_kernel kernel, struct slc_erro
     const cudaError_t error = slc_gpu_forms_prepare(&lists->forms, kernel, &gpu->job.mttkrp);
 
     if (error == cudaErrorInvalidValue) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED, "the kernel %s cannot compute this tensor",
+        return slc_fail(err, SLC_ERR_UNSUPPORTED, "kernel %s cannot compute this tensor",
                         slc_gpu_kernel_name(kernel));
     }
     if (error == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
-        return slc_fail(err, SLC_ERR_MEMORY,
-                        "device %d or the host has no memory for the kernel %s", gpu->ordinal,
-                        slc_gpu_kernel_name(kernel));
+        return slc_fail(err, SLC_ERR_MEMORY, "device %d or the host lacks memory for kernel %s",
+                        gpu->ordinal, slc_gpu_kernel_name(kernel));
     }
     SLC_GPU_TRY(error, err);
     return SLC_OK;
@@ -131,7 +131,7 @@ compute(struct slc_gpu_lists *lists, enum slc_gpu_kernel kernel, struct slc_erro
     return SLC_OK;
 }
 
-/* Fills in the measurements after a call. */
+/* Fills in the measurements of a call. */
 static enum slc_status describe(const struct slc_gpu_lists *lists,
                                 enum slc_gpu_kernel kernel,
                                 unsigned mode,
@@ -172,7 +172,7 @@ extern "C" enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
     enum slc_status status;
 
     if (kernel >= SLC_GPU_KERNELS) {
-        return slc_fail(err, SLC_ERR_USAGE, "unknown kernel %u over lists", kernel);
+        return slc_fail(err, SLC_ERR_USAGE, "there is no baseline number %u", kernel);
     }
     SLC_TRY(device->ops->job.begin(device, &job, err));
     status = prepare(lists, named, err);

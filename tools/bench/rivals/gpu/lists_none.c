@@ -1,4 +1,4 @@
-/* Lists of coordinates and of fibers on a GPU, in a build without CUDA: every function fails. */
+/* Replaces the functions of lists.h in a build without CUDA. Those that return a status fail. */
 #include "tools/bench/rivals/gpu/lists.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"

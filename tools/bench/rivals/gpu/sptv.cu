@@ -1,4 +1,4 @@
-/* Sparse tensor times vector from fibers (products.h). */
+/* Implements sparse tensor times vector from fibers (products.h). */
 #include "tools/bench/rivals/gpu/products.h"
 
 #include "gpu/cuda/staged_copy.h"
@@ -7,7 +7,7 @@
 
 enum {
     THREADS = 256,
-    WINDOWS = 4 /* windows of 32 nonzeros whose loads are in flight at the same time */
+    WINDOWS = 4 /* number of windows of 32 nonzeros whose loads are in flight at the same time */
 };
 
 /* The input of a warp. */
@@ -17,8 +17,8 @@ struct sptv_view {
     const double *vector;
 };
 
-/* Computes the products of the nonzeros from `at` up to `end`. Warp lane l computes products l, l +
- * 32, .. */
+/* Computes the products of nonzeros `at` to `end` - 1 and the vector. Warp lane l computes products
+ * l, l + 32, .. */
 template <typename Value>
 __device__ static inline void
 load_products(const struct sptv_view *view, uint32_t at, uint32_t end, double *products)
@@ -48,22 +48,20 @@ __device__ static inline double warp_sum(double value)
     return value;
 }
 
-/* The fiber of a warp lane, and the partial sum of the fiber. */
+/* The fiber of a warp lane, and the sum of the fiber so far. */
 struct lane_fiber {
-    uint32_t begin, end; /* its nonzeros in the group */
+    uint32_t begin, end; /* nonzeros of the fiber in the group */
     double sum;
 };
 
-/*
- * Adds a window of 32 products to their fibers, if the window has several fibers. `heads` has a bit
- * for each position at which a fiber begins.
- */
+/* Adds a window of 32 products, which belong to several fibers, to the sums of these fibers. A bit
+ * of `heads` is set for each position at which a fiber begins. */
 __device__ static inline void
 add_window(struct lane_fiber *fiber, uint32_t at, unsigned heads, double product)
 {
     const unsigned lane = threadIdx.x % SLC_WARP;
-    /* Number of warp lanes back to the start of this warp lane's fiber, or to the first warp lane
-     * of the window. */
+    /* `upto` has the heads up to this warp lane; `back` is the distance to the last of them, or to
+     * the start of the window. */
     const unsigned upto = heads & (SLC_ALL_LANES >> (SLC_WARP - 1 - lane));
     const unsigned back = upto == 0 ? lane : lane - (31 - static_cast<unsigned>(__clz(upto)));
     const uint32_t begin = fiber->begin > at ? fiber->begin : at;
@@ -75,24 +73,22 @@ add_window(struct lane_fiber *fiber, uint32_t at, unsigned heads, double product
 
         product += back >= delta ? before : 0.0;
     }
-    /* The last warp lane of a fiber has the sum of the fiber. */
+    /* The last warp lane of a fiber now has the sum of the fiber. */
     const double whole =
         __shfl_sync(SLC_ALL_LANES, product, begin < end ? static_cast<int>(end - 1 - at) : 0);
 
     fiber->sum += begin < end ? whole : 0.0;
 }
 
-/*
- * Adds up the nonzeros [at, end) of up to 32 fibers, one fiber per warp lane. While windows belong
- * to one fiber, each warp lane adds up its own products; when the fiber ends, the sums of the warp
- * lanes are added.
- */
+/* Adds up the nonzeros [at, end) of up to 32 fibers, with one fiber per warp lane. While windows
+ * belong to a single fiber, each warp lane adds up its own products; at the end of the fiber, the
+ * sums of the warp lanes are added. */
 template <typename Value>
 __device__ static inline void
 add_fibers(const struct sptv_view *view, struct lane_fiber *fiber, uint32_t at, uint32_t end)
 {
     double open = 0.0;
-    bool is_open = false; /* the same for all warp lanes */
+    bool is_open = false; /* equal in all warp lanes */
 
     for (uint64_t from = at; from < end; from += WINDOWS * SLC_WARP) {
         double products[WINDOWS];
@@ -111,7 +107,8 @@ add_fibers(const struct sptv_view *view, struct lane_fiber *fiber, uint32_t at, 
                 continue;
             }
             if (is_open) {
-                /* The fiber ends at the first head. The warp lane of the fiber adds the sum. */
+                /* The fiber of the previous windows ends at the first head. Its warp lane adds the
+                 * sum of all warp lanes. */
                 open = warp_sum(open);
                 fiber->sum += fiber->begin < here && fiber->end >= here ? open : 0.0;
                 open = 0.0;
@@ -148,7 +145,7 @@ __global__ static void __launch_bounds__(THREADS)
         const uint32_t end = view.begin[f + mine + 1];
         const uint32_t before = __shfl_up_sync(SLC_ALL_LANES, end, 1);
         const uint32_t all = __shfl_sync(SLC_ALL_LANES, end, SLC_WARP - 1);
-        /* A warp lane without a fiber has an empty fiber at the end. */
+        /* A warp lane without a fiber processes an empty fiber at the end. */
         struct lane_fiber fiber = {lane == 0 ? at : before, end, 0.0};
 
         add_fibers<Value>(&view, &fiber, at, all);
@@ -165,7 +162,7 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* Copies the used numbers of a vector to the short vector. */
+/* Copies the used elements of a vector to the short vector. */
 __global__ static void
 slc_sptv_shorten(const double *vector, const uint32_t *used, uint32_t count, double *short_vector)
 {
@@ -202,8 +199,8 @@ cudaError_t slc_gpu_sptv_multiply(const struct slc_gpu_sptv *sptv,
     return slc_fiber_carries(fibers, &sptv->groups, sptv->carries, 1, &rows, stream);
 }
 
-/* Numbers the used indices from 0. `number` is not 0 for each used index, and becomes 1 plus its
- * new number. */
+/* Numbers the used indices from 0 and writes them to `used`; `index` becomes the new numbers.
+ * Needs: `number` is all-zero. Returns the count, UINT32_MAX if an index is not below `length`. */
 static uint32_t
 number_used(uint32_t *index, uint64_t nnz, uint64_t length, uint32_t *number, uint32_t *used)
 {
@@ -236,7 +233,7 @@ static void forget_short(struct slc_gpu_sptv *sptv)
     sptv->short_vector = nullptr;
 }
 
-/* Numbers the indices on the host, then copies both arrays to the device. */
+/* Numbers the used indices on the host, then copies `index` and `used` to the device. */
 static cudaError_t drop_unused(struct slc_gpu_sptv *sptv, uint64_t length, cudaStream_t stream)
 {
     const uint64_t nnz = sptv->fibers->nnz;

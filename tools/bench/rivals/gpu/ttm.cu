@@ -1,4 +1,4 @@
-/* Tensor times matrix from fibers (products.h). */
+/* Implements tensor times matrix from fibers (products.h). */
 #include "tools/bench/rivals/gpu/products.h"
 
 #include "gpu/product/pack.h"
@@ -8,8 +8,8 @@
 
 enum {
     THREADS = 256,
-    /* Blocks per multiprocessor for which registers are allocated. Without this bound, nvcc 13
-     * allocates registers for more blocks and spills. */
+    /* The compiler must leave enough registers for this number of blocks per multiprocessor.
+       Without this bound, nvcc 13 assumes more blocks and spills registers. */
     BLOCKS = 4
 };
 
@@ -20,8 +20,8 @@ const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form)
     return static_cast<unsigned>(form) < SLC_GPU_TTM_FORMS ? names[form] : "?";
 }
 
-/* Sets sum to the sum over nonzeros [begin, end) of value times row of the matrix, in the columns
- * that start at `column`. */
+/* Sets sum to the sum over nonzeros [begin, end) of value times matrix row, in the columns of this
+ * thread, which start at `column`. */
 template <typename Element>
 __device__ static inline void sum_nonzeros(const struct slc_gpu_fibers *fibers,
                                            const struct slc_gpu_matrix *matrix,
@@ -56,7 +56,8 @@ __device__ static inline void store(double *row, uint32_t column, uint32_t cols,
     }
 }
 
-/* Each vector of threads (x) processes a group. A thread has 16 bytes of each row. */
+/* The kernel "fibers": each vector of threads (x) processes a group. A thread has 16 bytes of each
+ * row. */
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS, BLOCKS)
     slc_ttm_groups(const struct slc_gpu_fibers fibers,
@@ -91,7 +92,7 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS)
     }
 }
 
-/* Each vector of threads processes a nonzero. */
+/* The kernel "nonzeros": each vector of threads processes a nonzero. */
 
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS)
