@@ -5,6 +5,7 @@
 #include "convert/ingest/binary/binary.h"
 #include "convert/ingest/convert_internal.h"
 #include "convert/ingest/csv/csv.h"
+#include "convert/ingest/input/foreign.h"
 #include "convert/ingest/text/text.h"
 
 enum slc_status slc_conversion_open_inputs(struct slc_conversion *c, struct slc_error *err)
@@ -93,6 +94,7 @@ enum slc_status slc_conversion_open_rows(struct slc_conversion *c, struct slc_er
 
     SLC_TRY(status);
     if (is_table(c)) {
+        SLC_TRY(slc_input_check_text(c->input, err));
         status = c->forecast != NULL ? slc_conversion_sample_table(c, err)
                                      : slc_conversion_open_csv(c, err);
         c->job.read_seconds += slc_seconds_since(start_ns);
@@ -103,6 +105,9 @@ enum slc_status slc_conversion_open_rows(struct slc_conversion *c, struct slc_er
         const unsigned char *head = slc_input_peek(c->input, &head_bytes);
 
         dialect = slc_binary_detect(head, head_bytes);
+        if (dialect == SLC_DIALECT_AUTO) {
+            SLC_TRY(slc_input_check_text(c->input, err));
+        }
         if (dialect == SLC_DIALECT_AUTO && slc_binary_unmarked(head, head_bytes)) {
             return slc_conversion_locate_fault(
                 c,

@@ -34,14 +34,15 @@ static inline unsigned slc_digits8(const char *text, uint64_t *value)
     return digits;
 }
 
-/* Fast variant of slc_parse_f64 for the most frequent numbers: text of at most eight bytes
- * (`bytes`), with digits and at most one decimal point. Always reads eight bytes of `text`. Returns
- * false for all other text, even if it is a number. */
-static inline bool slc_parse_short_f64(const char *text, size_t bytes, double *value)
+/* Parses the most frequent numbers: text of at most eight bytes (`bytes`), with digits and at most
+ * one decimal point. The number is *mantissa / 10^*fraction. Always reads eight bytes of `text`.
+ * Returns false for all other text, even if it is a number. */
+static inline bool
+slc_parse_short_decimal(const char *text, size_t bytes, uint64_t *mantissa, unsigned *fraction)
 {
     uint64_t t, other;
-    unsigned fraction = 0;
 
+    *fraction = 0;
     if (bytes - 1 >= 8) {
         return false;
     }
@@ -57,13 +58,26 @@ static inline bool slc_parse_short_f64(const char *text, size_t bytes, double *v
         }
         /* Remove the decimal point: the digits before the point move up by one byte. */
         t = after | (t & ((UINT64_C(1) << 8 * at) - 1)) << 8;
-        fraction = 7 - at;
+        *fraction = 7 - at;
     }
     t = (t * 10 + (t >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
     t = (t * 100 + (t >> 16)) & UINT64_C(0x0000ffff0000ffff);
-    t = (t * 10000 + (t >> 32)) & UINT64_C(0xffffffff);
+    *mantissa = (t * 10000 + (t >> 32)) & UINT64_C(0xffffffff);
+    return true;
+}
+
+/* Fast variant of slc_parse_f64 for the numbers of slc_parse_short_decimal. */
+static inline bool slc_parse_short_f64(const char *text, size_t bytes, double *value)
+{
+    uint64_t mantissa;
+    unsigned fraction;
+
+    if (!slc_parse_short_decimal(text, bytes, &mantissa, &fraction)) {
+        return false;
+    }
     /* Both operands are exact doubles, so the division is the only rounding. */
-    *value = fraction > 0 ? (double)t / (double)slc_powers_of_ten[fraction] : (double)t;
+    *value =
+        fraction > 0 ? (double)mantissa / (double)slc_powers_of_ten[fraction] : (double)mantissa;
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
 #include "convert/export/text_output.h"
+#include "convert/ingest/input/foreign.h"
 #include "convert/ingest/input/input.h"
 #include "convert/ingest/text/text.h"
 #include "convert/number/format.h"
@@ -131,8 +132,9 @@ static enum slc_status open_input(struct predict *predict, struct slc_error *err
     }
     SLC_TRY(slc_input_open(options->files, options->input, &predict->input, err));
     slc_input_info(predict->input, &predict->info);
-    status =
-        slc_input_next(predict->input, piece->buffer.data, SLC_PIECE_BYTES, &piece->bytes, err);
+    status = slc_input_check_text(predict->input, err);
+    SLC_THEN(status, slc_input_next(predict->input, piece->buffer.data, SLC_PIECE_BYTES,
+                                    &piece->bytes, err));
     SLC_THEN(status,
              slc_text_sniff(piece->buffer.data, piece->bytes, slc_input_at_end(predict->input),
                             options->dialect, &predict->header, err));

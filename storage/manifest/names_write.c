@@ -191,7 +191,9 @@ enum slc_status slc_names_writer_add(struct slc_names_writer *writer,
                         (int)SLC_NAME_BYTES_MAX);
     }
     if (bytes > 0 && memchr(name, '\0', bytes) != NULL) {
-        return slc_fail(err, SLC_ERR_INPUT, "a name contains a byte 0, which is not allowed");
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "a name of mode %u contains a zero byte, which is not allowed",
+                        writer->mode + 1);
     }
     SLC_TRY(grow_bytes(writer, (uint32_t)bytes, err));
     if (bytes > 0) {

@@ -10,7 +10,7 @@ import shutil
 import sys
 
 sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
-from tap import check, load_json, run, sluice  # noqa: E402
+from tap import check, load_json, names_of, run, sluice  # noqa: E402
 
 USERS = ["ann, \"b\"", "", "b\u00e9a", "evil\x1b[31m", "x" * 4095, "ann"]
 WORDS = [f"word {i}" for i in range(3000)]
@@ -136,7 +136,7 @@ def refused(folder):
     wrong = os.path.join(folder, "wrong.map")
     before = sorted(os.listdir(folder))
     for content, line, words in ((b"a\nb\n", 2, "2 names end here"), (b"a\n" * 7, 7, "more lines than the 6"),
-                                 (b"a\nb\0c\n" + b"d\n" * 4, 2, "byte 0"), (b"a\n" + b"b" * 4096 + b"\n" * 5, 2, "4096 bytes")):
+                                 (b"a\nb\0c\n" + b"d\n" * 4, 2, "name of mode 1 contains a zero byte"), (b"a\n" + b"b" * 4096 + b"\n" * 5, 2, "4096 bytes")):
         with open(wrong, "wb") as file:
             file.write(content)
         _, messages = sluice("convert", text, os.path.join(folder, "u.slc"), "--dims", "6x3000x2000", "--labels",
@@ -186,4 +186,30 @@ def budget(folder):
     check(load_json(os.path.join(small, "tensor.json"))["names"][1]["count"] == 3000, "the manifest")
 
 
-run([("kept", kept), ("told", told), ("refused", refused), ("grown", grown), ("budget", budget)])
+def notations(folder):
+    """A byte order mark is no part of the first name; line ends are LF or CR LF, also none at the end."""
+    text, names = os.path.join(folder, "t.tns"), os.path.join(folder, "n.map")
+    with open(text, "w", encoding="ascii") as file:
+        file.write("1 1 1\n2 2 2\n3 1 4\n")
+
+    def listed(data, status=0):
+        with open(names, "wb") as file:
+            file.write(data)
+        _, said = sluice("convert", text, os.path.join(folder, "n.slc"), "--labels", f"1={names}", "-f", "-q", status=status)
+        if status != 0:
+            return said
+        return names_of(os.path.join(folder, "n.slc"), 1)
+    want = ["anna", "b\u00e9a", "carl"]
+    for mark in (b"", b"\xef\xbb\xbf"):
+        for line_end in ("\n", "\r\n"):
+            for last in ("", line_end):
+                data = mark + (line_end.join(want) + last).encode()
+                check(listed(data) == want, f"{data}: {listed(data)}")
+    check(listed(b"\xef\xbb\xbfa\n\xef\xbb\xbfb\nc\n") == ["a", "\ufeffb", "c"], "a mark in a later line belongs to its name")
+    said = listed(b"anna\rbea\rcarl", status=3)
+    check("n.map:1:5: a carriage return within a name" in said, said)
+    check("zero byte" in listed(b"anna\nb\0a\ncarl\n", status=3), "a zero byte")
+    check("UTF-16" in listed("anna\nbea\ncarl\n".encode("utf-16"), status=3), "UTF-16")
+
+
+run([("kept", kept), ("notations", notations), ("told", told), ("refused", refused), ("grown", grown), ("budget", budget)])

@@ -14,7 +14,28 @@ import subprocess
 import sys
 
 sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
-from tap import FULL, QUICK, SLUICE, check, run, run_command, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, check, names_of, run, run_command, sluice  # noqa: E402
+
+
+def write(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def doubtful_times(folder):
+    """A warning if numbers are probably not seconds since 1970."""
+    for rows, rule, part in ((("20230401", "20230402"), "date(t)", "from 1970-08-23 to 1970-08-23, because numbers are seconds since 1970; write dates such as 20230401 as 2023-04-01"),
+                             (("12.5", "7"), "hour(t)", "from 1970-01-01 to 1970-01-01, because numbers are seconds since 1970: does the column contain times?"),
+                             (("1680356730", "1680356731"), "date(t)", None), (("1970-01-01", "1970-01-02"), "date(t)", None),
+                             (("12.5", "2023-04-01"), "date(t)", None)):
+        path = write(folder, "t.csv", "t,x\n" + "".join(f"{row},a\n" for row in rows) * 40)
+        _, said = sluice("convert", path, os.path.join(folder, "t.slc"), "--columns", f"{rule},x", "--overwrite")
+        check("warning" not in said if part is None else f"{rule}: all times are {part}" in said, said)
+    path = write(folder, "t.csv", "t,x\n1680356730000,a\n")
+    _, said = sluice("convert", path, os.path.join(folder, "t.slc"), "--columns", "date(t),x", "--overwrite", status=3)
+    check("divide milliseconds by 1000" in said, said)
 
 
 def named(folder, store, order):
@@ -30,23 +51,6 @@ def named(folder, store, order):
                 *index, value = line.split()
                 cells[tuple(names[m][int(i) - 1] for m, i in enumerate(index))] = float(value)
     return cells
-
-
-def names_of(store, mode):
-    """The names in names-K.bin, by FORMAT.md: pieces of 1024 ends and the bytes, a table, a
-    trailer."""
-    with open(os.path.join(store, f"names-{mode}.bin"), "rb") as file:
-        data = file.read()
-    word = lambda at, n=8: int.from_bytes(data[at:at + n], "little")  # noqa: E731
-    count, table, names = word(len(data) - 64), word(len(data) - 56), []
-    for piece in range((count + 1023) // 1024):
-        at = word(table + 16 * piece)
-        some = min(1024, count - 1024 * piece)
-        ends = [word(at + 4 * i, 4) for i in range(some)]
-        base = at + 4 * some
-        for i in range(some):
-            names.append(data[base + (ends[i - 1] if i else 0):base + ends[i]].decode())
-    return names
 
 
 def against_csv(folder):
@@ -134,12 +138,12 @@ def refused(folder):
             ("o;n\na;1\n", "o", ("the delimiter ';' would give several columns (--delimiter)",), 2),
             ("o\tn\na\t1\n", "o", ("the delimiter tab would give several columns (--delimiter)",), 2),
             ("o,n\ra,1\r", "o,n", ("end in CR alone",), 2),
-            ("o,n\na,1\n".encode("utf-16").decode("latin-1"), "o", ("UTF-16",), 2),
+            ("o,n\na,1\n".encode("utf-16").decode("latin-1"), "o", ("UTF-16",), 3),
             ("o,n\na,4611686018427387904\n", "int(n)", ("bad.csv:2:3", "2^62"), 3),
             ("o,n\na,1\n", "bin(n,1e-300)", ("bad.csv:2:3", "increase WIDTH"), 3),
             ("o,n\na,-1\n", "log(n)", ("bad.csv:2:3", "above 0"), 3),
             ("o,n\na,1\n", "bin(n,0)", ("item 1 of the columns", "WIDTH"), 2),
-            ("o,n\na,1\n", "o,log(n,1)", ("item 2 of the columns", "BASE", "above 1"), 2),
+            ("o,n\na,1\n", "o,log(n,1)", ("item 2 of the columns", "BASE", "from 1.000001"), 2),
             ("o,o\na,1\n", "o", ("more than one column 'o'",), 2),
             ("o,n\na,1\nb,\"2\n\n", "o", ("bad.csv:3:3", "not closed"), 3),
             ("o,n\n\"a\"b,1\n", "o", ("bad.csv:2:1", "text after a closing quote"), 3),
@@ -147,7 +151,8 @@ def refused(folder):
             ("o,n\na,2023-02-29\n", "date(n)", ("bad.csv:2:3", "'2023-02-29'", "seconds since 1970"), 3),
             ("o,n\na,nan\n", "bin(n,1)", ("bad.csv:2:3", "'nan'"), 3),
             ("o,n\na,0\na,1e12\n", "bin(n,1)", ("bins from the lowest",), 3),
-            ("o,n\n" + "a" * 5000 + ",0\n", "o", ("bad.csv:2:1", "5000 bytes"), 3),
+            ("o,n\n" + "a" * 5000 + ",0\n", "o", ("bad.csv:2:1", "column o has a string of 5000 bytes"), 3),
+            ("o,n\nb,1\na\0b,2\n", "n,o", ("bad.csv:3:1", "column o has a string of 3 bytes with a zero byte"), 3),
             ("o,n\n", "o", ("no rows",), 3),
             ("o,n\na,1\n", "bin(n)", ("item 1 of the columns",), 2),
             ("o,n\na,1\n", "o,,n", ("item 2 of the columns",), 2)):
@@ -417,4 +422,4 @@ def foreseen(folder):
 
 
 run([("against csv", against_csv), ("times", times), ("numbers", numbers), ("pieces", pieces), ("appended", appended), ("killed", killed),
-     ("refused", refused), ("dictionary", dictionary), ("foreseen", foreseen)])
+     ("refused", refused), ("dictionary", dictionary), ("foreseen", foreseen), ("doubtful times", doubtful_times)])

@@ -212,6 +212,52 @@ def real(name):
     return test
 
 
+def foreign(folder):
+    """Files of other formats are named, with a way to read them: as tensors, tables and names."""
+    good = os.path.join(folder, "good.tns")
+    with open(good, "w", encoding="ascii") as file:
+        file.write(GOOD)
+    zipped = b"PK\x03\x04" + bytes(26)
+    for data, part in ((b"PAR1\x15\x04\x15", "a Parquet file; save it as CSV"), (b"ARROW1\0\0", "an Arrow file (Feather)"),
+                       (b"\xff\xff\xff\xff\x10\0\0\0", "an Arrow stream"), (b"\x89HDF\r\n\x1a\n\0", "an HDF5 file"),
+                       (b"MATLAB 5.0 MAT-file", "a MAT-file"), (b'[{"a": 1}]', "a JSON file"), (b'\n{"a": [1]}', "a JSON file"),
+                       ("a,b\n".encode("utf-16"), "a UTF-16 text; convert it to UTF-8"), (b"SQLite format 3\0", "an SQLite database"),
+                       (zipped + b"[Content_Types].xml", "an Excel file"), (zipped + b"a.csv", "a ZIP archive")):
+        path = os.path.join(folder, "other")
+        for name, content in ((path, data), (path + ".gz", gzip.compress(data))):
+            with open(name, "wb") as file:
+                file.write(content)
+            for arguments in ((name,), (name, "--columns", "a"), (good, "--labels", f"1={name}", "--dims", "2x3x4")):
+                if data.startswith(b"PK") and arguments == (name,):
+                    continue  # an .npz file
+                _, said = sluice("convert", *arguments, os.path.join(folder, "o.slc"), status=3)
+                check(part in said and os.path.basename(name) in said, f"{arguments}: {said}")
+    sluice("convert", good, os.path.join(folder, "o.slc"), "--columns", "1,2", "--no-header", "--delimiter", " ", "--overwrite", "-q")
+
+
+def variants(folder):
+    """Notations of other writers, and what to do about what looks like another format."""
+    path, store = os.path.join(folder, "t.tns"), os.path.join(folder, "t.slc")
+
+    def converted(text, *more, status=0):
+        with open(path, "wb") as file:
+            file.write(as_bytes(text))
+        out, said = sluice("convert", path, store, "--overwrite", *more, status=status)
+        return sluice("export", store, "-", "-q")[0] if status == 0 else said
+    rows = converted("3 2\n2 3 4\n" + GOOD, "--format", "frostt-ext")
+    mlir = "; extended FROSTT format\n;; written by MLIR\n3 2\n2 3 4\n; rows\n" + GOOD
+    check(converted(mlir) == rows and converted(mlir.replace("\n", "\r\n")) == rows, "MLIR")
+    check(converted(mlir.split("\n", 1)[1], "--format", "frostt-ext") == rows, "MLIR without its first comment")
+    market = "  %%MatrixMarket matrix coordinate real general\n2 3 1\n2 3 1.5\n"
+    check(converted(market) == converted(market.strip() + "\n"), "blanks before the banner")
+    check(converted(b"\xef\xbb\xbf" + GOOD.encode()) == converted(GOOD), "a byte order mark")
+    said = converted("3 2\n2 3 4\n" + GOOD, status=3)
+    check(":1:1: " in said and "extended FROSTT" in said and "--format" in said, said)
+    said = converted("1,2,3,4.5\n", status=3)
+    check("found 1 field" in said and "--columns" in said, said)
+    converted("2 3\n2 3\n2 3\n")  # rows of a vector
+
+
 run([(f"bad text: {name}", bad(*case)) for name, case in BAD.items()] + [
     ("accepted forms", accepted),
     ("index bases", bases),
@@ -220,6 +266,8 @@ run([(f"bad text: {name}", bad(*case)) for name, case in BAD.items()] + [
     ("duplicates and zeros", duplicates_and_zeros),
     ("values survive the round trip", values_survive),
     ("existing outputs are kept", outputs_are_kept),
+    ("files of other formats", foreign),
+    ("notations of other writers", variants),
     ("two runs with one text", two_at_once),
     ("a bundled tensor: cmudict-wpp", real("cmudict-wpp")),
     ("a bundled tensor: genten-aminoacid_data", real("genten-aminoacid_data")),

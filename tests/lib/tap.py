@@ -97,6 +97,23 @@ def interrupted(args, folder, begun):
     check(sorted(os.listdir(folder)) == before, f"leftovers: {os.listdir(folder)}")
 
 
+def names_of(store, mode):
+    """The names in names-K.bin, by FORMAT.md: pieces of 1024 ends and the bytes, a table, a
+    trailer."""
+    with open(os.path.join(store, f"names-{mode}.bin"), "rb") as file:
+        data = file.read()
+    word = lambda at, n=8: int.from_bytes(data[at:at + n], "little")  # noqa: E731
+    count, table, names = word(len(data) - 64), word(len(data) - 56), []
+    for piece in range((count + 1023) // 1024):
+        at = word(table + 16 * piece)
+        some = min(1024, count - 1024 * piece)
+        ends = [word(at + 4 * i, 4) for i in range(some)]
+        base = at + 4 * some
+        for i in range(some):
+            names.append(data[base + (ends[i - 1] if i else 0):base + ends[i]].decode())
+    return names
+
+
 def holds(path, size):
     """Whether there is a file or folder with at least this many bytes."""
     try:

@@ -1,5 +1,6 @@
 #include "convert/ingest/csv/csv_internal.h"
 
+#include "base/error/log.h"
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
 #include "convert/ingest/csv/csv_remember.h"
@@ -82,12 +83,6 @@ static enum slc_error_field advise_columns(const struct slc_csv_spec *spec,
     size_t used = 0;
 
     text[0] = '\0';
-    if (first->bytes >= 2 &&
-        (memcmp(first->text, "\xff\xfe", 2) == 0 || memcmp(first->text, "\xfe\xff", 2) == 0)) {
-        (void)snprintf(text, capacity,
-                       "; the file is UTF-16: convert it with iconv -f UTF-16 -t UTF-8");
-        return SLC_FIELD_NONE;
-    }
     for (unsigned i = 0; i < count; i++) {
         if (has_byte(&fields[i], '\r')) {
             (void)snprintf(text, capacity,
@@ -297,6 +292,27 @@ static void add_old_bins(struct opening *opening)
     }
 }
 
+/* Warns about times that are probably not seconds since 1970: all times on the first days of 1970
+ * are often prices or counts, and 19000101 to 21001231, read as seconds, are from August to
+ * September 1970. */
+static void check_days(const struct slc_csv_item *item, const struct slc_time_range *days)
+{
+    enum { DATES_FIRST = 19000101 / 86400, DATES_LAST = 21001231 / 86400 };
+    const bool dates = days->first >= DATES_FIRST && days->last <= DATES_LAST;
+    char first[SLC_TIME_NAME_BYTES], last[SLC_TIME_NAME_BYTES];
+
+    if (days->first > days->last || (!dates && (days->first < -1 || days->last > 1))) {
+        return;
+    }
+    (void)slc_time_name(SLC_TIME_DATE, days->first, first);
+    (void)slc_time_name(SLC_TIME_DATE, days->last, last);
+    slc_log(SLC_LOG_WARNING,
+            "%s: all times are from %s to %s, because numbers are seconds since 1970%s",
+            item->title, first, last,
+            dates ? "; write dates such as 20230401 as 2023-04-01"
+                  : ": does the column contain times?");
+}
+
 /* Sets the sizes of the modes, and the offsets by which bin numbers become indices. */
 static enum slc_status set_modes(struct opening *opening, struct slc_error *err)
 {
@@ -311,6 +327,7 @@ static enum slc_status set_modes(struct opening *opening, struct slc_error *err)
     }
     for (unsigned m = 0; m < csv->spec->order && status == SLC_OK; m++) {
         const struct slc_csv_item *item = &csv->spec->items[m];
+        check_days(item, &opening->reading.days[m]);
         const uint64_t span =
             (uint64_t)opening->reading.highest[m] - (uint64_t)opening->reading.lowest[m] + 1;
 

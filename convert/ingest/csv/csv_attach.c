@@ -35,7 +35,7 @@ static enum slc_status add_names(const struct slc_csv *csv,
     }
     for (uint64_t i = 0; i < csv->dims[m]; i++) {
         const int64_t bin = csv->lowest[m] + (int64_t)i;
-        char name[64];
+        char name[SLC_CSV_BIN_BYTES];
         size_t bytes;
 
         if (item->rule == SLC_CSV_INTEGER) {

@@ -158,11 +158,14 @@ static void translate_times(struct batch *batch, unsigned m)
     const unsigned at = table->at[m];
     struct slc_time times[SLC_CSV_BATCH];
     int64_t bins[SLC_CSV_BATCH];
+    struct slc_time_range days = SLC_TIME_RANGE_EMPTY;
 
     for (unsigned i = 0; i < batch->count; i++) {
         const struct span field = field_at(&column, i);
 
-        if (!slc_csv_time(field.text, field.bytes, &times[i])) {
+        if (slc_csv_time(field.text, field.bytes, &times[i])) {
+            slc_time_range_add(&days, field.text, field.bytes, &times[i]);
+        } else {
             batch->count = i;
         }
     }
@@ -175,6 +178,7 @@ static void translate_times(struct batch *batch, unsigned m)
         for (unsigned i = 0; i < batch->count; i++) {
             bins[i] = slc_time_bin(item->unit, &times[i]);
         }
+        slc_time_range_merge(&batch->part->days[m], days);
         write_bins(batch, m, bins, batch->count);
     }
 }
@@ -206,10 +210,8 @@ static void translate_numbers(struct batch *batch, unsigned m)
 
     for (; count < batch->count; count++) {
         const struct span field = field_at(&column, count);
-        double value;
 
-        if (!slc_csv_value(field.text, field.bytes, &value) ||
-            !slc_csv_bin(item, value, &bins[count])) {
+        if (!slc_csv_bin(item, field.text, field.bytes, &bins[count])) {
             break;
         }
     }

@@ -29,6 +29,14 @@ bool slc_csv_value_long(const char *text, size_t bytes, double *value)
            isfinite(*value);
 }
 
+bool slc_csv_decimal_floor_long(const char *text, size_t bytes, int power, slc_i128 *units)
+{
+    const char *end = text + bytes;
+
+    return without_blanks(&text, &end) &&
+           slc_decimal_floor_long(text, (size_t)(end - text), power, units);
+}
+
 bool slc_csv_integer_long(const char *text, size_t bytes, uint64_t *index)
 {
     const char *end = text + bytes;

@@ -64,6 +64,7 @@ struct slc_csv_reading {
     /* Results. */
     uint64_t rows, skipped, text_bytes;
     int64_t lowest[SLC_MAX_ORDER], highest[SLC_MAX_ORDER];
+    struct slc_time_range days[SLC_MAX_ORDER];
 };
 
 /* Returns the memory per worker. The first worker needs less, because its text is in the buffer of

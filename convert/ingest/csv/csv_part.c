@@ -42,6 +42,7 @@ void slc_csv_part_clear(struct slc_csv_part *part)
     for (unsigned m = 0; m < part->table->spec->order; m++) {
         part->lowest[m] = INT64_MAX;
         part->highest[m] = INT64_MIN;
+        part->days[m] = (struct slc_time_range)SLC_TIME_RANGE_EMPTY;
     }
 }
 

@@ -93,6 +93,7 @@ struct slc_csv_part {
     /* number of records, and number of records skipped because of missing fields */
     uint64_t records, skipped;
     int64_t lowest[SLC_MAX_ORDER], highest[SLC_MAX_ORDER];
+    struct slc_time_range days[SLC_MAX_ORDER];
     struct slc_error fault; /* fault of the record at `position`; its lines are counted from 0 */
 };
 

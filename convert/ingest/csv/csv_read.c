@@ -5,6 +5,7 @@
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "convert/ingest/csv/csv_index.h"
+#include "convert/ingest/input/foreign.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -95,9 +96,7 @@ static void fill_piece(struct crew *crew, struct piece *piece, size_t needed)
             }
             filled += got;
         }
-        if (crew->pieces == 0 && filled >= 3 && memcmp(part->text, "\xef\xbb\xbf", 3) == 0) {
-            begin = 3;
-        }
+        begin = crew->pieces == 0 ? slc_byte_order_mark_bytes(part->text, filled) : 0;
         cut = slc_csv_cut(part->text + begin, filled - begin, delimiter);
         needed = filled + TEXT_BYTES_MIN;
     }
@@ -171,6 +170,7 @@ static enum slc_status place_rows(struct slc_csv_reading *reading,
             part->lowest[m] < reading->lowest[m] ? part->lowest[m] : reading->lowest[m];
         reading->highest[m] =
             part->highest[m] > reading->highest[m] ? part->highest[m] : reading->highest[m];
+        slc_time_range_merge(&reading->days[m], part->days[m]);
     }
     reading->rows += part->records;
     reading->skipped += part->skipped;
@@ -304,6 +304,7 @@ enum slc_status slc_csv_read(struct slc_csv_reading *reading,
     for (unsigned m = 0; m < reading->table.spec->order; m++) {
         reading->lowest[m] = INT64_MAX;
         reading->highest[m] = INT64_MIN;
+        reading->days[m] = (struct slc_time_range)SLC_TIME_RANGE_EMPTY;
     }
     /* These calls cannot fail on Linux with default attributes. */
     pthread_mutex_init(&crew.input_lock, NULL);

@@ -10,7 +10,8 @@
 enum {
     /* The slot of a key is prefetched this number of keys before it is used. Memory latency is
      * about 100 ns, and a key needs about 10 ns. */
-    AHEAD = 12
+    AHEAD = 12,
+    LONG_SECONDS = 13 /* digits of a time of this century in milliseconds */
 };
 
 static const char *column_name(const struct slc_csv_part *part, unsigned m)
@@ -78,17 +79,20 @@ static enum slc_status read_index(struct slc_csv_part *part,
         if (field->doubled || !slc_csv_time(field->text, field->bytes, &time)) {
             return wrong_field(
                 part, m, field,
-                "a time such as 2023-04-01, 2023-04-01 13:45:30 or seconds since 1970", err);
+                field->bytes >= LONG_SECONDS
+                    ? "a time such as 2023-04-01, or seconds since 1970 (divide milliseconds by "
+                      "1000, and microseconds by 1000000)"
+                    : "a time such as 2023-04-01, 2023-04-01 13:45:30 or seconds since 1970",
+                err);
         }
         bin = slc_time_bin(item->unit, &time);
+        slc_time_range_add(&part->days[m], field->text, field->bytes, &time);
         break;
     default:
-        if (!parse_value(field, &value)) {
-            return wrong_field(part, m, field, "a number", err);
-        }
-        if (!slc_csv_bin(item, value, &bin)) {
+        if (field->doubled || !slc_csv_bin(item, field->text, field->bytes, &bin)) {
             return wrong_field(part, m, field,
-                               item->rule == SLC_CSV_LOG
+                               !parse_value(field, &value) ? "a number"
+                               : item->rule == SLC_CSV_LOG
                                    ? "a number above 0"
                                    : "a number within 2^52 bins of ORIGIN: increase WIDTH",
                                err);
@@ -320,6 +324,13 @@ enum slc_status slc_csv_commit(struct slc_csv_part *part, uint64_t line, struct 
         enum slc_status status =
             slc_dictionary_add(table->dictionaries[key->mode], part->text, &key->key, &number, err);
         if (status != SLC_OK) {
+            struct slc_error fault = err != NULL ? *err : (struct slc_error)SLC_ERROR_INIT;
+
+            if (status == SLC_ERR_INPUT) {
+                slc_error_clear(err);
+                (void)slc_fail(err, status, "column %s has %s", column_name(part, key->mode),
+                               fault.message);
+            }
             if (status == SLC_ERR_INPUT || status == SLC_ERR_BUDGET) {
                 slc_error_locate_text(err, table->name, line + key->line, key->column);
             }

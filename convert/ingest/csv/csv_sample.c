@@ -11,6 +11,7 @@
 #include "convert/ingest/csv/csv_index.h"
 #include "convert/ingest/csv/csv_internal.h"
 #include "convert/ingest/csv/csv_rows.h"
+#include "convert/ingest/input/foreign.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -186,9 +187,7 @@ static enum slc_status read_header(struct sampling *s, struct slc_error *err)
     unsigned count;
     size_t end;
 
-    if (part->bytes >= 3 && memcmp(part->text, "\xef\xbb\xbf", 3) == 0) {
-        part->position = 3;
-    }
+    part->position += slc_byte_order_mark_bytes(part->text, part->bytes);
     while (s->table.columns == 0 && status == SLC_OK && slc_csv_next_record(part, &count, &end)) {
         if (count > 0) {
             status = slc_csv_bind_columns(&s->table, part->fields, count, 1 + part->lines, err);
@@ -302,7 +301,7 @@ static enum slc_status number_strings(struct sampling *s, unsigned m, struct slc
 /* Returns the maximum length of the names of bins, which is reached at one end of the range. */
 static double bin_name_bytes(const struct slc_csv_item *item, int64_t lowest, int64_t highest)
 {
-    char name[64];
+    char name[SLC_CSV_BIN_BYTES];
     size_t low, high;
 
     switch (item->rule) {

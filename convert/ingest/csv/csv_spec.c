@@ -1,7 +1,7 @@
 #include "convert/ingest/csv/csv_spec.h"
 
 #include "base/hash.h"
-#include "convert/number/number.h"
+#include "convert/ingest/csv/csv_field.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -101,38 +101,63 @@ static const char *read_name(const char *at, const char *stops, char name[SLC_CS
     return bytes > 0 && closed && (strchr(stops, *at) != NULL || *at == '\0') ? at : NULL;
 }
 
+/* Bounds of the base of a logarithm. With a smaller base, neighbouring powers would agree in their
+ * first 12 digits. */
+static const double base_least = 1.000001, base_most = 1e6;
+
+/* Digits of the width of a bin, in units of the last digit of width and origin. Bounds of 2^52 bins
+ * then fit in 38 digits. */
+enum { WIDTH_DIGITS = 22 };
+
+static const int64_t bins_most = INT64_C(1) << 52;
+
+#define BOUND_FORMAT "%.12g" /* of powers of a base */
+
 /* Parses ", NUMBER". Returns the text after it, or NULL if the text is different. */
-static const char *read_number(const char *at, double *value)
+static const char *read_number(const char *at, struct slc_decimal *number, double *value)
 {
     at = skip_blanks(at + 1);
-    at = slc_parse_f64(at, at + strlen(at), value);
-    return at != NULL && isfinite(*value) ? skip_blanks(at) : NULL;
+    const char *end = at + strlen(at), *after = slc_decimal_parse(at, end, number);
+    (void)slc_parse_f64(at, end, value);
+    return after != NULL && isfinite(*value) ? skip_blanks(after) : NULL;
 }
 
-static bool bin_is_sound(const struct slc_csv_item *item)
+/* Expresses width and origin in units of the last digit of both. Returns false if the width is not
+ * positive, or if the units have too many digits. */
+static bool set_units(struct slc_csv_item *item,
+                      const struct slc_decimal *width,
+                      const struct slc_decimal *origin)
 {
-    return item->rule == SLC_CSV_LOG ? item->width > 1 && item->width <= 1e6
-                                     : item->width > 0 || item->rule != SLC_CSV_BIN;
+    item->power =
+        origin->digits != 0 && origin->power < width->power ? origin->power : width->power;
+    return slc_decimal_scale(width, item->power, WIDTH_DIGITS, &item->width) && item->width > 0 &&
+           slc_decimal_scale(origin, item->power, SLC_DECIMAL_DIGITS, &item->origin);
 }
 
 /* Parses an item. Returns its end, which is a comma or the end of the text, or NULL if the item is
- * invalid. */
-static const char *read_item(const char *at, struct slc_csv_item *item)
+ * invalid; *sound is false if its numbers are. */
+static const char *read_item(const char *at, struct slc_csv_item *item, bool *sound)
 {
-    *item = (struct slc_csv_item){.rule = SLC_CSV_STRINGS};
+    struct slc_decimal width = {0, 0}, origin = {0, 0};
+    double ignored;
+
+    *sound = true;
+    *item = (struct slc_csv_item){.rule = SLC_CSV_STRINGS, .base = 10};
     const char *inner = read_rule(at, item);
     if (inner == NULL) {
         return read_name(at, ",", item->column);
     }
-    item->width = item->rule == SLC_CSV_LOG ? 10 : 0;
     at = read_name(skip_blanks(inner), ",)", item->column);
     if (at != NULL && *at == ',' && (item->rule == SLC_CSV_BIN || item->rule == SLC_CSV_LOG)) {
-        at = read_number(at, &item->width);
+        at = read_number(at, &width, &item->base);
     }
     if (at != NULL && *at == ',' && item->rule == SLC_CSV_BIN) {
-        at = read_number(at, &item->origin);
+        at = read_number(at, &origin, &ignored);
     }
-    if (at == NULL || *at != ')' || !bin_is_sound(item)) {
+    *sound = item->rule == SLC_CSV_BIN   ? set_units(item, &width, &origin)
+             : item->rule == SLC_CSV_LOG ? item->base >= base_least && item->base <= base_most
+                                         : true;
+    if (at == NULL || *at != ')' || !*sound) {
         return NULL;
     }
     at = skip_blanks(at + 1);
@@ -152,14 +177,16 @@ slc_csv_spec_parse(const char *columns, struct slc_csv_spec *spec, struct slc_er
             return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_COLUMNS,
                                   "there are more than %d columns", (int)SLC_MAX_ORDER);
         }
-        const char *end = read_item(at, item);
-        if (end == NULL && !bin_is_sound(item)) {
+        bool sound;
+        const char *end = read_item(at, item, &sound);
+        if (end == NULL && !sound) {
             return slc_fail_field(
                 err, SLC_ERR_USAGE, SLC_FIELD_COLUMNS, "item %u of the columns, '%.60s': %s",
                 spec->order + 1, at,
                 item->rule == SLC_CSV_LOG
-                    ? "the BASE of log(NAME[,BASE]) must be above 1 and at most 1000000"
-                    : "the WIDTH of bin(NAME,WIDTH[,ORIGIN]) must be above 0");
+                    ? "the BASE of log(NAME[,BASE]) must be from 1.000001 to 1000000"
+                    : "the WIDTH of bin(NAME,WIDTH[,ORIGIN]) must be above 0 and have at most 22 "
+                      "digits, counted to the last digit of ORIGIN");
         }
         if (end == NULL) {
             return slc_fail_field(
@@ -220,41 +247,69 @@ uint64_t slc_csv_spec_hash(const struct slc_csv_spec *spec)
     return hash;
 }
 
-/* Returns base^power. Bins and their names use this function, so that their bounds agree. */
-static double log_bound(double base, int64_t power)
+/* Returns true if a value is below the bound base^power, rounded to 12 digits: 1.21 is not below
+ * 1.1^2, although pow returns 1.2100000000000002. Bins have names with these digits. */
+static bool below_bound(double value, double base, int64_t power)
 {
-    return pow(base, (double)power);
+    double bound = pow(base, (double)power);
+    char digits[32];
+
+    if (fabs(value - bound) < 1e-11 * bound) {
+        const int length = snprintf(digits, sizeof digits, BOUND_FORMAT, bound);
+
+        (void)slc_parse_f64(digits, digits + length, &bound);
+    }
+    return value < bound;
 }
 
-bool slc_csv_bin(const struct slc_csv_item *item, double value, int64_t *bin)
+static bool log_bin(double base, double value, int64_t *bin)
 {
-    if (!isfinite(value) || (item->rule == SLC_CSV_LOG && !(value > 0))) {
+    if (!(value > 0)) {
         return false;
     }
-    if (item->rule == SLC_CSV_LOG) {
-        *bin = (int64_t)floor(log(value) / log(item->width));
-        /* Compare with the bounds of the bin, because the logarithm is rounded. */
-        *bin -= log_bound(item->width, *bin) > value;
-        *bin += log_bound(item->width, *bin + 1) <= value;
-        return true;
-    }
-    double place = floor((value - item->origin) / item->width);
-    if (!(fabs(place) < 0x1p52)) {
-        return false;
-    }
-    *bin = (int64_t)place;
+    *bin = (int64_t)floor(log(value) / log(base));
+    /* Compare with the bounds of the bin, because the logarithm is rounded. */
+    *bin -= below_bound(value, base, *bin);
+    *bin += !below_bound(value, base, *bin + 1);
     return true;
 }
 
-size_t slc_csv_bin_name(const struct slc_csv_item *item, int64_t bin, char name[64])
+bool slc_csv_bin(const struct slc_csv_item *item, const char *text, size_t bytes, int64_t *bin)
 {
-    const bool logs = item->rule == SLC_CSV_LOG;
-    const double low =
-        logs ? log_bound(item->width, bin) : item->origin + (double)bin * item->width;
-    const double high =
-        logs ? log_bound(item->width, bin + 1) : item->origin + (double)(bin + 1) * item->width;
+    slc_i128 units;
+    double value;
 
-    return (size_t)snprintf(name, 64, "[%.12g, %.12g)", low, high);
+    if (item->rule == SLC_CSV_LOG) {
+        return slc_csv_value(text, bytes, &value) && log_bin(item->base, value, bin);
+    }
+    if (!slc_csv_decimal_floor(text, bytes, item->power, &units)) {
+        return false;
+    }
+    units -= item->origin;
+    /* A division of 64 bits is several times as fast. */
+    const slc_i128 quotient = units == (int64_t)units && item->width == (int64_t)item->width
+                                  ? (int64_t)units / (int64_t)item->width
+                                  : units / item->width;
+    const slc_i128 floor = quotient - (units < quotient * item->width);
+    if (floor <= -bins_most || floor >= bins_most) {
+        return false;
+    }
+    *bin = (int64_t)floor;
+    return true;
+}
+
+size_t slc_csv_bin_name(const struct slc_csv_item *item, int64_t bin, char name[SLC_CSV_BIN_BYTES])
+{
+    char low[SLC_DECIMAL_NAME_BYTES], high[SLC_DECIMAL_NAME_BYTES];
+
+    if (item->rule == SLC_CSV_LOG) {
+        (void)snprintf(low, sizeof low, BOUND_FORMAT, pow(item->base, (double)bin));
+        (void)snprintf(high, sizeof high, BOUND_FORMAT, pow(item->base, (double)(bin + 1)));
+    } else {
+        (void)slc_decimal_format(item->origin + bin * item->width, item->power, low);
+        (void)slc_decimal_format(item->origin + (bin + 1) * item->width, item->power, high);
+    }
+    return (size_t)snprintf(name, SLC_CSV_BIN_BYTES, "[%s, %s)", low, high);
 }
 
 unsigned slc_csv_distance(const char *a, const char *b)

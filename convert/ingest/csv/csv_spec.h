@@ -8,6 +8,7 @@
 #include "base/error/error.h"
 #include "base/memory/limits.h"
 #include "convert/ingest/csv/csv_time.h"
+#include "convert/number/decimal.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,16 +17,19 @@ enum slc_csv_rule {
     SLC_CSV_STRINGS, /* numbered by first appearance */
     SLC_CSV_INTEGER, /* the integer is the index */
     SLC_CSV_TIME,
-    SLC_CSV_BIN, /* floor((x - origin) / width) */
-    SLC_CSV_LOG  /* floor(log(x) / log(width)) */
+    SLC_CSV_BIN, /* floor((x - origin) / width) in decimal arithmetic */
+    SLC_CSV_LOG  /* the largest k such that base^k, rounded to 12 digits, is at most x */
 };
 
-enum { SLC_CSV_NAME_BYTES = 256 };
+enum { SLC_CSV_NAME_BYTES = 256, SLC_CSV_BIN_BYTES = 2 * SLC_DECIMAL_NAME_BYTES };
 
 struct slc_csv_item {
     enum slc_csv_rule rule;
     enum slc_time_unit unit;
-    double width, origin;
+    /* BIN: the width and the origin are these numbers times 10^power */
+    slc_i128 width, origin;
+    int power;
+    double base; /* LOG */
     char column[SLC_CSV_NAME_BYTES];
     char title[SLC_CSV_NAME_BYTES]; /* the item as the user wrote it */
 };
@@ -67,12 +71,13 @@ enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
 /* Returns a hash of a specification. */
 uint64_t slc_csv_spec_hash(const struct slc_csv_spec *spec);
 
-/* Computes the bin number of a value. Returns false if the value has no bin (not finite, out of
- * range, or not positive for LOG). */
-bool slc_csv_bin(const struct slc_csv_item *item, double value, int64_t *bin);
+/* Computes the bin number of the number that a field contains, without its quotes. Returns false if
+ * there is no number, or if it has no bin (2^52 or more bins from 0, or not positive for LOG). */
+bool slc_csv_bin(const struct slc_csv_item *item, const char *text, size_t bytes, int64_t *bin);
 
-/* Writes the name of a bin of BIN or LOG, such as "[10, 15)". Returns its length. */
-size_t slc_csv_bin_name(const struct slc_csv_item *item, int64_t bin, char name[64]);
+/* Writes the name of a bin of BIN or LOG: its exact bounds, such as "[10, 15)". Different bins have
+ * different names. Returns the length. */
+size_t slc_csv_bin_name(const struct slc_csv_item *item, int64_t bin, char name[SLC_CSV_BIN_BYTES]);
 
 /* Returns the edit distance of the first 255 bytes of two strings: the minimum number of letters to
  * change, add or remove. */

@@ -139,6 +139,9 @@ static bool parse_clock(const char *at, const char *end, int64_t *seconds)
 static bool parse_epoch(const char *at, const char *end, int64_t *seconds)
 {
     const bool negative = skip_char(&at, end, '-');
+    if (!negative) {
+        (void)skip_char(&at, end, '+');
+    }
     const char *begin = at;
     bool any = false;
     int64_t value = 0;

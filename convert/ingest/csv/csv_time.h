@@ -33,6 +33,35 @@ struct slc_time {
     int32_t second; /* second of the day */
 };
 
+/* The days from the first to the last point in time of a column whose times are all numbers, which
+ * are seconds since 1970. The range is empty (first > last) without times, and covers all days if
+ * any time is written as a date. */
+struct slc_time_range {
+    int32_t first, last; /* days since 1970-01-01 */
+};
+#define SLC_TIME_RANGE_EMPTY                                                                       \
+    {                                                                                              \
+        INT32_MAX, INT32_MIN                                                                       \
+    }
+
+static inline void slc_time_range_merge(struct slc_time_range *range, struct slc_time_range other)
+{
+    range->first = other.first < range->first ? other.first : range->first;
+    range->last = other.last > range->last ? other.last : range->last;
+}
+
+/* Adds a time that was parsed from `text`. */
+static inline void slc_time_range_add(struct slc_time_range *range,
+                                      const char *text,
+                                      size_t bytes,
+                                      const struct slc_time *time)
+{
+    const bool number = bytes < 6 || text[0] == '-' || (text[4] != '-' && text[4] != '/');
+
+    slc_time_range_merge(range, number ? (struct slc_time_range){time->days, time->days}
+                                       : (struct slc_time_range){INT32_MIN, INT32_MAX});
+}
+
 /* Parses a point in time. Returns false for any other text. Cost: about 17 ns for 2023-04-01 and
  * 2023-04-01 13:45:30, about 30 ns for other notations. */
 bool slc_time_parse(const char *text, size_t bytes, struct slc_time *time);

@@ -32,7 +32,7 @@ struct slc_text_header {
     bool has_values; /* false for Matrix Market `pattern`, in which every value is 1 */
     int symmetry;    /* Matrix Market: 0 general, 1 symmetric, -1 skew-symmetric */
     /* characters that start a comment line, such as "#", "%" or "/" (for "//") */
-    char comment[3];
+    char comment[4];
     uint64_t header_bytes; /* length of the header; rows start after it */
     uint64_t header_lines;
 };

@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "convert/ingest/input/input.h"
+#include "convert/ingest/input/foreign.h"
 #include "storage/manifest/names.h"
 
 #include <inttypes.h>
@@ -238,6 +238,15 @@ add_lines(struct reading *reading, const char *text, size_t bytes, struct slc_er
         if (last > text && last[-1] == '\r') {
             last--;
         }
+        const char *alone = last > text ? memchr(text, '\r', (size_t)(last - text)) : NULL;
+        if (alone != NULL) {
+            enum slc_status status = slc_fail(err, SLC_ERR_INPUT,
+                                              "a carriage return within a name: lines must end in "
+                                              "LF or CR LF (convert them with: tr '\\r' '\\n')");
+            slc_error_locate_text(err, reading->path, reading->line + 1,
+                                  (uint64_t)(alone - text) + 1);
+            return status;
+        }
         if (reading->line == reading->count) {
             return wrong_count(reading, true, err);
         }
@@ -264,9 +273,15 @@ read_lines(struct reading *reading, struct slc_input *input, struct slc_error *e
     size_t bytes = 1;
 
     SLC_TRY(status);
+    SLC_THEN(status, slc_input_check_text(input, err));
     while (status == SLC_OK && bytes > 0) {
         status = slc_input_next(input, piece.data, PIECE_BYTES, &bytes, err);
-        SLC_THEN(status, add_lines(reading, piece.data, bytes, err));
+        if (status == SLC_OK) {
+            const size_t mark =
+                reading->line == 0 ? slc_byte_order_mark_bytes(piece.data, bytes) : 0;
+
+            status = add_lines(reading, (char *)piece.data + mark, bytes - mark, err);
+        }
     }
     slc_buffer_destroy(&piece);
     SLC_THEN(status, slc_input_check(input, err));

@@ -5,6 +5,7 @@
  * line of one number is the order in a header of ParTI, or of GenTen without `sptensor`; the third
  * line distinguishes the two. If the first line is none of these, it is a row. Only the header is
  * consumed; convert/ingest/text/rows.c parses the rows. */
+#include "convert/ingest/input/foreign.h"
 #include "convert/ingest/text/text_scan.h"
 #include "convert/number/number.h"
 
@@ -12,12 +13,11 @@
 #include <string.h>
 
 /* Characters that start a comment in all dialects except Matrix Market: '#' as in FROSTT, '//' as
- * in GenTen. */
-static const char hash_comments[] = "#/";
+ * in GenTen, ';' as MLIR writes extended FROSTT. */
+static const char hash_comments[] = "#/;";
 static const char percent_comments[] = "%";
 static const char extended_frostt_magic[] = "extended FROSTT format";
 static const char matrix_market_magic[] = "%%matrixmarket";
-static const char byte_order_mark[] = "\xef\xbb\xbf";
 
 struct cursor {
     const char *text;
@@ -259,6 +259,21 @@ read_extended_frostt(struct cursor *c, struct slc_text_header *h, struct slc_err
     return status;
 }
 
+/* Returns true if the current line is "N nnz" and the next two lines have N and N + 1 fields, which
+ * no text without a header has. */
+static bool is_unmarked_extended_frostt(const struct cursor *c)
+{
+    struct cursor next = *c;
+    struct slc_text_field field;
+    const char *p = c->line.begin;
+    uint64_t order = 0;
+
+    return slc_text_field_next(&p, c->line.end, &field) &&
+           slc_parse_index(field.begin, field.end, &order) == field.end && next_content(&next) &&
+           slc_text_field_count(next.line.begin, next.line.end) == order && next_content(&next) &&
+           slc_text_field_count(next.line.begin, next.line.end) == order + 1 && order != 1;
+}
+
 /* Determines the order of a text without a header from its first row. */
 static enum slc_status
 read_rows_only(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
@@ -284,9 +299,23 @@ read_rows_only(struct cursor *c, struct slc_text_header *h, struct slc_error *er
         return fault_at(err, c, field.begin, SLC_ERR_INPUT);
     }
     if (fields < 2) {
-        (void)slc_fail(err, SLC_ERR_INPUT,
-                       "found 1 field, expected at least 2 (an index and a value)");
+        const bool table = memchr(field.begin, ',', (size_t)(field.end - field.begin)) != NULL;
+
+        (void)slc_fail_field(
+            err, SLC_ERR_INPUT, table ? SLC_FIELD_COLUMNS : SLC_FIELD_NONE,
+            "found 1 field, expected at least 2 (an index and a value)%s",
+            table ? "; blanks separate fields: for a table with commas, name the columns that "
+                    "become modes"
+                  : "");
         return fault_at(err, c, field.end, SLC_ERR_INPUT);
+    }
+    if (fields == 2 && is_unmarked_extended_frostt(c)) {
+        (void)slc_fail_field(
+            err, SLC_ERR_INPUT, SLC_FIELD_DIALECT,
+            "the first lines look like a header of extended FROSTT (the number of "
+            "modes and of entries, then the mode sizes) without its first comment; "
+            "give the format frostt-ext");
+        return fault_at(err, c, field.begin, SLC_ERR_INPUT);
     }
     return set_order(c, h, fields - 1, err);
 }
@@ -339,7 +368,7 @@ read_banner(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
     static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric", "hermitian",
                                              NULL};
     static const int signs[] = {0, 1, -1};
-    const char *p = c->line.begin + strlen(matrix_market_magic);
+    const char *p = slc_skip_blanks(c->line.begin, c->line.end) + strlen(matrix_market_magic);
     unsigned object = 0, format = 0, field = 0, symmetry = 0;
 
     SLC_TRY(banner_word(c, &p, "object", objects, 2, &object, err));
@@ -420,7 +449,8 @@ static enum slc_status read_without_banner(struct cursor *c,
     if (c->extended_frostt) {
         return read_extended_frostt(c, h, err);
     }
-    if (one_field && *field.begin >= '0' && *field.begin <= '9') {
+    const bool table = memchr(field.begin, ',', (size_t)(field.end - field.begin)) != NULL;
+    if (one_field && *field.begin >= '0' && *field.begin <= '9' && !table) {
         return read_numbers_first(c, forced, h, err);
     }
     return read_rows_only(c, h, err);
@@ -441,14 +471,12 @@ enum slc_status slc_text_sniff(const char *text,
     enum slc_status status;
 
     c.next = text;
-    if (bytes >= 3 && memcmp(text, byte_order_mark, 3) == 0) {
-        c.next += 3;
-    }
+    c.next += slc_byte_order_mark_bytes(text, bytes);
     const char *p = c.next;
     memcpy(h.comment, hash_comments, sizeof hash_comments);
     h.header_bytes = (uint64_t)(c.next - text);
     if (slc_text_field_next(&p, slc_text_line_at(p, c.end).end, &banner) &&
-        banner.begin == c.next && slc_text_field_is(&banner, matrix_market_magic)) {
+        slc_text_field_is(&banner, matrix_market_magic)) {
         if (forced != SLC_DIALECT_AUTO && !market) {
             return slc_fail(err, SLC_ERR_INPUT,
                             "the file starts with a Matrix Market banner, so its dialect is not %s",

@@ -55,6 +55,7 @@ static void test_times(void)
     check_time("9999-12-31 23:59:59", INT64_C(253402300799));
     check_time("-1", -1);
     check_time("-0.5", -1);
+    check_time("+5", 5);
     check_time("86400.999", 86400);
     for (size_t i = 0; i < SLC_COUNT(none); i++) {
         CU_ASSERT_FALSE(slc_time_parse(none[i], strlen(none[i]), &time));
@@ -144,9 +145,25 @@ static void test_time_bins(void)
 
 static void test_specs(void)
 {
-    static const char *const wrong[] = {
-        "",          ",a",    "a,",  "bin(a)",    "bin(a,0)",     "log(a,1)",   "hour(a",
-        "hour(a,1)", "int()", "\"a", "bin(a,-1)", "bin(a,1,2,3)", "bin(a,nan)", "hour(a)b"};
+    static const char *const wrong[] = {"",
+                                        ",a",
+                                        "a,",
+                                        "bin(a)",
+                                        "bin(a,0)",
+                                        "log(a,1)",
+                                        "hour(a",
+                                        "hour(a,1)",
+                                        "int()",
+                                        "\"a",
+                                        "bin(a,-1)",
+                                        "bin(a,1,2,3)",
+                                        "bin(a,nan)",
+                                        "hour(a)b",
+                                        "bin(a,1e23,1)",
+                                        "bin(a,1,1e38)",
+                                        "bin(a,1e-2000)",
+                                        "log(a,1.0000001)",
+                                        "log(a,1e7)"};
     static const char *const nearest[][2] = {{"hr(when)", "hour"},
                                              {"HOURS(x)", "hour"},
                                              {"weekdays(x", "weekday"},
@@ -174,9 +191,9 @@ static void test_specs(void)
     CU_ASSERT_STRING_EQUAL(spec.items[1].column, "a,\"b");
     CU_ASSERT_STRING_EQUAL(spec.items[2].column, "price (usd)");
     CU_ASSERT_STRING_EQUAL(spec.items[3].column, "x");
-    CU_ASSERT_EQUAL(spec.items[3].width, 2.5);
-    CU_ASSERT_EQUAL(spec.items[3].origin, -1);
-    CU_ASSERT_EQUAL(spec.items[4].width, 2);
+    CU_ASSERT(spec.items[3].width == 25 && spec.items[3].origin == -10);
+    CU_ASSERT_EQUAL(spec.items[3].power, -1);
+    CU_ASSERT_EQUAL(spec.items[4].base, 2);
     CU_ASSERT_EQUAL(spec.items[5].rule, SLC_CSV_INTEGER);
     other = spec;
     CU_ASSERT_EQUAL(slc_csv_spec_hash(&other), slc_csv_spec_hash(&spec));
@@ -260,26 +277,69 @@ static void test_remembered(void)
     CU_ASSERT_STRING_EQUAL(text, "");
 }
 
-static void test_bins(void)
+/* Returns the bin of a number's text; INT64_MIN if it has none. */
+static int64_t bin_of(const struct slc_csv_item *item, const char *number)
 {
-    const struct slc_csv_item even = {.rule = SLC_CSV_BIN, .width = 5, .origin = 1};
-    const struct slc_csv_item logs = {.rule = SLC_CSV_LOG, .width = 10};
-    double power = 1e-20;
-    char name[64];
+    char text[512] = ""; /* eight readable bytes follow a field */
     int64_t bin;
 
-    CU_ASSERT_TRUE(slc_csv_bin(&even, 0.999, &bin) && bin == -1);
-    CU_ASSERT_TRUE(slc_csv_bin(&even, 6, &bin) && bin == 1);
-    CU_ASSERT_FALSE(slc_csv_bin(&even, 1e300, &bin));
-    (void)slc_csv_bin_name(&even, -1, name);
-    CU_ASSERT_STRING_EQUAL(name, "[-4, 1)");
-    CU_ASSERT_FALSE(slc_csv_bin(&logs, 0, &bin));
-    CU_ASSERT_FALSE(slc_csv_bin(&logs, -1, &bin));
-    for (int64_t i = 0; i < 20; i++, power *= 10) {
-        CU_ASSERT_TRUE(slc_csv_bin(&logs, 5 * power, &bin) && bin == i - 20);
+    (void)snprintf(text, sizeof text, "%s", number);
+    return slc_csv_bin(item, text, strlen(text), &bin) ? bin : INT64_MIN;
+}
+
+static void test_bins(void)
+{
+    static const struct {
+        const char *item, *number;
+        int64_t bin;
+        const char *name;
+    } cases[] = {
+        {"bin(x,5,1)", "0.999", -1, "[-4, 1)"},
+        {"bin(x,5,1)", "6", 1, "[6, 11)"},
+        {"bin(x,5,1)", "1e300", INT64_MIN, NULL},
+        {"bin(x,5,1)", "", INT64_MIN, NULL},
+        {"bin(x,5,1)", "1e", INT64_MIN, NULL},
+        {"bin(x,5,1)", "0x10", INT64_MIN, NULL},
+        {"bin(x,0.1)", "0.3", 3, "[0.3, 0.4)"},
+        {"bin(x,0.1)", "+0.30000000000000000000000000000000000000000000000000000000", 3, NULL},
+        {"bin(x,0.1)", "0.2999999999999999999999999999999999999999999999999999999", 2, NULL},
+        {"bin(x,0.1)", "-0.00000000000000000000000000000000000000000000000000001", -1, "[-0.1, 0)"},
+        {"bin(x,0.1)", "-0", 0, NULL},
+        {"bin(x,0.1)", "3e-1", 3, NULL},
+        {"bin(x,0.1)", " .3 ", 3, NULL},
+        {"bin(x,0.1)", "450359962737049.5", 4503599627370495, NULL},
+        {"bin(x,0.1)", "450359962737049.6", INT64_MIN, NULL},
+        {"bin(x,0.1)", "-450359962737049.5", -4503599627370495, NULL},
+        {"bin(x,1e-7,100000)", "100000", 0, "[100000, 100000.0000001)"},
+        {"bin(x,12.50,-1e3)", "0", 80, "[0, 12.5)"},
+        {"bin(x,1e21)", "2.5e21", 2, "[2e+21, 3e+21)"},
+        {"bin(x,1e20)", "2.5e20", 2, "[200000000000000000000, 300000000000000000000)"},
+        {"bin(x,1e-9)", "-0.0000000005", -1, "[-1e-09, 0)"},
+        {"bin(x,1e-6)", "0.0000035", 3, "[0.000003, 0.000004)"},
+        {"log(x)", "0", INT64_MIN, NULL},
+        {"log(x)", "-1", INT64_MIN, NULL},
+        {"log(x)", "1000", 3, "[1000, 10000)"},
+        {"log(x)", "999.9999999999999", 2, "[100, 1000)"},
+        {"log(x)", "1e-5", -5, "[1e-05, 0.0001)"},
+        {"log(x,1.1)", "1.21", 2, "[1.21, 1.331)"},
+        {"log(x,1.1)", "1.20999", 1, "[1.1, 1.21)"},
+    };
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_csv_spec spec;
+    char name[SLC_CSV_BIN_BYTES];
+
+    for (size_t i = 0; i < SLC_COUNT(cases); i++) {
+        SLC_ASSERT_OK(slc_csv_spec_parse(cases[i].item, &spec, &err), &err);
+        const int64_t bin = bin_of(&spec.items[0], cases[i].number);
+        if (bin != cases[i].bin) {
+            printf("# %s of %s is %" PRId64 "\n", cases[i].item, cases[i].number, bin);
+            CU_FAIL("another bin");
+        }
+        if (cases[i].name != NULL) {
+            CU_ASSERT_EQUAL(slc_csv_bin_name(&spec.items[0], bin, name), strlen(cases[i].name));
+            CU_ASSERT_STRING_EQUAL(name, cases[i].name);
+        }
     }
-    CU_ASSERT_TRUE(slc_csv_bin(&logs, 1000, &bin) && bin == 3);
-    CU_ASSERT_TRUE(slc_csv_bin(&logs, 0x1.f3fffffffffffp9, &bin) && bin == 2);
 }
 
 /* Scans `text`, with the later bytes held back and with all of them: a record or nothing. */
